@@ -70,7 +70,9 @@ export class Stage {
   readonly #plan: Plan;
   readonly #closers: Closer[];
   readonly #watch: SumWatch;
-  readonly #felled = new Set<number>();
+  readonly #killed = new Set<number>();
+  /** To stop, before the end. */
+  readonly #told = new Set<number>();
   readonly #badFaults: Fault[] = [];
   #started = 0;
   #faults = 0;
@@ -187,7 +189,7 @@ export class Stage {
 
   /** Ends a worker on purpose. */
   fell(worker: FleetWorker, signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT'): void {
-    this.#felled.add(worker.pid);
+    (signal === 'SIGKILL' ? this.#killed : this.#told).add(worker.pid);
     worker.kill(signal);
   }
 
@@ -406,10 +408,17 @@ export class Stage {
 
   /** Tells all workers to stop; counts those that ended by themselves, or not in order. */
   async #stopWorkers(): Promise<number> {
-    const own = this.fleet.workers.filter(({ pid }) => !this.#felled.has(pid));
-    const before = own.filter(({ gone }) => gone).length;
-    for (const worker of own) worker.kill('SIGTERM');
-    const codes = await Promise.all(own.map(({ ended }) => ended));
+    const own = this.fleet.workers.filter(({ pid }) => !this.#killed.has(pid));
+    const rest = own.filter(({ pid }) => !this.#told.has(pid));
+    const before = rest.filter(({ gone }) => gone).length;
+    for (const worker of rest) worker.kill('SIGTERM');
+    // One that was told while it started is ended by the signal itself.
+    const codes = await Promise.all(
+      own.map(async ({ pid, ended }) => {
+        const code = await ended;
+        return this.#told.has(pid) && typeof code === 'string' ? 0 : code;
+      }),
+    );
     return Math.max(before, codes.filter((code) => code !== 0).length);
   }
 
