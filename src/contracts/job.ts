@@ -100,8 +100,13 @@ export function firstDue(job: {
 export function waitsSince(
   job: Parameters<typeof firstDue>[0] & { readonly progress?: unknown },
 ): number {
-  const { sentAgainAt } = (job.progress ?? {}) as { readonly sentAgainAt?: unknown };
-  return Math.max(firstDue(job), typeof sentAgainAt === 'number' ? sentAgainAt : 0);
+  return Math.max(firstDue(job), sentAgainAt(job));
+}
+
+/** When a person last sent a job again, in milliseconds since the epoch; 0 for never. */
+export function sentAgainAt({ progress }: { readonly progress?: unknown }): number {
+  const { sentAgainAt: at } = (progress ?? {}) as { readonly sentAgainAt?: unknown };
+  return typeof at === 'number' ? at : 0;
 }
 
 /** Whether the data of a job has a later version than the one a worker knows. */

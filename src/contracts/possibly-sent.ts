@@ -1,3 +1,5 @@
+import type { DeliveryPolicy } from './delivery.ts';
+
 /*
  * Once possibly sent, always possibly sent until accepted: a later rejection, a deadline that passes or
  * attempts that run out prove nothing about the earlier request.
@@ -56,11 +58,12 @@ export function attemptsEndedUnknown({ failedReason }: AttemptedJob): number {
 }
 
 /**
- * How many attempts of an at-least-once notice the service may have accepted: they ended unknown, or their
- * worker died. 0 where none was possibly sent.
+ * How many attempts of a job the service may have accepted: they ended unknown, or their worker died; 0 where none
+ * was possibly sent. Deaths of the workers of at-most-once notices do not count: their intents tell.
  */
-export function possiblySentAttempts(job: AttemptedJob): number {
-  return attemptsEndedUnknown(job) + (job.stalledCounter ?? 0);
+export function possiblySentAttempts(job: AttemptedJob, delivery?: DeliveryPolicy): number {
+  const stalls = delivery === 'at-most-once' ? 0 : (job.stalledCounter ?? 0);
+  return attemptsEndedUnknown(job) + stalls;
 }
 
 /** The trace ids of the service for the attempts of a job that ended unknown, oldest first; the newest ten. */

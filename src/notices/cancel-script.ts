@@ -52,9 +52,14 @@ local function outcomeOf(key)
   local outcome = result and string.match(result, '"outcome":"(%l+)"')
   return (outcome == 'cancelled' or outcome == 'expired') and outcome or 'accepted'
 end
+-- The stalls of an at-most-once notice say nothing: its intent tells.
+local function isAtMostOnce(data)
+  local ok, read = pcall(cjson.decode, data or '')
+  return ok and type(read) == 'table' and read.delivery == 'at-most-once'
+end
 local function wasPossiblySent(id, key)
   local kept = redis.call('HMGET', key, 'stc', 'failedReason', '${EARLIER_FIELD}', 'data')
-  return tonumber(kept[1] or 0) > 0
+  return (tonumber(kept[1] or 0) > 0 and not isAtMostOnce(kept[4]))
     or (kept[2] and string.find(kept[2], '(may have been taken', 1, true))
     or (kept[3] and string.find(kept[3], '"possiblySent":[1-9]'))
     or redis.call('HEXISTS', KEYS[2], id) == 1

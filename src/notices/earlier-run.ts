@@ -19,14 +19,14 @@ import { earlierSends, type EarlierRun, type NoticeJob } from './notice-state.ts
  * | any, after this request has put it back | 1 |
  * | any other | 0 |
  *
- * KEYS: the failed ones, retention, events of notices, counts of possibly sent twice, unknown outcomes, their ids by time, mark
- * of the request.
- * time. ARGV: the prefix of BullMQ's keys, id, when it ended, the run as JSON, how many contacts are sent again that were
- * possibly sent, since when it is listed as unknown; empty where it is not.
+ * KEYS: the failed ones, retention, events of notices, counts of possibly sent twice, unknown outcomes, their ids by time,
+ * mark of the request, witnesses of refusals: what it met before says nothing about the next run. ARGV: the prefix of
+ * BullMQ's keys, id, when it ended, the run as JSON, how many contacts are sent again that were possibly sent, since when it
+ * is listed as unknown; empty where it is not.
  */
 export const sendAgainScript = defineScript({
   name: 'send a failed notice again',
-  keys: 7,
+  keys: 8,
   lua: `
 local jobs, id, endedAt = ARGV[1], ARGV[2], ARGV[3]
 local job = jobs .. id
@@ -53,6 +53,7 @@ if tonumber(ARGV[5]) > 0 then redis.call('HINCRBY', KEYS[4], 'notices', ARGV[5])
 redis.call('HDEL', job, 'stc', 'finishedOn', 'processedOn', 'failedReason', 'atm', 'ats', '${END_FIELDS.join("','")}')
 redis.call('HDEL', KEYS[5], id)
 redis.call('ZREM', KEYS[6], id)
+redis.call('HDEL', KEYS[8], id)
 redis.call('ZREM', KEYS[1], id)
 local priority = tonumber(redis.call('HGET', job, 'priority') or 0)
 if priority > 0 then
@@ -96,7 +97,7 @@ export function sendAgain(
     possiblySent: possiblySent - before.possiblySent,
     ...(own.length === 0 ? {} : { traceIds: own }),
   };
-  const { failedNotices, retention, noticeEvents, possiblySentTwice, intents } = keys;
+  const { failedNotices, retention, noticeEvents, possiblySentTwice, intents, witness } = keys;
   const { unknown, unknownAt } = intents;
   const lists = [failedNotices, retention, noticeEvents, possiblySentTwice, unknown, unknownAt];
   const args = [
@@ -107,5 +108,5 @@ export function sendAgain(
     twice,
     unknownSince ?? '',
   ];
-  return sendAgainScript(redis, [...lists, keys.done(randomUUID())], args);
+  return sendAgainScript(redis, [...lists, keys.done(randomUUID()), witness], args);
 }

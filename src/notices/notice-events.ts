@@ -2,7 +2,7 @@ import type { RedisClient, RedisSettings } from '../redis/connect.ts';
 import { followEvents, type EventsOptions } from '../redis/follow-events.ts';
 import type { Keys } from '../redis/keys.ts';
 import { readEvents, type EventFields, type EventsPage } from '../redis/read-events.ts';
-import { defineScript, replyCode } from '../redis/script.ts';
+import { defineScript } from '../redis/script.ts';
 import type { NoticeState } from './notice-state.ts';
 
 /** The states in which a notice has ended. */
@@ -67,34 +67,35 @@ export async function readNoticeEvents(
  * Appends an event: one command, which a worker sends together with the one that ends the job.
  *
  * @param most events that are kept (NOTICE_EVENTS)
- * @throws the error of the Redis client, or ScriptFailure
+ * @param lockToken where it is appended only while the lock of the job has this token
+ * @returns whether it was appended
+ * @throws ScriptFailure
  */
 export async function appendNoticeEvent(
   redis: RedisClient,
-  { noticeEvents: stream }: Pick<Keys, 'noticeEvents'>,
+  { noticeEvents, noticeLock }: Pick<Keys, 'noticeEvents' | 'noticeLock'>,
   { job, notice, state, code }: EventEntry,
   most: number,
-): Promise<void> {
+  lockToken = '',
+): Promise<boolean> {
   const fields = ['job', job, 'notice', notice, 'state', state, 'code', code] as const;
-  try {
-    await redis.xadd(stream, 'MAXLEN', '~', most, '*', ...fields);
-  } catch (error) {
-    if (replyCode(error) !== 'OOM') throw error;
-    await appendWhenFull(redis, [stream], [most, ...fields]);
-  }
+  return append(redis, [noticeEvents, noticeLock(job)], [lockToken, most, ...fields]);
 }
 
 /**
- * Appends an event while Redis is out of memory: it takes the end of a job then, which frees memory, and so it
- * must take the event. After a first write it refuses no other in the same script. KEYS: events. ARGV: how many
- * are kept, the fields.
+ * Redis takes the end of a job also while it is out of memory, which frees some, and so it must take the event: after a
+ * first write it refuses no other in the same script. KEYS: events, the lock of the job. ARGV: its token, or empty; how
+ * many events are kept; the fields.
  */
-const appendWhenFull = defineScript({
+const append = defineScript({
   name: 'append an event',
-  keys: 1,
+  keys: 2,
   lua: `
-redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[1])
-return redis.call('XADD', KEYS[1], '*', unpack(ARGV, 2))`,
+if ARGV[1] ~= '' and redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[2])
+redis.call('XADD', KEYS[1], '*', unpack(ARGV, 3))
+return 1`,
+  parse: (reply: unknown) => reply === 1,
 });
 
 /**

@@ -1,3 +1,4 @@
+import type { DeliveryPolicy } from '../contracts/delivery.ts';
 import { ERROR_CODES } from '../contracts/errors.ts';
 import { HOLDS, type HoldKind } from '../contracts/hold.ts';
 import { SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
@@ -107,7 +108,8 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
     | undefined;
   const earlier = earlierRuns(fields[EARLIER_FIELD]);
   const before = earlierSends(earlier);
-  const inThisRun = possiblySentTimes(job, entry?.possiblySent);
+  const data = readable(fields.data, id, sealing);
+  const inThisRun = possiblySentTimes(job, entry?.possiblySent, data.view.delivery);
   const decided = stateOfJob({
     place,
     outcome: result?.outcome,
@@ -120,7 +122,6 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
   const wasNeverSent = state === 'cancelled' || state === 'expired';
   const ofThisRun = entry === undefined ? possiblySentTraceIds(fields) : traceIdsOf(entry);
   const traceIds = [...before.traceIds, ...(wasNeverSent ? [] : newestTraceIds(ofThisRun))];
-  const data = readable(fields.data, id, sealing);
   const { view, accepted, settled } = data;
   const mayBeAccepted = before.possiblySent > 0 || data.isPartlyAccepted;
   return {
@@ -159,9 +160,11 @@ function pendingOf(
 function possiblySentTimes(
   { fields, place, intentOpen }: StoredJob,
   listed: number | undefined,
+  delivery: DeliveryPolicy | undefined,
 ): number {
   const stalledCounter = numberOf(fields.stc) ?? 0;
-  const own = possiblySentAttempts({ failedReason: fields.failedReason, stalledCounter });
+  const attempted = { failedReason: fields.failedReason, stalledCounter };
+  const own = possiblySentAttempts(attempted, delivery);
   return Math.max(listed ?? 0, own, intentOpen && place !== 'completed' ? 1 : 0);
 }
 

@@ -18,12 +18,13 @@ import { run } from './support/run.ts';
 const { redis, prefix, list, env } = commandWorld();
 
 beforeAll(async () => {
-  const { alerts, noticeEvents } = keysOf(prefix, 'default');
+  const keys = keysOf(prefix, 'default');
+  const { alerts } = keys;
   const draft = { event: 'test', title: 'a test', remedy: 'none', data: {} } as const;
   const alert = { ...alertEvent(draft, 'queue', Date.now()), id: 'alert-1' };
   await redis.client.xadd(alerts.posted, '*', 'alert', JSON.stringify(alert), 'as', 'posted');
   const event = { job: 'n-1', notice: 'n-1', state: 'accepted', code: '' } as const;
-  await appendNoticeEvent(redis.client, { noticeEvents }, event, 100);
+  await appendNoticeEvent(redis.client, keys, event, 100);
 });
 
 /** Each definition, and the command line whose output it describes, with the exit code. */

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, describe, it, onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { NoticeQueue, type NoticeEvent, type NoticeEventsOptions } from '../../src/index.ts';
+import { appendNoticeEvent } from '../../src/notices/notice-events.ts';
 import { redriveNotices } from '../../src/ops/notice-actions.ts';
 import { readUnknown } from '../../src/ops/unknown.ts';
 import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
@@ -74,6 +75,7 @@ describe('events()', () => {
     await until(() => Date.now() > expiresAt, { what: 'the deadline' });
     await start();
     const { events, reach } = listen(queue);
+    await reach(1);
     const good = await queue.send(notice());
     await reach(2);
     const bad = await queue.send(notice('01000000002'));
@@ -162,6 +164,18 @@ describe('events()', () => {
       ['notice.ended', lost.id, 'unknown', 'ECONNRESET'],
       ['notice.ended', lost.id, 'accepted', undefined],
     ]);
+  });
+
+  it('has none of a worker that has lost the job', async () => {
+    const { keys } = world();
+    const entry = { job: 'n', notice: 'n', state: 'rejected', code: 'X' } as const;
+    const append = (token?: string) => appendNoticeEvent(redis.client, keys, entry, 10, token);
+    expect(await append('ours')).toBe(false);
+    await redis.client.set(keys.noticeLock('n'), 'theirs');
+    expect(await append('ours')).toBe(false);
+    expect(await append('theirs')).toBe(true);
+    expect(await append()).toBe(true);
+    expect(await redis.client.xlen(keys.noticeEvents)).toBe(2);
   });
 
   it('is bounded, and costs nothing where it is off: also a cancellation writes nothing', async () => {

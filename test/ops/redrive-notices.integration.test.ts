@@ -53,6 +53,17 @@ async function asleep(setup: ReturnType<typeof open>, id: string, state: 'reject
   return { client, step, ended };
 }
 
+it('what it met before says nothing about its next run', async () => {
+  const { keys, failed } = open();
+  const id = await failed({});
+  await redis.client.hset(keys.witness, {
+    [id]: '1 1 5 1 0 token attempt own',
+    other: '1 1 0 0 0 t a held',
+  });
+  await redriveNotices({ redis: redis.client, keys }, { state: 'rejected', ids: [id] }, WHO);
+  expect(await redis.client.hkeys(keys.witness)).toEqual(['other']);
+});
+
 it('a process that dies in between leaves no notice that was possibly sent as rejected', async () => {
   const setup = open();
   const { keys, queue, failed } = setup;

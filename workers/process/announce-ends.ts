@@ -21,13 +21,13 @@ import type { AnnounceEnd } from '../queue/send-job.ts';
  */
 export function announceEnds(
   redis: RedisClient,
-  keys: Pick<Keys, 'noticeEvents'>,
+  keys: Pick<Keys, 'noticeEvents' | 'noticeLock'>,
   most: number,
 ): AnnounceEnd | undefined {
   if (most === 0) return undefined;
-  return (job, end, error) => {
+  return (job, end, error, lockToken) => {
     inOneWrite(redis);
-    return appendNoticeEvent(redis, keys, eventOfEnd(job, end, error), most);
+    return appendNoticeEvent(redis, keys, eventOfEnd(job, end, error), most, lockToken);
   };
 }
 
@@ -38,15 +38,16 @@ function eventOfEnd(
   error: Error | undefined,
 ): EventEntry {
   const { id = '', stalledCounter } = job;
-  const hasOthers = ((job.data as JobData | null)?.jobs ?? 1) > 1;
+  const { jobs = 1, delivery } = (job.data as JobData | null) ?? {};
+  const hasOthers = jobs > 1;
   const entry = { job: id, notice: hasOthers ? id.replace(/-\d+$/, '') : id };
   if (end.kind === 'completed') {
     const state = stateOfResult(end.result);
     return { ...entry, state, code: state === 'expired' ? 'EXPIRED' : '' };
   }
   const { reason } = end;
-  const possiblySent = possiblySentAttempts({ failedReason: reason, stalledCounter }) > 0;
-  const isUnknown = possiblySent || error instanceof UnknownOutcomeError;
+  const possiblySent = possiblySentAttempts({ failedReason: reason, stalledCounter }, delivery);
+  const isUnknown = possiblySent > 0 || error instanceof UnknownOutcomeError;
   return { ...entry, state: isUnknown ? 'unknown' : 'rejected', code: codeOf(reason) };
 }
 

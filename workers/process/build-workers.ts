@@ -9,6 +9,7 @@ import { Coalescer } from '../send/coalescer.ts';
 import { runNotice, type NoticeContext } from '../send/notice-job.ts';
 import type { HeldNotice } from '../send/held-notice.ts';
 import { sendGroup, type GroupContext } from '../send/send-group.ts';
+import { listUnsure } from '../send/unsure-end.ts';
 import { announceEnds } from './announce-ends.ts';
 
 /** Builds the worker of single notices, not yet running: its jobs share requests where they may. */
@@ -36,7 +37,8 @@ export function buildNoticeWorker(
     unknownResends,
   };
   const announce = announceEnds(redis, keys, settings.noticeEvents);
-  const worker = buildSendWorker({ ...options, announce }, (job, lockToken) =>
+  const unsure = listUnsure(context, sealing);
+  const worker = buildSendWorker({ ...options, announce, unsure }, (job, lockToken) =>
     runNotice({ job, lockToken }, notices),
   );
   concurrency.watch(worker);

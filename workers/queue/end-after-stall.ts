@@ -1,7 +1,7 @@
 import { RateLimitError, UnrecoverableError, type Job } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
 import { LONGEST_PAUSE_MS } from '../../src/async/settle-with-retry.ts';
-import { findEnd } from '../../src/fleet/job-ends.ts';
+import { findEnd, takeBackStall } from '../../src/fleet/job-ends.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { jobKeyOf } from './send-job.ts';
 
@@ -11,6 +11,9 @@ import { jobKeyOf } from './send-job.ts';
  */
 export const AFTER_STALL_MS = 3 * LONGEST_PAUSE_MS;
 
+/** Called before a job fails for a stored reason although a later run may have sent it. */
+export type UnsureEnd = (job: Job, reason: string) => Promise<void>;
+
 /**
  * Looks for the end that a worker stored which could not record it before its lock ended (send-job.ts). The
  * first run after a stall waits for that worker. While Redis does not answer, the job is requeued.
@@ -18,7 +21,11 @@ export const AFTER_STALL_MS = 3 * LONGEST_PAUSE_MS;
  * @returns the result with which the job ends; undefined when none is stored
  * @throws UnrecoverableError with the reason for which the job has failed
  */
-export async function endStoredAfterStall(job: Job, redis: RedisClient): Promise<unknown> {
+export async function endStoredAfterStall(
+  job: Job,
+  redis: RedisClient,
+  unsure: UnsureEnd | undefined,
+): Promise<unknown> {
   const find = (step: 'ask' | 'waited') => findEnd(redis, jobKeyOf(job), job.stalledCounter, step);
   let end: Awaited<ReturnType<typeof find>>;
   try {
@@ -31,6 +38,11 @@ export async function endStoredAfterStall(job: Job, redis: RedisClient): Promise
     throw new RateLimitError();
   }
   if (end === 'none' || end === 'wait') return undefined;
+  const run = { token: job.token ?? '', started: job.attemptsStarted };
+  // Without an answer the stall counts as possibly sent.
+  const stall = await takeBackStall(redis, jobKeyOf(job), run).catch(() => 'counts' as const);
+  if (stall === 'known') job.stalledCounter -= 1;
   if (end.kind === 'completed') return end.result;
+  if (stall !== 'lost') await unsure?.(job, end.reason);
   throw new UnrecoverableError(end.reason);
 }

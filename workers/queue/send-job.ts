@@ -1,6 +1,7 @@
 import { Job, Worker, type JobJson, type Processor, type WorkerOptions } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import { sentAgainAt } from '../../src/contracts/job.ts';
 import { replaceJobData } from '../../src/fleet/job-data.ts';
 import { rememberEnd, type JobEnd } from '../../src/fleet/job-ends.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
@@ -16,14 +17,23 @@ type Moved = Awaited<ReturnType<Job['moveToCompleted']>>;
  * the one that moves the job, and has the same effect on listeners when it is repeated.
  *
  * @param error the one that ended a failed job
+ * @param lockToken where it is appended only while the lock of the job has this token
+ * @returns whether it was appended
  */
-export type AnnounceEnd = (job: Job, end: JobEnd, error: Error | undefined) => Promise<void>;
+export type AnnounceEnd = (
+  job: Job,
+  end: JobEnd,
+  error: Error | undefined,
+  lockToken?: string,
+) => Promise<boolean>;
 
 /** What the jobs of a worker need to end. */
 export interface JobEnding {
   readonly redis: RedisClient;
   readonly lockDurationMs: number;
   readonly inFlight: Pick<InFlight, 'recorded'>;
+  /** Whether an end that BullMQ does not take is stored. Not where the ledger knows what became of the contacts. */
+  readonly remembers: boolean;
   readonly announce?: AnnounceEnd | undefined;
 }
 
@@ -153,7 +163,8 @@ export class SendJob extends Job {
     const { announce, inFlight } = this.#ending;
     try {
       if (end === undefined || announce === undefined) return await this.#move(token, move, end);
-      return await this.#announceAndMove(() => announce(this, end, error), token, move, end);
+      const announceEnd = (lock?: string) => announce(this, end, error, lock);
+      return await this.#announceAndMove(announceEnd, token, move, end);
     } finally {
       inFlight.recorded(this);
       // BullMQ's set of jobs under way keeps jobs that have ended from being collected soon (src/async/slots.ts).
@@ -163,10 +174,10 @@ export class SendJob extends Job {
 
   /**
    * Sends the event right before each try to move the job, until Redis has taken it: a job that Redis has
-   * ended has its event, also when this process dies.
+   * ended has its event, also when this process dies. A worker that has lost the job appends none.
    */
   async #announceAndMove(
-    announce: () => Promise<void>,
+    announce: (lockToken?: string) => Promise<boolean>,
     token: string,
     move: () => Promise<Moved>,
     end: JobEnd,
@@ -176,17 +187,18 @@ export class SendJob extends Job {
       // An event that can never be taken must not stop the sends.
       return isProgramError(failure);
     };
-    const send = () => announce().then(() => true, taken);
+    const send = (lockToken?: string) => announce(lockToken).catch(taken);
     let announced: Promise<boolean> | undefined;
     const moved = await this.#move(
       token,
       async () => {
-        if (announced === undefined || !(await announced)) announced = send();
+        if (announced === undefined || !(await announced)) announced = send(token);
         return move();
       },
       end,
     );
-    while (announced !== undefined && !(await announced)) {
+    // The job has ended, and its lock with it.
+    while (!this.#isStored && announced !== undefined && !(await announced)) {
       await pause(FETCH_AGAIN_MS);
       announced = send();
     }
@@ -218,9 +230,14 @@ export class SendJob extends Job {
 
   async #store(end: JobEnd): Promise<void> {
     this.#isStored = true;
-    const { redis } = this.#ending;
+    const { redis, remembers } = this.#ending;
+    if (!remembers) return;
     await settleWithRetry(
-      () => rememberEnd(redis, jobKeyOf(this), end),
+      () =>
+        rememberEnd(redis, jobKeyOf(this), end, {
+          started: this.attemptsStarted,
+          sentAgainAt: sentAgainAt(this),
+        }),
       (error) => this.#report(error),
       (error) => !isProgramError(error),
     );

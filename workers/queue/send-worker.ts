@@ -5,7 +5,7 @@ import type { RedisClient } from '../../src/redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { jobSpan } from '../../src/tracing/spans.ts';
 import { AttemptError, backoffMs } from './attempt-error.ts';
-import { endStoredAfterStall } from './end-after-stall.ts';
+import { endStoredAfterStall, type UnsureEnd } from './end-after-stall.ts';
 import type { InFlight } from './in-flight.ts';
 import { SendJob, SendWorker, type AnnounceEnd } from './send-job.ts';
 import { setDataAside } from './unreadable-job.ts';
@@ -76,6 +76,7 @@ export interface SendWorkerOptions {
   >;
   readonly inFlight: InFlight;
   readonly announce?: AnnounceEnd | undefined;
+  readonly unsure?: UnsureEnd | undefined;
 }
 
 /** Runs a job; with three parameters it gets a signal that `cancelJob` of the worker aborts. */
@@ -103,14 +104,15 @@ const STALLS_ALLOWED = 1_000;
  * need not know.
  */
 export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWorker {
-  const { redis, keys, lane, settings, inFlight, announce } = options;
+  const { redis, keys, lane, settings, inFlight, announce, unsure } = options;
   const runJob: RunJob = (job, lockToken, signal) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
     job.opts.backoff = { type: 'full-jitter' };
     const runOnce = () => run(job, lockToken, signal);
     const prepareAndRun = async () => {
       if (isUnreadable(job)) await setDataAside(job, redis);
-      return (job.stalledCounter > 0 ? await endStoredAfterStall(job, redis) : null) ?? runOnce();
+      const hasStalled = job.stalledCounter > 0;
+      return (hasStalled ? await endStoredAfterStall(job, redis, unsure) : null) ?? runOnce();
     };
     const isUsual = job.stalledCounter === 0 && !isUnreadable(job);
     return inFlight.run(job, () => jobSpan(job, lane.name, isUsual ? runOnce : prepareAndRun));
@@ -146,7 +148,13 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
           ),
       },
     },
-    { redis, lockDurationMs: settings.lockDurationMs, inFlight, announce },
+    {
+      redis,
+      lockDurationMs: settings.lockDurationMs,
+      inFlight,
+      remembers: lane.name === 'notices',
+      announce,
+    },
   );
 }
 

@@ -109,15 +109,16 @@ export const endIntents = intentScript<number>(
 
 /**
  * Lists notices as unknown and removes their intents. ARGV[2] is how long they are kept in milliseconds,
- * [3] whose intent it ends: 'own', 'any', or 'none' for notices without one; third is the UnknownFacts of
- * the notice, as JSON. Answers 1, or 0 when the intent belongs to another attempt.
+ * [3] whose intent it ends: 'own', 'any', 'open' for any that is there, or 'none' for notices without one; third is
+ * the UnknownFacts of the notice, as JSON. Answers 1, or 0 when the intent belongs to another attempt.
  */
 export const parkIntents = intentScript<number>(
   'park',
   `
   local entry, intent = cjson.decode(third), read(open, job)
   if ARGV[3] == 'own' and (not intent or intent.nonce ~= nonce) then return 0 end
-  if ARGV[3] == 'any' then
+  if ARGV[3] == 'open' and not intent then return 0 end
+  if ARGV[3] == 'any' or ARGV[3] == 'open' then
     local listed = read(unknown, job)
     -- An earlier run listed it and died before BullMQ recorded that; that run knew more.
     if not intent and listed and not listed.resend then return 1 end

@@ -93,12 +93,13 @@ export class Intents {
    * Lists notices as unknown. Safe to repeat.
    *
    * @param attempts each with the facts to store
-   * @param whose the intents it ends: these attempts', those of any, or none for at-least-once notices
+   * @param whose the intents it ends: these attempts', those of any, those of any and only where there is one (`open`), or
+   *   none for at-least-once notices
    * @param keepMs how long the entries are kept (KEEP_FAILED_MS)
    */
   async park(
     attempts: readonly (IntentAttempt & { readonly facts: UnknownFacts })[],
-    whose: 'own' | 'any' | 'none',
+    whose: 'own' | 'any' | 'open' | 'none',
     keepMs: number,
   ): Promise<void> {
     const notices = attempts.map(({ job, nonce, facts }) => [job, nonce, JSON.stringify(facts)]);

@@ -6,44 +6,77 @@ import { testRedis } from '../../support/redis.ts';
 
 const redis = testRedis();
 
+/** Its first run stalled, and its second one has it. */
 async function stalledJob(): Promise<{ job: Job; key: string }> {
   const prefix = redis.freshPrefix();
-  const job = { queueQualifiedName: prefix, id: 'job', stalledCounter: 1 } as unknown as Job;
+  const job = {
+    queueQualifiedName: prefix,
+    id: 'job',
+    stalledCounter: 1,
+    attemptsStarted: 2,
+    token: 'second',
+  } as unknown as Job;
   const key = `${prefix}:job`;
-  await redis.client.hset(key, 'name', 'send');
+  await redis.client.hset(key, 'name', 'send', 'stc', '1');
+  await redis.client.set(`${key}:lock`, 'second');
   return { job, key };
 }
+
+const RUN = { started: 1, sentAgainAt: 0 };
+const end = (job: Job) => endStoredAfterStall(job, redis.client, undefined);
 
 describe('the first run after a stall', () => {
   const ends: [JobEnd, unknown][] = [
     [{ kind: 'completed', result: { outcome: 'accepted' } }, { outcome: 'accepted' }],
     [{ kind: 'failed', reason: 'REJECTED' }, new UnrecoverableError('REJECTED')],
   ];
-  it.each(ends)('waits for the worker that still has the end: %j', async (end, expected) => {
+  it.each(ends)('waits for the worker that still has the end: %j', async (stored, expected) => {
     const { job, key } = await stalledJob();
-    const found = endStoredAfterStall(job, redis.client).catch((error: unknown) => error);
+    const found = end(job).catch((error: unknown) => error);
     // Long after the first look.
     await new Promise((resolve) => setTimeout(resolve, 300));
-    await rememberEnd(redis.client, key, end);
+    await rememberEnd(redis.client, key, stored, RUN);
     expect(await found).toEqual(expected);
   });
 
   it('waits once for each stall', async () => {
     const { job } = await stalledJob();
     const startedAt = performance.now();
-    expect(await endStoredAfterStall(job, redis.client)).toBeUndefined();
+    expect(await end(job)).toBeUndefined();
     expect(performance.now() - startedAt).toBeGreaterThan(1_400);
     const again = performance.now();
-    expect(await endStoredAfterStall(job, redis.client)).toBeUndefined();
+    expect(await end(job)).toBeUndefined();
     expect(performance.now() - again).toBeLessThan(1_000);
   });
 
   it('waits again for a stall after the notice was sent again', async () => {
     const { job, key } = await stalledJob();
-    expect(await endStoredAfterStall(job, redis.client)).toBeUndefined();
+    expect(await end(job)).toBeUndefined();
     await redis.client.hdel(key, ...END_FIELDS);
-    const found = endStoredAfterStall(job, redis.client).catch((error: unknown) => error);
-    await rememberEnd(redis.client, key, { kind: 'completed', result: { outcome: 'accepted' } });
+    const found = end(job).catch((error: unknown) => error);
+    const accepted = { outcome: 'accepted' };
+    await rememberEnd(redis.client, key, { kind: 'completed', result: accepted }, RUN);
     expect(await found).toEqual({ outcome: 'accepted' });
+  });
+
+  const rejected = { kind: 'failed', reason: 'REJECTED' } as const;
+  it.each([
+    ['the run before stored it', { started: 2, token: 'second' }, '0', []],
+    ['a run in between may have sent it', { started: 3, token: 'second' }, '1', ['REJECTED']],
+    ['another run has the job', { started: 2, token: 'first' }, '1', []],
+  ] as const)('counts the stall or not: %s', async (_, { started, token }, stc, listed) => {
+    const { job, key } = await stalledJob();
+    Object.assign(job, { attemptsStarted: started, token });
+    await rememberEnd(redis.client, key, rejected, RUN);
+    const unsure: string[] = [];
+    const noteUnsure = async (one: Job, reason: string) => {
+      if (one.stalledCounter > 0) unsure.push(reason);
+      await Promise.resolve();
+    };
+    const error = await endStoredAfterStall(job, redis.client, noteUnsure).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toEqual(new UnrecoverableError('REJECTED'));
+    expect([await redis.client.hget(key, 'stc'), unsure]).toEqual([stc, listed]);
   });
 });

@@ -31,6 +31,11 @@ const SCENARIOS = {
     losses: 1,
     refusals: 1,
   }),
+  'killed and stalled workers, twice': one(twice, ['accepted, lost', 'rejected'], {
+    kills: 1,
+    losses: 2,
+    refusals: 1,
+  }),
   'killed and stalled workers, at-most-once': one(
     once,
     ['accepted', 'accepted, lost', 'rejected'],
@@ -131,6 +136,24 @@ const WRONG: readonly [string, Law, keyof typeof SCENARIOS, Partial<Rules>][] = 
     'rejected although it was accepted',
     'the deadline passes for a worker that has lost the job',
     { endsOwnOnly: false },
+  ],
+  [
+    'an end is stored after a person has sent the notice again',
+    'rejected although it was accepted',
+    'a person sends it again',
+    { storesOwnLife: false },
+  ],
+  [
+    'the stall of a run whose end is known counts, and what it makes unknown is not listed',
+    'unknown, and in no list',
+    'killed and stalled workers',
+    { takesBackStalls: false, listsUnsure: false },
+  ],
+  [
+    'what another run may have sent is not listed',
+    'unknown, and in no list',
+    'killed and stalled workers, twice',
+    { listsUnsure: false },
   ],
   [
     'an earlier attempt does not forbid a request',

@@ -19,6 +19,7 @@ import {
   other,
   possiblySentNow,
   viewOf,
+  type Behind,
   type Answer,
   type Law,
   type Move,
@@ -74,7 +75,7 @@ function step(world: World, move: Move, rules: Rules): World {
     case 'fetch':
       return fetched(world, move.worker, rules);
     case 'look':
-      return looked(world, move.worker);
+      return looked(world, move.worker, rules);
     case 'requeue':
       return asked(spend(world, 'returns'), move.worker, undefined, rules);
     case 'ask':
@@ -143,20 +144,42 @@ function again(world: World, kind: 'redrive' | 'resend', rules: Rules): World {
 
 function fetched(world: World, worker: Worker, rules: Rules): World {
   const { attempts, reason, stalls, stored, waitedStalls, life } = world;
-  const run: Run = { phase: 'ready', attempts, reason, stalls, owned: true, life };
-  const active = { ...world, place: 'active', lock: worker } as const;
-  const runs = (phase: Run['phase'], end?: RunEnd): World => {
-    const one: Run = { ...run, phase, ...(end === undefined ? {} : { end }) };
-    return { ...active, runs: worker === 0 ? [one, world.runs[1]] : [world.runs[0], one] };
+  const run: Run = { phase: 'ready', attempts, reason, stalls, owned: true, life, behind: 0 };
+  const before = world.runs[other(worker)];
+  const others = before && { ...before, behind: oneMore(before.behind) };
+  const storedBehind = stored === undefined ? 0 : oneMore(world.storedBehind);
+  const active = { ...world, place: 'active', lock: worker, storedBehind } as const;
+  const runs = (phase: Run['phase']): World => {
+    const one: Run = { ...run, phase };
+    return { ...active, runs: worker === 0 ? [one, others] : [others, one] };
   };
   if (stalls === 0) return runs('ready');
-  if (stored !== undefined) return runs('ending', stored);
+  if (stored !== undefined) return found(runs('looking'), worker, stored, rules);
   return rules.waitsAfterStall && waitedStalls < stalls ? runs('looking') : runs('ready');
 }
 
-function looked(world: World, worker: Worker): World {
+const oneMore = (behind: Behind): Behind => (behind === 0 ? 1 : 2);
+
+/** The run found the stored end. */
+function found(before: World, worker: Worker, end: RunEnd, rules: Rules): World {
+  let world = withRun(before, worker, { phase: 'ending', end });
+  if (world.lock !== worker) return world;
+  const isKnown = rules.takesBackStalls && world.storedBehind === 1;
+  if (isKnown) world = { ...world, stalls: world.stalls - 1, storedBehind: 0 };
+  if (end.kind !== 'failed' || !rules.listsUnsure) return world;
+  if (world.delivery === 'at-most-once' && world.intent !== undefined) {
+    return { ...world, intent: undefined, listed: { possiblySent: 1 } };
+  }
+  if (world.listed !== undefined) return world;
+  const { stalls: stalledCounter, delivery } = world;
+  const attempted = { failedReason: end.reason, stalledCounter };
+  const possiblySent = possiblySentAttempts(attempted, delivery);
+  return possiblySent > 0 ? { ...world, listed: { possiblySent } } : world;
+}
+
+function looked(world: World, worker: Worker, rules: Rules): World {
   const { stored } = world;
-  if (stored !== undefined) return withRun(world, worker, { phase: 'ending', end: stored });
+  if (stored !== undefined) return found(world, worker, stored, rules);
   const stalls = world.runs[worker]?.stalls ?? 0;
   return {
     ...withRun(world, worker, { phase: 'ready' }),
@@ -167,11 +190,10 @@ function looked(world: World, worker: Worker): World {
 
 /** The delivery policy of a run, as the code keeps it. */
 function intentOf({ delivery }: World, { attempts, reason, stalls, verdict }: Run): NoticeIntent {
-  const isOnce = delivery === 'at-most-once';
-  const before = possiblySentAttempts({ failedReason: reason, stalledCounter: stalls });
+  const attempted = { failedReason: reason, stalledCounter: stalls };
   return {
     lastAttempt: attempts + 1 >= ATTEMPTS,
-    possiblySent: isOnce ? 0 : before,
+    possiblySent: possiblySentAttempts(attempted, delivery),
     mostResends: RESENDS,
     verdict,
   } as NoticeIntent;
@@ -302,8 +324,12 @@ function recorded(world: World, worker: Worker, rules: Rules): World {
   if (end === undefined) return next;
   if (rules.checksLock && world.lock !== worker) {
     if (!isForGood(end) || isOver(world)) return next;
-    const isKnown = world.known || world.runs[worker]?.life === world.life;
-    return { ...next, known: isKnown, ...(rules.storesEnds ? { stored: end } : {}) };
+    const { life, behind } = world.runs[worker] ?? fail();
+    const isOfThisLife = life === world.life;
+    const known = world.known || isOfThisLife;
+    if (!rules.storesEnds || (rules.storesOwnLife && !isOfThisLife)) return { ...next, known };
+    // Runs are counted anew in each life: the number of one of another life may be that of the run before.
+    return { ...next, known, stored: end, storedBehind: isOfThisLife ? behind : 0 };
   }
   const free = freed(next, worker);
   switch (end.kind) {
@@ -352,6 +378,9 @@ function judge(before: World, next: World, move: Move): Law[] {
   }
   if (state === 'accepted' && accepted + acceptedBefore === 0)
     broken.push('accepted although it was not');
+  if (place === 'failed' && state === 'unknown' && next.listed === undefined) {
+    broken.push('unknown, and in no list');
+  }
   return broken;
 }
 

@@ -70,6 +70,9 @@ export type RunEnd =
   | { readonly kind: 'retry'; readonly reason: string }
   | { readonly kind: 'delayed' | 'requeued' };
 
+/** A number of runs; 2 is two or more. */
+export type Behind = 0 | 1 | 2;
+
 /** A run of the job by a worker. */
 export interface Run {
   readonly phase: 'looking' | 'ready' | 'asking' | 'ending';
@@ -84,6 +87,8 @@ export interface Run {
   readonly refused?: true;
   /** How often a person had sent the notice again when it began. */
   readonly life: number;
+  /** How many runs have begun since it did; 2 is two or more. */
+  readonly behind: Behind;
   /** When it became ready, a worker that lived knew how the job ends for good. */
   readonly isKnown?: true;
 }
@@ -112,6 +117,8 @@ export interface World {
   /** After how many stalls a run has waited, as it is stored with the job. */
   readonly waitedStalls: number;
   readonly stored?: RunEnd | undefined;
+  /** How many runs have begun since the last one whose end is known by the stored one. */
+  readonly storedBehind: Behind;
   readonly lock?: Worker | undefined;
   /** The open intent: whose, and whether its request was accepted. */
   readonly intent?: { readonly of: number; readonly accepted: boolean } | undefined;
@@ -146,6 +153,7 @@ export type Law =
   | 'sent too often'
   | 'rejected although it was accepted'
   | 'accepted although it was not'
+  | 'unknown, and in no list'
   | 'stuck';
 
 /** The decisions and steps of the code that a test may replace by wrong ones. */
@@ -157,6 +165,12 @@ export interface Rules {
   readonly countsAgain: boolean;
   /** Whether an end that BullMQ does not take any more is stored. */
   readonly storesEnds: boolean;
+  /** Whether an end is stored only in the life of the notice that it is of. */
+  readonly storesOwnLife: boolean;
+  /** Whether the stall of a run whose end is known no longer counts. */
+  readonly takesBackStalls: boolean;
+  /** Whether what fails by a stored end, and was possibly sent by another run, is listed. */
+  readonly listsUnsure: boolean;
   /** Whether the run after a stall waits for the worker that had the job. */
   readonly waitsAfterStall: boolean;
   /** Whether a person's decision forgets what the stalls before it left. */
@@ -182,6 +196,9 @@ export const RULES: Rules = {
   earlierOutcome,
   countsAgain: true,
   storesEnds: true,
+  storesOwnLife: true,
+  takesBackStalls: true,
+  listsUnsure: true,
   waitsAfterStall: true,
   forgetsStalls: true,
   checksLock: true,
@@ -214,6 +231,7 @@ export const ADDED = {
   reason: '',
   stalls: 0,
   waitedStalls: 0,
+  storedBehind: 0,
   earlier: 0,
   accepted: 0,
   ends: 0,
@@ -243,8 +261,15 @@ export function viewOf(world: World): Pick<NoticeView, 'state' | 'attempts' | 'p
 }
 
 /** How many attempts of this life of the notice the service may have accepted. */
-export function possiblySentNow({ reason, stalls, listed, intent, place }: World): number {
-  const own = possiblySentAttempts({ failedReason: reason, stalledCounter: stalls });
+export function possiblySentNow({
+  reason,
+  stalls,
+  listed,
+  intent,
+  place,
+  delivery,
+}: World): number {
+  const own = possiblySentAttempts({ failedReason: reason, stalledCounter: stalls }, delivery);
   const open = intent !== undefined && place !== 'completed' ? 1 : 0;
   return Math.max(listed?.possiblySent ?? 0, own, open);
 }
