@@ -6,9 +6,6 @@ import { RECORD_PRELUDE } from './token-scripts.ts';
  * new token ended it. shared-token.ts describes what follows.
  */
 
-/** Refusals that are remembered at most: a service may give each one a code of its own. */
-const MOST_REFUSALS = 1_000;
-
 /**
  * Remembers that a new token did not end a refusal, if it is still the stored one. A refusal without a code
  * may be a dead token as well: it takes two different jobs. ARGV: id of the token, refusal, job, distance.
@@ -16,24 +13,20 @@ const MOST_REFUSALS = 1_000;
 export const addUncured = defineScript({
   name: 'token add uncured',
   keys: 2,
-  lua: `
+  lua: `${RECORD_PRELUDE}
 local current, uncured = unpack(KEYS)
 local id, refusal, job, distance, alone = unpack(ARGV)
 if redis.call('HGET', current, 'id') ~= id then return 0 end
 local known = redis.call('HGET', uncured, refusal)
-if not known and redis.call('HLEN', uncured) >= ${MOST_REFUSALS} then redis.call('DEL', uncured) end
 if alone ~= '1' and (not known or known == 'by ' .. job) then
-  redis.call('HSET', uncured, refusal, 'by ' .. job)
-else
-  local at, apart = string.match(known or '', '^(%d+) (%d+)$')
-  -- A time in the future is of a clock that went back.
-  if not at or tonumber(at) > clock() or clock() - tonumber(at) >= tonumber(apart) then
-    apart = tonumber(apart) or 0
-    redis.call('HSET', uncured, refusal,
-      string.format('%.0f %.0f', clock(), math.max(apart, tonumber(distance))))
-  end
+  note(uncured, refusal, 'by ' .. job)
+  return 1
 end
-redis.call('PEXPIRE', uncured, 3600000)
+local at, apart = string.match(known or '', '^(%d+) (%d+)$')
+-- A time in the future is of a clock that went back.
+if not at or tonumber(at) > clock() or clock() - tonumber(at) >= tonumber(apart) then
+  remember(uncured, refusal, distance, clock())
+end
 return 1`,
 });
 

@@ -8,6 +8,9 @@ const EARLY_MS = 600_000;
 const WAR_MS = 600_000;
 const WAR_DEATHS = 3;
 
+/** Refusals that are remembered at most: a service may give each one a code of its own. */
+const MOST_REFUSALS = 1_000;
+
 /**
  * The atomic transitions of the token record. Times are Redis time in milliseconds. shared-token.ts
  * describes the states; redis/keys.ts lists the keys and their lifetimes.
@@ -54,6 +57,18 @@ local function addDeath(deaths, id, now)
   redis.call('ZREMRANGEBYSCORE', deaths, '-inf', now - ${WAR_MS})
   redis.call('PEXPIRE', deaths, ${WAR_MS})
 end
+local function note(uncured, refusal, value)
+  if redis.call('HEXISTS', uncured, refusal) == 0 and redis.call('HLEN', uncured) >= ${MOST_REFUSALS} then
+    redis.call('DEL', uncured)
+  end
+  redis.call('HSET', uncured, refusal, value)
+  redis.call('PEXPIRE', uncured, 3600000)
+end
+-- Renewed for again after a distance, which never gets shorter.
+local function remember(uncured, refusal, distance, now)
+  local apart = string.match(redis.call('HGET', uncured, refusal) or '', '^%d+ (%d+)$')
+  note(uncured, refusal, text(now) .. ' ' .. text(math.max(tonumber(apart) or 0, tonumber(distance))))
+end
 `;
 
 /** A refusal that a new token did not end is remembered for this long, or for twice its distance. */
@@ -85,7 +100,8 @@ const LONGEST_DISTANCE_MS = 960_000;
  * 8. another process has the lock: wait;
  * 9. the refused token never worked, nor did the one before it, and this was not reported yet: contested;
  * 10. the refused token died early, as three others within ten minutes, and this was not reported yet: contested;
- * 11. the budget is spent: contested;
+ * 11. the budget is spent: contested; but a token that works is kept for a refusal whose code does not state that the
+ *     token is invalid;
  * 12. otherwise: take the lock and the next fence.
  *
  * A lock or refusal without ttl, or with a longer one than is ever set, comes from a clock that went back
@@ -98,7 +114,7 @@ export const acquire = defineScript({
   lua: `${RECORD_PRELUDE}
 local current, lock, fenceKey, refused, issued, hints, uncured, evidence, deaths = unpack(KEYS)
 local nonce, why, refusedId = ARGV[1], ARGV[2], ARGV[3]
-local refusal, replaced, ofToken = ARGV[10], ARGV[11], ARGV[12]
+local refusal, replaced, ofToken, ofNotice = ARGV[10], ARGV[11], ARGV[12], ARGV[13]
 local grace, lockTtl = tonumber(ARGV[4]), tonumber(ARGV[5])
 local budget, window = tonumber(ARGV[6]), tonumber(ARGV[7])
 local refusedMin, refusedMax = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -174,6 +190,7 @@ redis.call('ZREMRANGEBYSCORE', issued, '(' .. text(now), '+inf')
 local spent = redis.call('ZCARD', issued)
 if spent >= budget then
   if why == 'early' then return { 'later' } end
+  if alive and token.proven and ofNotice == '1' then return answer('keep') end
   local last = redis.call('ZRANGE', issued, spent - budget, spent - budget, 'WITHSCORES')
   return contested(math.max(1, math.min(refusedMax, tonumber(last[2]) + window - now)))
 end
@@ -237,21 +254,31 @@ return 1`,
 /**
  * Records a failed issuance for the fleet, each one in a row for twice as long, and releases the lock. A
  * holder that was overtaken (a newer token, or another lock) records nothing: its failure does not concern
- * the token that the others have. Returns the duration of the refusal, or -1. A repetition after a lost answer is
- * known by the fence and counts as no further failure.
+ * the token that the others have. Nor is anything recorded where the stored token works and the issuance was for a
+ * refusal that may be of its notice (ARGV: id of the refused token, the refusal, distance; '' for none): it is
+ * remembered, so that the token is kept for such refusals, as if another had not ended them. Returns the duration of
+ * the refusal, or -1. A repetition after a lost answer is known by the fence and counts as no further failure.
  */
 export const fail = defineScript({
   name: 'token fail',
-  keys: 5,
+  keys: 6,
   parse: Number,
   lua: `${RECORD_PRELUDE}
-local current, lock, refused, streak, hints = unpack(KEYS)
+local current, lock, refused, streak, hints, uncured = unpack(KEYS)
 local nonce, fence, kind, code = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local min, max, forget = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 if redis.call('HGET', refused, 'fence') == text(fence) then return redis.call('PTTL', refused) end
 local holder = redis.call('GET', lock)
 if holder == nonce then redis.call('DEL', lock) end
-if (holder and holder ~= nonce) or fence <= (read(current).fence or 0) then return -1 end
+local token, now = read(current), clock()
+if (holder and holder ~= nonce) or fence <= (token.fence or 0) then return -1 end
+local refusedId, refusal, distance = ARGV[8], ARGV[9], ARGV[10]
+local works = token.whole and token.proven and (not token.expiresAt or token.expiresAt > now)
+if refusal ~= '' and works and token.id == refusedId then
+  remember(uncured, refusal, distance, now)
+  redis.call('PUBLISH', hints, 'released')
+  return -1
+end
 local failures = (number(redis.call('GET', streak)) or 0) + 1
 redis.call('SET', streak, text(failures), 'PX', forget)
 local ttl = math.min(max, min * 2 ^ math.min(failures - 1, 30))
