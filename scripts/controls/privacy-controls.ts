@@ -133,8 +133,8 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   {
     prevents: 'idempotency keys that survive an erasure, with a fingerprint of the notice',
     file: 'src/erase/idempotency-keys.ts',
-    from: 'erased += await redis.del(key);',
-    to: 'erased += key === undefined ? 0 : 1;',
+    from: "and redis.call('DEL', KEYS[1]) or 0",
+    to: 'and 1 or 0',
     test: 'erase/erase-number.integration.test.ts',
     words: 'the idempotency key of a notice whose job is deleted',
   },

@@ -1,5 +1,5 @@
 import { defineScript } from '../redis/script.ts';
-import { RECORD_PRELUDE } from './token-scripts.ts';
+import { RECORD_PRELUDE } from './record-prelude.ts';
 
 /*
  * What is learned from the second request of a send call, whose token was renewed after a refusal: whether the
