@@ -1,10 +1,13 @@
 import { defineScript } from '../redis/script.ts';
-import { RECORD_PRELUDE } from './record-prelude.ts';
+import { RECORD_PRELUDE } from './token-scripts.ts';
 
 /*
  * What is learned from the second request of a send call, whose token was renewed after a refusal: whether the
  * new token ended it. shared-token.ts describes what follows.
  */
+
+/** Refusals that are remembered at most: a service may give each one a code of its own. */
+const MOST_REFUSALS = 1_000;
 
 /**
  * Remembers that a new token did not end a refusal, if it is still the stored one. A refusal without a code
@@ -13,20 +16,24 @@ import { RECORD_PRELUDE } from './record-prelude.ts';
 export const addUncured = defineScript({
   name: 'token add uncured',
   keys: 2,
-  lua: `${RECORD_PRELUDE}
+  lua: `
 local current, uncured = unpack(KEYS)
 local id, refusal, job, distance, alone = unpack(ARGV)
 if redis.call('HGET', current, 'id') ~= id then return 0 end
 local known = redis.call('HGET', uncured, refusal)
+if not known and redis.call('HLEN', uncured) >= ${MOST_REFUSALS} then redis.call('DEL', uncured) end
 if alone ~= '1' and (not known or known == 'by ' .. job) then
-  note(uncured, refusal, 'by ' .. job)
-  return 1
+  redis.call('HSET', uncured, refusal, 'by ' .. job)
+else
+  local at, apart = string.match(known or '', '^(%d+) (%d+)$')
+  -- A time in the future is of a clock that went back.
+  if not at or tonumber(at) > clock() or clock() - tonumber(at) >= tonumber(apart) then
+    apart = tonumber(apart) or 0
+    redis.call('HSET', uncured, refusal,
+      string.format('%.0f %.0f', clock(), math.max(apart, tonumber(distance))))
+  end
 end
-local at, apart = string.match(known or '', '^(%d+) (%d+)$')
--- A time in the future is of a clock that went back.
-if not at or tonumber(at) > clock() or clock() - tonumber(at) >= tonumber(apart) then
-  remember(uncured, refusal, distance, clock())
-end
+redis.call('PEXPIRE', uncured, 3600000)
 return 1`,
 });
 

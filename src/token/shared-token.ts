@@ -70,9 +70,8 @@ export interface SharedTokenOptions {
  *   grace time. Ends by `store` → fresh, by `fail` → refused, or by the lock's ttl → the state before.
  * - **refused**: an issuance failed. The whole fleet fails without asking the service until the ttl
  *   ends → the state before; then one caller tries again. Each failure in a row doubles the ttl.
- * - **kept**: a code of a refusal is remembered (`uncured`) because a new token was refused the same, or because none
- *   could be had while the stored one works. Such refusals renew nothing, unless nothing was accepted for a while. Other
- *   codes are not affected.
+ * - **kept**: a code of a refusal is remembered (`uncured`) because a new token was refused the same. Such
+ *   refusals renew nothing, unless nothing was accepted for a while. Other codes are not affected.
  * - **contested**: refused, with a name of its own. A token that never worked was refused, and so was the
  *   one before it: another program issues tokens for this app, or clocks are wrong. After the ttl one
  *   more token is issued; if it works, the state ends, otherwise it is contested for twice as long. Early

@@ -243,7 +243,7 @@ export class TokenProtocol {
     }
     let restMs: number;
     try {
-      restMs = await record.fail(grant, kind, code, want);
+      restMs = await record.fail(grant, kind, code);
     } catch {
       // Redis is unavailable, too: at least this process does not ask again at once.
       restMs = refusalSpan(kind, settings).minMs;

@@ -83,7 +83,6 @@ export class TokenRecord {
         refusal === undefined ? '' : nameOf(refusal),
         refusal !== undefined && mayBeReplaced(refusal) ? 1 : 0,
         concernsToken(refusal?.code) ? 1 : 0,
-        hasOwnCode(refusal) ? 1 : 0,
       ],
     );
     try {
@@ -182,36 +181,16 @@ export class TokenRecord {
   /**
    * Records a failed issuance for the fleet and releases the lock.
    *
-   * @param want what it was for: an endpoint that fails is no reason to stop using a token that works
-   * @returns how long the refusal is in effect, in ms; -1 when nothing is recorded, because a newer holder exists or the
-   *   stored token stays in use
+   * @returns how long the refusal is in effect, in ms; -1 when a newer holder exists and nothing is recorded
    */
-  async fail(
-    { nonce, fence }: Grant,
-    kind: RefusalKind,
-    code: string,
-    want?: TokenWant,
-  ): Promise<number> {
-    const { current, lock, refused, streak, hints, uncured } = this.#keys;
+  async fail({ nonce, fence }: Grant, kind: RefusalKind, code: string): Promise<number> {
+    const { current, lock, refused, streak, hints } = this.#keys;
     const { minMs, maxMs } = refusalSpan(kind, this.#settings);
-    const refusal = want?.why === 'use' && kind === 'unavailable' ? want.refusal : undefined;
-    const kept = refusal !== undefined && hasOwnCode(refusal) ? nameOf(refusal) : '';
     return await bounded(
       fail(
         this.#redis,
-        [current, lock, refused, streak, hints, uncured],
-        [
-          nonce,
-          fence,
-          kind,
-          code,
-          minMs,
-          maxMs,
-          STREAK_MS,
-          want?.refused ?? '',
-          kept,
-          FIRST_DISTANCE_MS,
-        ],
+        [current, lock, refused, streak, hints],
+        [nonce, fence, kind, code, minMs, maxMs, STREAK_MS],
       ),
       this.#settings.issueDeadlineMs,
     );
@@ -228,10 +207,6 @@ export class TokenRecord {
     await bounded(prove(this.#redis, [this.#keys.current], [id]), this.#settings.issueDeadlineMs);
   }
 }
-
-/** Whether a refusal has a code that does not state that the token is invalid: it may well be of the notice. */
-const hasOwnCode = (refusal: Refusal | undefined) =>
-  refusal?.code !== undefined && !concernsToken(refusal.code);
 
 /** Names a refusal in the record. */
 const nameOf = ({ status, code = '' }: Refusal) => `${status} ${code}`;

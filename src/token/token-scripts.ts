@@ -1,14 +1,60 @@
 import { defineScript } from '../redis/script.ts';
 import { parseDecision } from './acquire-decision.ts';
-import { RECORD_PRELUDE, WAR_MS } from './record-prelude.ts';
 
-/*
+/** A token that is refused younger than this and than half of its known life, may have been replaced. */
+const EARLY_MS = 600_000;
+
+/** So many early deaths within this time are a token war. */
+const WAR_MS = 600_000;
+const WAR_DEATHS = 3;
+
+/**
  * The atomic transitions of the token record. Times are Redis time in milliseconds. shared-token.ts
  * describes the states; redis/keys.ts lists the keys and their lifetimes.
  */
 
-/** So many early deaths within WAR_MS are a token war. */
-const WAR_DEATHS = 3;
+/**
+ * Shared by the scripts. A field that is not a plain number counts as missing, and a token with a missing
+ * field as no token: a corrupt record is replaced.
+ */
+export const RECORD_PRELUDE = `
+local function number(text)
+  if text and #text <= 15 and string.find(text, '^%d+$') then return tonumber(text) end
+end
+local function text(value) return string.format('%.0f', value) end
+local function read(current)
+  local f = redis.call('HMGET', current, 'id', 'sealed', 'issuedAt', 'expiresAt', 'fence',
+    'proven', 'unproven', 'contested', 'earlyAfter', 'issuer', 'died')
+  local token = {
+    id = f[1] or '', sealed = f[2] or '', issuedAt = number(f[3]), expiresAt = number(f[4]),
+    fence = number(f[5]), proven = f[6] == '1', unproven = number(f[7]) or 0,
+    contested = f[8] == '1', earlyAfter = number(f[9]) or 0, issuer = f[10] or '',
+    died = f[11] == '1',
+  }
+  token.whole = token.id ~= '' and token.sealed ~= '' and token.issuedAt and token.fence
+    and (token.expiresAt or not f[4] or f[4] == '')
+  return token
+end
+local function rest(key, longest)
+  local ttl = redis.call('PTTL', key)
+  if ttl == -1 or ttl > longest then
+    redis.call('DEL', key)
+    return -2
+  end
+  return ttl
+end
+-- A token that worked, and is refused long before its end.
+local function diedEarly(token, now)
+  local age = now - token.issuedAt
+  local life = token.expiresAt and token.expiresAt - token.issuedAt or math.huge
+  return token.proven and age >= 0 and age < math.min(${EARLY_MS}, life / 2)
+end
+local function addDeath(deaths, id, now)
+  redis.call('ZADD', deaths, now, id)
+  redis.call('ZREMRANGEBYSCORE', deaths, '-inf', now - ${WAR_MS})
+  redis.call('PEXPIRE', deaths, ${WAR_MS})
+end
+`;
 
 /** A refusal that a new token did not end is remembered for this long, or for twice its distance. */
 const UNCURED_MS = 600_000;
@@ -39,8 +85,7 @@ const LONGEST_DISTANCE_MS = 960_000;
  * 8. another process has the lock: wait;
  * 9. the refused token never worked, nor did the one before it, and this was not reported yet: contested;
  * 10. the refused token died early, as three others within ten minutes, and this was not reported yet: contested;
- * 11. the budget is spent: contested; but a token that works is kept for a refusal whose code does not state that the
- *     token is invalid;
+ * 11. the budget is spent: contested;
  * 12. otherwise: take the lock and the next fence.
  *
  * A lock or refusal without ttl, or with a longer one than is ever set, comes from a clock that went back
@@ -53,7 +98,7 @@ export const acquire = defineScript({
   lua: `${RECORD_PRELUDE}
 local current, lock, fenceKey, refused, issued, hints, uncured, evidence, deaths = unpack(KEYS)
 local nonce, why, refusedId = ARGV[1], ARGV[2], ARGV[3]
-local refusal, replaced, ofToken, ofNotice = ARGV[10], ARGV[11], ARGV[12], ARGV[13]
+local refusal, replaced, ofToken = ARGV[10], ARGV[11], ARGV[12]
 local grace, lockTtl = tonumber(ARGV[4]), tonumber(ARGV[5])
 local budget, window = tonumber(ARGV[6]), tonumber(ARGV[7])
 local refusedMin, refusedMax = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -129,7 +174,6 @@ redis.call('ZREMRANGEBYSCORE', issued, '(' .. text(now), '+inf')
 local spent = redis.call('ZCARD', issued)
 if spent >= budget then
   if why == 'early' then return { 'later' } end
-  if alive and token.proven and ofNotice == '1' then return answer('keep') end
   local last = redis.call('ZRANGE', issued, spent - budget, spent - budget, 'WITHSCORES')
   return contested(math.max(1, math.min(refusedMax, tonumber(last[2]) + window - now)))
 end
@@ -193,31 +237,21 @@ return 1`,
 /**
  * Records a failed issuance for the fleet, each one in a row for twice as long, and releases the lock. A
  * holder that was overtaken (a newer token, or another lock) records nothing: its failure does not concern
- * the token that the others have. Nor is anything recorded where the stored token works and the issuance was for a
- * refusal that may be of its notice (ARGV: id of the refused token, the refusal, distance; '' for none): it is
- * remembered, so that the token is kept for such refusals, as if another had not ended them. Returns the duration of
- * the refusal, or -1. A repetition after a lost answer is known by the fence and counts as no further failure.
+ * the token that the others have. Returns the duration of the refusal, or -1. A repetition after a lost answer is
+ * known by the fence and counts as no further failure.
  */
 export const fail = defineScript({
   name: 'token fail',
-  keys: 6,
+  keys: 5,
   parse: Number,
   lua: `${RECORD_PRELUDE}
-local current, lock, refused, streak, hints, uncured = unpack(KEYS)
+local current, lock, refused, streak, hints = unpack(KEYS)
 local nonce, fence, kind, code = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local min, max, forget = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 if redis.call('HGET', refused, 'fence') == text(fence) then return redis.call('PTTL', refused) end
 local holder = redis.call('GET', lock)
 if holder == nonce then redis.call('DEL', lock) end
-local token, now = read(current), clock()
-if (holder and holder ~= nonce) or fence <= (token.fence or 0) then return -1 end
-local refusedId, refusal, distance = ARGV[8], ARGV[9], ARGV[10]
-local works = token.whole and token.proven and (not token.expiresAt or token.expiresAt > now)
-if refusal ~= '' and works and token.id == refusedId then
-  remember(uncured, refusal, distance, now)
-  redis.call('PUBLISH', hints, 'released')
-  return -1
-end
+if (holder and holder ~= nonce) or fence <= (read(current).fence or 0) then return -1 end
 local failures = (number(redis.call('GET', streak)) or 0) + 1
 redis.call('SET', streak, text(failures), 'PX', forget)
 local ttl = math.min(max, min * 2 ^ math.min(failures - 1, 30))

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Refusal, Token, TokenSource } from '../../src/contracts/token.ts';
+import type { Token, TokenSource } from '../../src/contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { SharedToken } from '../../src/token/shared-token.ts';
 import { testRedis } from '../support/redis.ts';
@@ -14,8 +14,6 @@ beforeEach(() => {
   world = new World(redis);
 });
 afterEach(() => world.close());
-
-const INVALID = { status: 401, code: 'INVALID_ACCESS_KEY' } as const;
 
 describe('refusals', () => {
   it('asks the service once, for any number of concurrent callers', async () => {
@@ -82,52 +80,6 @@ describe('refusals', () => {
     expect(await redis.client.exists(world.keys.lock)).toBe(0);
   });
 
-  const AWAY = () => Promise.reject(new NoticeQueueError('SERVICE_UNREACHABLE'));
-  const FOREIGN = { status: 403, code: 'FOREIGN_SENDER_KEY' } as const;
-
-  it('keeps a token that works while none can be had, for a refusal with a code of its own', async () => {
-    const { shared, events } = await world.member();
-    const token = await shared.get();
-    await world.prove();
-    await world.age(60_000);
-    world.issuer.always(AWAY);
-    expect(await shared.renew(token, FOREIGN)).toBeUndefined();
-    expect(await shared.get()).toEqual(token);
-    // The next such refusals do not ask the endpoint.
-    const other = await world.member();
-    expect(await other.shared.renew(token, FOREIGN)).toBeUndefined();
-    expect(await other.shared.get()).toEqual(token);
-    expect(world.issuer.asked).toBe(2);
-    expect(events.filter(({ kind }) => kind === 'refused')).toEqual([]);
-    expect(await redis.client.exists(world.keys.lock, world.keys.refused)).toBe(0);
-  });
-
-  it.each<[string, Refusal, boolean]>([
-    ['401 without a code', { status: 401 }, true],
-    ['403 without a code', { status: 403 }, true],
-    ['a code about the token', INVALID, true],
-    ['a token that never worked', FOREIGN, false],
-  ])('does not keep it: %s', async (_, refusal, proven) => {
-    const { shared } = await world.member();
-    const token = await shared.get();
-    if (proven) await world.prove();
-    await world.age(60_000);
-    world.issuer.always(AWAY);
-    await expect(shared.renew(token, refusal)).rejects.toMatchObject({ hold: 'token-unavailable' });
-  });
-
-  it('keeps a token that works while the budget is spent, for a refusal with a code of its own', async () => {
-    world = new World(redis, { budget: 1 });
-    const { shared, events } = await world.member();
-    const token = await shared.get();
-    await world.prove();
-    await world.age(60_000);
-    expect(await shared.renew(token, FOREIGN)).toBeUndefined();
-    expect(await shared.get()).toEqual(token);
-    expect(events).not.toContainEqual(expect.objectContaining({ kind: 'contested' }));
-    await expect(shared.renew(token, INVALID)).rejects.toMatchObject({ hold: 'token-contested' });
-  });
-
   it('stops at the budget as contested, and reports it once', async () => {
     world = new World(redis, { budget: 3 });
     const { shared, events } = await world.member();
@@ -149,6 +101,8 @@ describe('refusals', () => {
     expect(world.issuer.asked).toBe(3);
   });
 });
+
+const INVALID = { status: 401, code: 'INVALID_ACCESS_KEY' } as const;
 
 /** A token that worked is refused, and its successor accepted; answers the successor. */
 async function die(shared: SharedToken, token: Token, ageMs = 60_000, refusedAt = -Infinity) {

@@ -60,25 +60,6 @@ describe('notices that the service refuses for themselves', () => {
     120_000,
   );
 
-  it('30 with a 403 while the token endpoint is away: they are rejected, and nothing is held', async () => {
-    const on = await start(2);
-    const { emulator } = on;
-    emulator.addFault({ on: 'send', containing: FOREIGN, status: 403, code: 'SENDER_NOT_YOURS' });
-    const good = numbers(300);
-    await send(on, good.slice(0, 20), []);
-    await until(() => emulator.record().distinct === 20, { what: 'the first' });
-    emulator.addFault({ on: 'token', status: 503 });
-    await send(on, good.slice(20), numbers(30, 50_000));
-    const areRejected = async () =>
-      (await jobsLeft()).filter(({ finishedOn }) => finishedOn !== undefined).length === 30;
-    const others = await amongOthers(on, () =>
-      until(areRejected, { what: 'all of them rejected', deadlineMs: 30_000 }),
-    );
-    await until(() => emulator.record().distinct === 300 + others, { what: 'the good ones' });
-    expect(JSON.stringify(on.workers.map(({ lines }) => lines))).not.toContain('token-unavailable');
-    expect(emulator.record()).toMatchObject({ twice: 0, tokens: { issued: 1 } });
-  }, 60_000);
-
   it('15 with a 401 and a code of its own, after three tokens that died early: no token is taken for contested', async () => {
     const on = await start(2);
     const { emulator } = on;

@@ -100,7 +100,6 @@ export function decideAcquire(state: SlotState, want: TokenWant, limits: Limits)
   const spent = (state.issued ?? []).filter((age) => age >= 0 && age < limits.budgetWindowMs);
   if (spent.length >= limits.budget) {
     if (want.why === 'early') return { kind: 'later' };
-    if (alive && token.proven === true && hasOwnCode(want)) return { kind: 'keep', id: token.id };
     const oldestThatCounts = spent.sort((a, b) => a - b)[limits.budget - 1] ?? 0;
     return contested(Math.min(limits.refusedMaxMs, limits.budgetWindowMs - oldestThatCounts));
   }
@@ -144,10 +143,6 @@ function isTriedAgain(
 function isOverdue(evidence: SlotState['evidence']): boolean {
   return (evidence?.askedMsAgo ?? -1) > 2_000;
 }
-
-/** Whether a refusal has a code that does not state it. */
-const hasOwnCode = (want: TokenWant) =>
-  want.why === 'use' && want.refusal?.code !== undefined && !concernsToken(want.refusal.code);
 
 /** Whether the code of a refusal states that the token is invalid. */
 const isOfToken = (want: TokenWant) => want.why === 'use' && concernsToken(want.refusal?.code);
