@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { IssuedToken, Token } from '../contracts/token.ts';
+import { concernsToken, type IssuedToken, type Token } from '../contracts/token.ts';
 import { NoticeQueueError, type ErrorCode, type TokenRefusedError } from '../contracts/errors.ts';
 import { withTimeout } from '../async/with-timeout.ts';
 import type { WakeSignal } from '../async/wake-signal.ts';
@@ -148,10 +148,13 @@ export class TokenProtocol {
     return await this.#issue({ nonce, fence: decision.fence }, want, askedAt);
   }
 
-  /** Whether the service gave out the refused token again. It is remembered as a refusal that no new token ends. */
+  /**
+   * Whether the service gave out the refused token again. It is remembered as a refusal that no new token ends; not one
+   * without a code, which may be of a token that has expired: two different notices have to meet it.
+   */
   async #isNoOther({ token }: HeldToken, want: TokenWant, nonce: string): Promise<boolean> {
     if (want.why !== 'use' || token.id !== want.refused) return false;
-    if (want.refusal !== undefined) {
+    if (want.refusal?.code !== undefined) {
       // Without it, the next such refusal asks for a token once more.
       await this.#context.record.addUncured(token.id, want.refusal, nonce).catch(() => {});
     }
@@ -221,11 +224,13 @@ export class TokenProtocol {
     const { record, settings } = this.#context;
     const end = askedAt + settings.lockTtlMs;
     const replaced = want.why === 'use' ? want.refused : '';
+    const ofToken = want.why === 'use' && concernsToken(want.refusal?.code);
     for (;;) {
       const now = performance.now();
       const lifeMs = usableUntil === Infinity ? undefined : usableUntil - now;
       try {
-        return (await record.store(grant, token, lifeMs, replaced, end - now)) === 'stored';
+        const stored = await record.store(grant, token, lifeMs, replaced, end - now, ofToken);
+        return stored === 'stored';
       } catch (error) {
         if (performance.now() + POLL_MS >= end) throw error;
         await pause(POLL_MS);

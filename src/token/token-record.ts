@@ -149,6 +149,7 @@ export class TokenRecord {
    * @param lifeMs remaining life in milliseconds; undefined when the service does not report it
    * @param replaced id of the refused token that caused the issuance; '' for none
    * @param timeoutMs how long to wait for Redis
+   * @param ofToken whether the refusal stated that the token is invalid
    * @returns late when a holder with a higher fence stored before: do not use the token
    */
   async store(
@@ -157,6 +158,7 @@ export class TokenRecord {
     lifeMs: number | undefined,
     replaced: string,
     timeoutMs: number,
+    ofToken = false,
   ): Promise<'stored' | 'late'> {
     const { current, lock, refused, streak, issued, hints } = this.#keys;
     return await bounded(
@@ -172,6 +174,7 @@ export class TokenRecord {
           this.#issuer,
           replaced,
           this.#settings.budgetWindowMs,
+          ofToken ? 1 : 0,
         ],
       ),
       timeoutMs,

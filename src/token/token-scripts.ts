@@ -195,7 +195,8 @@ return { 'lock', text(fence) }`,
  * case. `unproven` is the number of tokens right before this one that were refused without having worked.
  * `follows` is the id of the token before it, if that died early and no other issuance of ours, which may have
  * replaced it, began since. A service may give out the token that it gave before, until it expires: what is known of it
- * stays, and so does the time before which no other early renewal begins.
+ * stays, and so does the time before which no other early renewal begins. ARGV[9] is 1 where the token was refused with a
+ * code which states that it is invalid: given out again, it counts as one that never worked.
  * A repetition with the same fence and id (after a lost answer) has the same result.
  */
 export const store = defineScript({
@@ -206,6 +207,7 @@ export const store = defineScript({
 local current, lock, refused, streak, issued, hints = unpack(KEYS)
 local nonce, fence, id, sealed = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local life, issuer, refusedId, window = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
+local ofToken = ARGV[9] == '1'
 local now = clock()
 local token = read(current)
 if redis.call('GET', lock) == nonce then redis.call('DEL', lock) end
@@ -217,18 +219,19 @@ if fence <= (token.fence or 0) then
   return 0
 end
 local isSame = token.whole and token.id == id
+local wasRefused = refusedId ~= '' and token.id == refusedId
+local isProven = isSame and token.proven and not (wasRefused and ofToken)
 local unproven = isSame and token.unproven or 0
-if not isSame and refusedId ~= '' and token.id == refusedId and not token.proven then
-  unproven = token.unproven + 1
-end
+if wasRefused and (not token.proven or (isSame and not isProven)) then unproven = token.unproven + 1 end
 local hasDied = token.died and not isSame and token.id == refusedId and fence == token.fence + 1
 local follows = hasDied and token.id or ''
 redis.call('DEL', current, refused, streak)
 redis.call('HSET', current, 'id', id, 'sealed', sealed, 'issuedAt', text(now),
   'expiresAt', life >= 0 and text(now + life) or '', 'fence', text(fence), 'issuer', issuer,
-  'proven', isSame and token.proven and '1' or '0', 'unproven', text(unproven), 'follows', follows)
+  'proven', isProven and '1' or '0', 'unproven', text(unproven), 'follows', follows)
 if isSame then
-  redis.call('HSET', current, 'earlyAfter', text(token.earlyAfter), 'contested', token.contested and '1' or '0')
+  local contested = token.contested and (isProven or not wasRefused)
+  redis.call('HSET', current, 'earlyAfter', text(token.earlyAfter), 'contested', contested and '1' or '0')
 end
 redis.call('PUBLISH', hints, 'stored:' .. id)
 return 1`,

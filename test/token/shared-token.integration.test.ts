@@ -318,38 +318,6 @@ describe('a refusal that a new token did not end', () => {
   });
 });
 
-describe('a service that gives out its token again until it expires', () => {
-  const FOREIGN = { status: 403, code: 'FOREIGN' } as const;
-
-  it('is asked once for a refusal that is not of the token, which is no contest', async () => {
-    world.issuer.always(() => Promise.resolve({ value: 'the-same' }));
-    const { shared, events } = await world.member();
-    const token = await shared.get();
-    await world.prove();
-    for (let notice = 0; notice < 5; notice++) {
-      await world.age(60_000);
-      await expect(shared.renew(token, FOREIGN)).resolves.toBeUndefined();
-      await expect(shared.get()).resolves.toEqual(token);
-    }
-    expect(world.issuer.asked).toBe(2);
-    expect(events.filter(({ kind }) => kind === 'contested')).toEqual([]);
-    expect((await shared.status()).token).toMatchObject({ proven: true });
-  });
-
-  it('is asked for an early renewal as often as one process would ask', async () => {
-    world = new World(redis, { refusedMinMs: 100 });
-    const endsAt = performance.now() + 4_000;
-    world.issuer.always(() =>
-      Promise.resolve({ value: 'the-same', expiresInMs: endsAt - performance.now() }),
-    );
-    const fleet = await Promise.all(Array.from({ length: 6 }, () => world.member()));
-    await Promise.all(fleet.map(({ shared }) => shared.get()));
-    await until(() => performance.now() > endsAt - 300, { what: 'its end to be near' });
-    // One, and one for each half of what is left.
-    expect(world.issuer.asked).toBeLessThanOrEqual(7);
-  });
-});
-
 describe('status', () => {
   it('shows everything but the token', async () => {
     const { shared } = await world.member();
