@@ -40,7 +40,9 @@ function placeCommand(context: CommandContext): Command {
         const { placeAuditedHold } = await import('../../ops/manual-hold.ts');
         const { hold } = resultOf(await placeAuditedHold(open, { who: currentUser(), why }));
         print(context, command, { hold }, () => [
-          'Sending is on hold. "notices hold lift" resumes it.',
+          hold?.kind === 'restored'
+            ? 'Sending is on hold already, as an old copy of Redis: "notices restored" shows what to do. Nothing was placed.'
+            : 'Sending is on hold. "notices hold lift" resumes it.',
         ]);
       }),
     );
