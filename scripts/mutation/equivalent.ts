@@ -8,7 +8,7 @@ const EQUIVALENT: readonly {
 }[] = [
   {
     file: 'workers/queue/send-worker.ts',
-    text: 'return (job.stalledCounter >= 0 ? await endStoredAfterStall(job, redis) : null) ?? runOnce();',
+    text: 'const hasStalled = job.stalledCounter >= 0;',
     why: 'Only a job that stalled or cannot be read comes here, and one that never stalled has no stored end.',
   },
 ];

@@ -31,12 +31,14 @@ local isFree = not lock and not ended and started == ARGV[2]
 if not isOurs and not isFree then return 0 end
 redis.call('HSET', KEYS[1], 'data', ARGV[3])
 return 1`,
+  parse: (reply: unknown) => reply === 1,
 });
 
 /**
  * Replaces the data of a job, unless this run of it comes too late: BullMQ's own command writes over what a later run, a
  * redrive or an erasure has stored meanwhile. Safe to repeat.
  *
+ * @returns whether it was written
  * @throws ScriptFailure
  */
 export async function replaceJobData(
@@ -44,6 +46,6 @@ export async function replaceJobData(
   jobKey: string,
   { token, started }: JobRun,
   data: string,
-): Promise<void> {
-  await replaceScript(redis, [jobKey, `${jobKey}:lock`], [token, started, data]);
+): Promise<boolean> {
+  return await replaceScript(redis, [jobKey, `${jobKey}:lock`], [token, started, data]);
 }

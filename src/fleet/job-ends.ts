@@ -5,7 +5,12 @@ import type { JobRun } from './job-data.ts';
 /** How a run ended its job for good: with a result, or as failed with a reason. */
 export type JobEnd =
   | { readonly kind: 'completed'; readonly result: unknown }
-  | { readonly kind: 'failed'; readonly reason: string };
+  | {
+      readonly kind: 'failed';
+      readonly reason: string;
+      /** It is listed as unknown. */
+      readonly unknown?: boolean;
+    };
 
 /*
  * Ends that BullMQ could not record. A worker holds the answer of the service while Redis refuses writes.

@@ -5,16 +5,16 @@ import { testRedis } from '../support/redis.ts';
 const redis = testRedis();
 const RUN = { token: 'ours', started: 1 };
 
-/** The data of a job after a run has replaced it, in this state. */
+/** The data of a job after a run has replaced it, in this state, and what the run was answered. */
 async function after(
   fields: Readonly<Record<string, string>>,
   lock: string | undefined,
-): Promise<string | null> {
+): Promise<[data: string | null, isWritten: boolean]> {
   const job = redis.freshPrefix();
   if (Object.keys(fields).length > 0) await redis.client.hset(job, fields);
   if (lock !== undefined) await redis.client.set(`${job}:lock`, lock);
-  await replaceJobData(redis.client, job, RUN, 'new');
-  return redis.client.hget(job, 'data');
+  const isWritten = await replaceJobData(redis.client, job, RUN, 'new');
+  return [await redis.client.hget(job, 'data'), isWritten];
 }
 
 it.each([
@@ -25,9 +25,10 @@ it.each([
   ['it has ended', { ats: '1', finishedOn: '1' }, undefined, 'old'],
   ['it was sent again, and waits', {}, undefined, 'old'],
 ] as const)('%s', async (_, fields, lock, expected) => {
-  expect(await after({ data: 'old', ...fields }, lock)).toBe(expected);
+  const found = await after({ data: 'old', ...fields }, lock);
+  expect(found).toEqual([expected, expected === 'new']);
 });
 
 it('a job that is gone stays so', async () => {
-  expect(await after({}, 'ours')).toBeNull();
+  expect(await after({}, 'ours')).toEqual([null, false]);
 });

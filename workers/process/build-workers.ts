@@ -37,7 +37,7 @@ export function buildNoticeWorker(
     unknownResends,
   };
   const announce = announceEnds(redis, keys, settings.noticeEvents);
-  const unsure = listUnsure(context, sealing);
+  const unsure = listUnsure(context);
   const worker = buildSendWorker({ ...options, announce, unsure }, (job, lockToken) =>
     runNotice({ job, lockToken }, notices),
   );

@@ -3,6 +3,7 @@ import { pause } from '../../src/async/cancellation.ts';
 import { LONGEST_PAUSE_MS } from '../../src/async/settle-with-retry.ts';
 import { findEnd, takeBackStall } from '../../src/fleet/job-ends.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
+import { UnknownOutcomeError } from './attempt-error.ts';
 import { jobKeyOf } from './send-job.ts';
 
 /**
@@ -11,20 +12,27 @@ import { jobKeyOf } from './send-job.ts';
  */
 export const AFTER_STALL_MS = 3 * LONGEST_PAUSE_MS;
 
-/** Called before a job fails for a stored reason although a later run may have sent it. */
-export type UnsureEnd = (job: Job, reason: string) => Promise<void>;
+/**
+ * Called before a job fails for a stored reason although a later run may have sent it.
+ *
+ * @returns whether it is listed as unknown now
+ */
+export type UnsureEnd = (job: Job, reason: string) => Promise<boolean>;
 
 /**
  * Looks for the end that a worker stored which could not record it before its lock ended (send-job.ts). The
  * first run after a stall waits for that worker. While Redis does not answer, the job is requeued.
  *
+ * @param trusts false where the ledger knows what became of the contacts: a worker of an earlier version may have stored
+ *   an end all the same
  * @returns the result with which the job ends; undefined when none is stored
  * @throws UnrecoverableError with the reason for which the job has failed
  */
 export async function endStoredAfterStall(
   job: Job,
   redis: RedisClient,
-  unsure: UnsureEnd | undefined,
+  trusts: boolean,
+  unsure?: UnsureEnd,
 ): Promise<unknown> {
   const find = (step: 'ask' | 'waited') => findEnd(redis, jobKeyOf(job), job.stalledCounter, step);
   let end: Awaited<ReturnType<typeof find>>;
@@ -37,12 +45,13 @@ export async function endStoredAfterStall(
   } catch {
     throw new RateLimitError();
   }
-  if (end === 'none' || end === 'wait') return undefined;
+  if (end === 'none' || end === 'wait' || !trusts) return undefined;
   const run = { token: job.token ?? '', started: job.attemptsStarted };
   // Without an answer the stall counts as possibly sent.
   const stall = await takeBackStall(redis, jobKeyOf(job), run).catch(() => 'counts' as const);
   if (stall === 'known') job.stalledCounter -= 1;
   if (end.kind === 'completed') return end.result;
-  if (stall !== 'lost') await unsure?.(job, end.reason);
-  throw new UnrecoverableError(end.reason);
+  const isListed = stall !== 'lost' && (await unsure?.(job, end.reason)) === true;
+  const isUnknown = end.unknown === true || isListed;
+  throw new (isUnknown ? UnknownOutcomeError : UnrecoverableError)(end.reason);
 }

@@ -6,6 +6,7 @@ import { replaceJobData } from '../../src/fleet/job-data.ts';
 import { rememberEnd, type JobEnd } from '../../src/fleet/job-ends.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
+import { UnknownOutcomeError } from './attempt-error.ts';
 import type { InFlight } from './in-flight.ts';
 import { fetchUnreadableOptions } from './unreadable-options.ts';
 
@@ -117,11 +118,13 @@ export class SendWorker extends Worker {
  * - moving -> moving: Redis refused it or is away. After a pause the lock is extended and the move
  *   repeated.
  * - moving -> stored: the job is no longer ours (its lock ended meanwhile), or the move can never succeed.
- *   An end for good is stored with the job, for the worker that gets it next (job-ends.ts).
+ *   An end for good of a single notice is stored with the job, for the worker that gets it next (job-ends.ts).
  */
 export class SendJob extends Job {
   /** Its data or options in Redis are not JSON. */
   isUnreadable = false;
+  /** What this run learned of some of its contacts came too late: the job has the data of before. */
+  hasLostData = false;
   #isStored = false;
 
   override moveToCompleted(result: unknown, token: string, fetchNext?: boolean): Promise<Moved> {
@@ -134,7 +137,9 @@ export class SendJob extends Job {
     if (this.#isStored) throw error;
     const isLast =
       error.name === 'UnrecoverableError' || this.attemptsMade + 1 >= (this.opts.attempts ?? 1);
-    const end: JobEnd | undefined = isLast ? { kind: 'failed', reason: error.message } : undefined;
+    const failed = { kind: 'failed', reason: error.message } as const;
+    const unknown = error instanceof UnknownOutcomeError ? { unknown: true } : {};
+    const end: JobEnd | undefined = isLast ? { ...failed, ...unknown } : undefined;
     return this.#end(end, error, token, () => super.moveToFailed(error, token, fetchNext));
   }
 
@@ -142,7 +147,8 @@ export class SendJob extends Job {
   override async updateData(data: unknown): Promise<void> {
     this.data = data;
     const run = { token: this.token ?? '', started: this.attemptsStarted };
-    await replaceJobData(this.#ending.redis, jobKeyOf(this), run, JSON.stringify(data));
+    const text = JSON.stringify(data);
+    this.hasLostData = !(await replaceJobData(this.#ending.redis, jobKeyOf(this), run, text));
   }
 
   override async moveToWait(token?: string): Promise<number> {
@@ -174,7 +180,8 @@ export class SendJob extends Job {
 
   /**
    * Sends the event right before each try to move the job, until Redis has taken it: a job that Redis has
-   * ended has its event, also when this process dies. A worker that has lost the job appends none.
+   * ended has its event, also when this process dies (but the first event after a restart of Redis, which does not know
+   * the script then). A worker that has lost the job appends none.
    */
   async #announceAndMove(
     announce: (lockToken?: string) => Promise<boolean>,
@@ -235,7 +242,8 @@ export class SendJob extends Job {
     await settleWithRetry(
       () =>
         rememberEnd(redis, jobKeyOf(this), end, {
-          started: this.attemptsStarted,
+          // Of a run whose data is lost, not all is known by its end: its stall counts.
+          started: this.hasLostData ? 0 : this.attemptsStarted,
           sentAgainAt: sentAgainAt(this),
         }),
       (error) => this.#report(error),

@@ -105,6 +105,7 @@ const STALLS_ALLOWED = 1_000;
  */
 export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWorker {
   const { redis, keys, lane, settings, inFlight, announce, unsure } = options;
+  const remembers = lane.name === 'notices';
   const runJob: RunJob = (job, lockToken, signal) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
     job.opts.backoff = { type: 'full-jitter' };
@@ -112,7 +113,8 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
     const prepareAndRun = async () => {
       if (isUnreadable(job)) await setDataAside(job, redis);
       const hasStalled = job.stalledCounter > 0;
-      return (hasStalled ? await endStoredAfterStall(job, redis, unsure) : null) ?? runOnce();
+      const look = () => endStoredAfterStall(job, redis, remembers, unsure);
+      return (hasStalled ? await look() : null) ?? runOnce();
     };
     const isUsual = job.stalledCounter === 0 && !isUnreadable(job);
     return inFlight.run(job, () => jobSpan(job, lane.name, isUsual ? runOnce : prepareAndRun));
@@ -152,7 +154,7 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
       redis,
       lockDurationMs: settings.lockDurationMs,
       inFlight,
-      remembers: lane.name === 'notices',
+      remembers,
       announce,
     },
   );

@@ -14,6 +14,7 @@ import { sealJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import { outcomeOfResults } from '../../src/service/outcome-table.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
+import { SendJob } from '../queue/send-job.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { knownAfter, type NoticeIntent } from './notice-intent.ts';
 
@@ -173,17 +174,20 @@ export function sameForAll(
 /**
  * Records what the job of a single notice keeps, repeated until Redis has it. The run goes on with the data that it
  * has; only the next one reads what is kept.
+ *
+ * @returns false where the job has the data of before, since another run has it or it has ended
  */
 export async function keepContacts(
   job: Job,
   kept: JobData,
   { log, sealing }: { readonly log: AttemptLog; readonly sealing: Sealing },
-): Promise<void> {
+): Promise<boolean> {
   await settleWithRetry(
     () => job.updateData(sealJob(kept, job.id ?? '', sealing)),
     (error) => log.trouble('contacts', error),
     (error) => !isProgramError(error),
   );
+  return !(job instanceof SendJob && job.hasLostData);
 }
 
 /** Contacts of a request for a chunk, or for a part of one, by what becomes of each. */

@@ -15,8 +15,8 @@ export interface HeldNotice extends PendingNotice {
   readonly owned: () => boolean;
   /** Whether its `expiresAt` has passed. */
   readonly isLate: () => boolean;
-  /** Records what its job keeps where its contacts have results of their own. */
-  readonly keep: (kept: JobData) => Promise<void>;
+  /** Records what its job keeps where its contacts have results of their own; answers whether the job has it. */
+  readonly keep: (kept: JobData) => Promise<boolean>;
   /** Called exactly once with the result, unless `fail` is. */
   readonly end: (end: NoticeEnd) => void;
   /** Called instead when the run failed unexpectedly. */
@@ -55,3 +55,22 @@ export const deliveryOf = ([first]: readonly HeldNotice[]): DeliveryPolicy =>
 /** Whether a request with it may be made now. */
 export const mayGo = (notice: HeldNotice): boolean =>
   notice.owned() && !notice.isLate() && maySend(notice.intent);
+
+/**
+ * Records what the jobs of some notices keep. The intents of those that cannot keep it any more stay open, so that the
+ * next run lists them as unknown: it does not know which contacts were accepted.
+ *
+ * @returns these
+ */
+export async function keepAll(
+  ends: readonly { readonly notice: HeldNotice; readonly kept?: JobData | undefined }[],
+): Promise<ReadonlySet<HeldNotice>> {
+  const lost = new Set<HeldNotice>();
+  const keeps = ends.flatMap(({ notice, kept }) =>
+    kept === undefined
+      ? []
+      : [notice.keep(kept).then((isKept) => (isKept ? undefined : lost.add(notice)))],
+  );
+  if (keeps.length > 0) await Promise.all(keeps);
+  return lost;
+}

@@ -3,7 +3,7 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { PossibleSends } from '../../src/contracts/possibly-sent.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import { sameForAll, settleNotice } from './contact-results.ts';
-import { mayGo, type HeldNotice, type NoticeEnd } from './held-notice.ts';
+import { keepAll, mayGo, type HeldNotice, type NoticeEnd } from './held-notice.ts';
 import {
   beginIntents,
   earlierOutcome,
@@ -39,16 +39,17 @@ export async function leaveOut(
     context,
   );
   const ends = out.map((notice) => ({ notice, ...leftOutAs(notice) }));
-  const keeps = ends.flatMap(({ notice, kept }) => (kept === undefined ? [] : [notice.keep(kept)]));
-  await Promise.all(keeps);
+  const lost = await keepAll(ends);
   await endIntents(
-    ends.map(({ notice: { intent }, outcome, kept, sends }) => ({
-      intent,
-      outcome,
-      answer: undefined,
-      contacts: kept?.notice.contacts.length,
-      sends,
-    })),
+    ends
+      .filter(({ notice }) => !lost.has(notice))
+      .map(({ notice: { intent }, outcome, kept, sends }) => ({
+        intent,
+        outcome,
+        answer: undefined,
+        contacts: kept?.notice.contacts.length,
+        sends,
+      })),
     context,
   );
   for (const { notice, outcome, results } of ends.toReversed()) {

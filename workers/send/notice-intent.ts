@@ -281,9 +281,9 @@ export function endIntents(
     else some.push(attempt);
   }
   if (byEnd.size === 0) return undefined;
-  const recorded = [...byEnd].map(([end, some]) => {
+  const recorded = [...byEnd].map<Promise<unknown>>(([end, some]) => {
     const attempts = some.map((attempt) => ({ ...attempt.intent, facts: factsOf(attempt) }));
-    return settleWithRetry(
+    return settleWithRetry<unknown>(
       () =>
         end === 'back' || end === 'accepted'
           ? intents.end(attempts, end)

@@ -8,7 +8,14 @@ import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import { attemptOnce, type AttemptContext } from './attempt.ts';
 import { splitGroup, type Group } from './coalescer.ts';
 import { outcomeOfRequest, sameForAll, settleNotice } from './contact-results.ts';
-import { deliveryOf, entrantOf, mayGo, type HeldNotice, type NoticeEnd } from './held-notice.ts';
+import {
+  deliveryOf,
+  entrantOf,
+  keepAll,
+  mayGo,
+  type HeldNotice,
+  type NoticeEnd,
+} from './held-notice.ts';
 import { leaveOut } from './leave-out.ts';
 import {
   beginIntents,
@@ -190,15 +197,17 @@ async function endAll(
     return { notice, intent, outcome: known, answer, results: own, kept, contacts, sends };
   });
   // First: whatever happens next, what is final of a contact is not sent again.
-  const keeps = ends.flatMap(({ notice, kept }) => (kept === undefined ? [] : [notice.keep(kept)]));
-  if (keeps.length > 0) await Promise.all(keeps);
+  const lost = await keepAll(ends);
   const takenBack = uncountSentAgain(
     ends.map(({ intent }) => intent),
     outcomeOfRequest(end.outcome, answer?.results),
     context,
   );
   if (takenBack !== undefined) await takenBack;
-  const recorded = endIntents(ends, context);
+  const recorded = endIntents(
+    ends.filter(({ notice }) => !lost.has(notice)),
+    context,
+  );
   if (recorded !== undefined) await recorded;
   if (!isClaim) outcome = await leave();
   context.inOneWrite();

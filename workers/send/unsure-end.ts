@@ -1,47 +1,47 @@
 import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
-import type { JobData } from '../../src/contracts/job.ts';
+import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import {
+  attemptsEndedUnknown,
   failureOf,
-  possiblySentAttempts,
+  newestTraceIds,
   possiblySentTraceIds,
 } from '../../src/contracts/possibly-sent.ts';
-import type { Sealing } from '../../src/payload/seal.ts';
-import { openJob } from '../../src/payload/sealed-job.ts';
+import { readFrame } from '../../src/payload/sealed-job.ts';
 import type { UnsureEnd } from '../queue/end-after-stall.ts';
 import type { IntentContext } from './notice-intent.ts';
 
 /**
- * Lists a notice as unknown that fails for the reason which an earlier run has stored, although another run that died may
- * have sent it. One that is listed is left: that run knew more.
+ * Lists a notice as unknown that fails for the reason which an earlier run has stored, although another run that died, or
+ * had no answer, may have sent it. One that is listed is left: that run knew more.
  */
-export function listUnsure(
-  { intents, keepFailedMs, log }: Pick<IntentContext, 'intents' | 'keepFailedMs' | 'log'>,
-  sealing: Sealing,
-): UnsureEnd {
+export function listUnsure({
+  intents,
+  keepFailedMs,
+  log,
+}: Pick<IntentContext, 'intents' | 'keepFailedMs' | 'log'>): UnsureEnd {
   return async (job, reason) => {
-    const data = openedOrNone(job, sealing);
-    if (data === undefined) return;
-    const { stalledCounter } = job;
-    const { delivery = 'at-least-once' } = data;
-    const isOnce = delivery === 'at-most-once';
+    const frame = frameOf(job);
+    if (frame === undefined) return false;
+    const { failedReason, stalledCounter } = job;
+    const isOnce = frame.delivery === 'at-most-once';
+    const reasons = [...new Set([failedReason, reason])].map((one) => ({ failedReason: one }));
+    const ended = reasons.map((one) => attemptsEndedUnknown(one));
     // The intent of an at-most-once notice tells whether it may have been sent.
-    const possiblySent = isOnce
-      ? 1
-      : possiblySentAttempts({ failedReason: reason, stalledCounter });
-    if (possiblySent === 0) return;
-    const traceIds = possiblySentTraceIds({ failedReason: reason });
+    const possiblySent = isOnce ? 1 : Math.max(...ended) + stalledCounter;
+    if (possiblySent === 0) return false;
+    const traceIds = newestTraceIds(reasons.flatMap((one) => possiblySentTraceIds(one)));
     const facts = {
-      template: data.notice.templateCode,
-      contacts: data.notice.contacts.length,
+      template: frame.templateCode,
+      contacts: frame.contacts,
       code: failureOf(reason).code,
       stage: traceIds.length > 0 ? 'answered' : 'begun',
-      delivery,
+      delivery: frame.delivery,
       possiblySent,
       traceId: traceIds.at(-1),
       ...(traceIds.length > 1 ? { earlierTraceIds: traceIds.slice(0, -1) } : {}),
     } as const;
-    await settleWithRetry(
+    const listed = await settleWithRetry(
       () =>
         intents.park(
           [{ job: job.id ?? '', nonce: '', facts }],
@@ -49,13 +49,16 @@ export function listUnsure(
           keepFailedMs,
         ),
       (error) => log.trouble('intent', error),
-    ).catch(() => {});
+    ).catch(() => []);
+    return listed[0] === 1;
   };
 }
 
-function openedOrNone(job: Job, sealing: Sealing): JobData | undefined {
+/** What is readable without a key: this worker may not have it. */
+function frameOf(job: Job) {
   try {
-    return openJob(job.data, job.id ?? '', sealing);
+    const { delivery = 'at-least-once' } = job.data as { readonly delivery?: DeliveryPolicy };
+    return { ...readFrame(job.data), delivery };
   } catch {
     return undefined;
   }

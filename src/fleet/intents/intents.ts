@@ -96,14 +96,15 @@ export class Intents {
    * @param whose the intents it ends: these attempts', those of any, those of any and only where there is one (`open`), or
    *   none for at-least-once notices
    * @param keepMs how long the entries are kept (KEEP_FAILED_MS)
+   * @returns for each 1, or 0 where it was not its intent, or there is none
    */
   async park(
     attempts: readonly (IntentAttempt & { readonly facts: UnknownFacts })[],
     whose: 'own' | 'any' | 'open' | 'none',
     keepMs: number,
-  ): Promise<void> {
+  ): Promise<readonly number[]> {
     const notices = attempts.map(({ job, nonce, facts }) => [job, nonce, JSON.stringify(facts)]);
-    await this.#run(parkIntents, keepMs, whose, notices);
+    return await this.#run(parkIntents, keepMs, whose, notices);
   }
 
   /** Removes those of the notices from the list whose jobs are gone, have completed or were sent again. Safe to repeat. */

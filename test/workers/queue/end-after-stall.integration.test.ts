@@ -1,6 +1,7 @@
 import { UnrecoverableError, type Job } from 'bullmq';
 import { describe, expect, it } from 'vitest';
 import { END_FIELDS, rememberEnd, type JobEnd } from '../../../src/fleet/job-ends.ts';
+import { UnknownOutcomeError } from '../../../workers/queue/attempt-error.ts';
 import { endStoredAfterStall } from '../../../workers/queue/end-after-stall.ts';
 import { testRedis } from '../../support/redis.ts';
 
@@ -23,7 +24,7 @@ async function stalledJob(): Promise<{ job: Job; key: string }> {
 }
 
 const RUN = { started: 1, sentAgainAt: 0 };
-const end = (job: Job) => endStoredAfterStall(job, redis.client, undefined);
+const end = (job: Job) => endStoredAfterStall(job, redis.client, true);
 
 describe('the first run after a stall', () => {
   const ends: [JobEnd, unknown][] = [
@@ -71,12 +72,34 @@ describe('the first run after a stall', () => {
     const unsure: string[] = [];
     const noteUnsure = async (one: Job, reason: string) => {
       if (one.stalledCounter > 0) unsure.push(reason);
-      await Promise.resolve();
+      return await Promise.resolve(one.stalledCounter > 0);
     };
-    const error = await endStoredAfterStall(job, redis.client, noteUnsure).catch(
+    const error = await endStoredAfterStall(job, redis.client, true, noteUnsure).catch(
       (thrown: unknown) => thrown,
     );
-    expect(error).toEqual(new UnrecoverableError('REJECTED'));
+    expect(error).toMatchObject({ name: 'UnrecoverableError', message: 'REJECTED' });
+    // The event of the end tells what the lists tell.
+    expect(error instanceof UnknownOutcomeError).toBe(listed.length > 0);
     expect([await redis.client.hget(key, 'stc'), unsure]).toEqual([stc, listed]);
+  });
+
+  it('counts the stall of a run that could not store what became of some contacts', async () => {
+    const { job, key } = await stalledJob();
+    await rememberEnd(redis.client, key, rejected, { started: 0, sentAgainAt: 0 });
+    await expect(end(job)).rejects.toThrow('REJECTED');
+    expect(await redis.client.hget(key, 'stc')).toBe('1');
+  });
+
+  it('has an unknown end where that was stored', async () => {
+    const { job, key } = await stalledJob();
+    await rememberEnd(redis.client, key, { ...rejected, unknown: true }, RUN);
+    await expect(end(job)).rejects.toBeInstanceOf(UnknownOutcomeError);
+  });
+
+  it('goes on in spite of an end where the ledger knows better', async () => {
+    const { job, key } = await stalledJob();
+    await rememberEnd(redis.client, key, rejected, RUN);
+    expect(await endStoredAfterStall(job, redis.client, false)).toBeUndefined();
+    expect(await redis.client.hget(key, 'stc')).toBe('1');
   });
 });

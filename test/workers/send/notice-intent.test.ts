@@ -109,7 +109,7 @@ describe('notices that are sent again after an unknown outcome', () => {
     intents: {
       begin: () => Promise.reject(new Error('at-least-once records none')),
       end: () => Promise.resolve(),
-      park: () => Promise.resolve(),
+      park: () => Promise.resolve([]),
     },
     log: new AttemptLog(pino({ level: 'silent' })),
     worker: 'worker',

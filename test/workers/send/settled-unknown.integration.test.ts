@@ -82,6 +82,18 @@ describe('an unknown contact of a notice whose others are tried again is listed'
     },
   );
 
+  it('by the next run where this one learned of it too late: the intent stays open', async () => {
+    const { on } = await open('at-most-once');
+    const notice = await on.notice(OTHER, { settled: [{ ...LEFT, state: 'rejected' }] });
+    // Another run has the job by then.
+    Object.assign(notice, { keep: () => Promise.resolve(false) });
+    await on.send([notice]);
+    expect(on.emulator.record()).toMatchObject({ requests: 1, contacts: 1 });
+    expect(await redis.client.hlen(on.keys.intents.unknown)).toBe(0);
+    const next = { job: notice.id, nonce: 'next', lockToken: LOCK };
+    expect(await on.intents.begin([next], 'worker')).toEqual(['unknown']);
+  });
+
   it.each(['at-most-once', undefined] as const)(
     'with its own trace ids, not that of the request with the others, %s',
     async (delivery) => {

@@ -177,7 +177,7 @@ export async function openGroupStage(
         kept,
         keep: (data) => {
           kept.push(data);
-          return Promise.resolve();
+          return Promise.resolve(!notice.isLost);
         },
         owned: () => !notice.isLost,
         isLate: () => expiresAt !== undefined && Date.now() >= expiresAt,

@@ -262,7 +262,7 @@ export class NoticeStage {
         lane: lanesOf(SETTINGS).notices,
         settings: SETTINGS,
         inFlight: new InFlight(),
-        unsure: listUnsure(group, NO_SEALING),
+        unsure: listUnsure(group),
       },
       async (job, lockToken) => {
         const run = runOf();
