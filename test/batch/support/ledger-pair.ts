@@ -17,6 +17,8 @@ interface Attempt {
   readonly chunk: number;
   readonly nonce: string;
   readonly contacts: readonly string[];
+  /** Those that its claim counted as sent again. */
+  readonly twice: readonly string[];
 }
 
 /** What an attempt may say; `cut` shares the contacts out among the parts. */
@@ -342,7 +344,7 @@ export class Pair {
     strictEqual(claim.possiblySent, Math.max(...sent));
     this.#twice += twice.length;
     for (const [at, contact] of contacts.entries()) this.#open.set(contact, 1 + (sent[at] ?? 0));
-    this.#attempts.push({ chunk, nonce, contacts });
+    this.#attempts.push({ chunk, nonce, contacts, twice });
   }
 
   async #settle({ attempt: at, ending, cut }: Extract<Move, { move: 'settle' }>): Promise<void> {
@@ -354,7 +356,7 @@ export class Pair {
     const answer = await this.#ledger.settle(this.id, chunk, nonce, told(result, contacts.length));
     strictEqual(answer, this.model.settle(chunk, nonce, result));
     if (answer !== 'settled') return;
-    this.#notTaken([
+    this.#notTaken(attempt, [
       ...(result.possiblySent ? [] : result.rest),
       ...result.split,
       ...result.failed.flatMap(({ state, contacts }) => (state === 'unknown' ? [] : contacts)),
@@ -372,12 +374,13 @@ export class Pair {
     strictEqual(answer, this.model.halve(chunk, nonce, first));
     // The second one is a repetition of the command.
     strictEqual(await halve(), 'known');
-    if (answer === 'halved') this.#notTaken(contacts);
+    if (answer === 'halved') this.#notTaken(attempt, contacts);
   }
 
   /** An attempt at them has ended, and the service took none of them. */
-  #notTaken(contacts: readonly string[]): void {
+  #notTaken({ twice }: Attempt, contacts: readonly string[]): void {
     for (const contact of contacts) {
+      if (twice.includes(contact)) this.#twice -= 1;
       const others = (this.#open.get(contact) ?? 1) - 1;
       if (others > 0) this.#open.set(contact, others);
       else this.#open.delete(contact);
