@@ -90,6 +90,8 @@ export async function appendNoticeEvent(
 const append = defineScript({
   name: 'append an event',
   keys: 2,
+  // Before the command that ends the job.
+  inOrder: true,
   lua: `
 if ARGV[1] ~= '' and redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
 redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[2])

@@ -27,6 +27,11 @@ interface ScriptDefinition {
   readonly lua: string;
   /** Whether texts in the reply are bytes (Buffers) instead of strings. Default false. */
   readonly binary?: boolean;
+  /**
+   * Whether it has to be run before the commands that are sent after it: its text is sent each time, since a server that
+   * does not have it would take a second round trip. Default false.
+   */
+  readonly inOrder?: boolean;
 }
 
 /** Runs the script. Rejects with a {@link ScriptFailure}. */
@@ -70,23 +75,28 @@ export function defineScript({
   keys: count,
   lua: body,
   binary = false,
+  inOrder = false,
   parse = (reply) => reply,
 }: ScriptDefinition & { readonly parse?: (reply: unknown) => unknown }): Script<unknown> {
   const lua = `${PRELUDE}${body}`;
   const sha = createHash('sha1').update(lua).digest('hex');
   return async (redis, keys, args) => {
     if (keys.length !== count) throw new ScriptFailure(name, `takes ${count} keys`);
+    const withText = () =>
+      binary
+        ? redis.callBuffer('EVAL', lua, count, ...keys, ...args)
+        : redis.eval(lua, count, ...keys, ...args);
+    const withHash = () =>
+      binary
+        ? redis.callBuffer('EVALSHA', sha, count, ...keys, ...args)
+        : redis.evalsha(sha, count, ...keys, ...args);
     let reply: unknown;
     try {
-      reply = await (binary
-        ? redis.callBuffer('EVALSHA', sha, count, ...keys, ...args)
-        : redis.evalsha(sha, count, ...keys, ...args));
+      reply = await (inOrder ? withText() : withHash());
     } catch (error) {
       if (reasonOf(error) !== 'NOSCRIPT') throw failureOf(name, error, keys);
       try {
-        reply = await (binary
-          ? redis.callBuffer('EVAL', lua, count, ...keys, ...args)
-          : redis.eval(lua, count, ...keys, ...args));
+        reply = await withText();
       } catch (again) {
         throw failureOf(name, again, keys);
       }

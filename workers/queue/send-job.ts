@@ -180,8 +180,7 @@ export class SendJob extends Job {
 
   /**
    * Sends the event right before each try to move the job, until Redis has taken it: a job that Redis has
-   * ended has its event, also when this process dies (but the first event after a restart of Redis, which does not know
-   * the script then). A worker that has lost the job appends none.
+   * ended has its event, also when this process dies. A worker that has lost the job appends none.
    */
   async #announceAndMove(
     announce: (lockToken?: string) => Promise<boolean>,
