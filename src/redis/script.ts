@@ -64,7 +64,7 @@ export class ScriptFailure extends Error {
 
 /**
  * Defines a script. It is called by its hash; the text is sent only to a server that does not have it yet
- * (after a restart or failover, or on another node of a Cluster).
+ * (after a restart or failover, or on another node of a Cluster), or where it has to be run `inOrder`.
  */
 export function defineScript(definition: ScriptDefinition): Script<unknown>;
 export function defineScript<Reply>(

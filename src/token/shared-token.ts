@@ -67,7 +67,8 @@ export interface SharedTokenOptions {
  * - **proven**: a call with it was accepted. `prove`: fresh → proven, once per token and process.
  * - **issuing**: a process has the lock and a fence, in addition to any of the above. `acquire`: from
  *   empty; or from fresh and proven for a caller whose refused token is the stored one and older than the
- *   grace time. Ends by `store` → fresh (a proven token that the service gives out again stays so), by `fail` → refused, or by the lock's ttl → the state before.
+ *   grace time. Ends by `store` → fresh (or proven, where the service gives out a proven token again after a refusal that
+ *   is not of the token), by `fail` → refused, or by the lock's ttl → the state before.
  * - **refused**: an issuance failed. The whole fleet fails without asking the service until the ttl
  *   ends → the state before; then one caller tries again. Each failure in a row doubles the ttl.
  * - **kept**: a code of a refusal is remembered (`uncured`) because a new token was refused the same. Such
@@ -308,6 +309,8 @@ export class SharedToken implements TokenSource {
     const { id } = next.token;
     if (id === this.#refusedToken.refused && id !== replaced) return next;
     this.#held = next;
+    // One that is given out again may count as one that never worked.
+    if (!next.proven) this.#proof = undefined;
     this.#refusedToken = ANY;
     this.#refusal = undefined;
     if (!this.#stopped) this.#earlyRenewal.arm(next);

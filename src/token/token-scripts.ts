@@ -195,8 +195,8 @@ return { 'lock', text(fence) }`,
  * case. `unproven` is the number of tokens right before this one that were refused without having worked.
  * `follows` is the id of the token before it, if that died early and no other issuance of ours, which may have
  * replaced it, began since. A service may give out the token that it gave before, until it expires: what is known of it
- * stays, and so does the time before which no other early renewal begins. ARGV[9] is 1 where the token was refused with a
- * code which states that it is invalid: given out again, it counts as one that never worked.
+ * stays, and so does the time before which no other early renewal begins. ARGV[9] is 1 where the refusal may well be of
+ * the token: given out again, it counts as one that never worked, until a call with it is accepted.
  * A repetition with the same fence and id (after a lost answer) has the same result.
  */
 export const store = defineScript({
@@ -222,7 +222,9 @@ local isSame = token.whole and token.id == id
 local wasRefused = refusedId ~= '' and token.id == refusedId
 local isProven = isSame and token.proven and not (wasRefused and ofToken)
 local unproven = isSame and token.unproven or 0
-if wasRefused and (not token.proven or (isSame and not isProven)) then unproven = token.unproven + 1 end
+if wasRefused and (not token.proven or (isSame and not isProven)) then
+  unproven = (token.proven and 0 or token.unproven) + 1
+end
 local hasDied = token.died and not isSame and token.id == refusedId and fence == token.fence + 1
 local follows = hasDied and token.id or ''
 redis.call('DEL', current, refused, streak)

@@ -52,19 +52,43 @@ describe('a service that gives out its token again until it expires', () => {
     },
   );
 
+  it.each([{ status: 401, code: 'TOKEN_UNKNOWN' }, { status: 401 }] as const)(
+    'works after a refusal that may be of the token, %j: the next acceptance proves it, and nothing is contested',
+    async (refusal) => {
+      world.issuer.always(() => Promise.resolve({ value: 'the-same' }));
+      const { shared, events } = await world.member();
+      const token = await shared.get();
+      const proven = async () => (await shared.status()).token?.proven;
+      for (let times = 0; times < 3; times++) {
+        shared.accepted(token);
+        await until(proven, { what: 'the proof' });
+        await world.age(60_000);
+        await expect(shared.renew(token, refusal)).resolves.toBeUndefined();
+        expect(await proven()).toBe(false);
+      }
+      shared.accepted(token);
+      await until(proven, { what: 'the proof' });
+      await world.age(60_000);
+      await expect(shared.renew(token, FOREIGN)).resolves.toBeUndefined();
+      expect(events.filter(({ kind }) => kind === 'contested')).toEqual([]);
+    },
+  );
+
   it('is not taken for one that refuses a notice after a single 401 without a code', async () => {
     world.issuer.always(() => Promise.resolve({ value: 'the-same' }));
     const { shared } = await world.member();
     const token = await shared.get();
     await world.prove();
-    for (let attempt = 0; attempt < 2; attempt++) {
-      await world.age(60_000);
-      await expect(shared.renew(token, { status: 401 })).resolves.toBeUndefined();
-    }
+    const refusal = { status: 401 } as const;
+    await world.age(60_000);
+    await expect(shared.renew(token, refusal)).resolves.toBeUndefined();
+    await world.age(60_000);
+    await expect(shared.renew(token, refusal)).rejects.toMatchObject({ retryInMs: 2_000 });
     expect(await redis.client.exists(world.keys.uncured)).toBe(0);
     world.issuer.always(undefined);
-    await world.age(60_000);
-    expect((await shared.renew(token, { status: 401 }))?.id).not.toBe(token.id);
+    await world.forgetRefusal();
+    const other = await world.member();
+    expect((await other.shared.renew(token, refusal))?.id).not.toBe(token.id);
   });
 
   it('is asked for an early renewal as often as one process would ask', async () => {
