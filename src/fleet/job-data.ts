@@ -7,14 +7,26 @@ export interface JobRun {
   readonly token: string;
   /** How many runs had started, with it. */
   readonly started: number;
+  /** When a person last sent the job again, as this run read it; 0 for never. The runs count from 1 again after that. */
+  readonly sentAgainAt: number;
 }
 
+/** When a person last sent a job again, by its field `progress`. */
+export const SENT_AGAIN_LUA = `
+local function sentAgainAt(progress)
+  local ok, read = pcall(cjson.decode, progress or '')
+  return ok and type(read) == 'table' and read.sentAgainAt or 0
+end
+`;
+
 /**
- * KEYS: the job, its lock. ARGV: token of the lock, how many runs had started, the data.
+ * KEYS: the job, its lock. ARGV: token of the lock, how many runs had started, the data, when it was last sent again.
  *
  * | the job | its data |
  * |---|---|
  * | gone | not written |
+ * | it has these data: a repetition | written |
+ * | a person has sent it again since | left |
  * | this run has its lock | written |
  * | it has no lock, it has not ended, and no other run has started | written: this one knows more than what is stored |
  * | any other: another run has it or had it, or a person has changed it since it ended | left |
@@ -22,10 +34,13 @@ export interface JobRun {
 const replaceScript = defineScript({
   name: 'replace the data of a job',
   keys: 2,
-  lua: `
+  lua: `${SENT_AGAIN_LUA}
 local lock = redis.call('GET', KEYS[2])
-local data, ended, started = unpack(redis.call('HMGET', KEYS[1], 'data', 'finishedOn', 'ats'))
+local data, ended, started, progress =
+  unpack(redis.call('HMGET', KEYS[1], 'data', 'finishedOn', 'ats', 'progress'))
 if not data then return 0 end
+if data == ARGV[3] then return 1 end
+if sentAgainAt(progress) ~= tonumber(ARGV[4]) then return 0 end
 local isOurs = lock == ARGV[1]
 local isFree = not lock and not ended and started == ARGV[2]
 if not isOurs and not isFree then return 0 end
@@ -44,8 +59,9 @@ return 1`,
 export async function replaceJobData(
   redis: RedisClient,
   jobKey: string,
-  { token, started }: JobRun,
+  { token, started, sentAgainAt }: JobRun,
   data: string,
 ): Promise<boolean> {
-  return await replaceScript(redis, [jobKey, `${jobKey}:lock`], [token, started, data]);
+  const args = [token, started, data, sentAgainAt];
+  return await replaceScript(redis, [jobKey, `${jobKey}:lock`], args);
 }

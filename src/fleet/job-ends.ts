@@ -1,6 +1,6 @@
 import type { RedisClient } from '../redis/connect.ts';
 import { defineScript } from '../redis/script.ts';
-import type { JobRun } from './job-data.ts';
+import { SENT_AGAIN_LUA, type JobRun } from './job-data.ts';
 
 /** How a run ended its job for good: with a result, or as failed with a reason. */
 export type JobEnd =
@@ -8,7 +8,7 @@ export type JobEnd =
   | {
       readonly kind: 'failed';
       readonly reason: string;
-      /** It is listed as unknown. */
+      /** It is listed as unknown, or will be by the next run. */
       readonly unknown?: boolean;
     };
 
@@ -32,12 +32,10 @@ const STALLS = 'notices:stalls';
 const remember = defineScript({
   name: 'remember the end of a job',
   keys: 1,
-  lua: `
+  lua: `${SENT_AGAIN_LUA}
   local name, ended, progress = unpack(redis.call('HMGET', KEYS[1], 'name', 'finishedOn', 'progress'))
   if not name or ended then return 0 end
-  local ok, read = pcall(cjson.decode, progress or '')
-  local sentAgainAt = ok and type(read) == 'table' and read.sentAgainAt or 0
-  if sentAgainAt ~= tonumber(ARGV[3]) then return 0 end
+  if sentAgainAt(progress) ~= tonumber(ARGV[3]) then return 0 end
   return redis.call('HSET', KEYS[1], '${END}', ARGV[1], '${END_RUN}', ARGV[2])`,
 });
 
@@ -86,14 +84,13 @@ const find = defineScript({
  * Stores the end of a job, unless BullMQ has recorded one, the job is gone, or a person has sent it again since.
  * Safe to repeat.
  *
- * @param started how many runs of the job had started, with this one
- * @param sentAgainAt when a person last sent it again, as this run read it; 0 for never
+ * @param run started: 0 where not all that it learned is known by its end
  */
 export async function rememberEnd(
   redis: RedisClient,
   jobKey: string,
   end: JobEnd,
-  { started, sentAgainAt }: { readonly started: number; readonly sentAgainAt: number },
+  { started, sentAgainAt }: Pick<JobRun, 'started' | 'sentAgainAt'>,
 ): Promise<void> {
   await remember(redis, [jobKey], [JSON.stringify(end), started, sentAgainAt]);
 }
@@ -102,7 +99,7 @@ export async function rememberEnd(
 export async function takeBackStall(
   redis: RedisClient,
   jobKey: string,
-  { token, started }: JobRun,
+  { token, started }: Omit<JobRun, 'sentAgainAt'>,
 ): Promise<StallAnswer> {
   return explain(redis, [jobKey, `${jobKey}:lock`], [token, started]);
 }

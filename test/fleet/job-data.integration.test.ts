@@ -3,7 +3,9 @@ import { replaceJobData } from '../../src/fleet/job-data.ts';
 import { testRedis } from '../support/redis.ts';
 
 const redis = testRedis();
-const RUN = { token: 'ours', started: 1 };
+const RUN = { token: 'ours', started: 1, sentAgainAt: 0 };
+
+const AGAIN = '{"sentAgainAt":1}';
 
 /** The data of a job after a run has replaced it, in this state, and what the run was answered. */
 async function after(
@@ -24,9 +26,16 @@ it.each([
   ['another run had it, and it waits', { ats: '2' }, undefined, 'old'],
   ['it has ended', { ats: '1', finishedOn: '1' }, undefined, 'old'],
   ['it was sent again, and waits', {}, undefined, 'old'],
+  ['it was sent again, and has run once', { ats: '1', progress: AGAIN }, undefined, 'old'],
+  ['a person has it sent again, and another program the lock', { progress: AGAIN }, 'ours', 'old'],
 ] as const)('%s', async (_, fields, lock, expected) => {
   const found = await after({ data: 'old', ...fields }, lock);
   expect(found).toEqual([expected, expected === 'new']);
+});
+
+it('a repetition has the same answer, also where another run has the job by then', async () => {
+  const fields = { data: 'new', ats: '2' };
+  expect(await after(fields, 'theirs')).toEqual(['new', true]);
 });
 
 it('a job that is gone stays so', async () => {

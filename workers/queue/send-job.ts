@@ -146,7 +146,11 @@ export class SendJob extends Job {
   /** Replaces the data, unless another run has begun meanwhile or the job has ended. */
   override async updateData(data: unknown): Promise<void> {
     this.data = data;
-    const run = { token: this.token ?? '', started: this.attemptsStarted };
+    const run = {
+      token: this.token ?? '',
+      started: this.attemptsStarted,
+      sentAgainAt: sentAgainAt(this),
+    };
     const text = JSON.stringify(data);
     this.hasLostData = !(await replaceJobData(this.#ending.redis, jobKeyOf(this), run, text));
   }

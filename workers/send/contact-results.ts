@@ -182,8 +182,10 @@ export async function keepContacts(
   kept: JobData,
   { log, sealing }: { readonly log: AttemptLog; readonly sealing: Sealing },
 ): Promise<boolean> {
+  // Once: a repetition is known by its text.
+  const sealed = sealJob(kept, job.id ?? '', sealing);
   await settleWithRetry(
-    () => job.updateData(sealJob(kept, job.id ?? '', sealing)),
+    () => job.updateData(sealed),
     (error) => log.trouble('contacts', error),
     (error) => !isProgramError(error),
   );
