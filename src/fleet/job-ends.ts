@@ -52,7 +52,7 @@ export type StallAnswer = 'known' | 'counts' | 'lost';
  * | yes | the run before | known: its stall no longer counts, and the end is that of this run, too |
  * | yes | an earlier one | counts |
  */
-const explain = defineScript({
+const takeBack = defineScript({
   name: 'take back a stall',
   keys: 2,
   lua: `
@@ -101,7 +101,7 @@ export async function takeBackStall(
   jobKey: string,
   { token, started }: Omit<JobRun, 'sentAgainAt'>,
 ): Promise<StallAnswer> {
-  return explain(redis, [jobKey, `${jobKey}:lock`], [token, started]);
+  return takeBack(redis, [jobKey, `${jobKey}:lock`], [token, started]);
 }
 
 /**

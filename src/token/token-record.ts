@@ -149,7 +149,7 @@ export class TokenRecord {
    * @param lifeMs remaining life in milliseconds; undefined when the service does not report it
    * @param replaced id of the refused token that caused the issuance; '' for none
    * @param timeoutMs how long to wait for Redis
-   * @param ofToken whether the refusal stated that the token is invalid
+   * @param ofToken whether the refusal may well be of the token
    * @returns late when a holder with a higher fence stored before: do not use the token
    */
   async store(

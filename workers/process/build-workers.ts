@@ -9,7 +9,7 @@ import { Coalescer } from '../send/coalescer.ts';
 import { runNotice, type NoticeContext } from '../send/notice-job.ts';
 import type { HeldNotice } from '../send/held-notice.ts';
 import { sendGroup, type GroupContext } from '../send/send-group.ts';
-import { listUnsure } from '../send/unsure-end.ts';
+import { listUnknown } from '../send/list-unknown.ts';
 import { announceEnds } from './announce-ends.ts';
 
 /** Builds the worker of single notices, not yet running: its jobs share requests where they may. */
@@ -37,9 +37,9 @@ export function buildNoticeWorker(
     unknownResends,
   };
   const announce = announceEnds(redis, keys, settings.noticeEvents);
-  const unsure = listUnsure(context);
-  const worker = buildSendWorker({ ...options, announce, unsure }, (job, lockToken) =>
-    runNotice({ job, lockToken }, notices),
+  const worker = buildSendWorker(
+    { ...options, announce, listUnknown: listUnknown(context) },
+    (job, lockToken) => runNotice({ job, lockToken }, notices),
   );
   concurrency.watch(worker);
   return worker;

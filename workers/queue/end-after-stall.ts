@@ -17,7 +17,7 @@ export const AFTER_STALL_MS = 3 * LONGEST_PAUSE_MS;
  *
  * @returns whether it is listed as unknown now
  */
-export type UnsureEnd = (job: Job, reason: string) => Promise<boolean>;
+export type ListUnknown = (job: Job, reason: string) => Promise<boolean>;
 
 /**
  * Looks for the end that a worker stored which could not record it before its lock ended (send-job.ts). The
@@ -32,7 +32,7 @@ export async function endStoredAfterStall(
   job: Job,
   redis: RedisClient,
   trusts: boolean,
-  unsure?: UnsureEnd,
+  listUnknown?: ListUnknown,
 ): Promise<unknown> {
   const find = (step: 'ask' | 'waited') => findEnd(redis, jobKeyOf(job), job.stalledCounter, step);
   let end: Awaited<ReturnType<typeof find>>;
@@ -51,7 +51,7 @@ export async function endStoredAfterStall(
   const stall = await takeBackStall(redis, jobKeyOf(job), run).catch(() => 'counts' as const);
   if (stall === 'known') job.stalledCounter -= 1;
   if (end.kind === 'completed') return end.result;
-  const isListed = stall !== 'lost' && (await unsure?.(job, end.reason)) === true;
+  const isListed = stall !== 'lost' && (await listUnknown?.(job, end.reason)) === true;
   const isUnknown = end.unknown === true || isListed;
   throw new (isUnknown ? UnknownOutcomeError : UnrecoverableError)(end.reason);
 }

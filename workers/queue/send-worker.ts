@@ -5,7 +5,7 @@ import type { RedisClient } from '../../src/redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { jobSpan } from '../../src/tracing/spans.ts';
 import { AttemptError, backoffMs } from './attempt-error.ts';
-import { endStoredAfterStall, type UnsureEnd } from './end-after-stall.ts';
+import { endStoredAfterStall, type ListUnknown } from './end-after-stall.ts';
 import type { InFlight } from './in-flight.ts';
 import { SendJob, SendWorker, type AnnounceEnd } from './send-job.ts';
 import { setDataAside } from './unreadable-job.ts';
@@ -76,7 +76,7 @@ export interface SendWorkerOptions {
   >;
   readonly inFlight: InFlight;
   readonly announce?: AnnounceEnd | undefined;
-  readonly unsure?: UnsureEnd | undefined;
+  readonly listUnknown?: ListUnknown | undefined;
 }
 
 /** Runs a job; with three parameters it gets a signal that `cancelJob` of the worker aborts. */
@@ -104,7 +104,7 @@ const STALLS_ALLOWED = 1_000;
  * need not know.
  */
 export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWorker {
-  const { redis, keys, lane, settings, inFlight, announce, unsure } = options;
+  const { redis, keys, lane, settings, inFlight, announce, listUnknown } = options;
   const remembers = lane.name === 'notices';
   const runJob: RunJob = (job, lockToken, signal) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
@@ -113,7 +113,7 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
     const prepareAndRun = async () => {
       if (isUnreadable(job)) await setDataAside(job, redis);
       const hasStalled = job.stalledCounter > 0;
-      const look = () => endStoredAfterStall(job, redis, remembers, unsure);
+      const look = () => endStoredAfterStall(job, redis, remembers, listUnknown);
       return (hasStalled ? await look() : null) ?? runOnce();
     };
     const isUsual = job.stalledCounter === 0 && !isUnreadable(job);

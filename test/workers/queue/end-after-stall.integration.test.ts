@@ -69,18 +69,18 @@ describe('the first run after a stall', () => {
     const { job, key } = await stalledJob();
     Object.assign(job, { attemptsStarted: started, token });
     await rememberEnd(redis.client, key, rejected, RUN);
-    const unsure: string[] = [];
-    const noteUnsure = async (one: Job, reason: string) => {
-      if (one.stalledCounter > 0) unsure.push(reason);
+    const asked: string[] = [];
+    const noteAsked = async (one: Job, reason: string) => {
+      if (one.stalledCounter > 0) asked.push(reason);
       return await Promise.resolve(one.stalledCounter > 0);
     };
-    const error = await endStoredAfterStall(job, redis.client, true, noteUnsure).catch(
+    const error = await endStoredAfterStall(job, redis.client, true, noteAsked).catch(
       (thrown: unknown) => thrown,
     );
     expect(error).toMatchObject({ name: 'UnrecoverableError', message: 'REJECTED' });
     // The event of the end tells what the lists tell.
     expect(error instanceof UnknownOutcomeError).toBe(listed.length > 0);
-    expect([await redis.client.hget(key, 'stc'), unsure]).toEqual([stc, listed]);
+    expect([await redis.client.hget(key, 'stc'), asked]).toEqual([stc, listed]);
   });
 
   it('counts the stall of a run that could not store what became of some contacts', async () => {

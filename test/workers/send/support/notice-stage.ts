@@ -24,7 +24,7 @@ import { NO_SEALING } from '../../../../src/payload/seal.ts';
 import { JobReturns } from '../../../../workers/send/job-returns.ts';
 import { runNotice } from '../../../../workers/send/notice-job.ts';
 import type { HeldNotice } from '../../../../workers/send/held-notice.ts';
-import { listUnsure } from '../../../../workers/send/unsure-end.ts';
+import { listUnknown } from '../../../../workers/send/list-unknown.ts';
 import { sendGroup, type GroupContext } from '../../../../workers/send/send-group.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 import { HeldLine } from './held-line.ts';
@@ -262,7 +262,7 @@ export class NoticeStage {
         lane: lanesOf(SETTINGS).notices,
         settings: SETTINGS,
         inFlight: new InFlight(),
-        unsure: listUnsure(group),
+        listUnknown: listUnknown(group),
       },
       async (job, lockToken) => {
         const run = runOf();

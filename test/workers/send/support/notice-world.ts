@@ -87,7 +87,7 @@ export interface Run {
   readonly refused?: true;
   /** How often a person had sent the notice again when it began. */
   readonly life: number;
-  /** How many runs have begun since it did; 2 is two or more. */
+  /** How many runs have started since it did; 2 is two or more. */
   readonly behind: Behind;
   /** When it became ready, a worker that lived knew how the job ends for good. */
   readonly isKnown?: true;
@@ -117,7 +117,7 @@ export interface World {
   /** After how many stalls a run has waited, as it is stored with the job. */
   readonly waitedStalls: number;
   readonly stored?: RunEnd | undefined;
-  /** How many runs have begun since the last one whose end is known by the stored one. */
+  /** How many runs have started since the last one whose end is known by the stored one. */
   readonly storedBehind: Behind;
   readonly lock?: Worker | undefined;
   /** The open intent: whose, and whether its request was accepted. */

@@ -8,18 +8,18 @@ import {
   possiblySentTraceIds,
 } from '../../src/contracts/possibly-sent.ts';
 import { readFrame } from '../../src/payload/sealed-job.ts';
-import type { UnsureEnd } from '../queue/end-after-stall.ts';
+import type { ListUnknown } from '../queue/end-after-stall.ts';
 import type { IntentContext } from './notice-intent.ts';
 
 /**
  * Lists a notice as unknown that fails for the reason which an earlier run has stored, although another run that died, or
  * had no answer, may have sent it. One that is listed is left: that run knew more.
  */
-export function listUnsure({
+export function listUnknown({
   intents,
   keepFailedMs,
   log,
-}: Pick<IntentContext, 'intents' | 'keepFailedMs' | 'log'>): UnsureEnd {
+}: Pick<IntentContext, 'intents' | 'keepFailedMs' | 'log'>): ListUnknown {
   return async (job, reason) => {
     const frame = frameOf(job);
     if (frame === undefined) return false;
