@@ -93,8 +93,9 @@ tokens died early, is decided by the table and the evidence, not by a rule.
 | \`rules\` | as above, without \`status\` and \`hold\`; a result that no rule matches is unknown |
 | \`unlisted\` | the outcome of contacts that the list does not contain: \`accepted\` for a service that lists only failures |
 
-An answer with such a status that cannot be read whole (cut off, no JSON, or longer than 64 KiB and 1 KiB for each
+An answer with such a status that cannot be read whole (cut off, text that is no JSON, or longer than 64 KiB and 1 KiB for each
 contact of the request) says nothing about any contact: all of them are unknown, code \`RESULTS_UNREADABLE\`.
+For an empty answer and a page the table above decides, as without a list; a rule can change that.
 
 A contact that was accepted is never sent again. In a batch, accepted contacts count as accepted, rejected
 ones become failures with the code of their result, and the others are sent again as a smaller chunk. Contacts that

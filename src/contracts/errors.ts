@@ -87,7 +87,8 @@ export const ERROR_CODES = {
   },
   EXPIRED: {
     meaning: "The notice's expiresAt passed before it could be sent.",
-    remedy: 'Nothing was sent; send it again with a later expiresAt if it is still needed.',
+    remedy:
+      'What is `expired` was not sent in this run; send it again with a later expiresAt if it is still needed.',
   },
   PAYLOAD_UNREADABLE: {
     meaning:

@@ -41,6 +41,11 @@ export function concernsToken(code: string | undefined): boolean {
   return code !== undefined && /^(INVALID_ACCESS_KEY$|TOKEN_|INVALID_BEARER_)/.test(code);
 }
 
+/** Whether a refusal may be of the token: its code states that, or it is a 401 without a code. */
+export function mayConcernToken({ status, code }: Refusal): boolean {
+  return concernsToken(code) || (status === 401 && code === undefined);
+}
+
 /**
  * Whether a refused token may have been replaced by another program, which issued one with the same key pair.
  * The documented code does not show why a token became invalid; these two codes, which services of this kind

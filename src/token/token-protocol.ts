@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { concernsToken, type IssuedToken, type Refusal, type Token } from '../contracts/token.ts';
+import { mayConcernToken, type IssuedToken, type Token } from '../contracts/token.ts';
 import { NoticeQueueError, type ErrorCode, type TokenRefusedError } from '../contracts/errors.ts';
 import { withTimeout } from '../async/with-timeout.ts';
 import type { WakeSignal } from '../async/wake-signal.ts';
@@ -154,7 +154,7 @@ export class TokenProtocol {
    */
   async #isNoOther({ token }: HeldToken, want: TokenWant, nonce: string): Promise<boolean> {
     if (want.why !== 'use' || token.id !== want.refused) return false;
-    if (want.refusal !== undefined && !mayBeOfToken(want.refusal)) {
+    if (want.refusal !== undefined && !mayConcernToken(want.refusal)) {
       // Without it, the next such refusal asks for a token once more.
       await this.#context.record.addUncured(token.id, want.refusal, nonce).catch(() => {});
     }
@@ -224,7 +224,8 @@ export class TokenProtocol {
     const { record, settings } = this.#context;
     const end = askedAt + settings.lockTtlMs;
     const replaced = want.why === 'use' ? want.refused : '';
-    const ofToken = want.why === 'use' && want.refusal !== undefined && mayBeOfToken(want.refusal);
+    const ofToken =
+      want.why === 'use' && want.refusal !== undefined && mayConcernToken(want.refusal);
     for (;;) {
       const now = performance.now();
       const lifeMs = usableUntil === Infinity ? undefined : usableUntil - now;
@@ -258,10 +259,6 @@ export class TokenProtocol {
     throw refusedError({ kind, code, restMs });
   }
 }
-
-/** Whether its code states that the token is invalid, or it is a 401 without one. */
-const mayBeOfToken = ({ status, code }: Refusal) =>
-  concernsToken(code) || (code === undefined && status === 401);
 
 /** Starts with the process id, for debugging. */
 function newNonce(): string {

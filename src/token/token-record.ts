@@ -7,6 +7,7 @@ import {
   APP_CODES,
   concernsToken,
   mayBeReplaced,
+  mayConcernToken,
   type Refusal,
   type Token,
 } from '../contracts/token.ts';
@@ -120,13 +121,12 @@ export class TokenRecord {
     const { code } = refusal;
     const distance =
       code !== undefined && APP_CODES.has(code) ? APP_DISTANCE_MS : FIRST_DISTANCE_MS;
-    const isPlain = code === undefined && refusal.status === 401;
     const { current, uncured } = this.#keys;
     await bounded(
       addUncured(
         this.#redis,
         [current, uncured],
-        [id, nameOf(refusal), job, distance, isPlain ? 0 : 1],
+        [id, nameOf(refusal), job, distance, mayConcernToken(refusal) ? 0 : 1],
       ),
       this.#settings.issueDeadlineMs,
     );

@@ -51,8 +51,8 @@ export const workerVariables = {
   }),
   coalesceMaxContacts: variable('COALESCE_MAX_CONTACTS', integer('contacts', 1, 1_000).default(1), {
     description:
-      'Maximum number of contacts in one request shared by single notices that wait at the same moment and have the same template, schedule and sender keys; 1 sends each notice in its own request.',
-    note: 'Raised: fewer requests and more sends per second, but a crash or a lost response can send every notice of the request twice: up to 256 per process instead of CONCURRENCY. It must not exceed what the service accepts in one request. Figures: docs/decisions.md.',
+      'Maximum number of contacts in one request shared by single notices that wait at the same moment and differ in nothing but their contacts; one that is tried again is sent alone; 1 sends each notice in its own request.',
+    note: 'Raised: fewer requests and more sends per second, but a crash or a lost response can send every notice of the request twice: up to 256 per process instead of CONCURRENCY where that is less. It must not exceed what the service accepts in one request. Figures: docs/decisions.md.',
   }),
   batchConcurrency: variable('BATCH_CONCURRENCY', integer('chunks', 1, 1_000).default(8), {
     description:
@@ -64,7 +64,7 @@ export const workerVariables = {
   }),
   attempts: variable('ATTEMPTS', integer('attempts', 1, 1_000).default(10), {
     description:
-      'Attempts of a job before it fails. Holds do not count, except an attempt whose outcome is unknown.',
+      'Attempts of a job before it fails. Holds do not count, except a probe whose outcome is unknown, that is to be repeated, or that others contradict.',
   }),
   unknownResends: variable('UNKNOWN_RESENDS', integer('resends', 0, 100).default(2), {
     description:

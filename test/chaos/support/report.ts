@@ -52,6 +52,8 @@ and \`failures\`, the metrics and the log. A scenario passes if
 - **duplicates are accounted for**: none with at-most-once; with at-least-once only contacts that were
   counted as possibly sent twice, in their lane; the log names each such single notice; no contact is accepted
   more than 1 + UNKNOWN_RESENDS times;
+- **a failover to a stale replica** is the exception to these two: what Redis lost may be accepted once more without
+  being counted, under either policy, and notices that were queued meanwhile are lost; the note below its table counts both;
 - **nothing is reported wrongly**: everything that counts as accepted is in the service's record; everything
   else is unknown, and what the service refuses for itself is rejected;
 - **little is in doubt**: in a long outage, possibly sent is at most what was in flight, and the probes;
