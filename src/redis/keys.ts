@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
 
+/** Ends the keys of the batches whose lists have the same head. */
+export const LIST_BATCHES = ':batches';
+
 /**
  * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
  * so that scripts may use several of them on a Redis Cluster. BullMQ's own keys have the same tag, as
@@ -24,7 +27,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:witness` | hash | what each refused job met last | an hour after the last refusal, 10,000 jobs at most |
  * | `<tag>:pace` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
  * | `<tag>:batches` | sorted set | ids of batches by start time | with the batch |
- * | `<tag>:list:<delivery>:<digest>` | string | id of the last batch with this list or beginning of a list | with that batch |
+ * | `<tag>:list:<delivery>:<digest>:batches` | sorted set | batches whose lists have this head, by the end of their retention; an earlier version has the last one in a string without `:batches` | with the last of them |
  * | `<tag>:batch:<id>` | hash | a batch: what to send, settings, counters | BATCH_RETENTION_MS after its end |
  * | `<tag>:batch:<id>:chunks` | string | four bits for the state of each chunk | with the batch |
  * | `<tag>:batch:<id>:payload` | hash | the contacts of each chunk, compressed | accepted: until settled; else with the batch |
@@ -102,7 +105,7 @@ export interface Keys {
   readonly unsent: string;
   readonly batchEvents: string;
   readonly noticeEvents: string;
-  /** Open batches, by the time of their next look (ledger-scripts.ts). */
+  /** Open batches, by the time of their next look (open-batch-scripts.ts). */
   readonly openBatches: string;
   /** Set when a worker of the fleet has read the list of all batches. */
   readonly batchesListed: string;
@@ -111,7 +114,10 @@ export interface Keys {
   /** Channel: hints that a batch has chunks without jobs. */
   readonly batchHints: string;
   batch(id: string): BatchKeys;
-  /** Id of the last batch of a list, by its name: delivery policy and digest of the list or its head. */
+  /**
+   * Batches whose lists have the same head, by delivery policy and digest of the head. With an earlier version the id of
+   * the last batch of a head or of a whole list, without {@link LIST_BATCHES}.
+   */
   list(name: string): string;
   /** Intents of at-most-once notices, and notices whose outcome is unknown. */
   readonly intents: IntentKeys;

@@ -15,7 +15,7 @@ import {
   type ImportReport,
 } from './import-options.ts';
 import { ImportLease } from './import-lease.ts';
-import { beginBatch, listName, type StartedBatch } from './begin-batch.ts';
+import { beginBatch, type StartedBatch } from './begin-batch.ts';
 import { planImport, type ImportPlan } from './import-plan.ts';
 import { OpenedList } from './opened-list.ts';
 import { ListDigest } from './list-digest.ts';
@@ -125,13 +125,11 @@ class ImportRun {
     lease?.start();
     let rejectsFile: string | undefined;
     try {
-      const digest = await this.#readAll(list, chunkSize, writer, rejects);
+      const content = await this.#readAll(list, chunkSize, writer, rejects);
       await writer.end();
       rejectsFile = await rejects?.end();
       const { refused, duplicates } = this.#tally;
-      const { delivery } = started?.batch ?? this.#plan.plan;
-      const whole = digest === undefined ? undefined : { name: listName(delivery, digest), digest };
-      await writer.endImport(refused, duplicates, whole);
+      await writer.endImport(refused, duplicates, content);
     } catch (error) {
       await writer.abandon();
       await rejects?.abandon();

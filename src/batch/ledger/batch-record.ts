@@ -158,3 +158,25 @@ export function batchFrom(id: string, fields: Readonly<Record<string, string>>):
     duplicateRows: number('duplicateRows'),
   };
 }
+
+/** A batch, and what identifies its list. */
+export interface ImportRecord {
+  readonly batch: Batch;
+  /** Identity of the list. */
+  readonly fingerprint: string;
+  /** Digest of the whole list; empty for a batch without a list, and mostly before the end of its import. */
+  readonly content: string;
+  /** Digest of the list up to the last stored chunk; empty if no chunk is stored. */
+  readonly digest: string;
+}
+
+/** Reads a batch with what an import compares; undefined if there is none. */
+export function importRecordFrom(
+  id: string,
+  fields: Readonly<Record<string, string>>,
+): ImportRecord | undefined {
+  const batch = batchFrom(id, fields);
+  if (batch === undefined) return undefined;
+  const { fingerprint = '', content = '', digest = '' } = fields;
+  return { batch, fingerprint, content, digest };
+}

@@ -2,8 +2,8 @@ import { chunkJobId } from '../../contracts/chunk-job.ts';
 import type { DeliveryPolicy } from '../../contracts/delivery.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
-import type { Keys } from '../../redis/keys.ts';
-import { batchFrom, type Batch } from './batch-record.ts';
+import { LIST_BATCHES, type Keys } from '../../redis/keys.ts';
+import { batchFrom, importRecordFrom, type Batch, type ImportRecord } from './batch-record.ts';
 import { stateOf, type ChunkState } from './chunk-state.ts';
 import { readFailureSums, readUnknownContacts, type FailureSum } from './scripts/failure-sums.ts';
 
@@ -40,17 +40,6 @@ const TAKEN_WITHIN_MS = 10_000;
 /** Ids whose start times are read at a time. */
 const IDS_PER_READ = 1_000;
 
-/** A batch, and what identifies its list. */
-export interface ImportRecord {
-  readonly batch: Batch;
-  /** Identity of the list. */
-  readonly fingerprint: string;
-  /** Digest of the whole list; empty before the end of its import, and for a batch without a list. */
-  readonly content: string;
-  /** Digest of the list up to the last stored chunk; empty if no chunk is stored. */
-  readonly digest: string;
-}
-
 /** When batches were created, Redis time in milliseconds since the epoch; without a bound all match. */
 export interface BatchTimes {
   /** At this time or later. */
@@ -83,18 +72,22 @@ export class LedgerReader {
     return batchFrom(id, await this.ask(() => this.redis.hgetall(record)));
   }
 
-  /** Id of the last batch of a list, by the name of the list; undefined if there is none. */
-  async batchOfList(name: string): Promise<string | undefined> {
-    return (await this.ask(() => this.redis.get(this.keys.list(name)))) ?? undefined;
+  /** Ids of the batches of a list, by its name, also of some whose retention has ended. */
+  async batchesOfList(name: string): Promise<string[]> {
+    const key = this.keys.list(name);
+    const [ids, older] = await this.ask(() =>
+      Promise.all([
+        this.redis.zrangebyscore(`${key}${LIST_BATCHES}`, '-inf', '+inf'),
+        this.redis.get(key),
+      ]),
+    );
+    return older === null ? ids : [...ids, older];
   }
 
   /** One batch with what an import compares; undefined if there is none with this id. */
   async importRecord(id: string): Promise<ImportRecord | undefined> {
-    const fields = await this.ask(() => this.redis.hgetall(this.keys.batch(id).record));
-    const batch = batchFrom(id, fields);
-    if (batch === undefined) return undefined;
-    const { fingerprint = '', content = '', digest = '' } = fields;
-    return { batch, fingerprint, content, digest };
+    const { record } = this.keys.batch(id);
+    return importRecordFrom(id, await this.ask(() => this.redis.hgetall(record)));
   }
 
   /** Whether a process is importing the batch at this moment. */

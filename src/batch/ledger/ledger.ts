@@ -2,17 +2,19 @@ import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
 import { claimChunk, continueChunk } from './scripts/chunk-scripts.ts';
 import { LedgerActions } from './ledger-actions.ts';
 import {
-  chunksWithoutJob,
   controlBatchScript,
   endImport,
-  markQueued,
-  putBackBatch,
-  restartStalled,
   startBatch,
   storeChunk,
   sumUpUnknown,
-  takeOpenBatch,
 } from './scripts/ledger-scripts.ts';
+import {
+  chunksWithoutJob,
+  markQueued,
+  putBackBatch,
+  restartStalled,
+  takeOpenBatch,
+} from './scripts/open-batch-scripts.ts';
 import { halveChunk, settleChunk } from './scripts/settle-scripts.ts';
 import type { Claim, Settlement } from './settlement.ts';
 
@@ -47,12 +49,10 @@ export interface ChunksWithoutJob {
   readonly chunks: readonly { readonly chunk: number; readonly dueAt: number }[];
 }
 
-const NO_LIST = { name: '', owner: '' };
-
 /**
  * The account's batches: the record of what was sent and what was not, which stays right whatever
  * happens to jobs and processes. Each method that changes a batch runs one Lua script, so counters
- * and states always agree (ledger-scripts.ts, chunk-scripts.ts, settle-scripts.ts); what people do is in
+ * and states always agree (the files in scripts/); what people do is in
  * ledger-actions.ts.
  *
  * All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis fails.
@@ -63,20 +63,25 @@ export class Ledger extends LedgerActions {
    *
    * @param fingerprint identity of the list
    * @param retentionMs how long the batch is kept after its end
-   * @param list the name under which {@link batchOfList} finds the batch, and the id of the batch that has
-   *   it so far, empty for none; by default it is not found
+   * @param list the name under which {@link batchesOfList} finds the batch, the ids of those that it found before, and
+   *   the digest of the whole list where it is known; by default it is not found
    * @returns `started`; `known` if the batch exists, `different` if it does with another fingerprint;
-   *   `changed` if another batch has got the name meanwhile
+   *   `changed` if there is another batch with the name meanwhile
    */
   async start(
     id: string,
     plan: BatchPlan,
     fingerprint: string,
     retentionMs: number,
-    { name, owner }: { readonly name: string; readonly owner: string } = NO_LIST,
+    list?: {
+      readonly name: string;
+      readonly found: readonly string[];
+      readonly content: string;
+    },
   ): Promise<'started' | 'known' | 'different' | 'changed'> {
-    const args = [id, fingerprint, retentionMs, name, owner, ...planFields(plan)];
-    const keys = [this.keys.list(name), this.keys.batchFind(id)];
+    const found = list === undefined ? '' : JSON.stringify(list.found);
+    const args = [id, fingerprint, retentionMs, found, list?.content ?? '', ...planFields(plan)];
+    const keys = [this.keys.list(list?.name ?? ''), this.keys.batchFind(id)];
     const [result] = await this.run(startBatch, id, args, keys);
     return result as 'started' | 'known' | 'different' | 'changed';
   }
@@ -110,8 +115,7 @@ export class Ledger extends LedgerActions {
   /**
    * Marks the import as finished; the batch finishes once nothing is pending.
    *
-   * @param list digest of the whole list, and the name under which {@link batchOfList} finds the batch
-   *   from now on; by default it is not found
+   * @param content digest of the whole list; '' where no list is compared with it
    * @param stored number of the chunks of the list, and the digest up to the end of the last; by default they are
    *   not compared
    * @returns `gone` if the batch or some of its chunks are missing, `other` if its chunks are not those of the list
@@ -120,11 +124,11 @@ export class Ledger extends LedgerActions {
     id: string,
     refusedRows: number,
     duplicateRows: number,
-    { name, digest }: { readonly name: string; readonly digest: string } = { name: '', digest: '' },
+    content = '',
     stored?: { readonly chunks: number; readonly digest: string },
   ): Promise<'imported' | 'gone' | 'other'> {
-    const args = [refusedRows, duplicateRows, digest, stored?.chunks ?? '', stored?.digest ?? ''];
-    const [result] = await this.run(endImport, id, args, [this.keys.list(name)]);
+    const args = [refusedRows, duplicateRows, content, stored?.chunks ?? '', stored?.digest ?? ''];
+    const [result] = await this.run(endImport, id, args);
     return result as 'imported' | 'gone' | 'other';
   }
 

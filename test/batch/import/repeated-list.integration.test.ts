@@ -107,15 +107,26 @@ describe('a list that was imported before', () => {
   it('is refused as long as the record of its batch is kept, redriven or not', async () => {
     const world = importWorld(redis, { batchRetentionMs: 600_000 });
     const { batch } = await world.import(listFile(csvList(1_500)), { chunkSize: 1_500 });
-    const lists = await redis.client.keys(`${world.keys.list('')}*`);
-    // That of its head and that of the whole list.
-    expect(lists).toHaveLength(2);
-    const ttls = () => Promise.all(lists.map((key) => redis.client.pttl(key)));
-    expect(await ttls()).toEqual([-1, -1]);
+    const [list = '', ...others] = await redis.client.keys(`${world.keys.list('')}*`);
+    expect(others).toEqual([]);
+    expect(await redis.client.pttl(list)).toBe(-1);
     await world.ledger.control(batch, 'cancel');
-    for (const ttl of await ttls()) expect(ttl).toBeGreaterThan(590_000);
+    expect(await redis.client.pttl(list)).toBeGreaterThan(590_000);
     await redis.client.del(world.keys.batch(batch).record);
     expect(await world.import(listFile(csvList(1_500)))).toMatchObject({ contacts: 1_500 });
+  });
+
+  it.each([
+    ['the same list', csvList(1_500), { again: true }],
+    ['another list with the same beginning', csvList(2_000), {}],
+  ])('is refused while it is sent, after the retention of %s', async (_, other, more) => {
+    const world = importWorld(redis, { batchRetentionMs: 600_000 });
+    await world.import(listFile(csvList(1_500)), { batchId: 'first' });
+    await world.import(listFile(other), { ...more, batchId: 'other' });
+    await world.ledger.control('other', 'cancel');
+    await endRetention(world);
+    const failure = await failureOf(world.import(listFile(csvList(1_500))));
+    expect(failure.message).toContain('This list is in batch first already');
   });
 
   it('imported at the same moment under several ids is imported once', async () => {
@@ -154,6 +165,26 @@ describe('a list that only begins like another one', () => {
     expect(await world.ledger.unsent()).toBe(6_000);
   });
 
+  it('and has not reached its end does not take over the one that has', async () => {
+    const world = importWorld(redis);
+    const [short, long] = [csvList(1_500), csvList(2_000)];
+    await world.import(listFile(short), { batchId: 'short' });
+    await stopped(world, listFile(long), 2_700, { batchId: 'long' });
+    const failure = await failureOf(world.import(listFile(short)));
+    expect(failure.message).toContain('This list is in batch short already');
+    expect(await world.ledger.unsent()).toBe(2_700);
+    expect(await world.import(listFile(long))).toMatchObject({ batch: 'long', resumed: true });
+    expect(await world.ledger.unsent()).toBe(3_500);
+  });
+
+  it('under another delivery policy does not hide it', async () => {
+    const world = importWorld(redis);
+    await world.import(listFile(csvList(1_500)), { batchId: 'a', delivery: 'at-most-once' });
+    await world.import(listFile(csvList(2_000)), { batchId: 'b', delivery: 'at-least-once' });
+    const failure = await failureOf(world.import(listFile(csvList(1_500))));
+    expect(failure.message).toContain('This list is in batch a already');
+  });
+
   it('is refused if it can be read only once', async () => {
     const world = importWorld(redis);
     await world.import(stream(csvList(1_500)), { batchId: 'short' });
@@ -166,7 +197,7 @@ describe('a list that only begins like another one', () => {
 
   it('is refused where the earlier import did not read its list to the end', async () => {
     const world = importWorld(redis);
-    await stopped(world, csvList(2_000), 1_200);
+    await stopped(world, stream(csvList(2_000)), 1_200);
     await world.ledger.control('part', 'cancel');
     expect((await failureOf(world.import(listFile(csvList(2_000))))).code).toBe('LIST_REPEATED');
   });
@@ -197,16 +228,23 @@ it('a list with columns that are named like numbers is the same as NDJSON', asyn
   expect((await failureOf(again)).code).toBe('LIST_REPEATED');
 });
 
+/** Deletes what is kept only until the end of a retention, as Redis does then. */
+async function endRetention({ prefix }: ReturnType<typeof importWorld>): Promise<void> {
+  for (const key of await redis.keys(prefix)) {
+    if ((await redis.client.pttl(key)) > 0) await redis.client.del(key);
+  }
+}
+
 /** An import that stops above that number of contacts, as batch `part`. */
 async function stopped(
   world: ReturnType<typeof importWorld>,
-  text: string,
+  source: ImportSource,
   highWater: number,
   more: Partial<ImportOptions> = { batchId: 'part' },
 ): Promise<void> {
   const stop = new AbortController();
   const failure = await failureOf(
-    world.import(stream(text), {
+    world.import(source, {
       highWater,
       signal: stop.signal,
       onProgress: ({ waiting }) => waiting && stop.abort(),
@@ -223,7 +261,7 @@ describe('an import that did not reach its end', () => {
     ['a generator', () => generated(2_000)],
   ])('is continued by the same list from %s, without an id', async (_, source) => {
     const world = importWorld(redis);
-    await stopped(world, csvList(2_000), 1_200, {});
+    await stopped(world, stream(csvList(2_000)), 1_200, {});
     expect(await world.import(source())).toMatchObject({ resumed: true, contacts: 2_000 });
     const [batch, ...others] = await world.ledger.list(10);
     expect(others).toEqual([]);
@@ -235,7 +273,7 @@ describe('an import that did not reach its end', () => {
 
   it('is continued in the chunks that it began with', async () => {
     const world = importWorld(redis);
-    await stopped(world, csvList(2_000), 1_200, { chunkSize: 50, batchId: 'part' });
+    await stopped(world, stream(csvList(2_000)), 1_200, { chunkSize: 50, batchId: 'part' });
     const { queue } = world;
     const report = await queue.import(listFile(csvList(2_000)), { templateCode: 'T' });
     expect(report).toMatchObject({ batch: 'part', resumed: true, chunks: 40, contacts: 2_000 });
@@ -243,7 +281,7 @@ describe('an import that did not reach its end', () => {
 
   it('is not continued with another rate: the difference is named', async () => {
     const world = importWorld(redis);
-    await stopped(world, csvList(2_000), 1_200);
+    await stopped(world, stream(csvList(2_000)), 1_200);
     const failure = await failureOf(world.import(listFile(csvList(2_000)), { rate: 100 }));
     expect([failure.code, failure.message]).toEqual([
       'LIST_REPEATED',
@@ -256,11 +294,35 @@ describe('an import that did not reach its end', () => {
     ['fewer rows than were stored', csvList(1_050)],
   ])('is not continued by a list with %s', async (_, text) => {
     const world = importWorld(redis);
-    await stopped(world, csvList(2_000), 1_200);
+    await stopped(world, stream(csvList(2_000)), 1_200);
     const failure = await failureOf(world.import(stream(text), { batchId: 'part' }));
     expect(failure.code).toBe('BATCH_CONFLICT');
     expect(await world.ledger.unsent()).toBe(1_200);
   });
+});
+
+it('batches of a version that knew only the last one with a head are found', async () => {
+  const world = importWorld(redis);
+  const [short, long] = [listFile(csvList(1_500)), listFile(csvList(2_000))];
+  await world.import(short, { batchId: 'short' });
+  await world.import(long, { batchId: 'long' });
+  // As that version stored it: each key has one id.
+  for (const id of ['short', 'long']) {
+    const { listKey = '', content = '' } = await redis.client.hgetall(world.keys.batch(id).record);
+    const contentKey = world.keys.list(`at-least-once:${content}`);
+    await redis.client.del(`${listKey}:batches`);
+    await redis.client.mset(listKey, id, contentKey, id);
+    await redis.client.hset(world.keys.batch(id).record, { contentKey });
+  }
+  for (const [list, id] of [
+    [short, 'short'],
+    [long, 'long'],
+  ] as const) {
+    const failure = await failureOf(world.import(list));
+    expect(failure.message).toContain(`This list is in batch ${id} already`);
+  }
+  await world.ledger.control('short', 'cancel');
+  expect((await failureOf(world.import(short))).message).toContain('in batch short already');
 });
 
 describe('a batch of a version without list identities', () => {

@@ -34,7 +34,7 @@ const STEERED: Readonly<Record<string, (bench: BatchBench) => Promise<unknown>>>
   'past its deadline': (bench) => bench.setField('expiresAt', 1),
   'ahead of its rate': async (bench) => {
     await bench.setField('rate', 1);
-    await bench.setField('nextAt', Date.now() + 3_600_000);
+    await bench.setField('nextAt', Date.now() + 9_000);
   },
 };
 
@@ -243,6 +243,17 @@ describe('claim', () => {
     await bench.settle(0, allBack(10, true), 'a');
     await redis.client.hdel(bench.keys.batch(bench.id).sizes, '0.sent');
     expect(await bench.claim(0, 'b')).toMatchObject({ kind: 'send', possiblySent: 1 });
+  });
+
+  it('goes on at its rate after a clock that went back an hour', async () => {
+    const bench = await openBatch(redis, { rate: 10 }, [10, 10, 10]);
+    await bench.claim(0);
+    const inAnHour = Date.now() + 3_600_000;
+    for (const field of ['nextAt', 'turnsTo', 'movedAt']) await bench.setField(field, inAnHour);
+    expect(await bench.claimKind(1, 'b')).toBe('send');
+    expect(await bench.claim(2, 'c')).toMatchObject({ kind: 'later' });
+    const { nextAt } = await bench.batch();
+    expect(nextAt).toBeLessThanOrEqual(Date.now() + 1_000);
   });
 
   it('applies the rate of the batch to the contacts of each chunk', async () => {

@@ -348,10 +348,28 @@ describe('a stalled batch', () => {
 
   it('is none while its own rate makes it wait', async () => {
     const { bench, restart, age } = await still();
-    await bench.setField('nextAt', Date.now() + 1_000_000);
+    await bench.setField('rate', 1);
+    await bench.setField('nextAt', Date.now() + 9_000);
     await age();
     expect(await restart()).toBe(false);
   });
+
+  it.each([0, 10])(
+    'is one, too, after a clock that went back an hour, with the rate %i',
+    async (rate) => {
+      const bench = await openBatch(redis, { rate }, [10, 10]);
+      await bench.queue();
+      const inAnHour = Date.now() + 3_600_000;
+      for (const field of ['nextAt', 'turnsTo', 'movedAt']) await bench.setField(field, inAnHour);
+      expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(false);
+      const { movedAt, nextAt } = await bench.batch();
+      expect(movedAt).toBeLessThanOrEqual(Date.now());
+      expect(rate === 0 || nextAt <= Date.now()).toBe(true);
+      await bench.setField('movedAt', 1);
+      await bench.setField('nextAt', 1);
+      expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(true);
+    },
+  );
 
   it('is one, too, whose rate leaves chunks without jobs yet', async () => {
     const bench = await openBatch(redis, { rate: 1 }, [10, 10]);

@@ -7,6 +7,7 @@ const SCRIPTS = [
   'settle-scripts',
   'ledger-prelude',
   'ledger-scripts',
+  'open-batch-scripts',
   'action-scripts',
 ]
   .map((name) =>

@@ -49,7 +49,7 @@ if field('redriven') then add('redriven', 1) end
 moved(now)
 lookAtOnce(now)
 for index = 1, 7 do redis.call('PERSIST', KEYS[index]) end
-eachListKey('PERSIST')
+keepInList('+inf')
 sumUpUnknown(field('id'))
 if redis.call('EXISTS', KEYS[12]) == 1 then
   redis.call('HSET', KEYS[12], '>' .. name, chunk, chunk, '')

@@ -96,7 +96,7 @@ if possiblySent and sent() > tonumber(ARGV[4]) then
   return settleAs('parked', 'unknown', 'OUTCOME_UNKNOWN', 'it was possibly sent as often as UNKNOWN_RESENDS allows')
 end
 if count('rate') > 0 then
-  local nextAt = count('nextAt')
+  local nextAt = nextTurn(now)
   if nextAt > now then
     requeue()
     local turn = freeTurn(now)

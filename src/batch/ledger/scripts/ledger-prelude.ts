@@ -1,4 +1,5 @@
 import { defineScript, type Script } from '../../../redis/script.ts';
+import { LIST_BATCHES } from '../../../redis/keys.ts';
 import { POSSIBLY_SENT_AT_CANCEL } from '../settlement.ts';
 import { stateNumber, type ChunkState } from '../chunk-state.ts';
 
@@ -102,17 +103,28 @@ local function isOpen(phase) return phase == 'importing' or phase == 'sending' e
 local function lookAtOnce(now) redis.call('ZADD', open, now, field('id')) end
 local function takeOut() redis.call('ZREM', open, field('id')) end
 
--- With a rate: the time that a chunk takes, and the first turn that no job has been given.
+-- With a rate: the time that a chunk takes, when the next one may be sent, and the first turn that no job has been
+-- given. No claim puts the next one off by more than a full chunk takes: where it is, the clock went back.
 local function turnOf(chunk) return math.ceil(sizeOf(chunk) * 1000 / count('rate')) end
-local function freeTurn(now) return math.max(count('turnsTo'), count('nextAt'), now) end
+local function nextTurn(now)
+  local nextAt = count('nextAt')
+  if nextAt - now <= math.ceil(count('chunkSize') * 1000 / count('rate')) then return nextAt end
+  redis.call('HSET', record, 'nextAt', now, 'turnsTo', now)
+  return now
+end
+local function freeTurn(now)
+  local nextAt = nextTurn(now)
+  return math.max(count('turnsTo'), nextAt, now)
+end
 
--- Runs a command on the keys that name the batch as the last one of its list (keys.ts, \`list\`), which are
--- kept as long as its record. They are in the slot of the other keys.
-local function eachListKey(command, ...)
-  for _, name in ipairs({ 'listKey', 'contentKey' }) do
-    local key = field(name)
-    if key and redis.call('GET', key) == field('id') then redis.call(command, key, ...) end
-  end
+-- Keeps the batch among those whose lists have the same head (keys.ts, \`listBatches\`) until a time, '+inf' while it
+-- has not ended. Their key is in the slot of the others, and kept as long as the last of them.
+local function keepInList(untilMs)
+  if not field('listKey') then return end
+  local key = field('listKey') .. '${LIST_BATCHES}'
+  redis.call('ZADD', key, untilMs, field('id'))
+  local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2]
+  if last == 'inf' then redis.call('PERSIST', key) else redis.call('PEXPIREAT', key, last) end
 end
 
 -- Finishes the batch if nothing is pending and the import has ended.
@@ -125,7 +137,7 @@ local function finishIfDone(now)
   takeOut()
   if phase == 'sending' then redis.call('HSET', record, 'phase', 'finished') end
   for index = 1, 7 do redis.call('PEXPIRE', KEYS[index], count('retentionMs')) end
-  eachListKey('PEXPIRE', count('retentionMs'))
+  keepInList(now + count('retentionMs'))
   if count('unknown') > 0 then sumUpUnknown(field('id')) end
   event('batch.finished', 'phase', field('phase'), 'total', count('total'),
     'accepted', count('accepted'), 'rejected', count('rejected'), 'unknown', count('unknown'),

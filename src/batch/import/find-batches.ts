@@ -1,0 +1,88 @@
+import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { ImportRecord } from '../ledger/batch-record.ts';
+import type { FoundBatches } from './decide-import.ts';
+import { batchIdOf, type ImportPlan } from './import-plan.ts';
+import type { CheckedImportOptions } from './import-options.ts';
+import type { OpenedList } from './opened-list.ts';
+
+/** The batch that is named, and those with the list, of all that Redis keeps. */
+export interface BatchesOfList extends FoundBatches {
+  readonly records: ReadonlyMap<string, ImportRecord>;
+  /** Ids of the batches whose lists have the same head, also of some whose records are deleted. */
+  readonly ids: readonly string[];
+  /** Digest of the whole list; '' if it was not read. */
+  readonly content: string;
+  /** Whether `earlier` has the same list; otherwise only the heads were compared. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * Finds the batches that may have a list: those whose lists have the same head, under the delivery policy that is asked
+ * for or, without one, under any, since DELIVERY may have changed since. Of these, `earlier` is the newest one that
+ *
+ * 1. has the same list: it ends with its head, or both are known as a whole;
+ * 2. may have it: a list that can be read only once is known by its head, and so is one whose import did not
+ *    reach its end. (Where another batch had its head, a file is known as a whole from the beginning.)
+ *
+ * The list is read as a whole only if another one with its head is known.
+ */
+export async function findBatches(
+  ledger: Ledger,
+  list: OpenedList,
+  options: CheckedImportOptions,
+  { olderFingerprint }: ImportPlan,
+): Promise<BatchesOfList> {
+  const { identity, contacts, complete } = list.head;
+  const policies = options.delivery === undefined ? DELIVERY_POLICIES : [options.delivery];
+  const idsOf = async (digest: string) =>
+    (await Promise.all(policies.map((of) => ledger.batchesOfList(listName(of, digest))))).flat();
+  const records = new Map<string, ImportRecord>();
+  const load = async (ids: readonly string[]) => {
+    const loaded = await Promise.all([...new Set(ids)].map((id) => ledger.importRecord(id)));
+    const found = loaded.filter((record) => record !== undefined);
+    for (const record of found) records.set(record.batch.id, record);
+    return found;
+  };
+
+  // A file that a version without list identities imported, with the same options.
+  const olderId = batchIdOf(olderFingerprint);
+  await load([options.batchId ?? olderId, olderId]);
+  const named = options.batchId === undefined ? undefined : records.get(options.batchId);
+  if (named !== undefined) {
+    const sameList = [identity, olderFingerprint].includes(named.fingerprint);
+    return {
+      records,
+      named: { batch: named.batch, sameList },
+      ids: [],
+      content: '',
+      isWhole: true,
+    };
+  }
+
+  const ids = contacts === 0 ? [] : await idsOf(identity);
+  const ofHead = await load(ids);
+  let content = '';
+  if (!complete && list.canReread && ofHead.some((record) => record.content !== '')) {
+    content = await list.content();
+    // An earlier version found only the last batch by a head, and others by the whole list.
+    ofHead.push(...(await load(await idsOf(content))));
+  }
+  const same = ofHead.filter(
+    (record) => complete || (content !== '' && record.content === content),
+  );
+  const alike = ofHead.filter((record) => content === '' || record.content === '');
+  const older = records.get(olderId);
+  if (older?.fingerprint === olderFingerprint) same.push(older);
+  const earlier = (newestOf(same) ?? newestOf(alike))?.batch;
+  return { records, earlier, ids, content, isWhole: same.length > 0 };
+}
+
+function newestOf(records: readonly ImportRecord[]): ImportRecord | undefined {
+  return [...records].sort((a, b) => b.batch.begunAt - a.batch.begunAt)[0];
+}
+
+/** Name under which the batches of a list are found: the delivery policy is part of it. */
+export function listName(delivery: DeliveryPolicy, digest: string): string {
+  return `${delivery}:${digest}`;
+}
