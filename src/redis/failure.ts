@@ -127,6 +127,15 @@ const PROGRAM_ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 /**
+ * Whether Redis refuses a command until a person changes something: a permission, a password, a key that another
+ * program uses, the division of keys in a Cluster.
+ */
+export function isRefusedLastingly(error: unknown): boolean {
+  const code = redisErrorCode(error);
+  return REFUSALS.some(({ prefix, passes }) => prefix === code && passes !== true);
+}
+
+/**
  * Translates any error of a Redis command. The original error is dropped, because it contains the
  * command's arguments and therefore contacts.
  *

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { redisErrorCode, redisFailure, WriteRefused } from '../../src/redis/failure.ts';
+import {
+  isRefusedLastingly,
+  redisErrorCode,
+  redisFailure,
+  WriteRefused,
+} from '../../src/redis/failure.ts';
 import { ScriptFailure } from '../../src/redis/script.ts';
 
 const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
@@ -34,6 +39,7 @@ describe('a refusal of Redis', () => {
       expect(failure.code).toBe('QUEUE_REFUSED');
       expect(failure.message).toMatch(reason);
       expect(redisErrorCode(error)).toBe(code);
+      expect(isRefusedLastingly(error)).toBe(false);
     }
   });
 
@@ -46,6 +52,10 @@ describe('a refusal of Redis', () => {
   ])('that settings cause is QUEUE_REFUSED, and not repeated: %s', (message, reason) => {
     const failure = redisFailure(reply(message));
     expect(failure).not.toBeInstanceOf(WriteRefused);
+    const [code = ''] = message.split(' ');
+    for (const error of [reply(message), new ScriptFailure('settle', code)]) {
+      expect(isRefusedLastingly(error)).toBe(true);
+    }
     expect(failure.code).toBe('QUEUE_REFUSED');
     expect(failure.message).toMatch(reason);
   });

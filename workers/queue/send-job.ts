@@ -5,7 +5,7 @@ import { sentAgainAt } from '../../src/contracts/job.ts';
 import { replaceJobData } from '../../src/fleet/job-data.ts';
 import { rememberEnd, type JobEnd } from '../../src/fleet/job-ends.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import { isProgramError } from '../../src/redis/failure.ts';
+import { isProgramError, isRefusedLastingly } from '../../src/redis/failure.ts';
 import { UnknownOutcomeError } from './attempt-error.ts';
 import type { InFlight } from './in-flight.ts';
 import { fetchUnreadableOptions } from './unreadable-options.ts';
@@ -184,7 +184,8 @@ export class SendJob extends Job {
 
   /**
    * Sends the event right before each try to move the job, until Redis has taken it: a job that Redis has
-   * ended has its event, also when this process dies. A worker that has lost the job appends none.
+   * ended has its event, also when this process dies. A worker that has lost the job appends none. An event that Redis
+   * refuses lastingly, although it takes the move, is left out.
    */
   async #announceAndMove(
     announce: (lockToken?: string) => Promise<boolean>,
@@ -194,8 +195,8 @@ export class SendJob extends Job {
   ): Promise<Moved> {
     const taken = (failure: unknown) => {
       this.#report(failure);
-      // An event that can never be taken must not stop the sends.
-      return isProgramError(failure);
+      // An event that is not taken for long must not stop the sends: BullMQ waits with the next job in its hand.
+      return isProgramError(failure) || isRefusedLastingly(failure);
     };
     const send = (lockToken?: string) => announce(lockToken).catch(taken);
     let announced: Promise<boolean> | undefined;

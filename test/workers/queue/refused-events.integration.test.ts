@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { startEmulator } from '../../../src/emulator/emulator.ts';
+import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
+import { room } from '../../service-coverage/support/line.ts';
+import { numbers } from '../../support/fleet.ts';
+import { until } from '../../support/wait.ts';
+
+const NOTICES = 3;
+
+const lines = room();
+
+it('an event that Redis refuses lastingly does not keep the next job from being sent', async () => {
+  const { client } = lines.redis;
+  const emulator = await startEmulator();
+  try {
+    const line = await lines.line(emulator.url, { CONCURRENCY: '1', NOTICE_EVENTS: '1000' });
+    const keys = keysOf(line.prefix, 'default');
+    const queue = openBullQueue(QUEUE_NAME, client, keys);
+    await queue.pause();
+    await client.set(keys.noticeEvents, 'of another program');
+    await line.queue.sendMany(
+      numbers(NOTICES).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] })),
+    );
+    await queue.resume();
+    await until(async () => (await queue.getCompletedCount()) === NOTICES, { what: 'all to end' });
+    const jobs = await queue.getCompleted();
+    await queue.close();
+    expect(jobs.map(({ stalledCounter }) => stalledCounter)).toEqual([0, 0, 0]);
+    expect([...emulator.contacts()].map(({ count }) => count)).toEqual([1, 1, 1]);
+    // Who runs the workers learns why the events are missing.
+    expect(line.log.some(({ code }) => code === 'WRONGTYPE')).toBe(true);
+  } finally {
+    await emulator.close();
+  }
+});
