@@ -75,8 +75,11 @@ export async function attemptOnce(
     return { outcome, answer, requestedAt: guard.requestedAt };
   } catch (error) {
     const { refused: answer } = guard;
-    if (cancel.aborted || error instanceof NotStarted) return { outcome: undefined, answer };
-    if (!(error instanceof NoticeQueueError)) {
+    const isOurs = error instanceof NoticeQueueError;
+    // A stop explains an error only where nothing can have been sent.
+    const isStopped = cancel.aborted && (isOurs || !guard.allowed);
+    if (isStopped || error instanceof NotStarted) return { outcome: undefined, answer };
+    if (!isOurs) {
       log.trouble('attempt', error);
       return guard.allowed
         ? { outcome: { kind: 'unknown', code: 'INTERNAL_ERROR' }, answer }

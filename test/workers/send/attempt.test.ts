@@ -199,17 +199,8 @@ describe('an attempt that fails unexpectedly', () => {
     sendDeadlineMs: 5_000,
     log: new AttemptLog(pino({ level: 'silent' })),
   };
-  const failing = (send: AttemptOptions['send']) =>
-    attemptOnce(
-      {
-        job: 'job',
-        send,
-        ownConnection: false,
-        owned: () => true,
-        cancel: new AbortController().signal,
-      },
-      context,
-    );
+  const failing = (send: AttemptOptions['send'], cancel = new AbortController().signal) =>
+    attemptOnce({ job: 'job', send, ownConnection: false, owned: () => true, cancel }, context);
 
   it('before its request is counted, whatever the error', async () => {
     const attempted = await failing(() => Promise.reject(new Error('of a library')));
@@ -225,5 +216,18 @@ describe('an attempt that fails unexpectedly', () => {
       throw new Error('of a library');
     });
     expect(attempted).toMatchObject({ outcome: { kind: 'unknown', code: 'INTERNAL_ERROR' } });
+  });
+
+  it.each([
+    ['after it may have been sent is unknown', true, { kind: 'unknown', code: 'INTERNAL_ERROR' }],
+    ['before its request is not counted', false, undefined],
+  ])('while the worker stops, %s', async (_, isSent, expected) => {
+    const stopping = new AbortController();
+    const attempted = await failing(async (_tokens, { guard }) => {
+      if (isSent) await guard?.check(new AbortController().signal);
+      stopping.abort();
+      throw new Error('of a library');
+    }, stopping.signal);
+    expect(attempted.outcome).toEqual(expected);
   });
 });
