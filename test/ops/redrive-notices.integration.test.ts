@@ -3,12 +3,14 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue, type SendOptions } from '../../src/index.ts';
 import { EARLIER_FIELD } from '../../src/notices/look-up-script.ts';
 import { redriveNotices } from '../../src/ops/notice-actions.ts';
+import { readUnknown } from '../../src/ops/unknown.ts';
 import { readPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { endWaiting } from './support/failed-notices.ts';
+import { parkNotice } from './support/parked-notice.ts';
 
 const redis = testRedis();
 const WHO = { who: 'kim@desk', why: 'template approved' };
@@ -145,4 +147,19 @@ describe('a job that is put back', () => {
       expect(await board.getFailedCount()).toBe(0);
     },
   );
+});
+
+it('an at-most-once notice stays listed for as long as its job is kept, and is not sent again as rejected', async () => {
+  const { prefix, keys, id, intents, listed } = await parkNotice(redis);
+  // Its time in the list ends a moment before BullMQ removes the job.
+  await redis.client.zadd(keys.intents.unknownAt, 1, id);
+  await parkNotice(redis, {}, prefix, undefined, { number: '01000000002' });
+  const context = { redis: redis.client, keys };
+  expect(await redriveNotices(context, { state: 'rejected' }, WHO)).toMatchObject({ done: 0 });
+  expect(await readUnknown(redis.client, keys, [id])).toEqual([listed]);
+  await redis.client.del(keys.noticeJob(id));
+  await redis.client.zrem(keys.failedNotices, id);
+  const other = { job: 'other', nonce: '' };
+  await intents.park([{ ...other, facts: listed }], 'none', 3_600_000);
+  expect(await redis.client.hexists(keys.intents.unknown, id)).toBe(0);
 });

@@ -30,13 +30,21 @@ local function forget(job)
   redis.call('HDEL', unknown, job)
   redis.call('ZREM', unknownAt, job)
 end
+-- Says nothing any more: the job is gone or completed, or a process of an earlier version has sent it again. A job that
+-- is kept as failed keeps its entry: without it the notice would count as rejected.
+local function isStale(job, listed)
+  if redis.call('EXISTS', jobs .. job) == 0 then return true end
+  local function isIn(set) return redis.call('ZSCORE', jobs .. set, job) end
+  return isIn('completed') or listed.resend and not isIn('failed')
+end
 local function list(job, entry, keepMs)
   local now = clock()
   entry.at = now
   redis.call('HSET', unknown, job, cjson.encode(entry))
   redis.call('ZADD', unknownAt, now, job)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', unknownAt, '-inf', now - keepMs, 'LIMIT', 0, 10)) do
-    if isOver(id) then forget(id) end
+    local listed = read(unknown, id)
+    if not listed or isStale(id, listed) then forget(id) end
   end
 end
 `;
@@ -131,18 +139,12 @@ export const parkIntents = intentScript<number>(
   return 1`,
 );
 
-/**
- * Removes entries that no longer say anything: the job is gone or completed, or a process of an earlier version has sent
- * it again. Answers 1 where it removed one.
- */
+/** Removes entries that no longer say anything. Answers 1 where it removed one. */
 export const forgetStale = intentScript<number>(
   'forget stale',
   `
   local listed = read(unknown, job)
-  if not listed then return 0 end
-  local isIn = function(set) return redis.call('ZSCORE', jobs .. set, job) end
-  local exists = redis.call('EXISTS', jobs .. job) == 1
-  if exists and not isIn('completed') and (not listed.resend or isIn('failed')) then return 0 end
+  if not listed or not isStale(job, listed) then return 0 end
   forget(job)
   return 1`,
 );

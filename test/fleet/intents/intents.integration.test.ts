@@ -118,13 +118,19 @@ describe('the intent of a notice', () => {
     expect(await redis.client.zcard(keys.intents.unknownAt)).toBe(0);
   });
 
-  it('an entry past its retention is removed, unless its job has not ended', async () => {
+  it('an entry past its retention is removed, unless its job waits or is kept as failed', async () => {
     await intents.park([{ ...first, facts: FACTS }], 'none', KEEP_MS);
     await redis.client.zadd(keys.intents.unknownAt, 1, 'a');
     const other = { job: 'b', nonce: 'b' };
     await intents.park([{ ...other, facts: FACTS }], 'none', KEEP_MS);
     expect(await listed()).toBeDefined();
     await redis.client.hset(keys.noticeJob('a'), { finishedOn: 1 });
+    await redis.client.zadd(keys.failedNotices, 1, 'a');
+    await intents.park([{ ...other, facts: FACTS }], 'none', KEEP_MS);
+    expect(await listed()).toBeDefined();
+    // As BullMQ removes it.
+    await redis.client.zrem(keys.failedNotices, 'a');
+    await redis.client.del(keys.noticeJob('a'));
     await intents.park([{ ...other, facts: FACTS }], 'none', KEEP_MS);
     expect(await redis.client.hkeys(keys.intents.unknown)).toEqual(['b']);
   });
