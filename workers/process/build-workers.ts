@@ -25,9 +25,11 @@ export function buildNoticeWorker(
     sendGroup(group, context),
   );
   const concurrency = new AdaptiveConcurrency(lane.concurrency, lane.mostJobs);
+  const list = listUnknown(context);
   const notices = {
     coalescer,
     concurrency,
+    listUnknown: list,
     lockGuard,
     log,
     now,
@@ -37,9 +39,8 @@ export function buildNoticeWorker(
     unknownResends,
   };
   const announce = announceEnds(redis, keys, settings.noticeEvents);
-  const worker = buildSendWorker(
-    { ...options, announce, listUnknown: listUnknown(context) },
-    (job, lockToken) => runNotice({ job, lockToken }, notices),
+  const worker = buildSendWorker({ ...options, announce, listUnknown: list }, (job, lockToken) =>
+    runNotice({ job, lockToken }, notices),
   );
   concurrency.watch(worker);
   return worker;

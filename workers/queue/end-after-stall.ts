@@ -13,8 +13,9 @@ import { jobKeyOf } from './send-job.ts';
 export const AFTER_STALL_MS = 3 * LONGEST_PAUSE_MS;
 
 /**
- * Called before a job fails for a stored reason although a later run may have sent it.
+ * Called before a job fails although one of its runs may have sent it.
  *
+ * @param reason with which it fails
  * @returns whether it is listed as unknown now
  */
 export type ListUnknown = (job: Job, reason: string) => Promise<boolean>;

@@ -61,19 +61,19 @@ export async function applyOutcome(
     case 'cancelled':
       return { outcome: outcome.kind, confirmed: true };
     case 'rejected':
-      throw withoutStack(new UnrecoverableError(join(outcome.code, detail)));
+      throw withoutStack(new UnrecoverableError(failedReasonOf(outcome.code, detail)));
     case 'unknown':
       if (atMostOnce || outcome.final === true)
-        throw withoutStack(new UnknownOutcomeError(join(outcome.code, detail)));
+        throw withoutStack(new UnknownOutcomeError(failedReasonOf(outcome.code, detail)));
       throw withoutStack(
         new AttemptError(
-          join(outcome.code, detail),
+          failedReasonOf(outcome.code, detail),
           outcome.behindMs === undefined ? { possiblySent } : { ms: outcome.behindMs },
         ),
       );
     case 'retry':
       if (outcome.counted) {
-        throw withoutStack(new AttemptError(join(outcome.code, detail), outcome.backoff));
+        throw withoutStack(new AttemptError(failedReasonOf(outcome.code, detail), outcome.backoff));
       }
       return delayJob(locked, SHORT_DELAY_MS, outcome.code);
     case 'hold':
@@ -111,4 +111,6 @@ export function detailOf(answer: SendAnswer | undefined): string {
     .join(' ');
 }
 
-const join = (code: string, detail: string) => (detail === '' ? code : `${code}: ${detail}`);
+/** What is stored with a failed job. */
+export const failedReasonOf = (code: string, detail: string) =>
+  detail === '' ? code : `${code}: ${detail}`;

@@ -12,8 +12,9 @@ import type { ListUnknown } from '../queue/end-after-stall.ts';
 import type { IntentContext } from './notice-intent.ts';
 
 /**
- * Lists a notice as unknown that fails for the reason which an earlier run has stored, although another run that died, or
- * had no answer, may have sent it. One that is listed is left: that run knew more.
+ * Lists a notice as unknown that fails although one of its runs may have sent it: for the reason which an earlier run has
+ * stored, because no worker can read it any more, or by an error in this program. One that is listed is left: that run knew
+ * more. Of a notice whose template cannot be read either, nothing can be listed.
  */
 export function listUnknown({
   intents,

@@ -95,7 +95,8 @@ export function knownAfter(
   }
 }
 
-const unknownEarlier = (code: string): Outcome => ({
+/** The outcome of a notice that an earlier attempt may have sent, and that this one did not. */
+export const unknownEarlier = (code: string): Outcome => ({
   kind: 'unknown',
   code,
   final: true,

@@ -3,9 +3,15 @@ import type { Sealing } from '../../src/payload/seal.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { firstDue, isNewerJob, SEALED_JOB_VERSION, type JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import { attemptsEndedUnknown, withPossiblySentMark } from '../../src/contracts/possibly-sent.ts';
+import {
+  attemptsEndedUnknown,
+  possiblySentAttempts,
+  possiblySentTraceIds,
+  withPossiblySentMark,
+} from '../../src/contracts/possibly-sent.ts';
 import { openJob } from '../../src/payload/sealed-job.ts';
 import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
+import type { ListUnknown } from '../queue/end-after-stall.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { pendingNotice, type Coalescer } from './coalescer.ts';
@@ -14,19 +20,21 @@ import {
   applyOutcome,
   delayJob,
   detailOf,
+  failedReasonOf,
   requeue,
   type JobResult,
   type LockedJob,
 } from './disposition.ts';
 import type { HeldNotice, NoticeEnd } from './held-notice.ts';
 import { returnReasonOf, type JobReturns } from './job-returns.ts';
-import { noticeIntent } from './notice-intent.ts';
+import { noticeIntent, unknownEarlier } from './notice-intent.ts';
 
 /** What the jobs of single notices need; a worker process composes it once. */
 export interface NoticeContext {
   readonly coalescer: Pick<Coalescer<HeldNotice>, 'add'>;
   readonly concurrency: Pick<AdaptiveConcurrency, 'taken' | 'freed' | 'ranDry'>;
   readonly lockGuard: Pick<JobLockGuard, 'guard'>;
+  readonly listUnknown: ListUnknown;
   readonly log: AttemptLog;
   readonly returns: Pick<JobReturns, 'returnJob'>;
   readonly sealing: Sealing;
@@ -64,10 +72,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
   } catch (error) {
     const reason = returnReasonOf(error);
     if (reason !== undefined) await context.returns.returnJob(locked, reason);
-    const isOurs = error instanceof NoticeQueueError;
-    const outcome = { kind: 'rejected', code: isOurs ? error.code : 'JOB_INVALID' } as const;
-    context.log.begin(job).end(outcome);
-    return applyOutcome(locked, outcome, { detail: isOurs ? error.message : '' });
+    return endUnreadable(locked, error, context);
   }
   const attempt = context.log.begin(job);
   const earlyMs = msUntilDue(job, context);
@@ -125,6 +130,28 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     concurrency.freed(contacts);
     release();
   }
+}
+
+/** Ends a job that no worker can read: rejected, or unknown where an earlier run may have sent it. */
+async function endUnreadable(
+  locked: LockedJob,
+  error: unknown,
+  { log, listUnknown }: NoticeContext,
+): Promise<JobResult> {
+  const { job } = locked;
+  const attempt = log.begin(job);
+  const isOurs = error instanceof NoticeQueueError;
+  const code = isOurs ? error.code : 'JOB_INVALID';
+  const ends = attemptsEndedUnknown(job);
+  const text = isOurs ? error.message : '';
+  const detail = withPossiblySentMark(text, ends, possiblySentTraceIds(job));
+  const { delivery } = (job.data ?? {}) as Partial<Pick<JobData, 'delivery'>>;
+  const possiblySent = possiblySentAttempts(job, delivery);
+  const isListed = await listUnknown(job, failedReasonOf(code, detail));
+  const outcome: Outcome =
+    isListed || possiblySent > 0 ? unknownEarlier(code) : { kind: 'rejected', code };
+  attempt.end(outcome, undefined, { possiblySent });
+  return applyOutcome(locked, outcome, { detail });
 }
 
 /**

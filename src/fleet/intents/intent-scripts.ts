@@ -125,11 +125,11 @@ export const parkIntents = intentScript<number>(
   `
   local entry, intent = cjson.decode(third), read(open, job)
   if ARGV[3] == 'own' and (not intent or intent.nonce ~= nonce) then return 0 end
-  if ARGV[3] == 'open' and not intent then return 0 end
   if ARGV[3] == 'any' or ARGV[3] == 'open' then
     local listed = read(unknown, job)
     -- An earlier run listed it and died before BullMQ recorded that; that run knew more.
     if not intent and listed and not listed.resend then return 1 end
+    if not intent and ARGV[3] == 'open' then return 0 end
     entry.nonce = intent and intent.nonce
     -- Its answer arrived after this run had read the intent: the person who decides sees the stage.
     if intent and intent.accepted then entry.stage = 'accepted' end

@@ -96,7 +96,7 @@ export class Intents {
    * @param whose the intents it ends: these attempts', those of any, those of any and only where there is one (`open`), or
    *   none for at-least-once notices
    * @param keepMs how long the entries are kept (KEEP_FAILED_MS)
-   * @returns for each 1, or 0 where it was not its intent, or there is none
+   * @returns for each 1, also where an earlier run has listed it, or 0 where it was not its intent, or there is none
    */
   async park(
     attempts: readonly (IntentAttempt & { readonly facts: UnknownFacts })[],

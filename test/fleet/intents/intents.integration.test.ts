@@ -104,6 +104,13 @@ describe('the intent of a notice', () => {
     expect(await listed()).toMatchObject({ code: 'TIMEOUT' });
   });
 
+  it('one that ends only an intent that is there says the same when it is repeated', async () => {
+    const park = () => intents.park([{ ...second, facts: FACTS }], 'open', KEEP_MS);
+    expect(await park()).toEqual([0]);
+    await begin();
+    expect([await park(), await park()]).toEqual([[1], [1]]);
+  });
+
   it('an entry says nothing any more once its job is gone or has completed', async () => {
     await intents.park([{ ...first, facts: FACTS }], 'none', KEEP_MS);
     await intents.forgetStale(['a']);

@@ -4,8 +4,14 @@ import type { BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { CHUNK_JOB_VERSION, chunkJobId } from '../../../src/contracts/chunk-job.ts';
 import { NEWER_JOB_WAIT_MS, SEALED_JOB_VERSION } from '../../../src/contracts/job.ts';
+import {
+  attemptsEndedUnknown,
+  possiblySentTraceIds,
+} from '../../../src/contracts/possibly-sent.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
+import { readNoticeEvents } from '../../../src/notices/notice-events.ts';
+import { readUnknown } from '../../../src/ops/unknown.ts';
 import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { room } from '../../service-coverage/support/line.ts';
@@ -86,6 +92,45 @@ describe('a job of a later version', () => {
     expect(emulator.record().requests).toBe(0);
     await queue.close();
   });
+
+  const SENT = 'HTTP_500: HTTP 500 (trace ids t-1) (may have been taken: 1)';
+
+  it.each([
+    ['with the count of its attempts', SEALED_JOB_VERSION, {}, SENT, { possiblySent: 1 }],
+    [
+      'with an intent',
+      SEALED_JOB_VERSION,
+      { delivery: 'at-most-once' },
+      undefined,
+      { possiblySent: 1, delivery: 'at-most-once' },
+    ],
+    ['with no more than the count', SEALED_JOB_VERSION + 1, {}, SENT, undefined],
+  ])(
+    'that was possibly sent before stays unknown and is listed, %s',
+    async (_, v, policy, failedReason, facts) => {
+      const env = { HEARTBEAT_MS: '100', NOTICE_EVENTS: '100' };
+      const { prefix, queue: application } = await lines.line(emulator.url, env);
+      const keys = keysOf(prefix, 'default');
+      const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
+      const sealed = { templateCode: 'T', contacts: 1, sealed: newer.toString('base64') };
+      const { id = '' } = await queue.add('send', { v, notice: sealed, ...policy });
+      await unready(keys);
+      if (failedReason !== undefined) await redis.client.hset(keys.noticeJob(id), { failedReason });
+      else await redis.client.hset(keys.intents.open, id, '{"nonce":"of the dead"}');
+      await aDayLater(keys, QUEUE_NAME, id);
+      await until(async () => (await queue.getJobState(id)) === 'failed', { what: 'its end' });
+      await queue.close();
+      const ended = { failedReason: await redis.client.hget(keys.noticeJob(id), 'failedReason') };
+      expect(attemptsEndedUnknown(ended)).toBe(attemptsEndedUnknown({ failedReason }));
+      expect(possiblySentTraceIds(ended)).toEqual(possiblySentTraceIds({ failedReason }));
+      expect(await application.get(id)).toMatchObject({ state: 'unknown' });
+      expect(await readUnknown(redis.client, keys, [id])).toMatchObject(facts ? [facts] : []);
+      const { events } = await readNoticeEvents(redis.client, keys, '0', 10);
+      expect(events).toMatchObject([{ job: id, state: 'unknown' }]);
+      expect(await redis.client.hlen(keys.intents.open)).toBe(0);
+      expect(emulator.record().requests).toBe(0);
+    },
+  );
 
   it('whose contacts alone have a later version waits in the same way, a chunk', async () => {
     const line = await lines.line(emulator.url, { HEARTBEAT_MS: '100' });

@@ -24,6 +24,7 @@ async function run(delay: number | undefined, now: number) {
     },
     concurrency: { taken: () => {}, freed: () => {}, ranDry: () => {} },
     lockGuard: { guard: () => ({ owned: () => true, release: () => true }) },
+    listUnknown: () => Promise.resolve(false),
     log: new AttemptLog(pino({ level: 'silent' })),
     returns: { returnJob: () => Promise.resolve() },
     sealing: NO_SEALING,

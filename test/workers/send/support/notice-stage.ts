@@ -239,6 +239,7 @@ export class NoticeStage {
       { maxRequests: 8, maxContacts: 1, stopping },
       (notices) => sendGroup(notices, group),
     );
+    const list = listUnknown(group);
     const context = {
       coalescer,
       concurrency: { taken: () => {}, freed: () => {}, ranDry: () => {} },
@@ -248,6 +249,7 @@ export class NoticeStage {
           return { owned: () => run.owned, release: () => {} };
         },
       },
+      listUnknown: list,
       log,
       returns: new JobReturns(line.redis, () => {}),
       sealing: NO_SEALING,
@@ -262,7 +264,7 @@ export class NoticeStage {
         lane: lanesOf(SETTINGS).notices,
         settings: SETTINGS,
         inFlight: new InFlight(),
-        listUnknown: listUnknown(group),
+        listUnknown: list,
       },
       async (job, lockToken) => {
         const run = runOf();
