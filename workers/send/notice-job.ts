@@ -27,7 +27,7 @@ import {
 } from './disposition.ts';
 import type { HeldNotice, NoticeEnd } from './held-notice.ts';
 import { returnReasonOf, type JobReturns } from './job-returns.ts';
-import { noticeIntent, unknownEarlier } from './notice-intent.ts';
+import { noticeIntent, unknownEarlier, type NoticeIntent } from './notice-intent.ts';
 
 /** What the jobs of single notices need; a worker process composes it once. */
 export interface NoticeContext {
@@ -101,7 +101,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
       });
     } catch (error) {
       context.log.trouble('notice', error);
-      ended = { outcome: afterProgramError(data) };
+      ended = { outcome: await afterProgramError(job, intent, context) };
     }
     const { outcome, answer, asideMs, together, probe, uncounted, results, counted } = ended;
     attempt.end(outcome, answer, {
@@ -156,13 +156,21 @@ async function endUnreadable(
 
 /**
  * The outcome of an attempt that an error in this program ended: it may have been sent. The next run of an
- * at-most-once notice finds its intent and decides.
+ * at-most-once notice finds its intent and decides. Where none follows, the notice is listed here.
  */
-function afterProgramError({ delivery }: JobData): Outcome {
+async function afterProgramError(
+  job: Job,
+  { data: { delivery }, lastAttempt, traceIds }: NoticeIntent,
+  { listUnknown }: Pick<NoticeContext, 'listUnknown'>,
+): Promise<Outcome> {
   const code = 'INTERNAL_ERROR';
-  return delivery === undefined
-    ? { kind: 'unknown', code }
-    : { kind: 'retry', code, counted: true };
+  const isOnce = delivery !== undefined;
+  if (lastAttempt) {
+    const ends = isOnce ? 0 : attemptsEndedUnknown(job) + 1;
+    const reason = failedReasonOf(code, withPossiblySentMark('', ends, traceIds));
+    if (await listUnknown(job, reason)) return { kind: 'unknown', code, final: true };
+  }
+  return isOnce ? { kind: 'retry', code, counted: true } : { kind: 'unknown', code };
 }
 
 /** Milliseconds until a notice is due that was sent with a delay; 0 for any other. */

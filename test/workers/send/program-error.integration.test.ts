@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startEmulator } from '../../../src/emulator/emulator.ts';
+import { readNoticeEvents } from '../../../src/notices/notice-events.ts';
+import { readUnknown } from '../../../src/ops/unknown.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import type { AnswerRules } from '../../../src/service/response/answer-rules.ts';
+import { SendJob } from '../../../workers/queue/send-job.ts';
+import { room } from '../../service-coverage/support/line.ts';
+import { until } from '../../support/wait.ts';
+
+const CONTACTS = [{ contact: '01000000001' }, { contact: '01000000002' }];
+/** One is accepted, the other not: what the job keeps is recorded before anything else. */
+const RESULTS = {
+  results: CONTACTS.map(({ contact }, index) => ({ contact, status: index === 0 ? 'OK' : 'BAD' })),
+};
+const RULES: AnswerRules = {
+  rules: [],
+  results: {
+    status: '2xx',
+    path: 'results',
+    contact: 'contact',
+    rules: [
+      { path: 'status', value: 'OK', outcome: 'accepted' },
+      { path: 'status', value: 'BAD', outcome: 'rejected' },
+    ],
+    unlisted: 'unknown',
+  },
+};
+
+describe('an error in this program after the request of the last attempt', () => {
+  const lines = room();
+  const { redis } = lines;
+
+  afterEach(() => vi.restoreAllMocks());
+
+  it.each(['at-most-once', 'at-least-once'] as const)(
+    'leaves a notice that is listed as unknown, %s',
+    async (delivery) => {
+      const keep = vi.spyOn(SendJob.prototype, 'updateData');
+      keep.mockRejectedValue(new TypeError('a mistake'));
+      const emulator = await startEmulator();
+      onTestFinished(() => emulator.close());
+      emulator.addFault({ on: 'send', status: 200, body: RESULTS });
+      const { prefix, queue } = await lines.line(emulator.url, {
+        ANSWER_RULES_FILE: rulesFile(),
+        ATTEMPTS: '1',
+        NOTICE_EVENTS: '100',
+      });
+      const { id } = await queue.send({ templateCode: 'T', contacts: CONTACTS }, { delivery });
+      const keys = keysOf(prefix, 'default');
+      const failed = () => redis.client.zscore(keys.failedNotices, id);
+      await until(failed, { what: 'its end' });
+      expect(keep).toHaveBeenCalledOnce();
+      expect(await readUnknown(redis.client, keys, [id])).toMatchObject([
+        { code: 'INTERNAL_ERROR', contacts: 2, possiblySent: 1, delivery },
+      ]);
+      expect(await queue.get(id)).toMatchObject({ state: 'unknown', possiblySent: 1 });
+      const { events } = await readNoticeEvents(redis.client, keys, '0', 10);
+      expect(events).toMatchObject([{ job: id, state: 'unknown', code: 'INTERNAL_ERROR' }]);
+      expect(await redis.client.hlen(keys.intents.open)).toBe(0);
+      expect(emulator.faults()[0]?.fired).toBe(1);
+    },
+  );
+});
+
+/** A service whose answers have a result for each contact. */
+function rulesFile(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'notices-rules-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = path.join(folder, 'rules.json');
+  writeFileSync(file, JSON.stringify(RULES));
+  return file;
+}
