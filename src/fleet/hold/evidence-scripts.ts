@@ -9,10 +9,11 @@ import { PROBE_NEXT } from './next-probe.ts';
  *   came after, with `provenToken`, `proof` counts such acceptances; `askedAt` is the time since which one is asked for, 0 for
  *   none; `hintAt` the time of the last hint; `refusedRow` and `unknownRow` the number of different notices
  *   that met a refusal or page, or an unknown outcome, since the last proof.
- * - witness, hash: for each job what it met last: number of the meeting, `proof` at that time,
- *   contradictions, whether it counts in either row, its token, and the attempt with its verdict, so that a
- *   repeated script changes nothing. Expires after an hour without a meeting, and is deleted at 10,000 jobs:
- *   the next meeting of a job then counts as its first.
+ * - witness, hash: what each job met. Of refusals and pages, and apart from them of all else (`troubles`): number of
+ *   the last meeting, 0 for none, and contradictions; the token of the last refusal or page. Then `proof` at the last
+ *   meeting, whether the job counts in either row, and the attempt with its verdict, so that a repeated script changes
+ *   nothing. Expires after an hour without a meeting, and is deleted at 10,000 jobs: the next meeting of a job then
+ *   counts as its first. A version that does not know this form reads none, which is the same.
  */
 
 /** Place of the evidence in the keys of the scripts. */
@@ -64,12 +65,10 @@ local function behind()
   local rest = math.min(math.max(nextProbe() - now, 0), ${MOST_BEHIND_MS})
   return { 'held', rest + ${ASIDE_STEP_MS} }
 end
+local known = {}
+for at = 14, #ARGV do known[ARGV[at]] = witnessOf(ARGV[at]) end
 local met = witnessOf(job)
--- Jobs that share a request meet the same; the one that is contradicted most decides.
-for at = 14, #ARGV do
-  local other = witnessOf(ARGV[at])
-  if other and (not met or other.n > met.n or other.n == met.n and other.at < met.at) then met = other end
-end
+known[job] = met
 if met and met.id == id then
   if met.verdict == 'held' then return behind() end
   if met.verdict == 'own' then return { 'own' } end
@@ -77,19 +76,38 @@ if met and met.id == id then
 end
 
 local meeting = redis.call('HINCRBY', evidence, 'meetings', 1)
+-- What it met before of the same kind. Jobs that share a request meet the same; the one that is contradicted most decides.
+local kept = (class == 'refusal' or class == 'page') and 'refusals' or 'troubles'
+local none = { at = 0, n = 0, token = '' }
+local before = none
+for _, one in pairs(known) do
+  local its = one[kept]
+  if its.at > 0 and (before.at == 0 or its.n > before.n or its.n == before.n and its.at < before.at) then
+    before = its
+  end
+end
 -- A refusal: refused, accepted and refused again with the same token.
-local isSameToken = class ~= 'refusal' or (met ~= nil and met.token == token
+local isSameToken = class ~= 'refusal' or (before.token == token
   and redis.call('HGET', evidence, 'provenToken') == token)
-local disproved = met ~= nil and met.at <= count('provenUpTo') and isSameToken
-local n = (met and met.n or 0) + (disproved and 1 or 0)
+local disproved = before.at > 0 and before.at <= count('provenUpTo') and isSameToken
+local n = before.n + (disproved and 1 or 0)
 local inRefused = met ~= nil and met.refused
 local inUnknown = met ~= nil and met.unknown
 local function touch(verdict)
   if redis.call('HLEN', witness) >= ${MOST_WITNESSES} then redis.call('DEL', witness) end
-  local text = string.format('%d %d %d %d %d %s %s %s', meeting, count('proof'), n,
-    inRefused and 1 or 0, inUnknown and 1 or 0, token, id, verdict)
-  redis.call('HSET', witness, job, text)
-  for at = 14, #ARGV do redis.call('HSET', witness, ARGV[at], text) end
+  local proof = count('proof')
+  local function note(one, isRefused, isUnknown)
+    local its = known[one] or {}
+    its[kept] = { at = meeting, n = n, token = token }
+    local refusals, troubles = its.refusals or none, its.troubles or none
+    redis.call('HSET', witness, one, string.format('%d %d %s %d %d %d %d %d %s %s', refusals.at, refusals.n,
+      refusals.token, troubles.at, troubles.n, proof, isRefused and 1 or 0, isUnknown and 1 or 0, id, verdict))
+  end
+  note(job, inRefused, inUnknown)
+  for at = 14, #ARGV do
+    local other = known[ARGV[at]]
+    note(ARGV[at], other and other.refused, other and other.unknown)
+  end
   redis.call('PEXPIRE', witness, ${WITNESS_MS})
 end
 local asked = redis.call('HMGET', evidence, 'askedAt', 'hintAt')
@@ -108,7 +126,7 @@ if probing then redis.call('DEL', probe) end
 local function counted()
   if probing then unblock() end
   touch(disproved and 'disproved' or met and 'counted' or 'first')
-  return { 'counted', disproved and 1 or 0, met and 0 or 1 }
+  return { 'counted', disproved and 1 or 0, (met or disproved) and 0 or 1 }
 end
 local function hasHold() return redis.call('EXISTS', hold) == 1 end
 local function held(as, hasChosen)

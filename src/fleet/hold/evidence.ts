@@ -35,6 +35,9 @@ const READ_AGAIN_MS = 1_000;
  * | an unknown outcome otherwise | counted |
  * | what is stated for every job (402, 429, 503 with Retry-After, not sent, a certificate) | held; counted if others were accepted since it met it before (429: from the fifth time on) |
  *
+ * "Before" and the contradictions are counted for refusals and pages, and apart from them for all else: that a hold was
+ * contradicted by its end says nothing about a refusal.
+ *
  * So memory alone rejects nothing: a job is rejected for itself only by an acceptance between two of its
  * refusals. The record may be lost at any time: the next meeting then counts as the first.
  */

@@ -1,6 +1,7 @@
 import { DONE_MS, type Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
 import { KEPT_MS } from './next-probe.ts';
+import { READ_WITNESS } from './witness.ts';
 
 /**
  * A job that met the hold, or was possibly sent, leaves the probe to others for this long; four times as
@@ -105,18 +106,7 @@ export const EVIDENCE_PRELUDE = `${HOLD_PRELUDE}${PLACE}
 local evidence, witness, currentToken = KEYS[5], KEYS[6], KEYS[7]
 
 local function count(field) return tonumber(redis.call('HGET', evidence, field) or 0) or 0 end
--- What a notice met last; nil where that is not known, or from before a failover.
-local function readWitness(text)
-  if not text then return nil end
-  local at, proof, n, refused, unknown, token, id, verdict =
-    string.match(text, '^(%d+) (%d+) (%d+) (%d) (%d) (%S*) (%S*) (%S*)$')
-  if not at or tonumber(at) > count('meetings') then return nil end
-  local inRow = tonumber(proof) == count('proof')
-  return { at = tonumber(at), n = tonumber(n), token = token, id = id, verdict = verdict,
-    refused = refused == '1' and inRow, unknown = unknown == '1' and inRow,
-    held = verdict == 'held' and inRow }
-end
-local function witnessOf(job) return readWitness(redis.call('HGET', witness, job)) end
+${READ_WITNESS}local function witnessOf(job) return readWitness(redis.call('HGET', witness, job)) end
 -- An acceptance that began after so many meetings were known. Later ones are still asked for.
 -- False when the token is not the current one: it is still to be proven.
 local function prove(token, upTo, channel)

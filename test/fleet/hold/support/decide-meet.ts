@@ -5,15 +5,23 @@ import {
 } from '../../../../src/fleet/hold/evidence-scripts.ts';
 import type { Meeting } from '../../../../src/fleet/hold/passage.ts';
 
-/** What is known of a job from its last meeting. */
-export interface Witness {
-  /** Number of the meeting. */
+/** What a job met of one kind. */
+interface History {
+  /** Number of the last such meeting. */
   readonly at: number;
-  /** The counter of proofs then. */
-  readonly proof: number;
   /** Contradictions so far. */
   readonly n: number;
   readonly token: string;
+}
+
+/** What is known of a job from its meetings. */
+export interface Witness {
+  /** Refusals and pages. */
+  readonly refusals?: History | undefined;
+  /** All else, which others may meet, too. */
+  readonly troubles?: History | undefined;
+  /** The counter of proofs at the last meeting. */
+  readonly proof: number;
   /** It counts in the row, if that began after the last proof. */
   readonly refused: boolean;
   readonly unknown: boolean;
@@ -50,31 +58,33 @@ export interface Decision {
 type Met = Pick<Meeting, 'class' | 'hold' | 'token' | 'ownAfter'>;
 
 /** The decision of the meeting script without Redis, for the model. */
-export function decideMeet(state: EvidenceState, met: Met): Decision {
+export function decideMeet(state: EvidenceState, meeting: Met): Decision {
   const { proof, meetings, provenUpTo, provenToken, askedMs, refusedRow, unknownRow, held } = state;
-  const { class: as, hold, token, ownAfter = 0 } = met;
-  const before = knownOf(state);
+  const { class: as, hold, token, ownAfter = 0 } = meeting;
+  const met = knownOf(state);
+  const kept = as === 'refusal' || as === 'page' ? 'refusals' : 'troubles';
+  const before = met?.[kept];
   const disproved =
     before !== undefined &&
     before.at <= provenUpTo &&
     (as !== 'refusal' || (before.token === token && provenToken === token));
-  const inRow = (row: 'refused' | 'unknown') => before?.proof === proof && before[row];
+  const inRow = (row: 'refused' | 'unknown') => met?.proof === proof && met[row];
+  const n = (before?.n ?? 0) + (disproved ? 1 : 0);
   const witness: Witness = {
-    at: meetings + 1,
+    ...met,
+    [kept]: { at: meetings + 1, n, token },
     proof,
-    n: (before?.n ?? 0) + (disproved ? 1 : 0),
-    token,
     refused: inRow('refused') ?? false,
     unknown: inRow('unknown') ?? false,
   };
   const least = hold === 'throttled' ? THROTTLED_CONTRADICTIONS : 1;
   const asks = askedMs !== undefined;
-  const same = { disproved, first: before === undefined, refusedRow, unknownRow, asks, witness };
+  const same = { disproved, first: met === undefined, refusedRow, unknownRow, asks, witness };
   switch (as) {
     case 'always':
       return { ...same, kind: 'held', disproved: false, witness: state.witness };
     case 'stated':
-      return { ...same, kind: disproved && witness.n >= least ? 'counted' : 'held', asks: true };
+      return { ...same, kind: disproved && n >= least ? 'counted' : 'held', asks: true };
     case 'unknown': {
       const row = unknownRow + (witness.unknown ? 0 : 1);
       return {
@@ -88,7 +98,7 @@ export function decideMeet(state: EvidenceState, met: Met): Decision {
     case 'page':
     case 'refusal': {
       if (disproved) {
-        const isOwn = ownAfter > 0 && witness.n >= ownAfter;
+        const isOwn = ownAfter > 0 && n >= ownAfter;
         return { ...same, kind: isOwn ? 'own' : 'counted', asks: true };
       }
       const row = refusedRow + (witness.refused ? 0 : 1);
@@ -106,5 +116,6 @@ export function decideMeet(state: EvidenceState, met: Met): Decision {
 
 /** A witness of a later meeting than there were is from before a failover. */
 function knownOf({ witness, meetings }: EvidenceState): Witness | undefined {
-  return witness !== undefined && witness.at <= meetings ? witness : undefined;
+  const last = Math.max(witness?.refusals?.at ?? 0, witness?.troubles?.at ?? 0);
+  return last <= meetings ? witness : undefined;
 }

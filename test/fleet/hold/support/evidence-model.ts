@@ -12,6 +12,8 @@ export interface Scenario {
   readonly attempts: number;
   /** How often the token is replaced. */
   readonly renewals: number;
+  /** Answers to requests that are not about the notice: as all others may get them, too. Default: 0 */
+  readonly stated?: number;
   readonly mutation?: Mutation;
 }
 
@@ -21,6 +23,8 @@ export type Mutation =
   | 'no token in the witness'
   /** An acceptance counts that began before it was asked for. */
   | 'any acceptance proves'
+  /** What all others may meet counts as a refusal. */
+  | 'one record of all meetings'
   /** Each meeting of the same job counts in the row. */
   | 'a row of meetings'
   /** A code that is known rejects. */
@@ -30,7 +34,7 @@ interface Flight {
   readonly token: number;
   /** The last meeting that its process knew of when it began; 0 for none. */
   readonly asked: number;
-  /** The jobs of which a meeting came before it began. */
+  /** The jobs of which a refusal came before it began. */
   readonly after: readonly number[];
 }
 
@@ -38,9 +42,9 @@ interface Job {
   readonly left: number;
   readonly flight?: Flight | undefined;
   readonly witness?: Witness | undefined;
-  /** Token of its last meeting; 0 before the first. */
+  /** Token of its last refusal; 0 before the first. */
   readonly metWith: number;
-  /** Another one was accepted since, with that token, and had begun after one of its meetings. */
+  /** Another one was accepted since, with that token, and had begun after one of its refusals. */
   readonly contradicted: boolean;
 }
 
@@ -48,6 +52,8 @@ interface State {
   readonly jobs: readonly Job[];
   readonly token: number;
   readonly renewals: number;
+  /** Stated answers left. */
+  readonly stated: number;
   readonly proof: number;
   readonly meetings: number;
   readonly provenUpTo: number;
@@ -64,7 +70,7 @@ export interface Findings {
   readonly states: number;
   /** Jobs rejected for themselves. */
   readonly own: number;
-  /** ... although no other was accepted between two of their meetings. */
+  /** ... although no other was accepted between two of their refusals. */
   readonly ownWithoutCause: number;
   readonly holds: number;
   /** Holds of fewer different jobs than make a row. */
@@ -88,6 +94,7 @@ export function explore(
     })),
     token: 1,
     renewals: scenario.renewals,
+    stated: scenario.stated ?? 0,
     proof: 0,
     meetings: 0,
     provenUpTo: 0,
@@ -123,6 +130,7 @@ function* steps(state: State, mutation: Mutation | undefined, found: Counts): Ge
       for (const isQuiet of [false, true]) {
         yield refuse(state, index, job.flight, isQuiet, mutation, found);
       }
+      if (state.stated > 0) yield answerAll(state, index, job.flight);
     } else if (job.left > 0) {
       yield* begin(state, index, job);
     }
@@ -165,6 +173,49 @@ function accept(
   };
 }
 
+/** It is answered as every other would be. Such a hold ends by the next acceptance, so it is left out. */
+function answerAll(state: State, index: number, { token }: Flight): State {
+  const job = state.jobs[index];
+  if (job === undefined) return state;
+  const { asks, witness } = decideMeet(
+    { ...evidenceOf(state), askedMs: state.asks ? 0 : undefined, witness: job.witness },
+    { class: 'stated', hold: 'credit', token: `${token}` },
+  );
+  const stated = state.stated - 1;
+  const met = { ...job, flight: undefined, witness };
+  return { ...put(state, index, met), stated, asks, meetings: state.meetings + 1 };
+}
+
+function evidenceOf({ proof, meetings, provenUpTo, provenToken, refusedRow, held }: State) {
+  const record = { proof, meetings, provenUpTo, provenToken: `${provenToken}` };
+  return { ...record, refusedRow, unknownRow: 0, held };
+}
+
+/** The witness as the rules see it without the one that is taken out. */
+function seenAs(
+  witness: Witness | undefined,
+  token: string,
+  mutation: Mutation | undefined,
+): Witness | undefined {
+  if (witness === undefined) return undefined;
+  const { refusals, troubles } = witness;
+  switch (mutation) {
+    case 'no token in the witness':
+      return { ...witness, refusals: refusals && { ...refusals, token } };
+    case 'a row of meetings':
+      return { ...witness, refused: false };
+    case 'one record of all meetings':
+      return {
+        ...witness,
+        refusals: (troubles?.at ?? 0) > (refusals?.at ?? 0) ? troubles : refusals,
+      };
+    case 'any acceptance proves':
+    case 'memory rejects':
+    case undefined:
+      return witness;
+  }
+}
+
 function refuse(
   state: State,
   index: number,
@@ -175,23 +226,14 @@ function refuse(
 ): State {
   const job = state.jobs[index];
   if (job === undefined) return state;
-  const { proof, meetings, provenUpTo, asks, refusedRow, held } = state;
+  const { proof, meetings, asks, held } = state;
+  const evidence = evidenceOf(state);
   const decision = decideMeet(
     {
-      proof,
-      meetings,
-      provenUpTo,
-      provenToken: mutation === 'no token in the witness' ? `${token}` : `${state.provenToken}`,
-      refusedRow,
-      held,
-      unknownRow: 0,
+      ...evidence,
+      provenToken: mutation === 'no token in the witness' ? `${token}` : evidence.provenToken,
       askedMs: asks ? (isQuiet ? 1_000 : 0) : undefined,
-      witness:
-        mutation === 'no token in the witness' && job.witness !== undefined
-          ? { ...job.witness, token: `${token}` }
-          : mutation === 'a row of meetings' && job.witness !== undefined
-            ? { ...job.witness, refused: false }
-            : job.witness,
+      witness: seenAs(job.witness, `${token}`, mutation),
     },
     { class: 'refusal', hold: 'credentials', token: `${token}`, ownAfter: 1 },
   );
