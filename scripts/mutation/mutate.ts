@@ -35,7 +35,8 @@ const SLIPS: readonly (readonly [RegExp, string])[] = [
   [/\bmath\.min\(/gi, 'Math.max('],
   [/'NX', /g, ''],
   [/ \* (?=\d)/g, ' / '],
-  [/(?<=if \()(?=[!\w])/g, '!'],
+  // The whole condition: only a part of it would often not compile.
+  [/\bif \((.+)\)(?= \{$| (?:return|throw|continue|break)\b| [\w.#]+(?:\(| = ))/g, 'if (!($1))'],
   [/^(\s*)(redis\.call\('(?:DEL|HDEL|ZREM|PEXPIRE|PUBLISH)'.*\))$/g, '$1-- $2'],
   [/^(\s*)((?:await )?(?:this\.)?#?\w+(?:\.#?\w+)*\(.*\);)$/g, '$1// $2'],
 ];
@@ -73,13 +74,13 @@ export function mutantsOf(file: string, source: string): Mutant[] {
         const before = line.slice(0, match.index);
         // Within a text of more than a word, or a generic type.
         if (/(?:'[^']*\s)$/.test(before) && (before.match(/'/g)?.length ?? 0) % 2 === 1) continue;
-        const changed = match[0].replace(new RegExp(pattern.source, pattern.flags), replacement);
-        const whole = before + (changed === match[0] ? replacement : changed);
+        const changed = replacement.replaceAll(/\$(\d)/g, (_, group) => match[Number(group)] ?? '');
         mutants.push({
           file,
           line: index + 1,
-          what: `${match[0].trim() || 'if ('} → ${nameOf(replacement)}`,
-          text: whole + line.slice(match.index + match[0].length),
+          // A line that is commented out, and a part that is left out, become nothing.
+          what: `${match[0].trim()} → ${(replacement.startsWith('$1') ? '' : changed.trim()) || 'nothing'}`,
+          text: before + changed + line.slice(match.index + match[0].length),
           inScript: began,
         });
       }
@@ -87,10 +88,6 @@ export function mutantsOf(file: string, source: string): Mutant[] {
   }
   return mutants;
 }
-
-/** A line that is commented out, and a part that is left out, become nothing. */
-const nameOf = (replacement: string) =>
-  replacement.startsWith('$1') ? 'nothing' : replacement.trim() || 'nothing';
 
 /** A generator of numbers in [0, 1) that repeats for the same seed. */
 export function seeded(seed: number): () => number {

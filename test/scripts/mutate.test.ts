@@ -5,7 +5,9 @@ const textsOf = (source: string) => mutantsOf('a.ts', source).map(({ text }) => 
 
 describe('mutants', () => {
   it.each<[string, string, string[]]>([
-    ['a comparison', 'if (a === b) {', ['if (a !== b) {', 'if (!a === b) {']],
+    ['a comparison', 'if (a === b) {', ['if (a !== b) {', 'if (!(a === b)) {']],
+    ['a condition', 'if (is(a)) return;', ['if (!(is(a))) return;']],
+    ['a condition of a call', 'if (!is(a)) it.stop(b);', ['if (!(!is(a))) it.stop(b);']],
     ['a bound', 'return left < most;', ['return left <= most;']],
     [
       'each place in a line by itself',

@@ -193,12 +193,17 @@ export class SendJob extends Job {
     move: () => Promise<Moved>,
     end: JobEnd,
   ): Promise<Moved> {
+    const event = { isRefused: false };
     const taken = (failure: unknown) => {
       this.#report(failure);
-      // An event that is not taken for long must not stop the sends: BullMQ waits with the next job in its hand.
-      return isProgramError(failure) || isRefusedLastingly(failure);
+      event.isRefused = isRefusedLastingly(failure);
+      // An event that can never be taken must not stop the sends.
+      return isProgramError(failure);
     };
-    const send = (lockToken?: string) => announce(lockToken).catch(taken);
+    const send = (lockToken?: string) => {
+      event.isRefused = false;
+      return announce(lockToken).catch(taken);
+    };
     let announced: Promise<boolean> | undefined;
     const moved = await this.#move(
       token,
@@ -208,8 +213,8 @@ export class SendJob extends Job {
       },
       end,
     );
-    // The job has ended, and its lock with it.
-    while (!this.#isStored && announced !== undefined && !(await announced)) {
+    // The job has ended, and its lock with it. BullMQ waits here with the next job in its hand.
+    while (!this.#isStored && announced !== undefined && !(await announced) && !event.isRefused) {
       await pause(FETCH_AGAIN_MS);
       announced = send();
     }

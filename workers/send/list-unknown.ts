@@ -14,7 +14,7 @@ import type { IntentContext } from './notice-intent.ts';
 /**
  * Lists a notice as unknown that fails although one of its runs may have sent it: for the reason which an earlier run has
  * stored, because no worker can read it any more, or by an error in this program. One that is listed is left: that run knew
- * more. Of a notice whose template cannot be read either, nothing can be listed.
+ * more. Of an at-least-once notice whose template cannot be read either, nothing can be listed.
  */
 export function listUnknown({
   intents,
@@ -55,12 +55,26 @@ export function listUnknown({
   };
 }
 
-/** What is readable without a key: this worker may not have it. */
+/**
+ * What is readable without a key: this worker may not have it. The intent of an at-most-once notice has to end, so that its
+ * notice is listed with what can be read of it.
+ */
 function frameOf(job: Job) {
+  const { delivery = 'at-least-once', notice } = (job.data ?? {}) as Frame;
   try {
-    const { delivery = 'at-least-once' } = job.data as { readonly delivery?: DeliveryPolicy };
     return { ...readFrame(job.data), delivery };
   } catch {
-    return undefined;
+    if (delivery !== 'at-most-once') return undefined;
+    const { templateCode, contacts } = notice ?? {};
+    return {
+      templateCode: typeof templateCode === 'string' ? templateCode : '',
+      contacts: typeof contacts === 'number' ? contacts : 0,
+      delivery,
+    };
   }
+}
+
+interface Frame {
+  readonly delivery?: DeliveryPolicy;
+  readonly notice?: { readonly templateCode?: unknown; readonly contacts?: unknown } | null;
 }

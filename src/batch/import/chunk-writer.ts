@@ -141,15 +141,19 @@ export class ChunkWriter {
   /**
    * Ends the import, once {@link end} has stored all chunks.
    *
-   * @param content digest of the whole list
+   * @param list name and digest of the whole list; undefined for no contacts
    * @throws NoticeQueueError BATCH_CONFLICT if another list was imported into the batch at the same time
    */
-  async endImport(refused: number, duplicates: number, content: string | undefined): Promise<void> {
+  async endImport(
+    refused: number,
+    duplicates: number,
+    list: { readonly name: string; readonly content: string } | undefined,
+  ): Promise<void> {
     if (this.#target === undefined) return;
     const { ledger, id } = this.#target;
     const stored = { chunks: this.chunks, digest: this.#digest };
     const result = await retryWhileAway(
-      () => ledger.endImport(id, refused, duplicates, content, stored),
+      () => ledger.endImport(id, refused, duplicates, list, stored),
       this.#signal,
     );
     if (result === 'gone') throw await this.#goneError(this.#target);

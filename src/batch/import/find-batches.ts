@@ -22,8 +22,8 @@ export interface BatchesOfList extends FoundBatches {
  * for or, without one, under any, since DELIVERY may have changed since. Of these, `earlier` is the newest one that
  *
  * 1. has the same list: it ends with its head, or both are known as a whole;
- * 2. may have it: a list that can be read only once is known by its head, and so is one whose import did not
- *    reach its end. (Where another batch had its head, a file is known as a whole from the beginning.)
+ * 2. may have it: a list that can be read only once is known by its head, and one whose import has not reached its end
+ *    may be corrected meanwhile. Of these, one whose import has ended comes first, unless the list is sent `again`.
  *
  * The list is read as a whole only if another one with its head is known.
  */
@@ -61,20 +61,26 @@ export async function findBatches(
   }
 
   const ids = contacts === 0 ? [] : await idsOf(identity);
-  const ofHead = await load(ids);
+  const loaded = await load(ids);
   let content = '';
-  if (!complete && list.canReread && ofHead.some((record) => record.content !== '')) {
+  if (!complete && list.canReread && loaded.some((record) => record.content !== '')) {
     content = await list.content();
     // An earlier version found only the last batch by a head, and others by the whole list.
-    ofHead.push(...(await load(await idsOf(content))));
+    loaded.push(...(await load(await idsOf(content))));
   }
-  const same = ofHead.filter(
-    (record) => complete || (content !== '' && record.content === content),
+  // An id may have been used again, for another list.
+  const whole = complete ? identity : content;
+  const isWhole = (record: ImportRecord) => whole !== '' && record.content === whole;
+  const ofHead = loaded.filter((one) => one.fingerprint === identity || isWhole(one));
+  const same = ofHead.filter((one) => complete || isWhole(one));
+  const alike = ofHead.filter(
+    (one) => content === '' || one.content === '' || one.batch.importedAt === 0,
   );
-  const alike = ofHead.filter((record) => content === '' || record.content === '');
+  const ended = alike.filter(({ batch }) => batch.importedAt > 0);
   const older = records.get(olderId);
   if (older?.fingerprint === olderFingerprint) same.push(older);
-  const earlier = (newestOf(same) ?? newestOf(alike))?.batch;
+  const like = options.again || ended.length === 0 ? alike : ended;
+  const earlier = (newestOf(same) ?? newestOf(like))?.batch;
   return { records, earlier, ids, content, isWhole: same.length > 0 };
 }
 

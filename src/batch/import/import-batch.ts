@@ -16,6 +16,7 @@ import {
 } from './import-options.ts';
 import { ImportLease } from './import-lease.ts';
 import { beginBatch, type StartedBatch } from './begin-batch.ts';
+import { listName } from './find-batches.ts';
 import { planImport, type ImportPlan } from './import-plan.ts';
 import { OpenedList } from './opened-list.ts';
 import { ListDigest } from './list-digest.ts';
@@ -129,7 +130,10 @@ class ImportRun {
       await writer.end();
       rejectsFile = await rejects?.end();
       const { refused, duplicates } = this.#tally;
-      await writer.endImport(refused, duplicates, content);
+      const { delivery } = started?.batch ?? this.#plan.plan;
+      const name = listName(delivery, list.head.identity);
+      const whole = content === undefined ? undefined : { name, content };
+      await writer.endImport(refused, duplicates, whole);
     } catch (error) {
       await writer.abandon();
       await rejects?.abandon();

@@ -115,7 +115,8 @@ export class Ledger extends LedgerActions {
   /**
    * Marks the import as finished; the batch finishes once nothing is pending.
    *
-   * @param content digest of the whole list; '' where no list is compared with it
+   * @param list the name under which {@link batchesOfList} finds the batch, and the digest of the whole list; by default
+   *   no list is compared with it
    * @param stored number of the chunks of the list, and the digest up to the end of the last; by default they are
    *   not compared
    * @returns `gone` if the batch or some of its chunks are missing, `other` if its chunks are not those of the list
@@ -124,11 +125,12 @@ export class Ledger extends LedgerActions {
     id: string,
     refusedRows: number,
     duplicateRows: number,
-    content = '',
+    list?: { readonly name: string; readonly content: string },
     stored?: { readonly chunks: number; readonly digest: string },
   ): Promise<'imported' | 'gone' | 'other'> {
+    const content = list?.content ?? '';
     const args = [refusedRows, duplicateRows, content, stored?.chunks ?? '', stored?.digest ?? ''];
-    const [result] = await this.run(endImport, id, args);
+    const [result] = await this.run(endImport, id, args, [this.keys.list(list?.name ?? '')]);
     return result as 'imported' | 'gone' | 'other';
   }
 

@@ -10,7 +10,7 @@ import { PROBE_NEXT } from './next-probe.ts';
  *   none; `hintAt` the time of the last hint; `refusedRow` and `unknownRow` the number of different notices
  *   that met a refusal or page, or an unknown outcome, since the last proof.
  * - witness, hash: what each job met. Of refusals and pages, and apart from them of all else (`troubles`): number of
- *   the last meeting, 0 for none, and contradictions; the token of the last refusal or page. Then `proof` at the last
+ *   the last meeting, 0 for none, and contradictions; the token, where the last of them was a refusal. Then `proof` at the last
  *   meeting, whether the job counts in either row, and the attempt with its verdict, so that a repeated script changes
  *   nothing. Expires after an hour without a meeting, and is deleted at 10,000 jobs: the next meeting of a job then
  *   counts as its first. A version that does not know this form reads none, which is the same.
@@ -98,7 +98,8 @@ local function touch(verdict)
   local proof = count('proof')
   local function note(one, isRefused, isUnknown)
     local its = known[one] or {}
-    its[kept] = { at = meeting, n = n, token = token }
+    -- A page says nothing of the token.
+    its[kept] = { at = meeting, n = n, token = class == 'refusal' and token or '' }
     local refusals, troubles = its.refusals or none, its.troubles or none
     redis.call('HSET', witness, one, string.format('%d %d %s %d %d %d %d %d %s %s', refusals.at, refusals.n,
       refusals.token, troubles.at, troubles.n, proof, isRefused and 1 or 0, isUnknown and 1 or 0, id, verdict))

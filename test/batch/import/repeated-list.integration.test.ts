@@ -129,6 +129,22 @@ describe('a list that was imported before', () => {
     expect(failure.message).toContain('This list is in batch first already');
   });
 
+  it('is not looked for in a batch of another list that has the id of a deleted one', async () => {
+    const world = importWorld(redis, { batchRetentionMs: 600_000 });
+    const list = listFile(csvList(250));
+    await world.import(list, { batchId: 'daily' });
+    await world.import(list, { batchId: 'second', again: true });
+    await world.ledger.control('daily', 'cancel');
+    const { record, chunks } = world.keys.batch('daily');
+    const { listKey = '' } = await redis.client.hgetall(record);
+    await redis.client.del(record, chunks);
+    await redis.client.zadd(`${listKey}:batches`, 1, 'daily');
+    const other = listFile(csvList(250).replaceAll('홍', '김'));
+    await stopped(world, other, 250, { batchId: 'daily' });
+    const failure = await failureOf(world.import(list));
+    expect(failure.message).toContain('in batch second already');
+  });
+
   it('imported at the same moment under several ids is imported once', async () => {
     const world = importWorld(redis);
     const ids = ['a', 'b', 'c', 'd'];
@@ -175,6 +191,23 @@ describe('a list that only begins like another one', () => {
     expect(await world.ledger.unsent()).toBe(2_700);
     expect(await world.import(listFile(long))).toMatchObject({ batch: 'long', resumed: true });
     expect(await world.ledger.unsent()).toBe(3_500);
+  });
+
+  it('and has not reached its end does not take over one that can be read only once', async () => {
+    const world = importWorld(redis);
+    await world.import(listFile(csvList(1_500)), { batchId: 'short' });
+    await stopped(world, listFile(csvList(2_000)), 2_700, { batchId: 'long' });
+    const failure = await failureOf(world.import(stream(csvList(1_500))));
+    expect(failure.code).toBe('LIST_REPEATED');
+    expect(await world.ledger.unsent()).toBe(2_700);
+  });
+
+  it('and was stopped is continued after a correction, too', async () => {
+    const world = importWorld(redis);
+    await world.import(listFile(csvList(1_500)), { batchId: 'short' });
+    await stopped(world, listFile(csvList(2_000)), 2_700, { batchId: 'long' });
+    expect(await world.import(listFile(csvList(2_001)))).toMatchObject({ batch: 'long' });
+    expect(await world.ledger.unsent()).toBe(3_501);
   });
 
   it('under another delivery policy does not hide it', async () => {
@@ -323,6 +356,9 @@ it('batches of a version that knew only the last one with a head are found', asy
   }
   await world.ledger.control('short', 'cancel');
   expect((await failureOf(world.import(short))).message).toContain('in batch short already');
+  const contentKey =
+    (await redis.client.hget(world.keys.batch('short').record, 'contentKey')) ?? '';
+  expect(await redis.client.pttl(contentKey)).toBeGreaterThan(0);
 });
 
 describe('a batch of a version without list identities', () => {
@@ -352,8 +388,13 @@ describe('a batch of a version without list identities', () => {
     const text = csvList(250);
     const id = await older(world, text);
     expect(await world.import(listFile(text))).toMatchObject({ batch: id, resumed: true });
-    const failure = await failureOf(world.import(listFile(text)));
-    expect([failure.code, failure.message]).toEqual(['LIST_REPEATED', expect.stringContaining(id)]);
+    for (const more of [{}, { rate: 100 }]) {
+      const failure = await failureOf(world.import(listFile(text), more));
+      expect([failure.code, failure.message]).toEqual([
+        'LIST_REPEATED',
+        expect.stringContaining(id),
+      ]);
+    }
   });
 
   it('that sent all columns is continued only with all columns', async () => {

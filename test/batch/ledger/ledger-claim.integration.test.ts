@@ -256,6 +256,17 @@ describe('claim', () => {
     expect(nextAt).toBeLessThanOrEqual(Date.now() + 1_000);
   });
 
+  it('gives turns anew after such a clock, where none was sent before it', async () => {
+    const bench = await openBatch(redis, { rate: 10 }, [10, 10, 10]);
+    for (const field of ['turnsTo', 'movedAt']) {
+      await bench.setField(field, Date.now() + 3_600_000);
+    }
+    expect(await bench.claimKind(0)).toBe('send');
+    expect(await bench.claimKind(1, 'b')).toBe('later');
+    const later = await bench.claim(2, 'c');
+    expect(later.kind === 'later' && later.afterMs).toBeLessThan(10_000);
+  });
+
   it('applies the rate of the batch to the contacts of each chunk', async () => {
     const bench = await openBatch(redis, { rate: 2 }, [3, 10]);
     expect(await bench.claimKind(0)).toBe('send');

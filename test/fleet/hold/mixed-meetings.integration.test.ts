@@ -161,3 +161,11 @@ it('an earlier version takes no record of this one for its own', async () => {
     expect(text).not.toMatch(EARLIER);
   }
 });
+
+it('a page before does not make the first refusal with a code the second', async () => {
+  expect(await meet('J', PAGE)).toBe('counted');
+  await acceptAnother();
+  expect(await meet('J', REFUSED)).toBe('counted');
+  await acceptAnother();
+  expect(await meet('J', REFUSED)).toBe('own');
+});

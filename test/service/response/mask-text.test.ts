@@ -16,6 +16,12 @@ describe('what is kept of an answer', () => {
     expect(sent.message('name=%C8%AB%B1%E6%B5%BF')).toBe('***');
   });
 
+  it('is read to 4,000 characters; a word that is cut there is left out', () => {
+    const words = `${' '.repeat(3_995)}whole`;
+    expect(mask.message(words)).toBe('whole');
+    expect(mask.message(`${words}r`)).toBeUndefined();
+  });
+
   it('has no code and no trace id that contains one', () => {
     expect(mask.code(`BAD_${SECRET}`)).toBeUndefined();
     expect(mask.traceId(`t-${SECRET}-1`)).toBeUndefined();

@@ -45,6 +45,14 @@ const SPLIT = { size: 1, payload: Buffer.from(JSON.stringify([3])) };
 const settlementOfResults = (request: ContactResults<number>) =>
   settlementOfSorted(sortByResult(request), encode);
 
+it('an answer proves that the service accepts if it accepted one contact', () => {
+  const failed: Outcome = { kind: 'rejected', code: 'SOME' };
+  const proof = { kind: 'accepted', confirmed: true };
+  expect(outcomeOfRequest(failed, [result('rejected'), result('accepted')])).toEqual(proof);
+  expect(outcomeOfRequest(failed, [result('rejected')])).toBe(failed);
+  expect(outcomeOfRequest(failed, undefined)).toBe(failed);
+});
+
 describe('the settlement of a chunk with results', () => {
   it.each([
     // may be sent again, last attempt

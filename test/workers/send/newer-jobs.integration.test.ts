@@ -104,6 +104,13 @@ describe('a job of a later version', () => {
       undefined,
       { possiblySent: 1, delivery: 'at-most-once' },
     ],
+    [
+      'with an intent, of a later version',
+      SEALED_JOB_VERSION + 1,
+      { delivery: 'at-most-once' },
+      undefined,
+      { possiblySent: 1, delivery: 'at-most-once' },
+    ],
     ['with no more than the count', SEALED_JOB_VERSION + 1, {}, SENT, undefined],
   ])(
     'that was possibly sent before stays unknown and is listed, %s',

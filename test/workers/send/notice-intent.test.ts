@@ -57,13 +57,24 @@ describe('intentEnd', () => {
   });
 });
 
-describe('beginIntents', () => {
-  const data: JobData = {
-    v: 1,
-    notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [{ contact: '010001' }] },
-    delivery: 'at-most-once',
-  };
+const data: JobData = {
+  v: 1,
+  notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [{ contact: '010001' }] },
+  delivery: 'at-most-once',
+};
 
+it.each([
+  [0, 1, true],
+  [0, 3, false],
+  [1, 3, false],
+  [2, 3, true],
+  [0, undefined, true],
+])('after %i of %s attempts this one is the last: %s', (attemptsMade, attempts, isLast) => {
+  const job = { id: 'a', attemptsMade, opts: { attempts } } as Job;
+  expect(noticeIntent(job, data, 'lock', 2).lastAttempt).toBe(isLast);
+});
+
+describe('beginIntents', () => {
   it('forbids the request when begin fails, and the intents are taken back at the end', async () => {
     const ended: string[] = [];
     const parts: IntentContext = {

@@ -76,7 +76,11 @@ local function countTwice(ofAccount, by)
   add('maybeTwice', by)
   redis.call('HINCRBY', ofAccount, 'chunks', by)
 end
-local function moved(now) redis.call('HSET', record, 'movedAt', now) end
+local function moved(now)
+  -- The clock went back: so do the turns that were given before.
+  if count('movedAt') > now then redis.call('HSET', record, 'turnsTo', 0) end
+  redis.call('HSET', record, 'movedAt', now)
+end
 local function stateOf(chunk)
   return redis.call('BITFIELD', chunks, 'GET', 'u4', '#' .. chunk)[1]
 end
@@ -120,9 +124,16 @@ end
 -- Keeps the batch among those whose lists have the same head (keys.ts, \`listBatches\`) until a time, '+inf' while it
 -- has not ended. Their key is in the slot of the others, and kept as long as the last of them.
 local function keepInList(untilMs)
-  if not field('listKey') then return end
-  local key = field('listKey') .. '${LIST_BATCHES}'
-  redis.call('ZADD', key, untilMs, field('id'))
+  local id, list, content = unpack(redis.call('HMGET', record, 'id', 'listKey', 'contentKey'))
+  if not list then return end
+  -- An earlier version has the last batch with a head, and with a whole list, in a key of its own.
+  for _, key in ipairs({ list, content or nil }) do
+    if redis.call('GET', key) == id then
+      if untilMs == '+inf' then redis.call('PERSIST', key) else redis.call('PEXPIREAT', key, untilMs) end
+    end
+  end
+  local key = list .. '${LIST_BATCHES}'
+  redis.call('ZADD', key, untilMs, id)
   local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2]
   if last == 'inf' then redis.call('PERSIST', key) else redis.call('PEXPIREAT', key, last) end
 end

@@ -85,8 +85,8 @@ return { 'stored' }`,
 
 /**
  * Ends the import. ARGV: refused rows, duplicate rows, digest of the list ('' for none), and the number of chunks
- * of the list ('' for not known) with the digest up to the end of the last. Returns ['imported'], ['gone'] if chunks are
- * missing, or ['other'] if there are those of another list.
+ * of the list ('' for not known) with the digest up to the end of the last. The last key is that of the head of the list.
+ * Returns ['imported'], ['gone'] if chunks are missing, or ['other'] if there are those of another list.
  */
 export const endImport = ledgerScript(
   'end import',
@@ -102,10 +102,15 @@ if field('importedAt') == '0' then
   redis.call('HSET', record, 'importedAt', now, 'refusedRows', ARGV[1], 'duplicateRows', ARGV[2])
   if field('phase') == 'importing' then redis.call('HSET', record, 'phase', 'sending') end
   if field('resumeTo') == 'importing' then redis.call('HSET', record, 'resumeTo', 'sending') end
-  if ARGV[3] ~= '' then redis.call('HSET', record, 'content', ARGV[3]) end
+  if ARGV[3] ~= '' then
+    redis.call('HSET', record, 'content', ARGV[3])
+    -- Of a version without list identities.
+    if redis.call('HSETNX', record, 'listKey', KEYS[12]) == 1 then keepInList('+inf') end
+  end
   finishIfDone(now)
 end
 return { 'imported' }`,
+  { extraKeys: 1 },
 );
 
 /** The job of a claim that was refused ends within this time, in milliseconds. */

@@ -72,7 +72,7 @@ export function decideMeet(state: EvidenceState, meeting: Met): Decision {
   const n = (before?.n ?? 0) + (disproved ? 1 : 0);
   const witness: Witness = {
     ...met,
-    [kept]: { at: meetings + 1, n, token },
+    [kept]: { at: meetings + 1, n, token: as === 'refusal' ? token : '' },
     proof,
     refused: inRow('refused') ?? false,
     unknown: inRow('unknown') ?? false,

@@ -207,7 +207,7 @@ function seenAs(
     case 'one record of all meetings':
       return {
         ...witness,
-        refusals: (troubles?.at ?? 0) > (refusals?.at ?? 0) ? troubles : refusals,
+        refusals: troubles && troubles.at > (refusals?.at ?? 0) ? { ...troubles, token } : refusals,
       };
     case 'any acceptance proves':
     case 'memory rejects':
