@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { startEmulator } from '../../../src/emulator/emulator.ts';
+import { readNoticeEvents } from '../../../src/notices/notice-events.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { room } from '../../service-coverage/support/line.ts';
@@ -32,5 +33,39 @@ it('an event that Redis refuses lastingly does not keep the next job from being 
     expect(line.log.some(({ code }) => code === 'WRONGTYPE')).toBe(true);
   } finally {
     await emulator.close();
+  }
+});
+
+it('an event that Redis refuses together with the end of its notice is appended with it', async () => {
+  const { client } = lines.redis;
+  const user = { REDIS_USERNAME: 'refused-for-a-moment', REDIS_PASSWORD: 'any' };
+  const setUser = (...rules: string[]) => client.acl('SETUSER', user.REDIS_USERNAME, ...rules);
+  await setUser('on', '>any', 'allkeys', 'allchannels', 'allcommands');
+  const emulator = await startEmulator();
+  try {
+    emulator.addFault({ on: 'send', latencyMs: 700 });
+    const line = await lines.line(emulator.url, { ...user, NOTICE_EVENTS: '1000' });
+    await line.queue.send({ templateCode: 'T', contacts: [{ contact: '01012345678' }] });
+    await until(() => emulator.record().requests > 0, { what: 'the request' });
+    await setUser('resetkeys');
+    await until(() => line.attempts().length > 0, { what: 'the answer' });
+    const answered = line.log.length;
+    await until(() => line.log.slice(answered).some(({ code }) => code === 'NOPERM'), {
+      what: 'the refusal to be logged',
+    });
+    await setUser('allkeys');
+    const keys = keysOf(line.prefix, 'default');
+    const events = await until(
+      async () => {
+        const found = await readNoticeEvents(client, keys, '0', 10);
+        return found.events.length > 0 && found.events;
+      },
+      { what: 'the event' },
+    );
+    expect(events).toMatchObject([{ state: 'accepted' }]);
+    expect([...emulator.contacts()].map(({ count }) => count)).toEqual([1]);
+  } finally {
+    await emulator.close();
+    await client.acl('DELUSER', user.REDIS_USERNAME);
   }
 });
