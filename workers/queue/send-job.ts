@@ -213,7 +213,7 @@ export class SendJob extends Job {
       },
       end,
     );
-    // The job has ended, and its lock with it. BullMQ waits here with the next job in its hand.
+    // The job has ended, and its lock with it. Meanwhile no lock of the next job, which came with the move, is renewed.
     while (!this.#isStored && announced !== undefined && !(await announced) && !event.isRefused) {
       await pause(FETCH_AGAIN_MS);
       announced = send();
