@@ -89,7 +89,7 @@ tokens died early, is decided by the table and the evidence, not by a rule.
 |---|---|
 | \`status\` | of the answers that have results; default \`2xx\` |
 | \`path\` | the list of results; without a list at this place the built-in table decides |
-| \`contact\` | the place of the phone number in a result; only its digits are compared |
+| \`contact\` | the place of the phone number in a result; only its digits are compared, of a JSON number those after the zeros in front |
 | \`rules\` | as above, without \`status\` and \`hold\`; a result that no rule matches is unknown |
 | \`unlisted\` | the outcome of contacts that the list does not contain: \`accepted\` for a service that lists only failures |
 

@@ -63,12 +63,14 @@ export async function findStored(
     }
     for await (const { id, chunks, importedAt } of context.ledger.all()) {
       if (importedAt === 0) importing.push(id);
+      const before = unreadable.chunks;
       for await (const one of storedContacts(context, id, number, () => unreadable.chunks++)) {
         contacts.push(one);
       }
       if (hash === undefined) continue;
       const { hits } = await searchChunks(redis, keys.batchFind(id), chunks, hash);
-      if (hits.length > 0) batches.push({ batch: id, hits });
+      // What leads to contacts that cannot be read stays.
+      if (hits.length > 0 && unreadable.chunks === before) batches.push({ batch: id, hits });
     }
     if (hash === undefined) {
       return { notices, contacts, importing, unreadable, index: undefined };

@@ -1,3 +1,4 @@
+import { ERASED } from '../fleet/job-data.ts';
 import { PLACE_OF_JOB } from '../notices/look-up-script.ts';
 import { ANNOUNCE } from '../notices/notice-events.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -43,7 +44,7 @@ if state ~= '' then
     redis.call('HSET', KEYS[1], 'failedReason', ARGV[6])
   end
 end
-redis.call('HSET', KEYS[1], 'data', ARGV[4])
+redis.call('HSET', KEYS[1], 'data', ARGV[4], '${ERASED}', redis.call('HGET', KEYS[1], 'ats') or '0')
 local listed = redis.call('HGET', KEYS[4], id)
 if listed and state ~= '' and state ~= 'unknown' then
   redis.call('HDEL', KEYS[4], id)

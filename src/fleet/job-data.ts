@@ -11,6 +11,9 @@ export interface JobRun {
   readonly sentAgainAt: number;
 }
 
+/** Field of a job: how many of its runs had started when contacts were last erased from its data. */
+export const ERASED = 'notices:erased';
+
 /** When a person last sent a job again, by its field `progress`. */
 export const SENT_AGAIN_LUA = `
 local function sentAgainAt(progress)
@@ -29,6 +32,7 @@ end
  * | a person has sent it again since | left |
  * | this run has its lock | written |
  * | it has no lock, it has not ended, and no other run has started | written: this one knows more than what is stored |
+ * | the same, but contacts were erased since | left |
  * | any other: another run has it or had it, or a person has changed it since it ended | left |
  */
 const replaceScript = defineScript({
@@ -36,13 +40,13 @@ const replaceScript = defineScript({
   keys: 2,
   lua: `${SENT_AGAIN_LUA}
 local lock = redis.call('GET', KEYS[2])
-local data, ended, started, progress =
-  unpack(redis.call('HMGET', KEYS[1], 'data', 'finishedOn', 'ats', 'progress'))
+local data, ended, started, progress, erased =
+  unpack(redis.call('HMGET', KEYS[1], 'data', 'finishedOn', 'ats', 'progress', '${ERASED}'))
 if not data then return 0 end
 if data == ARGV[3] then return 1 end
 if sentAgainAt(progress) ~= tonumber(ARGV[4]) then return 0 end
 local isOurs = lock == ARGV[1]
-local isFree = not lock and not ended and started == ARGV[2]
+local isFree = not lock and not ended and started == ARGV[2] and erased ~= started
 if not isOurs and not isFree then return 0 end
 redis.call('HSET', KEYS[1], 'data', ARGV[3])
 return 1`,

@@ -1,7 +1,12 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { reopen, type RedisClient } from '../redis/connect.ts';
 import { inOneWrite } from '../redis/one-write.ts';
-import { isConnectionLost, redisErrorCode, redisFailure } from '../redis/failure.ts';
+import {
+  isConnectionLost,
+  isProgramError,
+  redisErrorCode,
+  redisFailure,
+} from '../redis/failure.ts';
 
 /**
  * Most work that is written and not yet answered, in the unit of `weight`. Redis answers some thousand
@@ -221,9 +226,11 @@ export class RedisCalls {
 
   /** The error of a call whose time is over. */
   #timedOut({ startedAt, writtenAt, queues }: Call): NoticeQueueError {
-    const failure = redisFailure(this.#lastError);
     const isAway = this.#client.status !== 'ready';
-    if (isAway && writtenAt === undefined && failure.code === 'QUEUE_REFUSED') return failure;
+    if (isAway && writtenAt === undefined && !isProgramError(this.#lastError)) {
+      const failure = redisFailure(this.#lastError);
+      if (failure.code === 'QUEUE_REFUSED') return failure;
+    }
     const ms = this.#limits.timeoutMs;
     const code = this.#lastError === undefined ? 'Error' : redisErrorCode(this.#lastError);
     const reason = code === 'Error' ? '' : ` (${code})`;

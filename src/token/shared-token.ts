@@ -326,11 +326,18 @@ export class SharedToken implements TokenSource {
     }
   }
 
-  /** Any hint, also a gap, wakes the waiters; `stored:<id>` also replaces an older copy. */
+  /**
+   * Any hint, also a gap, wakes the waiters; `stored:<id>` also replaces an older copy, and `unproven:<id>` says that the
+   * token was given out again and has to be proven anew, by any process.
+   */
   #onHint(text: string | undefined): void {
     if (text?.startsWith('stored:') === true) {
       this.#refusal = undefined;
       if (this.#held !== undefined && `stored:${this.#held.token.id}` !== text) this.#drop();
+    }
+    if (this.#held !== undefined && `unproven:${this.#held.token.id}` === text) {
+      this.#held = { ...this.#held, proven: false };
+      this.#proof = undefined;
     }
     this.#wakeSignal.notify();
   }

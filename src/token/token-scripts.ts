@@ -236,6 +236,7 @@ if isSame then
   redis.call('HSET', current, 'earlyAfter', text(token.earlyAfter), 'contested', contested and '1' or '0')
 end
 redis.call('PUBLISH', hints, 'stored:' .. id)
+if isSame and not isProven then redis.call('PUBLISH', hints, 'unproven:' .. id) end
 return 1`,
 });
 

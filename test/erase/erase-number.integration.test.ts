@@ -258,13 +258,20 @@ describe('notices erase', () => {
   });
 
   it('what cannot be decrypted is counted, with exit code 1', async () => {
-    const { queue, erase } = open(redis.freshPrefix(), PAYLOAD_KEY);
+    const { queue, erase, env } = open(redis.freshPrefix(), PAYLOAD_KEY);
     await queue.send(to(NUMBER));
     await queue.import([{ contact: NUMBER }], { templateCode: 'T', batchId: 'b' });
     expect(await erase(NUMBER, { PAYLOAD_KEY: '7'.repeat(64) })).toMatchObject({
       code: 1,
-      report: { unreadable: { notices: 1, chunks: 1 }, notices: NOTHING.notices, batches: [] },
+      report: {
+        unreadable: { notices: 1, chunks: 1 },
+        notices: NOTHING.notices,
+        batches: [],
+        index: { chunks: 0 },
+      },
     });
+    const { stdout } = await run(['find', NUMBER, '--json'], env);
+    expect(JSON.parse(stdout)).toMatchObject({ contacts: [{ batch: 'b' }] });
   });
 
   it('a batch that is being imported is named; without FIND_KEY the index is left', async () => {

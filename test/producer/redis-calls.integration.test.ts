@@ -130,6 +130,15 @@ it('a mistake in this program rejects its call, and no other promise', async () 
   expect(await calls.run(() => client.incr(key))).toBe(1);
 });
 
+it('a connection that cannot be opened because of a wrong option ends its calls in time', async () => {
+  const { calls, client, proxy, key } = await open({ timeoutMs: 200 });
+  await proxy.close();
+  await until(() => client.status !== 'ready', { what: 'the connection to be lost' });
+  const call = calls.run(() => client.incr(key));
+  calls.noteError(new TypeError('no such protocol version'));
+  await expect(call).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+});
+
 describe('calls that wait', () => {
   it('are written in order, so that no more than 1,000 jobs are unanswered', async () => {
     const { calls } = await open();

@@ -74,6 +74,29 @@ describe('a service that gives out its token again until it expires', () => {
     },
   );
 
+  it('is proven anew by a process that did not ask for it', async () => {
+    world.issuer.always(() => Promise.resolve({ value: 'the-same' }));
+    const [one, other] = [await world.member(), await world.member()];
+    const token = await one.shared.get();
+    await other.shared.get();
+    const proven = async () => (await one.shared.status()).token?.proven === true;
+    one.shared.accepted(token);
+    other.shared.accepted(token);
+    await until(proven, { what: 'the proof' });
+    await world.age(60_000);
+    await expect(one.shared.renew(token, { status: 401 })).resolves.toBeUndefined();
+    expect(await proven()).toBe(false);
+    await until(
+      async () => {
+        other.shared.accepted(token);
+        return proven();
+      },
+      { what: 'the proof by the other process' },
+    );
+    await world.age(60_000);
+    await expect(other.shared.renew(token, { status: 401 })).resolves.toBeUndefined();
+  });
+
   it('is not taken for one that refuses a notice after a single 401 without a code', async () => {
     world.issuer.always(() => Promise.resolve({ value: 'the-same' }));
     const { shared } = await world.member();

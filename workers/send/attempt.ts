@@ -8,6 +8,7 @@ import type { SendCallOptions } from '../../src/service/client.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
+import { outcomeOfRequest } from './contact-results.ts';
 import { AttemptGuard, NotStarted } from './request-guard.ts';
 import type { Attempted, SendGate } from './send-gate.ts';
 
@@ -65,7 +66,7 @@ export async function attemptOnce(
     }
     const outcome = decideOutcome(answer);
     const { tokenId: id } = answer;
-    const isAccepted = outcome.kind === 'accepted';
+    const isAccepted = outcomeOfRequest(outcome, answer.results)?.kind === 'accepted';
     if (isAccepted && id !== undefined) tokens.accepted({ id });
     if (answer.refused.length > 0) {
       await noteRenewal(answer, isAccepted, job, tokens).catch((error: unknown) =>

@@ -112,8 +112,9 @@ function resultsOf(
   mask: AnswerMask,
 ): ContactResult[] {
   const byNumber = new Map<string, ContactResult[]>();
+  const numberOf = numberReader(numbers);
   for (const item of items) {
-    const number = digitsOf(at(item, rules.contact));
+    const number = numberOf(at(item, rules.contact));
     if (number === '') continue;
     const result = resultOf(rules, item, mask);
     const others = byNumber.get(number);
@@ -165,6 +166,23 @@ function at(json: unknown, path: string): unknown {
   return path.split('.').reduce((value: unknown, name) => own(value, name), json);
 }
 
-/** Services write a number with separators, or as a number. */
+/**
+ * Reads the number of a result. Services write it with separators, or as a JSON number, which has no zeros in front: it
+ * is then the number that was sent which has the same digits without them, if there is one only.
+ */
+function numberReader(sent: readonly string[]): (value: unknown) => string {
+  const digits = new Set(sent.map(digitsOf));
+  const withoutZeros = new Map<string, string | undefined>();
+  for (const one of digits) {
+    const short = one.replace(/^0+/, '');
+    withoutZeros.set(short, withoutZeros.has(short) ? undefined : one);
+  }
+  return (value) => {
+    const read = digitsOf(value);
+    if (typeof value !== 'number' || digits.has(read)) return read;
+    return withoutZeros.get(read) ?? read;
+  };
+}
+
 const digitsOf = (value: unknown): string =>
   typeof value === 'string' || typeof value === 'number' ? String(value).replace(/\D/g, '') : '';

@@ -91,6 +91,25 @@ it('shows the result of each contact, matched by the digits of its number', () =
   expect(JSON.stringify(found)).not.toContain('0000000');
 });
 
+it('finds a contact by a number that is written as a JSON number, without its zeros', () => {
+  const results = [{ contact: 1_000_000_001, status: 'FAIL', code: 'BLOCKED' }];
+  const rules = { ...RULES, results: RULES.results && { ...RULES.results, unlisted: 'accepted' } };
+  const found = explain(JSON.stringify({ data: { results } }), answerRulesSchema.parse(rules), [
+    '01000000001',
+    '01000000002',
+  ]);
+  expect(found.results).toMatchObject([
+    { outcome: 'rejected', code: 'BLOCKED' },
+    { outcome: 'accepted' },
+  ]);
+  // Two numbers that were sent have these digits: it is of none.
+  const twice = explain(JSON.stringify({ data: { results } }), RULES, [
+    '01000000001',
+    '001000000001',
+  ]);
+  expect(twice.results).toMatchObject([{ outcome: 'unknown' }, { outcome: 'unknown' }]);
+});
+
 it('notices doctor --answer shows it without Redis, a service or a request', async () => {
   const rules = temporaryFile(JSON.stringify(EXAMPLE_RULES));
   const answer = temporaryFile('{"code":"UNKNOWN_SENDER","message":"no such sender"}');

@@ -61,6 +61,16 @@ describe('a notice over HTTP', () => {
     expect(await server.context.sendQueue.count()).toBe(1);
   });
 
+  it('is sent once under a key in another script', async () => {
+    const { send, server } = await bench();
+    // Node writes each character of a header as one byte.
+    const header = Buffer.from('주문-1').toString('latin1');
+    const first = await send({ notice: notice() }, { 'idempotency-key': header });
+    const again = await send({ notice: notice(), options: { idempotencyKey: '주문-1' } });
+    expect(again).toMatchObject({ status: 200, json: { duplicate: true, id: first.json['id'] } });
+    expect(await server.context.sendQueue.count()).toBe(1);
+  });
+
   it('takes the options of the library', async () => {
     const { send, server } = await bench();
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();

@@ -231,3 +231,40 @@ describe('an attempt that fails unexpectedly', () => {
     expect(attempted.outcome).toEqual(expected);
   });
 });
+
+it('an answer that accepts one contact proves the token, and that the renewal ended a refusal', async () => {
+  const reports: string[] = [];
+  const context: AttemptContext = {
+    tokens: {
+      get: () => Promise.resolve(TOKEN),
+      renew: () => Promise.resolve(TOKEN),
+      accepted: ({ id }) => reports.push(`accepted ${id}`),
+      uncured: () => Promise.resolve(),
+      cured: (_, id) => {
+        reports.push(`cured by ${id}`);
+        return Promise.resolve();
+      },
+    },
+    gate: { enter: () => Promise.resolve(undefined), leave: () => Promise.resolve(undefined) },
+    rateLimit: { take: () => ({ use: () => true, release: () => {} }) },
+    sendDeadlineMs: 5_000,
+    log: new AttemptLog(pino({ level: 'silent' })),
+  };
+  const results = (['accepted', 'rejected'] as const).map((outcome) => ({
+    outcome,
+    code: 'CODE',
+    message: '',
+  }));
+  const send = () =>
+    Promise.resolve({
+      ...ACCEPTED,
+      tokenId: 'second',
+      results,
+      refused: [{ tokenId: 'first', status: 401 as const }],
+      refusedAt: 1,
+    });
+  const cancel = new AbortController().signal;
+  const options = { job: 'job', send, ownConnection: false, owned: () => true, cancel };
+  expect((await attemptOnce(options, context)).outcome?.kind).toBe('rejected');
+  expect(reports).toEqual(['accepted second', 'cured by second']);
+});

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { receiptAnswer } from '../../answers/notice-schemas.ts';
 import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
@@ -96,11 +97,18 @@ async function sendScoped(
 function withKey(options: SendOptions | undefined, header: string | undefined): SendOptions {
   // Options that are not an object are refused where the options are validated.
   if (header === undefined) return options === undefined ? {} : options;
-  const idempotencyKey = /^"(.*)"$/.exec(header)?.[1] ?? header;
+  const text = textOf(header);
+  const idempotencyKey = /^"(.*)"$/.exec(text)?.[1] ?? text;
   const own = options?.idempotencyKey;
   if (own !== undefined && own !== idempotencyKey) {
     const problem = 'expected the same key as options.idempotencyKey, or only one of the two';
     throw new InputError('REQUEST_INVALID', [{ field: 'Idempotency-Key', problem }]);
   }
   return { ...options, idempotencyKey };
+}
+
+/** A header in UTF-8, as bodies and queries are: Node reads each of its bytes as a character. */
+function textOf(header: string): string {
+  const bytes = Buffer.from(header, 'latin1');
+  return isUtf8(bytes) ? bytes.toString() : header;
 }

@@ -187,7 +187,8 @@ async function ask(
       },
     );
     call.on('error', reject);
-    call.end(sent);
+    // As bytes: a body that is a text gives its encoding to the headers that are written with it.
+    call.end(sent === undefined ? undefined : Buffer.from(sent));
   });
 }
 
