@@ -70,6 +70,7 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:events:posted` | stream | events that were posted or given up, for a replay | the last 1,000 |
  * | `<tag>:events:forwarded` | string | cursor of the last end of a notice that is in the outbox | forever (some 20 bytes) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
+ * | `<tag>:worker:refused` | sorted set | ids of worker processes whose key pair or address the service refused, by time (refused-workers.ts) | a day after the last one |
  * | `<tag>:worker:<id>` | string | JSON of host, pid, version, jobs in flight | three heartbeats |
  * | `<tag>:traffic:<layout>:<seconds>:<block>` | string | traffic record: 60 intervals of 10 or 60 seconds, 32 bits per counter | 30 minutes; 49 hours |
  */
@@ -96,6 +97,7 @@ export interface Keys {
   /** Advanced by each heartbeat (epoch.ts). */
   readonly epoch: string;
   readonly workers: string;
+  readonly refusedWorkers: string;
   worker(id: string): string;
   /** One block of the traffic record: its layout, the length of its intervals, its number. */
   traffic(layout: number, intervalMs: number, block: number): string;
@@ -262,6 +264,7 @@ export function keysOf(prefix: string, account: string): Keys {
     rateLimitHints: `${tag}:pace:hints`,
     epoch: `${tag}:epoch`,
     workers: `${tag}:workers`,
+    refusedWorkers: `${tag}:worker:refused`,
     worker: (id) => `${tag}:worker:${id}`,
     traffic: (layout, intervalMs, block) =>
       `${tag}:traffic:${layout}:${intervalMs / 1_000}:${block}`,

@@ -41,6 +41,8 @@ export interface SharedTokenOptions {
   readonly settings: TokenSettings;
   /** Names this process in status: the id of the worker. */
   readonly issuer: string;
+  /** Whether a failed issuance is recorded for the fleet: not where it is only an operator's. Default: true */
+  readonly recordsFailures?: boolean;
   /** Called with events for logs and metrics. What it throws is dropped. */
   readonly onEvent?: (event: TokenEvent) => void;
   /** Called with the milliseconds that a send waited for its token, however the wait ended. */
@@ -70,7 +72,8 @@ export interface SharedTokenOptions {
  *   grace time. Ends by `store` → fresh (or proven, where the service gives out a proven token again after a refusal that
  *   is not of the token), by `fail` → refused, or by the lock's ttl → the state before.
  * - **refused**: an issuance failed. The whole fleet fails without asking the service until the ttl
- *   ends → the state before; then one caller tries again. Each failure in a row doubles the ttl.
+ *   ends → the state before; then one caller tries again. Each failure in a row doubles the ttl. Where the key pair or
+ *   the address of one process is refused while a token that works is stored, it is a failure of that process alone.
  * - **kept**: a code of a refusal is remembered (`uncured`) because a new token was refused the same. Such
  *   refusals renew nothing, unless nothing was accepted for a while. Other codes are not affected.
  * - **contested**: refused, with a name of its own. A token that never worked was refused, and so was the
@@ -118,7 +121,7 @@ export class SharedToken implements TokenSource {
   #stopped = false;
 
   constructor(options: SharedTokenOptions) {
-    const { redis, keys, seal, issue, settings, issuer } = options;
+    const { redis, keys, seal, issue, settings, issuer, recordsFailures } = options;
     this.#options = options;
     this.#record = new TokenRecord(redis, keys, seal, settings, issuer);
     this.#protocol = new TokenProtocol({
@@ -128,6 +131,7 @@ export class SharedToken implements TokenSource {
       issue,
       settings,
       emit: (event) => this.#emit(event),
+      recordsFailures,
     });
     this.#earlyRenewal = new EarlyRenewal(
       (held) => this.#renewEarly(held),

@@ -32,6 +32,8 @@ export interface TokenProtocolContext {
   readonly issue: (signal: AbortSignal) => Promise<IssuedToken>;
   readonly settings: TokenSettings;
   readonly emit: (event: TokenEvent) => void;
+  /** Whether a failed issuance is recorded for the fleet. Default: true */
+  readonly recordsFailures?: boolean | undefined;
 }
 
 /** An event for logs and metrics. No event contains a token; times are milliseconds. */
@@ -45,7 +47,7 @@ export type TokenEvent =
       readonly early: boolean;
       readonly stored: boolean;
     }
-  /** This process's issuance failed; the fleet issues again after `retryInMs`. */
+  /** This process's issuance failed; it, or the whole fleet, issues again after `retryInMs`. */
   | {
       readonly kind: 'refused';
       readonly hold: TokenRefusedError['hold'];
@@ -240,21 +242,26 @@ export class TokenProtocol {
   }
 
   async #fail(grant: Grant, want: TokenWant, error: unknown): Promise<undefined> {
-    const { record, settings, emit } = this.#context;
+    const { record, settings, emit, recordsFailures = true } = this.#context;
     const { kind, code } = refusalOf(error);
     if (want.why === 'early') {
       emit({ kind: 'early-renewal-failed', code });
       await record.release(grant.nonce);
       return undefined;
     }
-    let restMs: number;
+    // Nothing says that the stored token is invalid: another secret encrypted it, or the refusal was of another kind.
+    const mayBeAlone =
+      want.why === 'unreadable' || (want.refusal !== undefined && !mayConcernToken(want.refusal));
+    let restMs = refusalSpan(kind, settings).minMs;
     try {
-      restMs = await record.fail(grant, kind, code);
+      if (recordsFailures) {
+        const failed = await record.fail(grant, kind, code, mayBeAlone);
+        if (failed === 'overtaken') return undefined;
+        if (failed !== 'alone') restMs = failed;
+      } else await record.release(grant.nonce);
     } catch {
       // Redis is unavailable, too: at least this process does not ask again at once.
-      restMs = refusalSpan(kind, settings).minMs;
     }
-    if (restMs < 0) return undefined;
     emit({ kind: 'refused', hold: holdOf(kind), code, retryInMs: restMs });
     throw refusedError({ kind, code, restMs });
   }

@@ -184,19 +184,28 @@ export class TokenRecord {
   /**
    * Records a failed issuance for the fleet and releases the lock.
    *
-   * @returns how long the refusal is in effect, in ms; -1 when a newer holder exists and nothing is recorded
+   * @param mayBeAlone whether the service may refuse this process alone
+   * @returns how long the refusal is in effect, in ms; nothing is recorded when a newer holder exists (`overtaken`), or
+   *   when the key pair or the address of this process is refused while a token that works is stored (`alone`)
    */
-  async fail({ nonce, fence }: Grant, kind: RefusalKind, code: string): Promise<number> {
+  async fail(
+    { nonce, fence }: Grant,
+    kind: RefusalKind,
+    code: string,
+    mayBeAlone = false,
+  ): Promise<number | 'overtaken' | 'alone'> {
     const { current, lock, refused, streak, hints } = this.#keys;
     const { minMs, maxMs } = refusalSpan(kind, this.#settings);
-    return await bounded(
+    const restMs = await bounded(
       fail(
         this.#redis,
         [current, lock, refused, streak, hints],
-        [nonce, fence, kind, code, minMs, maxMs, STREAK_MS],
+        [nonce, fence, kind, code, minMs, maxMs, STREAK_MS, mayBeAlone ? 1 : 0],
       ),
       this.#settings.issueDeadlineMs,
     );
+    if (restMs === -2) return 'alone';
+    return restMs < 0 ? 'overtaken' : restMs;
   }
 
   /** Releases the lock if this holder still has it. */

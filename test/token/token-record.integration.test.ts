@@ -210,7 +210,7 @@ describe('fail', () => {
     ['credentials', [2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]],
     ['unavailable', [500, 1000, 2000, 4000, 8000, 16_000, 30_000]],
   ] as const)('%s doubles from failure to failure: %j ms', async (kind, expected) => {
-    const spans: number[] = [];
+    const spans: unknown[] = [];
     for (const index of expected.keys()) {
       await redis.client.del(keys.refused);
       spans.push(await record.fail(await grant(`n${index}`), kind, 'TOKEN_UNAVAILABLE'));
@@ -219,7 +219,7 @@ describe('fail', () => {
   });
 
   it('releases the lock, and the fleet is refused for that time', async () => {
-    const span = await record.fail(await grant('one'), 'credentials', 'IP_NOT_ALLOWED');
+    const span = Number(await record.fail(await grant('one'), 'credentials', 'IP_NOT_ALLOWED'));
     expect(await redis.client.exists(keys.lock)).toBe(0);
     const decision = await record.acquire('two', { why: 'use', refused: '', graceMs: 0 });
     expect(decision).toMatchObject({
@@ -233,7 +233,7 @@ describe('fail', () => {
 
   it('counts once when it is repeated after a lost answer', async () => {
     const by = await grant('one');
-    const span = await record.fail(by, 'credentials', 'IP_NOT_ALLOWED');
+    const span = Number(await record.fail(by, 'credentials', 'IP_NOT_ALLOWED'));
     const again = await record.fail(by, 'credentials', 'IP_NOT_ALLOWED');
     expect(again).toBeGreaterThan(0);
     expect(again).toBeLessThanOrEqual(span);
@@ -247,11 +247,35 @@ describe('fail', () => {
     expect(rest).toBeLessThanOrEqual(600_000);
   });
 
+  it.each<[string, boolean, Record<string, string | number>, boolean]>([
+    ['while a token that works is stored', true, {}, true],
+    ['of all, where the token may be invalid', false, {}, false],
+    ['of all, where the stored one never worked', true, { proven: 0 }, false],
+    ['of all, where the stored one has expired', true, { expiresAt: 1 }, false],
+    ['of all, where none is stored', true, { sealed: '' }, false],
+  ])('a refused key pair is a failure %s', async (_name, mayBeAlone, changes, alone) => {
+    await store(await grant('first'), A);
+    await redis.client.hset(keys.current, { proven: 1, ...changes });
+    const by = await grant('one', A.id);
+    const failed = await record.fail(by, 'credentials', 'IP_NOT_ALLOWED', mayBeAlone);
+    expect(failed === 'alone').toBe(alone);
+    expect(await redis.client.exists(keys.lock)).toBe(0);
+    expect(await redis.client.exists(keys.refused, keys.streak)).toBe(alone ? 0 : 2);
+  });
+
+  it('an endpoint that fails is a failure of all, also while a token that works is stored', async () => {
+    await store(await grant('first'), A);
+    await redis.client.hset(keys.current, { proven: 1 });
+    const by = await grant('one', A.id);
+    const failed = await record.fail(by, 'unavailable', 'TOKEN_UNAVAILABLE', true);
+    expect(failed).toBe(500);
+  });
+
   it('records nothing for a holder that was overtaken by a newer token', async () => {
     const late = await grant('late');
     await redis.client.del(keys.lock);
     await store(await grant('second'), B);
-    await expect(record.fail(late, 'credentials', 'IP_NOT_ALLOWED')).resolves.toBe(-1);
+    await expect(record.fail(late, 'credentials', 'IP_NOT_ALLOWED')).resolves.toBe('overtaken');
     expect(await redis.client.exists(keys.refused)).toBe(0);
   });
 
@@ -259,7 +283,7 @@ describe('fail', () => {
     const by = await grant('one');
     await store(by, A);
     const twice = { nonce: 'two', fence: by.fence };
-    await expect(record.fail(twice, 'credentials', 'IP_NOT_ALLOWED')).resolves.toBe(-1);
+    await expect(record.fail(twice, 'credentials', 'IP_NOT_ALLOWED')).resolves.toBe('overtaken');
     expect(await redis.client.exists(keys.refused)).toBe(0);
   });
 
@@ -267,7 +291,7 @@ describe('fail', () => {
     const late = await grant('late');
     await redis.client.del(keys.lock);
     await grant('second');
-    await expect(record.fail(late, 'unavailable', 'TOKEN_UNAVAILABLE')).resolves.toBe(-1);
+    await expect(record.fail(late, 'unavailable', 'TOKEN_UNAVAILABLE')).resolves.toBe('overtaken');
     expect(await redis.client.get(keys.lock)).toBe('second');
   });
 });

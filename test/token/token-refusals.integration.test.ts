@@ -44,6 +44,32 @@ describe('refusals', () => {
     expect(world.issuer.asked).toBe(2);
   });
 
+  it('of one process alone leaves the token that works to the others', async () => {
+    const [a, b, c] = await Promise.all([world.member(), world.member(), world.member()]);
+    const token = await a.shared.get();
+    await world.prove();
+    await world.age(60_000);
+    await b.shared.get();
+    world.issuer.always(() => Promise.reject(new NoticeQueueError('IP_NOT_ALLOWED')));
+    const refusal = { status: 403, code: 'IP_NOT_ALLOWED' } as const;
+    await expect(b.shared.renew(token, refusal)).rejects.toMatchObject({ hold: 'credentials' });
+    await expect(b.shared.get()).rejects.toMatchObject({ refusalCode: 'IP_NOT_ALLOWED' });
+    expect(await c.shared.get()).toEqual(token);
+    expect(await world.client.exists(world.keys.refused)).toBe(0);
+    const other = await world.member({ secret: 'another secret' });
+    await expect(other.shared.get()).rejects.toMatchObject({ hold: 'credentials' });
+    expect((await (await world.member()).shared.get()).id).toBe(token.id);
+    expect(world.issuer.asked).toBe(3);
+  });
+
+  it('of an operator are not recorded for the fleet', async () => {
+    world.issuer.plan(() => Promise.reject(new NoticeQueueError('INVALID_ACCESS_KEY')));
+    const operator = await world.member({ recordsFailures: false });
+    await expect(operator.shared.get()).rejects.toMatchObject({ code: 'INVALID_ACCESS_KEY' });
+    const { shared } = await world.member();
+    expect(await shared.get()).toMatchObject({ value: 'value-2' });
+  });
+
   it.each([
     ['an unusable token', () => Promise.resolve({ value: 'a b' }), 'TOKEN_INVALID'],
     [

@@ -11,6 +11,8 @@
  * - `unsealed`: PAYLOAD_KEY is set, and it met jobs whose contacts are not encrypted for their place; they
  *   wait. Set PAYLOAD_KEY for every producer; during a transition, UNSEALED_PAYLOADS=accept for workers.
  * - `newer-jobs`: it met jobs, or contacts, of a later version; they wait for an updated worker. Update this one.
+ * - `credentials`: the service refuses its key pair or its address, and not those of every live worker; it takes no jobs
+ *   for a time, and tries again (worker-refusal.ts). Compare both with those of a worker that sends.
  * - `stopping`: it is shutting down.
  *
  * A hold is not a reason: it concerns the queue, not the worker.
@@ -24,6 +26,7 @@ export type UnreadyReason =
   | 'payload-key'
   | 'unsealed'
   | 'newer-jobs'
+  | 'credentials'
   | 'stopping';
 
 /** A reason why a process cannot take and send jobs. */

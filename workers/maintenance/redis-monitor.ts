@@ -59,11 +59,6 @@ export class RedisMonitor implements BackgroundService {
     this.#options = options;
   }
 
-  /** Whether no further job may be taken, because Redis would lose notices. */
-  get unfit(): boolean {
-    return this.#unfit;
-  }
-
   start(): void {
     const { redis, found } = this.#options;
     this.#report(found);

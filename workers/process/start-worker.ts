@@ -19,8 +19,6 @@ import { Hints } from '../../src/redis/hints.ts';
 import { keysOf, pairName } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/one-write.ts';
 import { createServiceClient } from '../../src/service/client.ts';
-import { SharedToken } from '../../src/token/shared-token.ts';
-import { TokenSeal } from '../../src/token/token-seal.ts';
 import { noteAttempt } from '../../src/tracing/spans.ts';
 import { TrafficTally } from '../../src/traffic/tally.ts';
 import type { ProcessHealth } from '../health/process-health.ts';
@@ -41,6 +39,8 @@ import { AttemptLog } from '../send/attempt-log.ts';
 import { JobReturns } from '../send/job-returns.ts';
 import { SendGate } from '../send/send-gate.ts';
 import { buildChunkWorker, buildNoticeWorker, holdSettings } from './build-workers.ts';
+import { createRefusal } from './create-refusal.ts';
+import { createTokens } from './create-tokens.ts';
 import { createFleetChores } from './fleet-chores.ts';
 import { storeOwnRetention } from './store-retention.ts';
 import { waitForRedis, type WorkerProgram } from './wait-for-redis.ts';
@@ -123,7 +123,9 @@ export async function startWorker({
     holdSettings(config.worker),
     (move) => {
       log.info({ event: 'hold', ...move }, `queue ${move.kind}`);
-      if (move.kind === 'held') rateLimiter.rejectAll();
+      if (move.kind !== 'held') return;
+      rateLimiter.rejectAll();
+      refusal.held(move.hold);
     },
   );
   const rateLimiter = new RateLimiter(redis, hints, keys, config.worker.rateLimit, {
@@ -155,24 +157,7 @@ export async function startWorker({
     stopping: new Cancellation(stopping.signal, abandoned),
   });
   const service = createServiceClient(config.service);
-  const tokens = new SharedToken({
-    redis,
-    hints,
-    keys: keys.token(pair),
-    seal: new TokenSeal(config.service.secretKey, pair),
-    issue: (signal) => service.issueToken(signal),
-    settings: config.token,
-    issuer: id,
-    onEvent: (event) => {
-      const { kind, ...facts } = event;
-      log.info({ event: `token-${kind}`, ...facts });
-      health?.counted.tokenEvent(event);
-    },
-    onWait: (ms) => {
-      traffic.tokenWait(ms);
-      health?.counted.tokenWait(ms);
-    },
-  });
+  const tokens = createTokens({ redis, hints, keys, config, service, id, log, traffic, health });
   const clock = new WorkerClock(redis, keys, config.worker, log);
   const redisMonitor = new RedisMonitor({
     redis,
@@ -182,8 +167,17 @@ export async function startWorker({
     log,
     onChange: (unfit) => {
       readiness.set('redis-unsuitable', unfit);
-      workers.suspend(unfit);
+      workers.suspend('redis-unsuitable', unfit);
     },
+  });
+  const refusal = createRefusal({
+    redis,
+    keys,
+    id,
+    settings: holdSettings(config.worker),
+    suspend: (suspended) => workers.suspend('credentials', suspended),
+    readiness,
+    log,
   });
   const lockGuard = new JobLockGuard(lockDurationMs);
   const ledger = new Ledger(redis, keys);
@@ -191,10 +185,11 @@ export async function startWorker({
     service,
     tokens,
     gate: new SendGate({
-      isSuspended: () => redisMonitor.unfit,
+      isSuspended: () => workers.suspended,
       isComplete: () => restoreGuard.passed(),
       holds,
       rateLimiter,
+      refusal,
       log: attemptLog,
     }),
     lockGuard,
@@ -229,7 +224,7 @@ export async function startWorker({
   const stallDetector = createStallDetector({
     redis,
     keys,
-    worker: { active, started: () => inFlight.started, resting: () => redisMonitor.unfit },
+    worker: { active, started: () => inFlight.started, resting: () => workers.suspended },
     graceMs: config.worker.stallGraceMs,
     readiness,
     log,
@@ -237,6 +232,7 @@ export async function startWorker({
     onCheck: (stalledMs) => health?.counted.standstill(stalledMs),
   });
 
+  lifecycle.onStop(() => refusal.stop());
   lifecycle.onStop(() => service.close());
   // BullMQ workers connect when they are built: they are closed also where the start ends before theirs.
   lifecycle.onStop(() => workers.stop(), Infinity);

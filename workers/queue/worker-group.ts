@@ -25,6 +25,8 @@ export interface WorkerGroupOptions {
 export class WorkerGroup implements BackgroundService {
   readonly #workers: readonly SendWorker[];
   readonly #options: WorkerGroupOptions;
+  /** Why no jobs are taken. */
+  readonly #suspendedFor = new Set<string>();
   #stopping: Promise<void> | undefined;
 
   /** @param workers not yet running */
@@ -45,8 +47,18 @@ export class WorkerGroup implements BackgroundService {
     for (const worker of this.#workers) void worker.run().catch(this.#options.onError);
   }
 
-  /** Takes no further jobs, or takes them again; jobs that run are not affected. */
-  suspend(suspended: boolean): void {
+  /** Whether no further jobs are taken. */
+  get suspended(): boolean {
+    return this.#suspendedFor.size > 0;
+  }
+
+  /** Takes no further jobs while a reason applies; jobs that run are not affected. */
+  suspend(reason: string, applies: boolean): void {
+    const before = this.suspended;
+    if (applies) this.#suspendedFor.add(reason);
+    else this.#suspendedFor.delete(reason);
+    const { suspended } = this;
+    if (suspended === before) return;
     for (const worker of this.#workers) {
       void (suspended ? worker.pause(true) : worker.resume()).catch(this.#options.onError);
     }

@@ -5,18 +5,21 @@ import type { Aside, Entrant, Meeting, Passage } from '../../src/fleet/hold/pass
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { AttemptLog } from './attempt-log.ts';
+import type { WorkerRefusal } from './worker-refusal.ts';
 
 /** Shortest hold after a 429, whatever its Retry-After says. */
 const THROTTLED_MIN_MS = 1_000;
 
 /** What decides whether attempts may be made. */
 export interface SendGateOptions {
-  /** Whether this worker takes no jobs, because Redis is unsuitable for the queue. */
+  /** Whether this worker takes no jobs. */
   readonly isSuspended: () => boolean;
   /** Whether Redis has everything this worker remembers, i.e. is not an old copy (restore-guard.ts). */
   readonly isComplete: () => boolean | Promise<boolean>;
   readonly holds: Pick<HoldGate, 'enter' | 'meet' | 'accepted'>;
   readonly rateLimiter: Pick<RateLimiter, 'throttled'>;
+  /** Whether the service refuses this worker, and not every one. */
+  readonly refusal: Pick<WorkerRefusal, 'isAlone' | 'accepted'>;
   readonly log: Pick<AttemptLog, 'trouble'>;
 }
 
@@ -63,6 +66,7 @@ export class SendGate {
    *
    * | outcome | becomes |
    * |---|---|
+   * | hold of this worker alone (worker-refusal.ts) | none: the job is returned, and nothing is held |
    * | hold | hold, with the time after which the job comes again; or, by the evidence, a counted retry or a rejection; a code about the token counts from the second time |
    * | unknown | unknown; with the time after which the job comes again where the queue is held |
    * | any other, or none | the same |
@@ -81,9 +85,15 @@ export class SendGate {
     try {
       switch (outcome?.kind) {
         case 'hold':
+          if (await this.#options.refusal.isAlone(outcome)) {
+            await passage.abandoned();
+            return undefined;
+          }
+          return await this.#meet(outcome, passage, { job, others, token });
         case 'unknown':
           return await this.#meet(outcome, passage, { job, others, token });
         case 'accepted':
+          this.#options.refusal.accepted();
           if (passage.probe !== undefined) await passage.answered('accepted', token);
           else {
             const reported = this.#options.holds.accepted(token, requestedAt ?? -Infinity);

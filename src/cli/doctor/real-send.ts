@@ -36,6 +36,7 @@ export async function realSend(
     issue: (signal) => client.issueToken(signal),
     settings: config.token,
     issuer: `doctor ${hostname()}:${process.pid}`,
+    recordsFailures: false,
   });
   try {
     await tokens.start();

@@ -8,6 +8,7 @@ import { backoffMs } from '../../../workers/queue/attempt-error.ts';
 import { SendGate } from '../../../workers/send/send-gate.ts';
 import { testRedis } from '../../support/redis.ts';
 import { VirtualRedis, virtualTime } from './support/virtual-redis.ts';
+import { NOT_REFUSED } from '../../support/not-refused.ts';
 
 const redis = testRedis();
 let time: ReturnType<typeof virtualTime>;
@@ -58,6 +59,7 @@ async function refuse(isReplaced: boolean) {
     isComplete: () => Promise.resolve(true),
     holds,
     rateLimiter: { throttled: () => Promise.resolve() },
+    refusal: NOT_REFUSED,
     log: { trouble: () => {} },
   });
   const send = async (job: string, answer: SendAnswer): Promise<Outcome | undefined> => {

@@ -98,6 +98,7 @@ export class World {
       hints?: Pick<Hints, 'subscribe'>;
       secret?: string;
       redis?: Redis;
+      recordsFailures?: boolean;
       onEvent?: (event: TokenEvent) => void;
     } = {},
   ): Promise<Member> {
@@ -111,6 +112,7 @@ export class World {
       issue: this.issuer.issue,
       settings: this.#settings,
       issuer: `host:${this.#members.length}`,
+      recordsFailures: options.recordsFailures ?? true,
       onEvent: (event) => {
         events.push(event);
         options.onEvent?.(event);

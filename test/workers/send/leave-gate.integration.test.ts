@@ -7,6 +7,7 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import { SendGate } from '../../../workers/send/send-gate.ts';
 import { testRedis } from '../../support/redis.ts';
+import { NOT_REFUSED } from '../../support/not-refused.ts';
 
 const SETTINGS = {
   probeMinMs: 200,
@@ -33,6 +34,7 @@ describe('the hold that an attempt leaves behind', () => {
       isComplete: () => Promise.resolve(true),
       holds: gate,
       rateLimiter: { throttled: () => Promise.resolve() },
+      refusal: NOT_REFUSED,
       log: new AttemptLog(pino({ level: 'silent' })),
     });
     const passage = await sendGate.enter({ job: 'job', possiblySent: 0 });

@@ -5,6 +5,7 @@ import { OPEN, type Passage } from '../../../src/fleet/hold/passage.ts';
 import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import { SendGate } from '../../../workers/send/send-gate.ts';
+import { NOT_REFUSED } from '../../support/not-refused.ts';
 
 const ANSWER: SendAnswer = {
   stage: 'answered',
@@ -36,6 +37,7 @@ async function evidenceOf(outcome: Outcome, answer: SendAnswer | undefined, isPr
       accepted: (token, begunAt) => note('accepted', token, begunAt),
     },
     rateLimiter: { throttled: () => Promise.resolve() },
+    refusal: NOT_REFUSED,
     log: new AttemptLog(pino({ level: 'silent' })),
   });
   const passage: Passage = {

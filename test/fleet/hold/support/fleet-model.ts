@@ -12,6 +12,7 @@ import { randomFrom } from '../../../chaos/support/random.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 import { ANSWERS, TAKEN, type Trouble } from './service-answers.ts';
 import { VirtualRedis, type Change } from './virtual-redis.ts';
+import { NOT_REFUSED } from '../../../support/not-refused.ts';
 
 /** One case: the fleet, the service, and what goes wrong besides. */
 export interface FleetCase {
@@ -243,6 +244,7 @@ export class FleetModel {
       isComplete: () => Promise.resolve(true),
       holds,
       rateLimiter: { throttled: () => Promise.resolve() },
+      refusal: NOT_REFUSED,
       log: { trouble: () => {} },
     });
     this.#processes.push({ gate, listeners, idle: this.#case.slots, wakesAt: Infinity });

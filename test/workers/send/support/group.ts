@@ -17,6 +17,7 @@ import { sendGroup, type GroupContext } from '../../../../workers/send/send-grou
 import { noticeIntent } from '../../../../workers/send/notice-intent.ts';
 import { pendingNotice } from '../../../../workers/send/coalescer.ts';
 import type { TestRedis } from '../../../support/redis.ts';
+import { NOT_REFUSED } from '../../../support/not-refused.ts';
 
 const LOCK = 'lock';
 
@@ -115,6 +116,7 @@ export async function openGroupStage(
         },
       },
       rateLimiter: { throttled: () => Promise.resolve() },
+      refusal: NOT_REFUSED,
       log,
     }),
     rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },

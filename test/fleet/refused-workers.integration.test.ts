@@ -1,0 +1,52 @@
+import { beforeEach, expect, it } from 'vitest';
+import { addRefusedWorker, removeRefusedWorker } from '../../src/fleet/refused-workers.ts';
+import { keysOf, type Keys } from '../../src/redis/keys.ts';
+import { testRedis } from '../support/redis.ts';
+
+const redis = testRedis();
+let keys: Keys;
+
+beforeEach(() => {
+  keys = keysOf(redis.freshPrefix(), 'default');
+});
+
+const live = (...ids: string[]) => redis.client.zadd(keys.workers, ...ids.flatMap((id) => [1, id]));
+const add = (id: string) => addRefusedWorker(redis.client, keys, id);
+
+it('all are refused once each live worker is', async () => {
+  await live('a', 'b', 'c');
+  expect([await add('a'), await add('a'), await add('b'), await add('c')]).toEqual([
+    false,
+    false,
+    false,
+    true,
+  ]);
+  expect(await add('a')).toBe(true);
+});
+
+it('a worker of which a request was accepted is not, nor one that has just started', async () => {
+  await live('a', 'b');
+  await add('a');
+  expect(await add('b')).toBe(true);
+  await removeRefusedWorker(redis.client, keys, 'b');
+  expect(await add('a')).toBe(false);
+  await add('b');
+  await live('new');
+  expect(await add('a')).toBe(false);
+});
+
+it('a worker that has ended does not count', async () => {
+  await live('a', 'b', 'dead');
+  await add('a');
+  await redis.client.zrem(keys.workers, 'dead');
+  expect(await add('b')).toBe(true);
+});
+
+it('a refusal of more than a day ago does not count, and the key expires', async () => {
+  await live('a', 'b');
+  await add('a');
+  await redis.client.zadd(keys.refusedWorkers, Date.now() - 86_500_000, 'a');
+  expect(await add('b')).toBe(false);
+  expect(await redis.client.zcard(keys.refusedWorkers)).toBe(1);
+  expect(await redis.client.pttl(keys.refusedWorkers)).toBeGreaterThan(86_000_000);
+});
