@@ -7,7 +7,7 @@ import type { StormFault } from './support/storm-fault.ts';
 import { STORM_FAULTS } from './support/storm-faults.ts';
 
 const SEED = seedOfRun();
-const CONTACTS = IS_SHORT ? 10_000 : 40_000;
+const CONTACTS = IS_SHORT ? 5_000 : 40_000;
 const EVERY_MS = 2_000;
 /** A storm with fewer faults is none. */
 const LEAST_FAULTS = CONTACTS / 2_500;
