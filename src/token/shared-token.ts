@@ -1,5 +1,11 @@
 import type { CancelSignal } from '../contracts/cancel-signal.ts';
-import type { IssuedToken, Refusal, Token, TokenSource } from '../contracts/token.ts';
+import {
+  mayConcernToken,
+  type IssuedToken,
+  type Refusal,
+  type Token,
+  type TokenSource,
+} from '../contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../contracts/errors.ts';
 import type { Hints } from '../redis/hints.ts';
 import type { TokenKeys } from '../redis/keys.ts';
@@ -72,8 +78,9 @@ export interface SharedTokenOptions {
  *   grace time. Ends by `store` → fresh (or proven, where the service gives out a proven token again after a refusal that
  *   is not of the token), by `fail` → refused, or by the lock's ttl → the state before.
  * - **refused**: an issuance failed. The whole fleet fails without asking the service until the ttl
- *   ends → the state before; then one caller tries again. Each failure in a row doubles the ttl. Where the key pair or
- *   the address of one process is refused while a token that works is stored, it is a failure of that process alone.
+ *   ends → the state before; then one caller tries again. Each failure in a row doubles the ttl. While a token
+ *   that works is stored, a refused key pair or address is a failure of that process alone, and a refusal that is not of
+ *   the token leads to **kept** where the token endpoint fails.
  * - **kept**: a code of a refusal is remembered (`uncured`) because a new token was refused the same. Such
  *   refusals renew nothing, unless nothing was accepted for a while. Other codes are not affected.
  * - **contested**: refused, with a name of its own. A token that never worked was refused, and so was the
@@ -98,7 +105,7 @@ export interface SharedTokenOptions {
  * invalidated on the way costs one refusal and one more issuance: hence two per fault.
  *
  * Within a process: get() answers from a copy without asking Redis. The copy is dropped when its token is
- * reported refused, when a hint names a newer one, or when its known life ends. Without a copy, callers
+ * reported refused, unless it worked and the refusal is not of the token, when a hint names a newer one, or when its known life ends. Without a copy, callers
  * that want the same token replaced share one acquisition. A refusal is remembered until it ends.
  *
  * Lifecycle: get() works before start(), only without hints; stop() may be called twice or first.
@@ -174,8 +181,12 @@ export class SharedToken implements TokenSource {
       this.#options.onWait?.(0);
       return held.token;
     }
-    this.#markRefused(refused.id, refusal);
-    const { token, kept } = await this.#acquire(this.#refusedToken, cancel);
+    const graceMs = graceAfter(refusal.status, this.#options.settings);
+    const want: UseWant = { why: 'use', refused: refused.id, graceMs, refusal };
+    const works = held !== undefined && (held.proven || this.#proof?.id === refused.id);
+    // One that works stays in use for the other notices meanwhile: the refusal is probably not of it.
+    if (!works || mayConcernToken(refusal)) this.#markRefused(want);
+    const { token, kept } = await this.#acquire(want, cancel);
     return kept ? undefined : token;
   }
 
@@ -245,10 +256,9 @@ export class SharedToken implements TokenSource {
     this.#earlyRenewal.disarm();
   }
 
-  #markRefused(id: string, refusal: Refusal): void {
-    if (this.#held?.token.id === id) this.#drop();
-    const graceMs = graceAfter(refusal.status, this.#options.settings);
-    this.#refusedToken = { why: 'use', refused: id, graceMs, refusal };
+  #markRefused(want: UseWant): void {
+    if (this.#held?.token.id === want.refused) this.#drop();
+    this.#refusedToken = want;
   }
 
   async #acquire(want: UseWant, cancel: CancelSignal | undefined): Promise<Acquired> {

@@ -250,19 +250,25 @@ export class TokenProtocol {
       return undefined;
     }
     // Nothing says that the stored token is invalid: another secret encrypted it, or the refusal was of another kind.
-    const mayBeAlone =
-      want.why === 'unreadable' || (want.refusal !== undefined && !mayConcernToken(want.refusal));
+    const refusal = want.why === 'use' ? want.refusal : undefined;
+    const ofToken = refusal === undefined || mayConcernToken(refusal);
+    const ownReasons = !ofToken || (want.why === 'unreadable' && kind === 'credentials');
     let restMs = refusalSpan(kind, settings).minMs;
+    let failed: Awaited<ReturnType<TokenRecord['fail']>> = restMs;
     try {
-      if (recordsFailures) {
-        const failed = await record.fail(grant, kind, code, mayBeAlone);
-        if (failed === 'overtaken') return undefined;
-        if (failed !== 'alone') restMs = failed;
-      } else await record.release(grant.nonce);
+      if (recordsFailures) failed = await record.fail(grant, kind, code, ownReasons);
+      else await record.release(grant.nonce);
     } catch {
       // Redis is unavailable, too: at least this process does not ask again at once.
     }
+    if (failed === 'overtaken') return undefined;
+    if (typeof failed === 'number') restMs = failed;
     emit({ kind: 'refused', hold: holdOf(kind), code, retryInMs: restMs });
+    if (failed === 'works' && kind === 'unavailable' && refusal !== undefined) {
+      // Others send with the stored token: the refusal is judged without another one, as one that no new token ends.
+      await record.addUncured(want.refused, refusal, grant.nonce);
+      return undefined;
+    }
     throw refusedError({ kind, code, restMs });
   }
 }

@@ -184,27 +184,27 @@ export class TokenRecord {
   /**
    * Records a failed issuance for the fleet and releases the lock.
    *
-   * @param mayBeAlone whether the service may refuse this process alone
+   * @param ownReasons whether another process may not have asked for a token
    * @returns how long the refusal is in effect, in ms; nothing is recorded when a newer holder exists (`overtaken`), or
-   *   when the key pair or the address of this process is refused while a token that works is stored (`alone`)
+   *   when this process had reasons of its own and the stored token works (`works`)
    */
   async fail(
     { nonce, fence }: Grant,
     kind: RefusalKind,
     code: string,
-    mayBeAlone = false,
-  ): Promise<number | 'overtaken' | 'alone'> {
+    ownReasons = false,
+  ): Promise<number | 'overtaken' | 'works'> {
     const { current, lock, refused, streak, hints } = this.#keys;
     const { minMs, maxMs } = refusalSpan(kind, this.#settings);
     const restMs = await bounded(
       fail(
         this.#redis,
         [current, lock, refused, streak, hints],
-        [nonce, fence, kind, code, minMs, maxMs, STREAK_MS, mayBeAlone ? 1 : 0],
+        [nonce, fence, kind, code, minMs, maxMs, STREAK_MS, ownReasons ? 1 : 0],
       ),
       this.#settings.issueDeadlineMs,
     );
-    if (restMs === -2) return 'alone';
+    if (restMs === -2) return 'works';
     return restMs < 0 ? 'overtaken' : restMs;
   }
 

@@ -243,10 +243,9 @@ return 1`,
 /**
  * Records a failed issuance for the fleet, each one in a row for twice as long, and releases the lock. A
  * holder that was overtaken (a newer token, or another lock) records nothing: its failure does not concern
- * the token that the others have. Nor does one whose key pair or address is refused while a token that works is
- * stored: ARGV[8] is 1 where the failure may be of this holder alone. Returns the duration of the refusal, -1 for an
- * overtaken holder, or -2 for a refusal of this holder alone. A repetition after a lost answer is known by the fence
- * and counts as no further failure.
+ * the token that the others have. Nor does one that may have asked for reasons of its own (ARGV[8] is 1) while a token
+ * that works is stored. Returns the duration of the refusal, -1 for an overtaken holder, or -2 where the stored token
+ * works. A repetition after a lost answer is known by the fence and counts as no further failure.
  */
 export const fail = defineScript({
   name: 'token fail',
@@ -256,14 +255,13 @@ export const fail = defineScript({
 local current, lock, refused, streak, hints = unpack(KEYS)
 local nonce, fence, kind, code = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local min, max, forget = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local mayBeAlone = ARGV[8] == '1'
 if redis.call('HGET', refused, 'fence') == text(fence) then return redis.call('PTTL', refused) end
 local holder = redis.call('GET', lock)
 if holder == nonce then redis.call('DEL', lock) end
 local token = read(current)
 if (holder and holder ~= nonce) or fence <= (token.fence or 0) then return -1 end
 local works = token.whole and token.proven and (not token.expiresAt or token.expiresAt > clock())
-if mayBeAlone and kind == 'credentials' and works then
+if ARGV[8] == '1' and works then
   redis.call('PUBLISH', hints, 'released')
   return -2
 end

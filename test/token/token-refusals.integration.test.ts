@@ -1,6 +1,7 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Token, TokenSource } from '../../src/contracts/token.ts';
+import type { Refusal, Token, TokenSource } from '../../src/contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { SharedToken } from '../../src/token/shared-token.ts';
 import { testRedis } from '../support/redis.ts';
@@ -53,13 +54,58 @@ describe('refusals', () => {
     world.issuer.always(() => Promise.reject(new NoticeQueueError('IP_NOT_ALLOWED')));
     const refusal = { status: 403, code: 'IP_NOT_ALLOWED' } as const;
     await expect(b.shared.renew(token, refusal)).rejects.toMatchObject({ hold: 'credentials' });
-    await expect(b.shared.get()).rejects.toMatchObject({ refusalCode: 'IP_NOT_ALLOWED' });
+    await expect(b.shared.renew(token, refusal)).rejects.toMatchObject({ code: 'IP_NOT_ALLOWED' });
     expect(await c.shared.get()).toEqual(token);
     expect(await world.client.exists(world.keys.refused)).toBe(0);
     const other = await world.member({ secret: 'another secret' });
     await expect(other.shared.get()).rejects.toMatchObject({ hold: 'credentials' });
     expect((await (await world.member()).shared.get()).id).toBe(token.id);
     expect(world.issuer.asked).toBe(3);
+  });
+
+  it.each<[string, Refusal, boolean]>([
+    ['of a notice', { status: 403, code: 'SENDER_NOT_YOURS' }, true],
+    ['of the token', { status: 401, code: 'TOKEN_EXPIRED' }, false],
+  ])('%s: whether the others go on with the token meanwhile', async (_name, refusal, goOn) => {
+    const { shared } = await world.member();
+    const token = await shared.get();
+    shared.accepted(token);
+    await world.age(60_000);
+    const asked = signal();
+    const answered = signal();
+    world.issuer.plan(async () => {
+      asked.resolve();
+      await answered.promise;
+      return { value: 'next' };
+    });
+    const renewed = shared.renew(token, refusal);
+    await asked.promise;
+    const another = shared.get();
+    const first = await Promise.race([another, renewed, immediate()]);
+    expect(first).toEqual(goOn ? token : undefined);
+    answered.resolve();
+    expect(await renewed).toMatchObject({ value: 'next' });
+    expect(await shared.get()).toMatchObject({ value: 'next' });
+    await another;
+  });
+
+  it('by an endpoint that fails keeps a token that works, and asks no more for such a refusal', async () => {
+    const [a, b] = await Promise.all([world.member(), world.member()]);
+    const token = await a.shared.get();
+    await b.shared.get();
+    await world.prove();
+    await world.age(60_000);
+    world.issuer.always(() => Promise.reject(new NoticeQueueError('SERVICE_UNREACHABLE')));
+    const ofNotice = { status: 403, code: 'SENDER_NOT_YOURS' } as const;
+    expect(await a.shared.renew(token, ofNotice)).toBeUndefined();
+    expect(await b.shared.renew(token, ofNotice)).toBeUndefined();
+    expect(world.issuer.asked).toBe(2);
+    expect(await a.shared.get()).toEqual(token);
+    // One that is of the token is a failure of all.
+    await expect(b.shared.renew(token, { status: 401 })).rejects.toMatchObject({
+      hold: 'token-unavailable',
+    });
+    expect(await world.client.exists(world.keys.refused)).toBe(1);
   });
 
   it('of an operator are not recorded for the fleet', async () => {
