@@ -232,7 +232,6 @@ export async function startWorker({
     onCheck: (stalledMs) => health?.counted.standstill(stalledMs),
   });
 
-  lifecycle.onStop(() => refusal.stop());
   lifecycle.onStop(() => service.close());
   // BullMQ workers connect when they are built: they are closed also where the start ends before theirs.
   lifecycle.onStop(() => workers.stop(), Infinity);
@@ -261,6 +260,7 @@ export async function startWorker({
   health?.watch(readiness, { inFlight: active, slots: concurrency });
   // As long as sends are under way; the process bounds its stop as a whole.
   await lifecycle.start(workers, Infinity);
+  lifecycle.onStop(() => refusal.stop());
   await lifecycle.start(redisMonitor);
   log.info({ event: 'started', concurrency, version: VERSION });
 

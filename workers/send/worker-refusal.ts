@@ -36,6 +36,7 @@ export class WorkerRefusal {
   /** Suspensions in a row. */
   #row = 0;
   #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
 
   constructor(options: WorkerRefusalOptions) {
     this.#options = options;
@@ -68,12 +69,14 @@ export class WorkerRefusal {
     if (kind === 'credentials' && this.#row > 0) this.#end();
   }
 
+  /** Suspends and resumes nothing from now on: a worker that closes takes no jobs. */
   stop(): void {
+    this.#stopped = true;
     clearTimeout(this.#timer);
   }
 
   #suspend({ code, forMs = 0 }: Extract<Outcome, { kind: 'hold' }>): void {
-    if (this.#timer !== undefined) return;
+    if (this.#timer !== undefined || this.#stopped) return;
     const { settings, suspend, onChange } = this.#options;
     const { probeMinMs, probeMaxMs } = settings;
     const ms = Math.max(forMs, Math.min(probeMaxMs, probeMinMs * 2 ** Math.min(this.#row, 30)));
@@ -87,6 +90,7 @@ export class WorkerRefusal {
   }
 
   #end(): void {
+    if (this.#stopped) return;
     const { suspend, onChange } = this.#options;
     this.#row = 0;
     if (this.#timer !== undefined) {

@@ -84,6 +84,20 @@ describe('a worker that the service refuses alone', () => {
   });
 });
 
+it('a worker that stops is neither suspended nor resumed', async () => {
+  const { refusal, seen } = refusalOf();
+  await refusal.isAlone(REFUSED);
+  refusal.stop();
+  refusal.held('credentials');
+  refusal.accepted();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(seen).toEqual(['suspended', 100, 'removed']);
+  const other = refusalOf();
+  other.refusal.stop();
+  expect(await other.refusal.isAlone(REFUSED)).toBe(true);
+  expect(other.seen).toEqual([]);
+});
+
 describe('where every live worker is refused', () => {
   it('nothing is suspended: the queue is held', async () => {
     const { refusal, seen } = refusalOf({ all: true });
