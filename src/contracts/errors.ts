@@ -216,8 +216,18 @@ export class TokenRefusedError extends NoticeQueueError {
   readonly refusalCode: ErrorCode;
   /** Milliseconds until one process of the fleet may request a token again. */
   readonly retryInMs: number;
+  /**
+   * Whose issuance failed: that of another process (`other`), or that of this one, for which all wait (`all`), or which
+   * concerns this one alone, as the stored token works (`alone`).
+   */
+  readonly scope: 'other' | 'all' | 'alone';
 
-  constructor(hold: TokenRefusedError['hold'], refusalCode: ErrorCode, retryInMs: number) {
+  constructor(
+    hold: TokenRefusedError['hold'],
+    refusalCode: ErrorCode,
+    retryInMs: number,
+    scope: TokenRefusedError['scope'] = 'other',
+  ) {
     const code = {
       credentials: refusalCode,
       'token-contested': 'TOKEN_CONTESTED',
@@ -231,6 +241,7 @@ export class TokenRefusedError extends NoticeQueueError {
     this.hold = hold;
     this.refusalCode = refusalCode;
     this.retryInMs = retryInMs;
+    this.scope = scope;
   }
 }
 

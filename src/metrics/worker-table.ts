@@ -64,7 +64,7 @@ export const WORKER_METRICS = {
   },
   notices_token_refusals_total: {
     type: 'counter',
-    help: 'Failed issuances, by the hold that they cause.',
+    help: 'Failed issuances, by the hold that such a failure causes, unless it is of one worker alone.',
     labels: { hold: TOKEN_HOLDS },
   },
   notices_jobs_in_flight: {

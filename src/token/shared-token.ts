@@ -294,7 +294,8 @@ export class SharedToken implements TokenSource {
     if (this.#refusal === undefined) return;
     const { error, until } = this.#refusal;
     const restMs = until - performance.now();
-    if (restMs > 0) throw new TokenRefusedError(error.hold, error.refusalCode, restMs);
+    const { hold, refusalCode, scope } = error;
+    if (restMs > 0) throw new TokenRefusedError(hold, refusalCode, restMs, scope);
     this.#refusal = undefined;
   }
 

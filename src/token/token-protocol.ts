@@ -269,7 +269,7 @@ export class TokenProtocol {
       await record.addUncured(want.refused, refusal, grant.nonce);
       return undefined;
     }
-    throw refusedError({ kind, code, restMs });
+    throw refusedError({ kind, code, restMs }, failed === 'works' ? 'alone' : 'all');
   }
 }
 

@@ -60,8 +60,11 @@ export function readRefusal(kind: string, code: string, restMs: number): TokenRe
 }
 
 /** The error that get() and renew() throw while the refusal is in effect. */
-export function refusedError({ kind, code, restMs }: TokenRefusal): TokenRefusedError {
-  return new TokenRefusedError(HOLD_OF[kind], code, restMs);
+export function refusedError(
+  { kind, code, restMs }: TokenRefusal,
+  scope?: TokenRefusedError['scope'],
+): TokenRefusedError {
+  return new TokenRefusedError(HOLD_OF[kind], code, restMs, scope);
 }
 
 /** The hold that a refusal causes. */

@@ -10,7 +10,14 @@ beforeEach(() => {
   keys = keysOf(redis.freshPrefix(), 'default');
 });
 
-const live = (...ids: string[]) => redis.client.zadd(keys.workers, ...ids.flatMap((id) => [1, id]));
+/** Heartbeats of workers; those that are not ready name a reason. */
+async function live(...ids: string[]): Promise<void> {
+  for (const id of ids) {
+    const unready = id.startsWith('unready') ? [{ reason: 'payload-key', since: 1 }] : [];
+    await redis.client.zadd(keys.workers, 1, id);
+    await redis.client.set(keys.worker(id), JSON.stringify({ id, startedAt: 1, unready }));
+  }
+}
 const add = (id: string) => addRefusedWorker(redis.client, keys, id);
 
 it('all are refused once each live worker is', async () => {
@@ -35,8 +42,8 @@ it('a worker of which a request was accepted is not, nor one that has just start
   expect(await add('a')).toBe(false);
 });
 
-it('a worker that has ended does not count', async () => {
-  await live('a', 'b', 'dead');
+it('a worker that has ended does not count, nor one that is not ready for another reason', async () => {
+  await live('a', 'b', 'dead', 'unready');
   await add('a');
   await redis.client.zrem(keys.workers, 'dead');
   expect(await add('b')).toBe(true);

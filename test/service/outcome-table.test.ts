@@ -42,7 +42,11 @@ const two = (status: 401 | 403) => ({
 const unknown = (code: string): Outcome => ({ kind: 'unknown', code });
 const rejected = (code: string): Outcome => ({ kind: 'rejected', code });
 const retry = (code: string, counted: boolean): Outcome => ({ kind: 'retry', code, counted });
-const hold = (hold: HoldKind, code: string, more: { ownAfter?: number } = {}): Outcome => ({
+const hold = (
+  hold: HoldKind,
+  code: string,
+  more: { ownAfter?: number; caller?: true } = {},
+): Outcome => ({
   kind: 'hold',
   hold,
   code,
@@ -153,12 +157,12 @@ const CASES: [string, SendAnswer, Outcome][] = [
   [
     '401 or 403, a code about the app',
     answered(403, { ...two(403), code: 'ACCESS_KEY_NOT_APPROVED' }),
-    hold('credentials', 'ACCESS_KEY_NOT_APPROVED'),
+    hold('credentials', 'ACCESS_KEY_NOT_APPROVED', { caller: true }),
   ],
   [
     '401 or 403, a code about the app',
     answered(403, { ...one(403), code: 'IP_NOT_ALLOWED' }),
-    hold('credentials', 'IP_NOT_ALLOWED'),
+    hold('credentials', 'IP_NOT_ALLOWED', { caller: true }),
   ],
   ...['INVALID_ACCESS_KEY', 'TOKEN_EXPIRED', 'INVALID_BEARER_FORMAT'].map(
     (code): [string, SendAnswer, Outcome] => [

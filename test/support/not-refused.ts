@@ -1,7 +1,7 @@
 import type { SendGateOptions } from '../../workers/send/send-gate.ts';
 
-/** The refusal of a worker that the service does not refuse: every hold is of the queue. */
+/** A worker whose every refusal is one of all workers. */
 export const NOT_REFUSED: SendGateOptions['refusal'] = {
-  isAlone: () => Promise.resolve(false),
+  judge: () => Promise.resolve('all'),
   accepted: () => {},
 };

@@ -72,4 +72,51 @@ describe('a worker that the service refuses', () => {
     },
     90_000,
   );
+
+  const heldFor = (worker: FleetWorker) =>
+    eventsOf(worker, 'hold').filter(({ kind }) => kind === 'held').length;
+
+  it('holds nothing after all were refused once: the queue resumes, and it alone takes no jobs', async () => {
+    const on = await startFleet({
+      redisUrl: redis.url,
+      prefix: redis.freshPrefix(),
+      processes: 2,
+      env: { CONCURRENCY: '4', RATE_LIMIT: '60', HEARTBEAT_MS: '1000', HOLD_PROBE_MIN_MS: '500' },
+      emulator: { allowlist: ['203.0.113.7'] },
+    });
+    fleet = on;
+    const { emulator } = on;
+    const elsewhere = { NODE_OPTIONS: `--import=${FROM_ADDRESS}`, FROM_ADDRESS: '127.0.0.2' };
+    const refused = await on.addWorker(elsewhere);
+    await on.sendEach(numbers(300));
+    await until(() => on.workers.some((worker) => heldFor(worker) > 0), { what: 'a hold' });
+    emulator.setApp({ accessKey: 'emulator-access-key', allowlist: ['127.0.0.1'] });
+    await until(() => emulator.record().distinct === 300, { what: 'all sent', deadlineMs: 30_000 });
+    const before = on.workers.map(heldFor);
+    await on.sendEach(numbers(400, 1_000));
+    await until(() => emulator.record().distinct === 700, { what: 'the rest', deadlineMs: 20_000 });
+    await until(() => eventsOf(refused, 'worker-refused').length > 0, {
+      what: 'the worker to be refused',
+    });
+    expect(on.workers.map(heldFor)).toEqual(before);
+    expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
+  }, 120_000);
+
+  it('that asks for the first token of all is refused alone: another one gets it', async () => {
+    const on = await startFleet({
+      redisUrl: redis.url,
+      prefix: redis.freshPrefix(),
+      processes: 0,
+      env: { CONCURRENCY: '4', HEARTBEAT_MS: '1000', HOLD_PROBE_MIN_MS: '500' },
+    });
+    fleet = on;
+    const refused = await on.addWorker({ SECRET_KEY: 'a-secret-of-another-app' });
+    await on.sendEach(numbers(1));
+    await until(() => heldFor(refused) > 0, { what: 'a hold of the only worker' });
+    const [good, other] = [await on.addWorker(), await on.addWorker()];
+    await on.sendEach(numbers(200, 1_000));
+    await until(() => on.emulator.record().distinct === 201, { what: 'all', deadlineMs: 30_000 });
+    for (const worker of [good, other]) expect(eventsOf(worker, 'worker-refused')).toEqual([]);
+    expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
+  }, 90_000);
 });

@@ -123,9 +123,8 @@ export async function startWorker({
     holdSettings(config.worker),
     (move) => {
       log.info({ event: 'hold', ...move }, `queue ${move.kind}`);
-      if (move.kind !== 'held') return;
-      rateLimiter.rejectAll();
-      refusal.held(move.hold);
+      if (move.kind === 'held') rateLimiter.rejectAll();
+      else refusal.lifted();
     },
   );
   const rateLimiter = new RateLimiter(redis, hints, keys, config.worker.rateLimit, {

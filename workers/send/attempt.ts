@@ -117,8 +117,12 @@ async function noteRenewal(
 /** What a failed wait for a token means: nothing was sent. */
 function outcomeOfTokenError(error: NoticeQueueError): Outcome {
   if (error instanceof TokenRefusedError) {
-    const { hold, refusalCode: code, retryInMs } = error;
-    return { kind: 'hold', hold, code, forMs: Math.max(1, retryInMs), always: true };
+    const { hold, refusalCode: code, retryInMs, scope } = error;
+    const refused = { kind: 'hold', hold, code, always: true } as const;
+    const until = { forMs: Math.max(1, retryInMs) };
+    if (hold !== 'credentials' || scope === 'other') return { ...refused, ...until };
+    // Alone, nothing but the probes of a hold says how long it lasts.
+    return { ...refused, ...(scope === 'all' ? until : {}), caller: true };
   }
   return { kind: 'retry', code: error.code, counted: false };
 }

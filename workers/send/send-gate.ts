@@ -18,8 +18,8 @@ export interface SendGateOptions {
   readonly isComplete: () => boolean | Promise<boolean>;
   readonly holds: Pick<HoldGate, 'enter' | 'meet' | 'accepted'>;
   readonly rateLimiter: Pick<RateLimiter, 'throttled'>;
-  /** Whether the service refuses this worker, and not every one. */
-  readonly refusal: Pick<WorkerRefusal, 'isAlone' | 'accepted'>;
+  /** Whether the service refuses this worker, or every one. */
+  readonly refusal: Pick<WorkerRefusal, 'judge' | 'accepted'>;
   readonly log: Pick<AttemptLog, 'trouble'>;
 }
 
@@ -85,11 +85,7 @@ export class SendGate {
     try {
       switch (outcome?.kind) {
         case 'hold':
-          if (await this.#options.refusal.isAlone(outcome)) {
-            await passage.abandoned();
-            return undefined;
-          }
-          return await this.#meet(outcome, passage, { job, others, token });
+          return await this.#hold(outcome, passage, { job, others, token });
         case 'unknown':
           return await this.#meet(outcome, passage, { job, others, token });
         case 'accepted':
@@ -121,14 +117,28 @@ export class SendGate {
     return outcome;
   }
 
+  /** Places a hold, or none where the service refuses this worker alone. */
+  async #hold(
+    outcome: Extract<Outcome, { kind: 'hold' }>,
+    passage: Passage,
+    of: MeetingJobs,
+  ): Promise<Outcome | undefined> {
+    if (outcome.caller !== true) return await this.#meet(outcome, passage, of);
+    switch (await this.#options.refusal.judge(outcome)) {
+      case 'first':
+        return await this.#meet({ ...outcome, ownAfter: 0 }, passage, of);
+      case 'all':
+        return await this.#meet({ ...outcome, always: true }, passage, of);
+      case 'alone':
+        await passage.abandoned();
+        return undefined;
+    }
+  }
+
   async #meet(
     outcome: Extract<Outcome, { kind: 'hold' | 'unknown' }>,
     passage: Passage,
-    {
-      job,
-      others,
-      token,
-    }: { readonly job: string; readonly others: readonly string[]; readonly token: string },
+    { job, others, token }: MeetingJobs,
   ): Promise<Outcome> {
     const { holds, rateLimiter } = this.#options;
     const { code } = outcome;
@@ -162,11 +172,21 @@ export class SendGate {
       case 'counted':
         // A token that became invalid once more while the notice was sent is not its fault.
         if (ownAfter === 0 && met.first) return { kind: 'retry', code, counted: false };
+        // Nor is an address, unless others were accepted.
+        if (outcome.caller === true && !met.disproved)
+          return { kind: 'retry', code, counted: false };
         return { kind: 'retry', code, counted: true, backoff: met.disproved ? 'near' : 'far' };
       case 'own':
         return { kind: 'rejected', code, own: true };
     }
   }
+}
+
+/** The jobs that met it, and the token of their request. */
+interface MeetingJobs {
+  readonly job: string;
+  readonly others: readonly string[];
+  readonly token: string;
 }
 
 function classOf({ always, hold, ownAfter }: Extract<Outcome, { kind: 'hold' }>): Meeting['class'] {

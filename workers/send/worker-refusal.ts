@@ -1,5 +1,3 @@
-import { APP_CODES } from '../../src/contracts/token.ts';
-import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 
 /** What {@link WorkerRefusal} needs. */
@@ -19,22 +17,33 @@ export interface WorkerRefusalOptions {
 }
 
 /**
+ * - `first`: perhaps of the notice, as the service accepted requests of this worker before.
+ * - `alone`: of this worker, and not of every live one: nothing is held.
+ * - `all`: of every live worker: the queue is held.
+ */
+export type RefusalVerdict = 'first' | 'alone' | 'all';
+
+/**
  * The service refuses a key pair or an address. That concerns the worker that has it: one with an address outside the
  * allowlist, or with another secret, must not hold a fleet whose other workers send.
  *
  * - sending: the usual state.
- * - suspended: it was refused, and at least one live worker was not. It takes no jobs, and is not ready. Its jobs are
- *   returned without an attempt.
- *   sending -> suspended: {@link WorkerRefusal.isAlone}, for a time that doubles with each one in a row.
- * - trying: that time is over; it takes jobs again, and is not ready until a request is accepted.
- *   trying -> suspended: refused again. trying -> sending: {@link WorkerRefusal.accepted}.
+ * - doubted: one send request was refused with such a code, and none was accepted since. sending -> doubted: the refusal.
+ * - suspended: it was refused again, or the issuance of a token was, and at least one live worker was not refused. It
+ *   takes no jobs for a time that doubles with each suspension, and is not ready; its jobs are returned without an attempt.
+ * - trying: that time is over, or a hold was lifted: it takes jobs again, and is not ready yet. trying -> suspended:
+ *   refused again.
  *
- * Where every live worker was refused, the queue is held instead, and its probes decide: any state -> sending.
+ * Any state -> sending: a request is accepted. Where every live worker is refused, the queue is held, and its
+ * probes decide.
  */
 export class WorkerRefusal {
   readonly #options: WorkerRefusalOptions;
-  /** Suspensions in a row. */
+  /** Refusals in a row. */
   #row = 0;
+  /** It may be recorded as refused. */
+  #recorded = false;
+  #unready = false;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -43,30 +52,42 @@ export class WorkerRefusal {
   }
 
   /**
-   * Whether an attempt ended because the service refuses this worker, and not every live one: nothing is held then.
+   * Whose refusal it is that ended an attempt.
    *
-   * @throws ScriptFailure
+   * @throws ScriptFailure, and what ioredis throws
    */
-  async isAlone(outcome: Extract<Outcome, { kind: 'hold' }>): Promise<boolean> {
-    if (!isOfCaller(outcome)) return false;
-    if (this.#timer !== undefined) return true;
-    const isAll = await this.#options.add();
-    if (isAll) return false;
+  async judge(outcome: Extract<Outcome, { kind: 'hold' }>): Promise<RefusalVerdict> {
+    if (this.#timer !== undefined) return 'alone';
+    // Who refuses a token refuses no notice.
+    if (outcome.always !== true && this.#row === 0) {
+      this.#row = 1;
+      return 'first';
+    }
+    this.#recorded = true;
+    if (await this.#options.add()) return 'all';
     this.#suspend(outcome);
-    return true;
+    return 'alone';
   }
 
   /** A request of this worker was accepted. */
   accepted(): void {
-    if (this.#row === 0) return;
-    this.#end();
-    // Where it stays recorded as refused, a hold is placed a little sooner than needed.
-    this.#options.remove().catch(() => {});
+    if (this.#row === 0 && !this.#recorded) return;
+    this.#row = 0;
+    this.#resume();
+    if (this.#unready) {
+      this.#unready = false;
+      this.#options.onChange(undefined);
+    }
+    if (!this.#recorded) return;
+    this.#recorded = false;
+    this.#options.remove().catch(() => {
+      this.#recorded = true;
+    });
   }
 
-  /** The queue is held. */
-  held(kind: HoldKind): void {
-    if (kind === 'credentials' && this.#row > 0) this.#end();
+  /** A hold was lifted: what was refused may not be any more. */
+  lifted(): void {
+    this.#resume();
   }
 
   /** Suspends and resumes nothing from now on: a worker that closes takes no jobs. */
@@ -79,30 +100,20 @@ export class WorkerRefusal {
     if (this.#timer !== undefined || this.#stopped) return;
     const { settings, suspend, onChange } = this.#options;
     const { probeMinMs, probeMaxMs } = settings;
-    const ms = Math.max(forMs, Math.min(probeMaxMs, probeMinMs * 2 ** Math.min(this.#row, 30)));
+    const ms = Math.min(probeMaxMs, probeMinMs * 2 ** Math.min(this.#row, 30));
     this.#row++;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      suspend(false);
-    }, ms);
+    // Another worker is to ask for the next token.
+    const longest = Math.max(ms, 2 * forMs);
+    this.#timer = setTimeout(() => this.#resume(), longest);
     suspend(true);
-    onChange({ code, forMs: ms });
+    this.#unready = true;
+    onChange({ code, forMs: longest });
   }
 
-  #end(): void {
-    if (this.#stopped) return;
-    const { suspend, onChange } = this.#options;
-    this.#row = 0;
-    if (this.#timer !== undefined) {
-      clearTimeout(this.#timer);
-      this.#timer = undefined;
-      suspend(false);
-    }
-    onChange(undefined);
+  #resume(): void {
+    if (this.#timer === undefined || this.#stopped) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#options.suspend(false);
   }
-}
-
-/** Whether the refusal is of the key pair or the address: an issuance was refused, or the code states it. */
-function isOfCaller({ hold, code, always }: Extract<Outcome, { kind: 'hold' }>): boolean {
-  return hold === 'credentials' && (always === true || APP_CODES.has(code));
 }

@@ -76,6 +76,7 @@ const outcome = z.object({
   hold: holdKind.optional(),
   forMs: z.number().optional(),
   always: z.boolean().optional(),
+  caller: z.boolean().optional(),
   ownAfter: count.optional(),
   behindMs: z.number().optional(),
   final: z.boolean().optional(),

@@ -4,7 +4,7 @@ import { WorkerRefusal } from '../../../workers/send/worker-refusal.ts';
 
 type Hold = Extract<Outcome, { kind: 'hold' }>;
 
-const REFUSED: Hold = { kind: 'hold', hold: 'credentials', code: 'IP_NOT_ALLOWED' };
+const REFUSED: Hold = { kind: 'hold', hold: 'credentials', code: 'IP_NOT_ALLOWED', caller: true };
 
 /** A worker's refusal; `all` is whether every live worker is refused. */
 function refusalOf({ all = false } = {}) {
@@ -31,25 +31,30 @@ beforeEach(() => {
 });
 afterEach(() => vi.useRealTimers());
 
+const ISSUANCE: Hold = { ...REFUSED, always: true };
+
 describe('a worker that the service refuses alone', () => {
-  it.each<[string, Hold, boolean]>([
-    ['a code about the caller', REFUSED, true],
-    ['a code about the app', { ...REFUSED, code: 'ACCESS_KEY_NOT_APPROVED' }, true],
-    ['a refused issuance', { ...REFUSED, code: 'INVALID_ACCESS_KEY', always: true }, true],
-    ['a code about the token', { ...REFUSED, code: 'INVALID_ACCESS_KEY', ownAfter: 0 }, false],
-    ['an answer rule', { ...REFUSED, code: 'ANSWER_RULE_1' }, false],
-    ['an endpoint that fails', { ...REFUSED, hold: 'token-unavailable', always: true }, false],
-    ['no credit', { ...REFUSED, hold: 'credit', code: 'HTTP_402' }, false],
-  ])('%s: %#', async (_name, outcome, alone) => {
-    const { refusal, seen } = refusalOf();
-    expect(await refusal.isAlone(outcome)).toBe(alone);
-    expect(seen).toEqual(alone ? ['suspended', 100] : []);
+  it('is suspended with the second refusal in a row: the first may be of the notice', async () => {
+    const { refusal, seen, fleet } = refusalOf();
+    expect(await refusal.judge(REFUSED)).toBe('first');
+    expect([seen, fleet.asked]).toEqual([[], 0]);
+    expect(await refusal.judge(REFUSED)).toBe('alone');
+    expect(seen).toEqual(['suspended', 200]);
+  });
+
+  it('is not suspended where its requests are accepted in between', async () => {
+    const { refusal, seen, fleet } = refusalOf();
+    for (let round = 0; round < 5; round++) {
+      expect(await refusal.judge(REFUSED)).toBe('first');
+      refusal.accepted();
+    }
+    expect([seen, fleet.asked]).toEqual([[], 0]);
   });
 
   it('takes no jobs for a time that doubles, to the longest one', async () => {
     const { refusal, seen } = refusalOf();
     for (const ms of [100, 200, 350, 350]) {
-      await refusal.isAlone(REFUSED);
+      expect(await refusal.judge(ISSUANCE)).toBe('alone');
       expect(seen.splice(0)).toEqual(['suspended', ms]);
       await vi.advanceTimersByTimeAsync(ms - 1);
       expect(seen).toEqual([]);
@@ -58,62 +63,60 @@ describe('a worker that the service refuses alone', () => {
     }
   });
 
-  it('takes none as long as its issuance is refused', async () => {
+  it('leaves the next issuance to another worker', async () => {
     const { refusal, seen } = refusalOf();
-    await refusal.isAlone({ ...REFUSED, always: true, forMs: 5_000 });
-    expect(seen).toEqual(['suspended', 5_000]);
+    await refusal.judge({ ...ISSUANCE, forMs: 5_000 });
+    expect(seen).toEqual(['suspended', 10_000]);
   });
 
   it('asks once for all of its jobs in progress', async () => {
     const { refusal, fleet, seen } = refusalOf();
-    await Promise.all([refusal.isAlone(REFUSED), refusal.isAlone(REFUSED)]);
-    expect(await refusal.isAlone(REFUSED)).toBe(true);
+    await Promise.all([refusal.judge(ISSUANCE), refusal.judge(ISSUANCE)]);
+    expect(await refusal.judge(REFUSED)).toBe('alone');
     expect(fleet.asked).toBeLessThanOrEqual(2);
     expect(seen).toEqual(['suspended', 100]);
   });
 
   it('is ready again with the first acceptance, and begins anew', async () => {
     const { refusal, seen } = refusalOf();
-    await refusal.isAlone(REFUSED);
+    await refusal.judge(ISSUANCE);
     await vi.advanceTimersByTimeAsync(100);
     refusal.accepted();
     refusal.accepted();
     expect(seen).toEqual(['suspended', 100, 'resumed', 'over', 'removed']);
-    await refusal.isAlone(REFUSED);
+    await refusal.judge(ISSUANCE);
     expect(seen.slice(-2)).toEqual(['suspended', 100]);
   });
+
+  it('tries again when a hold is lifted, and is not ready before an acceptance', async () => {
+    const { refusal, seen } = refusalOf();
+    await refusal.judge(ISSUANCE);
+    refusal.lifted();
+    expect(seen).toEqual(['suspended', 100, 'resumed']);
+    expect(await refusal.judge(REFUSED)).toBe('alone');
+    expect(seen.slice(-2)).toEqual(['suspended', 200]);
+    refusal.accepted();
+    expect(seen.slice(-3)).toEqual(['resumed', 'over', 'removed']);
+  });
+});
+
+it('where every live worker is refused nothing is suspended, and the first acceptance is recorded', async () => {
+  const { refusal, seen } = refusalOf({ all: true });
+  expect(await refusal.judge(ISSUANCE)).toBe('all');
+  expect(seen).toEqual([]);
+  refusal.accepted();
+  expect(seen).toEqual(['removed']);
 });
 
 it('a worker that stops is neither suspended nor resumed', async () => {
   const { refusal, seen } = refusalOf();
-  await refusal.isAlone(REFUSED);
+  await refusal.judge(ISSUANCE);
   refusal.stop();
-  refusal.held('credentials');
-  refusal.accepted();
+  refusal.lifted();
   await vi.advanceTimersByTimeAsync(1_000);
-  expect(seen).toEqual(['suspended', 100, 'removed']);
+  expect(seen).toEqual(['suspended', 100]);
   const other = refusalOf();
   other.refusal.stop();
-  expect(await other.refusal.isAlone(REFUSED)).toBe(true);
+  expect(await other.refusal.judge(ISSUANCE)).toBe('alone');
   expect(other.seen).toEqual([]);
-});
-
-describe('where every live worker is refused', () => {
-  it('nothing is suspended: the queue is held', async () => {
-    const { refusal, seen } = refusalOf({ all: true });
-    expect(await refusal.isAlone(REFUSED)).toBe(false);
-    expect(seen).toEqual([]);
-  });
-
-  it('a suspension ends with that hold, not with another one', async () => {
-    const { refusal, seen } = refusalOf();
-    await refusal.isAlone(REFUSED);
-    refusal.held('credit');
-    expect(seen).toEqual(['suspended', 100]);
-    refusal.held('credentials');
-    refusal.held('credentials');
-    expect(seen).toEqual(['suspended', 100, 'resumed', 'over']);
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(seen).toHaveLength(4);
-  });
 });
