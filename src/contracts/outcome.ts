@@ -41,8 +41,11 @@ export type Outcome =
       readonly forMs?: number;
       /** The hold is placed whatever was accepted since. */
       readonly always?: true;
-      /** The service refused the key pair, the app or the address of this worker: perhaps not those of others. */
-      readonly caller?: true;
+      /**
+       * The service refused the key pair, the app or the address of this worker (`refused`), or of another one of its key
+       * pair, for whose next issuance it waits (`waits`): perhaps not those of all.
+       */
+      readonly caller?: 'refused' | 'waits';
       /** It may be the job's own: so many contradictions by acceptances prove it; 0: nothing does. */
       readonly ownAfter?: number;
       /** The job comes again after so many milliseconds, behind the others. Default: it is next. */

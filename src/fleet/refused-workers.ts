@@ -6,15 +6,28 @@ import { readWorkers } from './heartbeat.ts';
 /** A worker counts as refused for so long after the service refused it, unless a request of it is accepted. */
 const REFUSED_MS = 86_400_000;
 
-/** Records that a worker is refused; answers all that are. KEYS: the refused workers. ARGV: id of the worker. */
+/** One that waits for the next issuance counts a little longer: until it has asked. */
+const ASKS_MS = 1_000;
+
+/** Reasons of workers that send nothing. One that lacks a key or knows an earlier version sends other jobs. */
+const SENDS_NOTHING: ReadonlySet<string> = new Set([
+  'redis-away',
+  'redis-unsuitable',
+  'copy-unchecked',
+  'stalled',
+  'stopping',
+]);
+
+/** Records that a worker is refused; answers all that are. KEYS: the refused workers. ARGV: id of the worker, for how long. */
 const addRefused = defineScript({
   name: 'add refused worker',
   keys: 1,
   parse: (reply: unknown) => (Array.isArray(reply) ? reply.map(String) : []),
   lua: `
 local now = clock()
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${REFUSED_MS})
-redis.call('ZADD', KEYS[1], now, ARGV[1])
+local last = now + tonumber(ARGV[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0) < last then redis.call('ZADD', KEYS[1], last, ARGV[1]) end
 redis.call('PEXPIRE', KEYS[1], ${REFUSED_MS})
 return redis.call('ZRANGE', KEYS[1], 0, -1)`,
 });
@@ -23,17 +36,23 @@ return redis.call('ZRANGE', KEYS[1], 0, -1)`,
  * Records that the service refuses the key pair or the address of a worker.
  *
  * @param id of the worker
- * @returns whether it refuses every live worker, apart from those that are not ready for another reason
+ * @param waitsMs it was not refused itself, but waits so many milliseconds for the next issuance
+ * @returns whether every live worker is refused or waits, apart from those that send nothing anyway
  * @throws ScriptFailure, and what ioredis throws
  */
 export async function addRefusedWorker(
   redis: RedisClient,
   keys: Keys,
   id: string,
+  waitsMs?: number,
 ): Promise<boolean> {
-  const refused = new Set(await addRefused(redis, [keys.refusedWorkers], [id]));
+  const ms = waitsMs === undefined ? REFUSED_MS : Math.ceil(waitsMs) + ASKS_MS;
+  const refused = new Set(await addRefused(redis, [keys.refusedWorkers], [id, ms]));
   const live = await readWorkers(redis, keys);
-  return live.every(({ id: one, unready = [] }) => refused.has(one) || unready.length > 0);
+  return live.every(
+    ({ id: one, unready = [] }) =>
+      refused.has(one) || unready.some(({ reason }) => SENDS_NOTHING.has(reason)),
+  );
 }
 
 /** Records that the service accepted a request of a worker. */

@@ -70,7 +70,7 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:events:posted` | stream | events that were posted or given up, for a replay | the last 1,000 |
  * | `<tag>:events:forwarded` | string | cursor of the last end of a notice that is in the outbox | forever (some 20 bytes) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
- * | `<tag>:worker:refused` | sorted set | ids of worker processes whose key pair or address the service refused, by time (refused-workers.ts) | a day after the last one |
+ * | `<tag>:worker:refused` | sorted set | ids of worker processes whose key pair or address the service refused, by the time until which that counts (refused-workers.ts) | a day after the last one |
  * | `<tag>:worker:<id>` | string | JSON of host, pid, version, jobs in flight | three heartbeats |
  * | `<tag>:traffic:<layout>:<seconds>:<block>` | string | traffic record: 60 intervals of 10 or 60 seconds, 32 bits per counter | 30 minutes; 49 hours |
  */

@@ -31,7 +31,7 @@ const retry = (code: string, counted: boolean): Outcome => ({ kind: 'retry', cod
 const hold = (
   kind: HoldKind,
   code: string,
-  more: { forMs?: number; ownAfter?: number; caller?: true } = {},
+  more: { forMs?: number; ownAfter?: number; caller?: 'refused' } = {},
 ): Outcome => ({
   kind: 'hold',
   hold: kind,
@@ -230,7 +230,7 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     /** The app or the address of the caller, as the service states it (service-api, Errors). */
     name: '401 or 403, a code about the app',
     when: (answer) => isRefusal(answer) && answer.code !== undefined && APP_CODES.has(answer.code),
-    outcome: (answer) => hold('credentials', codeOf(answer), { caller: true }),
+    outcome: (answer) => hold('credentials', codeOf(answer), { caller: 'refused' }),
   },
   {
     /** The key pair, or a token that became invalid again: never the notice. */

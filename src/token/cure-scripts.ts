@@ -27,7 +27,8 @@ if alone ~= '1' and (not known or known == 'by ' .. job) then
 else
   local at, apart = string.match(known or '', '^(%d+) (%d+)$')
   -- A time in the future is of a clock that went back.
-  if not at or tonumber(at) > clock() or clock() - tonumber(at) >= tonumber(apart) then
+  if not at or tonumber(at) > clock() or clock() - tonumber(at) >= tonumber(apart)
+    or tonumber(apart) < tonumber(distance) then
     apart = tonumber(apart) or 0
     redis.call('HSET', uncured, refusal,
       string.format('%.0f %.0f', clock(), math.max(apart, tonumber(distance))))

@@ -79,8 +79,8 @@ export interface SharedTokenOptions {
  *   is not of the token), by `fail` → refused, or by the lock's ttl → the state before.
  * - **refused**: an issuance failed. The whole fleet fails without asking the service until the ttl
  *   ends → the state before; then one caller tries again. Each failure in a row doubles the ttl. While a token
- *   that works is stored, a refused key pair or address is a failure of that process alone, and a refusal that is not of
- *   the token leads to **kept** where the token endpoint fails.
+ *   that works is stored and no acceptance is overdue, it is a failure of that process alone: one that cannot decrypt the
+ *   token, or that had met a refusal which is not of the token. The latter goes on with the stored token (**kept**).
  * - **kept**: a code of a refusal is remembered (`uncured`) because a new token was refused the same. Such
  *   refusals renew nothing, unless nothing was accepted for a while. Other codes are not affected.
  * - **contested**: refused, with a name of its own. A token that never worked was refused, and so was the

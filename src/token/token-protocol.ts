@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { mayConcernToken, type IssuedToken, type Token } from '../contracts/token.ts';
+import { mayConcernToken, type IssuedToken, type Refusal, type Token } from '../contracts/token.ts';
 import { NoticeQueueError, type ErrorCode, type TokenRefusedError } from '../contracts/errors.ts';
 import { withTimeout } from '../async/with-timeout.ts';
 import type { WakeSignal } from '../async/wake-signal.ts';
@@ -249,14 +249,11 @@ export class TokenProtocol {
       await record.release(grant.nonce);
       return undefined;
     }
-    // Nothing says that the stored token is invalid: another secret encrypted it, or the refusal was of another kind.
-    const refusal = want.why === 'use' ? want.refusal : undefined;
-    const ofToken = refusal === undefined || mayConcernToken(refusal);
-    const ownReasons = !ofToken || (want.why === 'unreadable' && kind === 'credentials');
+    const reasons = want.why === 'unreadable' ? want.why : notOfToken(want.refusal);
     let restMs = refusalSpan(kind, settings).minMs;
     let failed: Awaited<ReturnType<TokenRecord['fail']>> = restMs;
     try {
-      if (recordsFailures) failed = await record.fail(grant, kind, code, ownReasons);
+      if (recordsFailures) failed = await record.fail(grant, kind, code, reasons);
       else await record.release(grant.nonce);
     } catch {
       // Redis is unavailable, too: at least this process does not ask again at once.
@@ -264,13 +261,15 @@ export class TokenProtocol {
     if (failed === 'overtaken') return undefined;
     if (typeof failed === 'number') restMs = failed;
     emit({ kind: 'refused', hold: holdOf(kind), code, retryInMs: restMs });
-    if (failed === 'works' && kind === 'unavailable' && refusal !== undefined) {
-      // Others send with the stored token: the refusal is judged without another one, as one that no new token ends.
-      await record.addUncured(want.refused, refusal, grant.nonce);
-      return undefined;
-    }
+    // Others send with the stored token: the refusal is judged with that, as one that no new token ends.
+    if (failed === 'works' && want.why === 'use') return undefined;
     throw refusedError({ kind, code, restMs }, failed === 'works' ? 'alone' : 'all');
   }
+}
+
+/** A refusal after which nothing says that the token is invalid. */
+function notOfToken(refusal: Refusal | undefined): Refusal | undefined {
+  return refusal === undefined || mayConcernToken(refusal) ? undefined : refusal;
 }
 
 /** Starts with the process id, for debugging. */

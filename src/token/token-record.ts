@@ -184,23 +184,25 @@ export class TokenRecord {
   /**
    * Records a failed issuance for the fleet and releases the lock.
    *
-   * @param ownReasons whether another process may not have asked for a token
+   * @param reasons why another process may not have asked for a token: the stored one is not readable here, or it was
+   *   refused with what is not of the token; undefined for none
    * @returns how long the refusal is in effect, in ms; nothing is recorded when a newer holder exists (`overtaken`), or
-   *   when this process had reasons of its own and the stored token works (`works`)
+   *   when this process had such reasons and the stored token works (`works`)
    */
   async fail(
     { nonce, fence }: Grant,
     kind: RefusalKind,
     code: string,
-    ownReasons = false,
+    reasons?: 'unreadable' | Refusal,
   ): Promise<number | 'overtaken' | 'works'> {
-    const { current, lock, refused, streak, hints } = this.#keys;
+    const { current, lock, refused, streak, hints, uncured, evidence } = this.#keys;
     const { minMs, maxMs } = refusalSpan(kind, this.#settings);
+    const named = typeof reasons === 'object' ? nameOf(reasons) : (reasons ?? '');
     const restMs = await bounded(
       fail(
         this.#redis,
-        [current, lock, refused, streak, hints],
-        [nonce, fence, kind, code, minMs, maxMs, STREAK_MS, ownReasons ? 1 : 0],
+        [current, lock, refused, streak, hints, uncured, evidence],
+        [nonce, fence, kind, code, minMs, maxMs, STREAK_MS, named],
       ),
       this.#settings.issueDeadlineMs,
     );

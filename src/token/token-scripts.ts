@@ -243,27 +243,36 @@ return 1`,
 /**
  * Records a failed issuance for the fleet, each one in a row for twice as long, and releases the lock. A
  * holder that was overtaken (a newer token, or another lock) records nothing: its failure does not concern
- * the token that the others have. Nor does one that may have asked for reasons of its own (ARGV[8] is 1) while a token
- * that works is stored. Returns the duration of the refusal, -1 for an overtaken holder, or -2 where the stored token
- * works. A repetition after a lost answer is known by the fence and counts as no further failure.
+ * the token that the others have. Nor does one that may have asked for reasons of its own, while the stored token works
+ * and no acceptance is overdue. ARGV[8] names these reasons: `unreadable`, a refusal that is not of the token, or ''. Such
+ * a refusal is remembered: it is renewed for again once an acceptance is overdue. Returns the duration of the refusal, -1
+ * for an overtaken holder, or -2 where the stored token works. A repetition after a lost answer is known by the fence and
+ * counts as no further failure.
  */
 export const fail = defineScript({
   name: 'token fail',
-  keys: 5,
+  keys: 7,
   parse: Number,
   lua: `${RECORD_PRELUDE}
-local current, lock, refused, streak, hints = unpack(KEYS)
+local current, lock, refused, streak, hints, uncured, evidence = unpack(KEYS)
 local nonce, fence, kind, code = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
-local min, max, forget = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local min, max, forget, reasons = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
 if redis.call('HGET', refused, 'fence') == text(fence) then return redis.call('PTTL', refused) end
 local holder = redis.call('GET', lock)
 if holder == nonce then redis.call('DEL', lock) end
 local token = read(current)
 if (holder and holder ~= nonce) or fence <= (token.fence or 0) then return -1 end
-local works = token.whole and token.proven and (not token.expiresAt or token.expiresAt > clock())
-if ARGV[8] == '1' and works then
-  redis.call('PUBLISH', hints, 'released')
-  return -2
+local now = clock()
+if reasons ~= '' and token.whole and token.proven and (not token.expiresAt or token.expiresAt > now) then
+  if reasons ~= 'unreadable' then
+    redis.call('HSET', uncured, reasons, text(now) .. ' ${OVERDUE_MS}')
+    redis.call('PEXPIRE', uncured, 3600000)
+  end
+  local askedAt = tonumber(redis.call('HGET', evidence, 'askedAt') or 0)
+  if askedAt == 0 or now - askedAt <= ${OVERDUE_MS} then
+    redis.call('PUBLISH', hints, 'released')
+    return -2
+  end
 end
 local failures = (number(redis.call('GET', streak)) or 0) + 1
 redis.call('SET', streak, text(failures), 'PX', forget)

@@ -10,10 +10,10 @@ beforeEach(() => {
   keys = keysOf(redis.freshPrefix(), 'default');
 });
 
-/** Heartbeats of workers; those that are not ready name a reason. */
+/** Heartbeats of workers; an id may be the reason why it is not ready. */
 async function live(...ids: string[]): Promise<void> {
   for (const id of ids) {
-    const unready = id.startsWith('unready') ? [{ reason: 'payload-key', since: 1 }] : [];
+    const unready = id.includes('-') ? [{ reason: id, since: 1 }] : [];
     await redis.client.zadd(keys.workers, 1, id);
     await redis.client.set(keys.worker(id), JSON.stringify({ id, startedAt: 1, unready }));
   }
@@ -42,17 +42,38 @@ it('a worker of which a request was accepted is not, nor one that has just start
   expect(await add('a')).toBe(false);
 });
 
-it('a worker that has ended does not count, nor one that is not ready for another reason', async () => {
-  await live('a', 'b', 'dead', 'unready');
+it('a worker that has ended does not count, nor one that sends nothing', async () => {
+  await live('a', 'b', 'dead', 'redis-away', 'copy-unchecked');
   await add('a');
   await redis.client.zrem(keys.workers, 'dead');
   expect(await add('b')).toBe(true);
 });
 
+it.each(['payload-key', 'newer-jobs', 'event-loop'])(
+  'a worker that is not ready with %s sends other jobs, and counts',
+  async (reason) => {
+    await live('a', reason);
+    expect(await add('a')).toBe(false);
+  },
+);
+
+it('a worker that waits counts as long as it waits, and no longer', async () => {
+  await live('a', 'b');
+  expect(await addRefusedWorker(redis.client, keys, 'b', 500)).toBe(false);
+  expect(await add('a')).toBe(true);
+  const until = Number(await redis.client.zscore(keys.refusedWorkers, 'b'));
+  await redis.client.zincrby(keys.refusedWorkers, -1_600, 'b');
+  expect(await add('a')).toBe(false);
+  expect(until - Date.now()).toBeLessThanOrEqual(1_600);
+  // What is known for longer is not shortened.
+  await addRefusedWorker(redis.client, keys, 'a', 500);
+  expect(Number(await redis.client.zscore(keys.refusedWorkers, 'a'))).toBeGreaterThan(until + 9e6);
+});
+
 it('a refusal of more than a day ago does not count, and the key expires', async () => {
   await live('a', 'b');
   await add('a');
-  await redis.client.zadd(keys.refusedWorkers, Date.now() - 86_500_000, 'a');
+  await redis.client.zincrby(keys.refusedWorkers, -86_500_000, 'a');
   expect(await add('b')).toBe(false);
   expect(await redis.client.zcard(keys.refusedWorkers)).toBe(1);
   expect(await redis.client.pttl(keys.refusedWorkers)).toBeGreaterThan(86_000_000);

@@ -4,6 +4,7 @@ import { NoticeQueue, type SendOptions } from '../../src/index.ts';
 import { EARLIER_FIELD } from '../../src/notices/look-up-script.ts';
 import { redriveNotices } from '../../src/ops/notice-actions.ts';
 import { readUnknown } from '../../src/ops/unknown.ts';
+import { ERASED, replaceJobData } from '../../src/fleet/job-data.ts';
 import { readPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
@@ -64,6 +65,20 @@ it('what it met before says nothing about its next run', async () => {
   });
   await redriveNotices({ redis: redis.client, keys }, { state: 'rejected', ids: [id] }, WHO);
   expect(await redis.client.hkeys(keys.witness)).toEqual(['other']);
+});
+
+it('an erasure in its earlier run does not keep its next run from recording what is left', async () => {
+  const { keys, failed } = open();
+  const id = await failed({ ats: 1, [ERASED]: 1 });
+  await redriveNotices({ redis: redis.client, keys }, { state: 'rejected', ids: [id] }, WHO);
+  const job = keys.noticeJob(id);
+  const { sentAgainAt } = JSON.parse((await redis.client.hget(job, 'progress')) ?? '') as {
+    sentAgainAt: number;
+  };
+  await redis.client.hset(job, 'ats', 1);
+  await redis.client.set(`${job}:lock`, 'ours');
+  const run = { token: 'ours', started: 1, sentAgainAt };
+  expect(await replaceJobData(redis.client, job, run, 'what is left')).toBe(true);
 });
 
 it('a process that dies in between leaves no notice that was possibly sent as rejected', async () => {

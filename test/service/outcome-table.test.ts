@@ -45,7 +45,7 @@ const retry = (code: string, counted: boolean): Outcome => ({ kind: 'retry', cod
 const hold = (
   hold: HoldKind,
   code: string,
-  more: { ownAfter?: number; caller?: true } = {},
+  more: { ownAfter?: number; caller?: 'refused' } = {},
 ): Outcome => ({
   kind: 'hold',
   hold,
@@ -157,12 +157,12 @@ const CASES: [string, SendAnswer, Outcome][] = [
   [
     '401 or 403, a code about the app',
     answered(403, { ...two(403), code: 'ACCESS_KEY_NOT_APPROVED' }),
-    hold('credentials', 'ACCESS_KEY_NOT_APPROVED', { caller: true }),
+    hold('credentials', 'ACCESS_KEY_NOT_APPROVED', { caller: 'refused' }),
   ],
   [
     '401 or 403, a code about the app',
     answered(403, { ...one(403), code: 'IP_NOT_ALLOWED' }),
-    hold('credentials', 'IP_NOT_ALLOWED', { caller: true }),
+    hold('credentials', 'IP_NOT_ALLOWED', { caller: 'refused' }),
   ],
   ...['INVALID_ACCESS_KEY', 'TOKEN_EXPIRED', 'INVALID_BEARER_FORMAT'].map(
     (code): [string, SendAnswer, Outcome] => [

@@ -247,20 +247,51 @@ describe('fail', () => {
     expect(rest).toBeLessThanOrEqual(600_000);
   });
 
-  it.each<[string, boolean, Record<string, string | number>, boolean]>([
-    ['while a token that works is stored', true, {}, true],
-    ['of all, where the token may be invalid', false, {}, false],
-    ['of all, where the stored one never worked', true, { proven: 0 }, false],
-    ['of all, where the stored one has expired', true, { expiresAt: 1 }, false],
-    ['of all, where none is stored', true, { sealed: '' }, false],
-  ])('a refused key pair is a failure %s', async (_name, ownReasons, changes, alone) => {
+  const OF_NOTICE: Refusal = { status: 403, code: 'SENDER_NOT_YOURS' };
+  const uncuredAs = (refusal: Refusal) =>
+    redis.client.hget(keys.uncured, `${refusal.status} ${refusal.code ?? ''}`);
+
+  it.each<[string, 'unreadable' | Refusal | undefined, Record<string, string | number>, boolean]>([
+    ['alone that met another refusal, while a token works', OF_NOTICE, {}, true],
+    ['alone that cannot decrypt a token that works', 'unreadable', {}, true],
+    ['as of all, where the token may be invalid', undefined, {}, false],
+    ['as of all, where the stored one never worked', OF_NOTICE, { proven: 0 }, false],
+    ['as of all, where the stored one has expired', OF_NOTICE, { expiresAt: 1 }, false],
+    ['as of all, where none is stored', 'unreadable', { sealed: '' }, false],
+    ['as of all, while an acceptance is overdue', OF_NOTICE, { overdue: 1 }, false],
+  ])(
+    'counts as a failure of the one %s',
+    async (_name, reasons, { overdue, ...changes }, works) => {
+      await store(await grant('first'), A);
+      await redis.client.hset(keys.current, { proven: 1, ...changes });
+      if (overdue !== undefined)
+        await redis.client.hset(keys.evidence, 'askedAt', Date.now() - 5_000);
+      for (const [kind, nonce] of [
+        ['credentials', 'one'],
+        ['unavailable', 'two'],
+      ] as const) {
+        await redis.client.del(keys.refused, keys.streak);
+        const failed = await record.fail(await grant(nonce, A.id), kind, 'IP_NOT_ALLOWED', reasons);
+        expect(failed === 'works').toBe(works);
+        expect(await redis.client.exists(keys.lock)).toBe(0);
+        expect(await redis.client.exists(keys.refused, keys.streak)).toBe(works ? 0 : 2);
+      }
+    },
+  );
+
+  it('a refusal that is not of the token is renewed for again once an acceptance is overdue', async () => {
     await store(await grant('first'), A);
-    await redis.client.hset(keys.current, { proven: 1, ...changes });
-    const by = await grant('one', A.id);
-    const failed = await record.fail(by, 'credentials', 'IP_NOT_ALLOWED', ownReasons);
-    expect(failed === 'works').toBe(alone);
-    expect(await redis.client.exists(keys.lock)).toBe(0);
-    expect(await redis.client.exists(keys.refused, keys.streak)).toBe(alone ? 0 : 2);
+    await redis.client.hset(keys.current, { proven: 1 });
+    await record.fail(await grant('one', A.id), 'unavailable', 'TOKEN_UNAVAILABLE', OF_NOTICE);
+    const want = { why: 'use', refused: A.id, graceMs: 0, refusal: OF_NOTICE } as const;
+    expect(await record.acquire('two', want)).toMatchObject({ kind: 'keep' });
+    await redis.client.hset(keys.evidence, 'askedAt', Date.now() - 5_000);
+    expect(await record.acquire('three', want)).toMatchObject({ kind: 'keep' });
+    await redis.client.hset(keys.uncured, '403 SENDER_NOT_YOURS', `${Date.now() - 2_500} 2000`);
+    expect(await record.acquire('four', want)).toMatchObject({ kind: 'lock' });
+    // A renewal that the service answered, and that did not end it, is the first of its distance.
+    await record.addUncured(A.id, OF_NOTICE, 'job');
+    expect(await uncuredAs(OF_NOTICE)).toMatch(/ 60000$/);
   });
 
   it('records nothing for a holder that was overtaken by a newer token', async () => {

@@ -70,33 +70,38 @@ describe('notices that the service refuses for themselves', () => {
     120_000,
   );
 
-  it('5 with a 401 and a code of its own while no token can be had: nothing is held', async () => {
-    const on = await start(2);
-    const { emulator } = on;
-    emulator.addFault({ on: 'send', containing: FOREIGN, status: 401, code: 'SENDER_UNKNOWN' });
-    const good = numbers(300);
-    await send(on, good.slice(0, 20), []);
-    await until(() => emulator.record().distinct === 20, { what: 'the first' });
-    emulator.addFault({ on: 'token', status: 503 });
-    // Past the time in which a token that was issued just now is tried once more.
-    await until(() => Date.now() - tokenAt(on) > 1_500, { what: 'a token older than its grace' });
-    await send(on, good.slice(20), numbers(5, 50_000));
-    await until(() => emulator.record().distinct === 300, {
-      what: 'the good ones',
-      deadlineMs: 10_000,
-    });
-    const areRejected = async () =>
-      (await jobsLeft()).filter(({ finishedOn }) => finishedOn !== undefined).length === 5;
-    await amongOthers(on, () =>
-      until(areRejected, { what: 'all of them rejected', deadlineMs: 30_000 }),
-    );
-    const events = on.workers.flatMap(({ lines }) => lines.map(({ event }) => event));
-    expect(events).not.toContain('hold');
-    expect(emulator.faults()[1]?.fired).toBeGreaterThanOrEqual(1);
-    // One issuance for each process, with its immediate retries.
-    expect(events.filter((event) => event === 'token-refused').length).toBeLessThanOrEqual(2);
-    expect(emulator.record().tokens.issued).toBe(1);
-  }, 90_000);
+  it.each<Omit<Fault, 'on'>>([{ status: 503 }, { status: 403, code: 'IP_NOT_ALLOWED' }])(
+    '5 with a 401 and a code of its own while a token is answered %o: nothing is held',
+    async (answer) => {
+      const on = await start(2);
+      const { emulator } = on;
+      emulator.addFault({ on: 'send', containing: FOREIGN, status: 401, code: 'SENDER_UNKNOWN' });
+      const good = numbers(300);
+      await send(on, good.slice(0, 20), []);
+      await until(() => emulator.record().distinct === 20, { what: 'the first' });
+      emulator.addFault({ on: 'token', ...answer });
+      // Past the time in which a token that was issued just now is tried once more.
+      await until(() => Date.now() - tokenAt(on) > 1_500, { what: 'a token older than its grace' });
+      await send(on, good.slice(20), numbers(5, 50_000));
+      await until(() => emulator.record().distinct === 300, {
+        what: 'the good ones',
+        deadlineMs: 10_000,
+      });
+      const areRejected = async () =>
+        (await jobsLeft()).filter(({ finishedOn }) => finishedOn !== undefined).length === 5;
+      await amongOthers(on, () =>
+        until(areRejected, { what: 'all of them rejected', deadlineMs: 30_000 }),
+      );
+      const events = on.workers.flatMap(({ lines }) => lines.map(({ event }) => event));
+      expect(events).not.toContain('hold');
+      expect(events).not.toContain('worker-refused');
+      expect(emulator.faults()[1]?.fired).toBeGreaterThanOrEqual(1);
+      // One issuance for each process, with its immediate retries.
+      expect(events.filter((event) => event === 'token-refused').length).toBeLessThanOrEqual(2);
+      expect(emulator.record().tokens.issued).toBe(1);
+    },
+    90_000,
+  );
 
   it('15 with a 401 and a code of its own, after three tokens that died early: no token is taken for contested', async () => {
     const on = await start(2);

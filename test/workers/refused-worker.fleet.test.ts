@@ -102,6 +102,23 @@ describe('a worker that the service refuses', () => {
     expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
   }, 120_000);
 
+  it('holds nothing together with another one of its key pair', async () => {
+    const on = await startFleet({
+      redisUrl: redis.url,
+      prefix: redis.freshPrefix(),
+      processes: 2,
+      env: { CONCURRENCY: '4', RATE_LIMIT: '60', HEARTBEAT_MS: '1000', HOLD_PROBE_MIN_MS: '500' },
+    });
+    fleet = on;
+    const earlier = { ACCESS_KEY: 'an-earlier-access-key' };
+    const refused = [await on.addWorker(earlier), await on.addWorker(earlier)];
+    await on.sendEach(numbers(600));
+    await until(() => on.emulator.record().distinct === 600, { what: 'all', deadlineMs: 30_000 });
+    expect(refused.some((worker) => eventsOf(worker, 'worker-refused').length > 0)).toBe(true);
+    for (const worker of on.workers) expect(eventsOf(worker, 'hold')).toEqual([]);
+    expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
+  }, 90_000);
+
   it('that asks for the first token of all is refused alone: another one gets it', async () => {
     const on = await startFleet({
       redisUrl: redis.url,

@@ -26,7 +26,7 @@ export interface RefusalOptions {
 export function createRefusal(options: RefusalOptions): WorkerRefusal {
   const { redis, keys, id, settings, suspend, readiness, log } = options;
   return new WorkerRefusal({
-    add: () => addRefusedWorker(redis, keys, id),
+    add: (waitsMs) => addRefusedWorker(redis, keys, id, waitsMs),
     remove: () => removeRefusedWorker(redis, keys, id),
     settings,
     suspend,

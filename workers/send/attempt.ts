@@ -120,9 +120,10 @@ function outcomeOfTokenError(error: NoticeQueueError): Outcome {
     const { hold, refusalCode: code, retryInMs, scope } = error;
     const refused = { kind: 'hold', hold, code, always: true } as const;
     const until = { forMs: Math.max(1, retryInMs) };
-    if (hold !== 'credentials' || scope === 'other') return { ...refused, ...until };
-    // Alone, nothing but the probes of a hold says how long it lasts.
-    return { ...refused, ...(scope === 'all' ? until : {}), caller: true };
+    // Nothing but the probes of a hold says how long it lasts.
+    if (scope === 'alone') return { ...refused, caller: 'refused' };
+    if (hold !== 'credentials') return { ...refused, ...until };
+    return { ...refused, ...until, caller: scope === 'all' ? 'refused' : 'waits' };
   }
   return { kind: 'retry', code: error.code, counted: false };
 }

@@ -123,12 +123,12 @@ export class SendGate {
     passage: Passage,
     of: MeetingJobs,
   ): Promise<Outcome | undefined> {
-    if (outcome.caller !== true) return await this.#meet(outcome, passage, of);
+    if (outcome.caller === undefined) return await this.#meet(outcome, passage, of);
     switch (await this.#options.refusal.judge(outcome)) {
       case 'first':
         return await this.#meet({ ...outcome, ownAfter: 0 }, passage, of);
       case 'all':
-        return await this.#meet({ ...outcome, always: true }, passage, of);
+        return await this.#meet(outcome, passage, of);
       case 'alone':
         await passage.abandoned();
         return undefined;
@@ -173,7 +173,7 @@ export class SendGate {
         // A token that became invalid once more while the notice was sent is not its fault.
         if (ownAfter === 0 && met.first) return { kind: 'retry', code, counted: false };
         // Nor is an address, unless others were accepted.
-        if (outcome.caller === true && !met.disproved)
+        if (outcome.caller !== undefined && !met.disproved)
           return { kind: 'retry', code, counted: false };
         return { kind: 'retry', code, counted: true, backoff: met.disproved ? 'near' : 'far' };
       case 'own':

@@ -2,8 +2,8 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 
 /** What {@link WorkerRefusal} needs. */
 export interface WorkerRefusalOptions {
-  /** Records that this worker is refused; answers whether every live worker is. */
-  readonly add: () => Promise<boolean>;
+  /** Records that this worker is refused, or waits so many milliseconds; answers whether every live worker does. */
+  readonly add: (waitsMs?: number) => Promise<boolean>;
   /** Records that a request of this worker was accepted. */
   readonly remove: () => Promise<void>;
   /** HOLD_PROBE_MIN_MS and HOLD_PROBE_MAX_MS: the first suspension, and the longest one. */
@@ -34,6 +34,8 @@ export type RefusalVerdict = 'first' | 'alone' | 'all';
  * - trying: that time is over, or a hold was lifted: it takes jobs again, and is not ready yet. trying -> suspended:
  *   refused again.
  *
+ * A worker that has no token, because one with its key pair was refused, waits for the next issuance: it takes no jobs.
+ *
  * Any state -> sending: a request is accepted. Where every live worker is refused, the queue is held, and its
  * probes decide.
  */
@@ -41,6 +43,7 @@ export class WorkerRefusal {
   readonly #options: WorkerRefusalOptions;
   /** Refusals in a row. */
   #row = 0;
+  #acceptances = 0;
   /** It may be recorded as refused. */
   #recorded = false;
   #unready = false;
@@ -63,14 +66,21 @@ export class WorkerRefusal {
       this.#row = 1;
       return 'first';
     }
-    this.#recorded = true;
-    if (await this.#options.add()) return 'all';
-    this.#suspend(outcome);
+    const { add } = this.#options;
+    const { forMs = 0, caller } = outcome;
+    const before = this.#acceptances;
+    if (caller === 'refused') this.#recorded = true;
+    const isAll = await (caller === 'waits' ? add(forMs) : add());
+    if (before !== this.#acceptances) return 'alone';
+    if (isAll) return 'all';
+    if (caller === 'waits') this.#rest(forMs);
+    else this.#suspend(outcome);
     return 'alone';
   }
 
   /** A request of this worker was accepted. */
   accepted(): void {
+    this.#acceptances++;
     if (this.#row === 0 && !this.#recorded) return;
     this.#row = 0;
     this.#resume();
@@ -97,17 +107,23 @@ export class WorkerRefusal {
   }
 
   #suspend({ code, forMs = 0 }: Extract<Outcome, { kind: 'hold' }>): void {
-    if (this.#timer !== undefined || this.#stopped) return;
-    const { settings, suspend, onChange } = this.#options;
+    const { settings, onChange } = this.#options;
     const { probeMinMs, probeMaxMs } = settings;
-    const ms = Math.min(probeMaxMs, probeMinMs * 2 ** Math.min(this.#row, 30));
-    this.#row++;
+    const doubled = Math.min(probeMaxMs, probeMinMs * 2 ** Math.min(this.#row, 30));
     // Another worker is to ask for the next token.
-    const longest = Math.max(ms, 2 * forMs);
-    this.#timer = setTimeout(() => this.#resume(), longest);
-    suspend(true);
+    const ms = Math.max(doubled, 2 * forMs);
+    if (!this.#rest(ms)) return;
+    this.#row++;
     this.#unready = true;
-    onChange({ code, forMs: longest });
+    onChange({ code, forMs: ms });
+  }
+
+  /** Takes no jobs for a time, unless it does so already or stops. */
+  #rest(ms: number): boolean {
+    if (this.#timer !== undefined || this.#stopped) return false;
+    this.#timer = setTimeout(() => this.#resume(), ms);
+    this.#options.suspend(true);
+    return true;
   }
 
   #resume(): void {

@@ -76,7 +76,7 @@ const outcome = z.object({
   hold: holdKind.optional(),
   forMs: z.number().optional(),
   always: z.boolean().optional(),
-  caller: z.boolean().optional(),
+  caller: z.enum(['refused', 'waits']).optional(),
   ownAfter: count.optional(),
   behindMs: z.number().optional(),
   final: z.boolean().optional(),

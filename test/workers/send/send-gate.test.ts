@@ -4,6 +4,7 @@ import type { Outcome } from '../../../src/contracts/outcome.ts';
 import { OPEN, type Passage } from '../../../src/fleet/hold/passage.ts';
 import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
+import type { RefusalVerdict } from '../../../workers/send/worker-refusal.ts';
 import { SendGate } from '../../../workers/send/send-gate.ts';
 import { NOT_REFUSED } from '../../support/not-refused.ts';
 
@@ -19,7 +20,12 @@ const ANSWER: SendAnswer = {
 const HOLD: Outcome = { kind: 'hold', hold: 'credentials', code: 'NO', ownAfter: 1 };
 
 /** What the holds are told after an attempt. */
-async function evidenceOf(outcome: Outcome, answer: SendAnswer | undefined, isProbe: boolean) {
+async function evidenceOf(
+  outcome: Outcome,
+  answer: SendAnswer | undefined,
+  isProbe: boolean,
+  verdict: RefusalVerdict = 'all',
+) {
   const seen: unknown[] = [];
   const note = (...what: unknown[]) => {
     seen.push(what);
@@ -30,14 +36,16 @@ async function evidenceOf(outcome: Outcome, answer: SendAnswer | undefined, isPr
     isComplete: () => Promise.resolve(true),
     holds: {
       enter: () => Promise.resolve(OPEN),
-      meet: async ({ token, code }) => {
-        await note('met', code, token);
+      meet: async ({ token, code, class: as, ownAfter }) => {
+        await note('met', code, token, ...(ownAfter === 0 ? [as] : []));
+        if (ownAfter === 0)
+          return { kind: 'counted', disproved: code === 'DISPROVED', first: false };
         return { kind: 'own' };
       },
       accepted: (token, begunAt) => note('accepted', token, begunAt),
     },
     rateLimiter: { throttled: () => Promise.resolve() },
-    refusal: NOT_REFUSED,
+    refusal: { ...NOT_REFUSED, judge: () => Promise.resolve(verdict) },
     log: new AttemptLog(pino({ level: 'silent' })),
   });
   const passage: Passage = {
@@ -46,8 +54,8 @@ async function evidenceOf(outcome: Outcome, answer: SendAnswer | undefined, isPr
     undecided: () => note('undecided'),
     abandoned: () => note('abandoned'),
   };
-  await gate.leave({ outcome, answer, requestedAt: 12 }, passage, 'job');
-  return seen;
+  const left = await gate.leave({ outcome, answer, requestedAt: 12 }, passage, 'job');
+  return { seen, left };
 }
 
 const ACCEPTED: Outcome = { kind: 'accepted', confirmed: true };
@@ -61,5 +69,28 @@ it.each<[string, Outcome, SendAnswer | undefined, boolean, unknown[]]>([
   ['an unknown outcome', UNKNOWN, ANSWER, false, ['met', 'NO_ANSWER', 'T7']],
   ['an unknown outcome of no token', UNKNOWN, undefined, false, ['met', 'NO_ANSWER', '']],
 ])('%s is evidence with the token of its request', async (_, outcome, answer, isProbe, seen) => {
-  expect(await evidenceOf(outcome, answer, isProbe)).toEqual([seen]);
+  expect((await evidenceOf(outcome, answer, isProbe)).seen).toEqual([seen]);
+});
+
+const CALLER: Outcome = { kind: 'hold', hold: 'credentials', code: 'NO', caller: 'refused' };
+
+it.each<[RefusalVerdict, string, unknown[], Outcome | undefined]>([
+  ['alone', 'NO', ['abandoned'], undefined],
+  ['first', 'NO', ['met', 'NO', 'T7', 'refusal'], { kind: 'retry', code: 'NO', counted: false }],
+  [
+    'first',
+    'DISPROVED',
+    ['met', 'DISPROVED', 'T7', 'refusal'],
+    { kind: 'retry', code: 'DISPROVED', counted: true, backoff: 'near' },
+  ],
+  ['all', 'NO', ['met', 'NO', 'T7'], { kind: 'rejected', code: 'NO', own: true }],
+])('a refused worker, %s, with %s', async (verdict, code, seen, left) => {
+  for (const isProbe of [false, true]) {
+    const of = await evidenceOf({ ...CALLER, code }, ANSWER, isProbe, verdict);
+    expect(of).toEqual({ seen: [seen], left });
+  }
+});
+
+it('no other hold is judged as a refusal of the worker', async () => {
+  expect((await evidenceOf(HOLD, ANSWER, false, 'alone')).seen).toEqual([['met', 'NO', 'T7']]);
 });

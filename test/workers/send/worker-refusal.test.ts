@@ -4,15 +4,21 @@ import { WorkerRefusal } from '../../../workers/send/worker-refusal.ts';
 
 type Hold = Extract<Outcome, { kind: 'hold' }>;
 
-const REFUSED: Hold = { kind: 'hold', hold: 'credentials', code: 'IP_NOT_ALLOWED', caller: true };
+const REFUSED: Hold = {
+  kind: 'hold',
+  hold: 'credentials',
+  code: 'IP_NOT_ALLOWED',
+  caller: 'refused',
+};
 
 /** A worker's refusal; `all` is whether every live worker is refused. */
 function refusalOf({ all = false } = {}) {
   const seen: unknown[] = [];
   const fleet = { all, asked: 0 };
   const refusal = new WorkerRefusal({
-    add: () => {
+    add: (waitsMs) => {
       fleet.asked++;
+      if (waitsMs !== undefined) seen.push(`waits ${waitsMs}`);
       return Promise.resolve(fleet.all);
     },
     remove: () => {
@@ -71,9 +77,10 @@ describe('a worker that the service refuses alone', () => {
 
   it('asks once for all of its jobs in progress', async () => {
     const { refusal, fleet, seen } = refusalOf();
-    await Promise.all([refusal.judge(ISSUANCE), refusal.judge(ISSUANCE)]);
+    await refusal.judge(ISSUANCE);
+    expect(await refusal.judge(ISSUANCE)).toBe('alone');
     expect(await refusal.judge(REFUSED)).toBe('alone');
-    expect(fleet.asked).toBeLessThanOrEqual(2);
+    expect(fleet.asked).toBe(1);
     expect(seen).toEqual(['suspended', 100]);
   });
 
@@ -97,6 +104,34 @@ describe('a worker that the service refuses alone', () => {
     expect(seen.slice(-2)).toEqual(['suspended', 200]);
     refusal.accepted();
     expect(seen.slice(-3)).toEqual(['resumed', 'over', 'removed']);
+  });
+});
+
+it('is not suspended where a request is accepted while it is recorded', async () => {
+  const { refusal, seen } = refusalOf();
+  const judged = refusal.judge(ISSUANCE);
+  refusal.accepted();
+  expect(await judged).toBe('alone');
+  expect(seen).toEqual(['removed']);
+});
+
+describe('a worker whose key pair was refused to another one', () => {
+  const WAITS: Hold = { ...ISSUANCE, caller: 'waits', forMs: 2_000 };
+
+  it('waits for the next issuance: it is ready, and not recorded for longer', async () => {
+    const { refusal, seen } = refusalOf();
+    expect(await refusal.judge(WAITS)).toBe('alone');
+    expect(seen.splice(0)).toEqual(['waits 2000', 'suspended']);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(seen.splice(0)).toEqual(['resumed']);
+    refusal.accepted();
+    expect(seen).toEqual([]);
+  });
+
+  it('holds the queue where all wait', async () => {
+    const { refusal, seen } = refusalOf({ all: true });
+    expect(await refusal.judge(WAITS)).toBe('all');
+    expect(seen).toEqual(['waits 2000']);
   });
 });
 

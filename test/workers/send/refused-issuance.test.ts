@@ -1,0 +1,53 @@
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { TokenRefusedError } from '../../../src/contracts/errors.ts';
+import type { Outcome } from '../../../src/contracts/outcome.ts';
+import { attemptOnce } from '../../../workers/send/attempt.ts';
+import { AttemptLog } from '../../../workers/send/attempt-log.ts';
+
+const PERMIT = { use: () => true, release: () => {} };
+
+/** The outcome of an attempt for which no token could be had. */
+async function outcomeOf(error: TokenRefusedError): Promise<Outcome | undefined> {
+  const refuse = () => Promise.reject(error);
+  const tokens = {
+    get: refuse,
+    renew: refuse,
+    accepted: () => {},
+    uncured: () => Promise.resolve(),
+    cured: () => Promise.resolve(),
+  };
+  const { outcome } = await attemptOnce(
+    {
+      job: 'job',
+      send: (source) => source.get() as Promise<never>,
+      ownConnection: false,
+      owned: () => true,
+      cancel: new AbortController().signal,
+    },
+    {
+      tokens,
+      gate: { enter: () => Promise.resolve(undefined), leave: () => Promise.resolve(undefined) },
+      rateLimit: { take: () => PERMIT },
+      sendDeadlineMs: 1_000,
+      log: new AttemptLog(pino({ level: 'silent' })),
+    },
+  );
+  return outcome;
+}
+
+const CODE = 'INVALID_ACCESS_KEY';
+const held = (hold: TokenRefusedError['hold']) =>
+  ({ kind: 'hold', hold, code: CODE, always: true }) as const;
+
+it.each<[TokenRefusedError['hold'], TokenRefusedError['scope'], Outcome]>([
+  ['credentials', 'other', { ...held('credentials'), forMs: 2_000, caller: 'waits' }],
+  ['credentials', 'all', { ...held('credentials'), forMs: 2_000, caller: 'refused' }],
+  ['credentials', 'alone', { ...held('credentials'), caller: 'refused' }],
+  ['token-unavailable', 'other', { ...held('token-unavailable'), forMs: 2_000 }],
+  ['token-unavailable', 'all', { ...held('token-unavailable'), forMs: 2_000 }],
+  ['token-unavailable', 'alone', { ...held('token-unavailable'), caller: 'refused' }],
+  ['token-contested', 'other', { ...held('token-contested'), forMs: 2_000 }],
+])('%s, refused to %s', async (hold, scope, outcome) => {
+  expect(await outcomeOf(new TokenRefusedError(hold, CODE, 2_000, scope))).toEqual(outcome);
+});
