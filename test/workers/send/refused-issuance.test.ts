@@ -8,8 +8,8 @@ import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 const PERMIT = { use: () => true, release: () => {} };
 
 /** The outcome of an attempt for which no token could be had. */
-async function outcomeOf(error: TokenRefusedError): Promise<Outcome | undefined> {
-  const refuse = () => Promise.reject(error);
+async function outcomeOf(refused: TokenRefusedError): Promise<Outcome | undefined> {
+  const refuse = () => Promise.reject(refused);
   const tokens = {
     get: refuse,
     renew: refuse,
