@@ -305,27 +305,3 @@ if redis.call('HGET', KEYS[1], 'id') == ARGV[1] then
 end
 return 0`,
 });
-
-/** Reads the record for status pages: everything but the token. */
-export const inspect = defineScript({
-  name: 'token inspect',
-  keys: 4,
-  lua: `${RECORD_PRELUDE}
-local current, lock, refused, issued = unpack(KEYS)
-local now = clock()
-local token = read(current)
-local stored = {}
-if token.whole then
-  stored = { token.id, text(token.issuedAt), text(now - token.issuedAt),
-    token.expiresAt and text(token.expiresAt) or '', text(token.fence), token.issuer,
-    token.proven and '1' or '0' }
-end
-local refusal = {}
-local refusedFor = redis.call('PTTL', refused)
-if refusedFor > 0 then
-  local f = redis.call('HMGET', refused, 'kind', 'code')
-  refusal = { f[1] or '', f[2] or '', text(now + refusedFor), text(refusedFor) }
-end
-return { stored, refusal, redis.call('EXISTS', lock),
-  redis.call('ZCOUNT', issued, text(now - tonumber(ARGV[1])), '+inf') }`,
-});

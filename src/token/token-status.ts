@@ -1,9 +1,33 @@
 import type { ErrorCode, TokenRefusedError } from '../contracts/errors.ts';
 import type { TokenKeys } from '../redis/keys.ts';
-import type { ScriptClient } from '../redis/script.ts';
+import { defineScript, type ScriptClient } from '../redis/script.ts';
 import { holdOf, readRefusal } from './token-refusal.ts';
 import { redisError } from './token-record.ts';
-import { inspect } from './token-scripts.ts';
+import { RECORD_PRELUDE } from './token-scripts.ts';
+
+/** Reads the record for status pages: everything but the token. */
+const inspect = defineScript({
+  name: 'token inspect',
+  keys: 4,
+  lua: `${RECORD_PRELUDE}
+local current, lock, refused, issued = unpack(KEYS)
+local now = clock()
+local token = read(current)
+local stored = {}
+if token.whole then
+  stored = { token.id, text(token.issuedAt), text(now - token.issuedAt),
+    token.expiresAt and text(token.expiresAt) or '', text(token.fence), token.issuer,
+    token.proven and '1' or '0' }
+end
+local refusal = {}
+local refusedFor = redis.call('PTTL', refused)
+if refusedFor > 0 then
+  local f = redis.call('HMGET', refused, 'kind', 'code')
+  refusal = { f[1] or '', f[2] or '', text(now + refusedFor), text(refusedFor) }
+end
+return { stored, refusal, redis.call('EXISTS', lock),
+  redis.call('ZCOUNT', issued, text(now - tonumber(ARGV[1])), '+inf') }`,
+});
 
 /** The state of the shared token for status; never its value. Times are Redis time, ms since the epoch. */
 export interface TokenStatus {
