@@ -105,8 +105,8 @@ export interface SharedTokenOptions {
  * invalidated on the way costs one refusal and one more issuance: hence two per fault.
  *
  * Within a process: get() answers from a copy without asking Redis. The copy is dropped when its token is
- * reported refused, unless it worked and the refusal is not of the token, when a hint names a newer one, or when its known life ends. Without a copy, callers
- * that want the same token replaced share one acquisition. A refusal is remembered until it ends.
+ * reported refused (unless it worked, and the refusal is not of the token), when a hint names a newer one, or when its
+ * known life ends. Callers that want the same token replaced share one acquisition. A refusal is remembered until it ends.
  *
  * Lifecycle: get() works before start(), only without hints; stop() may be called twice or first.
  */

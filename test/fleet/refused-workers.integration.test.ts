@@ -1,6 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { addRefusedWorker, removeRefusedWorker } from '../../src/fleet/refused-workers.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
+import type { UnreadyReason } from '../../workers/health/readiness.ts';
 import { testRedis } from '../support/redis.ts';
 
 const redis = testRedis();
@@ -13,7 +14,7 @@ beforeEach(() => {
 /** Heartbeats of workers; an id may be the reason why it is not ready. */
 async function live(...ids: string[]): Promise<void> {
   for (const id of ids) {
-    const unready = id.includes('-') ? [{ reason: id, since: 1 }] : [];
+    const unready = id.length > 4 ? [{ reason: id, since: 1 }] : [];
     await redis.client.zadd(keys.workers, 1, id);
     await redis.client.set(keys.worker(id), JSON.stringify({ id, startedAt: 1, unready }));
   }
@@ -42,14 +43,22 @@ it('a worker of which a request was accepted is not, nor one that has just start
   expect(await add('a')).toBe(false);
 });
 
+const SEND_NOTHING: UnreadyReason[] = [
+  'redis-away',
+  'redis-unsuitable',
+  'copy-unchecked',
+  'stalled',
+  'stopping',
+];
+
 it('a worker that has ended does not count, nor one that sends nothing', async () => {
-  await live('a', 'b', 'dead', 'redis-away', 'copy-unchecked');
+  await live('a', 'b', 'dead', ...SEND_NOTHING);
   await add('a');
   await redis.client.zrem(keys.workers, 'dead');
   expect(await add('b')).toBe(true);
 });
 
-it.each(['payload-key', 'newer-jobs', 'event-loop'])(
+it.each<UnreadyReason>(['payload-key', 'unsealed', 'newer-jobs', 'event-loop'])(
   'a worker that is not ready with %s sends other jobs, and counts',
   async (reason) => {
     await live('a', reason);

@@ -61,7 +61,7 @@ export class WorkerRefusal {
    */
   async judge(outcome: Extract<Outcome, { kind: 'hold' }>): Promise<RefusalVerdict> {
     if (this.#timer !== undefined) return 'alone';
-    // Who refuses a token refuses no notice.
+    // A refused issuance is never the fault of a notice.
     if (outcome.always !== true && this.#row === 0) {
       this.#row = 1;
       return 'first';
