@@ -19,7 +19,7 @@ const tokenAt = ({ workers }: Fleet) =>
 
 /** Notices that the service refuses for themselves, whatever the token, among good ones. */
 describe('notices that the service refuses for themselves', () => {
-  const { start, hold, jobsLeft } = holdingFleet();
+  const { start, hold, failedJobs } = holdingFleet();
 
   async function send(on: Fleet, good: readonly string[], own: readonly string[]) {
     const mixed = [...good.map((contact) => ({ contact })), ...own.map((contact) => ({ contact }))];
@@ -56,8 +56,7 @@ describe('notices that the service refuses for themselves', () => {
         deadlineMs: 20_000,
       });
       const goodMs = performance.now() - begun;
-      const areRejected = async () =>
-        (await jobsLeft()).filter(({ finishedOn }) => finishedOn !== undefined).length === count;
+      const areRejected = async () => (await failedJobs()) === count;
       await amongOthers(on, () =>
         until(areRejected, { what: 'all of them rejected', deadlineMs: 60_000 }),
       );
@@ -87,8 +86,7 @@ describe('notices that the service refuses for themselves', () => {
         what: 'the good ones',
         deadlineMs: 10_000,
       });
-      const areRejected = async () =>
-        (await jobsLeft()).filter(({ finishedOn }) => finishedOn !== undefined).length === 5;
+      const areRejected = async () => (await failedJobs()) === 5;
       await amongOthers(on, () =>
         until(areRejected, { what: 'all of them rejected', deadlineMs: 30_000 }),
       );
@@ -118,8 +116,7 @@ describe('notices that the service refuses for themselves', () => {
     expect(emulator.record().tokens.issued).toBe(4);
     await send(on, good.slice(40), numbers(15, 50_000));
     const begun = performance.now();
-    const areRejected = async () =>
-      (await jobsLeft()).filter(({ finishedOn }) => finishedOn !== undefined).length === 15;
+    const areRejected = async () => (await failedJobs()) === 15;
     await amongOthers(on, () =>
       until(areRejected, { what: 'all of them rejected', deadlineMs: 30_000 }),
     );

@@ -12,7 +12,7 @@ const redis = testRedis();
 
 /** Workers that were started after notices were refused, and so know of it from no other process. */
 describe('workers that were restarted after notices at fault', () => {
-  const { start, hold, jobsLeft } = holdingFleet();
+  const { start, hold, failedJobs } = holdingFleet();
 
   it.each<[HoldKind, Omit<Fault, 'on'>]>([
     ['credentials', { status: 403, code: 'SENDER_NOT_YOURS' }],
@@ -30,10 +30,8 @@ describe('workers that were restarted after notices at fault', () => {
       await on.sendEach(good.slice(0, 10));
       await accepted(10);
 
-      const ended = async () =>
-        (await jobsLeft()).filter(({ finishedOn }) => finishedOn !== undefined).length;
       await on.sendEach(own.slice(1));
-      await until(async () => (await ended()) === ROW - 1, { what: 'those at fault' });
+      await until(async () => (await failedJobs()) === ROW - 1, { what: 'those at fault' });
       on.workers[0]?.kill('SIGTERM');
       await on.workers[0]?.ended;
       const { evidence } = keysOf(on.env['REDIS_PREFIX'] ?? '', 'default');
@@ -47,11 +45,11 @@ describe('workers that were restarted after notices at fault', () => {
       await on.sendEach(good.slice(20));
       await accepted(40);
       await on.sendEach(own.slice(0, 1));
-      await until(async () => (await ended()) === ROW || (await hold(on)) !== undefined, {
+      await until(async () => (await failedJobs()) === ROW || (await hold(on)) !== undefined, {
         what: 'the last one',
       });
       expect(await hold(on)).toBeUndefined();
-      expect(await ended()).toBe(ROW);
+      expect(await failedJobs()).toBe(ROW);
       const events = on.workers.flatMap(({ lines }) => lines.map(({ event }) => event));
       expect(events).not.toContain('hold');
       expect(await redis.client.hget(evidence, 'askedAt')).not.toBe(String(askedAt));

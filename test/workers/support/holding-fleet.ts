@@ -45,10 +45,13 @@ export function holdingFleet() {
   const hold = (on: Fleet) =>
     readHold(redis.client, keysOf(on.env['REDIS_PREFIX'] ?? '', 'default'));
 
+  /** Jobs that ended as failed. Exact at a moment: a job that is accepted meanwhile does not count. */
+  const failedJobs = async (): Promise<number> => (await board?.getFailedCount()) ?? 0;
+
   const jobsLeft = async (): Promise<Job[]> =>
     (await board?.getJobs(['waiting', 'active', 'delayed', 'failed'])) ?? [];
 
-  return { start, hold, jobsLeft };
+  return { start, hold, failedJobs, jobsLeft };
 }
 
 /**
