@@ -10,8 +10,9 @@
  * Works in a copy of the tracked files. Each mistake meets the tests nearest to it, unit tests before others,
  * until the first one fails or takes far longer than without it. The results are in
  * node_modules/.cache/notices-mutation, one file for each seed: a run that was stopped continues there, and
- * more mistakes per file add to the ones before. Exits with 1 when less than 90 % are noticed; the mistakes of
- * `equivalent.ts` change nothing that can be observed and are left out.
+ * more mistakes per file add to the ones before. Exits with 1 when less than 90 % are noticed. Not counted are
+ * mistakes that do not compile, which `npm run check` refuses, and those of `equivalent.ts`, which change nothing
+ * that can be observed.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -153,6 +154,7 @@ class MutationRun {
         seconds: Math.round((Date.now() - began) / 1_000),
       };
     };
+    if (!mutant.inScript && !(await this.#sandbox.compiles(mutant))) return result('invalid');
     for await (const { tier, tests } of this.#stages(planted)) {
       const spawnsBuilt = tier !== 'unit' && tier !== 'integration';
       const takes = tests.reduce((sum, test) => sum + (this.#durations.get(test) ?? 0), 0);

@@ -16,7 +16,7 @@ import type { Mutant } from './mutate.ts';
 
 /** What a run of tests showed. */
 export interface TestRun {
-  /** `invalid`: the code could not be read, which is no mistake that a person makes unnoticed. */
+  /** `invalid`: the code could not be read, so it is not counted. */
   readonly result: 'passed' | 'failed' | 'time limit' | 'invalid';
   /** The first test that failed. */
   readonly failed?: string | undefined;
@@ -72,6 +72,15 @@ export class Sandbox {
   ): Promise<Result> {
     const lines = this.read(file).split('\n');
     return this.change(file, lines.with(line - 1, text).join('\n'), build, test);
+  }
+
+  /** Whether the code compiles with a mistake in place. The compiler does not read the scripts of Redis. */
+  compiles(mutant: Mutant): Promise<boolean> {
+    const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--noEmit'];
+    return this.plant(mutant, false, () => {
+      const { status } = spawnSync(process.execPath, tsc, { cwd: this.folder, stdio: 'ignore' });
+      return Promise.resolve(status === 0);
+    });
   }
 
   /** Runs `test` with another text of a file. */
