@@ -156,7 +156,13 @@ export class SendJob extends Job {
   }
 
   override async moveToWait(token?: string): Promise<number> {
-    return (await this.#move(token, () => super.moveToWait(token))) ?? 0;
+    const restMs = (await this.#move(token, () => super.moveToWait(token))) ?? 0;
+    // BullMQ wakes no idle worker for a job with a priority that is returned: it would wait for the end of a block.
+    if (this.priority > 0) {
+      const { redis } = this.#ending;
+      await redis.zadd(this.toKey('marker'), 0, '0').catch((error: unknown) => this.#report(error));
+    }
+    return restMs;
   }
 
   override moveToDelayed(timestamp: number, token?: string): Promise<void> {
