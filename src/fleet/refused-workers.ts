@@ -9,11 +9,13 @@ const REFUSED_MS = 86_400_000;
 /** One that waits for the next issuance counts a little longer: until it has asked. */
 const ASKS_MS = 1_000;
 
-/** Reasons of workers that send nothing. One that lacks a key or knows an earlier version sends other jobs. */
+/**
+ * Reasons of workers that send nothing. One that lacks a key or knows an earlier version sends other jobs, and the
+ * heartbeat of one that has just started may still say that it examines Redis (`copy-unchecked`).
+ */
 const SENDS_NOTHING: ReadonlySet<string> = new Set([
   'redis-away',
   'redis-unsuitable',
-  'copy-unchecked',
   'stalled',
   'stopping',
 ]);

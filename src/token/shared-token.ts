@@ -79,8 +79,9 @@ export interface SharedTokenOptions {
  *   is not of the token), by `fail` → refused, or by the lock's ttl → the state before.
  * - **refused**: an issuance failed. The whole fleet fails without asking the service until the ttl
  *   ends → the state before; then one caller tries again. Each failure in a row doubles the ttl. While a token
- *   that works is stored and no acceptance is overdue, it is a failure of that process alone: one that cannot decrypt the
- *   token, or that had met a refusal which is not of the token. The latter goes on with the stored token (**kept**).
+ *   is stored, it is a failure of that process alone: one that cannot decrypt the token, or had met a refusal of the caller;
+ *   or, while that token works and no acceptance is overdue, another refusal which is not of the token. After a refusal it
+ *   goes on with the stored token (**kept**), as does a process with a token that works after the failure of another one.
  * - **kept**: a code of a refusal is remembered (`uncured`) because a new token was refused the same. Such
  *   refusals renew nothing, unless nothing was accepted for a while. Other codes are not affected.
  * - **contested**: refused, with a name of its own. A token that never worked was refused, and so was the
@@ -173,7 +174,8 @@ export class SharedToken implements TokenSource {
    * A token other than the refused one (service-api, Authentication rule 4), or the same one when it is so
    * young that the service may not know it everywhere. Throws as get() does.
    *
-   * @returns undefined where another token is refused the same ({@link uncured}): none is issued
+   * @returns undefined where another token is refused the same ({@link uncured}): none is issued; and where the refusal
+   *   is not of the token, which works, while the issuance of another process is refused
    */
   async renew(refused: Token, refusal: Refusal, cancel?: CancelSignal): Promise<Token | undefined> {
     const held = this.#usable();
@@ -183,11 +185,17 @@ export class SharedToken implements TokenSource {
     }
     const graceMs = graceAfter(refusal.status, this.#options.settings);
     const want: UseWant = { why: 'use', refused: refused.id, graceMs, refusal };
-    const works = held !== undefined && (held.proven || this.#proof?.id === refused.id);
+    const isProven = held !== undefined && (held.proven || this.#proof?.id === refused.id);
     // One that works stays in use for the other notices meanwhile: the refusal is probably not of it.
-    if (!works || mayConcernToken(refusal)) this.#markRefused(want);
-    const { token, kept } = await this.#acquire(want, cancel);
-    return kept ? undefined : token;
+    const works = isProven && !mayConcernToken(refusal);
+    if (!works) this.#markRefused(want);
+    try {
+      const { token, kept } = await this.#acquire(want, cancel);
+      return kept ? undefined : token;
+    } catch (error) {
+      if (works && error instanceof TokenRefusedError && error.scope === 'other') return undefined;
+      throw error;
+    }
   }
 
   /** Reports that the service accepted a call with this token. Asks Redis once per token at most. */

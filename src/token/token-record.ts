@@ -118,9 +118,7 @@ export class TokenRecord {
    */
   async addUncured(id: string, refusal: Refusal, job: string): Promise<void> {
     if (concernsToken(refusal.code)) return;
-    const { code } = refusal;
-    const distance =
-      code !== undefined && APP_CODES.has(code) ? APP_DISTANCE_MS : FIRST_DISTANCE_MS;
+    const distance = isOfApp(refusal) ? APP_DISTANCE_MS : FIRST_DISTANCE_MS;
     const { current, uncured } = this.#keys;
     await bounded(
       addUncured(
@@ -185,9 +183,10 @@ export class TokenRecord {
    * Records a failed issuance for the fleet and releases the lock.
    *
    * @param reasons why another process may not have asked for a token: the stored one is not readable here, or it was
-   *   refused with what is not of the token; undefined for none
+   *   refused with what is not of the token; undefined for none. A token that is not readable, and a code about the app or
+   *   the caller, say nothing of the token
    * @returns how long the refusal is in effect, in ms; nothing is recorded when a newer holder exists (`overtaken`), or
-   *   when this process had such reasons and the stored token works (`works`)
+   *   when this process had such reasons and the stored token may work for others (`works`)
    */
   async fail(
     { nonce, fence }: Grant,
@@ -198,11 +197,12 @@ export class TokenRecord {
     const { current, lock, refused, streak, hints, uncured, evidence } = this.#keys;
     const { minMs, maxMs } = refusalSpan(kind, this.#settings);
     const named = typeof reasons === 'object' ? nameOf(reasons) : (reasons ?? '');
+    const own = typeof reasons === 'object' ? isOfApp(reasons) : reasons === 'unreadable';
     const restMs = await bounded(
       fail(
         this.#redis,
         [current, lock, refused, streak, hints, uncured, evidence],
-        [nonce, fence, kind, code, minMs, maxMs, STREAK_MS, named],
+        [nonce, fence, kind, code, minMs, maxMs, STREAK_MS, named, own ? 1 : 0],
       ),
       this.#settings.issueDeadlineMs,
     );
@@ -224,6 +224,9 @@ export class TokenRecord {
 
 /** Names a refusal in the record. */
 const nameOf = ({ status, code = '' }: Refusal) => `${status} ${code}`;
+
+/** Whether a refusal is of the app or the caller (service-api, Errors). */
+const isOfApp = ({ code = '' }: Refusal) => APP_CODES.has(code);
 
 /** Resolves with the answer; throws TOKEN_UNAVAILABLE after `ms` and for any error of the client. */
 async function bounded<T>(asked: Promise<T>, ms: number): Promise<T> {

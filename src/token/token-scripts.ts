@@ -245,8 +245,9 @@ return 1`,
  * holder that was overtaken (a newer token, or another lock) records nothing: its failure does not concern
  * the token that the others have. Nor does one that may have asked for reasons of its own, while the stored token works
  * and no acceptance is overdue. ARGV[8] names these reasons: `unreadable`, a refusal that is not of the token, or ''. Such
- * a refusal is remembered: it is renewed for again once an acceptance is overdue. Returns the duration of the refusal, -1
- * for an overtaken holder, or -2 where the stored token works. A repetition after a lost answer is known by the fence and
+ * a refusal is remembered: it is renewed for again once an acceptance is overdue. ARGV[9] is 1 where they are surely its
+ * own: it records nothing as long as a token is stored. Returns the duration of the refusal, -1 for an overtaken holder, or
+ * -2 where nothing is recorded because of the stored token. A repetition after a lost answer is known by the fence and
  * counts as no further failure.
  */
 export const fail = defineScript({
@@ -263,13 +264,14 @@ if holder == nonce then redis.call('DEL', lock) end
 local token = read(current)
 if (holder and holder ~= nonce) or fence <= (token.fence or 0) then return -1 end
 local now = clock()
-if reasons ~= '' and token.whole and token.proven and (not token.expiresAt or token.expiresAt > now) then
+local own = ARGV[9] == '1'
+if reasons ~= '' and token.whole and (token.proven or own) and (not token.expiresAt or token.expiresAt > now) then
   if reasons ~= 'unreadable' then
     redis.call('HSET', uncured, reasons, text(now) .. ' ${OVERDUE_MS}')
     redis.call('PEXPIRE', uncured, 3600000)
   end
   local askedAt = tonumber(redis.call('HGET', evidence, 'askedAt') or 0)
-  if askedAt == 0 or now - askedAt <= ${OVERDUE_MS} then
+  if own or askedAt == 0 or now - askedAt <= ${OVERDUE_MS} then
     redis.call('PUBLISH', hints, 'released')
     return -2
   end

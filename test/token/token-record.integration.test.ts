@@ -248,17 +248,31 @@ describe('fail', () => {
   });
 
   const OF_NOTICE: Refusal = { status: 403, code: 'SENDER_NOT_YOURS' };
+  const OF_CALLER: Refusal = { status: 403, code: 'IP_NOT_ALLOWED' };
+  const LATE = { overdue: 1 };
+  const GONE = { expiresAt: 1 };
   const uncuredAs = (refusal: Refusal) =>
     redis.client.hget(keys.uncured, `${refusal.status} ${refusal.code ?? ''}`);
 
   it.each<[string, 'unreadable' | Refusal | undefined, Record<string, string | number>, boolean]>([
     ['alone that met another refusal, while a token works', OF_NOTICE, {}, true],
     ['alone that cannot decrypt a token that works', 'unreadable', {}, true],
+    ['alone that cannot decrypt one that never worked', 'unreadable', { proven: 0 }, true],
+    ['alone that cannot decrypt one, while an acceptance is overdue', 'unreadable', LATE, true],
+    ['alone that is refused itself, while none is proven', OF_CALLER, { proven: 0 }, true],
+    ['alone that is refused itself, while an acceptance is overdue', OF_CALLER, LATE, true],
+    [
+      'as of all, of one that is refused itself, where the stored one has expired',
+      OF_CALLER,
+      GONE,
+      false,
+    ],
+    ['as of all, of one that cannot decrypt it, where it has expired', 'unreadable', GONE, false],
     ['as of all, where the token may be invalid', undefined, {}, false],
     ['as of all, where the stored one never worked', OF_NOTICE, { proven: 0 }, false],
-    ['as of all, where the stored one has expired', OF_NOTICE, { expiresAt: 1 }, false],
+    ['as of all, where the stored one has expired', OF_NOTICE, GONE, false],
     ['as of all, where none is stored', 'unreadable', { sealed: '' }, false],
-    ['as of all, while an acceptance is overdue', OF_NOTICE, { overdue: 1 }, false],
+    ['as of all, while an acceptance is overdue', OF_NOTICE, LATE, false],
   ])(
     'counts as a failure of the one %s',
     async (_name, reasons, { overdue, ...changes }, works) => {

@@ -108,6 +108,22 @@ describe('refusals', () => {
     expect(await world.client.exists(world.keys.refused)).toBe(1);
   });
 
+  it('of another process: a notice that is refused for itself is judged with the token that works', async () => {
+    const [a, b, fresh] = await Promise.all([world.member(), world.member(), world.member()]);
+    const token = await a.shared.get();
+    await world.prove();
+    await b.shared.get();
+    await world.age(60_000);
+    world.issuer.always(() => Promise.reject(new NoticeQueueError('INVALID_ACCESS_KEY')));
+    await expect(a.shared.renew(token, { status: 401 })).rejects.toMatchObject({ scope: 'all' });
+    const ofNotice = { status: 403, code: 'SENDER_NOT_YOURS' } as const;
+    expect(await b.shared.renew(token, ofNotice)).toBeUndefined();
+    expect(await b.shared.get()).toEqual(token);
+    await expect(fresh.shared.renew(token, ofNotice)).rejects.toMatchObject({ scope: 'other' });
+    await expect(b.shared.renew(token, { status: 401 })).rejects.toMatchObject({ scope: 'other' });
+    expect(world.issuer.asked).toBe(2);
+  });
+
   it('of an operator are not recorded for the fleet', async () => {
     world.issuer.plan(() => Promise.reject(new NoticeQueueError('INVALID_ACCESS_KEY')));
     const operator = await world.member({ recordsFailures: false });

@@ -6,6 +6,8 @@ import { CLI, numbers, startFleet, type Fleet, type FleetWorker } from '../suppo
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 
+/** A sender key of another team, which the service refuses. */
+const FOREIGN = 'key-of-another-team';
 const FROM_ADDRESS = new URL('../support/from-address.mjs', import.meta.url).pathname;
 
 /** What `notices status --json` shows, on one line. */
@@ -35,6 +37,9 @@ describe('a worker that the service refuses', () => {
         CONCURRENCY: '4',
         RATE_LIMIT: '60',
         HEARTBEAT_MS: '1000',
+        BACKOFF_BASE_MS: '200',
+        BACKOFF_CAP_MS: '300',
+        ATTEMPTS: '100',
         HOLD_PROBE_MIN_MS: '500',
         HOLD_PROBE_MAX_MS: '1000',
       },
@@ -84,6 +89,34 @@ describe('a worker that the service refuses', () => {
     },
     90_000,
   );
+
+  it('for its secret, while little is sent and a notice is refused for itself, delays no other', async () => {
+    const on = await open(2, { tokenMode: 'single' });
+    const { emulator } = on;
+    await on.sendEach(numbers(20));
+    await until(() => emulator.record().distinct === 20, { what: 'the first sends' });
+    const refused = await on.addWorker({ SECRET_KEY: 'a-secret-of-another-app' });
+    emulator.addFault({ on: 'send', containing: FOREIGN, status: 403, code: 'SENDER_NOT_YOURS' });
+    const own = numbers(2, 50_000).map((contact) => ({ contact }));
+    await on.queue.sendMany(
+      own.map((contact) => ({ templateCode: 'OWN', senderKey: FOREIGN, contacts: [contact] })),
+    );
+    await until(() => eventsOf(refused, 'worker-refused').length > 0, {
+      what: 'the worker to be refused',
+      deadlineMs: 20_000,
+    });
+    const from = performance.now();
+    for (let round = 1; round <= 3; round++) {
+      await until(() => performance.now() - from > 4_000 * round, { what: 'a quiet while' });
+      const sentAt = performance.now();
+      await on.sendEach(numbers(1, 1_000 * round));
+      await until(() => emulator.record().distinct === 20 + round, { what: 'a good one' });
+      expect(performance.now() - sentAt).toBeLessThan(2_000);
+    }
+    for (const worker of on.workers) {
+      expect(eventsOf(worker, 'hold').filter(({ hold }) => hold === 'credentials')).toEqual([]);
+    }
+  }, 90_000);
 
   const heldFor = (worker: FleetWorker) =>
     eventsOf(worker, 'hold').filter(({ kind }) => kind === 'held').length;

@@ -1,5 +1,7 @@
 import type { Outcome } from '../../src/contracts/outcome.ts';
 
+type Caller = Extract<Outcome, { kind: 'hold' }>['caller'];
+
 /** What {@link WorkerRefusal} needs. */
 export interface WorkerRefusalOptions {
   /** Records that this worker is refused, or waits so many milliseconds; answers whether every live worker does. */
@@ -34,7 +36,8 @@ export type RefusalVerdict = 'first' | 'alone' | 'all';
  * - trying: that time is over, or a hold was lifted: it takes jobs again, and is not ready yet. trying -> suspended:
  *   refused again.
  *
- * A worker that has no token, because one with its key pair was refused, waits for the next issuance: it takes no jobs.
+ * A worker that has no token, because one with its key pair was refused, waits for the next issuance: it takes no jobs, and
+ * is ready.
  *
  * Any state -> sending: a request is accepted. Where every live worker is refused, the queue is held, and its
  * probes decide.
@@ -44,8 +47,10 @@ export class WorkerRefusal {
   /** Refusals in a row. */
   #row = 0;
   #acceptances = 0;
-  /** It may be recorded as refused. */
+  /** It may be recorded as refused, or as one that waits. */
   #recorded = false;
+  /** Records of it that are under way, since its last acceptance: its jobs in progress share them. */
+  readonly #adding = new Map<Caller, Promise<boolean>>();
   #unready = false;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
@@ -66,14 +71,15 @@ export class WorkerRefusal {
       this.#row = 1;
       return 'first';
     }
-    const { add } = this.#options;
-    const { forMs = 0, caller } = outcome;
     const before = this.#acceptances;
-    if (caller === 'refused') this.#recorded = true;
-    const isAll = await (caller === 'waits' ? add(forMs) : add());
-    if (before !== this.#acceptances) return 'alone';
+    const isAll = await this.#add(outcome);
+    if (before !== this.#acceptances) {
+      // Redis may have executed the removal first.
+      if (!this.#recorded) this.#remove();
+      return 'alone';
+    }
     if (isAll) return 'all';
-    if (caller === 'waits') this.#rest(forMs);
+    if (outcome.caller === 'waits') this.#rest(outcome.forMs ?? 0);
     else this.#suspend(outcome);
     return 'alone';
   }
@@ -81,6 +87,7 @@ export class WorkerRefusal {
   /** A request of this worker was accepted. */
   accepted(): void {
     this.#acceptances++;
+    this.#adding.clear();
     if (this.#row === 0 && !this.#recorded) return;
     this.#row = 0;
     this.#resume();
@@ -88,11 +95,7 @@ export class WorkerRefusal {
       this.#unready = false;
       this.#options.onChange(undefined);
     }
-    if (!this.#recorded) return;
-    this.#recorded = false;
-    this.#options.remove().catch(() => {
-      this.#recorded = true;
-    });
+    if (this.#recorded) this.#remove();
   }
 
   /** A hold was lifted: what was refused may not be any more. */
@@ -104,6 +107,27 @@ export class WorkerRefusal {
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#timer);
+  }
+
+  async #add({ caller, forMs = 0 }: Extract<Outcome, { kind: 'hold' }>): Promise<boolean> {
+    const { add } = this.#options;
+    this.#recorded = true;
+    const known = this.#adding.get(caller);
+    if (known !== undefined) return known;
+    const adding = caller === 'waits' ? add(forMs) : add();
+    this.#adding.set(caller, adding);
+    try {
+      return await adding;
+    } finally {
+      if (this.#adding.get(caller) === adding) this.#adding.delete(caller);
+    }
+  }
+
+  #remove(): void {
+    this.#recorded = false;
+    this.#options.remove().catch(() => {
+      this.#recorded = true;
+    });
   }
 
   #suspend({ code, forMs = 0 }: Extract<Outcome, { kind: 'hold' }>): void {

@@ -84,6 +84,14 @@ describe('a worker that the service refuses alone', () => {
     expect(seen).toEqual(['suspended', 100]);
   });
 
+  it('asks once for all that are refused at the same moment', async () => {
+    const { refusal, fleet, seen } = refusalOf();
+    const judged = Array.from({ length: 40 }, () => refusal.judge(ISSUANCE));
+    expect(new Set(await Promise.all(judged))).toEqual(new Set(['alone']));
+    expect(fleet.asked).toBe(1);
+    expect(seen).toEqual(['suspended', 100]);
+  });
+
   it('is ready again with the first acceptance, and begins anew', async () => {
     const { refusal, seen } = refusalOf();
     await refusal.judge(ISSUANCE);
@@ -107,12 +115,23 @@ describe('a worker that the service refuses alone', () => {
   });
 });
 
-it('is not suspended where a request is accepted while it is recorded', async () => {
+it('is not suspended where a request is accepted while it is recorded, and is removed after that', async () => {
   const { refusal, seen } = refusalOf();
   const judged = refusal.judge(ISSUANCE);
   refusal.accepted();
+  expect(seen.splice(0)).toEqual(['removed']);
   expect(await judged).toBe('alone');
   expect(seen).toEqual(['removed']);
+});
+
+it('is recorded again where it is refused after that acceptance', async () => {
+  const { refusal, seen, fleet } = refusalOf();
+  const first = refusal.judge(ISSUANCE);
+  refusal.accepted();
+  const second = refusal.judge(ISSUANCE);
+  expect([await first, await second]).toEqual(['alone', 'alone']);
+  expect(fleet.asked).toBe(2);
+  expect(seen).toEqual(['removed', 'suspended', 100]);
 });
 
 describe('a worker whose key pair was refused to another one', () => {
@@ -125,7 +144,14 @@ describe('a worker whose key pair was refused to another one', () => {
     await vi.advanceTimersByTimeAsync(2_000);
     expect(seen.splice(0)).toEqual(['resumed']);
     refusal.accepted();
-    expect(seen).toEqual([]);
+    expect(seen).toEqual(['removed']);
+  });
+
+  it('ends its wait where a request of it is accepted', async () => {
+    const { refusal, seen } = refusalOf();
+    await refusal.judge(WAITS);
+    refusal.accepted();
+    expect(seen).toEqual(['waits 2000', 'suspended', 'resumed', 'removed']);
   });
 
   it('holds the queue where all wait', async () => {
