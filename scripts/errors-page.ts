@@ -6,7 +6,7 @@ const EXIT_CODES = {
   0: 'Done.',
   1: 'The command failed on the way, the question was answered with no, what it checks for is not the case (nothing was found, something is left), or (`notices import --wait`) not every contact was accepted. What was queued before stays queued, such as the contacts before the damaged line of a list (SOURCE_INVALID).',
   2: 'Wrong usage, input or configuration. Nothing was done.',
-  3: 'Redis did not serve the request. Nothing was lost.',
+  3: 'Redis did not serve the request. What was queued stays queued; `notices send` may have queued its notice, and its message says whether.',
 } as const;
 
 /** Text of docs/errors.md, made from the table of error codes. */

@@ -16,7 +16,7 @@ Exit codes:
   0  success
   1  the command failed, or what it checks for is not the case
   2  wrong usage, input or configuration; nothing was done
-  3  Redis is not available, or refused the command; nothing was lost
+  3  Redis is not available, or refused the command; what was queued stays queued
 
 Configuration is read from the environment: see .env.example and "notices config".`;
 

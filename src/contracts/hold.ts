@@ -4,9 +4,10 @@
  */
 export const HOLDS = {
   credentials: {
-    reason: 'the service refuses the key pair, the app or the caller address',
+    reason:
+      'the service refuses the key pair, the app or the caller address, or one notice after another',
     remedy:
-      'check ACCESS_KEY, SECRET_KEY, API_VERSION, the approval of the app and its IP allowlist',
+      'check ACCESS_KEY, SECRET_KEY, API_VERSION, the approval of the app and its IP allowlist; if the code is about the notices (a sender key, a template), correct or cancel them',
   },
   'token-contested': {
     reason:

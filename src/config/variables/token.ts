@@ -28,7 +28,7 @@ export const tokenVariables = {
   ),
   refusedMinMs: variable('TOKEN_REFUSED_MIN_MS', duration(50, 60_000).default(2_000), {
     description:
-      'How long the whole fleet waits after a refused issuance before the next one; it doubles with each further refusal. A quarter of it where the endpoint failed or did not answer.',
+      'How long the workers of a key pair wait after a refused issuance before the next one; it doubles with each further refusal. A quarter of it where the endpoint failed or did not answer. Others do not wait where the stored token works for them.',
   }),
   refusedMaxMs: variable('TOKEN_REFUSED_MAX_MS', duration(50, 60_000).default(60_000), {
     description:

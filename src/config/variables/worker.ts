@@ -68,13 +68,13 @@ export const workerVariables = {
   }),
   unknownResends: variable('UNKNOWN_RESENDS', integer('resends', 0, 100).default(2), {
     description:
-      'How often an at-least-once notice or chunk is sent again after its outcome was unknown; then it is listed as unknown. Each resend may deliver it once more.',
+      'How often an at-least-once notice or chunk is sent again after its outcome was unknown; then it is listed as unknown. Each resend may deliver it once more. A redrive, and a decision to resend, begin to count anew.',
     note: 'Raised: fewer unknown notices after an outage of the service, and more that arrive twice.',
   }),
   unknownRules: variable('UNKNOWN_RULES', unknownRules().exactOptional(), {
     description:
       'Rules that decide unknown outcomes, such as `older than 24 h: accepted; code ECONNRESET: resend once`. One worker of the fleet applies them about every half minute; the first rule that matches decides, and each decision is recorded in the audit stream. Without rules only people decide.',
-    note: 'A rule proves nothing about what arrived: `accepted` may count a lost notice as sent, and `resend once` may deliver it twice.',
+    note: 'A rule proves nothing about what arrived: `accepted` may count a lost notice as sent, and `resend once` may deliver it again, with at-least-once delivery up to 1 + UNKNOWN_RESENDS times.',
   }),
   unsealedPayloads: variable('UNSEALED_PAYLOADS', choice(['refuse', 'accept']).default('refuse'), {
     description:
