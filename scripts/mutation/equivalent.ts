@@ -11,6 +11,16 @@ const EQUIVALENT: readonly {
     text: 'const hasStalled = job.stalledCounter >= 0;',
     why: 'Only a job that stalled or cannot be read comes here, and one that never stalled has no stored end.',
   },
+  {
+    file: 'workers/send/coalescer.ts',
+    text: 'for (; room > 0 || alike > 0; at++) {',
+    why: 'It looks at more notices, of which none fits or none is alike.',
+  },
+  {
+    file: 'src/batch/ledger/scripts/ledger-prelude.ts',
+    text: "if ms >= 0 then redis.call('PEXPIRE', key, ms) end",
+    why: 'A record with no time left is deleted in the same millisecond.',
+  },
 ];
 
 /** Whether a mutant is known to change nothing that can be observed. */

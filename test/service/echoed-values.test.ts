@@ -121,7 +121,7 @@ describe('a code or trace id never contains one', () => {
     }
   });
 
-  it.each(['BAD_109876', 'X-98.76-54', 'E1_0_9_8_7_6', 'CONTACT-01098-REJECTED-7'])(
+  it.each(['BAD_109876', 'BAD_765432', 'X-98.76-54', 'E1_0_9_8_7_6', 'CONTACT-01098-REJECTED-7'])(
     'six digits of a number: %s',
     async (text) => {
       for (const answer of await answering(400, { code: text, traceId: text })) {

@@ -106,6 +106,7 @@ describe('the life of a token', () => {
     ['an impossible time', { data: { expiresAt: '2026-02-31T25:00:00Z' } }, 'opaque', undefined],
     ['exp - iat, whatever our clock says', {}, jwt({ exp: 5_000, iat: 1_400 }), HOUR],
     ['exp alone', {}, jwt({ exp: seconds(NOW + HOUR) }), HOUR],
+    ['a time that is now', { data: { expiresAt: NOW } }, 'opaque', undefined],
     ['exp in the past', {}, jwt({ exp: seconds(NOW - HOUR) }), undefined],
     ['exp before iat', {}, jwt({ exp: 1_400, iat: 5_000 }), undefined],
     ['exp that is no number', {}, jwt({ exp: 'never' }), undefined],

@@ -7,6 +7,7 @@ import {
   type Settlement,
 } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
 import { AT_MOST_ONCE, eventNames, openBatch } from '../support/batch-bench.ts';
 
 const redis = testRedis();
@@ -133,7 +134,13 @@ describe('a refused chunk that is at fault', () => {
 
   it('becomes two chunks, which get jobs, once', async () => {
     const bench = await claimOne();
+    const hints = redis.connect({ name: 'hints', forWorker: true });
+    const seen: string[] = [];
+    hints.on('message', (_channel, id: string) => seen.push(id));
+    await hints.subscribe(bench.keys.batchHints);
     expect(await bench.halve(0, 4)).toBe('halved');
+    // Else its halves would have no jobs until a worker finds that the batch is stalled.
+    await until(() => seen.includes(bench.id), { what: 'the hint' });
     expect(await bench.halve(0, 4)).toBe('known');
     expect(await bench.counts()).toEqual({ pending: 20 });
     expect([await bench.state(0), await bench.payload(0)]).toEqual(['settled', undefined]);

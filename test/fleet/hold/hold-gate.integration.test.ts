@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { HoldKind } from '../../../src/contracts/hold.ts';
-import { readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
 import { HoldGate, type HoldMove } from '../../../src/fleet/hold/hold-gate.ts';
 import type { Passage } from '../../../src/fleet/hold/passage.ts';
 import { Hints } from '../../../src/redis/hints.ts';
@@ -99,6 +99,16 @@ describe('HoldGate', () => {
     expect(await other.gate.enter(JOB)).toBeUndefined();
     expect(Number(await redis.client.get(keys.limiter))).toBe(Number.MAX_SAFE_INTEGER);
     expect(await held(keys)).toMatchObject({ kind: 'credit', code: 'HTTP_402', failedProbes: 0 });
+  });
+
+  it('a manual hold closes every gate at once', async () => {
+    const keys = freshKeys();
+    const { gate, moves } = await process(keys);
+    expect(gate.enter(JOB)).not.toBeInstanceOf(Promise);
+    expect(await placeManualHold(redis.client, keys, 'wrong template')).toBe(true);
+    await until(() => moves.length > 0, { what: 'the hint' });
+    expect(moves).toEqual([{ kind: 'held', hold: 'manual' }]);
+    expect(await gate.enter(JOB)).toBeUndefined();
   });
 
   it('the next probe only moves further away', async () => {

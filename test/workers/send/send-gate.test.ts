@@ -40,11 +40,11 @@ async function evidenceOf(
         await note('met', code, token, ...(ownAfter === 0 ? [as] : []));
         if (ownAfter === 0)
           return { kind: 'counted', disproved: code === 'DISPROVED', first: false };
-        return { kind: 'own' };
+        return code === 'HELD' ? { kind: 'held', behindMs: 0 } : { kind: 'own' };
       },
       accepted: (token, begunAt) => note('accepted', token, begunAt),
     },
-    rateLimiter: { throttled: () => Promise.resolve() },
+    rateLimiter: { throttled: () => note('rate limit decreased') },
     refusal: { ...NOT_REFUSED, judge: () => Promise.resolve(verdict) },
     log: new AttemptLog(pino({ level: 'silent' })),
   });
@@ -89,6 +89,19 @@ it.each<[RefusalVerdict, string, unknown[], Outcome | undefined]>([
     const of = await evidenceOf({ ...CALLER, code }, ANSWER, isProbe, verdict);
     expect(of).toEqual({ seen: [seen], left });
   }
+});
+
+it.each<[string, Outcome & { kind: 'hold' }, unknown[]]>([
+  [
+    'a 429 that holds the queue',
+    { ...HOLD, hold: 'throttled', code: 'HELD' },
+    ['rate limit decreased'],
+  ],
+  ['a 429 that does not', { ...HOLD, hold: 'throttled' }, []],
+  ['another hold', { ...HOLD, code: 'HELD' }, []],
+])('%s: whether it decreases the rate limit', async (_, outcome, decreased) => {
+  const { seen } = await evidenceOf(outcome, ANSWER, false);
+  expect(seen).toEqual([['met', outcome.code, 'T7'], ...decreased.map((what) => [what])]);
 });
 
 it('no other hold is judged as a refusal of the worker', async () => {
