@@ -218,7 +218,7 @@ export class TokenRefusedError extends NoticeQueueError {
   readonly retryInMs: number;
   /**
    * Whose issuance failed: that of another process (`other`), or that of this one, for which all wait (`all`), or which
-   * concerns this one alone, as it cannot decrypt a stored token that works (`alone`).
+   * concerns this one alone, as it cannot decrypt the stored token (`alone`).
    */
   readonly scope: 'other' | 'all' | 'alone';
 
