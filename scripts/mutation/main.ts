@@ -8,7 +8,7 @@
  *   npm run test:mutation -- --survivors                  again those that no test noticed
  *
  * Works in a copy of the tracked files. Each mistake meets the tests nearest to it, unit tests before others,
- * until the first one fails or takes far longer than without it. The results are in
+ * then those farther away, until the first one fails or takes far longer than without it. The results are in
  * node_modules/.cache/notices-mutation, one file for each seed: a run that was stopped continues there, and
  * more mistakes per file add to the ones before. Exits with 1 when less than 90 % are noticed. Not counted are
  * mistakes that do not compile, which `npm run check` refuses, and those of `equivalent.ts`, which change nothing
@@ -25,7 +25,7 @@ import { TARGETS } from './targets.ts';
 
 const LEAST_NOTICED = 0.9;
 
-/** Seconds of tests that a mistake meets at most, by tier. Longer ones only where they are the nearest. */
+/** Seconds of tests that a mistake meets first, by tier. Longer ones only where they are the nearest. */
 const SECONDS = { unit: 12, integration: 30 } as const;
 
 /** Imports between a test and the code it is near to. */
@@ -168,7 +168,10 @@ class MutationRun {
     return result('survived');
   }
 
-  /** The wider tests are measured only for a mistake that the nearest ones do not notice. */
+  /**
+   * The nearest tests that fit into a time; then all others that are near, and the wide ones, which are measured
+   * only for a mistake that the first did not notice.
+   */
   async *#stages(planted: Planted): AsyncGenerator<Stage> {
     const near = this.#near(planted);
     const tried = new Set<string>();
@@ -181,9 +184,10 @@ class MutationRun {
       if (tests.length > 0) yield { tier, tests };
     }
     await this.#measureNew(new Set(this.#wide(planted)));
-    const wide = this.#wide(planted).filter((test) => !tried.has(test));
+    const others = [...new Set([...near.keys(), ...this.#wide(planted)])];
     for (const tier of ['unit', 'integration', 'promise', 'fleet']) {
-      const tests = wide.filter((test) => tierOf(test) === tier);
+      const tests = others.filter((test) => tierOf(test) === tier && !tried.has(test));
+      if (tier === 'unit' && planted.mutant.inScript) continue;
       if (tests.length > 0) yield { tier, tests };
     }
   }

@@ -282,6 +282,20 @@ describe('a probe', () => {
     },
   );
 
+  it.each([
+    ['a refusal or page', '1 0 T a counted'],
+    ['an unknown outcome', '0 1 T a counted'],
+    ['the hold', '0 0 T a held'],
+  ])('is left to others by a job that met %s, unless that was disproven', async (_, met) => {
+    await due('credentials');
+    const [seconds, micros] = await redis.client.time();
+    const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+    await redis.client.hset(keys.hold, 'nextProbeAt', now);
+    await redis.client.hset(keys.witness, { met: `0 0 0 ${met}`, before: `0 1 0 ${met}` });
+    expect(await enter('met')).toHaveProperty('asideMs');
+    expect((await enter('before')) ?? {}).toHaveProperty('probe');
+  });
+
   it('is made by a job that met the hold once many have left it to others', async () => {
     await due('failing');
     const [seconds] = await redis.client.time();
