@@ -55,7 +55,7 @@ export default defineConfig({
       }),
       project('release', {
         globalSetup: [BUILD, REDIS],
-        maxWorkers: 1,
+        maxWorkers: workers(2),
         testTimeout: 30_000,
       }),
       project('chaos', {
