@@ -21,6 +21,16 @@ const EQUIVALENT: readonly {
     text: "if ms >= 0 then redis.call('PEXPIRE', key, ms) end",
     why: 'A record with no time left is deleted in the same millisecond.',
   },
+  {
+    file: 'src/token/cure-scripts.ts',
+    text: 'if not at or tonumber(at) >= clock() or clock() - tonumber(at) >= tonumber(apart)',
+    why: 'In the millisecond of its time it is recorded again with the same time and distance.',
+  },
+  {
+    file: 'src/fleet/hold/next-probe.ts',
+    text: 'if found[2] >= newestAt then newest, newestAt = found[1], found[2] end',
+    why: 'The counter of the queue is another one for each job.',
+  },
 ];
 
 /** Whether a mutant is known to change nothing that can be observed. */

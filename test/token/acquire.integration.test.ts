@@ -312,6 +312,13 @@ describe('the acquire script', () => {
     expect(ttl).toBeLessThanOrEqual(limits.lockTtlMs);
   });
 
+  it('holds the lock for its ttl from when it is repeated', async () => {
+    await ask({}, any);
+    await redis.client.pexpire(keys.lock, 50);
+    await record.acquire('me', any);
+    expect(await redis.client.pttl(keys.lock)).toBeGreaterThan(limits.lockTtlMs - 1000);
+  });
+
   it('answers the same when it is repeated after a lost reply', async () => {
     const first = await ask({ token: T1, fence: 7 }, after401);
     expect(await record.acquire('me', after401)).toEqual(first);

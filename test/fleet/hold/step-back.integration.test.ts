@@ -3,6 +3,7 @@ import { boundWaits, placeManualHold, readHold } from '../../../src/fleet/hold/c
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import type { Passage } from '../../../src/fleet/hold/passage.ts';
 import { takePermits } from '../../../src/fleet/rate-limit/rate-limit-scripts.ts';
+import { ScriptFailure } from '../../../src/redis/script.ts';
 import { redisTime } from '../../../src/redis/server-clock.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -128,6 +129,12 @@ describe('after the clock of Redis went back an hour', () => {
     await bound();
     expect(await readHold(redis.client, keys)).toMatchObject({ kind: 'manual' });
     expect(Math.min(...(await limiters()))).toBeGreaterThan(HOUR_MS);
+  });
+
+  it('what Redis refuses is reported', async () => {
+    const closed = redis.connect();
+    closed.disconnect();
+    await expect(boundWaits(closed, keys, PROBE_TTL_MS)).rejects.toThrow(ScriptFailure);
   });
 
   it('nothing changes that lasts as long as it should', async () => {

@@ -16,6 +16,14 @@ describe('what is kept of an answer', () => {
     expect(sent.message('name=%C8%AB%B1%E6%B5%BF')).toBe('***');
   });
 
+  it('has no rest in its message of a value that begins with another one', () => {
+    const sent = new AnswerMask(
+      [],
+      JSON.stringify({ var1: 'Kim', var2: 'Kim Minjun', var3: 'Kim M' }),
+    );
+    expect(sent.message('no template for Kim Minjun')).toBe('no template for ***');
+  });
+
   it('is read to 4,000 characters; a word that is cut there is left out', () => {
     const words = `${' '.repeat(3_995)}whole`;
     expect(mask.message(words)).toBe('whole');
