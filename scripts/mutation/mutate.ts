@@ -72,8 +72,9 @@ export function mutantsOf(file: string, source: string): Mutant[] {
     for (const [pattern, replacement] of SLIPS) {
       for (const match of line.matchAll(pattern)) {
         const before = line.slice(0, match.index);
-        // Within a text of more than a word, or a generic type.
-        if (/(?:'[^']*\s)$/.test(before) && (before.match(/'/g)?.length ?? 0) % 2 === 1) continue;
+        // Within a text of more than a word.
+        const isInText = (before.match(/'/g)?.length ?? 0) % 2 === 1;
+        if (isInText && /'[^']*\s[^']*$/.test(before + match[0])) continue;
         const changed = replacement.replaceAll(/\$(\d)/g, (_, group) => match[Number(group)] ?? '');
         mutants.push({
           file,

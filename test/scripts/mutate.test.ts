@@ -39,6 +39,7 @@ describe('mutants', () => {
       '-- a and b',
       'export type A = true | false;',
       '  readonly on: true;',
+      '  \'stalled: "doctor", and what is true\',',
     ].join('\n');
     expect(textsOf(source)).toEqual([]);
   });
