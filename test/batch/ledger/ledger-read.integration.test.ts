@@ -83,6 +83,17 @@ it('reads failures page by page, each once', async () => {
   expect(found.every(({ at }) => at > 0)).toBe(true);
 });
 
+it.each(['rejected', 'unknown', 'expired'] as const)(
+  'sums up %s contacts, so that no failure is read one by one',
+  async (state) => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0);
+    await bench.settle(0, allFailed(10, state, 'C', ''));
+    const sums = await bench.ledger.failureSums(bench.id);
+    expect(sums).toMatchObject([{ state, code: 'C', contacts: 10, parts: 1 }]);
+  },
+);
+
 it('fails with an error of ours, and nothing of the command in it', async () => {
   const bench = await openBatch(redis, {}, [10]);
   const client = redis.connect();
