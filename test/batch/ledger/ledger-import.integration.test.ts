@@ -338,10 +338,9 @@ describe('a stalled batch', () => {
     expect(await bench.events()).toEqual([{ event: 'batch.stalled', batch: 'b-1', pending: '20' }]);
   });
 
-  it('is one, too, whose attempts all died and took their jobs with them', async () => {
+  it.each([1, 2])('is one, too, whose attempts of %i chunks died with their jobs', async (died) => {
     const { bench, restart, age } = await still(false);
-    await bench.claim(0);
-    await bench.claim(1);
+    for (let chunk = 0; chunk < died; chunk += 1) await bench.claim(chunk);
     await age();
     expect(await restart()).toBe(true);
   });
