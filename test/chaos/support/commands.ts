@@ -3,12 +3,6 @@ import type { LogLine } from '../../support/fleet.ts';
 /** What was fetched or under way ends first; and the sends of the first acceptance begin before it. */
 const MARGIN_MS = 500;
 
-/**
- * What it costs that a job leaves the probe to others (promises.md): it is taken, its history is read in two commands, it
- * asks the gate and is put off. At most 100 jobs of the fleet do so for each probe, which one process may have alone.
- */
-const FOR_ASIDE = 5;
-
 /** A time in which the service took nothing: milliseconds since the epoch. */
 export interface Gap {
   readonly from: number;
@@ -16,8 +10,8 @@ export interface Gap {
 }
 
 /**
- * The most commands a second that one worker process sent to Redis while the service took nothing, without those for jobs
- * that left a probe to others, by the lines of preload/count-commands.mjs that lie within such a time.
+ * The most commands a second that one worker process sent to Redis while the service took nothing, by the lines of
+ * preload/count-commands.mjs that lie within such a time.
  *
  * @param workers the lines of each
  * @returns NaN where nothing was counted at all: that proves nothing
@@ -31,11 +25,7 @@ export function mostCommands(
   );
   if (counted.length === 0) return NaN;
   const rates = counted
-    .map(({ at, ms, commands, aside }) => ({
-      to: Number(at),
-      ms: Number(ms),
-      commands: Number(commands) - FOR_ASIDE * Number(aside),
-    }))
+    .map(({ at, ms, commands }) => ({ to: Number(at), ms: Number(ms), commands: Number(commands) }))
     .filter(({ to, ms }) =>
       gaps.some((gap) => to - ms >= gap.from + MARGIN_MS && to <= gap.to - MARGIN_MS),
     )

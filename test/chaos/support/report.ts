@@ -64,8 +64,7 @@ and \`failures\`, the metrics and the log. A scenario passes if
   disturb an issuance;
 - **no hold is left and no worker crashes**, and each hold is named for its cause;
 - **Redis is left alone**: no process sends more than ${MOST_COMMANDS} commands a second to Redis while the
-  service takes nothing (counted in the process, in seconds that lie within such a time), and five for each job that leaves
-  a probe to others, of which there are [at most 100 a probe](promises.md);
+  service takes nothing (counted in the process, in seconds that lie within such a time);
 - **it recovers** within the bound for this kind of fault.
 
 Columns: **faults** injected, and in brackets how often they **took effect** (connections, calls, jobs);

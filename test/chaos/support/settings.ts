@@ -49,8 +49,8 @@ export const NOTICE_SLOTS = 3;
 export const CHUNK_SLOTS = 6;
 
 /**
- * What a worker process may send to Redis in a second while the service takes nothing, apart from the jobs that leave a
- * probe to others. Probes are five a second at most here: each makes every free place take a job, ask the gate and return the job.
+ * What a worker process may send to Redis in a second while the service takes nothing. Probes are five a second at
+ * most here: each makes every free place take a job, ask the gate and return the job.
  */
 export const MOST_COMMANDS = 500;
 
