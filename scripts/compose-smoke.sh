@@ -98,7 +98,7 @@ plant() {
   # shellcheck disable=SC1091 # written above
   . ./.env
   set +a
-  printf '//registry.example.test/:_authToken=canary/%s\n' "$(random)" >>.npmrc
+  printf '//packages.example.test/:_authToken=canary/%s\n' "$(random)" >>.npmrc
   for number in $(seq "$contacts"); do
     printf '0100739%04d,canary "Kim" & 카나리아 <b> 100%%\n' "$((1840 + number * 7))"
   done >list.csv

@@ -176,8 +176,6 @@ class MutationRun {
     const near = this.#near(planted);
     const tried = new Set<string>();
     for (const [tier, seconds] of Object.entries(SECONDS)) {
-      // A unit test executes no Lua.
-      if (tier === 'unit' && planted.mutant.inScript) continue;
       const ofTier = new Map([...near].filter(([test]) => tierOf(test) === tier));
       const tests = nearestWithin(ofTier, this.#durations, seconds);
       for (const test of tests) tried.add(test);
@@ -187,15 +185,16 @@ class MutationRun {
     const others = [...new Set([...near.keys(), ...this.#wide(planted)])];
     for (const tier of ['unit', 'integration', 'promise', 'fleet']) {
       const tests = others.filter((test) => tierOf(test) === tier && !tried.has(test));
-      if (tier === 'unit' && planted.mutant.inScript) continue;
       if (tests.length > 0) yield { tier, tests };
     }
   }
 
   #near({ mutant }: Planted): ReadonlyMap<string, number> {
     const all = this.#nearest.get(mutant.file) ?? new Map<string, number>();
+    // A unit test executes no Lua.
+    const tiers = mutant.inScript ? ['integration'] : Object.keys(SECONDS);
     return new Map(
-      [...all].filter(([test]) => tierOf(test) in SECONDS && !this.#failing.has(test)),
+      [...all].filter(([test]) => tiers.includes(tierOf(test)) && !this.#failing.has(test)),
     );
   }
 

@@ -5,6 +5,7 @@ import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import { OPEN, type Meeting } from '../../../src/fleet/hold/passage.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { QUIET_MS } from '../../../src/fleet/hold/evidence-scripts.ts';
+import { redisTime } from '../../../src/redis/server-clock.ts';
 import { testRedis } from '../../support/redis.ts';
 import { decideMeet, type EvidenceState, type Witness } from './support/decide-meet.ts';
 import type { Change } from './support/virtual-redis.ts';
@@ -57,6 +58,9 @@ function fieldsOf({ refusals, troubles, proof, refused, unknown }: Witness): unk
   return [at, n, token, other.at, other.n, proof, refused ? 1 : 0, unknown ? 1 : 0];
 }
 
+/** As the scripts count: whole milliseconds. */
+const timeOfRedis = async () => Math.floor(await redisTime(redis.client));
+
 async function write(state: EvidenceState): Promise<void> {
   const {
     proof,
@@ -69,8 +73,7 @@ async function write(state: EvidenceState): Promise<void> {
     witness,
     held,
   } = state;
-  const [seconds, micros] = await redis.client.time();
-  const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+  const now = await timeOfRedis();
   const to = redis.client.multi();
   to.del(keys.evidence, keys.witness, keys.hold, keys.holdProbe, keys.limiter, keys.chunkLimiter);
   const askedAt = askedMs === undefined ? 0 : now - askedMs;
@@ -260,11 +263,9 @@ describe('a probe', () => {
 
   it('is left to others by a job that was possibly sent, or met the hold itself', async () => {
     await due('failing');
-    const [seconds] = await redis.client.time();
-    await redis.client.hset(keys.hold, 'nextProbeAt', Number(seconds) * 1_000 + 500);
     await redis.client.hset(keys.witness, 'met', '0 0 0 0 1 T a counted');
-    await redis.client.hset(keys.hold, 'nextProbeAt', Number(seconds) * 1_000 - 100);
-    expect(await enter('sent', 4)).toHaveProperty('asideMs');
+    await redis.client.hset(keys.hold, 'nextProbeAt', (await timeOfRedis()) - 100);
+    expect(await enter('met')).toHaveProperty('asideMs');
     expect(await enter('sent', 4)).toHaveProperty('asideMs');
     expect((await probe('fresh')).probe).toBeDefined();
   });
@@ -273,9 +274,7 @@ describe('a probe', () => {
     'of %s is left to others only by a job that met the hold',
     async (kind) => {
       await due(kind);
-      const [seconds, micros] = await redis.client.time();
-      const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
-      await redis.client.hset(keys.hold, 'nextProbeAt', now);
+      await redis.client.hset(keys.hold, 'nextProbeAt', await timeOfRedis());
       await redis.client.hset(keys.witness, 'met', '0 0 0 1 0 T a counted');
       expect(await enter('met')).toHaveProperty('asideMs');
       expect((await enter('sent', 4)) ?? {}).toHaveProperty('probe');
@@ -288,9 +287,7 @@ describe('a probe', () => {
     ['the hold', '0 0 T a held'],
   ])('is left to others by a job that met %s, unless that was disproven', async (_, met) => {
     await due('credentials');
-    const [seconds, micros] = await redis.client.time();
-    const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
-    await redis.client.hset(keys.hold, 'nextProbeAt', now);
+    await redis.client.hset(keys.hold, 'nextProbeAt', await timeOfRedis());
     await redis.client.hset(keys.witness, { met: `0 0 0 ${met}`, before: `0 1 0 ${met}` });
     expect(await enter('met')).toHaveProperty('asideMs');
     expect((await enter('before')) ?? {}).toHaveProperty('probe');
@@ -298,8 +295,7 @@ describe('a probe', () => {
 
   it('is made by a job that met the hold once many have left it to others', async () => {
     await due('failing');
-    const [seconds] = await redis.client.time();
-    await redis.client.hset(keys.hold, 'nextProbeAt', Number(seconds) * 1_000);
+    await redis.client.hset(keys.hold, 'nextProbeAt', await timeOfRedis());
     const left = [];
     for (let n = 0; n <= MOST_ASIDE; n++) left.push(await enter(`sent-${n}`, 4));
     const last = left.pop();

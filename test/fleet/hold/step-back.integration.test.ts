@@ -131,7 +131,7 @@ describe('after the clock of Redis went back an hour', () => {
     expect(Math.min(...(await limiters()))).toBeGreaterThan(HOUR_MS);
   });
 
-  it('what Redis refuses is reported', async () => {
+  it('fails where Redis cannot be reached', async () => {
     const closed = redis.connect();
     closed.disconnect();
     await expect(boundWaits(closed, keys, PROBE_TTL_MS)).rejects.toThrow(ScriptFailure);
