@@ -88,7 +88,8 @@ describe('a notice that waits', () => {
   it('waits for the rate limit', async () => {
     const prefix = redis.freshPrefix();
     const queue = queueIn(prefix);
-    await worker(prefix, { RATE_LIMIT: '1' });
+    // One at a time, in their order: with more, any of them may be sent before it waits.
+    await worker(prefix, { RATE_LIMIT: '1', CONCURRENCY: '1' });
     const sent = await queue.sendMany(Array.from({ length: 20 }, () => NOTICE));
     const last = sent.at(-1)?.id ?? '';
     const limited = await until(
