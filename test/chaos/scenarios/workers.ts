@@ -13,8 +13,10 @@ const REDIS_DELAY_MS = 250;
 /** So long the frozen one hears nothing of Redis after it goes on. */
 const UNTOLD_MS = 1_000;
 
-/** So many chunks must stand between claim and request. */
-const BETWEEN = 2;
+/** So many chunks must stand between claim and request when the worker is stopped. */
+const BETWEEN = 3;
+/** So many of them it must give up: one may be sent in the moment until it stands still. */
+const GIVEN_UP = 2;
 
 /**
  * Freezes the first worker when it has claimed chunks and not sent them: its commands reach Redis, whose
@@ -49,7 +51,7 @@ async function freezeFirst(
   stage.mended();
   await stage.proxies.redis.heal();
   // What it sends all the same is for the laws to see.
-  await until(() => returned() >= before + BETWEEN || stage.late > 0, {
+  await until(() => returned() >= before + GIVEN_UP || stage.late > 0, {
     what: 'the worker to give up what it held',
     deadlineMs: 20_000,
   });
