@@ -4,7 +4,7 @@ import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { pause } from '../../src/async/cancellation.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
-import { MOST_ASIDE } from '../../src/fleet/hold/hold-scripts.ts';
+import { ASIDE_STEP_MS, MOST_ASIDE } from '../../src/fleet/hold/hold-scripts.ts';
 import { readHold, placeManualHold } from '../../src/fleet/hold/current-hold.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
@@ -19,6 +19,8 @@ import { connectionAs } from '../support/redis-users.ts';
  */
 const MOST_PER_SECOND = 100;
 const MOST_PER_JOB = 75;
+/** No probe is left to others for longer than so many steps. */
+const MOST_STEPS = 4;
 
 /** What is measured lasts until so many probes have been made, within these times. */
 const PROBES = 2;
@@ -105,11 +107,11 @@ async function cost(
     next = await nextProbeAt(redis, keys);
     if (next !== last) probes++;
   } while (elapsed() < LEAST_MS || (probes <= PROBES && elapsed() < MOST_MS));
+  const left = Math.min(probes * MOST_STEPS, Math.ceil(elapsed() / ASIDE_STEP_MS)) * MOST_ASIDE;
   return {
     commands: (await commands(redis)) - before,
     most:
-      (elapsed() / 1_000) * MOST_PER_SECOND +
-      probes * (worker.placesForJobs + MOST_ASIDE) * MOST_PER_JOB,
+      (elapsed() / 1_000) * MOST_PER_SECOND + (probes * worker.placesForJobs + left) * MOST_PER_JOB,
   };
 }
 

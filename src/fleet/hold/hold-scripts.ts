@@ -11,10 +11,11 @@ import { READ_WITNESS } from './witness.ts';
 export const ASIDE_STEP_MS = 500;
 
 /**
- * So many jobs leave one probe to others. Where every waiting job met the hold, each costs Redis some
- * sixty commands for nothing.
+ * So many jobs of the fleet leave a probe to others within {@link ASIDE_STEP_MS}. Where every waiting job met the
+ * hold, each costs Redis some sixty commands for nothing; counted for each probe, they cost more the sooner the next
+ * one comes.
  */
-export const MOST_ASIDE = 100;
+export const MOST_ASIDE = 25;
 
 /** While the probe is kept for another job, the jobs that asked for it are fetched again this soon. */
 const KEPT_STEP_MS = 50;
@@ -157,6 +158,14 @@ local function isKeptFromOthers(job)
   end
   return isKept
 end
+-- Whether one more job may leave the probe to others.
+local function mayLeave()
+  local since = tonumber(redis.call('HGET', hold, 'asideSince') or 0) or 0
+  if since > now or now - since >= ${ASIDE_STEP_MS} then
+    redis.call('HSET', hold, 'asideSince', now, 'aside', 0)
+  end
+  return redis.call('HINCRBY', hold, 'aside', 1) <= ${MOST_ASIDE}
+end
 local kind = redis.call('HGET', hold, 'kind')
 if not kind then
   return { 'open' }
@@ -175,10 +184,7 @@ if rest <= 0 then
   local steps = isRefused and 0 or tonumber(ARGV[4])
   if met and (met.refused or met.unknown or met.held) then steps = steps + 1 end
   local aside = rest + math.min(steps, 4) * ${ASIDE_STEP_MS}
-  if aside > 0 and redis.call('EXISTS', probe) == 0
-    and redis.call('HINCRBY', hold, 'aside', 1) <= ${MOST_ASIDE} then
-    return { 'aside', aside }
-  end
+  if aside > 0 and redis.call('EXISTS', probe) == 0 and mayLeave() then return { 'aside', aside } end
   local kept = rest + ${KEPT_MS}
   if kept > 0 and isRefused and redis.call('EXISTS', probe) == 0 and isKeptFromOthers(ARGV[3]) then
     kept = math.min(kept, ${KEPT_STEP_MS})
@@ -186,7 +192,7 @@ if rest <= 0 then
     return { 'wait', kept }
   end
   if redis.call('SET', probe, ARGV[1], 'NX', 'PX', ttl) then
-    redis.call('HSET', hold, 'known', count('meetings'), 'aside', 0)
+    redis.call('HSET', hold, 'known', count('meetings'))
     block(ttl)
     return { 'probe', kind }
   end

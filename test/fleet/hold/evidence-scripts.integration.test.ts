@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MOST_ASIDE } from '../../../src/fleet/hold/hold-scripts.ts';
+import { ASIDE_STEP_MS, MOST_ASIDE } from '../../../src/fleet/hold/hold-scripts.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import { OPEN, type Meeting } from '../../../src/fleet/hold/passage.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
@@ -301,6 +301,25 @@ describe('a probe', () => {
     const last = left.pop();
     for (const passage of left) expect(passage).toHaveProperty('asideMs');
     expect(last).toHaveProperty('probe');
+  });
+
+  it('is left to others by so many jobs in a time, however soon the next probe comes', async () => {
+    await due('failing');
+    const startedAt = performance.now();
+    let left = 0;
+    for (let probes = 0; probes < 10; probes++) {
+      await redis.client.hset(keys.hold, 'nextProbeAt', await timeOfRedis());
+      let passage = await enter('sent', 4);
+      while (passage !== undefined && 'asideMs' in passage) {
+        left++;
+        passage = await enter('sent', 4);
+      }
+      if (passage === undefined) throw new Error('no probe');
+      await passage.abandoned();
+    }
+    const times = 1 + Math.floor((performance.now() - startedAt) / ASIDE_STEP_MS);
+    expect(left).toBeGreaterThanOrEqual(MOST_ASIDE);
+    expect(left).toBeLessThanOrEqual(times * MOST_ASIDE);
   });
 
   it('of a page moves the newest job that has not met it to the head', async () => {

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
-import { MOST_ASIDE } from '../../../src/fleet/hold/hold-scripts.ts';
 import { testRedis } from '../../support/redis.ts';
 import { FleetModel, LOST_KEYS, type FleetCase, type FleetRun } from './support/fleet-model.ts';
 import type { Trouble } from './support/service-answers.ts';
@@ -101,10 +100,10 @@ const drawn = (
     .map(([trouble, one]) => ({ ...trouble, ...one, delivery }));
 
 const ofOwn = fc.record({ trouble: fc.constantFrom(...OWN), ownFault: fc.constant(true) });
-/** More at fault than leave one probe to others. */
+/** More at fault than leave a probe to others. */
 const many = {
   ...base,
-  crowd: fc.constant(MOST_ASIDE + 50),
+  crowd: fc.constant(150),
   slots: fc.integer({ min: 2, max: 4 }),
 };
 const crowded = fc.tuple(ofOwn, fc.record<Rest>(many));
@@ -151,7 +150,7 @@ const earlyBehind = fc.tuple(
   ofOwn,
   fc.record<Rest>({
     ...soon,
-    crowd: fc.constant(3 * MOST_ASIDE),
+    crowd: fc.constant(300),
     priorities: fc.constantFrom({ crowd: [0], good: 0 }, { crowd: [1], good: 5 }),
   }),
 );
