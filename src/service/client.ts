@@ -8,6 +8,7 @@ import { basicHeader, TokenHeadersCache } from './bearer.ts';
 import { openDispatcher } from './http/dispatcher.ts';
 import { Exchange } from './http/exchange.ts';
 import { createHttpClient, post } from './http/http-client.ts';
+import { KeptConnections } from './http/kept-connections.ts';
 import { codesOf } from './response/answer-rules.ts';
 import { readIssuance } from './response/read-issuance.ts';
 import { requestBody, requestBodyOfBytes } from './request-body.ts';
@@ -17,7 +18,7 @@ import { SendCall, type SendEndpoint } from './send-call.ts';
 import { sendWithRefresh, type RequestGuard } from './send-with-refresh.ts';
 import type { ServiceSettings } from './settings.ts';
 import { createTransport } from './http/transport.ts';
-import type { Dispatchers, Transport } from './http/transport.ts';
+import type { Connections, Transport } from './http/transport.ts';
 
 const CLOSE_TIMEOUT_MS = 1_000;
 
@@ -94,7 +95,7 @@ class HttpServiceClient implements ServiceClient {
   readonly #settings: ServiceSettings;
   readonly #secrets: readonly string[];
   readonly #basePath: string;
-  readonly #dispatchers: Dispatchers;
+  readonly #connections: Connections;
   readonly #transport: Transport;
   readonly #issueHttp: AxiosInstance;
   readonly #issueHeaders: readonly string[];
@@ -106,11 +107,11 @@ class HttpServiceClient implements ServiceClient {
     this.#settings = settings;
     this.#secrets = [settings.accessKey, settings.secretKey, basic.slice('Basic '.length)];
     this.#basePath = pathname.replace(/\/+$/, '');
-    this.#dispatchers = {
-      kept: openDispatcher(settings, true),
+    this.#connections = {
+      kept: new KeptConnections(settings),
       own: openDispatcher(settings, false),
     };
-    this.#transport = createTransport(this.#dispatchers, origin);
+    this.#transport = createTransport(this.#connections, origin);
     this.#issueHttp = createHttpClient(this.#transport, ISSUE_RETRY);
     // No body, so no Content-Type (service-api, Request body: none).
     this.#issueHeaders = [...HEADERS, 'Authorization', basic];
@@ -180,7 +181,7 @@ class HttpServiceClient implements ServiceClient {
 
   async close(): Promise<void> {
     this.#transport.cancelAll();
-    const { kept, own } = this.#dispatchers;
+    const { kept, own } = this.#connections;
     await withTimeout(Promise.all([kept.destroy(), own.destroy()]), CLOSE_TIMEOUT_MS, undefined);
   }
 }

@@ -4,6 +4,7 @@ import { requestSpan, serverAttributes } from '../../tracing/spans.ts';
 import { classifyFailure } from './classify-failure.ts';
 import { ANSWER_BYTES, headerOf } from './exchange.ts';
 import type { AnswerHeaders, Exchange, WireFacts } from './exchange.ts';
+import type { KeptConnections } from './kept-connections.ts';
 
 /** Makes requests to the service over undici. */
 export interface Transport {
@@ -21,8 +22,8 @@ export interface Transport {
 const DROPPED = new Error('dropped');
 
 /** Kept-alive connections, and connections for one request each. */
-export interface Dispatchers {
-  readonly kept: Dispatcher;
+export interface Connections {
+  readonly kept: KeptConnections;
   readonly own: Dispatcher;
 }
 
@@ -31,14 +32,16 @@ export interface Dispatchers {
  *
  * @param origin scheme, host and port of all requests
  */
-export function createTransport(dispatchers: Dispatchers, origin: string): Transport {
+export function createTransport({ kept, own }: Connections, origin: string): Transport {
   const running = new Slots<Try>();
   const server = serverAttributes(origin);
 
   const dispatched = (exchange: Exchange, path: string) =>
     new Promise<WireFacts>((resolve) => {
+      const dispatcher = exchange.ownConnection ? own : kept.current;
       const attempt = new Try(exchange, (seen) => {
         running.remove(slot);
+        if (seen.started && seen.failure === 'reset') kept.replace(dispatcher);
         exchange.record(seen);
         resolve(seen);
       });
@@ -53,7 +56,7 @@ export function createTransport(dispatchers: Dispatchers, origin: string): Trans
         idempotent: false,
       };
       try {
-        dispatchers[exchange.ownConnection ? 'own' : 'kept'].dispatch(request, attempt);
+        dispatcher.dispatch(request, attempt);
       } catch (error) {
         attempt.onResponseError(undefined, error);
       }
