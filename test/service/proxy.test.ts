@@ -1,39 +1,11 @@
-import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { CANARY, NOTICE, openClient, tokensOf } from './support/client.ts';
-import { certificate, httpServer, json, tcpServer, tlsServer } from './support/servers.ts';
-import type { CertificateName, TestServer, TlsBehaviour } from './support/servers.ts';
+import { proxyServer } from './support/proxy.ts';
+import { certificate, httpServer, json, tlsServer } from './support/servers.ts';
+import type { CertificateName, TlsBehaviour } from './support/servers.ts';
 
 const WITHIN = { deadlineMs: 3_000 };
-
-interface Proxy extends TestServer {
-  /** First requests as the proxy read them. */
-  readonly heads: string[];
-}
-
-/** A proxy that tunnels CONNECT, or does something else with it. */
-async function proxyServer(act?: (socket: Socket) => void): Promise<Proxy> {
-  const heads: string[] = [];
-  const server = await tcpServer((client) => {
-    client.once('data', (part: Buffer) => {
-      const head = part.toString('latin1');
-      heads.push(head);
-      if (act !== undefined) {
-        act(client);
-        return;
-      }
-      const port = Number(/^CONNECT 127\.0\.0\.1:(\d+) /.exec(head)?.[1]);
-      const upstream = connect(port, '127.0.0.1', () => {
-        client.write('HTTP/1.1 200 Connection established\r\n\r\n');
-        client.pipe(upstream).pipe(client);
-      });
-      upstream.on('error', () => client.destroy());
-      client.on('close', () => upstream.destroy());
-    });
-  });
-  return { ...server, heads };
-}
 
 describe('a configured proxy', () => {
   it('tunnels http', async () => {
