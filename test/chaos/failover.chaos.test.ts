@@ -77,8 +77,16 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
       const takenMeanwhile = taken() - before;
       // The answers that were under way, and all that was taken since the cut, where there was one.
       const forgotten = IN_FLIGHT + (behindMs > 0 ? takenMeanwhile : 0);
-      const lifted = await goOn();
-      await until(() => isOver(client, KEYS).catch(() => false), {
+      let lifts = 0;
+      // A worker that remembers nothing of what is missing may send before another one has reported it.
+      const goesOn = async () => {
+        if ((await client.hget(KEYS.hold, 'kind')) === 'restored') {
+          await liftManualHold(client, KEYS);
+          lifts += 1;
+        }
+        return isOver(client, KEYS);
+      };
+      await until(() => goesOn().catch(() => false), {
         what: 'the end of the load',
         deadlineMs: 150_000,
         everyMs: 100,
@@ -86,6 +94,7 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
         const open = await whatIsOpen(client, KEYS);
         throw new Error(`${String(error)}: ${JSON.stringify(open)}`);
       });
+      expect(lifts, 'holds for one loss').toBeLessThanOrEqual(1);
       await pause(LATENCY_MS);
       const endedAt = performance.now();
       const { looks, wrongSums } = await watch.stop();
@@ -98,7 +107,7 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
       const note =
         `${fate.twice} contacts were accepted twice, of ${forgotten} whose settlement Redis may have lost; ` +
         `${gone} of ${late.notices.size} notices that were queued meanwhile are lost; ` +
-        (lifted ? 'the queue was held, and lifted manually.' : 'the queue was not held.');
+        (lifts > 0 ? 'the queue was held, and lifted manually.' : 'the queue was not held.');
       expect(
         conclude(
           name,
@@ -122,24 +131,6 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
           note,
         ),
       ).toEqual([]);
-
-      /** Goes on, also where the queue stands until a person has seen that Redis went back. */
-      async function goOn(): Promise<boolean> {
-        const since = taken();
-        let held = false;
-        await until(
-          async () => {
-            const kind = await client.hget(KEYS.hold, 'kind').catch(() => null);
-            if (kind === 'restored') {
-              held = true;
-              await liftManualHold(client, KEYS);
-            }
-            return taken() > since;
-          },
-          { what: 'a send after the failover', deadlineMs: 60_000, everyMs: 50 },
-        );
-        return held;
-      }
     } finally {
       pulse.stop();
       await watch.stop();
