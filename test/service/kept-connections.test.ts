@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { signal } from '../support/wait.ts';
+import { signal, until } from '../support/wait.ts';
 import { NOTICE, openClient, tokensOf } from './support/client.ts';
 import { proxyServer } from './support/proxy.ts';
 import { tcpAnswers } from './support/servers.ts';
@@ -25,21 +25,37 @@ describe.each([
       connections: KEPT,
       ...(isProxied ? { proxyUrl: (await proxyServer()).url } : undefined),
     });
-    const send = () => client.send(NOTICE, tokensOf(), { deadlineMs: 10_000 });
-    await Promise.all(Array.from({ length: KEPT }, send));
+    const send = (deadlineMs = 10_000) => client.send(NOTICE, tokensOf(), { deadlineMs });
+    const sendAtOnce = () => Promise.all(Array.from({ length: KEPT }, () => send()));
+    await sendAtOnce();
     expect(server.connections()).toBe(KEPT);
-    return { server, client, send, kept };
+    return { server, client, send, sendAtOnce, kept };
   }
 
   it('none of the idle connections is used once one of them was reset under a request', async () => {
-    const { send, kept } = await idleConnections((socket, isKept) =>
+    const { send, sendAtOnce, kept } = await idleConnections((socket, isKept) =>
       (isKept ? reset : accept)(socket),
     );
-    const areClosed = Promise.all(kept.map((socket) => once(socket, 'close')));
+    let closed = 0;
+    for (const socket of kept) socket.once('close', () => closed++);
     expect(await send()).toMatchObject({ stage: 'sent', failure: 'reset' });
-    const later = await Promise.all(Array.from({ length: KEPT }, send));
+    // Sooner than idle connections are closed anyway.
+    await until(() => closed === KEPT, {
+      what: 'the idle connections to close',
+      deadlineMs: 1_000,
+    });
+    const later = await sendAtOnce();
     expect(later.map(({ status }) => status)).toEqual(later.map(() => 200));
-    await areClosed;
+  });
+
+  it('a request that gets no answer in time leaves the others alone', async () => {
+    let requests = 0;
+    const { send, sendAtOnce, server } = await idleConnections((socket) => {
+      if (++requests > 1) accept(socket);
+    });
+    expect(await send(300)).toMatchObject({ stage: 'sent', failure: 'timeout' });
+    await sendAtOnce();
+    expect(server.connections()).toBe(KEPT + 1);
   });
 
   it('a request in progress on another connection ends as it would have', async () => {
@@ -86,4 +102,44 @@ describe.each([
     expect(await inProgress).toMatchObject({ failure: 'aborted' });
     await isClosed;
   });
+});
+
+/** A client with a request in progress through a proxy, which does `act` with all but the first connection. */
+async function oneInProgress(act: (client: Socket) => void) {
+  const arrived = signal<Socket>();
+  const server = await tcpAnswers((socket) =>
+    arrived.settled ? accept(socket) : arrived.resolve(socket),
+  );
+  const client = openClient(server.url, {
+    connections: 2,
+    connectTimeoutMs: 120_000,
+    proxyUrl: (await proxyServer(act, 2)).url,
+  });
+  const send = () => client.send(NOTICE, tokensOf(), { deadlineMs: 15_000 });
+  const first = send();
+  return { server, client, send, first, inProgress: await arrived.promise };
+}
+
+it('a connection that is reset before a request leaves the others alone', async () => {
+  const { send, first, inProgress, server } = await oneInProgress((socket) => socket.destroy());
+  expect(await send()).toMatchObject({ stage: 'not-sent', failure: 'reset' });
+  accept(inProgress);
+  expect(await first).toMatchObject({ status: 200 });
+  // Right after an answer a connection is not idle yet.
+  await until(async () => (await send()).status === 200, { what: 'a send on the first one' });
+  expect(server.connections()).toBe(1);
+});
+
+it('closing the client also closes connections that replaced ones were opening', async () => {
+  const opening = signal<Socket>();
+  const { send, first, inProgress, client } = await oneInProgress((socket) =>
+    opening.resolve(socket),
+  );
+  const second = send();
+  const isClosed = once(await opening.promise, 'close');
+  reset(inProgress);
+  expect(await first).toMatchObject({ failure: 'reset' });
+  await client.close();
+  expect(await second).toMatchObject({ stage: 'not-sent', failure: 'aborted' });
+  await isClosed;
 });

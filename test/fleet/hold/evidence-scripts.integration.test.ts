@@ -303,6 +303,20 @@ describe('a probe', () => {
     expect(last).toHaveProperty('probe');
   });
 
+  it.each([
+    ['that time is over', -ASIDE_STEP_MS],
+    ['the clock went back', 3_600_000],
+  ])('is left to others again once %s', async (_, sinceMs) => {
+    await due('failing');
+    const now = await timeOfRedis();
+    await redis.client.hset(keys.hold, {
+      nextProbeAt: now,
+      asideSince: now + sinceMs,
+      aside: MOST_ASIDE,
+    });
+    for (let left = 0; left < 2; left++) expect(await enter('sent', 4)).toHaveProperty('asideMs');
+  });
+
   it('is left to others by so many jobs in a time, however soon the next probe comes', async () => {
     await due('failing');
     const startedAt = performance.now();

@@ -8,14 +8,18 @@ export interface Proxy extends TestServer {
   readonly heads: string[];
 }
 
-/** A proxy that tunnels CONNECT, or does something else with it. */
-export async function proxyServer(act?: (socket: Socket) => void): Promise<Proxy> {
+/**
+ * A proxy that tunnels CONNECT, or does something else with it.
+ *
+ * @param from of which connection on
+ */
+export async function proxyServer(act?: (socket: Socket) => void, from = 1): Promise<Proxy> {
   const heads: string[] = [];
   const server = await tcpServer((client) => {
     client.once('data', (part: Buffer) => {
       const head = part.toString('latin1');
       heads.push(head);
-      if (act !== undefined) {
+      if (act !== undefined && heads.length >= from) {
         act(client);
         return;
       }
