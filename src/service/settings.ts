@@ -40,6 +40,9 @@ export interface ServiceSettings {
   readonly issueDeadlineMs: number;
   /** How often one send call repeats a request that was provably not sent. */
   readonly notSentRetries: number;
-  /** Most connections at the same time; further sends wait within their deadline. */
+  /**
+   * Most connections at the same time; further sends wait within their deadline. After a reset, those on which
+   * requests still end come on top.
+   */
   readonly connections: number;
 }

@@ -26,7 +26,8 @@ export class KeptConnections {
    * Opens new connections for the requests to come. Those in progress end on the old ones, so for as long there may
    * be more than `connections` at the same time.
    *
-   * @param broken the dispatcher of the request that was reset; one that was replaced before changes nothing
+   * @param broken the dispatcher of the request that was reset; one that was replaced before, or that opens a
+   *   connection for each request, changes nothing
    */
   replace(broken: Dispatcher): void {
     if (broken !== this.#current) return;

@@ -11,7 +11,7 @@ export interface Proxy extends TestServer {
 /**
  * A proxy that tunnels CONNECT, or does something else with it.
  *
- * @param from of which connection on
+ * @param from the first connection that `act` gets; those before are tunneled
  */
 export async function proxyServer(act?: (socket: Socket) => void, from = 1): Promise<Proxy> {
   const heads: string[] = [];
