@@ -25,7 +25,9 @@ export function errorsPage(generatedBy: string): string {
 Every error that the library throws is a \`NoticeQueueError\` with one of the codes below in \`code\`. The
 message states what happened and what to do. No message contains a secret, a token or a phone number.
 The ops server answers with the same codes ([ops-server.md](ops-server.md)); logs contain them in the
-field \`code\`. [operating.md](operating.md#error-codes) describes what to check for each of them.
+field \`code\`. [operating.md](operating.md#error-codes) describes what to check for each of them. Two codes are no errors
+of the library: \`DEFECT\`, an unexpected error of this program (the ops server, with 500, and the CLI with \`--json\`), and
+\`USAGE\`, a command line that is not valid (the CLI with \`--json\`).
 
 ## Error codes
 

@@ -42,7 +42,7 @@ export interface EventEntry extends Pick<NoticeEvent, 'notice' | 'job' | 'state'
  * aborts. Kept as the workers are configured (NOTICE_EVENTS).
  *
  * @throws InputError CONFIG_INVALID at once; while iterating NoticeQueueError QUEUE_UNAVAILABLE or
- *   QUEUE_REFUSED if Redis replies with an error
+ *   QUEUE_REFUSED if Redis replies with an error that does not pass by itself
  */
 export function noticeEvents(
   redis: RedisSettings,

@@ -37,7 +37,7 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:batch:<id>:groups` | hash | the same, summed up by state and code | with the batch |
  * | `<tag>:batch:<id>:import` | string | the import of the batch is running | 5 s, renewed each second |
  * | `<tag>:batch:<id>:find` | hash | fingerprints of each chunk's numbers, with FIND_KEY | FIND_RETENTION_MS after its last chunk was stored |
- * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day |
+ * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day after its last entry |
  * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
  * | `<tag>:batch-events` | stream | events of batches, for applications | about the last 10,000 |
  * | `<tag>:notice-events` | stream | ends of single notices, for applications, with NOTICE_EVENTS | the last NOTICE_EVENTS |

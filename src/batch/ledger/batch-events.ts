@@ -67,7 +67,7 @@ export type BatchEventsOptions = EventsOptions;
  * @param closing ends the iteration like the signal of the options
  * @param silenceMs reconnect after this time without a reply
  * @throws InputError CONFIG_INVALID at once; while iterating NoticeQueueError QUEUE_UNAVAILABLE or
- *   QUEUE_REFUSED if Redis replies with an error
+ *   QUEUE_REFUSED if Redis replies with an error that does not pass by itself
  */
 export function batchEvents(
   redis: RedisSettings,

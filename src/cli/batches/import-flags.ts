@@ -72,7 +72,10 @@ export function withImportFlags(command: Command): Command {
     )
     .option('--dry-run', 'read and check everything, enqueue nothing; needs no Redis')
     .addOption(
-      new Option('--format <format>', 'default: by the file name').choices(['csv', 'ndjson']),
+      new Option('--format <format>', 'default: by the file name, or else by the content').choices([
+        'csv',
+        'ndjson',
+      ]),
     )
     .option('--delimiter <c>', 'one character, or TAB (default: a comma)', delimiter)
     .addOption(new Option('--encoding <name>', 'default: utf-8').choices(['utf-8', 'euc-kr']))

@@ -121,7 +121,7 @@ export const opsVariables = {
     integer('notices', 1, 10_000_000).default(6_000),
     {
       description:
-        'Maximum number of notices that one API key may enqueue per minute, at each ops server.',
+        'Maximum number of requests per minute, at each ops server, by which one API key (by its name) may enqueue notices or look them up by idempotency key; the same number applies to other look-ups, and to cancellations.',
     },
   ),
 };

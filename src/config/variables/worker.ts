@@ -125,7 +125,7 @@ export const workerVariables = {
   }),
   shutdownTimeoutMs: variable('SHUTDOWN_TIMEOUT_MS', duration(200, 900_000).default(40_000), {
     description: 'How long a stopping worker may take to finish the requests in flight.',
-    note: 'The process manager that stops the worker must wait longer than this before it kills it.',
+    note: 'The process manager that stops the worker must wait longer than this before it kills it: with PROCESSES above 1, at least 5 s longer.',
   }),
   stallGraceMs: variable('STALL_GRACE_MS', duration(1_000, 3_600_000).default(60_000), {
     description:

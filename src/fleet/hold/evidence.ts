@@ -33,7 +33,7 @@ const READ_AGAIN_MS = 1_000;
  * | a refusal or page again, others were accepted in between (a refusal: all with the same token) | own after so many contradictions, else counted |
  * | an unknown outcome, three different jobs in the row, or a hold in effect | held: `failing` |
  * | an unknown outcome otherwise | counted |
- * | what is stated for every job (402, 429, 503 with Retry-After, not sent, a certificate) | held; counted if others were accepted since it met it before (429: from the fifth time on) |
+ * | what is stated for every job (402, 429, 503 with Retry-After, not sent, a certificate) | held; counted if others were accepted since it met it before (429: from the fifth such contradiction on) |
  *
  * "Before" and the contradictions are counted for refusals and pages, and apart from them for all else: that a hold was
  * contradicted by its end says nothing about a refusal.
