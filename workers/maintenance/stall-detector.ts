@@ -9,8 +9,9 @@ import { openBullQueue } from '../../src/redis/open-queue.ts';
 
 /** One observation of a worker. */
 export interface StallObservation {
-  /** Jobs in progress in this worker, and how many it has started so far. */
-  readonly active: number;
+  /** It has a job in progress, or the result of one that Redis has not recorded: lost if the process ended. */
+  readonly busy: boolean;
+  /** Jobs that it has started so far. */
   readonly started: number;
   /** Jobs that any worker could take now. */
   readonly waiting: number;
@@ -19,17 +20,17 @@ export interface StallObservation {
 }
 
 /**
- * Whether a worker is stalled: it has no job, has started none since the last observation, and jobs waited
+ * Whether a worker is stalled: it is not busy, has started no job since the last observation, and jobs waited
  * at both observations although nothing holds them back.
  */
 export function isStalled(before: StallObservation, now: StallObservation): boolean {
-  const idle = now.active === 0 && now.started === before.started;
+  const idle = !now.busy && now.started === before.started;
   return idle && before.waiting > 0 && now.waiting > 0 && !before.held && !now.held;
 }
 
-/** The worker that is watched: its jobs in progress, how many it has started, and whether it pauses. */
+/** The worker that is watched. */
 export interface WatchedWorker {
-  readonly active: () => number;
+  readonly busy: () => boolean;
   readonly started: () => number;
   /** It takes no jobs on purpose. */
   readonly resting: () => boolean;
@@ -44,7 +45,7 @@ export interface StallDetectorOptions {
   readonly graceMs: number;
   readonly readiness: Pick<UnreadyReasons, 'set'>;
   readonly log: Logger;
-  /** Called once, after `graceMs` of stall. */
+  /** Called once for each stall, after `graceMs` of it. */
   readonly onStall: () => void;
   /** Called at each check with the duration of the stall so far, in milliseconds. */
   readonly onCheck: (stalledMs: number) => void;
@@ -55,8 +56,8 @@ export interface StallDetectorOptions {
  * takes none; only progress proves that it works.
  *
  * Checks every third of `graceMs`. The first check that finds a stall logs it and makes the worker
- * unready; after `graceMs` of stall `onStall` is called, once. While Redis is unavailable nothing is known,
- * and the count restarts.
+ * unready; after `graceMs` of stall `onStall` is called, once. A worker that takes jobs again is ready again. While
+ * Redis is unavailable nothing is known, and the count restarts.
  */
 export function createStallDetector({
   redis,
@@ -85,12 +86,12 @@ export function createStallDetector({
     const stalled = before !== undefined && isStalled(before, now);
     if (stalled && stalledMs === 0) log.warn({ event: 'standing-still', waiting: now.waiting });
     readiness.set('stalled', stalled);
+    const isReported = stalledMs >= graceMs;
     stalledMs = stalled ? stalledMs + (at - lastAt) : 0;
     before = now;
     lastAt = at;
     onCheck(stalledMs);
-    if (stalledMs < graceMs) return;
-    clearInterval(timer);
+    if (stalledMs < graceMs || isReported) return;
     log.error({ event: 'stalled', waiting: now.waiting, stillMs: Math.round(stalledMs) });
     onStall();
   };
@@ -138,5 +139,5 @@ async function observe(
   ]);
   const waiting = answers.reduce((sum, count) => sum + count, 0);
   const held = hold !== undefined || worker.resting();
-  return { active: worker.active(), started: worker.started(), waiting, held };
+  return { busy: worker.busy(), started: worker.started(), waiting, held };
 }

@@ -33,7 +33,10 @@ export interface NoticeWorkerOptions {
   readonly logger?: Logger | undefined;
   /** Aborted to give the start up while Redis is away. Default: it waits */
   readonly signal?: AbortSignal | undefined;
-  /** Called when the worker takes no jobs although jobs wait: start it anew. Default: only the log tells */
+  /**
+   * Called once for each time that the worker takes no jobs for STALL_GRACE_MS although jobs wait: start it anew.
+   * Default: only the log tells
+   */
   readonly onStall?: (() => void) | undefined;
 }
 

@@ -223,7 +223,11 @@ export async function startWorker({
   const stallDetector = createStallDetector({
     redis,
     keys,
-    worker: { active, started: () => inFlight.started, resting: () => workers.suspended },
+    worker: {
+      busy: () => inFlight.busy,
+      started: () => inFlight.started,
+      resting: () => workers.suspended,
+    },
     graceMs: config.worker.stallGraceMs,
     readiness,
     log,

@@ -40,6 +40,8 @@ export async function runWorkerProcess(
   const abandoned = new AbortController();
   let stalled = false;
   const onStall = () => {
+    // A second signal would end the process at once.
+    if (stalled) return;
     stalled = true;
     // A stop is limited in time, whatever is blocked.
     process.kill(process.pid, 'SIGTERM');

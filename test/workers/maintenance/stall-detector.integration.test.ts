@@ -14,11 +14,11 @@ import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 
 describe('isStalled', () => {
-  const idle: StallObservation = { active: 0, started: 5, waiting: 3, held: false };
+  const idle: StallObservation = { busy: false, started: 5, waiting: 3, held: false };
 
   it.each<[string, Partial<StallObservation>, Partial<StallObservation>, boolean]>([
     ['no job in progress while jobs wait', {}, {}, true],
-    ['it has a job', {}, { active: 1 }, false],
+    ['it is busy', {}, { busy: true }, false],
     ['it has started one in between', {}, { started: 6 }, false],
     ['nothing waited before', { waiting: 0 }, {}, false],
     ['nothing waits now', {}, { waiting: 0 }, false],
@@ -48,7 +48,7 @@ describe('startStallDetector', () => {
       await queue.send({ templateCode: 'T', contacts: [{ contact: '0101' }] }, { priority });
     }
     const seen = { started: 0, stalls: 0, checks: 0, resting: false };
-    const worker = { active: () => 0, started: () => seen.started, resting: () => seen.resting };
+    const worker = { busy: () => false, started: () => seen.started, resting: () => seen.resting };
     const client = redis.connect({ name: 'worker', forWorker: true });
     const readiness = new UnreadyReasons();
     const log = pino({ level: 'silent' });
@@ -84,11 +84,19 @@ describe('startStallDetector', () => {
       expect(readiness.reasons().map(({ reason }) => reason)).toEqual(['stalled']);
       expect(seen.stalls).toBe(0);
       await until(() => seen.stalls === 1, { what: 'the stall' });
-      // Of another detector: this one checks no more.
-      await severalGraces(await watchOver(0));
+      await severalGraces({ seen });
       expect(seen.stalls).toBe(1);
     },
   );
+
+  it('makes a worker that takes jobs again ready again, and reports the next stall', async () => {
+    const { seen, readiness } = await watchOver(2);
+    await until(() => seen.stalls === 1, { what: 'the stall' });
+    seen.started++;
+    await until(() => readiness.reasons().length === 0, { what: 'it to be ready', everyMs: 5 });
+    await until(() => seen.stalls === 2, { what: 'the next stall' });
+    expect(readiness.reasons().map(({ reason }) => reason)).toEqual(['stalled']);
+  });
 
   it('logs nothing while nothing waits, while the worker progresses, and while the queue is held', async () => {
     const empty = await watchOver(0);

@@ -55,6 +55,48 @@ describe('a stalled worker process', () => {
     expect(on.emulator.record().twice).toBe(0);
   }, 60_000);
 
+  it('does not end while it has an answer that Redis refuses to record', async () => {
+    const on = await startFleet({
+      redisUrl: redis.url,
+      prefix,
+      processes: 1,
+      env: {
+        ...ENV,
+        CONCURRENCY: '1',
+        LOCK_DURATION_MS: '9000',
+        STALLED_INTERVAL_MS: '500',
+        SEND_DEADLINE_MS: '2400',
+        ANSWER_TIMEOUT_MS: '2000',
+        CONNECT_TIMEOUT_MS: '400',
+        ISSUE_DEADLINE_MS: '2400',
+        SHUTDOWN_TIMEOUT_MS: '2500',
+      },
+    });
+    fleet = on;
+    on.emulator.addFault({ on: 'send', latencyMs: 700 });
+    await on.sendEach(numbers(2));
+    await until(() => on.emulator.record().requests === 1, { what: 'the first request' });
+    await redis.client.config('SET', 'min-replicas-to-write', '1');
+    try {
+      await until(() => on.attempts().length === 1, { what: 'its answer' });
+      // The lock lasts longer than the time in which a stalled worker would have ended.
+      await until(async () => (await redis.client.keys(keys.noticeLock('*'))).length === 0, {
+        what: 'the lock to end',
+        ...PATIENCE,
+      });
+    } finally {
+      await redis.client.config('SET', 'min-replicas-to-write', '0');
+    }
+    await on.addWorker();
+    await until(async () => (await redis.client.zcard(keys.noticeJob('completed'))) === 2, {
+      what: 'both to be done',
+      ...PATIENCE,
+    });
+    expect(on.emulator.record().twice).toBe(0);
+    expect(on.workers[0]?.gone).toBe(false);
+    expect(on.workers[0]?.lines.map(({ event }) => event)).not.toContain('stalled');
+  }, 60_000);
+
   it('is restarted by the supervisor', async () => {
     const on = await start({ PROCESSES: '2' });
     const pids = async () => (await readWorkers(redis.client, keys)).map(({ pid }) => pid);
