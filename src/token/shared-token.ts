@@ -328,7 +328,8 @@ export class SharedToken implements TokenSource {
   /** Makes it the copy of this process, unless a newer one is held or it was reported refused meanwhile. */
   #keep(next: HeldToken, replaced: string): HeldToken {
     const held = this.#usable();
-    if (held !== undefined && held.fence > next.fence) return held;
+    // A replaced one with a greater fence is of a record that Redis has lost.
+    if (held !== undefined && held.fence > next.fence && held.token.id !== replaced) return held;
     const { id } = next.token;
     if (id === this.#refusedToken.refused && id !== replaced) return next;
     this.#held = next;

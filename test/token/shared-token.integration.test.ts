@@ -222,6 +222,22 @@ describe('renew (service-api, Authentication rule 4)', () => {
     expect(events).toContainEqual({ kind: 'unreadable', id: unreadable.id });
   });
 
+  it('gives a refused token up for one of before, after Redis lost the record, without a hint', async () => {
+    const { shared } = await world.member({ hints: NO_HINTS });
+    const { shared: other } = await world.member({ hints: NO_HINTS });
+    const first = await shared.get();
+    await world.age(60_000);
+    const refused = await shared.renew(first, { status: 401, code: 'INVALID_ACCESS_KEY' });
+    if (refused === undefined) throw new Error('no token');
+    shared.accepted(refused);
+    await until(async () => (await shared.status()).token?.proven, { what: 'the proof' });
+    await redis.client.del(world.keys.current, world.keys.fence);
+    const stored = await other.get();
+    const renewed = await shared.renew(refused, { status: 401, code: 'UNAUTHORIZED' });
+    expect(renewed?.value).toBe(stored.value);
+    expect((await shared.get()).value).toBe(stored.value);
+  });
+
   it('replaces a corrupt record', async () => {
     const { shared } = await world.member();
     await redis.client.hset(world.keys.current, { id: 'x', sealed: 'v1.x', fence: 'many' });

@@ -4,7 +4,7 @@ import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
-import { openBatch, PLAN, RETENTION_MS } from '../support/batch-bench.ts';
+import { AT_MOST_ONCE, openBatch, PLAN, RETENTION_MS } from '../support/batch-bench.ts';
 
 const redis = testRedis();
 
@@ -93,6 +93,19 @@ it.each(['rejected', 'unknown', 'expired'] as const)(
     expect(sums).toMatchObject([{ state, code: 'C', contacts: 10, parts: 1 }]);
   },
 );
+
+it('names an example of failures alike, and none that was decided on, of chunks without an answer', async () => {
+  const bench = await openBatch(redis, AT_MOST_ONCE, [10, 10]);
+  for (const chunk of [0, 1]) {
+    await bench.claim(chunk, 'a');
+    await bench.claim(chunk, 'b');
+  }
+  const examples = async () =>
+    (await bench.ledger.failureSums(bench.id))?.map(({ first }) => first);
+  expect(await examples()).toEqual(['0']);
+  expect(await bench.ledger.resolve(bench.id, '0', 'accepted', 'unknown')).toBe(true);
+  expect(await examples()).toEqual(['']);
+});
 
 it('fails with an error of ours, and nothing of the command in it', async () => {
   const bench = await openBatch(redis, {}, [10]);

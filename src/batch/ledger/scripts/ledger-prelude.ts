@@ -184,6 +184,7 @@ end
 -- Adds so many contacts and parts to the sum of failures like this one, or takes them away. The first one that
 -- is still there is an example of them.
 local function sumUp(failure, name, contacts, parts)
+  name = tostring(name)
   local group = failure.state .. ' ' .. failure.code
   local stored = redis.call('HGET', groups, group)
   if not stored and (contacts <= 0 or redis.call('HLEN', groups) >= ${MOST_GROUPS}) then return end
@@ -193,7 +194,7 @@ local function sumUp(failure, name, contacts, parts)
   if sum.contacts <= 0 or sum.parts <= 0 then return redis.call('HDEL', groups, group) end
   if contacts > 0 and sum.message == '' then sum.message = failure.message end
   if parts > 0 and sum.first == '' then sum.first = name end
-  if parts < 0 and sum.first == name then sum.first = '' end
+  if parts < 0 and tostring(sum.first) == name then sum.first = '' end
   redis.call('HSET', groups, group, cjson.encode(sum))
 end
 
