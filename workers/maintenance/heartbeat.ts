@@ -61,8 +61,10 @@ export function createHeartbeat({
     const slow = loopDelayMs >= SLOW_LOOP_MS;
     if (slow) log.warn({ event: 'slow-loop', loopDelayMs });
     readiness.set('event-loop', slow);
-    readiness.set('redis-away', sending);
-    if (sending) return;
+    if (sending) {
+      readiness.set('redis-away', true);
+      return;
+    }
     sending = true;
     await send();
     sending = false;

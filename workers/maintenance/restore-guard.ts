@@ -75,6 +75,8 @@ export class RestoreGuard implements BackgroundService<boolean> {
   #memory: EpochMemory | undefined;
   #verified = false;
   #checking: Promise<void> | undefined;
+  /** Set when the worker deregisters: a heartbeat after that would register it again. */
+  #hasEnded = false;
   /** Counts lost connections: a check during which one was lost verifies nothing. */
   #losses = 0;
 
@@ -99,7 +101,7 @@ export class RestoreGuard implements BackgroundService<boolean> {
     return this.#verified;
   }
 
-  /** Makes a heartbeat, and examines Redis when something is missing. Concurrent calls share one. */
+  /** Makes a heartbeat, and examines Redis when something is missing. Concurrent calls share one. None after the end. */
   check(): Promise<void> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
@@ -129,6 +131,7 @@ export class RestoreGuard implements BackgroundService<boolean> {
 
   /** Deregisters the worker; the last one marks a clean shutdown. */
   async deregister(): Promise<void> {
+    this.#hasEnded = true;
     const { redis, keys, heartbeat, heartbeatMs } = this.#options;
     await endHeartbeat(redis, keys, heartbeat().id, heartbeatMs, this.#memory);
   }
@@ -143,7 +146,7 @@ export class RestoreGuard implements BackgroundService<boolean> {
   async #check(): Promise<void> {
     const { readiness, log } = this.#options;
     try {
-      for (;;) {
+      while (!this.#hasEnded) {
         const losses = this.#losses;
         if (await this.#beat()) {
           if (!this.#verified) this.#options.gate.forget();

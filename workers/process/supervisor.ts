@@ -9,8 +9,9 @@ import { SupervisedHealth } from '../health/supervised-health.ts';
 const RESTART_DELAY_MS = 1_000;
 
 /**
- * Exit code of an invalid configuration: a restart would not help. A Redis that is unsuitable, refuses
- * commands or does not answer (code 3) may be another one a moment later, after a failover.
+ * Exit code of an invalid configuration: a restart would not help, unless the process ran before. Then a file of the
+ * configuration, such as that of a secret, was probably read while it was replaced. A Redis that is unsuitable,
+ * refuses commands or does not answer (code 3) may be another one a moment later, after a failover.
  */
 const CONFIGURATION_INVALID = 2;
 
@@ -18,10 +19,11 @@ const CONFIGURATION_INVALID = 2;
  * Runs several worker processes, for machines with several cores. Each is a complete worker; they share
  * the token and the holds through Redis like workers on other machines.
  *
- * A process that ends by itself, or could not be started, is started again, unless its configuration is invalid. At
- * SIGTERM or SIGINT the supervisor asks its processes by message to stop: a signal to the whole group has reached them
- * already, and a second one would end them in the middle of their sends. It ends when the last process has ended; where
- * it is killed, they stop by themselves. One health port answers for all.
+ * A process that ends by itself, or could not be started, is started again. One whose configuration is invalid is started
+ * again only if it ran before and another one runs. At SIGTERM or SIGINT the supervisor asks its processes by message to
+ * stop: a signal to the whole group has reached them already, and a second one would end them in the middle of their
+ * sends. It ends when the last process has ended; where it is killed, they stop by themselves. One health port answers
+ * for all.
  *
  * @returns the exit code: 0, or that of the worst process
  * @throws NoticeQueueError CONFIG_INVALID if it cannot listen on the health port
@@ -48,7 +50,7 @@ export async function superviseWorkers(
     health.ended(index);
     const restart = setTimeout(() => {
       restarts.delete(restart);
-      start(index);
+      start(index, true);
     }, RESTART_DELAY_MS);
     restarts.add(restart);
   };
@@ -59,7 +61,11 @@ export async function superviseWorkers(
     if (!stopping) startAgain(index);
     else if (children.size === 0) allEnded();
   };
-  const start = (index: number) => {
+  const cancelRestarts = () => {
+    for (const restart of restarts) clearTimeout(restart);
+    restarts.clear();
+  };
+  const start = (index: number, isAgain = false) => {
     let child: ChildProcess;
     try {
       child = fork(script, [String(index)], { stdio: 'inherit' });
@@ -75,9 +81,12 @@ export async function superviseWorkers(
     });
     child.once('exit', (code, signal) => {
       children.delete(index);
-      if (stopping || code === CONFIGURATION_INVALID) {
+      const nothingRuns = children.size === 0;
+      const isInvalid = code === CONFIGURATION_INVALID && (nothingRuns || !isAgain);
+      if (isInvalid && isAgain) cancelRestarts();
+      if (stopping || isInvalid) {
         worst = Math.max(worst, code ?? 1);
-        if (children.size === 0 && restarts.size === 0) allEnded();
+        if (nothingRuns && restarts.size === 0) allEnded();
         return;
       }
       logger.error({ event: 'worker-died', pid: child.pid, code, signal });
@@ -89,8 +98,7 @@ export async function superviseWorkers(
   const signalled = stopOnSignals(
     async () => {
       stopping = true;
-      for (const restart of restarts) clearTimeout(restart);
-      restarts.clear();
+      cancelRestarts();
       for (const child of children.values()) askToStop(child);
       if (children.size === 0) allEnded();
       await ended;

@@ -120,6 +120,17 @@ describe('the restore guard', () => {
     expect((await epochOf(keys))?.stopped).toBe(false);
   });
 
+  it('a worker that deregistered stays so, and the shutdown clean, when its connection comes back', async () => {
+    const keys = freshKeys();
+    const { guard, client } = worker(keys, 'a');
+    await guard.start();
+    await guard.deregister();
+    client.emit('ready');
+    await guard.check();
+    expect((await epochOf(keys))?.stopped).toBe(true);
+    expect(await readWorkers(redis.client, keys)).toEqual([]);
+  });
+
   it('deregistering at an unexamined copy marks nothing', async () => {
     const keys = freshKeys();
     const a = worker(keys, 'a');
