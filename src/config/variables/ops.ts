@@ -118,7 +118,7 @@ export const opsVariables = {
   ),
   noticesPerMinute: variable(
     'OPS_NOTICES_PER_MINUTE',
-    integer('notices', 1, 10_000_000).default(6_000),
+    integer('requests', 1, 10_000_000).default(6_000),
     {
       description:
         'Maximum number of requests per minute, at each ops server, by which one API key (by its name) may enqueue notices or look them up by idempotency key; the same number applies to other look-ups, and to cancellations.',

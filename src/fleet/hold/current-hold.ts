@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Keys } from '../../redis/keys.ts';
-import { boundFleet, liftManual, placeManual, transitionKeys } from './hold-scripts.ts';
+import { transitionKeys } from './hold-prelude.ts';
+import { boundFleet } from './hold-scripts.ts';
+import { liftManual, placeManual } from './manual-hold-scripts.ts';
 
 /** Reads the hold in effect; undefined when there is none. */
 export async function readHold(redis: RedisClient, keys: Keys): Promise<Hold | undefined> {

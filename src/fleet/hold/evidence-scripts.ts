@@ -1,5 +1,6 @@
 import { defineScript } from '../../redis/script.ts';
-import { ASIDE_STEP_MS, EVIDENCE_PRELUDE } from './hold-scripts.ts';
+import { EVIDENCE_PRELUDE } from './hold-prelude.ts';
+import { ASIDE_STEP_MS } from './hold-scripts.ts';
 import { PROBE_NEXT } from './next-probe.ts';
 
 /*

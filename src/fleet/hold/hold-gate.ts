@@ -5,13 +5,8 @@ import type { Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { Evidence } from './evidence.ts';
 import { meet } from './evidence-scripts.ts';
-import {
-  endProbe,
-  enterHold,
-  releaseProbe,
-  transitionKeys,
-  undecidedProbe,
-} from './hold-scripts.ts';
+import { transitionKeys } from './hold-prelude.ts';
+import { endProbe, enterHold, releaseProbe, undecidedProbe } from './hold-scripts.ts';
 import { OPEN, type Aside, type Entrant, type Meeting, type Met, type Passage } from './passage.ts';
 
 /**

@@ -1,7 +1,6 @@
-import { DONE_MS, type Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
+import { EVIDENCE_PRELUDE, HOLD_PRELUDE, PLACE_HOLD } from './hold-prelude.ts';
 import { KEPT_MS } from './next-probe.ts';
-import { READ_WITNESS } from './witness.ts';
 
 /**
  * A job that met the hold, or was possibly sent, leaves the probe to others for this long; four times as
@@ -24,113 +23,13 @@ const KEPT_STEP_MS = 50;
 const PASSES = 3;
 
 /**
- * KEYS of the transitions of a hold (see hold-gate.ts), which are one script each, so that they are atomic
- * for the fleet: the hold's hash, the probe's nonce, and BullMQ's limiter keys, one for each queue. Some
- * scripts take the evidence, the witnesses and the record of the token, too.
- */
-export const transitionKeys = (keys: Keys): readonly string[] => [
-  keys.hold,
-  keys.holdProbe,
-  keys.limiter,
-  keys.chunkLimiter,
-];
-
-/**
- * Shared by the scripts. The time of the next probe is in the hash and is never moved closer; the
- * limiter keys follow it. A limiter key contains a small counter of BullMQ while the queue is open, and
- * BLOCKED while it is held; only BLOCKED may be extended or removed here.
- */
-export const HOLD_PRELUDE = `
-local hold, probe = KEYS[1], KEYS[2]
-local now = clock()
-local BLOCKED = 9007199254740991
-
--- Times in the hash are Redis time. One that was set later than now is from before the clock went back: then the
--- distance of the probe begins anew, so that no hold lasts longer than that.
-local function nextProbe()
-  local set = redis.call('HMGET', hold, 'nextProbeAt', 'setAt')
-  local at, setAt = tonumber(set[1] or 0) or 0, tonumber(set[2] or 0) or 0
-  if setAt > now then
-    at = now + at - setAt
-    redis.call('HSET', hold, 'nextProbeAt', at, 'setAt', now)
-  end
-  return at
-end
--- How long a probe that is under way may take; a longer time is from before the clock went back.
-local function probeRest(ttl)
-  local rest = redis.call('PTTL', probe)
-  if rest ~= -2 and (rest < 0 or rest > ttl) then
-    redis.call('PEXPIRE', probe, ttl)
-    rest = ttl
-  end
-  return rest
-end
--- Such a hold has no probe: only a person lifts it.
-local function isManual(kind) return kind == 'manual' or kind == 'restored' end
-local function block(ms)
-  for index = 3, 4 do redis.call('SET', KEYS[index], BLOCKED, 'PX', ms) end
-end
-local function unblock()
-  for index = 3, 4 do
-    if tonumber(redis.call('GET', KEYS[index]) or 0) >= BLOCKED then redis.call('DEL', KEYS[index]) end
-  end
-end
-`;
-
-/**
- * Places a hold, or extends the one in effect; a manual hold stays as it is. An extension of the same kind
- * continues its count of failed probes; another kind starts again. Answers the time of the next probe.
- */
-const PLACE = `
-local function placeHold(kind, code, forMs, shortest, longest, probeFailed, channel)
-  local current = redis.call('HMGET', hold, 'kind', 'since', 'failedProbes')
-  if isManual(current[1]) then return nextProbe() end
-  local since, nextProbeAt, failed = now, nextProbe(), 0
-  if current[1] == kind then
-    since = tonumber(current[2]) or now
-    failed = tonumber(current[3]) or 0
-  end
-  if probeFailed then failed = failed + 1 end
-  if forMs <= 0 then forMs = math.min(shortest * 2 ^ math.min(failed, 30), longest) end
-  nextProbeAt = math.max(nextProbeAt, now + math.ceil(forMs))
-  block(nextProbeAt - now)
-  redis.call('HSET', hold, 'kind', kind, 'code', code, 'since', since, 'nextProbeAt', nextProbeAt,
-    'setAt', now, 'failedProbes', failed, 'passed', 0, 'shortest', shortest, 'longest', longest)
-  redis.call('PEXPIRE', hold, nextProbeAt - now + 86400000)
-  redis.call('PUBLISH', channel, kind)
-  return nextProbeAt
-end
-`;
-
-/** As {@link HOLD_PRELUDE}, with the evidence about refusals (evidence-scripts.ts). */
-export const EVIDENCE_PRELUDE = `${HOLD_PRELUDE}${PLACE}
-local evidence, witness, currentToken = KEYS[5], KEYS[6], KEYS[7]
-
-local function count(field) return tonumber(redis.call('HGET', evidence, field) or 0) or 0 end
-${READ_WITNESS}local function witnessOf(job) return readWitness(redis.call('HGET', witness, job)) end
--- An acceptance that began after so many meetings were known. Later ones are still asked for.
--- False when the token is not the current one: it is still to be proven.
-local function prove(token, upTo, channel)
-  if upTo <= count('provenUpTo') or upTo > count('meetings') then return true end
-  if redis.call('HGET', currentToken, 'id') ~= token then return false end
-  local more = count('meetings') > upTo
-  redis.call('HINCRBY', evidence, 'proof', 1)
-  redis.call('HSET', evidence, 'provenUpTo', upTo, 'provenToken', token, 'askedAt', more and now or 0,
-    'hintAt', more and now or 0, 'refusedRow', 0, 'unknownRow', 0)
-  redis.call('PUBLISH', channel, string.format('proven:%d', upTo))
-  if more then redis.call('PUBLISH', channel, string.format('ask:%d', count('meetings'))) end
-  return true
-end
-`;
-
-/**
  * A probe was inconclusive: the next one comes later. ARGV: nonce, channel, shortest and longest interval
  * where the hold has none of its own.
  */
 export const undecidedProbe = defineScript({
   name: 'undecidedProbe',
   keys: 4,
-  lua: `${HOLD_PRELUDE}${PLACE}
+  lua: `${HOLD_PRELUDE}${PLACE_HOLD}
 if redis.call('GET', probe) ~= ARGV[1] then return 0 end
 redis.call('DEL', probe)
 local current = redis.call('HMGET', hold, 'kind', 'code', 'shortest', 'longest')
@@ -269,48 +168,4 @@ local rest, probeEnds = kind and nextProbe() - now or 0, probeRest(tonumber(ARGV
 if rest <= 0 then rest = probeEnds end
 if rest > 0 then block(rest) else unblock() end
 return 0`,
-});
-
-/** Lifetime of a hold that only a person lifts, in milliseconds. */
-export const MANUAL_HOLD_MS = 365 * 24 * 3_600_000;
-
-/**
- * Holds the queue manually. Replaces an automatic hold, but not `restored`: a person who lifts that one
- * must have read its report. ARGV: why, channel.
- */
-export const placeManual = defineScript({
-  name: 'placeManual',
-  keys: 4,
-  lua: `${HOLD_PRELUDE}
-local kind = redis.call('HGET', hold, 'kind')
-if kind == 'restored' then return 0 end
-if kind ~= 'manual' then
-  redis.call('DEL', hold, probe)
-  redis.call('HSET', hold, 'kind', 'manual', 'since', now, 'nextProbeAt', 0, 'failedProbes', 0)
-end
-redis.call('HSET', hold, 'code', ARGV[1])
-redis.call('PEXPIRE', hold, ${MANUAL_HOLD_MS})
-block(${MANUAL_HOLD_MS})
-redis.call('PUBLISH', ARGV[2], 'manual')
-return 1`,
-});
-
-/**
- * Lifts the hold in effect. KEYS: also the mark of the request, so that it answers the same when it is repeated. ARGV:
- * channel, the kind of the hold that was seen, or '' for any. Answers the kind of the hold in effect, or ''; with another
- * one than was seen, nothing is lifted.
- */
-export const liftManual = defineScript({
-  name: 'liftManual',
-  keys: 5,
-  lua: `${HOLD_PRELUDE}
-local done = redis.call('GET', KEYS[5])
-if done then return done end
-local kind = redis.call('HGET', hold, 'kind') or ''
-if kind ~= '' and ARGV[2] ~= '' and kind ~= ARGV[2] then return kind end
-redis.call('DEL', hold, probe)
-unblock()
-redis.call('PUBLISH', ARGV[1], '')
-redis.call('SET', KEYS[5], kind, 'PX', ${DONE_MS})
-return kind`,
 });

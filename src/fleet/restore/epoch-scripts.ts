@@ -1,6 +1,7 @@
 import { defineScript } from '../../redis/script.ts';
 import { EARLIER_KEPT, type EpochMemory } from './epoch.ts';
-import { MANUAL_HOLD_MS, HOLD_PRELUDE } from '../hold/hold-scripts.ts';
+import { HOLD_PRELUDE } from '../hold/hold-prelude.ts';
+import { MANUAL_HOLD_MS } from '../hold/manual-hold-scripts.ts';
 
 /**
  * The changes of the epoch (see epoch.ts), one script each. Fields of its hash: id, bornAt, beats, at,

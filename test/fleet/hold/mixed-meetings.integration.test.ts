@@ -4,7 +4,7 @@ import {
   THROTTLED_CONTRADICTIONS,
 } from '../../../src/fleet/hold/evidence-scripts.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
-import { transitionKeys } from '../../../src/fleet/hold/hold-scripts.ts';
+import { transitionKeys } from '../../../src/fleet/hold/hold-prelude.ts';
 import { OPEN, type Meeting } from '../../../src/fleet/hold/passage.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';

@@ -182,7 +182,7 @@ local function cancelUnderWay(chunk)
 end
 
 -- Adds so many contacts and parts to the sum of failures like this one, or takes them away. The first one that
--- is still there is an example of them.
+-- is still there is an example of them; a chunk is named by its number, which earlier versions stored as one.
 local function sumUp(failure, name, contacts, parts)
   name = tostring(name)
   local group = failure.state .. ' ' .. failure.code
