@@ -51,7 +51,8 @@ another way, describe it in a file of rules.
 
 The first matching row decides. A code is looked for in \`code\`, \`errorCode\` and \`error_code\` of the
 body, of its \`error\`, of its \`data\` and of the first of its \`errors\`; then \`error\` itself is taken, if
-it is text. Without one, the code is the status, such as \`HTTP_404\`. [promises.md](promises.md#what-becomes-of-a-notice) describes the outcomes.
+it is text. Without one, the code is the status, such as
+\`HTTP_404\`; that of a 2xx with \`success: false\` is \`SERVICE_REFUSED\`. [promises.md](promises.md#what-becomes-of-a-notice) describes the outcomes.
 
 | answer | outcome |
 |---|---|

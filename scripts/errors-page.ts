@@ -38,8 +38,9 @@ ${errorRows.join('\n')}
 ## Exit codes
 
 Every command that no signal ends, ends with one of these. A second SIGTERM or SIGINT, more than a second after the first, ends
-\`notices worker\` and \`notices ops\` at once with 143 or 130: what is in flight may then be unknown. A stop that takes longer than
-SHUTDOWN_TIMEOUT_MS ends with 1. With \`--json\`, the error is written to standard error as JSON.
+\`notices worker\` and \`notices ops\` at once with 143 or 130: what is in flight may then be unknown. A stop of
+\`notices worker\` that takes longer than SHUTDOWN_TIMEOUT_MS (5 s more where PROCESSES is above 1), or of \`notices ops\` that
+takes longer than 10 s, ends with 1. With \`--json\`, the error is written to standard error as JSON.
 
 | exit code | meaning |
 |---|---|

@@ -19,6 +19,7 @@ export type { NoticeEvent, NoticeEventsOptions } from './notices/notice-events.t
 export type { SendOptions } from './contracts/send-options.ts';
 export {
   ERROR_CODES,
+  ImportError,
   InputError,
   NoticeQueueError,
   type ErrorCode,

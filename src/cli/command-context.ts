@@ -57,6 +57,9 @@ export async function untilStopped<Result>(
   }
 }
 
+/** Said by a command that a signal has stopped. */
+export const STOPPED = 'Stopped. Run the command again for the rest.';
+
 /** Resolves when the signal is aborted, at once where it is already. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

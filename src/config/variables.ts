@@ -23,7 +23,7 @@ export const generalVariables = {
     choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
     {
       description: 'The lowest level of log lines that are written.',
-      note: 'With `warn`, an attempt has a line unless its notice was accepted and never possibly sent before.',
+      note: 'With `warn`, an attempt has a line unless it was cancelled, its job was returned unsent, or its notice was accepted and never possibly sent before.',
     },
   ),
   logFormat: variable('LOG_FORMAT', choice(['auto', 'json', 'text']).default('auto'), {

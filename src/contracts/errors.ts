@@ -203,6 +203,21 @@ export class InputError extends NoticeQueueError {
   }
 }
 
+/** An import that failed or was stopped after its batch was created; `queued` contacts of the list are in it. */
+export class ImportError extends NoticeQueueError {
+  override readonly name: string = 'ImportError';
+  /** Id of the batch. */
+  readonly batch: string;
+  /** Contacts that the batch has, also those of an earlier run. They are sent. */
+  readonly queued: number;
+
+  constructor(code: ErrorCode, detail: string, batch: string, queued: number) {
+    super(code, detail);
+    this.batch = batch;
+    this.queued = queued;
+  }
+}
+
 /**
  * A recent issuance of a token was refused, failed or was blocked, so the fleet does not ask the service
  * again yet; nothing was sent. `code` follows from the hold: TOKEN_CONTESTED, TOKEN_UNAVAILABLE, or

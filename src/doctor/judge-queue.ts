@@ -120,14 +120,29 @@ function unknown({ unknownNotices, batches }: QueueSnapshot): Finding {
   );
 }
 
-function retention({ batches, now }: QueueSnapshot): Finding {
+function retention({ batches, nearFailed, now }: QueueSnapshot): Finding {
   const near = batches.filter((batch) => nearEndOfRetention(batch, now) !== undefined);
   const [first] = near;
-  if (first === undefined) return ok('queue.retention', 'nothing unresolved will be deleted soon');
+  const found = [
+    ...(nearFailed === undefined
+      ? []
+      : [{ what: countOf(nearFailed.count, 'failed notice'), failures: '', redrive: '--notices' }]),
+    ...(first === undefined
+      ? []
+      : [
+          {
+            what: `failed contacts of ${countOf(near.length, 'batch', 'batches')}, such as of ${first.id},`,
+            failures: `${first.id} `,
+            redrive: first.id,
+          },
+        ]),
+  ];
+  if (found.length === 0) return ok('queue.retention', 'nothing unresolved will be deleted soon');
+  const listOf = (texts: readonly string[]) => texts.join(' and ');
   return warn(
     'queue.retention',
-    `failed contacts of ${countOf(near.length, 'batch', 'batches')} will be deleted soon, such as of ${first.id}`,
-    `export it with "notices failures ${first.id} --csv", or send it again with "notices redrive ${first.id}"`,
+    `${listOf(found.map(({ what }) => what))} will be deleted soon`,
+    `export them with ${listOf(found.map(({ failures }) => `"notices failures ${failures}--csv"`))}, or send them again with ${listOf(found.map(({ redrive }) => `"notices redrive ${redrive}"`))}`,
   );
 }
 

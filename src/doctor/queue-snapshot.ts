@@ -3,7 +3,12 @@ import { motionOf } from '../batch/ledger/batch-motion.ts';
 import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { VERSION } from '../contracts/version.ts';
-import { FleetReader, type FleetSnapshot } from '../ops/snapshot.ts';
+import {
+  FleetReader,
+  nearFailedNotices,
+  type FleetSnapshot,
+  type NearFailedNotices,
+} from '../ops/snapshot.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 
@@ -21,10 +26,19 @@ export interface QueueSnapshot extends Pick<FleetSnapshot, 'hold' | 'workers' | 
   readonly waiting: number;
   /** How long the oldest of them has waited; undefined where none waits. */
   readonly oldestWaitingMs: number | undefined;
+  /** Failed single notices that are about to be deleted; undefined for none. */
+  readonly nearFailed: NearFailedNotices | undefined;
 }
 
-/** @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
-export async function readQueueSnapshot(redis: RedisClient, keys: Keys): Promise<QueueSnapshot> {
+/**
+ * @param keepFailedMs KEEP_FAILED_MS
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function readQueueSnapshot(
+  redis: RedisClient,
+  keys: Keys,
+  keepFailedMs: number,
+): Promise<QueueSnapshot> {
   const reader = new FleetReader({ redis, keys });
   try {
     const { noticeJobs, noticeWaitingSince, ...facts } = await reader.read(
@@ -56,6 +70,7 @@ export async function readQueueSnapshot(redis: RedisClient, keys: Keys): Promise
       waiting: noticeJobs.waiting,
       oldestWaitingMs:
         noticeWaitingSince === undefined ? undefined : Math.max(0, now - noticeWaitingSince),
+      nearFailed: await nearFailedNotices(redis, keys, keepFailedMs, now),
     };
   } finally {
     await reader.close();

@@ -29,7 +29,7 @@ export interface SeenWorker extends Heartbeat {
 }
 
 /** A worker counts as gone after this many missed heartbeats. */
-const MISSED = 3;
+export const MISSED_HEARTBEATS = 3;
 
 /**
  * Stores the worker's state and advances the epoch, with one script.
@@ -51,7 +51,13 @@ export async function beat(
   return beatEpoch(
     redis,
     [keys.epoch, keys.worker(id), keys.workers],
-    [...remembered(memory), id, JSON.stringify(heartbeat), everyMs * MISSED, randomUUID()],
+    [
+      ...remembered(memory),
+      id,
+      JSON.stringify(heartbeat),
+      everyMs * MISSED_HEARTBEATS,
+      randomUUID(),
+    ],
   );
 }
 
@@ -71,7 +77,7 @@ export async function endHeartbeat(
   await endEpochBeats(
     redis,
     [keys.epoch, keys.worker(id), keys.workers],
-    [...remembered(memory), id, everyMs * MISSED],
+    [...remembered(memory), id, everyMs * MISSED_HEARTBEATS],
   );
 }
 

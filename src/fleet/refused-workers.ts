@@ -10,15 +10,11 @@ const REFUSED_MS = 86_400_000;
 const ASKS_MS = 1_000;
 
 /**
- * Reasons of workers that send nothing. One that lacks a key or knows an earlier version sends other jobs, and the
- * heartbeat of one that has just started may still say that it examines Redis (`copy-unchecked`).
+ * Reasons of workers that send nothing. One that lacks a key or knows an earlier version sends other jobs. A heartbeat may
+ * be older than what it says: that of a worker that has just started, that it examines Redis (`copy-unchecked`), and the
+ * one that waited for Redis, that Redis is away.
  */
-const SENDS_NOTHING: ReadonlySet<string> = new Set([
-  'redis-away',
-  'redis-unsuitable',
-  'stalled',
-  'stopping',
-]);
+const SENDS_NOTHING: ReadonlySet<string> = new Set(['redis-unsuitable', 'stalled', 'stopping']);
 
 /** Records that a worker is refused; answers all that are. KEYS: the refused workers. ARGV: id of the worker, for how long. */
 const addRefused = defineScript({

@@ -11,6 +11,8 @@ export interface CancelledJobs {
   /** How many jobs the notice has; 0 where none is there. */
   readonly total: number;
   readonly jobs: readonly (readonly [id: string, answer: CancelAnswer])[];
+  /** Its idempotency key is released, by this run or by the one that it repeats. */
+  readonly keyReleased: boolean;
 }
 
 /**
@@ -24,6 +26,7 @@ export interface CancelledJobs {
  * | completed, cancelled | cancelled |
  * | completed | accepted or expired |
  * | listed as unknown, and not to be sent again | unknown |
+ * | failed, settled in part | rejected: what is left of it would be listed if it was unknown |
  * | failed, possibly sent | unknown |
  * | failed | rejected |
  * | a worker has it | sending |
@@ -77,6 +80,7 @@ local function cancel(id)
   if place == 'completed' then return outcomeOf(key) end
   if isListed(id) then return 'unknown' end
   if place == 'active' then return 'sending' end
+  if place == 'failed' and settledInPart(redis.call('HGET', key, 'data') or '') then return 'rejected' end
   local possiblySent = wasPossiblySent(id, key)
   if place == 'failed' then return possiblySent and 'unknown' or 'rejected' end
   if possiblySent or isOldCopy then return 'possibly-sent' end
@@ -98,8 +102,8 @@ local function cancel(id)
 end
 local mode, text = ARGV[2], ARGV[3]
 local release = ARGV[6]
-local done = release == 'key' and mode == 'key' and redis.call('GET', KEYS[6])
-if done then mode, text = 'id', done end
+local marked = release ~= 'no' and redis.call('GET', KEYS[6])
+if marked and release == 'key' and mode == 'key' then mode, text = 'id', marked end
 local id, total = find(mode, text)
 local answers, last, all = {}, math.min(total, ARGV[4] + ARGV[5]) - 1, true
 for index = tonumber(ARGV[4]), last do
@@ -109,11 +113,18 @@ for index = tonumber(ARGV[4]), last do
   answers[#answers + 1] = { one, answer }
 end
 local isWhole = #answers > 0 and all and last == total - 1 and (total > 1 or not isPart(id))
-local isReleased = release ~= 'no' and isWhole and releaseKey(nth(id, 0, total))
-if isReleased and release == 'key' then redis.call('SET', KEYS[6], id, 'PX', ${DONE_MS}) end
-return { id, total, answers }`,
+-- Without a key it has its own id there, by which a repeated add is recognized.
+local function hasKey(one) return redis.call('HGET', jobs .. one, 'deid') ~= one end
+local isReleased = release ~= 'no' and isWhole and hasKey(nth(id, 0, total)) and releaseKey(nth(id, 0, total))
+if isReleased then redis.call('SET', KEYS[6], release == 'key' and id or '1', 'PX', ${DONE_MS}) end
+return { id, total, answers, (isReleased or (marked and isWhole)) and 1 or 0 }`,
   parse: (reply) => {
-    const [id, total, jobs] = reply as readonly [string, number, CancelledJobs['jobs']];
-    return { id, total, jobs };
+    const [id, total, jobs, released] = reply as readonly [
+      string,
+      number,
+      CancelledJobs['jobs'],
+      number,
+    ];
+    return { id, total, jobs, keyReleased: released === 1 };
   },
 });

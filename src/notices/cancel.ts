@@ -53,23 +53,30 @@ export async function cancelJobs(
   };
   const first = await cancelFrom(asked);
   answers.push(...first.jobs);
+  let { keyReleased } = first;
   while (answers.length < first.total) {
     // By id: a key that was released finds nothing any more.
-    const { jobs } = await cancelFrom({ mode: 'id', text: first.id });
-    if (jobs.length === 0) break;
-    answers.push(...jobs);
+    const next = await cancelFrom({ mode: 'id', text: first.id });
+    if (next.jobs.length === 0) break;
+    answers.push(...next.jobs);
+    keyReleased = next.keyReleased;
   }
-  return reportOf(first.id, answers);
+  return reportOf(first.id, answers, keyReleased);
 }
 
 /** What became of a notice, from the answers of its jobs. */
-function reportOf(id: string, answers: readonly (readonly [string, CancelAnswer])[]): CancelReport {
+function reportOf(
+  id: string,
+  answers: readonly (readonly [string, CancelAnswer])[],
+  keyReleased: boolean,
+): CancelReport {
   const all = answers.map(([, answer]) => answer);
   const answer = cancelAnswerOfAll(all);
   return {
     id,
     cancelled: answer === 'cancelled',
     answer,
+    ...(keyReleased ? { keyReleased } : {}),
     ...(answers.length > 1
       ? { jobs: answers.map(([job, one]) => ({ id: job, answer: one })) }
       : {}),

@@ -197,6 +197,8 @@ export interface CancelReport {
   /** True only if no contact of the notice was sent or will be. */
   readonly cancelled: boolean;
   readonly answer: CancelAnswer;
+  /** Present where `releaseKey` released its idempotency key. */
+  readonly keyReleased?: boolean;
   /** The answer for each job, where the notice has several: those that waited are cancelled. */
   readonly jobs?: readonly { readonly id: string; readonly answer: CancelAnswer }[];
 }

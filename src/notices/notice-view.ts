@@ -1,4 +1,3 @@
-import type { DeliveryPolicy } from '../contracts/delivery.ts';
 import { ERROR_CODES } from '../contracts/errors.ts';
 import { HOLDS, type HoldKind } from '../contracts/hold.ts';
 import { SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
@@ -61,7 +60,6 @@ export function noticeView(stored: StoredNotice, jobs: readonly NoticeJob[]): No
   if (first === undefined) return { ...notKept(stored.id), ...kept };
   if (jobs.length === 1) return { ...first, id: stored.id, ...kept };
   const state = stateOfAll(jobs.map((job) => job.state));
-  const sum = (field: 'contacts') => jobs.reduce((all, job) => all + job[field], 0);
   const most = (field: 'attempts' | 'possiblySent') => Math.max(...jobs.map((job) => job[field]));
   const known = jobs.find((job) => job.template !== undefined) ?? first;
   const { template, delivery, enqueuedAt, expiresAt } = known;
@@ -75,7 +73,7 @@ export function noticeView(stored: StoredNotice, jobs: readonly NoticeJob[]): No
     id: stored.id,
     state,
     ...defined({ pending, template, delivery, enqueuedAt, expiresAt, code, message, remedy }),
-    contacts: sum('contacts'),
+    contacts: jobs.reduce((all, job) => all + job.contacts, 0),
     attempts: most('attempts'),
     possiblySent: most('possiblySent'),
     ...(traceIds.length === 0 ? {} : { traceIds }),
@@ -109,7 +107,7 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
   const earlier = earlierRuns(fields[EARLIER_FIELD]);
   const before = earlierSends(earlier);
   const data = readable(fields.data, id, sealing);
-  const inThisRun = possiblySentTimes(job, entry?.possiblySent, data.view.delivery);
+  const inThisRun = possiblySentTimes(job, entry, data);
   const decided = stateOfJob({
     place,
     outcome: result?.outcome,
@@ -119,9 +117,9 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
     limited: account.limited,
   });
   const { state } = decided;
-  const wasNeverSent = state === 'cancelled' || state === 'expired';
+  const isCertain = state === 'cancelled' || state === 'expired' || (!entry && inThisRun === 0);
   const ofThisRun = entry === undefined ? possiblySentTraceIds(fields) : traceIdsOf(entry);
-  const traceIds = [...before.traceIds, ...(wasNeverSent ? [] : newestTraceIds(ofThisRun))];
+  const traceIds = [...before.traceIds, ...(isCertain ? [] : newestTraceIds(ofThisRun))];
   const { view, accepted, settled } = data;
   const mayBeAccepted = before.possiblySent > 0 || data.isPartlyAccepted;
   return {
@@ -130,7 +128,7 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
     ...defined({ pending: pendingOf(decided, job, account) }),
     ...view,
     attempts: numberOf(fields.atm) ?? 0,
-    possiblySent: before.possiblySent + (wasNeverSent ? 0 : inThisRun),
+    possiblySent: before.possiblySent + (isCertain ? 0 : inThisRun),
     ...(traceIds.length === 0 ? {} : { traceIds }),
     ...defined({
       enqueuedAt: numberOf(fields.timestamp),
@@ -159,13 +157,14 @@ function pendingOf(
 /** How many attempts of this run the service may have accepted. */
 function possiblySentTimes(
   { fields, place, intentOpen }: StoredJob,
-  listed: number | undefined,
-  delivery: DeliveryPolicy | undefined,
+  listed: { readonly possiblySent?: number } | undefined,
+  { view: { delivery }, isSettledInPart }: ReadableData,
 ): number {
+  // What is left in the job ends as listed, or is rejected: the other contacts were possibly sent, and are accepted.
+  if (isSettledInPart && place === 'failed' && listed === undefined) return 0;
   const stalledCounter = numberOf(fields.stc) ?? 0;
-  const attempted = { failedReason: fields.failedReason, stalledCounter };
-  const own = possiblySentAttempts(attempted, delivery);
-  return Math.max(listed ?? 0, own, intentOpen && place !== 'completed' ? 1 : 0);
+  const own = possiblySentAttempts({ failedReason: fields.failedReason, stalledCounter }, delivery);
+  return Math.max(listed?.possiblySent ?? 0, own, intentOpen && place !== 'completed' ? 1 : 0);
 }
 
 /**
@@ -211,6 +210,8 @@ interface ReadableData {
   readonly view: Pick<NoticeJob, 'template' | 'delivery' | 'expiresAt' | 'contacts'>;
   readonly accepted: readonly string[];
   readonly isPartlyAccepted: boolean;
+  /** Some contacts have a state of their own. */
+  readonly isSettledInPart: boolean;
   readonly settled: readonly ContactView[];
   /** Of the contacts that are still in the job. */
   readonly numbers: readonly string[];
@@ -243,6 +244,7 @@ function readable(text: string | undefined, id: string, sealing?: Sealing): Read
     },
     accepted: listOf(opened?.accepted ?? accepted).filter(isText),
     isPartlyAccepted: acceptedSize > 0,
+    isSettledInPart: differ,
     settled: listOf(opened?.settled ?? settled).flatMap((one) => {
       const { contact, state } = fieldsOf(one);
       const { contact: number } = fieldsOf(contact);

@@ -124,11 +124,15 @@ export async function findEntries(
   const oldest = now - keepMs;
   const names = setsOf(keys, hash, oldest, now);
   const members = await Promise.all(names.map((name) => membersOf(redis, name, hash)));
-  return members
+  const entries = members
     .flat()
     .map(entryOf)
     .filter(({ at }) => at + 1_000 > oldest)
     .sort((a, b) => b.at - a.at);
+  // A repeated call of a notice with several jobs wrote its entries again: the oldest is of the call that queued it.
+  return [...new Map(entries.map((entry) => [entry.jobId, entry])).values()].sort(
+    (a, b) => b.at - a.at,
+  );
 }
 
 /** All entries of a number, as they are stored; also those that are over their time and are not found any more. */

@@ -39,8 +39,7 @@ export async function cancelAudited(
   const report = await cancelNotice(redis, keys, ref, options);
   const some = report.cancelled || report.jobs?.some(({ answer }) => answer === 'cancelled');
   if (some === true && (await mayRecord())) {
-    const isReleased = options.releaseKey === true && report.cancelled;
-    const as = isReleased ? 'cancelled, key released' : 'cancelled';
+    const as = report.keyReleased === true ? 'cancelled, key released' : 'cancelled';
     await appendAudit(redis, keys, { ...actor, what: 'cancel', target: report.id, as });
   }
   return report;
@@ -52,6 +51,8 @@ export interface FailedSelection extends FailedFilter {
   readonly state: NonNullable<FailedFilter['state']>;
   /** Ids of notices' jobs. Default: all that have failed */
   readonly ids?: readonly string[] | undefined;
+  /** When each of the ids had ended, as it was shown: one that has ended anew since is left. Default: not compared */
+  readonly shown?: ReadonlyMap<string, number | undefined> | undefined;
   /** Notices at most. Default: no limit */
   readonly limit?: number | undefined;
 }
@@ -78,7 +79,7 @@ export interface FailedReport {
  */
 export async function selectFailed(
   { redis, keys }: NoticeActionContext,
-  { ids, state, code, template, before, since, possiblySent: asked }: FailedSelection,
+  { ids, shown, state, code, template, before, since, possiblySent: asked }: FailedSelection,
 ): Promise<NoticeJob[]> {
   const possiblySent = asked ?? (state === 'unknown' ? undefined : false);
   const exact = { state, code, template, before, since, possiblySent };
@@ -86,7 +87,10 @@ export async function selectFailed(
     const named = await readFailed(redis, keys, [...new Set(ids)]).catch((error: unknown) => {
       throw redisFailure(error);
     });
-    return named.filter((job) => matchesFailed(exact, job));
+    return named.filter(
+      (job) =>
+        matchesFailed(exact, job) && (shown === undefined || shown.get(job.id) === job.endedAt),
+    );
   }
   const found: NoticeJob[] = [];
   for await (const job of failedNotices(redis, keys, exact)) found.push(job);

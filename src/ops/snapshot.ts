@@ -1,6 +1,7 @@
 import type { Job, Queue } from 'bullmq';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
+import { warningMs } from '../batch/ledger/retention.ts';
 import type { Hold } from '../contracts/hold.ts';
 import { waitsSince } from '../contracts/job.ts';
 import type { NewestBatches } from './batches-summary.ts';
@@ -213,4 +214,34 @@ async function waitingSince(queue: Queue): Promise<number | undefined> {
   return found
     .flatMap((job) => (job === undefined ? [] : [waitsSince(job)]))
     .sort((a, b) => a - b)[0];
+}
+
+/** Failed single notices that are about to be deleted, and until when the oldest is kept: milliseconds since the epoch. */
+export interface NearFailedNotices {
+  readonly count: number;
+  readonly keptUntil: number;
+}
+
+/**
+ * The failed single notices (rejected or unknown) that are about to be deleted; undefined for none.
+ *
+ * @param keepFailedMs KEEP_FAILED_MS
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function nearFailedNotices(
+  redis: RedisClient,
+  { failedNotices }: Pick<Keys, 'failedNotices'>,
+  keepFailedMs: number,
+  now: number,
+): Promise<NearFailedNotices | undefined> {
+  try {
+    const [[, oldest], count] = await Promise.all([
+      redis.zrange(failedNotices, 0, '0', 'WITHSCORES'),
+      redis.zcount(failedNotices, '-inf', now - keepFailedMs + warningMs(keepFailedMs)),
+    ]);
+    if (oldest === undefined || count === 0) return undefined;
+    return { count, keptUntil: Number(oldest) + keepFailedMs };
+  } catch (error) {
+    throw redisFailure(error);
+  }
 }

@@ -20,12 +20,10 @@ export function optionsOf({
 
 /** The variables of a queue, under their current and former names. */
 const NAMES: ReadonlySet<string> = new Set(
-  [
-    ...Object.values(redisVariables),
-    ...Object.values(queueVariables),
-    ...Object.values(generalVariables),
-  ]
-    .flatMap((row) => [row.variable, metadataOf(row).formerly])
+  [generalVariables.account, ...Object.values(redisVariables), ...Object.values(queueVariables)]
+    .flatMap((row) =>
+      row === queueVariables.payloadKeyPrevious ? [] : [row.variable, metadataOf(row).formerly],
+    )
     .filter((name) => name !== undefined),
 );
 

@@ -36,6 +36,7 @@ const GOOD: QueueSnapshot = {
   version: '1.0.0',
   waiting: 0,
   oldestWaitingMs: undefined,
+  nearFailed: undefined,
   unknownNotices: 0,
   batches: [],
   backingOff: new Set(),
@@ -108,6 +109,18 @@ describe('the queue', () => {
     ['queue.unknown', { unknownNotices: 1 }, 'warn', 'of 1 notice and 0 contacts'],
     ['queue.unknown', { batches: [batch({ unknown: 6 })] }, 'warn', '6 contacts'],
     ['queue.retention', { batches: [batch(FAILED)] }, 'warn', 'autumn'],
+    [
+      'queue.retention',
+      { nearFailed: { count: 12, keptUntil: NOW + MIN } },
+      'warn',
+      '12 failed notices will be deleted soon',
+    ],
+    [
+      'queue.retention',
+      { nearFailed: { count: 1, keptUntil: NOW }, batches: [batch(FAILED)] },
+      'warn',
+      '1 failed notice and failed contacts of 1 batch, such as of autumn, will',
+    ],
     ['queue.retention', { batches: [batch({ ...FAILED, finishedAt: NOW })] }, 'ok', 'nothing'],
   ] as const)('%s %#: %s', (check, snapshot, level, words) => {
     const finding = judgeQueue({ ...GOOD, ...snapshot }).find((one) => one.check === check);

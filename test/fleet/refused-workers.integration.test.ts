@@ -43,7 +43,7 @@ it('a worker of which a request was accepted is not, nor one that has just start
   expect(await add('a')).toBe(false);
 });
 
-const SEND_NOTHING: UnreadyReason[] = ['redis-away', 'redis-unsuitable', 'stalled', 'stopping'];
+const SEND_NOTHING: UnreadyReason[] = ['redis-unsuitable', 'stalled', 'stopping'];
 
 it('a worker that has ended does not count, nor one that sends nothing', async () => {
   await live('a', 'b', 'dead', ...SEND_NOTHING);
@@ -52,7 +52,16 @@ it('a worker that has ended does not count, nor one that sends nothing', async (
   expect(await add('b')).toBe(true);
 });
 
-it.each<UnreadyReason>(['payload-key', 'unsealed', 'newer-jobs', 'event-loop', 'copy-unchecked'])(
+const SEND_OTHERS: UnreadyReason[] = [
+  'payload-key',
+  'unsealed',
+  'newer-jobs',
+  'event-loop',
+  'copy-unchecked',
+  'redis-away',
+];
+
+it.each(SEND_OTHERS)(
   'a worker that is not ready with %s sends other jobs or soon will, and counts',
   async (reason) => {
     await live('a', reason);

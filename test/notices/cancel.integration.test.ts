@@ -38,6 +38,7 @@ async function worker(prefix: string, env = {}, emulated: EmulatorOptions = {}) 
 }
 
 const CANCELLED = { cancelled: true, answer: 'cancelled' };
+const RELEASED = { ...CANCELLED, keyReleased: true };
 
 describe('a notice that waits', () => {
   it.each([
@@ -72,7 +73,7 @@ describe('a notice that waits', () => {
     expect(await queue.cancel({ idempotencyKey: 'visit-1' })).toEqual({ id, ...CANCELLED });
     expect(await queue.send(NOTICE, options)).toMatchObject({ id, duplicate: true });
     expect(await board.count()).toBe(0);
-    expect(await queue.cancel(id, { releaseKey: true })).toEqual({ id, ...CANCELLED });
+    expect(await queue.cancel(id, { releaseKey: true })).toEqual({ id, ...RELEASED });
     const anew = await queue.send(NOTICE, options);
     expect(anew.duplicate).toBe(false);
     // The key is the new notice's now: cancelling the old one again releases nothing.
@@ -92,7 +93,7 @@ describe('a notice that waits', () => {
     expect(await losing.get(id)).toMatchObject({ state: 'pending' });
     await proxy.place({ kind: 'drop-reply', when: await shaOf(cancelScript), times: 1 });
     const ref = { idempotencyKey: 'visit-2' };
-    expect(await losing.cancel(ref, { releaseKey: true })).toEqual({ id, ...CANCELLED });
+    expect(await losing.cancel(ref, { releaseKey: true })).toEqual({ id, ...RELEASED });
     expect(proxy.struck).toBe(1);
     expect((await queue.send(NOTICE, ref)).duplicate).toBe(false);
   });

@@ -114,11 +114,47 @@ describe('the reply to a step of a manual action is lost', () => {
     const { client, proxy } = await losing(await shaOf(cancelScript));
     const ref = { idempotencyKey: 'visit' };
     const cancel = () => cancelAudited({ redis: client, keys }, ref, { releaseKey: true }, WHO);
-    expect(await cancel()).toEqual({ id, cancelled: true, answer: 'cancelled' });
+    expect(await cancel()).toEqual({
+      id,
+      cancelled: true,
+      answer: 'cancelled',
+      keyReleased: true,
+    });
     expect(proxy.struck).toBe(1);
     const as = 'cancelled, key released';
     expect(await readAudit(redis.client, keys, 10)).toMatchObject([{ ...WHO, target: id, as }]);
     expect(await cancel()).toMatchObject({ cancelled: false, answer: 'not-kept' });
+  });
+
+  it('cancel by id, with the key released: recorded as such', async () => {
+    const prefix = redis.freshPrefix();
+    const keys = keysOf(prefix, 'default');
+    const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
+    onTestFinished(() => queue.close());
+    await queue.cancel('none');
+    const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
+    const { id } = await queue.send(notice, { idempotencyKey: 'visit' });
+    const { client, proxy } = await losing(await shaOf(cancelScript));
+    await cancelAudited({ redis: client, keys }, id, { releaseKey: true }, WHO);
+    expect(proxy.struck).toBe(1);
+    expect(await readAudit(redis.client, keys, 10)).toMatchObject([
+      { target: id, as: 'cancelled, key released' },
+    ]);
+  });
+
+  it('cancel with the key to be released, where it stays in use: recorded without it', async () => {
+    const prefix = redis.freshPrefix();
+    const keys = keysOf(prefix, 'default');
+    const producer = { redis: connectionAs('producer', redis.url), prefix, chunkSize: 1 };
+    const queue = new NoticeQueue(producer);
+    onTestFinished(() => queue.close());
+    const contacts = ['01000000001', '01000000002'].map((contact) => ({ contact }));
+    const { jobs } = await queue.send({ templateCode: 'T', contacts }, { idempotencyKey: 'two' });
+    const [first = ''] = jobs;
+    await cancelAudited({ redis: redis.client, keys }, first, { releaseKey: true }, WHO);
+    expect(await readAudit(redis.client, keys, 10)).toMatchObject([
+      { target: first, as: 'cancelled' },
+    ]);
   });
 
   it('delete: counted once, and recorded', async () => {

@@ -211,6 +211,32 @@ describe('answers with ANSWER_RULES_FILE', () => {
     expect((await view(id)).state).toBe('accepted');
   }, 60_000);
 
+  it('with results: a contact is rejected, although another one was possibly sent before it was accepted', async () => {
+    const { on, keys, results, send, line } = await start();
+    const json = async (...args: string[]) =>
+      JSON.parse((await run([...args, '--json'], { ...on.env })).stdout) as unknown;
+    // The second is not in the results.
+    results([a, 'FAIL', 'BLOCKED']);
+    const id = await send([a, b]);
+    await on.addWorker({ NOTICE_EVENTS: '1000' });
+    await line(id, 'unknown');
+    expect(await line(id, 'rejected')).toMatchObject({ attempt: 2, code: 'BLOCKED' });
+    // The line comes before Redis has the end.
+    const shown = async () => (await json('show', id)) as NoticeView;
+    await until(async () => (await shown()).state !== 'sending', { what: 'the end' });
+    expect(await shown()).toMatchObject({ state: 'rejected', possiblySent: 0 });
+    expect(await json('cancel', id)).toMatchObject({ cancelled: false, answer: 'rejected' });
+    const ends = await redis.client.xrange(keys.noticeEvents, '-', '+');
+    const states = new Set(ends.flatMap(([, fields]) => fields));
+    expect([states.has('rejected'), states.has('unknown')]).toEqual([true, false]);
+    const twice = () => redis.client.hget(keys.possiblySentTwice, 'notices');
+    const before = await twice();
+    expect(await json('redrive', id, '--yes')).toMatchObject({ done: 1, gone: 0 });
+    await line(id, 'accepted');
+    expect(on.emulator.details().map(({ contact }) => contact)).toEqual([b, a]);
+    expect(await twice()).toBe(before);
+  }, 60_000);
+
   it('with results: of an at-most-once notice the others are sent again, the unknown ones are listed', async () => {
     const { on, keys, results, send, line, find } = await start();
     const taken = () => on.emulator.details().map(({ contact }) => contact);

@@ -19,6 +19,7 @@ export class SupervisedHealth implements HealthSource {
   readonly #table = new MetricTable(SUPERVISOR_METRICS);
   readonly #restarts = this.#table.counter('notices_process_restarts_total');
   readonly #endedSince = new Map<number, number>();
+  readonly #endedForGood = new Set<number>();
   readonly #silentSince = new Map<number, number>();
 
   /** @param childAt the running process with this number; undefined while there is none */
@@ -33,11 +34,20 @@ export class SupervisedHealth implements HealthSource {
     this.#restarts.inc();
   }
 
+  /** Called when a process ended that is not restarted: its configuration is invalid, or the supervisor stops. */
+  endedForGood(process: number): void {
+    this.#endedSince.set(process, Date.now());
+    this.#endedForGood.add(process);
+  }
+
   async reasons(): Promise<readonly Unready[]> {
     const all = await this.#each(async (process, child) => {
       if (child === undefined) {
         const since = this.#endedSince.get(process) ?? Date.now();
-        return [{ process, reason: 'it ended and is being restarted', since }];
+        const reason = this.#endedForGood.has(process)
+          ? 'it ended and is not restarted: see the end of its log'
+          : 'it ended and is being restarted';
+        return [{ process, reason, since }];
       }
       const health = await askChild(child, ANSWER_MS);
       if (health === undefined) {

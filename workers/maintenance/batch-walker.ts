@@ -125,7 +125,7 @@ class BatchWalk {
     if (taken === undefined) return false;
     const { id, leaseEnds } = taken;
     const held = (await readHold(redis, keys)) !== undefined;
-    if (!held && (await ledger.restartStalled(id, restartAfterMs(sendDeadlineMs)))) {
+    if (await ledger.restartStalled(id, restartAfterMs(sendDeadlineMs), held)) {
       log.warn({ event: 'batch-stalled', batch: id });
       await removeFailedJobs(this.#queue, id);
     }

@@ -38,7 +38,7 @@ function eventOfEnd(
   error: Error | undefined,
 ): EventEntry {
   const { id = '', stalledCounter } = job;
-  const { jobs = 1, delivery } = (job.data as JobData | null) ?? {};
+  const { jobs = 1, delivery, accepted, settled } = (job.data as JobData | null) ?? {};
   const hasOthers = jobs > 1;
   const entry = { job: id, notice: hasOthers ? id.replace(/-\d+$/, '') : id };
   if (end.kind === 'completed') {
@@ -47,7 +47,9 @@ function eventOfEnd(
   }
   const { reason } = end;
   const possiblySent = possiblySentAttempts({ failedReason: reason, stalledCounter }, delivery);
-  const isUnknown = possiblySent > 0 || error instanceof UnknownOutcomeError;
+  // What was possibly sent of a notice that is settled in part may be the contacts that are accepted since.
+  const isSettled = error !== undefined && (accepted ?? settled) !== undefined;
+  const isUnknown = error instanceof UnknownOutcomeError || (possiblySent > 0 && !isSettled);
   return { ...entry, state: isUnknown ? 'unknown' : 'rejected', code: codeOf(reason) };
 }
 

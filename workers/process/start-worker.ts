@@ -173,6 +173,7 @@ export async function startWorker({
     redis,
     keys,
     id,
+    heartbeatMs,
     settings: holdSettings(config.worker),
     suspend: (suspended) => workers.suspend('credentials', suspended),
     readiness,

@@ -84,12 +84,14 @@ export async function superviseWorkers(
       const nothingRuns = children.size === 0;
       const isInvalid = code === CONFIGURATION_INVALID && (nothingRuns || !isAgain);
       if (isInvalid && isAgain) cancelRestarts();
+      const goesOn = !stopping && !(isInvalid && nothingRuns);
+      if (goesOn) logger.error({ event: 'worker-died', pid: child.pid, code, signal });
       if (stopping || isInvalid) {
+        health.endedForGood(index);
         worst = Math.max(worst, code ?? 1);
         if (nothingRuns && restarts.size === 0) allEnded();
         return;
       }
-      logger.error({ event: 'worker-died', pid: child.pid, code, signal });
       startAgain(index);
     });
   };

@@ -113,6 +113,9 @@ function mergeGroups(all: readonly NamedGroup[]): NamedGroup[] {
   return [...groups.values()];
 }
 
+/** The counter of cancelled contacts has those, too, that a person discarded or erased, which the service may have accepted. */
+const CANCELLED_OR_DISCARDED = 'never sent, or discarded or erased';
+
 /** Cancelling stores no failures, so that it takes the same time for any number of contacts. */
 function cancelledGroups(
   { phase, counts }: Pick<Batch, 'phase' | 'counts'>,
@@ -120,7 +123,7 @@ function cancelledGroups(
 ): FailureGroup[] {
   if (phase !== 'cancelled') return [];
   return [
-    { ...NEVER_SENT, contacts: counts.cancelled, parts: 0 },
+    { ...NEVER_SENT, message: CANCELLED_OR_DISCARDED, contacts: counts.cancelled, parts: 0 },
     { ...POSSIBLY_SENT_AT_CANCEL, contacts: counts.unknown - unknownSoFar, parts: 0 },
   ].filter(({ contacts }) => contacts > 0);
 }

@@ -70,6 +70,8 @@ export class ChunkWriter {
   #digest = '';
   /** Chunks passed to {@link add}. */
   chunks = 0;
+  /** Contacts of these chunks. */
+  #contacts = 0;
   /** Contacts that this run stored in Redis. */
   stored = 0;
   /** Redis memory of the chunks of this run, in bytes, estimated. */
@@ -103,6 +105,7 @@ export class ChunkWriter {
     const chunk = this.chunks++;
     const digestBefore = this.#digest;
     this.#digest = digest;
+    this.#contacts += size;
     if (this.#target !== undefined && chunk < this.#target.known) {
       const { id, known, knownDigest } = this.#target;
       const isLast = chunk === known - 1 && knownDigest !== '';
@@ -151,7 +154,7 @@ export class ChunkWriter {
   ): Promise<void> {
     if (this.#target === undefined) return;
     const { ledger, id } = this.#target;
-    const stored = { chunks: this.chunks, digest: this.#digest };
+    const stored = { chunks: this.chunks, digest: this.#digest, contacts: this.#contacts };
     const result = await retryWhileAway(
       () => ledger.endImport(id, refused, duplicates, list, stored),
       this.#signal,
@@ -242,6 +245,6 @@ export class ChunkWriter {
 function otherList(id: string): NoticeQueueError {
   return new NoticeQueueError(
     'BATCH_CONFLICT',
-    `Batch ${id} was started with another list; nothing more was queued.`,
+    `Batch ${id} was started with another list, or with another choice of --allow-duplicates (allowDuplicates); nothing more was queued.`,
   );
 }

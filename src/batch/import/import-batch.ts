@@ -1,5 +1,5 @@
 import type { DeliveryPolicy } from '../../contracts/delivery.ts';
-import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
+import { ERROR_CODES, ImportError, NoticeQueueError } from '../../contracts/errors.ts';
 import type { FindKey } from '../../number-index/number-key.ts';
 import { countOf } from '../../format/format.ts';
 import type { Batch } from '../ledger/batch-record.ts';
@@ -254,10 +254,9 @@ class ImportRun {
       error.code === 'SOURCE_INVALID' && queued > 0
         ? ' To avoid sending to them twice, cancel that batch before you import the corrected list.'
         : '';
-    return new NoticeQueueError(
-      error.code,
-      `${message} ${countOf(queued, 'contact')} ${queued === 1 ? 'is' : 'are'} already queued, in batch ${started.batch.id}.${warning}`,
-    );
+    const { id } = started.batch;
+    const detail = `${message} ${countOf(queued, 'contact')} ${queued === 1 ? 'is' : 'are'} already queued, in batch ${id}.${warning}`;
+    return new ImportError(error.code, detail, id, queued);
   }
 }
 

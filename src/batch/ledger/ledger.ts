@@ -117,8 +117,8 @@ export class Ledger extends LedgerActions {
    *
    * @param list the name under which {@link batchesOfList} finds the batch, and the digest of the whole list; by default
    *   no list is compared with it
-   * @param stored number of the chunks of the list, and the digest up to the end of the last; by default they are
-   *   not compared
+   * @param stored number of the chunks of the list, the digest up to the end of the last, and the number of their
+   *   contacts, which is another one where duplicates are not left out as before; by default they are not compared
    * @returns `gone` if the batch or some of its chunks are missing, `other` if its chunks are not those of the list
    */
   async endImport(
@@ -126,10 +126,11 @@ export class Ledger extends LedgerActions {
     refusedRows: number,
     duplicateRows: number,
     list?: { readonly name: string; readonly content: string },
-    stored?: { readonly chunks: number; readonly digest: string },
+    stored?: { readonly chunks: number; readonly digest: string; readonly contacts: number },
   ): Promise<'imported' | 'gone' | 'other'> {
     const content = list?.content ?? '';
-    const args = [refusedRows, duplicateRows, content, stored?.chunks ?? '', stored?.digest ?? ''];
+    const { chunks = '', digest = '', contacts = 0 } = stored ?? {};
+    const args = [refusedRows, duplicateRows, content, chunks, digest, contacts];
     const [result] = await this.run(endImport, id, args, [this.keys.list(list?.name ?? '')]);
     return result as 'imported' | 'gone' | 'other';
   }
@@ -339,14 +340,15 @@ export class Ledger extends LedgerActions {
   /**
    * Restarts a batch whose jobs were lost, so that its chunks get jobs again. A cancelled batch gets
    * none but is finished: attempts without an answer for that long become unknown. Call it for every
-   * batch that is not finished, but not while the queue is held.
+   * batch that is not finished.
    *
    * @param afterMs how long nothing may have changed; longer than a request can last (restartAfterMs)
+   * @param held while the queue is held, only a cancelled batch is finished: the hold explains that others do not change
    * @returns whether it was restarted; not if its jobs are there, for a restart would add no other ones
    */
-  async restartStalled(id: string, afterMs: number): Promise<boolean> {
+  async restartStalled(id: string, afterMs: number, held = false): Promise<boolean> {
     const [found] = await this.run(restartStalled, id, [afterMs, 'look']);
-    if (found !== 'stalled') return false;
+    if (found !== 'stalled' || held) return false;
     const batch = await this.read(id);
     if (batch === undefined || (await this.hasItsJobs(batch))) return false;
     const [result] = await this.run(restartStalled, id, [afterMs, 'restart']);

@@ -27,11 +27,11 @@ export function nearEndOfRetention(
   const contacts = rejected + unknown + expired;
   if (batch.finishedAt === 0 || contacts === 0) return undefined;
   const keptUntil = batch.finishedAt + batch.retentionMs;
-  if (!nearEnd(keptUntil, batch.retentionMs, now)) return undefined;
+  if (keptUntil - now > warningMs(batch.retentionMs)) return undefined;
   return { contacts, keptUntil, restMs: Math.max(0, keptUntil - now) };
 }
 
-/** Whether something that is kept for `keptMs` milliseconds is about to be deleted. */
-export function nearEnd(keptUntil: number, keptMs: number, now: number): boolean {
-  return keptUntil - now <= Math.min(LAST_MS, keptMs * LAST_SHARE);
+/** How long before its deletion something that is kept for `keptMs` milliseconds is about to be deleted. */
+export function warningMs(keptMs: number): number {
+  return Math.min(LAST_MS, keptMs * LAST_SHARE);
 }

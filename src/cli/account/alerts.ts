@@ -32,7 +32,7 @@ function testCommand(context: CommandContext): Command {
         import('../../ops/alerts/alert-event.ts'),
         import('../../ops/alerts/webhook.ts'),
       ]);
-      const settings = configured(config).webhooks[name];
+      const settings = configured(config, name).webhooks[name];
       if (settings === undefined) throw notSet(name);
       const webhook = new Webhook(settings);
       const { meaning, remedy } = ALERTS.test;
@@ -59,7 +59,7 @@ function watchCommand(context: CommandContext): Command {
     )
     .action(async () => {
       const config = await readConfig(context);
-      const settings = configured(config);
+      const settings = configured(config, 'alerts');
       const [{ createAlertWatch }, { createLogger }, { connectRedis }, { keysOf }] =
         await Promise.all([
           import('../../ops/alerts/alert-watch.ts'),
@@ -87,9 +87,9 @@ function watchCommand(context: CommandContext): Command {
     });
 }
 
-function configured({ alerts }: Config): AlertConfig {
+function configured({ alerts }: Config, name: WebhookName): AlertConfig {
   if (alerts !== undefined) return alerts;
-  throw notSet('alerts');
+  throw notSet(name);
 }
 
 type WebhookName = (typeof WEBHOOKS)[number];

@@ -5,7 +5,7 @@ import { formatDuration, countOf } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
 import { whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
-import { type CommandContext, untilStopped, currentUser } from '../command-context.ts';
+import { STOPPED, type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
 import { print, table, wantsJson, writeOut, writeText } from '../output.ts';
@@ -138,7 +138,7 @@ function parkCommand(context: CommandContext): Command {
         print(context, command, done, () => [
           `${countOf(done.contacts, 'contact')} in ${countOf(done.jobs, 'job')} set aside. After "notices hold lift", "notices unknown" lists them.`,
           ...(done.notHeld ? ['Stopped: the hold was lifted meanwhile.'] : []),
-          ...(done.stopped ? ['Stopped. Run the command again for the rest.'] : []),
+          ...(done.stopped ? [STOPPED] : []),
         ]);
         if (done.notHeld || done.stopped) context.end(1);
       }),

@@ -70,6 +70,9 @@ async function cancelBatch(
   await control(context, open, id, 'cancel', command, why);
 }
 
+const KEY_STAYS =
+  'No idempotency key was released: the notice has none, or this is one of several jobs of it.';
+
 /** Ids that this package gives to single notices. */
 const NOTICE_ID = /^n-/;
 
@@ -90,6 +93,7 @@ async function cancelNotice(
   print(context, command, report, () => [
     `Notice ${report.id} ${CANCEL_TEXT[answer]}.`.replace('  ', ' '),
     ...jobs.map((job) => `  ${job.id}: ${job.answer}`),
+    ...(releaseKey === true && report.cancelled && report.keyReleased !== true ? [KEY_STAYS] : []),
   ]);
   if (!report.cancelled) context.end(1);
 }

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { ImportOptions, ImportReport } from '../../batch/import/import-options.ts';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
-import { NoticeQueueError } from '../../contracts/errors.ts';
+import { ImportError } from '../../contracts/errors.ts';
 import { fieldMap, withImportFlags, type ImportFlags } from './import-flags.ts';
 import { whyNotTaken } from './refused-limit.ts';
 import { formatCount, countOf } from '../../format/format.ts';
@@ -66,28 +66,25 @@ async function importList(
     json ? writeEvent : undefined,
     flags.dryRun === true,
   );
-  let contacts = 0;
-  const record = async (batch: string | undefined, as: string, many: number) => {
+  const record = async (batch: string, as: string, contacts: number) => {
     if (flags.dryRun === true) return;
-    const target = batch === undefined ? 'a list' : `batch ${batch}`;
-    const entry = { what: 'import', target, as, why: flags.why ?? '' } as const;
-    await recordDone(context, config, { ...entry, contacts: many });
+    const entry = { what: 'import', target: `batch ${batch}`, as, why: flags.why ?? '' } as const;
+    await recordDone(context, config, { ...entry, contacts });
   };
   try {
     const report = await queue.import(file === '-' ? context.stdin : file, {
       ...optionsFrom(flags),
-      onProgress: (progress) => {
-        contacts = progress.contacts;
-        view.show(progress);
-      },
+      onProgress: (progress) => view.show(progress),
       signal,
     });
     if (!report.alreadyImported) await record(report.batch, 'imported', report.contacts);
     return report;
   } catch (error) {
-    // What was stored until then stays queued: "nothing was done" would be wrong.
-    if (contacts > 0 && flags.dryRun !== true && isOfList(error)) context.end(1);
-    if (contacts > 0) await record(flags.batch, 'stopped', contacts);
+    if (error instanceof ImportError && error.queued > 0) {
+      // What was stored until then stays queued: "nothing was done" would be wrong.
+      if (isOfList(error)) context.end(1);
+      await record(error.batch, 'stopped', error.queued);
+    }
     throw error;
   } finally {
     view.end();
@@ -96,8 +93,7 @@ async function importList(
 }
 
 /** Whether the list is at fault: in the middle of it, as before its first row. */
-const isOfList = (error: unknown) =>
-  error instanceof NoticeQueueError && ['SOURCE_INVALID', 'BATCH_CONFLICT'].includes(error.code);
+const isOfList = ({ code }: ImportError) => ['SOURCE_INVALID', 'BATCH_CONFLICT'].includes(code);
 
 /** Options that are not set have the defaults of the library. */
 function optionsFrom(flags: ImportFlags): ImportOptions {

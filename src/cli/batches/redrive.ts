@@ -5,7 +5,7 @@ import type { RedriveReport, RedriveSelection } from '../../batch/failures/redri
 import { formatCount, countOf } from '../../format/format.ts';
 import { BATCH_ID } from '../../contracts/chunk-job.ts';
 import { wholeNumber } from '../arguments.ts';
-import { type CommandContext, untilStopped, currentUser } from '../command-context.ts';
+import { STOPPED, type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
 import { redisTime } from '../../redis/server-clock.ts';
@@ -148,10 +148,13 @@ async function redrive(
   };
   const actor = { who: currentUser(), why };
   let report: RedriveReport;
+  let isStopped = false;
   try {
-    report = await untilStopped(context, (signal) =>
-      redriveAudited(open, batch, selection, actor, show, signal),
-    );
+    report = await untilStopped(context, async (signal) => {
+      const done = await redriveAudited(open, batch, selection, actor, show, signal);
+      isStopped = signal.aborted && done.left > 0;
+      return done;
+    });
   } catch (error) {
     bar.end();
     const text = `${countOf(requeued, 'contact')} requeued before the failure. Run the command again for the rest.`;
@@ -164,9 +167,10 @@ async function redrive(
     ...(report.left > 0 ? [`${countOf(report.left, 'matching contact')} left unchanged.`] : []),
     ...(report.gone > 0 ? [`${countOf(report.gone, 'contact')} no longer available.`] : []),
     ...(report.reason === undefined ? [] : [cannotText(batch.id, report.reason)]),
-    ...(report.redriven === 0 && report.left > 0 && report.reason === undefined
+    ...(isStopped ? [STOPPED] : []),
+    ...(report.redriven === 0 && report.left > 0 && report.reason === undefined && !isStopped
       ? ['A chunk that failed as a whole is sent again as a whole: increase --limit.']
       : [`"notices batch ${batch.id} --watch" shows their progress.`]),
   ]);
-  if (report.reason !== undefined) context.end(1);
+  if (report.reason !== undefined || isStopped) context.end(1);
 }

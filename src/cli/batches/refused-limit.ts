@@ -25,7 +25,12 @@ export function refusedLimit(text: string): RefusedLimit {
  * were refused than `--max-refused` allows. Undefined if it does.
  */
 export function whyNotTaken(
-  { rows, contacts, refused }: Pick<ImportReport, 'rows' | 'contacts' | 'refused'>,
+  {
+    rows,
+    contacts,
+    refused,
+    dryRun,
+  }: Pick<ImportReport, 'rows' | 'contacts' | 'refused' | 'dryRun'>,
   limit: RefusedLimit | undefined,
 ): string | undefined {
   if (contacts === 0) return 'No contact was taken: every row of the list was rejected.';
@@ -33,5 +38,6 @@ export function whyNotTaken(
   const isAllowed =
     'rows' in limit ? refused <= limit.rows : refused * 1_000_000 <= limit.perMillion * rows;
   if (isAllowed) return undefined;
-  return `${formatCount(refused)} of ${countOf(rows, 'row')} were rejected, more than --max-refused ${limit.text} allows; the others are in the batch.`;
+  const others = dryRun ? 'nothing was enqueued' : 'the others are in the batch';
+  return `${formatCount(refused)} of ${countOf(rows, 'row')} were rejected, more than --max-refused ${limit.text} allows; ${others}.`;
 }

@@ -199,6 +199,6 @@ async function examineToken(
   );
 }
 
-async function examineQueue(redis: RedisClient, { redis: { prefix }, account }: Config) {
-  return judgeQueue(await readQueueSnapshot(redis, keysOf(prefix, account)));
+async function examineQueue(redis: RedisClient, { redis: { prefix }, account, worker }: Config) {
+  return judgeQueue(await readQueueSnapshot(redis, keysOf(prefix, account), worker.keepFailedMs));
 }

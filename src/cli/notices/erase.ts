@@ -5,7 +5,7 @@ import type { EraseReport, LeftReason, LeftStored } from '../../erase/erase-numb
 import type { StoredAboutNumber } from '../../erase/find-stored.ts';
 import { countOf } from '../../format/format.ts';
 import { whyOption } from '../arguments.ts';
-import { currentUser, untilStopped, type CommandContext } from '../command-context.ts';
+import { STOPPED, currentUser, untilStopped, type CommandContext } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
 import { print, wantsJson, writeLines, writeText } from '../output.ts';
@@ -133,7 +133,7 @@ function describeRest({ index, left, unreadable, importing, stopped }: EraseRepo
         `Batch ${id} is being imported: remove the number from the rest of its list, or run the command again after the import ("notices batch ${id}"), or "notices cancel ${id}".`,
     ),
     ...(index === null ? ['The search index was not changed: set FIND_KEY if one is used.'] : []),
-    ...(stopped ? ['Stopped. Run the command again for the rest.'] : []),
+    ...(stopped ? [STOPPED] : []),
   ];
 }
 

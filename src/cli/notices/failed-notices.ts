@@ -5,7 +5,7 @@ import type { FailedFilter, FailedGroup } from '../../notices/failed-notices.ts'
 import type { NoticeJob } from '../../notices/notice-state.ts';
 import type { FailedReport, FailedSelection } from '../../ops/notice-actions.ts';
 import { age, wholeNumber, whyOption } from '../arguments.ts';
-import { currentUser, untilStopped, type CommandContext } from '../command-context.ts';
+import { STOPPED, currentUser, untilStopped, type CommandContext } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
 import { print, table, wantsJson, writeLines, writeOut, writeText } from '../output.ts';
@@ -173,13 +173,17 @@ export async function changeFailed(
     return;
   }
   const actor = { who: currentUser(), why };
-  // Only what was shown: others may have failed since.
-  const shown = { ...selection, ids: found.map(({ id }) => id) };
-  const done = await untilStopped(context, (signal) =>
-    verb === 'redrive'
+  // Only what was shown: others may have failed since, or these anew.
+  const ends = new Map(found.map(({ id, endedAt }) => [id, endedAt]));
+  const shown = { ...selection, ids: [...ends.keys()], shown: ends };
+  let isStopped = false;
+  const done = await untilStopped(context, async (signal) => {
+    const sum = await (verb === 'redrive'
       ? redriveNotices({ redis, keys }, shown, actor, rate, signal)
-      : deleteNotices({ redis, keys }, { ...shown, state: 'rejected' }, actor, releaseKey, signal),
-  );
+      : deleteNotices({ redis, keys }, { ...shown, state: 'rejected' }, actor, releaseKey, signal));
+    isStopped = signal.aborted && sum.left > 0;
+    return sum;
+  });
   const missing = ids === undefined ? 0 : new Set(ids).size - found.length;
   const report = { ...done, gone: done.gone + missing };
   print(context, command, report, () => [
@@ -193,8 +197,9 @@ export async function changeFailed(
       ? [`${formatCount(report.gone)} left out: not failed, or not selected by the flags.`]
       : []),
     ...(report.left > 0 ? [`${formatCount(report.left)} left unchanged.`] : []),
+    ...(isStopped ? [STOPPED] : []),
   ]);
-  if (report.late + report.gone > 0) context.end(1);
+  if (report.late + report.gone > 0 || isStopped) context.end(1);
 }
 
 /** `notices delete`: deletes rejected single notices. */

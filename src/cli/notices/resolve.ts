@@ -8,7 +8,7 @@ import { redisTime } from '../../redis/server-clock.ts';
 import { formatCount, countOf } from '../../format/format.ts';
 import { shortText, MAX_WHY_LENGTH } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
-import { type CommandContext, untilStopped, currentUser } from '../command-context.ts';
+import { STOPPED, type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
 import { print, wantsJson, writeLines, writeText } from '../output.ts';
@@ -149,7 +149,7 @@ function describeReport({
         ]
       : []),
     ...refused.map(({ batch, reason }) => `Batch ${batch} cannot be sent again: ${reason}.`),
-    ...(stopped ? ['Stopped. Run the command again for the rest.'] : []),
+    ...(stopped ? [STOPPED] : []),
   ];
 }
 

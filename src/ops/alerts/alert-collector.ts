@@ -1,11 +1,11 @@
 import { readBatchEvents, type BatchEvent } from '../../batch/ledger/batch-events.ts';
 import { Ledger } from '../../batch/ledger/ledger.ts';
-import { nearEnd, nearEndOfRetention } from '../../batch/ledger/retention.ts';
+import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import { readNoticeOutcomes } from '../../traffic/read-traffic.ts';
-import { FleetReader } from '../snapshot.ts';
+import { FleetReader, nearFailedNotices } from '../snapshot.ts';
 import type {
   AlertMemory,
   KeptSnapshot,
@@ -118,17 +118,8 @@ export class AlertCollector {
       if (end === undefined) continue;
       near.push({ batch: batch.id, count: end.contacts, keptUntil: end.keptUntil });
     }
-    const { failedNotices } = this.#keys;
-    const [[, oldest], failed] = await Promise.all([
-      this.#redis.zrange(failedNotices, 0, '0', 'WITHSCORES'),
-      this.#redis.zcard(failedNotices),
-    ]);
-    if (oldest !== undefined) {
-      const keptUntil = Number(oldest) + this.#keepFailedMs;
-      if (nearEnd(keptUntil, this.#keepFailedMs, now)) {
-        near.push({ batch: '', count: failed, keptUntil });
-      }
-    }
+    const failed = await nearFailedNotices(this.#redis, this.#keys, this.#keepFailedMs, now);
+    if (failed !== undefined) near.push({ batch: '', ...failed });
     return { unknownContacts, near };
   }
 }

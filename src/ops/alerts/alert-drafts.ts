@@ -31,9 +31,20 @@ export function heldDraft(hold: Hold): AlertDraft {
   return { ...draft('hold.begun', `${reason} (${kind})`, data), remedy };
 }
 
-export function liftedDraft(kind: HoldKind, since: number, now: number): AlertDraft {
+/** @param next the hold that is in force instead */
+export function liftedDraft(
+  kind: HoldKind,
+  since: number,
+  now: number,
+  next: Hold | undefined,
+): AlertDraft {
   const data = { kind, since: iso(since), lastedMs: Math.max(0, now - since) };
-  return draft('hold.ended', `the hold ${kind} is lifted`, data);
+  if (next === undefined) return draft('hold.ended', `${kind}, sending resumes`, data);
+  const ended = draft('hold.ended', `${kind}, but the queue is held: ${next.kind}`, {
+    ...data,
+    heldBy: next.kind,
+  });
+  return { ...ended, remedy: HOLDS[next.kind].remedy };
 }
 
 export function missingDraft(waiting: number): AlertDraft {

@@ -10,7 +10,7 @@ export const ALERTS = {
     remedy: 'follow the remedy in the alert',
   },
   'hold.ended': {
-    meaning: 'the hold is lifted: sending resumes',
+    meaning: 'a hold has ended',
     remedy: 'none needed',
   },
   'batch.finished': {

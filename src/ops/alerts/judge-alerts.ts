@@ -109,11 +109,14 @@ const NEAR = 'near:';
 const STALLED = 'stalled:';
 
 function conditionsOf(
-  { told }: AlertMemory,
-  { now, hold, workers, waiting, leaving, memory: { used, limit }, kept, ends }: AlertSnapshot,
+  memory: AlertMemory,
+  snapshot: AlertSnapshot,
   aloneSince: number,
   limits: AlertLimits,
 ): Condition[] {
+  const { told } = memory;
+  const { now, workers, waiting, leaving, memory: redis, kept, ends } = snapshot;
+  const { used, limit } = redis;
   const missed = told['workers']?.on === true;
   const alone = workers === 0 && (leaving === true || now - aloneSince >= ALONE_MS);
   const share = limit > 0 ? used / limit : 0;
@@ -130,16 +133,7 @@ function conditionsOf(
       draft: (change, was) =>
         change === 'on' ? missingDraft(waiting) : backDraft(was?.since ?? now, now),
     },
-    ...(Object.keys(HOLDS) as HoldKind[]).map((kind): Condition => {
-      const inForce = hold?.kind === kind ? hold : undefined;
-      return {
-        name: `hold:${kind}`,
-        on: inForce !== undefined,
-        since: inForce?.since ?? now,
-        draft: (_, was) =>
-          inForce === undefined ? liftedDraft(kind, was?.since ?? now, now) : heldDraft(inForce),
-      };
-    }),
+    ...holdConditions(memory, snapshot, limits),
     {
       name: 'failing',
       on: isFailing(ends, limits),
@@ -163,6 +157,35 @@ function conditionsOf(
     }),
   ];
 }
+
+/**
+ * One for each kind of hold. A hold that takes the place of another one, in the quiet period of its own kind, is not
+ * reported: until it is, the replaced one counts as in force, so that no alert says that sending resumes before it does.
+ */
+function holdConditions(
+  { told }: AlertMemory,
+  { now, hold }: AlertSnapshot,
+  { quietMs }: AlertLimits,
+): Condition[] {
+  const was = hold && told[nameOfHold(hold.kind)];
+  const isQuiet = was !== undefined && !was.on && now - was.toldAt < quietMs;
+  // The end of one comes before the begin of the next.
+  const kinds = (Object.keys(HOLDS) as HoldKind[]).filter((kind) => kind !== hold?.kind);
+  const others = kinds.map((kind): Condition => {
+    const name = nameOfHold(kind);
+    return {
+      name,
+      on: isQuiet && told[name]?.on === true,
+      since: now,
+      draft: (_, was) => liftedDraft(kind, was?.since ?? now, now, hold),
+    };
+  });
+  if (hold === undefined) return others;
+  const draft = () => heldDraft(hold);
+  return [...others, { name: nameOfHold(hold.kind), on: true, since: hold.since, draft }];
+}
+
+const nameOfHold = (kind: HoldKind) => `hold:${kind}`;
 
 function isFailing(
   { accepted, rejected, unknown, expired }: NoticeEnds,

@@ -107,6 +107,10 @@ export const cancelAnswer = z.object({
   id: z.string(),
   cancelled: z.boolean().describe('true only if no contact of it was sent or will be'),
   answer: z.enum(CANCEL_ANSWERS),
+  keyReleased: z
+    .boolean()
+    .exactOptional()
+    .describe('present where `releaseKey` released its idempotency key'),
   jobs: z
     .array(z.object({ id: z.string(), answer: z.enum(CANCEL_ANSWERS) }))
     .exactOptional()

@@ -110,6 +110,14 @@ describe('groupFailures', () => {
     expect(
       groups.map(({ state, code, contacts: size }) => `${state} ${code} ${size}`).sort(),
     ).toEqual(['cancelled CANCELLED 10', 'unknown HTTP_500 10', 'unknown OUTCOME_UNKNOWN 10']);
+    // What a person discarded was sent.
+    await built.ledger.resolve('b', '1', 'cancelled');
+    const [largest] = await groupFailures(built.ledger, await built.read());
+    expect(largest).toMatchObject({
+      state: 'cancelled',
+      contacts: 20,
+      message: 'never sent, or discarded or erased',
+    });
   });
 });
 

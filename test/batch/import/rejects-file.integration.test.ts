@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import {
   closeSync,
   constants,
+  existsSync,
   linkSync,
   lstatSync,
   openSync,
@@ -245,3 +246,25 @@ describe('the corrected file, imported with the options of its list', () => {
     },
   );
 });
+
+it.runIf(existsSync('/dev/full')).each([true, false])(
+  'an import that a full disk has ended is not continued with another choice of duplicates (%s)',
+  async (allowDuplicates) => {
+    const world = importWorld(redis);
+    const file = listFile('contact\n01000000001\n01000000001\n01000000002\n+82\n');
+    const full = { rejectsFile: '/dev/full', allowDuplicates };
+    expect(await failureOf(world.import(file, full))).toMatchObject({
+      code: 'REJECTS_UNWRITABLE',
+      queued: allowDuplicates ? 3 : 2,
+    });
+    const other = await failureOf(world.import(file, { allowDuplicates: !allowDuplicates }));
+    expect(other).toMatchObject({
+      code: 'BATCH_CONFLICT',
+      message: expect.stringContaining('--allow-duplicates') as string,
+    });
+    expect(await world.import(file, { allowDuplicates })).toMatchObject({
+      resumed: true,
+      contacts: allowDuplicates ? 3 : 2,
+    });
+  },
+);

@@ -33,6 +33,11 @@ describe('notices alerts test', () => {
     const ended = await run(['alerts', 'test', '--json']);
     expect([ended.code, errorOf(ended).code]).toEqual([2, 'CONFIG_INVALID']);
     expect(errorOf(ended).message).toContain('ALERT_WEBHOOK_URL');
+    const events = await run(['alerts', 'test', '--webhook', 'events', '--json']);
+    expect([events.code, errorOf(events).message]).toEqual([
+      2,
+      expect.stringContaining('EVENT_WEBHOOK_URL'),
+    ]);
   });
 });
 

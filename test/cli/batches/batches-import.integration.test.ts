@@ -282,6 +282,20 @@ describe('notices import', () => {
     expect([short.code, errorOf(short).code]).toEqual([2, 'SOURCE_INVALID']);
   }, 60_000);
 
+  it('a list that breaks before its first chunk is full: exit code 2, and no contact in the audit', async () => {
+    const prefix = redis.freshPrefix();
+    const rows = contacts(6_000).map(({ contact }) => `${contact},Kim\n`);
+    const list = `contact,var1\n${rows.join('')}0101,"open\n`;
+    const args = ['import', '-', '--template', 'T', '--batch', 'b', '--chunk', '10000', '--json'];
+    const ended = await run(args, envOf(prefix), list);
+    expect([ended.code, errorOf(ended)]).toMatchObject([
+      2,
+      { code: 'SOURCE_INVALID', message: expect.stringContaining(' 0 contacts are ') as string },
+    ]);
+    const audit = await run(['audit', '--json'], envOf(prefix));
+    expect(audit.stdout).not.toContain('stopped');
+  }, 60_000);
+
   it('stopped by Ctrl-C: shows the command that continues it, and so it does', async () => {
     const prefix = redis.freshPrefix();
     const rows = contacts(300).map(({ contact }) => `${contact}\n`);

@@ -122,9 +122,13 @@ describe('--max-refused', () => {
     ['7', 10, 7],
   ])('%s of %d rows: %d rows are not too many, one more is', (text, rows, refused) => {
     const limit = refusedLimit(text);
-    expect(whyNotTaken({ rows, contacts: 1, refused }, limit)).toBeUndefined();
-    expect(whyNotTaken({ rows, contacts: 1, refused: refused + 1 }, limit)).toContain(
-      `more than --max-refused ${text} allows`,
+    const report = { rows, contacts: 1, dryRun: false };
+    expect(whyNotTaken({ ...report, refused }, limit)).toBeUndefined();
+    expect(whyNotTaken({ ...report, refused: refused + 1 }, limit)).toContain(
+      `more than --max-refused ${text} allows; the others are in the batch`,
+    );
+    expect(whyNotTaken({ ...report, refused: refused + 1, dryRun: true }, limit)).toContain(
+      `more than --max-refused ${text} allows; nothing was enqueued`,
     );
   });
 });

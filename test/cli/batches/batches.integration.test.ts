@@ -288,6 +288,24 @@ describe('notices redrive', () => {
     expect((await built.read()).counts).toMatchObject({ pending: 3, unknown: 0 });
   });
 
+  it('stopped by Ctrl-C: exit code 1, and the rest is left', async () => {
+    const prefix = redis.freshPrefix();
+    const built = await buildBatch(redis.client, prefix, 'b', [contacts(20), contacts(20, 20)]);
+    for (const chunk of [0, 1]) await built.settle(chunk, allFailed(20, 'rejected', 'BAD', ''));
+    const redriving = start(['redrive', 'b', '--rate', '1', '--yes'], envOf(prefix));
+    const begun = async () => (await built.read()).counts.rejected === 20;
+    await until(begun, { what: 'the first chunk to be redriven' });
+    redriving.stop('SIGINT');
+    const { code, stdout } = await redriving.ended;
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringMatching(
+        /^20 contacts .* again\.\n20 matching .* unchanged\.\nStopped\. Run the command again for the rest\./,
+      ),
+    ]);
+    expect(stdout).not.toContain('--limit');
+  });
+
   const paused = 'it is paused; run "notices resume b" first';
   it.each([
     [

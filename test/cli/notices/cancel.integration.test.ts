@@ -35,9 +35,20 @@ describe('notices cancel, of a single notice', () => {
       { what: 'cancel', target: id, as: 'cancelled', why: 'the visit is off' },
     ]);
     const json = await cancel('--key', 'visit-1', '--release-key', '--json');
-    expect(JSON.parse(json.stdout)).toEqual({ id, cancelled: true, answer: 'cancelled' });
+    expect(JSON.parse(json.stdout)).toEqual({
+      id,
+      cancelled: true,
+      answer: 'cancelled',
+      keyReleased: true,
+    });
     expect(await audit()).toMatchObject([{ as: 'cancelled, key released' }, {}]);
     expect(await queue.send(NOTICE, options)).toMatchObject({ duplicate: false });
+    const other = await queue.send(NOTICE, { delay: 3_600_000 });
+    const none = await cancel(other.id, '--release-key');
+    expect([none.code, none.stdout]).toEqual([
+      0,
+      expect.stringContaining('\nNo idempotency key was released: the notice has none'),
+    ]);
   });
 
   it('exits with 1 where it was not cancelled, and records nothing', async () => {

@@ -3,6 +3,7 @@ import { readAudit } from '../../../src/ops/audit.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch } from '../../batch/support/built-batch.ts';
+import { failNotices } from '../../ops/support/failed-notices.ts';
 import { parkNotice } from '../../ops/support/parked-notice.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
@@ -158,6 +159,41 @@ describe('failed single notices', () => {
     running.stdin.write('y\n');
     expect(await running.ended).toMatchObject({ code: 0, stdout: says });
     expect((await queue.get(later.id)).state).toBe('rejected');
+  });
+
+  it('stopped by Ctrl-C: exit code 1, and the rest is left', async () => {
+    const { prefix } = open();
+    const { keys } = await failNotices(redis, prefix, { count: 60 });
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+    const running = start(['redrive', '--notices', '--rate', '1', '--yes'], env);
+    const left = () => redis.client.zcard(keys.failedNotices);
+    await until(async () => (await left()) < 60, { what: 'the first', deadlineMs: 20_000 });
+    running.stop('SIGINT');
+    const { code, stdout } = await running.ended;
+    const done = 60 - (await left());
+    expect([code, stdout]).toEqual([
+      1,
+      `${done} notice${done === 1 ? '' : 's'} will be sent again.\n${60 - done} left unchanged.\nStopped. Run the command again for the rest.\n`,
+    ]);
+    expect(done).toBeLessThan(60);
+  });
+
+  it('redrive: one that has ended anew while it asks is left', async () => {
+    const { prefix, queue, notices, number, template, reaches } = await refused();
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+    const running = start(['redrive', number.id, template.id], env, true);
+    await matching(() => running.stderr(), /Send 2 notices again\?.*\[y/);
+    await notices('redrive', number.id, '--yes');
+    const worker = await startWorkerInProcess(redis.url, prefix, {}, { rejectContacts: [BAD] });
+    await reaches(number.id, 'rejected');
+    await worker.stop();
+    running.stdin.write('y\n');
+    expect(await running.ended).toMatchObject({
+      code: 1,
+      stdout:
+        '1 notice will be sent again.\n1 left out: not failed, or not selected by the flags.\n',
+    });
+    expect((await queue.get(number.id)).state).toBe('rejected');
   });
 
   it('unknown ones are left out, unless they are named; then they cannot be cancelled', async () => {

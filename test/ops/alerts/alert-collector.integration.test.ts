@@ -34,3 +34,25 @@ it('one round reads all batch events that are kept, so that rejected parts displ
   expect(batchEvents).toHaveLength(KEPT);
   expect(batchEvents.at(-1)).toMatchObject({ event: 'batch.finished', batch: 'b', cursor: last });
 });
+
+it('of failed notices, only those that are deleted soon are counted', async () => {
+  const keys = keysOf(redis.freshPrefix(), 'default');
+  const day = 24 * 3_600_000;
+  const collector = new AlertCollector(redis.client, keys, 7 * day);
+  onTestFinished(() => collector.close());
+  const at = Date.now();
+  await redis.client.zadd(
+    keys.failedNotices,
+    at - 6 * day,
+    'old',
+    at - 5 * day,
+    'newer',
+    at,
+    'new',
+  );
+  expect((await collector.collect(undefined)).kept?.near).toEqual([
+    { batch: '', count: 1, keptUntil: at + day },
+  ]);
+  await redis.client.zrem(keys.failedNotices, 'old');
+  expect((await collector.collect(undefined)).kept?.near).toEqual([]);
+});

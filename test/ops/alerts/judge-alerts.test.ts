@@ -67,11 +67,44 @@ describe('holds', () => {
     expect(told({ hold: held('credit') })[0]?.[0]?.data['code']).toBe('CODE');
   });
 
-  it('of another kind: the first ended, the other begun', () => {
-    expect(names({ hold: held('throttled') }, { hold: held('credentials') })).toEqual([
-      ['hold.begun'],
-      ['hold.begun', 'hold.ended'],
+  it('of another kind: the first ended, the other begun; sending does not resume', () => {
+    const [first, second, last] = told(
+      { hold: held('throttled') },
+      { hold: held('credentials') },
+      {},
+    );
+    expect(first?.map(({ event }) => event)).toEqual(['hold.begun']);
+    expect(second).toMatchObject([
+      { event: 'hold.ended', data: { kind: 'throttled', heldBy: 'credentials' } },
+      { event: 'hold.begun', data: { kind: 'credentials' } },
     ]);
+    expect(second?.[0]?.title).not.toContain('sending resumes');
+    expect(last).toMatchObject([{ event: 'hold.ended', data: { kind: 'credentials' } }]);
+    expect(last?.[0]?.title).toContain('sending resumes');
+    expect(last?.[0]?.data).not.toHaveProperty('heldBy');
+  });
+
+  it('of alternating kinds: none is told as ended before the next one is told', () => {
+    const failing = { hold: held('failing') };
+    const unreachable = { hold: held('unreachable') };
+    const kinds = (looks: readonly Look[]) =>
+      told(...looks).map((some) =>
+        some.map(({ event, data }) => `${event} ${data['kind'] as string}`),
+      );
+    const first = [
+      ['hold.begun failing'],
+      ['hold.ended failing', 'hold.begun unreachable'],
+      // In the quiet period of the first kind the other one stays in the place of it.
+      [],
+      [],
+    ];
+    expect(kinds([failing, unreachable, failing, failing, {}])).toEqual([
+      ...first,
+      ['hold.ended unreachable'],
+    ]);
+    expect(
+      kinds([failing, unreachable, failing, failing, { ...failing, now: START + QUIET }, {}]),
+    ).toEqual([...first, ['hold.ended unreachable', 'hold.begun failing'], ['hold.ended failing']]);
   });
 
   it('one that flaps is told once in the quiet period, then with the number of times', () => {

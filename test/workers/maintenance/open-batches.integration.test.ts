@@ -8,6 +8,7 @@ import {
 } from '../../../src/contracts/chunk-job.ts';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { placeManualHold } from '../../../src/fleet/hold/current-hold.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
@@ -249,6 +250,24 @@ it('a cancelled batch waits for its attempts as long as a request can last', asy
 
   await still(130_000);
   await lookAgain();
+  const isOver = async () => (await batch.read()).finishedAt > 0;
+  await until(isOver, { what: 'the end of the batch', deadlineMs: 30_000 });
+  expect((await batch.read()).counts).toMatchObject({ sending: 0, unknown: 5, cancelled: 5 });
+}, 90_000);
+
+it('a cancelled batch ends also while the queue is held', async () => {
+  const { keys, batch, start, still, looked, stalled } = await world();
+  await batch.claim(0);
+  await placeManualHold(redis.client, keys, 'why');
+  await start();
+  await still(70_000);
+  await looked();
+  // One that is open does not: the hold explains it.
+  expect([(await batch.read()).counts, await stalled()]).toMatchObject([{ sending: 5 }, 0]);
+  await batch.ledger.control('old', 'cancel');
+  await still(70_000);
+  await redis.client.zadd(keys.openBatches, 0, 'old');
+  await redis.client.publish(keys.batchHints, 'old');
   const isOver = async () => (await batch.read()).finishedAt > 0;
   await until(isOver, { what: 'the end of the batch', deadlineMs: 30_000 });
   expect((await batch.read()).counts).toMatchObject({ sending: 0, unknown: 5, cancelled: 5 });

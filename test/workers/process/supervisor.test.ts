@@ -38,6 +38,21 @@ it('a process that cannot be started is started again a second later', async () 
   ]);
 });
 
+it('a process that never ran is not started again after an invalid configuration, which the log says', async () => {
+  const other = running(2);
+  vi.mocked(fork)
+    .mockImplementationOnce(() => child(1, 'exit', 2, null))
+    .mockImplementationOnce(() => other as unknown as ChildProcess);
+  const lines: string[] = [];
+  const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });
+  const ended = superviseWorkers(2, 1_000, logger);
+  await until(() => lines.length > 0, { what: 'the line' });
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ event: 'worker-died', code: 2 });
+  other.emit('exit', 2, null);
+  expect(await ended).toBe(2);
+  expect(fork).toHaveBeenCalledTimes(2);
+});
+
 it('a process that ran before is started again after an invalid configuration, while another one runs', async () => {
   const [first, last] = [running(1), running(4)];
   vi.mocked(fork)

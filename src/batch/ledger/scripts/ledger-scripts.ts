@@ -85,7 +85,7 @@ return { 'stored' }`,
 
 /**
  * Ends the import. ARGV: refused rows, duplicate rows, digest of the list ('' for none), and the number of chunks
- * of the list ('' for not known) with the digest up to the end of the last. The last key is that of the head of the list.
+ * of the list ('' for not known) with the digest up to the end of the last and their contacts. The last key is that of the head of the list.
  * Returns ['imported'], ['gone'] if chunks are missing, or ['other'] if there are those of another list.
  */
 export const endImport = ledgerScript(
@@ -95,7 +95,9 @@ if not field('phase') then return { 'gone' } end
 if ARGV[4] ~= '' then
   local missing, digest = tonumber(ARGV[4]) - count('chunks') + count('derived'), field('digest') or ''
   if missing > 0 then return { 'gone' } end
-  if missing < 0 or (digest ~= '' and digest ~= ARGV[5]) then return { 'other' } end
+  if missing < 0 or (digest ~= '' and digest ~= ARGV[5]) or count('total') ~= tonumber(ARGV[6]) then
+    return { 'other' }
+  end
 end
 if field('importedAt') == '0' then
   local now = clock()

@@ -47,7 +47,8 @@ export const RATE_LIMIT_ROUTES: readonly Route[] = [
     path: NEW_PATH,
     needs: 'viewer',
     kind: 'api',
-    summary: 'The rate limit in force, who set it, and whether a 429 has lowered it.',
+    summary:
+      'The rate limit in force, whether it was set manually, and whether a 429 has lowered it.',
     answers,
     handle: async (_call, context) => json({ rateLimit: (await read(context)) ?? null }),
   }),

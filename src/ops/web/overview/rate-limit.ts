@@ -4,7 +4,7 @@ import { MAX_RATE_LIMIT } from '../../../fleet/rate-limit/rate-limit-state.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, form, mayAct, moment, whyField, type PageView } from '../pages/elements.ts';
 
-/** The rate limit: what is in force, who set it, and whether a 429 has lowered it. */
+/** The rate limit: what is in force, whether it was set manually, and whether a 429 has lowered it. */
 export function rateLimitSection(status: RateLimitStatus | undefined, view: PageView): Html {
   return html`<section class="card" id="rate-limit" data-refresh>
     <h2>Rate limit</h2>

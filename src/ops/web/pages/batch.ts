@@ -228,8 +228,7 @@ function facts(batch: BatchAnswer, { now }: PageView): Html {
     <h2>Details</h2>
     <dl>
       ${rowOf('Template', templateCode)} ${rowOf('Delivery', delivery)}
-      ${rowOf('Rows accepted', formatCount(rows))}
-      ${rowOf('Rows refused', formatCount(refusedRows))}
+      ${rowOf('Rows read', formatCount(rows))} ${rowOf('Rows refused', formatCount(refusedRows))}
       ${rowOf('Duplicates left out', formatCount(duplicateRows))}
       ${rowOf('Chunks', `${formatCount(chunks)} of up to ${countOf(chunkSize, 'contact')}`)}
       ${rowOf('Limit', limit === 0 ? 'none of its own' : `${countOf(limit, 'contact')} a second`)}

@@ -77,15 +77,17 @@ export const LIST_ROUTES: readonly Route[] = [
 /** A notice by its id, or by an idempotency key of the library or of any sender. */
 async function lookUpAny(context: OpsContext, text: string): Promise<NoticeView> {
   const byId = await lookUpNotice(context, text);
-  if (byId.state !== 'not-kept') return byId;
-  const byKey = await lookUpNotice(context, { idempotencyKey: text });
-  if (byKey.state !== 'not-kept') return byKey;
-  for (const sender of context.access.senders) {
-    const found = await lookUpNotice(context, { idempotencyKey: scopedKey(sender, text) });
-    if (found.state !== 'not-kept') return found;
+  if (isKept(byId)) return byId;
+  const keys = [text, ...[...context.access.senders].map((sender) => scopedKey(sender, text))];
+  for (const idempotencyKey of keys) {
+    const found = await lookUpNotice(context, { idempotencyKey });
+    if (isKept(found)) return found;
   }
-  return byKey;
+  return byId;
 }
+
+/** Whether anything of it is kept: of several jobs some may be deleted already. */
+const isKept = ({ state, jobs = [] }: NoticeView) => state !== 'not-kept' || jobs.length > 0;
 
 /** @throws InputError REQUEST_INVALID for two ages */
 async function readFailedPage(

@@ -62,6 +62,13 @@ describe('one batch', () => {
     expect(text).not.toContain('failures.csv');
   });
 
+  it('counts the rows that were read, of which some are refused or duplicates', () => {
+    const batch = someBatch({ rows: 8, refusedRows: 2, duplicateRows: 1 });
+    const { text } = batchPage(dataOf({ batch }), operator);
+    expect(text).not.toContain('Rows accepted');
+    expect(text).toMatch(/<dt>Rows read<\/dt>\s*<dd>8<\/dd>/);
+  });
+
   it.each([
     ['rejected', true],
     ['expired', true],
