@@ -7,6 +7,7 @@ it('exports what is documented, and nothing by accident', () => {
   expect(Object.keys(api).sort()).toMatchInlineSnapshot(`
     [
       "ERROR_CODES",
+      "ImportError",
       "InputError",
       "NoticeQueue",
       "NoticeQueueError",
