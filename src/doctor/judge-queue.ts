@@ -123,26 +123,22 @@ function unknown({ unknownNotices, batches }: QueueSnapshot): Finding {
 function retention({ batches, nearFailed, now }: QueueSnapshot): Finding {
   const near = batches.filter((batch) => nearEndOfRetention(batch, now) !== undefined);
   const [first] = near;
-  const found = [
-    ...(nearFailed === undefined
-      ? []
-      : [{ what: countOf(nearFailed.count, 'failed notice'), failures: '', redrive: '--notices' }]),
-    ...(first === undefined
-      ? []
-      : [
-          {
-            what: `failed contacts of ${countOf(near.length, 'batch', 'batches')}, such as of ${first.id},`,
-            failures: `${first.id} `,
-            redrive: first.id,
-          },
-        ]),
-  ];
+  const found: { readonly what: string; readonly failures: string; readonly redrive: string }[] =
+    [];
+  if (nearFailed !== undefined) {
+    const what = countOf(nearFailed.count, 'failed notice');
+    found.push({ what, failures: '--csv', redrive: '--notices' });
+  }
+  if (first !== undefined) {
+    const what = `failed contacts of ${countOf(near.length, 'batch', 'batches')}, such as of ${first.id},`;
+    found.push({ what, failures: `${first.id} --csv`, redrive: first.id });
+  }
   if (found.length === 0) return ok('queue.retention', 'nothing unresolved will be deleted soon');
-  const listOf = (texts: readonly string[]) => texts.join(' and ');
+  const listOf = (text: (one: (typeof found)[number]) => string) => found.map(text).join(' and ');
   return warn(
     'queue.retention',
-    `${listOf(found.map(({ what }) => what))} will be deleted soon`,
-    `export them with ${listOf(found.map(({ failures }) => `"notices failures ${failures}--csv"`))}, or send them again with ${listOf(found.map(({ redrive }) => `"notices redrive ${redrive}"`))}`,
+    `${listOf(({ what }) => what)} will be deleted soon`,
+    `export them with ${listOf(({ failures }) => `"notices failures ${failures}"`)}, or send them again with ${listOf(({ redrive }) => `"notices redrive ${redrive}"`)}`,
   );
 }
 

@@ -116,6 +116,7 @@ local isWhole = #answers > 0 and all and last == total - 1 and (total > 1 or not
 -- Without a key it has its own id there, by which a repeated add is recognized.
 local function hasKey(one) return redis.call('HGET', jobs .. one, 'deid') ~= one end
 local isReleased = release ~= 'no' and isWhole and hasKey(nth(id, 0, total)) and releaseKey(nth(id, 0, total))
+-- By its id the request names it itself: no id is left here of a notice that is erased.
 if isReleased then redis.call('SET', KEYS[6], release == 'key' and id or '1', 'PX', ${DONE_MS}) end
 return { id, total, answers, (isReleased or (marked and isWhole)) and 1 or 0 }`,
   parse: (reply) => {

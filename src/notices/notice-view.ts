@@ -117,6 +117,7 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
     limited: account.limited,
   });
   const { state } = decided;
+  // Nothing was possibly sent in this run.
   const isCertain = state === 'cancelled' || state === 'expired' || (!entry && inThisRun === 0);
   const ofThisRun = entry === undefined ? possiblySentTraceIds(fields) : traceIdsOf(entry);
   const traceIds = [...before.traceIds, ...(isCertain ? [] : newestTraceIds(ofThisRun))];

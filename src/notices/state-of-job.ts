@@ -8,7 +8,7 @@ export interface StateFacts {
   readonly outcome?: string | undefined;
   /** It is in the list of unknown outcomes, and no operator has decided to send it again. */
   readonly listedUnknown: boolean;
-  /** The service may have accepted an attempt. */
+  /** The service may have accepted an attempt; of a notice that is settled in part, for the contacts that are left. */
   readonly possiblySent: boolean;
   /** The account is held. */
   readonly held: boolean;

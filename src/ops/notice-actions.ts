@@ -52,7 +52,7 @@ export interface FailedSelection extends FailedFilter {
   /** Ids of notices' jobs. Default: all that have failed */
   readonly ids?: readonly string[] | undefined;
   /** When each of the ids had ended, as it was shown: one that has ended anew since is left. Default: not compared */
-  readonly shown?: ReadonlyMap<string, number | undefined> | undefined;
+  readonly endedAt?: ReadonlyMap<string, number | undefined> | undefined;
   /** Notices at most. Default: no limit */
   readonly limit?: number | undefined;
 }
@@ -79,7 +79,7 @@ export interface FailedReport {
  */
 export async function selectFailed(
   { redis, keys }: NoticeActionContext,
-  { ids, shown, state, code, template, before, since, possiblySent: asked }: FailedSelection,
+  { ids, endedAt, state, code, template, before, since, possiblySent: asked }: FailedSelection,
 ): Promise<NoticeJob[]> {
   const possiblySent = asked ?? (state === 'unknown' ? undefined : false);
   const exact = { state, code, template, before, since, possiblySent };
@@ -89,7 +89,7 @@ export async function selectFailed(
     });
     return named.filter(
       (job) =>
-        matchesFailed(exact, job) && (shown === undefined || shown.get(job.id) === job.endedAt),
+        matchesFailed(exact, job) && (endedAt === undefined || endedAt.get(job.id) === job.endedAt),
     );
   }
   const found: NoticeJob[] = [];

@@ -88,6 +88,19 @@ describe('the reply to a step of resolving a notice is lost', () => {
   });
 });
 
+/** A notice with the idempotency key `visit`, and a connection that loses the reply to its cancellation. */
+async function losingCancel() {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
+  onTestFinished(() => queue.close());
+  await queue.cancel('none');
+  const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
+  const { id } = await queue.send(notice, { idempotencyKey: 'visit' });
+  const { client, proxy } = await losing(await shaOf(cancelScript));
+  return { keys, id, client, proxy };
+}
+
 describe('the reply to a step of a manual action is lost', () => {
   it.each(['reader', 'ops'] as const)('lift by %s: answered and recorded', async (role) => {
     const keys = keysOf(redis.freshPrefix(), 'default');
@@ -104,14 +117,7 @@ describe('the reply to a step of a manual action is lost', () => {
   });
 
   it('cancel by a key that is released: answered and recorded', async () => {
-    const prefix = redis.freshPrefix();
-    const keys = keysOf(prefix, 'default');
-    const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
-    onTestFinished(() => queue.close());
-    await queue.cancel('none');
-    const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
-    const { id } = await queue.send(notice, { idempotencyKey: 'visit' });
-    const { client, proxy } = await losing(await shaOf(cancelScript));
+    const { keys, id, client, proxy } = await losingCancel();
     const ref = { idempotencyKey: 'visit' };
     const cancel = () => cancelAudited({ redis: client, keys }, ref, { releaseKey: true }, WHO);
     expect(await cancel()).toEqual({
@@ -127,14 +133,7 @@ describe('the reply to a step of a manual action is lost', () => {
   });
 
   it('cancel by id, with the key released: recorded as such', async () => {
-    const prefix = redis.freshPrefix();
-    const keys = keysOf(prefix, 'default');
-    const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
-    onTestFinished(() => queue.close());
-    await queue.cancel('none');
-    const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
-    const { id } = await queue.send(notice, { idempotencyKey: 'visit' });
-    const { client, proxy } = await losing(await shaOf(cancelScript));
+    const { keys, id, client, proxy } = await losingCancel();
     await cancelAudited({ redis: client, keys }, id, { releaseKey: true }, WHO);
     expect(proxy.struck).toBe(1);
     expect(await readAudit(redis.client, keys, 10)).toMatchObject([

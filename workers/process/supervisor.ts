@@ -84,12 +84,15 @@ export async function superviseWorkers(
       const nothingRuns = children.size === 0;
       const isInvalid = code === CONFIGURATION_INVALID && (nothingRuns || !isAgain);
       if (isInvalid && isAgain) cancelRestarts();
-      const goesOn = !stopping && !(isInvalid && nothingRuns);
-      if (goesOn) logger.error({ event: 'worker-died', pid: child.pid, code, signal });
+      const isLast = nothingRuns && restarts.size === 0;
+      // The last one has said itself that its configuration is invalid.
+      if (!stopping && !(isInvalid && isLast)) {
+        logger.error({ event: 'worker-died', pid: child.pid, code, signal });
+      }
       if (stopping || isInvalid) {
         health.endedForGood(index);
         worst = Math.max(worst, code ?? 1);
-        if (nothingRuns && restarts.size === 0) allEnded();
+        if (isLast) allEnded();
         return;
       }
       startAgain(index);

@@ -174,8 +174,8 @@ export async function changeFailed(
   }
   const actor = { who: currentUser(), why };
   // Only what was shown: others may have failed since, or these anew.
-  const ends = new Map(found.map(({ id, endedAt }) => [id, endedAt]));
-  const shown = { ...selection, ids: [...ends.keys()], shown: ends };
+  const endedAt = new Map(found.map((job) => [job.id, job.endedAt]));
+  const shown = { ...selection, ids: [...endedAt.keys()], endedAt };
   let isStopped = false;
   const done = await untilStopped(context, async (signal) => {
     const sum = await (verb === 'redrive'

@@ -84,7 +84,7 @@ describe('holds', () => {
     expect(last?.[0]?.data).not.toHaveProperty('heldBy');
   });
 
-  it('of alternating kinds: none is told as ended before the next one is told', () => {
+  it('of alternating kinds: the end of one is not reported before the begin of the next', () => {
     const failing = { hold: held('failing') };
     const unreachable = { hold: held('unreachable') };
     const kinds = (looks: readonly Look[]) =>
