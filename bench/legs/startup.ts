@@ -33,7 +33,6 @@ const LIGHT: Readonly<Record<string, readonly string[]>> = {
   '`notices --version`': ['--version'],
   '`notices --help`': ['--help'],
   '`notices send --help`': ['send', '--help'],
-  '`notices completion bash`': ['completion', 'bash'],
   'a mistyped command': ['vesrion'],
   'a mistyped flag': ['send', '--contcat', '01012345678'],
 };

@@ -20,11 +20,8 @@ Exit codes:
 
 Configuration is read from the environment: see .env.example and "notices config".`;
 
-/** Current names of commands by their deprecated ones. */
-const RENAMED_COMMANDS: ReadonlyMap<string, string> = new Map([['pace', 'rate-limit']]);
-
 /** Commands that log deprecated variables themselves, or read none. */
-const WITHOUT_WARNINGS: ReadonlySet<string> = new Set(['worker', 'serve', 'completion']);
+const WITHOUT_WARNINGS: ReadonlySet<string> = new Set(['worker', 'serve']);
 
 /**
  * Runs one command line.
@@ -77,13 +74,12 @@ export async function runCli(
     for (const variable of mistyped) warn(mistypedWarning(variable));
   });
 
-  const given = withCurrentName(args, warn);
-  for (const command of await loadCommands(given, context)) {
+  for (const command of await loadCommands(args, context)) {
     program.addCommand(inherit(program, command));
   }
 
   try {
-    await program.parseAsync(given, { from: 'user' });
+    await program.parseAsync([...args], { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) {
@@ -94,16 +90,6 @@ export async function runCli(
     report(stderr, error, json);
     return exitCode || (error instanceof UsageError ? 2 : exitCodeOf(error));
   }
-}
-
-/** Replaces the deprecated name of a command, with a warning. */
-function withCurrentName(args: readonly string[], warn: (message: string) => void): string[] {
-  const at = args.findIndex((arg) => !arg.startsWith('-'));
-  const given = args[at];
-  const current = given === undefined ? undefined : RENAMED_COMMANDS.get(given);
-  if (current === undefined) return [...args];
-  warn(`"notices ${given}" is deprecated: use "notices ${current}"`);
-  return args.with(at, current);
 }
 
 /** Width of the help, in columns. */

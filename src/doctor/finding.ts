@@ -30,8 +30,6 @@ export const CHECKS = [
   'queue.batches',
   'queue.unknown',
   'queue.retention',
-  'dry-send',
-  'send',
 ] as const;
 
 /** Name of a check. */

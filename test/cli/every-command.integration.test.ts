@@ -33,9 +33,8 @@ const ENDING: Readonly<Record<string, readonly [readonly string[], number, RegEx
   hold: [['place', '--why', 'a test'], 0, /is on hold/],
   'rate-limit': [[], 0, /^no limit$/m],
   status: [[], 0, /^hold +manual/m],
-  doctor: [['--no-dry-send'], 1, /queue\.hold/],
+  doctor: [[], 1, /queue\.hold/],
   cancel: [['sending', '--yes'], 0, /is cancelled/],
-  completion: [['bash'], 0, /^complete /m],
   erase: [['01000000001', '--yes'], 0, /^010\*{6}01: 1 notice cancelled and removed/m],
 };
 

@@ -5,7 +5,7 @@ import { loadedFrom, TELL_LOADED } from '../support/loaded.ts';
 import { everyCommand, nothingAround } from './support/every-command.ts';
 import { runProcess } from './support/process.ts';
 
-const SCHEMAS = /\/(?:cli\/json|ops\/answers)\/|find-answer/;
+const SCHEMAS = /\/ops\/answers\/|find-answer/;
 
 async function loadedBy(args: readonly string[]) {
   const { code, stderr } = await runProcess(args, TELL_LOADED);
@@ -28,8 +28,6 @@ describe('a command that needs neither Redis nor the service loads the definitio
     { args: ['send', '--frobnicate'], ended: 2, files: 30 },
     { args: ['send', '--template'], ended: 2, files: 30 },
     { args: ['hold', 'place'], ended: 2, files: 30 },
-    { args: ['completion', 'tcsh'], ended: 2, files: 13 },
-    { args: ['completion', 'bash'], ended: 0, files: 13 },
   ])('notices $args', async ({ args, ended, files }) => {
     const { code, packages, ours } = await loadedBy(args);
     expect([code, packages]).toEqual([ended, ['commander']]);
@@ -44,15 +42,14 @@ it('notices config: reads the environment, and loads no client and no server', a
   expect(ours.filter((file) => SCHEMAS.test(file))).toEqual([]);
 });
 
-it('the help and shell completion list each command as it is defined', async () => {
+it('the help lists each command as it is defined', async () => {
   const help = new Help();
   const lines = (commands: readonly Command[]) =>
     commands.map((command) => [
       command.helpGroup(),
-      help.subcommandTerm(command),
+      command.name(),
+      command.registeredArguments.map((argument) => argument.name()),
       help.subcommandDescription(command),
-      command.commands.map((below) => below.name()),
-      command.options.filter(({ hidden }) => !hidden).map(({ long }) => long),
     ]);
   const listed = lines(await loadCommands([], nothingAround()));
   const defined = lines(await everyCommand());

@@ -72,7 +72,6 @@ describe('wrong use: exit code 2, named, without a stack trace', () => {
     { args: ['worker', '--processes', 'many'], names: '--processes' },
     { args: ['doctor', '--contact', '0101'], names: '--contact: use it with --answer' },
     { args: ['doctor', '--answer', 'f', '--strict'], names: '--answer: leave out --strict' },
-    { args: ['doctor', '--answer', 'f', '--no-dry-send'], names: 'leave out --no-dry-send' },
     {
       args: ['import', 'f', '--template', 'T', '--dry-run', '--wait'],
       names: '--wait: leave it out of a dry run',

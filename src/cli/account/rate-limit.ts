@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import {
-  deprecatedPace,
   MAX_RATE_LIMIT,
   MAX_RATE_LIMIT_REASON,
   type RateLimitStatus,
@@ -37,20 +36,11 @@ export function rateLimitCommand(context: CommandContext): Command {
           await setAuditedRateLimit({ redis, keys }, limit, actor);
         }
         const shown = await rateLimitInForce({ redis, keys }, config.worker.rateLimit.limit);
-        const result = { rateLimit: null, pace: null, ...withDeprecatedPace({ rateLimit: shown }) };
-        print(context, command, result, () => [describeRateLimit(shown, Date.now())]);
+        print(context, command, { rateLimit: shown ?? null }, () => [
+          describeRateLimit(shown, Date.now()),
+        ]);
       });
     });
-}
-
-/** Adds the deprecated field `pace` to a JSON result; both are absent without a rate limit. */
-export function withDeprecatedPace<T extends { readonly rateLimit?: RateLimitStatus | undefined }>({
-  rateLimit,
-  ...others
-}: T) {
-  return rateLimit === undefined
-    ? others
-    : { ...others, rateLimit, pace: deprecatedPace(rateLimit) };
 }
 
 /**

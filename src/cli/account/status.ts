@@ -1,70 +1,30 @@
 import { Command } from 'commander';
-import { writeDuration } from '../../format/duration.ts';
 import type { Status } from '../../ops/status.ts';
 import { describeHold } from './hold.ts';
-import { describeRateLimit, withDeprecatedPace } from './rate-limit.ts';
+import { describeRateLimit } from './rate-limit.ts';
 import { countOf, formatCount, formatDuration, formatSize } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
-import { duration } from '../arguments.ts';
-import { UsageError } from '../usage-error.ts';
-import { type CommandContext, untilStopped } from '../command-context.ts';
+import type { CommandContext } from '../command-context.ts';
 import { readConfig } from '../open-queue.ts';
-import { print, table, wantsJson, writeAll } from '../output.ts';
-import { watch } from './watch.ts';
-
-/** Interval of `--watch` without a value. */
-const WATCH_MS = 2_000;
+import { print, table } from '../output.ts';
 
 /** `notices status`: needs no credentials; shows the token only when they are set. */
 export function statusCommand(context: CommandContext): Command {
   return new Command('status')
     .option('--worker <host>', 'exit with 1 unless a worker runs on that host (a health check)')
-    .option(
-      '--watch [duration]',
-      `refresh at this interval (default: ${writeDuration(WATCH_MS)}; a number alone is seconds) until Ctrl-C; with --json one object per line`,
-      duration(1_000, 3_600_000, 's'),
-    )
-    .action(async (options: { worker?: string; watch?: number | true }, command: Command) => {
-      const { worker, watch: every } = options;
-      if (worker !== undefined && every !== undefined) {
-        throw new UsageError('use either --worker or --watch');
-      }
+    .action(async ({ worker }: { worker?: string }, command: Command) => {
       const config = await readConfig(context);
       // Imported here: an invalid configuration is reported without it, and sooner.
       const { readStatus } = await import('../../ops/status.ts');
-      const read = () =>
-        readStatus({
-          redis: config.redis,
-          account: config.account,
-          service: config.service,
-          tokenBudgetWindowMs: config.token.budgetWindowMs,
-          rateLimit: config.worker.rateLimit.limit,
-          redisRules: config.redisWatch,
-        });
-      if (every !== undefined) {
-        const everyMs = every === true ? WATCH_MS : every;
-        const answered = await untilStopped(context, (signal) =>
-          watch(
-            async () => {
-              const status = await read();
-              return { lines: describe(status), json: withDeprecatedPace(status) };
-            },
-            {
-              title: `notices status, account ${config.account}, every ${writeDuration(everyMs)}, Ctrl-C to exit`,
-              everyMs,
-              json: wantsJson(command),
-              signal,
-              screen: context.stdout,
-              write: (text) => writeAll(context.stdout, text),
-            },
-          ),
-        );
-        // The exit code tells whether Redis answered the last refresh.
-        context.end(answered ? 0 : 3);
-        return;
-      }
-      const status = await read();
-      print(context, command, withDeprecatedPace(status), () => describe(status));
+      const status = await readStatus({
+        redis: config.redis,
+        account: config.account,
+        service: config.service,
+        tokenBudgetWindowMs: config.token.budgetWindowMs,
+        rateLimit: config.worker.rateLimit.limit,
+        redisRules: config.redisWatch,
+      });
+      print(context, command, status, () => describe(status));
       if (worker !== undefined && !status.workers.some(({ host }) => host === worker))
         context.end(1);
     });

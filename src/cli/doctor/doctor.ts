@@ -1,38 +1,24 @@
 import { Command } from 'commander';
-import type { Notice } from '../../contracts/notice.ts';
 import { isCancelled, worstOf, type Finding } from '../../doctor/finding.ts';
-import { collect, templateVariables, whyOption } from '../arguments.ts';
+import { collect, whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { currentUser, type CommandContext, untilStopped } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
-import { confirm } from '../confirm.ts';
 import { readConfig } from '../open-queue.ts';
 import { wantsJson, writeLines, writeText } from '../output.ts';
 
 interface DoctorFlags {
   issue?: boolean;
-  drySend: boolean;
-  send?: string;
   why?: string;
-  template?: string;
-  var?: readonly string[];
   strict?: boolean;
   answer?: string;
   contact?: readonly string[];
-  yes?: boolean;
 }
 
 /** `notices doctor`: checks everything that sending needs, and shows how to fix problems. */
 export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
     .option('--issue', 'issue a new token even if there is a valid one; the fleet switches to it')
-    .option(
-      '--no-dry-send',
-      'skip the send through this Redis to an emulator, in an account of its own',
-    )
-    .option('--send <number>', 'send a real notice to your own number; requires --template')
-    .option('--template <code>', 'template code of the real notice')
-    .option('--var <name=value>', 'template variable of the real notice (repeatable)', collect)
     .option(
       '--answer <file>',
       "only show what becomes of an answer of the service: a file as curl -i writes it, or only a body; '-' for standard input",
@@ -44,7 +30,6 @@ export function doctorCommand(context: CommandContext): Command {
     )
     .option('--strict', 'exit with 1 also for warnings')
     .addOption(whyOption())
-    .option('--yes', 'do not ask for confirmation of the real notice')
     .action(async (flags: DoctorFlags, command: Command) => {
       refuseUnused(flags);
       if (flags.answer !== undefined) {
@@ -56,41 +41,19 @@ export function doctorCommand(context: CommandContext): Command {
       const report = json
         ? () => {}
         : (finding: Finding) => writeLines(context.stdout, linesOf(finding));
-      const send = await noticeOf(flags);
       // Imported here because it loads the whole worker.
       const { examine, examineConfig } = await import('./examine.ts');
       const found = examineConfig(context.env);
       for (const finding of found) report(finding);
       const usable = worstOf(found) !== 'fail';
       const config = usable ? await readConfig(context) : undefined;
-      if (send !== undefined && config !== undefined) {
-        if (config.service === undefined) {
-          throw new UsageError('--send requires BASE_URL, ACCESS_KEY and SECRET_KEY');
-        }
-        const question = `Send a real notice with template ${send.templateCode} to that number? It may cost money.`;
-        if (!(await confirm(context, question, flags.yes === true))) {
-          writeText(context.stderr, 'Nothing was sent.\n');
-          context.end(1);
-          return;
-        }
-      }
       const actor = { who: currentUser(), why: flags.why ?? '' };
       const findings =
         config === undefined
           ? found
           : await untilStopped(context, async (signal) => [
               ...found,
-              ...(await examine(
-                {
-                  config,
-                  issue: flags.issue === true,
-                  drySend: flags.drySend,
-                  send,
-                  actor,
-                  signal,
-                },
-                report,
-              )),
+              ...(await examine({ config, issue: flags.issue === true, actor, signal }, report)),
             ]);
       const worst = worstOf(findings);
       if (json) writeText(context.stdout, `${JSON.stringify({ worst, findings }, null, 2)}\n`);
@@ -100,20 +63,12 @@ export function doctorCommand(context: CommandContext): Command {
 }
 
 /** @throws UsageError for flags that would have no effect, beside `--answer` or without it */
-function refuseUnused({ answer, contact, issue, drySend, send, template, ...rest }: DoctorFlags) {
+function refuseUnused({ answer, contact, issue, strict }: DoctorFlags) {
   if (answer === undefined) {
     if (contact !== undefined) throw new UsageError('--contact: use it with --answer');
     return;
   }
-  const given = {
-    '--issue': issue,
-    '--no-dry-send': drySend ? undefined : true,
-    '--send': send,
-    '--template': template,
-    '--var': rest.var,
-    '--strict': rest.strict,
-  };
-  const unused = Object.entries(given).find(([, value]) => value !== undefined)?.[0];
+  const unused = issue === true ? '--issue' : strict === true ? '--strict' : undefined;
   if (unused !== undefined) {
     throw new UsageError(`--answer: leave out ${unused}; a written answer is only explained`);
   }
@@ -136,21 +91,6 @@ export function exitCodeFor(findings: readonly Finding[], strict: boolean): numb
   if (failed.has('redis.connection')) return 3;
   if (failed.size > 0 || findings.some(isCancelled)) return 1;
   return strict && worstOf(findings) === 'warn' ? 1 : 0;
-}
-
-async function noticeOf({
-  send,
-  template,
-  var: pairs = [],
-}: DoctorFlags): Promise<Notice | undefined> {
-  if (send === undefined) {
-    if (template === undefined && pairs.length === 0) return undefined;
-    throw new UsageError('--template and --var require --send');
-  }
-  if (template === undefined) throw new UsageError('--send requires --template');
-  const contact = { ...templateVariables(pairs), contact: send };
-  const { readNotice } = await import('../../contracts/read-notice.ts');
-  return readNotice({ templateCode: template, contacts: [contact] });
 }
 
 /** Widths of the columns of the level and the check. */

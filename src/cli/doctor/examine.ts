@@ -4,7 +4,6 @@ import type { Environment } from '../../config/environment.ts';
 import { readEnvironment } from '../../config/read.ts';
 import type { Values } from '../../config/variables.ts';
 import { countOf } from '../../format/format.ts';
-import type { Notice } from '../../contracts/notice.ts';
 import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
 import {
   cancelled,
@@ -24,8 +23,6 @@ import { appendAudit, type Actor } from '../../ops/audit.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { withRedis } from '../../redis/with-redis.ts';
-import { drySend } from './dry-send.ts';
-import { realSend } from './real-send.ts';
 import { probeToken } from './token-probe.ts';
 
 /** Options of {@link examine}. */
@@ -33,10 +30,7 @@ export interface Examination {
   readonly config: Config;
   /** Issue a token even if there is a valid one. */
   readonly issue: boolean;
-  readonly drySend: boolean;
-  /** A real notice to send; confirmed by the user. */
-  readonly send: Notice | undefined;
-  /** Recorded in the audit stream with a token that is issued and a notice that is sent. */
+  /** Recorded in the audit stream with a token that is issued. */
   readonly actor: Actor;
   /** Cancels it between two steps. */
   readonly signal: AbortSignal;
@@ -116,7 +110,7 @@ function plainPayloads({ PAYLOAD_KEY: key, UNSEALED_PAYLOADS: unsealed }: Values
  * @param report called with each finding as it is made
  */
 export async function examine(
-  { config, issue, drySend: dry, send, actor, signal }: Examination,
+  { config, issue, actor, signal }: Examination,
   report: (finding: Finding) => void,
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
@@ -126,7 +120,6 @@ export async function examine(
       report(finding);
     }
   };
-  const { service } = config;
   const checkAll = async (redis: RedisClient) => {
     add(...(await examineRedis(redis, config)));
     if (signal.aborted) return;
@@ -137,21 +130,6 @@ export async function examine(
     add(...(await examineToken(redis, config, issue)));
     if (signal.aborted) return;
     add(...(await examineQueue(redis, config)));
-    if (signal.aborted) return;
-    const unfit = findings.some(
-      ({ check, level }) => check.startsWith('redis.') && level === 'fail',
-    );
-    if (!dry) add(skip('dry-send', 'not requested'));
-    else if (unfit) add(skip('dry-send', 'skipped: fix the problems of Redis first'));
-    else add(await drySend(redis, config, signal));
-    if (signal.aborted) return;
-    if (send === undefined) add(skip('send', 'not requested (--send NUMBER --template CODE)'));
-    else if (service !== undefined) {
-      const target = `template ${send.templateCode}`;
-      const entry = { ...actor, what: 'send', target, as: 'without the queue' } as const;
-      await appendAudit(redis, keys, { ...entry, contacts: send.contacts.length });
-      add(await realSend(redis, { ...config, service }, send));
-    }
   };
   const addRest = (left: (check: CheckName) => Finding) => {
     const seen = new Set(findings.map(({ check }) => check));

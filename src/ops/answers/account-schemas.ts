@@ -18,7 +18,7 @@ export const holdKind = z.enum(Object.keys(HOLDS) as [HoldKind, ...HoldKind[]]);
 export const errorCodes = Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]];
 
 /** A hold, without its texts. */
-export const holdFacts = z.object({
+const holdFacts = z.object({
   kind: holdKind,
   code: z.string().describe('what caused it; for a manual hold the reason that was given'),
   since: time,
@@ -144,7 +144,7 @@ const redisAnswer = z.object({
 });
 
 /** The state of the account. The API adds the texts of the hold. */
-export const statusFacts = z.object({
+const statusFacts = z.object({
   now: time.describe('when it was read: Redis time, milliseconds since the epoch'),
   account: z.string(),
   jobs: z.object({ waiting: count, active: count, delayed: count, done: count, failed: count }),

@@ -154,7 +154,7 @@ function operationId({ method, path }: Route): string {
 }
 
 /** Removes what zod adds without use: bounds of safe integers, and closed answer objects. */
-export function simplifySchema(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): void {
+function simplifySchema(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (io === 'output' && typeof schema.additionalProperties !== 'object') {

@@ -140,7 +140,6 @@ export async function look(terminal: Terminal, sent: Sent): Promise<void> {
   await terminal.both('doctor');
   await terminal.both('restored');
   await terminal.run(['restored', 'show', '--csv'], { place: 'exports of commands' });
-  await terminal.run(['completion', 'bash']);
 }
 
 /** Everything that changes something. */

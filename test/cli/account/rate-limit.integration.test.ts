@@ -13,12 +13,7 @@ describe('notices rate-limit', () => {
   ): Promise<RateLimitStatus | null> => {
     const { code, stdout, stderr } = await run(['rate-limit', '--json'], env);
     expect([code, stderr]).toEqual([0, '']);
-    const { rateLimit, pace } = JSON.parse(stdout) as Record<'rateLimit' | 'pace', RateLimitStatus>;
-    // The deprecated field has the same values under their former names.
-    const { manual, ...others } = rateLimit ?? {};
-    const former = manual === undefined ? others : { ...others, byHand: manual };
-    expect(pace).toEqual(rateLimit === null ? null : former);
-    return rateLimit;
+    return (JSON.parse(stdout) as { rateLimit: RateLimitStatus | null }).rateLimit;
   };
 
   it('sets, shows and resets the rate limit, and records who and why in the audit stream', async () => {
@@ -33,7 +28,6 @@ describe('notices rate-limit', () => {
     const status = await run(['status', '--json'], env);
     expect(JSON.parse(status.stdout)).toMatchObject({
       rateLimit: { manual: 50, now: 50 },
-      pace: { byHand: 50, now: 50 },
     });
 
     expect((await run(['rate-limit', 'off'], env)).stdout).toBe('no limit, set manually\n');
@@ -91,45 +85,6 @@ describe('notices rate-limit', () => {
     expect(errorOf(ended).message).toContain(named);
     expect(ended.stderr).not.toMatch(STACK);
     expect(await redis.keys(env.REDIS_PREFIX)).toEqual([]);
-  });
-});
-
-describe('deprecated names', () => {
-  const redis = testRedis();
-  const freshEnv = () => ({ REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() });
-
-  it('"notices pace" works and warns once on standard error', async () => {
-    const { code, stdout, stderr } = await run(['pace', '50'], freshEnv());
-    expect([code, stdout]).toEqual([0, '50 send requests per second, set manually\n']);
-    expect(stderr).toBe('warning: "notices pace" is deprecated: use "notices rate-limit"\n');
-  });
-
-  it('with --json the warning is JSON, too', async () => {
-    const { code, stderr } = await run(['--json', 'pace'], freshEnv());
-    expect([code, JSON.parse(stderr)]).toEqual([
-      0,
-      { warning: { message: '"notices pace" is deprecated: use "notices rate-limit"' } },
-    ]);
-  });
-
-  it('PACE works and warns once on standard error', async () => {
-    const { code, stdout, stderr } = await run(['rate-limit'], { ...freshEnv(), PACE: '40' });
-    expect([code, stdout]).toEqual([0, '40 send requests per second\n']);
-    expect(stderr).toBe(
-      'warning: PACE is deprecated and will be removed: set RATE_LIMIT instead\n',
-    );
-  });
-
-  it('PACE and RATE_LIMIT with different values are an invalid configuration', async () => {
-    const ended = await run(['rate-limit', '--json'], {
-      ...freshEnv(),
-      PACE: '40',
-      RATE_LIMIT: '50',
-    });
-    expect(ended.code).toBe(2);
-    expect(JSON.parse(ended.stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({
-      error: { code: 'CONFIG_INVALID', issues: [{ field: 'RATE_LIMIT' }] },
-    });
   });
 });
 

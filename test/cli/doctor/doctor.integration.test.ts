@@ -4,7 +4,6 @@ import { freePort } from '../../../scripts/redis/free-port.ts';
 import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { exitCodeFor } from '../../../src/cli/doctor/doctor.ts';
 import { examineConfig } from '../../../src/cli/doctor/examine.ts';
-import { judgeSend } from '../../../src/cli/doctor/real-send.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
 import { NoticeQueue } from '../../../src/index.ts';
@@ -53,9 +52,8 @@ function envOf(emulator: Emulator, more: Env = {}): Env {
   };
 }
 
-/** Looks without the dry send, which has a test of its own. */
 async function doctor(env: Env, ...flags: readonly string[]): Promise<Ended & { report: Report }> {
-  const ended = await run(['doctor', '--no-dry-send', '--json', ...flags], env);
+  const ended = await run(['doctor', '--json', ...flags], env);
   expect(ended.stderr).toBe('');
   expect(ended.stdout).not.toMatch(STACK);
   expect(ended.stdout).not.toContain('emulator-secret-key');
@@ -67,7 +65,7 @@ const find = ({ report }: { report: Report }, check: string) =>
   report.findings.find((one) => one.check === check);
 
 describe('notices doctor', () => {
-  it('runs all checks, sends end to end, and leaves nothing behind', async () => {
+  it('runs all checks, and leaves nothing behind', async () => {
     const emulator = await emulatorWith();
     const env: Env = { ...envOf(emulator), ...EVERY_RIGHT };
     const ended = await run(['doctor', '--json'], env);
@@ -79,11 +77,9 @@ describe('notices doctor', () => {
     const levels = new Map(findings.map(({ check, level }) => [check, level]));
     expect(levels.get('redis.persistence')).toBe('warn');
     expect(levels.get('queue.workers')).toBe('warn');
-    for (const check of ['config', 'redis.policy', 'redis.clock', 'service.token', 'dry-send']) {
+    for (const check of ['config', 'redis.policy', 'redis.clock', 'service.token']) {
       expect([check, levels.get(check as Finding['check'])]).toEqual([check, 'ok']);
     }
-    expect(levels.get('send')).toBe('skip');
-    // The dry send went to an emulator of its own.
     expect(emulator.record().contacts).toBe(0);
     const left = (await redis.keys(env['REDIS_PREFIX'])).filter((key) => !key.includes(':token:'));
     expect(left).toEqual([]);
@@ -105,7 +101,7 @@ describe('notices doctor', () => {
 
   it('as text: one line per finding, its fix below it, and a summary', async () => {
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
-    const { code, stdout } = await run(['doctor', '--no-dry-send'], env);
+    const { code, stdout } = await run(['doctor'], env);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok {4}redis\.policy +noeviction/m);
     expect(stdout).toMatch(/^warn {2}queue\.workers .*\n +fix: start one with "notices worker"$/m);
@@ -127,7 +123,7 @@ describe('notices doctor', () => {
 
   it('with --strict ends with 1 where there are only warnings', async () => {
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
-    const { code } = await run(['doctor', '--no-dry-send', '--strict'], env);
+    const { code } = await run(['doctor', '--strict'], env);
     expect(code).toBe(1);
   });
 });
@@ -187,7 +183,7 @@ describe('notices doctor with problems', () => {
     expect(find(ended, 'service.token')?.says).toContain('SERVICE_UNREACHABLE');
   });
 
-  it('Redis evicts: fail, and no dry send on it', async () => {
+  it('Redis evicts: fail', async () => {
     const server = await startRedisServer({ args: ['--maxmemory-policy', 'allkeys-lru'] });
     onTestFinished(() => server.close());
     const ended = await run(['doctor', '--json'], { REDIS_URL: server.url });
@@ -197,10 +193,9 @@ describe('notices doctor with problems', () => {
       level: 'fail',
       remedy: expect.stringContaining('noeviction') as string,
     });
-    expect(find({ report }, 'dry-send')).toMatchObject({ level: 'skip' });
   });
 
-  it('Redis is full: fail, and no dry send on it', async () => {
+  it('Redis is full: fail', async () => {
     const server = await startRedisServer({ args: ['--maxmemory', '8mb'] });
     onTestFinished(() => server.close());
     const client = new Redis(server.url);
@@ -213,7 +208,6 @@ describe('notices doctor with problems', () => {
     expect(ended.code).toBe(1);
     const report = JSON.parse(ended.stdout) as Report;
     expect(find({ report }, 'redis.memory')).toMatchObject({ level: 'fail' });
-    expect(find({ report }, 'dry-send')).toMatchObject({ level: 'skip' });
   });
 
   it('Redis is away: exit code 3, the rest is not looked at', async () => {
@@ -299,68 +293,13 @@ describe('notices doctor with problems', () => {
   });
 });
 
-describe('notices doctor --send', () => {
-  const flags = ['--send', NUMBER, '--template', 'CANARY', '--var', 'var1=Kim', '--yes'];
-
-  it('sends one real notice, past the queue', async () => {
-    const emulator = await emulatorWith();
-    const env = envOf(emulator);
-    const ended = await doctor(env, ...flags);
-    expect(ended.code).toBe(0);
-    expect(find(ended, 'send')).toMatchObject({ level: 'ok' });
-    expect(emulator.details()).toMatchObject([
-      { contact: NUMBER, vars: { var1: 'Kim' }, templateCode: 'CANARY' },
-    ]);
-    expect(emulator.record().tokens.issued).toBe(1);
-  });
-
-  it('reports what the service rejects', async () => {
-    const emulator = await emulatorWith({ unknownTemplates: ['CANARY'] });
-    const ended = await doctor(envOf(emulator), ...flags);
-    expect(ended.code).toBe(1);
-    expect(find(ended, 'send')?.says).toContain('TEMPLATE_NOT_FOUND');
-  });
-
-  it.each([
-    [['--send', NUMBER], '--send requires --template'],
-    [['--template', 'T'], 'require --send'],
-    [['--send', NUMBER, '--template', 'T'], 'add --yes'],
-    [['--send', '+82107', '--template', 'T', '--yes'], 'national format'],
-  ])('%j is refused, and nothing is sent', async (given, words) => {
-    const emulator = await emulatorWith();
-    const ended = await run(['doctor', '--no-dry-send', ...given], envOf(emulator));
-    expect(ended.code).toBe(2);
-    expect(ended.stderr).toContain(words);
-    expect(ended.stderr).not.toContain(NUMBER);
-    expect(emulator.record().contacts).toBe(0);
-  });
-});
-
-describe('finding for the response of the service', () => {
-  const answer = { durationMs: 12.3, message: 'words' };
-
-  it.each([
-    [{ kind: 'accepted', confirmed: true }, 'ok', '12 ms'],
-    [{ kind: 'accepted', confirmed: false }, 'warn', 'unreadable body'],
-    [{ kind: 'rejected', code: 'C' }, 'fail', '(C): words'],
-    [{ kind: 'hold', hold: 'credit', code: 'HTTP_402' }, 'fail', 'credit'],
-    [{ kind: 'unknown', code: 'ECONNRESET' }, 'fail', 'may have accepted it'],
-    [{ kind: 'retry', code: 'SERVICE_UNREACHABLE', counted: true }, 'fail', 'nothing was sent'],
-  ] as const)('%j: %s', (outcome, level, words) => {
-    expect(judgeSend(outcome, answer)).toMatchObject({
-      level,
-      says: expect.stringContaining(words) as string,
-    });
-  });
-});
-
 it.each([
   [[ok('config', '')], false, 0],
   [[warn('redis.latency', '', '')], false, 0],
   [[warn('redis.latency', '', '')], true, 1],
-  [[skip('send', '')], true, 0],
-  [[ok('config', ''), cancelled('send')], false, 1],
-  [[fail('redis.connection', '', ''), cancelled('send')], false, 3],
+  [[skip('service.address', '')], true, 0],
+  [[ok('config', ''), cancelled('queue.hold')], false, 1],
+  [[fail('redis.connection', '', ''), cancelled('queue.hold')], false, 3],
   [[fail('queue.hold', '', '')], false, 1],
   [[fail('queue.hold', '', ''), fail('redis.connection', '', '')], false, 3],
   [[fail('config', '', ''), fail('redis.connection', '', '')], false, 2],
@@ -368,18 +307,12 @@ it.each([
   expect(exitCodeFor(findings, strict)).toBe(code);
 });
 
-it('Ctrl-C during the dry send ends it, and nothing is left behind', async () => {
-  const emulator = await emulatorWith();
-  const env = envOf(emulator);
-  const examining = start(['doctor'], env);
-  await examining.says(/queue\.retention/);
+it('Ctrl-C while the token is issued: the checks that are left are not made', async () => {
+  const examining = start(['doctor'], envOf(await emulatorWith({ latencyMs: 1_000 })));
+  await examining.says(/redis\.clock/);
   examining.stop('SIGINT');
   const { code, stdout, stderr } = await examining.ended;
   expect([code, stderr]).toEqual([1, '']);
-  for (const check of ['dry-send', 'send']) {
-    expect(stdout).toMatch(new RegExp(`^skip +${check} +cancelled$`, 'm'));
-  }
-  expect(stdout).toMatch(/^Stopped: 2 checks were not made\./m);
-  const left = (await redis.keys(env['REDIS_PREFIX'])).filter((key) => !key.includes(':token:'));
-  expect(left).toEqual([]);
+  expect(stdout).toMatch(/^skip +queue\.hold +cancelled$/m);
+  expect(stdout).toMatch(/^Stopped: 7 checks were not made\./m);
 });

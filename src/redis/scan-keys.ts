@@ -1,29 +1,8 @@
 import { Cluster } from 'ioredis';
 import type { RedisClient } from './connect.ts';
-import { redisFailure } from './failure.ts';
-import { keysOf } from './keys.ts';
 
 /** Keys per SCAN: a few milliseconds of the server's time. */
 const STEP = 2_000;
-
-/**
- * Deletes every key of a trial account, including those of BullMQ. Scans all keys of the server in steps.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
-export async function removeAccount(
-  redis: RedisClient,
-  prefix: string,
-  account: string,
-): Promise<void> {
-  try {
-    for await (const keys of scanKeys(redis, `${keysOf(prefix, account).bullPrefix}*`)) {
-      await redis.unlink(...keys);
-    }
-  } catch (error) {
-    throw redisFailure(error);
-  }
-}
 
 /**
  * The keys that match a pattern, page by page; a key may come twice. Scans all keys of the server in steps.
