@@ -24,4 +24,4 @@ put alert_webhook_secret "$(random)"
 put event_webhook_secret "$(random)"
 put access_key emulator-access-key
 put secret_key emulator-secret-key
-for name in payload_key_previous proxy_url alert_webhook_url event_webhook_url ops_users ops_api_keys oidc_client_secret; do put "$name" ''; done
+for name in payload_key_previous proxy_url alert_webhook_url event_webhook_url ops_users ops_api_keys; do put "$name" ''; done

@@ -89,7 +89,7 @@ plant() {
   local name number
   random() { head -c 24 /dev/urandom | base64; }
   for name in ACCESS_KEY SECRET_KEY REDIS_PASSWORD PAYLOAD_KEY FIND_KEY ALERT_WEBHOOK_SECRET \
-    OPS_SESSION_KEY OIDC_CLIENT_SECRET NPM_TOKEN; do
+    OPS_SESSION_KEY NPM_TOKEN; do
     printf "%s='canary/%s'\n" "$name" "$(random)"
   done >.env
   # A password with characters that each form escapes in its own way.
@@ -106,7 +106,7 @@ plant() {
   cp .env list.csv src
   cp .env list.csv workers
   mkdir secrets
-  for name in access_key secret_key proxy_url oidc_client_secret ops_api_keys; do
+  for name in access_key secret_key proxy_url ops_api_keys; do
     printf 'canary/%s\n' "$(random)" >"secrets/$name"
   done
   deploy/make-secrets.sh secrets

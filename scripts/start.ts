@@ -99,7 +99,7 @@ async function main(contacts: number, mode: DemoMode): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'notices-demo-'));
   try {
     const stage = await setUp(mode, folder, closers, print);
-    if (stage.opsUrl !== undefined) print(`\nOpen this in a browser: ${stage.opsUrl}\n`);
+    if (stage.opsUrl !== undefined) print(`\nSign in at ${stage.opsUrl}\n`);
     await expireTokenAfter(stage.emulatorUrl, Math.floor(contacts / 2));
     const { REDIS_URL: url, REDIS_PREFIX: prefix } = stage.env;
     const queue = new NoticeQueue({ redis: { url }, prefix });

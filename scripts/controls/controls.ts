@@ -4,7 +4,6 @@ import type { Control } from './control.ts';
 import { DEPLOYMENT_CONTROLS } from './deployment-controls.ts';
 import { FILE_CONTROLS } from './file-controls.ts';
 import { INPUT_CONTROLS } from './input-controls.ts';
-import { PROVIDER_CONTROLS } from './provider-controls.ts';
 import { PRIVACY_CONTROLS } from './privacy-controls.ts';
 import { SIGN_IN_CONTROLS } from './sign-in-controls.ts';
 
@@ -13,7 +12,6 @@ export const CONTROLS: readonly Control[] = [
   ...PRIVACY_CONTROLS,
   ...ACCESS_CONTROLS,
   ...AUDIT_CONTROLS,
-  ...PROVIDER_CONTROLS,
   ...INPUT_CONTROLS,
   ...FILE_CONTROLS,
   ...SIGN_IN_CONTROLS,

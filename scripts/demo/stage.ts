@@ -19,7 +19,7 @@ export interface Stage {
   /** The environment of its workers, and for commands of the user. */
   readonly env: Readonly<Record<string, string>>;
   readonly emulatorUrl: string;
-  /** Sign-in link of the ops server; undefined without one. */
+  /** Address of the ops server and how to sign in; undefined without one. */
   readonly opsUrl: string | undefined;
 }
 
@@ -96,8 +96,8 @@ async function startOps(
     ['ops', '--host', '127.0.0.1', '--port', '0'],
     { ...env, ...users },
     join(folder, 'ops.log'),
-    (line) => line.includes('/sign-in?key='),
+    (line) => line.includes('with the password'),
   );
   closers.push(() => ops.process.stop());
-  return /http:\/\/\S+/.exec(ops.line)?.[0] ?? '';
+  return /http:\/\/\S+ as .*/.exec(ops.line)?.[0] ?? '';
 }

@@ -39,9 +39,6 @@ export type RestoreConfig = Readonly<Config['restore']>;
 /** Where the ops server listens, and who may access it. */
 export type OpsConfig = Readonly<Config['ops']>;
 
-/** The OpenID Connect provider through which people sign in. */
-export type OidcConfig = Readonly<NonNullable<OpsConfig['oidc']>>;
-
 /**
  * Reads the configuration.
  *
@@ -55,7 +52,7 @@ export function loadConfig(environment?: Environment, options?: ReadOptions): Co
 }
 
 /** Adds the fields that follow from other fields. */
-function configOf({ service, token, worker, ops, oidc, alerts, events, ...others }: ValueTree) {
+function configOf({ service, token, worker, ops, alerts, events, ...others }: ValueTree) {
   const { sendDeadlineMs, issueDeadlineMs } = service;
   return {
     ...others,
@@ -68,26 +65,9 @@ function configOf({ service, token, worker, ops, oidc, alerts, events, ...others
       ...ops,
       trustedProxy: (ops.trustedProxy ?? '').split(/[\s,]+/).filter((part) => part !== ''),
       hostNames: (ops.hostNames ?? '').split(/[\s,]+/).filter((part) => part !== ''),
-      /** Undefined where people do not sign in through a provider. */
-      oidc: oidcConfig(oidc),
     },
     alerts: alertConfig(alerts, events),
   };
-}
-
-function oidcConfig({
-  issuer,
-  clientId,
-  clientSecret,
-  roles,
-  publicUrl,
-  ...others
-}: ValueTree['oidc']) {
-  if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
-    return undefined;
-  }
-  if (roles === undefined || publicUrl === undefined) return undefined;
-  return { ...others, issuer, clientId, clientSecret, roles, publicUrl };
 }
 
 /** The text is valid by then. */

@@ -115,30 +115,12 @@ export const RULES: readonly Rule[] = [
     (v) => v.REDIS_CLUSTER.length === 0 || /^\/?0*$/.test(new URL(v.REDIS_URL).pathname),
   ),
   rule(
-    ['OPS_HOST', 'OPS_USERS', 'OPS_API_KEYS', 'OPS_USER_HEADER', 'OIDC_ISSUER'],
-    'must be an address of this machine only, such as 127.0.0.1, unless OPS_USERS, OPS_API_KEYS, OPS_USER_HEADER or OIDC_ISSUER restricts access',
+    ['OPS_HOST', 'OPS_USERS', 'OPS_API_KEYS', 'OPS_USER_HEADER'],
+    'must be an address of this machine only, such as 127.0.0.1, unless OPS_USERS, OPS_API_KEYS or OPS_USER_HEADER restricts access',
     (v) =>
       isLoopbackHost(v.OPS_HOST) ||
-      [v.OPS_USERS, v.OPS_API_KEYS, v.OPS_USER_HEADER, v.OIDC_ISSUER].some(
-        (set) => set !== undefined,
-      ),
+      [v.OPS_USERS, v.OPS_API_KEYS, v.OPS_USER_HEADER].some((set) => set !== undefined),
   ),
-  rule(
-    ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLES', 'OPS_PUBLIC_URL'],
-    'must be set together with OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ROLES and OPS_PUBLIC_URL, or none of them',
-    (v) => {
-      const all = [
-        v.OIDC_ISSUER,
-        v.OIDC_CLIENT_ID,
-        v.OIDC_CLIENT_SECRET,
-        v.OIDC_ROLES,
-        v.OPS_PUBLIC_URL,
-      ];
-      return new Set(all.map((one) => one === undefined)).size === 1;
-    },
-  ),
-  rule(['OIDC_ISSUER'], OF_HTTPS, (v) => isHttpsOrLocal(v.OIDC_ISSUER)),
-  rule(['OPS_PUBLIC_URL'], OF_HTTPS, (v) => isHttpsOrLocal(v.OPS_PUBLIC_URL)),
   rule(
     ['OPS_USER_HEADER', 'OPS_TRUSTED_PROXY'],
     'must not be set without OPS_TRUSTED_PROXY, the only address it is trusted from',

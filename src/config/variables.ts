@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { choice, text, variable, type Row } from './variable.ts';
 import { alertVariables, eventVariables, opsVariables } from './variables/ops.ts';
-import { oidcVariables } from './variables/oidc.ts';
 import { queueVariables } from './variables/queue.ts';
 import { redisVariables, redisWatchVariables, restoreVariables } from './variables/redis.ts';
 import { serviceVariables } from './variables/service.ts';
@@ -42,7 +41,6 @@ const tree = z.object({
   restore: z.object(restoreVariables),
   token: z.object(tokenVariables),
   ops: z.object(opsVariables),
-  oidc: z.object(oidcVariables),
   alerts: z.object(alertVariables),
   events: z.object(eventVariables),
   ...generalVariables,
@@ -82,7 +80,7 @@ export const VARIABLE_GROUPS: readonly { readonly title: string; readonly rows: 
     { title: 'Workers', rows: rowsOf('worker') },
     { title: 'Restore guard', rows: rowsOf('restore') },
     { title: 'Token', rows: rowsOf('token') },
-    { title: 'Ops server', rows: [...rowsOf('ops'), ...rowsOf('oidc')] },
+    { title: 'Ops server', rows: rowsOf('ops') },
     { title: 'Alerts and events', rows: [...rowsOf('alerts'), ...rowsOf('events')] },
     { title: 'General', rows: Object.values(generalVariables) },
   ];

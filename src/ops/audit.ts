@@ -67,8 +67,8 @@ export interface KeptAudit extends AuditEntry {
 const KEPT_MS = 90 * 24 * 3_600_000;
 
 /**
- * The most entries of each stream: some 100 MB with short reasons. Only a flood of the command line or of many
- * callers reaches it (audit-shares.ts). Entries are in the log of a worker, too (audit-log.ts).
+ * The most entries of each stream: some 100 MB with short reasons. Only a flood
+ * reaches it. Entries are in the log of a worker, too (audit-log.ts).
  */
 const MOST = 1_000_000;
 

@@ -25,7 +25,6 @@ export interface NoticeActionContext {
 /**
  * Cancels a single notice that waits, and records it in the audit stream.
  *
- * @param mayRecord asked once it is cancelled. Default: it is recorded
  * @throws InputError NOTICE_INVALID if the reference is no id or key
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
@@ -34,11 +33,10 @@ export async function cancelAudited(
   ref: NoticeRef,
   options: CancelOptions,
   actor: Actor,
-  mayRecord: () => Promise<boolean> = () => Promise.resolve(true),
 ): Promise<CancelReport> {
   const report = await cancelNotice(redis, keys, ref, options);
   const some = report.cancelled || report.jobs?.some(({ answer }) => answer === 'cancelled');
-  if (some === true && (await mayRecord())) {
+  if (some === true) {
     const as = report.keyReleased === true ? 'cancelled, key released' : 'cancelled';
     await appendAudit(redis, keys, { ...actor, what: 'cancel', target: report.id, as });
   }

@@ -57,10 +57,8 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:audit` | stream | changes: holds, resolutions, rate limits, sends by hand (audit.ts) | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:logged` | hash | the last entry of each of these that is in the log of a worker | forever (some 60 bytes) |
- * | `<tag>:audit:shares` | hash | what each caller of the ops servers did today, in numbers (audit-shares.ts) | until the day ends (UTC) |
  * | `<tag>:chore:<name>` | string | set when a worker has taken its turn at a chore of the fleet (chores.ts) | its interval and a minute during the turn, then three quarters of it |
  * | `<tag>:ops:ended:<id>` | string | a session of the ops server that was signed out | until it would have expired |
- * | `<tag>:ops:key-uses` | hash | when each API key was used last, to the minute | forever (some 40 bytes a key) |
  * | `<tag>:ops:scoped-since` | string | when idempotency keys of API keys got scopes (older-keys.ts) | forever (some 20 bytes) |
  * | `<tag>:alerts` | string | state of the alerts as JSON | 90 days after the last check |
  * | `<tag>:alerts:lease` | string | nonce of the process that checks for alerts | half a minute |
@@ -141,13 +139,11 @@ export interface Keys {
   /** The last entries that are in a log. */
   readonly auditLogged: string;
   /** What each caller of the ops servers did today, in numbers. */
-  readonly auditShares: string;
   /** Set for the interval of a chore when a worker has taken its turn. */
   chore(name: string): string;
   /** Marks a session of the ops server as signed out. */
   endedSession(id: string): string;
   /** When API keys were used last. */
-  readonly keyUses: string;
   /** When idempotency keys of API keys got scopes. */
   readonly scopedSince: string;
   /** How long ended notices are kept (retention.ts). */
@@ -322,10 +318,8 @@ export function keysOf(prefix: string, account: string): Keys {
     audit: `${tag}:audit`,
     auditReads: `${tag}:audit:reads`,
     auditLogged: `${tag}:audit:logged`,
-    auditShares: `${tag}:audit:shares`,
     chore: (name) => `${tag}:chore:${name}`,
     endedSession: (id) => `${tag}:ops:ended:${id}`,
-    keyUses: `${tag}:ops:key-uses`,
     scopedSince: `${tag}:ops:scoped-since`,
     retention: `${tag}:retention`,
     alerts: {

@@ -5,7 +5,6 @@ import { planImport } from '../../src/batch/import/import-plan.ts';
 import { ListDigest } from '../../src/batch/import/list-digest.ts';
 import { OPS_ROUTES } from '../../src/ops/web/http/route-table.ts';
 import { run } from '../cli/support/run.ts';
-import { startProvider, type TestProvider } from '../ops/web/support/oidc-provider.ts';
 import { ALLOWED, leaksOf } from './support/allowed.ts';
 import { NOBODY, program, Visits } from './support/visits/ask.ts';
 import { CANARIES, NUMBERS, OPS_VARIABLES, SECRETS } from './support/canaries.ts';
@@ -26,7 +25,6 @@ import {
   writeLists,
   type Sent,
 } from './support/play.ts';
-import { visitByProvider } from './support/visits/provider.ts';
 import { CanarySearch, type Hit, type Written } from './support/search.ts';
 import { loseReplies, refuseWrites, troubleWithService } from './support/trouble.ts';
 import { visitAll, type Unanswered } from './support/visits/visit.ts';
@@ -99,8 +97,7 @@ async function play(): Promise<Shown> {
     {},
   );
   await own.says(/^emulator at http/m);
-  const provider = await startProvider(`${OPS_VARIABLES.OPS_PUBLIC_URL}/sign-in/provider/callback`);
-  const visits = await startOps(world, provider);
+  const visits = await startOps(world);
   const once = await printedOnce(world, terminal);
   const worker = await startWorker(world, world.main);
   await accepted(world, 'inList');
@@ -119,14 +116,13 @@ async function play(): Promise<Shown> {
   await troubleWithService(world, sent);
   await queueMalformed(world, sent);
   await look(terminal, sent);
-  const unanswered = await visitAll(world, visits, sent, provider);
+  const unanswered = await visitAll(world, visits, sent);
   await queueCopied(world, sent);
   const metrics = await readHealth(world);
   await terminal.both('show', sent.ids.at(-1) ?? '');
   await terminal.run(['failures', '--csv']);
   await visits.ask('/api/v1/failed-notices.csv', program('operatorKey'));
-  const asText = await startOps(world, provider, { LOG_FORMAT: 'text', HEALTH_PORT: '0' });
-  await visitByProvider(asText, provider);
+  const asText = await startOps(world, { LOG_FORMAT: 'text', HEALTH_PORT: '0' });
   const otto = await asText.signIn('otto', SECRETS.operatorPassword);
   await refuseWrites(world, sent, 'writesRefused', async () => {
     await changeWrongly(asText, [otto, program('senderKey')]);
@@ -151,14 +147,12 @@ async function play(): Promise<Shown> {
   await act(terminal, sent);
   await world.collect();
   const { written } = world;
-  const ofProvider = [...provider.secrets, 'provider-text-of-an-error'];
   const canaries = [
     ...CANARIES,
     ...once,
     ...tokensOf(world),
     ...visits.sessions,
     ...asText.sessions,
-    ...ofProvider.map((value, index) => ({ name: `of the provider ${index}`, value })),
   ];
   const guess = { of: 'digest of a list', needles: [digestOfList().slice(0, 8)] };
   const numbers = CANARIES.filter(({ kind }) => kind === 'number');
@@ -175,8 +169,8 @@ async function play(): Promise<Shown> {
 }
 
 /** An ops server, and visits of it. */
-async function startOps(world: World, provider: TestProvider, more = {}): Promise<Visits> {
-  const env = { ...world.main.env, ...OPS_VARIABLES, OIDC_ISSUER: provider.issuer, ...more };
+async function startOps(world: World, more = {}): Promise<Visits> {
+  const env = { ...world.main.env, ...OPS_VARIABLES, ...more };
   const ops = world.start('log of the ops server', ['ops', '--port', '0'], env);
   const [, url = ''] = await ops.says(/^ops at (http\S+)/m);
   return new Visits(world, url);
@@ -209,9 +203,6 @@ const PLACES = [
   'webhook',
 ];
 
-/** They do not answer with 200: visitors of the provider call them. */
-const OF_PROVIDER = ['/sign-in/provider', '/sign-in/provider/callback'];
-
 describe('keys, tokens, passwords, numbers and values that pass through the whole program', () => {
   it(
     'pass through every command, page and route, and through failures',
@@ -222,8 +213,8 @@ describe('keys, tokens, passwords, numbers and values that pass through the whol
       const running = new Set(['worker', 'emulator']);
       const left = commands.map(([, name = '']) => name).filter((name) => !running.has(name));
       expect(left.filter((name) => !shown.commands.has(name))).toEqual([]);
-      expect(shown.unanswered.operator).toEqual(OF_PROVIDER);
-      expect(shown.unanswered.viewer.filter((path) => !path.endsWith('.csv'))).toEqual(OF_PROVIDER);
+      expect(shown.unanswered.operator).toEqual([]);
+      expect(shown.unanswered.viewer.filter((path) => !path.endsWith('.csv'))).toEqual([]);
       // So that a new route is not left out; docs/openapi.json is made of the same table.
       const routes = OPS_ROUTES.map(({ method, path }) => `${method} ${path}`);
       expect(routes.filter((route) => !shown.answered.has(route))).toEqual([]);

@@ -14,14 +14,6 @@ interface Case {
   readonly broken: Environment;
 }
 
-const OIDC: Environment = {
-  OIDC_ISSUER: 'https://sign-in.example.test',
-  OIDC_CLIENT_ID: 'notices-ops',
-  OIDC_CLIENT_SECRET: 'a client secret',
-  OIDC_ROLES: 'admins:operator',
-  OPS_PUBLIC_URL: 'https://ops.example.test',
-};
-
 const CASES: readonly Case[] = [
   {
     rule: 'ISSUE_DEADLINE_MS TOKEN_LOCK_TTL_MS',
@@ -108,24 +100,9 @@ const CASES: readonly Case[] = [
     broken: { REDIS_CLUSTER: 'localhost:7000', REDIS_URL: 'redis://a/1' },
   },
   {
-    rule: 'OPS_HOST OPS_USERS OPS_API_KEYS OPS_USER_HEADER OIDC_ISSUER',
+    rule: 'OPS_HOST OPS_USERS OPS_API_KEYS OPS_USER_HEADER',
     holds: { OPS_HOST: '0.0.0.0', OPS_API_KEYS: `shop:sender:sha256.${'k'.repeat(43)}` },
     broken: { OPS_HOST: '0.0.0.0', OPS_TRUSTED_PROXY: '10.0.0.1' },
-  },
-  {
-    rule: 'OIDC_ISSUER OIDC_CLIENT_ID OIDC_CLIENT_SECRET OIDC_ROLES OPS_PUBLIC_URL',
-    holds: { ...OIDC, OPS_HOST: '0.0.0.0' },
-    broken: { OIDC_ISSUER: 'https://sign-in.example.test', OIDC_CLIENT_ID: 'notices-ops' },
-  },
-  {
-    rule: 'OIDC_ISSUER',
-    holds: { ...OIDC, OIDC_ISSUER: 'http://127.0.0.1:8080/realm' },
-    broken: { ...OIDC, OIDC_ISSUER: 'http://sign-in.example.test' },
-  },
-  {
-    rule: 'OPS_PUBLIC_URL',
-    holds: { ...OIDC, OPS_PUBLIC_URL: 'http://localhost:4011' },
-    broken: { ...OIDC, OPS_PUBLIC_URL: 'http://ops.example.test' },
   },
   {
     rule: 'OPS_USER_HEADER OPS_TRUSTED_PROXY',

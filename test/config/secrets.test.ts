@@ -17,11 +17,6 @@ const REQUIRED = {
   ...REQUIRED_ALONE,
   ALERT_WEBHOOK_SECRET: 'beside-the-address',
   EVENT_WEBHOOK_SECRET: 'beside-the-address',
-  OIDC_ISSUER: 'https://sign-in.example.test',
-  OIDC_CLIENT_ID: 'notices-ops',
-  OIDC_CLIENT_SECRET: 'beside-the-address',
-  OIDC_ROLES: 'admins:operator',
-  OPS_PUBLIC_URL: 'https://ops.example.test',
 };
 const issuesOf = (environment: Environment) => issuesIn({ ...REQUIRED, ...environment });
 
@@ -39,7 +34,6 @@ test('these variables are secret', () => {
     'OPS_USERS',
     'OPS_API_KEYS',
     'OPS_SESSION_KEY',
-    'OIDC_CLIENT_SECRET',
     'ALERT_WEBHOOK_URL',
     'ALERT_WEBHOOK_SECRET',
     'EVENT_WEBHOOK_URL',

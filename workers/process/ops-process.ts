@@ -4,7 +4,7 @@ import { warnOfVariables } from '../../src/config/warn.ts';
 import { InputError } from '../../src/contracts/errors.ts';
 import { isLoopbackHost } from '../../src/format/plain-hosts.ts';
 import { createLogger } from '../../src/logging/logger.ts';
-import type { Invitation } from '../../src/ops/web/access/access.ts';
+import type { FirstSignIn } from '../../src/ops/web/access/access.ts';
 import { openOps } from '../../src/ops/web/ops-context.ts';
 import { buildOpsServer } from '../../src/ops/web/server.ts';
 import { VERSION } from '../../src/contracts/version.ts';
@@ -16,7 +16,7 @@ const STOP_TIMEOUT_MS = 10_000;
 /** Where the server listens, and how to sign in if no users are configured. */
 export interface OpsAddress {
   readonly url: string;
-  readonly invitation: Invitation | undefined;
+  readonly firstSignIn: FirstSignIn | undefined;
 }
 
 /**
@@ -24,7 +24,7 @@ export interface OpsAddress {
  *
  * @param config default: the environment; the key pair of the service is not needed
  * @param logTo 1 for standard output, 2 for standard error
- * @param onListening called when it listens; the invitation is for a terminal and never for a log
+ * @param onListening called when it listens; the password is for a terminal and never for a log
  * @returns the exit code
  * @throws InputError CONFIG_INVALID
  */
@@ -36,7 +36,7 @@ export async function runOpsProcess(
   const logger = createLogger(config, logTo);
   warnOfVariables(logger, config);
   const { host, port } = config.ops;
-  const { context, invitation, close } = await openOps(config, logger);
+  const { context, firstSignIn, close } = await openOps(config, logger);
   let app: FastifyInstance | undefined;
   let url: string;
   try {
@@ -65,7 +65,7 @@ export async function runOpsProcess(
       'passwords and keys are not encrypted: put a proxy with TLS in front of this port, and set OPS_TRUSTED_PROXY',
     );
   }
-  onListening({ url, invitation });
+  onListening({ url, firstSignIn });
   const code = await stopped;
   await new Promise<void>((resolve) => {
     logger.flush(() => resolve());
@@ -74,19 +74,15 @@ export async function runOpsProcess(
 }
 
 /** Prints on standard error how to sign in: the log on standard output is stored, and must not contain it. */
-function announce({ url, invitation }: OpsAddress): void {
-  if (invitation === undefined) return;
-  process.stderr.write(`${describeInvitation(url, invitation).join('\n')}\n`);
+function announce({ url, firstSignIn }: OpsAddress): void {
+  if (firstSignIn === undefined) return;
+  process.stderr.write(`${describeFirstSignIn(url, firstSignIn)}
+`);
 }
 
-/** Lines for the terminal on which a server without users was started. */
-export function describeInvitation(url: string, invitation: Invitation): string[] {
-  const { user, password, linkKey } = invitation;
-  return [
-    'No users are configured (OPS_USERS), so this start has one of its own:',
-    `  once, by this link: ${url}/sign-in?key=${linkKey}`,
-    `  or as "${user}" with the password ${password}`,
-  ];
+/** Line for the terminal on which a server without users was started. */
+export function describeFirstSignIn(url: string, { user, password }: FirstSignIn): string {
+  return `No users are configured (OPS_USERS). Sign in at ${url} as "${user}" with the password ${password}`;
 }
 
 function cannotListen(error: unknown): unknown {

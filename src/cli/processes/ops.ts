@@ -4,7 +4,7 @@ import { wholeNumber } from '../arguments.ts';
 import { askSecret } from '../confirm.ts';
 import { UsageError } from '../usage-error.ts';
 import type { CommandContext } from '../command-context.ts';
-import { readConfig, withLedger } from '../open-queue.ts';
+import { readConfig } from '../open-queue.ts';
 import { print, table } from '../output.ts';
 
 /** File descriptor of the log; standard output has the address. */
@@ -36,12 +36,12 @@ function serveCommand(context: CommandContext): Command {
       const given = Object.entries(flags).filter(([, value]) => value !== undefined);
       const env = { ...context.env, ...Object.fromEntries(given) };
       const config = await readConfig({ env });
-      const { describeInvitation, runOpsProcess } =
+      const { describeFirstSignIn, runOpsProcess } =
         await import('../../../workers/process/ops-process.ts');
-      const code = await runOpsProcess(config, STDERR, ({ url, invitation }) =>
-        print(context, command, { url, invitation: invitation ?? null }, () => [
+      const code = await runOpsProcess(config, STDERR, ({ url, firstSignIn }) =>
+        print(context, command, { url, firstSignIn: firstSignIn ?? null }, () => [
           `ops at ${url}`,
-          ...(invitation === undefined ? [] : describeInvitation(url, invitation)),
+          ...(firstSignIn === undefined ? [] : [describeFirstSignIn(url, firstSignIn)]),
         ]),
       );
       context.end(code);
@@ -108,48 +108,37 @@ function newKeyCommand(context: CommandContext): Command {
 
 function keysCommand(context: CommandContext): Command {
   return new Command('keys')
-    .description('list the API keys of OPS_API_KEYS: name, role, last day and last use')
-    .action((_: unknown, command: Command) =>
-      withLedger(context, async ({ redis, keys, config }) => {
-        const { readApiKeys } = await import('../../ops/web/access/accounts.ts');
-        const { readKeyUses } = await import('../../ops/web/access/key-uses.ts');
-        const uses = await readKeyUses(redis, keys);
-        const now = Date.now();
-        const listed = readApiKeys(config.ops.apiKeys).map(
-          ({ id, name: program, role, until }) => ({
-            name: program,
-            role,
-            id,
-            until: until === Infinity ? null : until,
-            expired: until <= now,
-            lastUsed: uses.get(id) ?? null,
-          }),
-        );
-        print(context, command, listed, () => describeKeys(listed));
-      }),
-    );
+    .description('list the API keys of OPS_API_KEYS: name, role and last day')
+    .action(async (_: unknown, command: Command) => {
+      const { readApiKeys } = await import('../../ops/web/access/accounts.ts');
+      const config = await readConfig({ env: context.env });
+      const now = Date.now();
+      const listed = readApiKeys(config.ops.apiKeys).map(({ name: program, role, until }) => ({
+        name: program,
+        role,
+        until: until === Infinity ? null : until,
+        expired: until <= now,
+      }));
+      print(context, command, listed, () => describeKeys(listed));
+    });
 }
 
 interface ListedKey {
   readonly name: string;
   readonly role: string;
-  readonly id: string;
   readonly until: number | null;
   readonly expired: boolean;
-  readonly lastUsed: number | null;
 }
 
 function describeKeys(listed: readonly ListedKey[]): string[] {
   if (listed.length === 0) return ['No API key: OPS_API_KEYS is not set.'];
-  const minute = (at: number) => new Date(at).toISOString().slice(0, 16);
+  const lastDay = (until: number) => new Date(until - 1).toISOString().slice(0, 10);
   return table([
-    ['NAME', 'ROLE', 'ID', 'LAST DAY', 'LAST USE'],
-    ...listed.map(({ name: program, role, id, until, expired, lastUsed }) => [
+    ['NAME', 'ROLE', 'LAST DAY'],
+    ...listed.map(({ name: program, role, until, expired }) => [
       program,
       role,
-      id,
-      until === null ? 'none' : `${minute(until - 1).slice(0, 10)}${expired ? ', over' : ''}`,
-      lastUsed === null ? 'never' : minute(lastUsed),
+      until === null ? 'none' : `${lastDay(until)}${expired ? ', over' : ''}`,
     ]),
   ]);
 }

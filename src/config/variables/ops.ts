@@ -33,7 +33,7 @@ export const opsVariables = {
     text(/^[A-Za-z0-9.:-]{1,255}$/, 'an IP address or the name of a host').default('127.0.0.1'),
     {
       description: 'Address that the ops server listens on.',
-      note: 'Reachable from other machines it requires OPS_USERS, OPS_API_KEYS, OPS_USER_HEADER or OIDC_ISSUER; put a proxy with TLS in front of it.',
+      note: 'Reachable from other machines it requires OPS_USERS, OPS_API_KEYS or OPS_USER_HEADER; put a proxy with TLS in front of it.',
     },
   ),
   port: variable('OPS_PORT', integer('port numbers', 0, 65_535).default(4011), {

@@ -11,11 +11,9 @@ import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../..
 import { openBullQueue } from '../../redis/open-queue.ts';
 import type { FindContext } from '../../search/find-in-queue.ts';
 import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts';
-import { KeyUses } from './access/key-uses.ts';
 import { FleetReader } from '../snapshot.ts';
 import { statusOf, type Status } from '../status.ts';
-import { AuditShares } from './access/audit-shares.ts';
-import { openAccess, type Access, type Invitation } from './access/access.ts';
+import { openAccess, type Access, type FirstSignIn } from './access/access.ts';
 import { EndedSessions } from './access/ended-sessions.ts';
 import { LiveFeed } from './live/feed.ts';
 import { OlderKeys } from './older-keys.ts';
@@ -28,8 +26,6 @@ export interface OpsContext {
   readonly logger: Logger;
   readonly access: Access;
   readonly endedSessions: EndedSessions;
-  readonly keyUses: KeyUses;
-  readonly auditShares: AuditShares;
   readonly olderKeys: OlderKeys;
   /** Commands fail at once while Redis is away, and within {@link COMMAND_TIMEOUT_MS} when it hangs. */
   readonly redis: RedisClient;
@@ -61,7 +57,7 @@ export interface OpsContext {
 export interface OpenOps {
   readonly context: OpsContext;
   /** How to sign in to a server that has no configured users; undefined where it has some. */
-  readonly invitation: Invitation | undefined;
+  readonly firstSignIn: FirstSignIn | undefined;
   readonly close: () => Promise<void>;
 }
 
@@ -77,7 +73,7 @@ const START_TIMEOUT_MS = 1_000;
  * @throws InputError CONFIG_INVALID
  */
 export async function openOps(config: Config, logger: Logger): Promise<OpenOps> {
-  const { access, invitation } = await openAccess(config.ops);
+  const { access, firstSignIn } = await openAccess(config.ops);
   const { redis: settings, account, queue, service, token, worker } = config;
   const keys = keysOf(settings.prefix, account);
   const redisWatch = new RedisErrorMonitor(settings);
@@ -120,8 +116,6 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     logger,
     access,
     endedSessions: new EndedSessions(redis, keys, access.sessions),
-    keyUses: new KeyUses(redis, keys),
-    auditShares: new AuditShares(redis, keys, logger),
     olderKeys: new OlderKeys(redis, keys, queue.idempotencyWindowMs),
     redis,
     redisWatch,
@@ -141,7 +135,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
   };
   return {
     context,
-    invitation,
+    firstSignIn,
     close: async () => {
       closing.abort();
       await feed.close();

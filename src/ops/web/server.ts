@@ -20,7 +20,7 @@ import {
   registerSecurityHeaders,
   setSecurityHeaders,
 } from './http/security-headers.ts';
-import { isSecure, readCookie } from './access/session-cookie.ts';
+import { isSecure, readSessionCookie } from './access/session-cookie.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -123,7 +123,7 @@ function readForms(app: FastifyInstance): void {
 
 /** Authorizes every request before its body is read, also those without a matching route. */
 function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
-  const { access, config, endedSessions, keyUses } = context;
+  const { access, config, endedSessions } = context;
   const isOwnHost = hostRule(
     config.hostNames,
     isLoopbackHost(config.host),
@@ -147,7 +147,7 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
       {
         remoteAddress: request.socket.remoteAddress,
         authorization: header('authorization'),
-        cookie: readCookie(request, 'session'),
+        cookie: readSessionCookie(request),
         header,
       },
       now,
@@ -155,7 +155,6 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
     const isEnded = identified?.by === 'session' && (await endedSessions.has(identified.seed, now));
     const identity = isEnded ? undefined : identified;
     request.identity = identity;
-    if (identity?.keyId !== undefined) keyUses.note(identity.keyId, now);
     const { needs, perMinute = PER_MINUTE } = request.routeOptions.config;
     const limited = await limitOf(perMinute)(request);
     if (!limited.isAllowed && limited.isExceeded) {
@@ -211,7 +210,7 @@ function refuse(
   const csrf = identity === undefined ? '' : access.sessions.csrfToken(identity.seed);
   const html =
     problem.status === 401
-      ? signInPage({ next: reads(request.method) ? request.url : '/' }, access)
+      ? signInPage({ next: reads(request.method) ? request.url : '/' })
       : problemPage(problem, { who: identity, csrf, place: labelOf(context) });
   return reply.type('text/html; charset=utf-8').send(html.text);
 }

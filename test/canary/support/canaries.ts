@@ -1,5 +1,4 @@
 import { createHash, scryptSync } from 'node:crypto';
-import { CLIENT_ID, CLIENT_SECRET } from '../../ops/web/support/oidc-provider.ts';
 import type { Canary } from './forms.ts';
 
 /** A key of 32 bytes. */
@@ -24,7 +23,6 @@ export const SECRETS = {
   alertSecret: 'canary-secret-of-the-alert-webhook',
   eventSecret: 'canary-secret-of-the-event-webhook',
   webhookAddress: 'CANARY-of-an-address',
-  oidcSecret: CLIENT_SECRET,
   proxyPassword: 'canary-proxy-password-41',
 } as const;
 
@@ -119,7 +117,7 @@ export const SECRET_VARIABLES = {
   EVENT_WEBHOOK_SECRET: SECRETS.eventSecret,
 } as const;
 
-/** Further ones of the ops server; OIDC_ISSUER comes from the provider. */
+/** Further ones of the ops server. */
 export const OPS_VARIABLES = {
   OPS_USERS: [
     user('vera', 'viewer', SECRETS.viewerPassword),
@@ -131,8 +129,4 @@ export const OPS_VARIABLES = {
     apiKey('shop', 'sender', SECRETS.senderKey),
   ].join(','),
   OPS_SESSION_KEY: SECRETS.sessionKey,
-  OIDC_CLIENT_ID: CLIENT_ID,
-  OIDC_CLIENT_SECRET: SECRETS.oidcSecret,
-  OIDC_ROLES: 'admins:operator',
-  OPS_PUBLIC_URL: 'http://127.0.0.1:4011',
 } as const;

@@ -3,9 +3,8 @@ import type { Case } from '../case.ts';
 const CALLERS = 'ops/web/hostile-callers.integration.test.ts';
 const EVENTS = 'ops/web/events.integration.test.ts';
 const ACCOUNTS = 'ops/web/accounts.test.ts';
-const PROVIDER = 'ops/web/oidc/oidc.integration.test.ts';
 
-/** Points 6 to 8: who gets in, and what one caller may take from others. */
+/** Points 6 and 7: who gets in, and what one caller may take from others. */
 export const OPS_SERVER_CASES: readonly Case[] = [
   ['6 sign-in limits by /64', CALLERS, 'all addresses of an IPv6 network as one'],
   ['6 sign-in limits by account and address', CALLERS, 'an account fails 20 times an hour'],
@@ -21,11 +20,6 @@ export const OPS_SERVER_CASES: readonly Case[] = [
   ['6 watches of one caller', EVENTS, 'of one caller watch five batches'],
   ['6 searches are audited', 'ops/web/find.integration.test.ts', 'it is in the audit stream'],
   ['6 exports are audited', 'ops/web/api.integration.test.ts', 'which stands in the audit stream'],
-  [
-    '6 an operator cannot flush the audit',
-    'ops/web/audit-shares.integration.test.ts',
-    'makes no further one, and displaces no entry of others',
-  ],
   ['6 failed sign-ins are logged with the address', CALLERS, 'is in the log with its address'],
 
   [
@@ -41,9 +35,4 @@ export const OPS_SERVER_CASES: readonly Case[] = [
   ],
   ['7 the end of API keys', ACCOUNTS, 'expire at the end of their last day'],
   ['7 rotation of API keys', ACCOUNTS, 'an old and a new key have the same name'],
-  ['7 the last use of API keys', 'ops/web/key-uses.integration.test.ts', 'is listed for each key'],
-
-  ['8 sign-in through a provider', PROVIDER, "describe('signing in through the provider'"],
-  ['8 roles from a claim', PROVIDER, "['operator', ['support', 'notice-admins'], 200]"],
-  ['8 forged, expired and foreign ID tokens', PROVIDER, "describe('an answer that is not valid'"],
 ];

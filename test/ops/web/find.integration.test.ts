@@ -183,7 +183,7 @@ it('a search changes nothing; it is in the audit stream with the masked number, 
 /** Names of all keys but the audit stream, its shares and the marks of its entries. */
 async function contentOf(keys: Keys): Promise<string[]> {
   const all = await redis.keys(keys.bullPrefix);
-  const ofAudit = new Set([keys.auditReads, keys.auditShares]);
+  const ofAudit = new Set([keys.auditReads]);
   return all.filter((key) => !ofAudit.has(key) && !key.startsWith(keys.done('')));
 }
 

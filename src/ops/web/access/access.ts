@@ -1,4 +1,4 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import { isLoopbackHost } from '../../../format/plain-hosts.ts';
 import type { OpsConfig } from '../../../config/config.ts';
@@ -14,7 +14,6 @@ import {
 import { hashPassword, readPasswordHash } from './password.ts';
 import { proxyIdentity } from './identity.ts';
 import type { Identity } from './identity.ts';
-import { OidcProvider } from '../oidc/provider.ts';
 import { Sessions } from './sessions.ts';
 import { SignInLimits } from './sign-in-limits.ts';
 import { SignInRefusals } from './sign-in-refusals.ts';
@@ -29,12 +28,10 @@ export interface SentCredentials {
   readonly header: (name: string) => string | undefined;
 }
 
-/** Credentials of the operator that is created at the start when no users are configured. */
-export interface Invitation {
+/** The operator that is created at the start when no users are configured. */
+export interface FirstSignIn {
   readonly user: string;
   readonly password: string;
-  /** Key of a sign-in link; valid once. */
-  readonly linkKey: string;
 }
 
 /** End of identities that have none: API keys, and what a proxy states for one request. */
@@ -48,31 +45,23 @@ export class Access {
   readonly sessions: Sessions;
   /** What the log states of refused sign-ins. */
   readonly signInRefusals = new SignInRefusals();
-  /** The provider of OpenID Connect; undefined where none is configured. */
-  readonly provider: OidcProvider | undefined;
   readonly #users: ReadonlyMap<string, User>;
   readonly #keys: readonly ApiKey[];
   readonly #proxies: BlockList;
   readonly #userHeader: string | undefined;
   readonly #roleHeader: string | undefined;
   readonly #limits = new SignInLimits();
-  #linkKey: Buffer | undefined;
 
   /** @throws InputError CONFIG_INVALID */
-  constructor(config: OpsConfig, invited?: { readonly user: User; readonly linkKey: string }) {
+  constructor(config: OpsConfig, first?: User) {
     const users = new Map(readUsers(config.users));
-    if (invited !== undefined) {
-      users.set(invited.user.name, invited.user);
-      this.#linkKey = Buffer.from(invited.linkKey);
-    }
+    if (first !== undefined) users.set(first.name, first);
     this.#users = users;
     this.#keys = readApiKeys(config.apiKeys);
     this.#proxies = readProxies(config.trustedProxy);
     this.#userHeader = config.userHeader;
     this.#roleHeader = config.roleHeader;
-    const { oidc, sessionMs, sessionKey } = config;
-    this.provider = oidc && new OidcProvider(oidc);
-    this.sessions = new Sessions(users, sessionMs, sessionKey, this.provider?.settings);
+    this.sessions = new Sessions(users, config.sessionMs, config.sessionKey);
   }
 
   /** @returns the caller; undefined where the request has no valid credentials */
@@ -114,44 +103,17 @@ export class Access {
     return user;
   }
 
-  /**
-   * Counts a sign-in through the provider.
-   *
-   * @param account name of the account at the provider
-   * @throws TooManyRequests where it was refused too often from this network
-   */
-  countProviderSignIn(account: string, network: string, now: number, isAllowed: boolean): void {
-    // No user of OPS_USERS has a colon in the name.
-    this.#limits.count(`oidc:${account}`, network, now, isAllowed);
-  }
-
   /** Names of the API keys of senders. */
   get senders(): ReadonlySet<string> {
     return new Set(this.#keys.filter(({ role }) => role === 'sender').map(({ name }) => name));
-  }
-
-  /** Whether a user can sign in with a password. */
-  get hasUsers(): boolean {
-    return this.#users.size > 0;
-  }
-
-  /** @returns the invited user, for the first call with the right key only */
-  redeem(linkKey: string): User | undefined {
-    const [kept, given] = [this.#linkKey, Buffer.from(linkKey)];
-    if (kept === undefined || kept.length !== given.length || !timingSafeEqual(kept, given)) {
-      return undefined;
-    }
-    this.#linkKey = undefined;
-    return this.#users.get(INVITED);
   }
 
   #byKey(authorization: string, now: number): Identity | undefined {
     const key = /^Bearer +(\S{1,512})$/i.exec(authorization)?.[1];
     const found = key === undefined ? undefined : findApiKey(this.#keys, key, now);
     if (found === undefined) return undefined;
-    const { id: keyId, name, role, until } = found;
-    const end = Math.min(until, NO_END);
-    return { name: `key:${name}`, role, by: 'key', until: end, seed: '', keyId };
+    const until = Math.min(found.until, NO_END);
+    return { name: `key:${found.name}`, role: found.role, by: 'key', until, seed: '' };
   }
 
   #byProxy({ remoteAddress, header }: SentCredentials): Identity | undefined {
@@ -166,9 +128,6 @@ function isBearer(authorization: string | undefined): authorization is string {
   return authorization !== undefined && /^Bearer\b/i.test(authorization);
 }
 
-/** Name of the user that is created at the start. */
-const INVITED = 'operator';
-
 /**
  * Reads users, API keys and proxies. Where no person could sign in and the server is reachable from
  * this machine only, an operator with a random password is created, so that no configuration is needed.
@@ -177,21 +136,16 @@ const INVITED = 'operator';
  */
 export async function openAccess(
   config: OpsConfig,
-): Promise<{ readonly access: Access; readonly invitation: Invitation | undefined }> {
-  const { users, userHeader, oidc, host } = config;
-  const hasPeople = [users, userHeader, oidc].some((set) => set !== undefined);
-  if (hasPeople || !isLoopbackHost(host)) {
-    return { access: new Access(config), invitation: undefined };
+): Promise<{ readonly access: Access; readonly firstSignIn: FirstSignIn | undefined }> {
+  const hasPeople = config.users !== undefined || config.userHeader !== undefined;
+  if (hasPeople || !isLoopbackHost(config.host)) {
+    return { access: new Access(config), firstSignIn: undefined };
   }
-  const password = randomBytes(15).toString('base64url');
-  const linkKey = randomBytes(24).toString('base64url');
-  const hash = readPasswordHash(await hashPassword(password));
-  if (hash === undefined) throw new TypeError('cannot read the hash that was just made');
-  const user: User = { name: INVITED, role: 'operator', password: hash };
-  return {
-    access: new Access(config, { user, linkKey }),
-    invitation: { user: INVITED, password, linkKey },
-  };
+  const firstSignIn = { user: 'operator', password: randomBytes(15).toString('base64url') };
+  const password = readPasswordHash(await hashPassword(firstSignIn.password));
+  if (password === undefined) throw new TypeError('cannot read the hash that was just made');
+  const access = new Access(config, { name: firstSignIn.user, role: 'operator', password });
+  return { access, firstSignIn };
 }
 
 function readProxies(addresses: readonly string[]): BlockList {

@@ -12,8 +12,6 @@ export interface User {
 
 /** A program that may call the API. */
 export interface ApiKey {
-  /** Distinguishes keys of the same name: the name, and the beginning of the hash. */
-  readonly id: string;
   readonly name: string;
   readonly role: Role;
   /** SHA-256 of the key. Keys are long and random, so a slow hash would add nothing. */
@@ -47,7 +45,7 @@ export function readApiKeys(text: string | undefined): readonly ApiKey[] {
     if (hash.length !== 32) {
       throw invalid('OPS_API_KEYS', `the entry of ${name} is not one that new-key prints`);
     }
-    return { id: `${name}:${hash.toString('base64url').slice(0, 8)}`, name, role, hash, until };
+    return { name, role, hash, until };
   });
 }
 

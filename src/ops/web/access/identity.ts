@@ -31,8 +31,6 @@ export interface Identity {
   readonly until: number;
   /** What the CSRF token is derived from: the id of the session, or the name and role. */
   readonly seed: string;
-  /** Id of the API key; absent for people. */
-  readonly keyId?: string;
 }
 
 /** The roles that are sufficient for each need. */

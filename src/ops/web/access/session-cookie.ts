@@ -1,33 +1,26 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AnswerCookie, CookieKind } from '../http/route.ts';
+import type { SessionCookie } from '../http/route.ts';
 
-/**
- * Cookies of the ops server. With the prefix `__Host-`, no other host or path of the domain can set a cookie; it
- * requires https. The provider of OpenID Connect sends the visitor back from another site, which a strict
- * cookie does not survive.
- */
-const COOKIES = {
-  session: { secure: '__Host-notices', plain: 'notices', sameSite: 'strict' },
-  flow: { secure: '__Host-notices-flow', plain: 'notices-flow', sameSite: 'lax' },
-} as const satisfies Readonly<Record<CookieKind, object>>;
-
-/** @returns the value of a cookie */
-export function readCookie(request: FastifyRequest, kind: CookieKind): string | undefined {
-  return request.cookies[COOKIES[kind][isSecure(request) ? 'secure' : 'plain']];
+/** @returns the value of the session cookie */
+export function readSessionCookie(request: FastifyRequest): string | undefined {
+  return request.cookies[nameOf(request)];
 }
 
-/** Sets or clears a cookie, which scripts and requests of other sites do not get. */
-export function setCookie(
+/** Sets or clears the session cookie, which scripts and requests of other sites do not get. */
+export function setSessionCookie(
   request: FastifyRequest,
   reply: FastifyReply,
-  { kind, value, until }: AnswerCookie,
+  { value, until }: SessionCookie,
 ): void {
   const secure = isSecure(request);
-  const { sameSite, ...names } = COOKIES[kind];
-  const name = secure ? names.secure : names.plain;
-  const options = { path: '/', httpOnly: true, sameSite, secure } as const;
-  if (value === undefined) void reply.clearCookie(name, options);
-  else void reply.setCookie(name, value, { ...options, expires: new Date(until) });
+  const options = { path: '/', httpOnly: true, sameSite: 'strict', secure } as const;
+  if (value === undefined) void reply.clearCookie(nameOf(request), options);
+  else void reply.setCookie(nameOf(request), value, { ...options, expires: new Date(until) });
+}
+
+/** With the prefix `__Host-`, no other host or path of the domain can set the cookie; it requires https. */
+function nameOf(request: FastifyRequest): string {
+  return isSecure(request) ? '__Host-notices' : 'notices';
 }
 
 /** Whether the browser uses https, as the trusted proxy states. */

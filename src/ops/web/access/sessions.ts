@@ -2,27 +2,22 @@ import { randomBytes } from 'node:crypto';
 import type { User } from './accounts.ts';
 import { isSame, Signer } from './signer.ts';
 
-/** Whose session it is: a user of OPS_USERS, or a person whom the provider of OpenID Connect signed in. */
-export type SessionUser = Pick<User, 'name' | 'role'> & Partial<Pick<User, 'password'>>;
-
 /** Content of a session cookie. */
 interface Claims {
   /** Name of the user. */
   readonly n: string;
-  /** Role of a person of the provider; absent for users of OPS_USERS, who are looked up. */
-  readonly r?: User['role'];
   /** Id of the session. */
   readonly i: string;
   /** End: milliseconds since the epoch. */
   readonly e: number;
-  /** Derived from password and role of the user, or the provider's settings: a change ends the session. */
+  /** Derived from password and role of the user: a change ends the session. */
   readonly s: string;
 }
 
 /** A valid session. */
 export interface Session {
   readonly id: string;
-  readonly user: SessionUser;
+  readonly user: User;
   readonly until: number;
 }
 
@@ -32,38 +27,29 @@ const MAX_ENDED = 10_000;
 /**
  * Sessions without a store: the signed cookie holds user and expiry. A session starts at the sign-in
  * and ends when it expires, at the sign-out ({@link EndedSessions}), or when password or role of the user
- * change. For people of the provider those are the settings of the provider that decide on name and role.
+ * change.
  */
 export class Sessions {
   readonly signer: Signer;
   readonly #lifetimeMs: number;
   readonly #users: ReadonlyMap<string, User>;
-  readonly #provider: string | undefined;
   readonly #ended = new Map<string, number>();
 
   /**
    * @param lifetimeMs OPS_SESSION_MS, in milliseconds
    * @param key OPS_SESSION_KEY; random when left out: then no session outlives the process
-   * @param provider settings of the provider of OpenID Connect, where there is one
    */
-  constructor(
-    users: ReadonlyMap<string, User>,
-    lifetimeMs: number,
-    key?: string,
-    provider?: string,
-  ) {
+  constructor(users: ReadonlyMap<string, User>, lifetimeMs: number, key?: string) {
     this.#users = users;
     this.#lifetimeMs = lifetimeMs;
-    this.#provider = provider;
     this.signer = new Signer(key);
   }
 
   /** @returns the value of the cookie, and when it expires in milliseconds since the epoch */
-  start(user: SessionUser, now: number): { readonly cookie: string; readonly until: number } {
+  start(user: User, now: number): { readonly cookie: string; readonly until: number } {
     const until = now + this.#lifetimeMs;
     const claims: Claims = {
       n: user.name,
-      ...(user.password === undefined ? { r: user.role } : {}),
       i: randomBytes(16).toString('base64url'),
       e: until,
       s: this.#stamp(user),
@@ -75,8 +61,8 @@ export class Sessions {
   read(cookie: string, now: number): Session | undefined {
     const claims = this.signer.open('session', cookie) as Claims | undefined;
     if (claims === undefined) return undefined;
-    const { n, r, i, e, s } = claims;
-    const user = r === undefined ? this.#users.get(n) : { name: n, role: r };
+    const { n, i, e, s } = claims;
+    const user = this.#users.get(n);
     if (user === undefined || e <= now || this.#ended.has(i)) return undefined;
     return isSame(s, this.#stamp(user)) ? { id: i, user, until: e } : undefined;
   }
@@ -101,8 +87,8 @@ export class Sessions {
     return isSame(sent, this.csrfToken(seed));
   }
 
-  #stamp({ name, role, password }: SessionUser): string {
-    const origin = password?.hash.toString('base64url') ?? this.#provider ?? '';
-    return this.signer.sign('user', [name, role, origin].join('\n')).slice(0, 16);
+  #stamp({ name, role, password }: User): string {
+    const text = [name, role, password.hash.toString('base64url')].join('\n');
+    return this.signer.sign('user', text).slice(0, 16);
   }
 }

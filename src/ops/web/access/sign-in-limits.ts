@@ -45,16 +45,6 @@ export class SignInLimits {
     }
   }
 
-  /**
-   * Counts a sign-in that needed no password check, like {@link check}.
-   *
-   * @param isAllowed whether the account may sign in
-   * @throws TooManyRequests
-   */
-  count(account: string, network: string, now: number, isAllowed: boolean): void {
-    this.#note(this.#allowedPair(account, network, now), now, isAllowed);
-  }
-
   /** @throws TooManyRequests where the account has failed too often from this network */
   #allowedPair(account: string, network: string, now: number): string {
     const pair = createHash('sha256').update(`${account}\n${network}`).digest('base64url');

@@ -10,12 +10,11 @@ import type { OpsContext } from '../ops-context.ts';
  * @param produce writes the text piece by piece; `write` returns false when the client has gone
  */
 export async function csvDownload(
-  { redis, keys, auditShares }: Pick<OpsContext, 'redis' | 'keys' | 'auditShares'>,
+  { redis, keys }: Pick<OpsContext, 'redis' | 'keys'>,
   entry: AuditEntry,
   name: string,
   produce: (write: (text: string) => Promise<boolean>) => Promise<unknown>,
 ): Promise<RouteAnswer> {
-  await auditShares.take('reads', entry.who);
   await appendAudit(redis, keys, entry);
   const body = new PassThrough();
   const write = async (text: string) => {

@@ -55,7 +55,6 @@ export async function findFor(
     );
   }
   const { redis, keys, sealing, findSettings: settings } = context;
-  await context.auditShares.take('reads', who);
   await auditSearch(redis, keys, { who, why: '' }, written);
   return findInQueue({ redis, keys, sealing, settings }, written);
 }

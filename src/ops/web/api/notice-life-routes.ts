@@ -87,17 +87,11 @@ export const NOTICE_LIFE_ROUTES: readonly Route[] = [
   }),
 ];
 
-/**
- * Cancels, and records it. A program is not refused, since its notice would be sent then: above its share of the day its
- * cancellations are not recorded one by one.
- */
+/** Cancels, and records it. */
 function cancelFor(
-  { who, name, body }: RouteCall<unknown, unknown, CancelOptions & { readonly why: string }>,
+  { name, body }: RouteCall<unknown, unknown, CancelOptions & { readonly why: string }>,
   context: OpsContext,
   ref: NoticeRef,
 ): Promise<CancelReport> {
-  // An operator's share is taken for every change.
-  const mayRecord =
-    who?.role === 'sender' ? () => context.auditShares.tryTake('changes', name) : undefined;
-  return cancelAudited(context, ref, body, { who: name, why: body.why }, mayRecord);
+  return cancelAudited(context, ref, body, { who: name, why: body.why });
 }

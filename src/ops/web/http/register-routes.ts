@@ -8,7 +8,7 @@ import { fromForm } from './form-fields.ts';
 import { streamEvents } from '../live/event-stream.ts';
 import type { OpsContext } from '../ops-context.ts';
 import type { RouteCall, Route, RouteAnswer, ServerLabel } from './route.ts';
-import { isSecure, readCookie, setCookie } from '../access/session-cookie.ts';
+import { isSecure, setSessionCookie } from '../access/session-cookie.ts';
 
 /** Form fields for the CSRF token, and for the path to redirect to. */
 const CSRF_FIELD = '_csrf';
@@ -65,10 +65,6 @@ async function serve(
   if (needsToken && who !== undefined) requireCsrfToken(request, who, form, context);
   const call = readCall(route, request, form, context);
   const isChange = !reads(request.method) && route.reads !== true;
-  const isRecorded = route.needs === 'operator' || route.needs === 'sender-or-operator';
-  if (isChange && isRecorded && who?.role === 'operator') {
-    await context.auditShares.take('changes', who.name);
-  }
   const answer = await withoutSilenceLimit(request, () => route.handle(call, context));
   if (isChange) {
     context.logger.info({ event: 'ops-change', route: route.path, who: call.name });
@@ -136,7 +132,6 @@ function readCall(
       const value = headers[name.toLowerCase()];
       return typeof value === 'string' ? value : undefined;
     },
-    cookie: (kind) => readCookie(request, kind),
     address: request.ip,
     secure: isSecure(request),
     now: Date.now(),
@@ -176,10 +171,10 @@ function writeAnswer(
         .type('application/json; charset=utf-8')
         .send(JSON.stringify(answer.body));
     case 'page':
-      for (const cookie of answer.cookies ?? []) setCookie(request, reply, cookie);
+      if (answer.cookie !== undefined) setSessionCookie(request, reply, answer.cookie);
       return reply.code(answer.status).type('text/html; charset=utf-8').send(answer.html.text);
     case 'redirect':
-      for (const cookie of answer.cookies ?? []) setCookie(request, reply, cookie);
+      if (answer.cookie !== undefined) setSessionCookie(request, reply, answer.cookie);
       return reply.redirect(answer.to, 303);
     case 'file': {
       if (answer.name !== undefined) {

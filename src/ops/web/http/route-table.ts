@@ -15,14 +15,12 @@ import { ASSET_ROUTES } from '../assets.ts';
 import { HEALTH_ROUTES } from '../health-routes.ts';
 import { PAGE_ROUTES } from '../pages/page-routes.ts';
 import type { Route } from './route.ts';
-import { OIDC_ROUTES } from '../oidc/oidc-routes.ts';
 import { SIGN_IN_ROUTES } from '../access/sign-in-routes.ts';
 
 const ROUTES: readonly Route[] = [
   ...HEALTH_ROUTES,
   ...ASSET_ROUTES,
   ...SIGN_IN_ROUTES,
-  ...OIDC_ROUTES,
   ...PAGE_ROUTES,
   ...STATUS_ROUTES,
   ...TRAFFIC_ROUTES,

@@ -19,7 +19,6 @@ export interface RouteCall<Params = unknown, Query = unknown, Body = unknown> {
   /** Path and query of the request. */
   readonly url: string;
   readonly header: (name: string) => string | undefined;
-  readonly cookie: (kind: CookieKind) => string | undefined;
   /** Address of the caller, as the trusted proxy states it. */
   readonly address: string;
   /** Whether the browser uses https, as the trusted proxy states. */
@@ -44,9 +43,9 @@ export type RouteAnswer =
       readonly kind: 'page';
       readonly status: number;
       readonly html: Html;
-      readonly cookies?: readonly AnswerCookie[];
+      readonly cookie?: SessionCookie;
     }
-  | { readonly kind: 'redirect'; readonly to: string; readonly cookies?: readonly AnswerCookie[] }
+  | { readonly kind: 'redirect'; readonly to: string; readonly cookie?: SessionCookie }
   | {
       readonly kind: 'file';
       readonly type: string;
@@ -57,12 +56,8 @@ export type RouteAnswer =
     }
   | { readonly kind: 'events'; readonly filter: FeedFilter };
 
-/** A cookie of this server: the session, or a sign-in through the provider that was started. */
-export type CookieKind = 'session' | 'flow';
-
-/** A cookie to be set; without a value it is cleared. */
-export interface AnswerCookie {
-  readonly kind: CookieKind;
+/** The session cookie to be set; without a value it is cleared. */
+export interface SessionCookie {
   readonly value: string | undefined;
   /** When it expires: milliseconds since the epoch. */
   readonly until: number;
@@ -154,6 +149,6 @@ export function json(body: unknown, status = 200): RouteAnswer {
 }
 
 /** Answers a page. */
-export function page(html: Html, status = 200, cookies: readonly AnswerCookie[] = []): RouteAnswer {
-  return { kind: 'page', status, html, cookies };
+export function page(html: Html, status = 200, cookie?: SessionCookie): RouteAnswer {
+  return { kind: 'page', status, html, ...(cookie && { cookie }) };
 }

@@ -18,8 +18,6 @@ export interface PageContent {
   readonly nav?: string;
   /** Whether the page has charts. Default: no. */
   readonly charts?: boolean;
-  /** Path of this server to which the browser goes at once. */
-  readonly goesTo?: string;
   readonly main: Html;
 }
 
@@ -36,7 +34,7 @@ const NAVIGATION = [
 
 /** A whole page: head, navigation and content. */
 export function layout(
-  { title, nav, charts = false, goesTo, main }: PageContent,
+  { title, nav, charts = false, main }: PageContent,
   { who, csrf, place }: Viewer,
 ): Html {
   return html`<!doctype html>
@@ -46,7 +44,6 @@ export function layout(
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         ${csrf !== '' && html`<meta name="csrf-token" content="${csrf}" />`}
-        ${goesTo !== undefined && html`<meta http-equiv="refresh" content="0; url=${goesTo}" />`}
         <title>${title} - ${place?.name ?? 'notices'}</title>
         <link rel="icon" href="${assetPath('icon.svg')}" />
         <link rel="stylesheet" href="${assetPath('ops.css')}" />

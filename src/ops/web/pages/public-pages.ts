@@ -10,44 +10,10 @@ export interface SignInState {
   readonly problem?: string;
 }
 
-/** How people can sign in. */
-export interface SignInWays {
-  /** Whether a user can sign in with a password. */
-  readonly hasUsers: boolean;
-  readonly provider: { readonly startUrl: string } | undefined;
-}
-
 /** The sign-in page; every page shows it to a visitor who is not signed in. */
-export function signInPage(
-  { next, problem }: SignInState,
-  { hasUsers, provider }: SignInWays,
-): Html {
+export function signInPage({ next, problem }: SignInState): Html {
   const failure = problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`;
-  // The form stays where there is no other way: its page says what the configuration lacks.
-  const hasForm = hasUsers || provider === undefined;
-  const main = html`${
-    provider !== undefined &&
-    html`<section class="card narrow">
-      ${!hasForm && failure}
-      <p>
-        <a href="${provider.startUrl}?next=${encodeURIComponent(next)}"
-          >Sign in with single sign-on</a
-        >
-      </p>
-    </section>`
-  }
-  ${hasForm && passwordForm(next, failure)}`;
-  return layout({ title: 'Sign in', main }, { who: undefined, csrf: '' });
-}
-
-/** What a visitor sees who comes back from the provider: a strict cookie counts from the next request on. */
-export function signedInPage(next: string): Html {
-  const main = html`<p class="card narrow"><a href="${next}">Continue</a></p>`;
-  return layout({ title: 'Signed in', goesTo: next, main }, { who: undefined, csrf: '' });
-}
-
-function passwordForm(next: string, failure: Html | false): Html {
-  return html`<form method="post" action="/sign-in" class="card narrow">
+  const main = html`<form method="post" action="/sign-in" class="card narrow">
     <input type="hidden" name="next" value="${next}" />
     ${failure}
     <p>
@@ -73,6 +39,7 @@ function passwordForm(next: string, failure: Html | false): Html {
     </p>
     <p><button type="submit">Sign in</button></p>
   </form>`;
+  return layout({ title: 'Sign in', main }, { who: undefined, csrf: '' });
 }
 
 /**

@@ -1,8 +1,6 @@
-import type { TestProvider } from '../../../ops/web/support/oidc-provider.ts';
 import { NOBODY, program, type Visits } from './ask.ts';
 import { changeAll, changeWrongly } from './changes.ts';
 import { notice, type Sent } from '../play.ts';
-import { visitByProvider } from './provider.ts';
 import type { World } from '../world.ts';
 import { NUMBERS, SECRETS, VALUES } from '../canaries.ts';
 
@@ -13,12 +11,7 @@ export interface Unanswered {
 }
 
 /** People and programs at the ops server, with right and with wrong passwords, bodies and numbers. */
-export async function visitAll(
-  world: World,
-  visits: Visits,
-  sent: Sent,
-  provider: TestProvider,
-): Promise<Unanswered> {
+export async function visitAll(world: World, visits: Visits, sent: Sent): Promise<Unanswered> {
   const wrong = new URLSearchParams({ name: 'vera', password: SECRETS.wrongPassword });
   await visits.ask('/sign-in', NOBODY, wrong.toString());
   const asName = new URLSearchParams({ name: SECRETS.wrongPassword, password: 'x' });
@@ -40,8 +33,6 @@ export async function visitAll(
       await visits.ask('/unknown', who, form);
     }
   }
-  const kim = await visitByProvider(visits, provider);
-  await visits.ask('/api/v1/status', kim);
   await changeAll(world, sent, visits, otto);
   await changeWrongly(visits, [otto, program('senderKey')]);
   await visits.stream(vera, 1_000);

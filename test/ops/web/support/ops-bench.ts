@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { loadConfig } from '../../../../src/config/config.ts';
 import { newApiKey, readUsers } from '../../../../src/ops/web/access/accounts.ts';
+import type { FirstSignIn } from '../../../../src/ops/web/access/access.ts';
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
 import { problemAnswer } from '../../../../src/ops/web/answers.ts';
 import { openOps, type OpsContext } from '../../../../src/ops/web/ops-context.ts';
@@ -45,11 +46,7 @@ export interface OpsBench {
   readonly context: OpsContext;
   /** Its log so far. */
   readonly lines: readonly Readonly<Record<string, unknown>>[];
-  readonly invitation: {
-    readonly user: string;
-    readonly password: string;
-    readonly linkKey: string;
-  };
+  readonly firstSignIn: FirstSignIn | undefined;
   ask(path: string, options?: AskOptions): Promise<Reply>;
   readonly nobody: Caller;
   viewer(): Promise<Caller>;
@@ -110,7 +107,7 @@ export async function startOps(
   const users = readUsers(config.ops.users);
   const lines: Record<string, unknown>[] = [];
   const log = { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) };
-  const { context, invitation, close } = await openOps(config, pino({ level: 'info' }, log));
+  const { context, firstSignIn, close } = await openOps(config, pino({ level: 'info' }, log));
   onTestFinished(close);
   const app = await buildOpsServer(context, routes);
   const url = await app.listen({ host: config.ops.host, port: config.ops.port });
@@ -124,7 +121,7 @@ export async function startOps(
     url,
     context,
     lines,
-    invitation: invitation ?? { user: '', password: '', linkKey: '' },
+    firstSignIn,
     ask: (path, options) => ask(url, path, options),
     nobody: callerOf(url, {}),
     viewer: () => signedIn(bench, 'vera'),
