@@ -52,7 +52,7 @@ export const DEPLOYMENT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'a service that cannot tell who connects (mutual TLS)',
-    file: 'src/service/http/dispatcher.ts',
+    file: 'src/service/http/connections.ts',
     from: '{ cert: tlsCert, key: tlsKey }',
     to: 'undefined',
     test: 'service/send.test.ts',

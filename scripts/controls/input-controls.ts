@@ -52,7 +52,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'a service whose certificate is not verified',
-    file: 'src/service/http/dispatcher.ts',
+    file: 'src/service/http/connections.ts',
     from: 'rejectUnauthorized: true,',
     to: 'rejectUnauthorized: false,',
     test: 'service/send-failures.test.ts',

@@ -1,19 +1,16 @@
-import type { AxiosInstance } from 'axios';
 import type { Contact, Notice } from '../contracts/notice.ts';
 import type { CancelSignal } from '../contracts/cancel-signal.ts';
 import type { IssuedToken, Token, TokenSource } from '../contracts/token.ts';
 import { Deadline } from '../async/deadline.ts';
 import { withTimeout } from '../async/with-timeout.ts';
 import { basicHeader, TokenHeadersCache } from './bearer.ts';
-import { openDispatcher } from './http/dispatcher.ts';
+import { KeptConnections, openDispatcher } from './http/connections.ts';
 import { Exchange } from './http/exchange.ts';
-import { createHttpClient, post } from './http/http-client.ts';
-import { KeptConnections } from './http/kept-connections.ts';
+import { createHttpClient, type Post } from './http/http-client.ts';
 import { codesOf } from './response/answer-rules.ts';
 import { readIssuance } from './response/read-issuance.ts';
 import { requestBody, requestBodyOfBytes } from './request-body.ts';
 import type { SendAnswer } from './response/send-answer.ts';
-import { ISSUE_RETRY } from './retry-policies.ts';
 import { SendCall, type SendEndpoint } from './send-call.ts';
 import { sendWithRefresh, type RequestGuard } from './send-with-refresh.ts';
 import type { ServiceSettings } from './settings.ts';
@@ -21,6 +18,8 @@ import { createTransport } from './http/transport.ts';
 import type { Connections, Transport } from './http/transport.ts';
 
 const CLOSE_TIMEOUT_MS = 1_000;
+/** The deadline of an issuance ends it sooner. */
+const ISSUE_RETRIES = 10;
 
 /** Of every request: names and values in turn. */
 const HEADERS = ['Accept', 'application/json', 'User-Agent', 'notice-queue'];
@@ -97,7 +96,7 @@ class HttpServiceClient implements ServiceClient {
   readonly #basePath: string;
   readonly #connections: Connections;
   readonly #transport: Transport;
-  readonly #issueHttp: AxiosInstance;
+  readonly #post: Post;
   readonly #issueHeaders: readonly string[];
   readonly #sendEndpoint: SendEndpoint;
 
@@ -112,12 +111,12 @@ class HttpServiceClient implements ServiceClient {
       own: openDispatcher(settings, false),
     };
     this.#transport = createTransport(this.#connections, origin);
-    this.#issueHttp = createHttpClient(this.#transport, ISSUE_RETRY);
+    this.#post = createHttpClient(this.#transport);
     // No body, so no Content-Type (service-api, Request body: none).
     this.#issueHeaders = [...HEADERS, 'Authorization', basic];
     const sendHeaders = [...HEADERS, 'Content-Type', 'application/json'];
     this.#sendEndpoint = {
-      transport: this.#transport,
+      post: this.#post,
       path: this.#basePath + settings.sendPath,
       notSentRetries: settings.notSentRetries,
       rules: settings.answerRules,
@@ -128,13 +127,16 @@ class HttpServiceClient implements ServiceClient {
 
   async issueToken(signal?: CancelSignal): Promise<IssuedToken> {
     const deadline = new Deadline(this.#settings.issueDeadlineMs, signal);
-    const exchange = new Exchange(undefined, this.#issueHeaders, deadline);
+    const path = this.#basePath + this.#settings.tokenPath;
+    const options = { retries: ISSUE_RETRIES, repeatsFailures: true };
+    const exchange = new Exchange(path, undefined, this.#issueHeaders, deadline, options);
     try {
-      await post(this.#issueHttp, this.#basePath + this.#settings.tokenPath, exchange);
+      await this.#post(exchange);
     } finally {
       deadline.close();
     }
-    return readIssuance(exchange.facts, this.#secrets, Date.now());
+    // A status that was seen says more than a connection that was not made afterwards.
+    return readIssuance(exchange.answered ?? exchange.facts, this.#secrets, Date.now());
   }
 
   send(notice: Notice, tokens: TokenSource, options: SendCallOptions): Promise<SendAnswer> {

@@ -1,16 +1,14 @@
-import { pause } from '../async/cancellation.ts';
 import type { Refusal, Token } from '../contracts/token.ts';
 import type { TransportFailure } from './http/classify-failure.ts';
 import type { Deadline } from '../async/deadline.ts';
 import type { TokenHeadersCache } from './bearer.ts';
 import { Exchange, headerOf } from './http/exchange.ts';
-import type { Transport } from './http/transport.ts';
+import type { Post } from './http/http-client.ts';
 import { applyRules, type AnswerRules } from './response/answer-rules.ts';
 import { AnswerMask } from './response/mask-text.ts';
 import { readAnswer } from './response/read-answer.ts';
 import { parseRetryAfter } from './response/retry-after.ts';
 import type { SendAnswer } from './response/send-answer.ts';
-import { mayRetrySend, unsentDelay } from './retry-policies.ts';
 import type { RequestGuard } from './send-with-refresh.ts';
 
 type Known = { -readonly [Fact in keyof SendAnswer]: SendAnswer[Fact] };
@@ -22,10 +20,10 @@ const RESULT_BYTES = 1_024;
 
 /** Where send calls go. */
 export interface SendEndpoint {
-  readonly transport: Transport;
+  readonly post: Post;
   /** Path of the send endpoint. */
   readonly path: string;
-  /** NOT_SENT_RETRIES: how often a call repeats a request that was provably not sent. */
+  /** NOT_SENT_RETRIES: how often a request that was provably not sent is repeated. */
   readonly notSentRetries: number;
   readonly tokenHeaders: TokenHeadersCache;
   /** Rules that decide about its answers before the built-in table does. */
@@ -61,7 +59,8 @@ export class SendCall extends Exchange {
     body: string | Uint8Array,
     { deadline, ownConnection, numbers, guard }: SendCallParts,
   ) {
-    super(body, NO_HEADERS, deadline, ownConnection);
+    const { path, notSentRetries: retries } = endpoint;
+    super(path, body, NO_HEADERS, deadline, { retries, ownConnection });
     this.#endpoint = endpoint;
     this.#numbers = numbers;
     this.#guard = guard;
@@ -83,17 +82,12 @@ export class SendCall extends Exchange {
    * @throws NoticeQueueError TOKEN_INVALID
    */
   async request(token: Token): Promise<Refusal | undefined> {
-    const { transport, path, notSentRetries, tokenHeaders } = this.#endpoint;
+    const { post, tokenHeaders } = this.#endpoint;
     const { headers, secrets } = tokenHeaders.of(token);
     this.#tokenId = token.id;
     this.headers = headers;
     this.#secrets = this.#secrets.length === 0 ? secrets : [...secrets, ...this.#secrets];
-    // Again where it was provably not sent, until the time of the call is over.
-    while (this.deadline.cause === undefined) {
-      await transport.post(path, this);
-      if (!mayRetrySend(this.facts, this.unsent, notSentRetries)) break;
-      await pause(unsentDelay(this.unsent, Math.random()), this.deadline);
-    }
+    await post(this);
     const { facts } = this;
     const status = facts?.status;
     if (facts === undefined || (status !== 401 && status !== 403)) return undefined;

@@ -38,7 +38,7 @@ export interface ServiceSettings {
   readonly answerTimeoutMs: number;
   /** Longest time for a token issuance, retries included. */
   readonly issueDeadlineMs: number;
-  /** How often one send call repeats a request that was provably not sent. */
+  /** How often a request that was provably not sent is repeated. */
   readonly notSentRetries: number;
   /**
    * Most connections at the same time; further sends wait within their deadline. After a reset, those on which

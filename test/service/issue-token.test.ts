@@ -10,7 +10,7 @@ import {
 } from '../../src/service/response/service-refusal.ts';
 import { signal } from '../support/wait.ts';
 import { CANARY, openClient } from './support/client.ts';
-import { httpServer, json, tcpAnswers, tlsServer } from './support/servers.ts';
+import { certificate, httpServer, json, tcpAnswers, tlsServer } from './support/servers.ts';
 
 type Answer = (response: ServerResponse) => void;
 
@@ -197,6 +197,21 @@ describe('an issuance that fails', () => {
     expect(performance.now() - before).toBeLessThan(8_000);
     expect(server.requests.length).toBeGreaterThan(1);
     expect(server.requests.length).toBeLessThan(9);
+  });
+
+  it('names the status that was seen, also if no connection is made afterwards', async () => {
+    const server = await tlsServer(
+      'local',
+      (socket) => socket.once('data', () => socket.end('HTTP/1.1 502 X\r\n\r\n')),
+      { resetFrom: 2 },
+    );
+    const tlsCa = certificate('local').cert;
+    const client = openClient(server.url, { tlsCa, issueDeadlineMs: 3_000 });
+    await expect(client.issueToken()).rejects.toMatchObject({
+      code: 'TOKEN_UNAVAILABLE',
+      message: expect.stringContaining('HTTP 502') as string,
+    });
+    expect(server.connections()).toBeGreaterThan(1);
   });
 
   it.each([408, 425, 429])('with %i may do later', async (status) => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { signal, until } from '../support/wait.ts';
 import { NOTICE, openClient, tokensOf } from './support/client.ts';
 import { proxyServer } from './support/proxy.ts';
@@ -56,6 +56,19 @@ describe.each([
     expect(await send(300)).toMatchObject({ stage: 'sent', failure: 'timeout' });
     await sendAtOnce();
     expect(server.connections()).toBe(KEPT + 1);
+  });
+
+  it('none is used for longer than a minute: an address may have changed', async () => {
+    const { sendAtOnce, server } = await idleConnections(accept);
+    const now = performance.now.bind(performance);
+    let ahead = 59_000;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + ahead);
+    await sendAtOnce();
+    expect(server.connections()).toBe(KEPT);
+    ahead = 61_000;
+    await sendAtOnce();
+    clock.mockRestore();
+    expect(server.connections()).toBe(2 * KEPT);
   });
 
   it('a request in progress on another connection ends as it would have', async () => {

@@ -26,6 +26,25 @@ describe('permission that is withdrawn while a request waits', () => {
     expect(server.connections()).toBe(2);
   });
 
+  it('is asked for before each repeat of a request that was not sent', async () => {
+    let asked = 0;
+    const server = await tlsServer(
+      'local',
+      (socket) => socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\n\r\n')),
+      { resetFirst: 2 },
+    );
+    const client = openClient(server.url, { tlsCa: certificate('local').cert, notSentRetries: 2 });
+    const seen: number[] = [];
+    const guard = guardThat(() => {
+      asked += 1;
+      seen.push(server.connections());
+      return true;
+    });
+    const options = { deadlineMs: 8_000, guard, ownConnection: true };
+    expect(await client.send(NOTICE, tokensOf(), options)).toMatchObject({ status: 200 });
+    expect([asked, seen]).toEqual([1, [3]]);
+  });
+
   it('a request that waits for a connection is not made, and the connection stays open', async () => {
     let isAllowed = true;
     const answers: (() => void)[] = [];

@@ -34,35 +34,48 @@ export interface WireFacts {
 /** Most bytes of an answer's body that are read, where there is no result for each contact. */
 export const ANSWER_BYTES = 64 * 1024;
 
-/**
- * One call to the service with all its requests, shared by the transport, the retry policy and the client. Where
- * axios makes the requests, it is their `data`.
- */
+/** How the requests of a call are made. */
+interface ExchangeOptions {
+  /** How often a request that failed is repeated. */
+  readonly retries: number;
+  /** Repeats it not only where it was provably not sent, but also where the service failed (5xx). Default: false. */
+  readonly repeatsFailures?: boolean;
+  /** Each request gets a connection of its own, which is closed afterwards. Default: false. */
+  readonly ownConnection?: boolean;
+}
+
+/** One call to the service with all its requests, shared by axios, which takes it as `data`, and the transport. */
 export class Exchange {
+  readonly path: string;
   /** The body of the request, byte for byte; undefined for none. */
   readonly body: string | Uint8Array | undefined;
   /** Names and values in turn: the form that costs undici the least. */
   headers: readonly string[];
   /** Ends the call. */
   readonly deadline: Deadline;
-  /** Each request gets a connection of its own, which is closed afterwards. */
+  readonly retries: number;
+  readonly repeatsFailures: boolean;
   readonly ownConnection: boolean;
   /** Facts of the last request; undefined before the first. */
   facts: WireFacts | undefined;
+  /** Facts of the last request that was answered with a status. */
+  answered: WireFacts | undefined;
   /** Requests written to a connected socket. */
   requests = 0;
-  /** Requests that were provably not sent. */
-  unsent = 0;
 
   constructor(
+    path: string,
     body: string | Uint8Array | undefined,
     headers: readonly string[],
     deadline: Deadline,
-    ownConnection = false,
+    { retries, repeatsFailures = false, ownConnection = false }: ExchangeOptions,
   ) {
+    this.path = path;
     this.body = body;
     this.headers = headers;
     this.deadline = deadline;
+    this.retries = retries;
+    this.repeatsFailures = repeatsFailures;
     this.ownConnection = ownConnection;
   }
 
@@ -83,6 +96,6 @@ export class Exchange {
   record(facts: WireFacts): void {
     this.facts = facts;
     if (facts.started) this.requests += 1;
-    else this.unsent += 1;
+    if (facts.status !== undefined) this.answered = facts;
   }
 }

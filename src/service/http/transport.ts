@@ -4,16 +4,15 @@ import { requestSpan, serverAttributes } from '../../tracing/spans.ts';
 import { classifyFailure } from './classify-failure.ts';
 import { ANSWER_BYTES, headerOf } from './exchange.ts';
 import type { AnswerHeaders, Exchange, WireFacts } from './exchange.ts';
-import type { KeptConnections } from './kept-connections.ts';
+import type { KeptConnections } from './connections.ts';
 
 /** Makes requests to the service over undici. */
 export interface Transport {
   /**
-   * Makes one request and records what was observed in the exchange, once it has ended; never rejects.
-   *
-   * @param path begins with a slash; any other makes no request
+   * Makes one request and records what was observed in the exchange, once it has ended; never rejects. A path that
+   * does not begin with a slash makes none: it could name another server.
    */
-  post(path: string, exchange: Exchange): Promise<unknown>;
+  post(exchange: Exchange): Promise<unknown>;
   /** Ends every request under way as `aborted`. */
   cancelAll(): void;
 }
@@ -36,7 +35,7 @@ export function createTransport({ kept, own }: Connections, origin: string): Tra
   const running = new Slots<Try>();
   const server = serverAttributes(origin);
 
-  const dispatched = (exchange: Exchange, path: string) =>
+  const dispatched = (exchange: Exchange) =>
     new Promise<WireFacts>((resolve) => {
       const dispatcher = exchange.ownConnection ? own : kept.current;
       const attempt = new Try(exchange, (seen) => {
@@ -48,7 +47,7 @@ export function createTransport({ kept, own }: Connections, origin: string): Tra
       const slot = running.add(attempt);
       const request: Dispatcher.DispatchOptions = {
         origin,
-        path,
+        path: exchange.path,
         method: 'POST',
         headers: exchange.headers as string[],
         body: exchange.body ?? null,
@@ -63,10 +62,9 @@ export function createTransport({ kept, own }: Connections, origin: string): Tra
     });
 
   return {
-    post: (path, exchange) =>
-      // Anything else could name another server.
-      path.startsWith('/')
-        ? requestSpan(server, path, () => dispatched(exchange, path))
+    post: (exchange) =>
+      exchange.path.startsWith('/')
+        ? requestSpan(server, exchange.path, () => dispatched(exchange))
         : Promise.resolve(),
     cancelAll: () => {
       for (const attempt of running) attempt.cancel('aborted');

@@ -128,13 +128,15 @@ export interface TlsBehaviour {
   readonly requestCert?: boolean;
   /** How many connections it resets before the handshake. */
   readonly resetFirst?: number;
+  /** From which connection on it resets all, before the handshake. */
+  readonly resetFrom?: number;
 }
 
 /** A TLS server; `onSecure` gets each connection once its handshake is done. */
 export async function tlsServer(
   name: CertificateName,
   onSecure: (socket: Socket) => void,
-  { requestCert = false, resetFirst = 0 }: TlsBehaviour = {},
+  { requestCert = false, resetFirst = 0, resetFrom = Infinity }: TlsBehaviour = {},
 ): Promise<TestServer> {
   const { cert, key } = certificate(name);
   const options = { cert, key, ca: cert, requestCert, rejectUnauthorized: requestCert };
@@ -142,7 +144,8 @@ export async function tlsServer(
   server.on('tlsClientError', () => undefined);
   const listening = await listen(server, 'https');
   server.on('connection', (socket: Socket) => {
-    if (listening.connections() <= resetFirst) socket.resetAndDestroy();
+    const nth = listening.connections();
+    if (nth <= resetFirst || nth >= resetFrom) socket.resetAndDestroy();
   });
   return listening;
 }

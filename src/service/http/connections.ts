@@ -6,6 +6,8 @@ import type { ServiceSettings } from '../settings.ts';
 const KEEP_ALIVE_MS = 4_000;
 /** How much earlier than the Keep-Alive header of the service says. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
+/** Older connections get no further request, so that a changed address is followed. */
+const MAX_AGE_MS = 60_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /**
@@ -72,4 +74,49 @@ function failForGood(connect: buildConnector.connector): buildConnector.connecto
         callback(...result);
       }
     });
+}
+
+/**
+ * Connections that requests share. Once one is reset under a request, the idle ones are closed: what broke it,
+ * such as a gateway that restarts, has usually broken them, too, and each of them would make an outcome unknown.
+ */
+export class KeptConnections {
+  readonly #settings: ServiceSettings;
+  #current: Dispatcher;
+  #openedAt = performance.now();
+  /** Replaced ones with requests in progress. */
+  readonly #closing = new Set<Dispatcher>();
+
+  constructor(settings: ServiceSettings) {
+    this.#settings = settings;
+    this.#current = openDispatcher(settings, true);
+  }
+
+  /** For the next request. */
+  get current(): Dispatcher {
+    // Not clientTtl of undici 7.30: its pool at the limit of connections then stops for good.
+    if (performance.now() - this.#openedAt > MAX_AGE_MS) this.replace(this.#current);
+    return this.#current;
+  }
+
+  /**
+   * Opens new connections for the requests to come. Those in progress end on the old ones, so for as long there may
+   * be more than `connections` at the same time.
+   *
+   * @param broken the dispatcher of the request that was reset; one that was replaced before, or that opens a
+   *   connection for each request, changes nothing
+   */
+  replace(broken: Dispatcher): void {
+    if (broken !== this.#current) return;
+    this.#current = openDispatcher(this.#settings, true);
+    this.#openedAt = performance.now();
+    this.#closing.add(broken);
+    const closed = () => this.#closing.delete(broken);
+    void broken.close().then(closed, closed);
+  }
+
+  /** Closes all connections at once. */
+  async destroy(): Promise<void> {
+    await Promise.all([this.#current, ...this.#closing].map((each) => each.destroy()));
+  }
 }
