@@ -22,11 +22,8 @@ export const SEALED_JOB_VERSION = 2;
 /** How long jobs of a later version wait for an updated worker, from when one met them: a day. */
 export const NEWER_JOB_WAIT_MS = 86_400_000;
 
-/** The field of a job's hash with its data, if they or its options are not JSON; in their place the job has null. */
-export const SET_ASIDE_FIELD = 'notices:data';
-
-/** The field of a job's hash with options that are not JSON, in whose place the job has none. */
-export const SET_ASIDE_OPTIONS_FIELD = 'notices:opts';
+/** The field of a job's hash with those that no worker can read: name and text of each, one a line. */
+export const SET_ASIDE_FIELD = 'notices:unreadable';
 
 /** Name of the BullMQ job. */
 export const JOB_NAME = 'send';
@@ -137,7 +134,10 @@ export function readJobData(data: unknown): JobData {
     settled?: unknown;
   } | null;
   if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) {
-    throw new NoticeQueueError('JOB_INVALID', 'The job has no data object.');
+    throw new NoticeQueueError(
+      'JOB_INVALID',
+      'The job has no data object, or fields that cannot be read.',
+    );
   }
   if (frame.v !== JOB_VERSION) {
     throw new NoticeQueueError(

@@ -1,10 +1,4 @@
-import {
-  isNewerJob,
-  JOB_VERSION,
-  SET_ASIDE_FIELD,
-  SET_ASIDE_OPTIONS_FIELD,
-  type JobData,
-} from '../contracts/job.ts';
+import { isNewerJob, JOB_VERSION, SET_ASIDE_FIELD, type JobData } from '../contracts/job.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { NoticeSource } from '../notices/notice-source.ts';
 import { openJob } from '../payload/sealed-job.ts';
@@ -12,7 +6,7 @@ import type { Keys } from '../redis/keys.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { mentions } from './mentions.ts';
 
-/** The data of a job as Redis stores it, and what a worker kept of a job of which a part is not JSON. */
+/** The data of a job as Redis stores it, and what a worker set aside of it. */
 export interface StoredData {
   readonly text: string;
   readonly setAside: string;
@@ -32,10 +26,9 @@ export async function readData(
   keys: Pick<Keys, 'noticeJob'>,
   id: string,
 ): Promise<StoredData | undefined> {
-  const fields = ['data', SET_ASIDE_FIELD, SET_ASIDE_OPTIONS_FIELD] as const;
-  const [text, ...setAside] = await redis.hmget(keys.noticeJob(id), ...fields);
+  const [text, setAside] = await redis.hmget(keys.noticeJob(id), 'data', SET_ASIDE_FIELD);
   if (text === null || text === undefined) return undefined;
-  return { text, setAside: setAside.map((kept) => kept ?? '').join('\n') };
+  return { text, setAside: setAside ?? '' };
 }
 
 /**

@@ -18,8 +18,13 @@ import {
  * The first byte is the version: 1 is deflated JSON; the others are the same, encrypted (seal.ts).
  */
 const PLAIN = 1;
-/** The size of 10,000 contacts of 20 kB, more than any chunk; a damaged payload cannot fill memory. */
-const MAX_JSON_BYTES = 256 * 1024 * 1024;
+/**
+ * A chunk with so many bytes of contacts is full, whatever its number of contacts: memory is bounded for any list, and
+ * no chunk becomes larger than a worker can read. A thousand contacts have a few hundred kB.
+ */
+export const FULL_CHUNK_BYTES = 16 * 1024 * 1024;
+/** The last contact of a chunk may exceed it. What Redis stores cannot fill more memory. */
+const MAX_JSON_BYTES = 2 * FULL_CHUNK_BYTES;
 
 /** zlib returns to the main thread for each piece of output of this many bytes. */
 interface Pieces {
@@ -40,6 +45,7 @@ const inflate = promisify<Buffer, Pieces & { maxOutputLength: number }, Buffer>(
  * @param by of the batch; encrypts it if it has a key. Default: not encrypted
  */
 export async function encodePayload(json: Buffer | string, by?: Seal): Promise<Buffer> {
+  if (Buffer.byteLength(json) > MAX_JSON_BYTES) throw unreadable('are too large for a chunk');
   const deflated = await deflate(json, {
     level: constants.Z_BEST_SPEED,
     chunkSize: pieceFor(json.length / SHRINKS_AT_LEAST),

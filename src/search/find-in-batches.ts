@@ -145,8 +145,16 @@ async function storedContacts(
   // Chunks that others became are added during the loop; their numbers only increase.
   for (const chunk of chunks.values()) {
     const [state = 'none'] = await ledger.states(batch.id, chunk, chunk + 1);
-    const [kept, parts] = await ask(() => redis.hmget(sizes, String(chunk), `${chunk}.parts`));
-    const names = Array.from({ length: Number(parts ?? 0) + 1 }, (_, part) =>
+    const [[kept, parts], failureCount, foundCount] = await ask(() =>
+      Promise.all([
+        redis.hmget(sizes, String(chunk), `${chunk}.parts`),
+        redis.hlen(failures),
+        redis.hlen(find),
+      ]),
+    );
+    // Each part has left a failure, or the record of what became of it.
+    const length = Math.min(Number(parts ?? 0), failureCount + foundCount) + 1;
+    const names = Array.from({ length }, (_, part) =>
       part === 0 ? String(chunk) : `${chunk}.${part}`,
     );
     const [failed, became] = await ask(() =>
@@ -170,7 +178,7 @@ async function storedContacts(
         const [word = '', size] = next.split(' ');
         if (word === 'accepted' || word === 'cancelled')
           decided.push({ as: word, size: Number(size) });
-        else if (/^\d+$/.test(word)) chunks.push(Number(word));
+        else if (/^\d+$/.test(word) && Number(word) > chunk) chunks.push(Number(word));
       }
     }
   }

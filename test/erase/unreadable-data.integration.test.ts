@@ -75,7 +75,7 @@ describe('data that no worker can read', () => {
     const { erase, key, fail } = await withJob(data);
     await fail();
     expect(await erase()).toEqual({ code: 0, report: NOTHING });
-    expect(await redis.client.hget(key, 'notices:data')).toBe(data);
+    expect(await redis.client.hget(key, 'notices:unreadable')).toBe(`data ${data}\n`);
   });
 
   it('is removed for a short number only where it is a whole value', async () => {

@@ -33,6 +33,12 @@ function sealedByEarlierVersion(deflated: Buffer, { key: secret, id }: PayloadKe
 }
 
 describe('a payload', () => {
+  it('is not opened beyond the bytes that a chunk may have', async () => {
+    const bomb = deflateRawSync(Buffer.alloc(40 * 1024 * 1024, ' '));
+    expect(await refusal(Buffer.concat([Buffer.of(1), bomb]))).toMatch(/^PAYLOAD_UNREADABLE/);
+    await expect(encodePayload(Buffer.alloc(40 * 1024 * 1024, ' '))).rejects.toThrow(/too large/);
+  });
+
   it.each([[], [key]])('gives back the very bytes, sealed or not (%#)', async (...keys) => {
     const payload = await encodePayload(JSON_TEXT, by(...keys));
     expect(payload[0]).toBe(keys.length === 0 ? 1 : 3);

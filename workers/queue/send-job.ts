@@ -8,7 +8,7 @@ import type { RedisClient } from '../../src/redis/connect.ts';
 import { isProgramError, isRefusedLastingly } from '../../src/redis/failure.ts';
 import { UnknownOutcomeError } from './attempt-error.ts';
 import type { InFlight } from './in-flight.ts';
-import { fetchUnreadableOptions } from './unreadable-options.ts';
+import { guardFetches, repairActiveJobs } from './unreadable-job.ts';
 
 /** The next job, where BullMQ fetched one with the move. */
 type Moved = Awaited<ReturnType<Job['moveToCompleted']>>;
@@ -56,7 +56,7 @@ export class SendWorker extends Worker {
   constructor(name: string, run: Processor, options: WorkerOptions, ending: JobEnding) {
     super(name, run, options);
     this.ending = ending;
-    fetchUnreadableOptions(this.backend);
+    guardFetches(this.backend, () => repairActiveJobs(ending.redis, this.toKey('')));
   }
 
   protected override get Job(): typeof Job {
@@ -64,7 +64,7 @@ export class SendWorker extends Worker {
     return SendJob as typeof Job;
   }
 
-  /** A job whose data or options are not JSON runs with the data null; BullMQ would leave it active for ever. */
+  /** A job with fields that cannot be read runs with the data null; BullMQ would leave it active for ever. */
   protected override createJob(json: JobJson, id: string): Job {
     try {
       return super.createJob(json, id);
@@ -121,7 +121,7 @@ export class SendWorker extends Worker {
  *   An end for good of a single notice is stored with the job, for the worker that gets it next (job-ends.ts).
  */
 export class SendJob extends Job {
-  /** Its data or options in Redis are not JSON. */
+  /** Fields of it in Redis cannot be read. */
   isUnreadable = false;
   /** What this run learned of some of its contacts came too late: the job has the data of before. */
   hasLostData = false;

@@ -7,8 +7,8 @@ import { jobSpan } from '../../src/tracing/spans.ts';
 import { AttemptError, backoffMs } from './attempt-error.ts';
 import { endStoredAfterStall, type ListUnknown } from './end-after-stall.ts';
 import type { InFlight } from './in-flight.ts';
-import { SendJob, SendWorker, type AnnounceEnd } from './send-job.ts';
-import { setDataAside } from './unreadable-job.ts';
+import { jobKeyOf, SendJob, SendWorker, type AnnounceEnd } from './send-job.ts';
+import { setFieldsAside } from './unreadable-job.ts';
 
 /** One of the two queues from which a worker process takes jobs. */
 export interface Lane {
@@ -111,7 +111,7 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
     job.opts.backoff = { type: 'full-jitter' };
     const runOnce = () => run(job, lockToken, signal);
     const prepareAndRun = async () => {
-      if (isUnreadable(job)) await setDataAside(job, redis);
+      if (isUnreadable(job)) await setFieldsAside(redis, jobKeyOf(job));
       const hasStalled = job.stalledCounter > 0;
       const look = () => endStoredAfterStall(job, redis, remembers, listUnknown);
       return (hasStalled ? await look() : null) ?? runOnce();

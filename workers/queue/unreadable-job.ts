@@ -1,30 +1,172 @@
-import type { Job } from 'bullmq';
-import { SET_ASIDE_FIELD, SET_ASIDE_OPTIONS_FIELD } from '../../src/contracts/job.ts';
+import { SET_ASIDE_FIELD } from '../../src/contracts/job.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { defineScript } from '../../src/redis/script.ts';
-import { jobKeyOf } from './send-job.ts';
-import { areOptions } from './unreadable-options.ts';
 
-const setAside = defineScript({
-  name: 'set the data of a job aside',
-  keys: 1,
-  lua: `
-  local data, options = unpack(redis.call('HMGET', KEYS[1], 'data', 'opts'))
-  if options and options ~= '' and options == ARGV[1] then
-    redis.call('HSET', KEYS[1], '${SET_ASIDE_OPTIONS_FIELD}', options, 'opts', '{}')
-  end
-  if not data or data == 'null' then return 0 end
-  return redis.call('HSET', KEYS[1], '${SET_ASIDE_FIELD}', data, 'data', 'null')`,
-});
+/*
+ * Any producer may have written the hash of a job. BullMQ parses its fields after Redis has already made the job active:
+ * an error there leaves it active for ever, and ends the job before it wrongly. So fields that cannot be read, or that
+ * no job of a notice has, are taken out of the reply, and the run sets them aside in Redis and fails the job for good.
+ */
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return text === '';
+  }
+};
+const isNumber = (text: string) => text === '' || Number.isFinite(Number(text));
+/** Redis counts these up. */
+const isCount = (text: string) => /^\d{1,9}$/.test(text);
+const never = () => false;
+
+/** How BullMQ has to find each field beside the data. */
+const IS_READABLE: ReadonlyMap<string, (text: string) => boolean> = new Map([
+  ['opts', areOptions],
+  ['progress', (text) => text === '0' || isJson(text)],
+  ...['ats', 'atm', 'stc'].map((name) => [name, isCount] as const),
+  ...['attemptsMade', 'delay', 'priority', 'timestamp', 'processedOn', 'finishedOn'].map(
+    (name) => [name, isNumber] as const,
+  ),
+  // BullMQ takes the id, the failure and the keys of other jobs and queues from them.
+  ...['id', 'defa', 'rjk', 'parent', 'parentKey'].map((name) => [name, never] as const),
+  // Set aside by an earlier run.
+  [SET_ASIDE_FIELD, never],
+]);
+
+/** More attempts than any setting allows would repeat a job without end. */
+const MAX_ATTEMPTS = 1_000;
+
+function areOptions(text: string): boolean {
+  if (text === '') return true;
+  try {
+    const options: unknown = JSON.parse(text);
+    if (typeof options !== 'object' || options === null || Array.isArray(options)) return false;
+    const {
+      attempts = 0,
+      parent,
+      repeat,
+      removeOnComplete,
+      removeOnFail,
+    } = options as Record<string, unknown>;
+    return (
+      Number.isInteger(attempts) &&
+      Number(attempts) <= MAX_ATTEMPTS &&
+      parent === undefined &&
+      repeat === undefined &&
+      isKept(removeOnComplete) &&
+      isKept(removeOnFail)
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** BullMQ's `removeOnComplete` and `removeOnFail`. */
+function isKept(value: unknown): boolean {
+  if (value === undefined || typeof value === 'boolean' || typeof value === 'number') return true;
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.values(value).every((limit) => typeof limit === 'number')
+  );
+}
+
+/** Replies with the next job, and the check that counts stalls. */
+const FETCHES: ReadonlySet<string> = new Set([
+  'moveToActive',
+  'moveToFinished',
+  'moveToDelayed',
+  'moveStalledJobsToWait',
+]);
+
+/** No JSON: such data makes {@link SendWorker} create the job as unreadable. */
+const NOT_JSON = '{';
+
+/** BullMQ's commands, as far as they are changed here. */
+interface Backend {
+  execCommand: (client: never, command: string, args: never[]) => unknown;
+}
 
 /**
- * Replaces the data of a job of which the data or the options are not JSON by null, and such options by none,
- * which every reader of the queue understands; the texts are kept in fields of the job. The run then fails the
- * job for good.
+ * Lets a worker get each job with a field that cannot be read as one whose data cannot be read.
+ *
+ * @param onBadCount called when a script of BullMQ has failed because a field that it counts up is no number
  */
-export async function setDataAside(job: Job, redis: RedisClient): Promise<void> {
-  const key = jobKeyOf(job);
-  const options = await redis.hget(key, 'opts');
-  const unreadable = options === null || areOptions(options) ? '' : options;
-  await setAside(redis, [key], [unreadable]);
+export function guardFetches(backend: Backend, onBadCount: () => Promise<void>): void {
+  const run = backend.execCommand.bind(backend);
+  backend.execCommand = (client, command, args) => {
+    const reply = run(client, command, args);
+    if (!FETCHES.has(command) || !(reply instanceof Promise)) return reply;
+    return reply.then(readable, async (error: unknown) => {
+      if (error instanceof Error && error.message.includes('not an integer')) await onBadCount();
+      throw error;
+    });
+  };
+}
+
+/** @param reply the fields of the job and their values in turn, then what is not about it */
+function readable(reply: unknown): unknown {
+  const fields: unknown = Array.isArray(reply) ? reply[0] : undefined;
+  if (!Array.isArray(fields)) return reply;
+  let isReadable = true;
+  for (let at = 0; at < fields.length; at += 2) {
+    if (IS_READABLE.get(String(fields[at]))?.(String(fields[at + 1])) === false) {
+      isReadable = false;
+      fields[at] = 'notices:ignored';
+    }
+  }
+  // The last one of a name counts.
+  if (!isReadable) fields.push('data', NOT_JSON);
+  return reply;
+}
+
+/** ARGV: names of fields, each with its text and with what takes its place, or nothing. */
+const setAside = defineScript({
+  name: 'set fields of a job aside',
+  keys: 1,
+  lua: `
+for at = 1, #ARGV, 3 do
+  local name, text = ARGV[at], ARGV[at + 1]
+  if redis.call('HGET', KEYS[1], name) == text then
+    local kept = redis.call('HGET', KEYS[1], '${SET_ASIDE_FIELD}') or ''
+    redis.call('HSET', KEYS[1], '${SET_ASIDE_FIELD}', kept .. name .. ' ' .. text .. '\\n')
+    if ARGV[at + 2] == '' then redis.call('HDEL', KEYS[1], name)
+    else redis.call('HSET', KEYS[1], name, ARGV[at + 2]) end
+  end
+end
+return 1`,
+});
+
+const IN_PLACE: Readonly<Record<string, string>> = { data: 'null', opts: '{}' };
+
+/**
+ * Moves the fields of a job that cannot be read into one that nobody parses, so that every reader of the queue
+ * understands the job.
+ *
+ * @param key of the job's hash
+ */
+export async function setFieldsAside(redis: RedisClient, key: string): Promise<void> {
+  const names = [...IS_READABLE.keys(), 'data'].filter((name) => name !== SET_ASIDE_FIELD);
+  const texts = await redis.hmget(key, ...names);
+  const unreadable = names.flatMap((name, index) => {
+    const text = texts[index] ?? undefined;
+    if (text === undefined || (IS_READABLE.get(name) ?? isJson)(text)) return [];
+    return [name, text, IN_PLACE[name] ?? ''];
+  });
+  if (unreadable.length > 0) await setAside(redis, [key], unreadable);
+}
+
+/** More jobs than workers have under way; the others are found by the next failure. */
+const MOST_ACTIVE = 1_000;
+
+/** Sets the fields aside at which BullMQ's scripts fail. @param prefix of the queue's keys, with its colon */
+export async function repairActiveJobs(redis: RedisClient, prefix: string): Promise<void> {
+  for (const id of await redis.lrange(`${prefix}active`, 0, MOST_ACTIVE - 1)) {
+    const counts = await redis.hmget(`${prefix}${id}`, 'ats', 'atm', 'stc');
+    if (counts.some((count) => count !== null && !isCount(count))) {
+      await setFieldsAside(redis, `${prefix}${id}`);
+    }
+  }
 }

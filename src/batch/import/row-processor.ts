@@ -3,17 +3,12 @@ import type { ContactBlock, SourcePart, SourceRow, SourceRun } from '../source/s
 import type { ChunkWriter } from './chunk-writer.ts';
 import type { ImportReport } from './import-options.ts';
 import type { ListDigest } from './list-digest.ts';
+import { FULL_CHUNK_BYTES } from '../../payload/chunk-payload.ts';
 import { NumberSet } from './number-set.ts';
 import type { RejectsFile } from './rejects-file.ts';
 
 /** The most refused rows, and the most duplicates, that a report lists. */
 const MAX_LISTED = 20;
-
-/**
- * A chunk with so many bytes of contacts is full, whatever its number of contacts: memory is bounded for any list, and
- * no chunk becomes larger than a worker can read. A thousand contacts have a few hundred kB.
- */
-const MAX_CHUNK_BYTES = 16 * 1024 * 1024;
 
 /** Where the rows of an import go, and how they are cut into chunks. */
 export interface RowProcessorOptions {
@@ -163,7 +158,7 @@ class ChunkBuilder {
 
   /** Whether it ends with the last contact. @param chunkSize the most contacts */
   isFull(chunkSize: number): boolean {
-    return this.size >= chunkSize || this.#bytes >= MAX_CHUNK_BYTES;
+    return this.size >= chunkSize || this.#bytes >= FULL_CHUNK_BYTES;
   }
 
   /** Adds one contact of a block. */

@@ -117,11 +117,23 @@ export function possiblySentTwice(count: number) {
   return { possiblySentTwice: count, maybeTwice: count };
 }
 
-/** Reads a batch from its Redis hash; undefined if the hash is empty. */
-export function batchFrom(id: string, fields: Readonly<Record<string, string>>): Batch | undefined {
+/**
+ * Reads a batch from its Redis hash; undefined if the hash is empty.
+ *
+ * @param mostChunks how many chunks have a state: readers walk over all chunks
+ */
+export function batchFrom(
+  id: string,
+  fields: Readonly<Record<string, string>>,
+  mostChunks = Infinity,
+): Batch | undefined {
   const phase = fields['phase'];
   if (phase === undefined || !PHASES.has(phase)) return undefined;
-  const number = (name: string) => Number(fields[name] ?? 0);
+  const number = (name: string) => {
+    const value = Number(fields[name] ?? 0);
+    return Number.isFinite(value) ? value : 0;
+  };
+  const chunks = Math.min(mostChunks, number('chunks'));
   return {
     id,
     phase: phase as BatchPhase,
@@ -150,9 +162,9 @@ export function batchFrom(id: string, fields: Readonly<Record<string, string>>):
     movedAt: number('movedAt'),
     nextAt: number('nextAt'),
     restartedAt: number('restartedAt'),
-    chunks: number('chunks'),
-    chunksOfList: number('chunks') - number('derived'),
-    queued: number('queued'),
+    chunks,
+    chunksOfList: chunks - number('derived'),
+    queued: Math.min(chunks, number('queued')),
     rows: number('rows'),
     refusedRows: number('refusedRows'),
     duplicateRows: number('duplicateRows'),
@@ -174,8 +186,9 @@ export interface ImportRecord {
 export function importRecordFrom(
   id: string,
   fields: Readonly<Record<string, string>>,
+  mostChunks: number,
 ): ImportRecord | undefined {
-  const batch = batchFrom(id, fields);
+  const batch = batchFrom(id, fields, mostChunks);
   if (batch === undefined) return undefined;
   const { fingerprint = '', content = '', digest = '' } = fields;
   return { batch, fingerprint, content, digest };

@@ -68,8 +68,7 @@ export class LedgerReader {
 
   /** One batch; undefined if there is none with this id. */
   async read(id: string): Promise<Batch | undefined> {
-    const { record } = this.keys.batch(id);
-    return batchFrom(id, await this.ask(() => this.redis.hgetall(record)));
+    return batchFrom(id, ...(await this.#recordOf(id)));
   }
 
   /** Ids of the batches of a list, by its name, also of some whose retention has ended. */
@@ -86,8 +85,16 @@ export class LedgerReader {
 
   /** One batch with what an import compares; undefined if there is none with this id. */
   async importRecord(id: string): Promise<ImportRecord | undefined> {
-    const { record } = this.keys.batch(id);
-    return importRecordFrom(id, await this.ask(() => this.redis.hgetall(record)));
+    return importRecordFrom(id, ...(await this.#recordOf(id)));
+  }
+
+  /** Fields of a batch, and how many of its chunks have a state: two in each byte. */
+  async #recordOf(id: string): Promise<[fields: Record<string, string>, mostChunks: number]> {
+    const { record, chunks } = this.keys.batch(id);
+    const [fields, bytes] = await this.ask(() =>
+      Promise.all([this.redis.hgetall(record), this.redis.strlen(chunks)]),
+    );
+    return [fields, 2 * bytes];
   }
 
   /** Whether a process is importing the batch at this moment. */

@@ -132,3 +132,19 @@ it('reports QUEUE_REFUSED if another program uses its keys', async () => {
   await redis.client.set(bench.keys.batch('b-2').record, 'theirs');
   await expect(bench.ledger.read('b-2')).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
 });
+
+describe('a record that others have changed', () => {
+  it('has no more chunks than have a state', async () => {
+    const bench = await openBatch(redis, {}, [10, 10, 10]);
+    const { ledger, id } = bench;
+    const { record } = bench.keys.batch(id);
+    await redis.client.hset(record, { chunks: 1e12, queued: -1e12 });
+    const next = await ledger.chunksWithoutJob(id, 500, 0);
+    expect(next).toMatchObject({ first: 0, end: 4 });
+    if (next !== undefined) await redis.client.hset(record, 'queued', next.end);
+    expect(await ledger.chunksWithoutJob(id, 500, 0)).toBeUndefined();
+    expect(await ledger.read(id)).toMatchObject({ chunks: 4, queued: 4 });
+    await redis.client.hset(record, { chunks: 'Infinity', queued: 'x' });
+    expect(await ledger.read(id)).toMatchObject({ chunks: 0, queued: 0 });
+  });
+});

@@ -1,37 +1,32 @@
-import type { Job } from 'bullmq';
 import { expect, it } from 'vitest';
-import { setDataAside } from '../../../workers/queue/unreadable-job.ts';
+import { setFieldsAside } from '../../../workers/queue/unreadable-job.ts';
 import { testRedis } from '../../support/redis.ts';
 
 const redis = testRedis();
 
-it('keeps the text of a job that cannot be read, also when it is set aside twice', async () => {
-  const prefix = redis.freshPrefix();
-  const job = { queueQualifiedName: prefix, id: 'job' } as unknown as Job;
-  const key = `${prefix}:job`;
-  await redis.client.hset(key, 'data', '{"v":1,');
-  await setDataAside(job, redis.client);
-  await setDataAside(job, redis.client);
-  expect(await redis.client.hgetall(key)).toEqual({ data: 'null', 'notices:data': '{"v":1,' });
-});
+it.each([
+  [{ data: '{"v":1,' }, { data: 'null', 'notices:unreadable': 'data {"v":1,\n' }],
+  [
+    { data: '{"v":1}', opts: '{"attempts":' },
+    { data: '{"v":1}', opts: '{}', 'notices:unreadable': 'opts {"attempts":\n' },
+  ],
+  [
+    { data: '{', rjk: 'a', stc: 'x', ats: '1' },
+    { data: 'null', ats: '1', 'notices:unreadable': 'stc x\nrjk a\ndata {\n' },
+  ],
+])(
+  'keeps the text of fields that cannot be read, also when set aside twice: %j',
+  async (of, then) => {
+    const key = `${redis.freshPrefix()}:job`;
+    await redis.client.hset(key, of);
+    await setFieldsAside(redis.client, key);
+    await setFieldsAside(redis.client, key);
+    expect(await redis.client.hgetall(key)).toEqual(then);
+  },
+);
 
 it('creates no job that is gone', async () => {
-  const prefix = redis.freshPrefix();
-  await setDataAside({ queueQualifiedName: prefix, id: 'gone' } as unknown as Job, redis.client);
-  expect(await redis.client.exists(`${prefix}:gone`)).toBe(0);
-});
-
-it('keeps the text of options that cannot be read, and of the data beside them', async () => {
-  const prefix = redis.freshPrefix();
-  const job = { queueQualifiedName: prefix, id: 'job' } as unknown as Job;
-  const key = `${prefix}:job`;
-  await redis.client.hset(key, { data: '{"v":1}', opts: '{"attempts":' });
-  await setDataAside(job, redis.client);
-  await setDataAside(job, redis.client);
-  expect(await redis.client.hgetall(key)).toEqual({
-    data: 'null',
-    opts: '{}',
-    'notices:data': '{"v":1}',
-    'notices:opts': '{"attempts":',
-  });
+  const key = `${redis.freshPrefix()}:gone`;
+  await setFieldsAside(redis.client, key);
+  expect(await redis.client.exists(key)).toBe(0);
 });

@@ -49,6 +49,23 @@ describe('a malformed job', () => {
     ['options that are not JSON', { data: noticeWith(''), opts: '{"attempts":3,' }],
     ['options that are null', { data: noticeWith(''), opts: 'null' }],
     ['data and options that are not JSON', { data: '{"v":1,', opts: 'attempts=3' }],
+    ['options of other types', { data: noticeWith(''), opts: '{"removeOnFail":"x"}' }],
+    ['more attempts than any setting allows', { data: noticeWith(''), opts: '{"attempts":1e12}' }],
+    ['progress that is not JSON', { data: noticeWith(''), progress: '{' }],
+    ['a parent that is not JSON', { data: noticeWith(''), parentKey: 'p:q:1', parent: '{' }],
+    [
+      'a parent',
+      { data: noticeWith(''), parentKey: 'p:q:1', parent: '{"id":"1","queueKey":"p:q"}' },
+    ],
+    ['a repeat key', { data: noticeWith(''), rjk: 'x' }],
+    ['a repeat key of the older form', { data: noticeWith(''), rjk: 'send:id:1:UTC:* * * * *' }],
+    ['a failure that was decided before', { data: noticeWith(''), defa: 'text of others' }],
+    ['the id of another job', { data: noticeWith(''), id: 'other' }],
+    [
+      'counts that are no numbers',
+      { data: noticeWith(''), atm: 'x', priority: 'x', timestamp: 'x' },
+    ],
+    ['a count of stalls that is no number', { data: noticeWith(''), stc: '1e400' }],
   ])('fails alone and at once: %s', async (_name, fields) => {
     const { line, id, good } = await run(fields);
     const keys = keysOf(line.prefix, 'default');
@@ -66,5 +83,18 @@ describe('a malformed job', () => {
     const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
     expect((await queue.getJobs(['failed'])).map((job) => job.id)).toEqual([id]);
     await queue.close();
+  });
+
+  /** BullMQ's scripts fail at it after they have made the job active: it ends when its lock has. */
+  it('fails once its lock ends: a count of runs that is no number', async () => {
+    const { line, id, good } = await run({ data: noticeWith(''), ats: 'x' });
+    const keys = keysOf(line.prefix, 'default');
+    const runs = () => redis.client.hget(keys.noticeJob(id), 'ats');
+    await until(async () => (await runs()) !== 'x', { what: 'the count to be set aside' });
+    await until(() => emulator.record().distinct === good.length, { what: 'the others' });
+    await redis.client.del(`${keys.noticeJob(id)}:lock`);
+    const failed = () => redis.client.zscore(keys.failedNotices, id);
+    await until(failed, { what: 'the job to fail', deadlineMs: 20_000 });
+    expect(acceptedNumbers(emulator).toSorted()).toEqual(good);
   });
 });

@@ -30,7 +30,7 @@ local bytes = redis.call('HGET', payload, name)
 if not stored or not bytes then return { 'known' } end
 local failure = cjson.decode(stored)
 if failure.state ~= ARGV[2] or (ARGV[3] ~= '' and failure.code ~= ARGV[3]) then return { 'known' } end
-local chunk, size = count('chunks'), failure.size
+local chunk, size = chunkCount(), failure.size
 redis.call('HDEL', failures, name)
 sumUp(failure, name, -size, -1)
 redis.call('HDEL', payload, name)

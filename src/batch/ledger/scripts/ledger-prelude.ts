@@ -53,6 +53,8 @@ local SETTLED = ${number('settled')}
 
 local function field(name) return redis.call('HGET', record, name) end
 local function count(name) return tonumber(field(name)) or 0 end
+-- No more than have a state, whatever the record says.
+local function chunkCount() return math.min(count('chunks'), 2 * redis.call('STRLEN', chunks)) end
 -- Keeps the sum of the account's unknown contacts. It follows from the record, so that it can be repeated.
 local function sumUpUnknown(id)
   local now, before = count('unknown'), tonumber(redis.call('HGET', unknowns, id)) or 0

@@ -59,7 +59,7 @@ export const storeChunk = ledgerScript(
   `
 local size, phase = tonumber(ARGV[2]), field('phase')
 if not phase or phase == 'cancelled' then return { 'gone' } end
-local chunk = count('chunks')
+local chunk = chunkCount()
 local stored = chunk - count('derived')
 local digest = field('digest') or ''
 local function differs(other) return digest ~= '' and other ~= '' and other ~= digest end
@@ -93,7 +93,7 @@ export const endImport = ledgerScript(
   `
 if not field('phase') then return { 'gone' } end
 if ARGV[4] ~= '' then
-  local missing, digest = tonumber(ARGV[4]) - count('chunks') + count('derived'), field('digest') or ''
+  local missing, digest = tonumber(ARGV[4]) - chunkCount() + count('derived'), field('digest') or ''
   if missing > 0 then return { 'gone' } end
   if missing < 0 or (digest ~= '' and digest ~= ARGV[5]) or count('total') ~= tonumber(ARGV[6]) then
     return { 'other' }

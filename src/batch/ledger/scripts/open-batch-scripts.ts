@@ -24,7 +24,7 @@ local againAt = count('againAt')
 if againAt > 0 and now >= againAt then
   redis.call('HSET', record, 'queued', 0, 'turnsTo', 0, 'againAt', 0)
 end
-local first, last = count('queued'), count('chunks')
+local first, last = math.max(0, count('queued')), chunkCount()
 -- Past its deadline nothing is sent, so that no chunk needs a turn.
 local rated = count('rate') > 0 and not isTooLate(now)
 local chunk, turn, limit = first, rated and freeTurn(now) or now, now + tonumber(ARGV[2])
@@ -83,7 +83,7 @@ if phase == 'cancelled' then
   return { 'closed' }
 end
 -- With a rate, the chunks after the window have no jobs yet.
-if not isOpen(phase) or (count('rate') == 0 and count('queued') < count('chunks')) then
+if not isOpen(phase) or (count('rate') == 0 and count('queued') < chunkCount()) then
   return { 'moving' }
 end
 if ARGV[2] == 'look' then return { 'stalled' } end

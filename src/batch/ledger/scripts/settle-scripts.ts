@@ -8,7 +8,7 @@ import { ledgerScript } from './ledger-prelude.ts';
 /** Makes contacts of a chunk a chunk of their own; the search index, which may not exist, records it. */
 const NEW_CHUNK = `
 local function newChunk(index, chunk, size, bytes, possiblySent, now)
-  local number = count('chunks')
+  local number = chunkCount()
   redis.call('HSET', payload, number, bytes)
   redis.call('HSET', sizes, number, size)
   for _, of in ipairs({ '.again', '.half', possiblySent and '.sent' or nil }) do
