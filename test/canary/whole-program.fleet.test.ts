@@ -77,7 +77,7 @@ function tokensOf({ tap }: World): Canary[] {
 /** What identifies the list of a single contact, computed as anyone can. */
 function digestOfList(): string {
   const options = readImportOptions({ templateCode: 'CANARY' });
-  const { identity } = planImport(options, undefined, { chunkSize: 1, delivery: 'at-most-once' });
+  const { identity } = planImport(options, { chunkSize: 1, delivery: 'at-most-once' });
   const digest = new ListDigest(identity);
   digest.addJson(`{"contact":"${NUMBERS.onlyOne}"}`);
   return digest.content();

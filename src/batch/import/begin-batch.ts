@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf } from '../../format/format.ts';
-import type { Batch, ImportRecord } from '../ledger/batch-record.ts';
+import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { OpenedList } from './opened-list.ts';
 import { decideImport } from './decide-import.ts';
@@ -44,7 +44,7 @@ export async function beginBatch(
   const { plan, options, batchRetentionMs } = request;
   const { head } = list;
   for (let attempt = 0; ; attempt++) {
-    const found = await findBatches(ledger, list, options, plan);
+    const found = await findBatches(ledger, list, options);
     const { records, ids, content } = found;
     const decision = decideImport(found, options);
     switch (decision.kind) {
@@ -54,7 +54,6 @@ export async function beginBatch(
         throw new NoticeQueueError('BATCH_CANCELLED');
       case 'continue': {
         const record = records.get(decision.batch.id);
-        if (record?.fingerprint === plan.olderFingerprint) refuseLeftOut(record, list);
         return { batch: decision.batch, kind: 'continued', digest: record?.digest ?? '' };
       }
       case 'ended': {
@@ -78,15 +77,6 @@ export async function beginBatch(
     if (batch === undefined) throw new NoticeQueueError('IMPORT_STOPPED');
     return { batch, kind: 'created', digest: '' };
   }
-}
-
-/** An earlier version sent all columns; without them, rows may be refused or taken that were not before. */
-function refuseLeftOut({ batch }: ImportRecord, list: OpenedList): void {
-  if (list.columns().leftOut.length === 0) return;
-  throw new NoticeQueueError(
-    'BATCH_CONFLICT',
-    `Batch ${batch.id} was started by an earlier version, which sent all columns: pass --pass-through (passThrough) to continue it, or cancel it.`,
-  );
 }
 
 function repeated(

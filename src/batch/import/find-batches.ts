@@ -2,7 +2,6 @@ import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery
 import type { Ledger } from '../ledger/ledger.ts';
 import type { ImportRecord } from '../ledger/batch-record.ts';
 import type { FoundBatches } from './decide-import.ts';
-import { batchIdOf, type ImportPlan } from './import-plan.ts';
 import type { CheckedImportOptions } from './import-options.ts';
 import type { OpenedList } from './opened-list.ts';
 
@@ -31,7 +30,6 @@ export async function findBatches(
   ledger: Ledger,
   list: OpenedList,
   options: CheckedImportOptions,
-  { olderFingerprint }: ImportPlan,
 ): Promise<BatchesOfList> {
   const { identity, contacts, complete } = list.head;
   const policies = options.delivery === undefined ? DELIVERY_POLICIES : [options.delivery];
@@ -45,12 +43,9 @@ export async function findBatches(
     return found;
   };
 
-  // A file that a version without list identities imported, with the same options.
-  const olderId = batchIdOf(olderFingerprint);
-  await load([options.batchId ?? olderId, olderId]);
-  const named = options.batchId === undefined ? undefined : records.get(options.batchId);
+  const [named] = options.batchId === undefined ? [] : await load([options.batchId]);
   if (named !== undefined) {
-    const sameList = [identity, olderFingerprint].includes(named.fingerprint);
+    const sameList = named.fingerprint === identity;
     return {
       records,
       named: { batch: named.batch, sameList },
@@ -65,8 +60,6 @@ export async function findBatches(
   let content = '';
   if (!complete && list.canReread && loaded.some((record) => record.content !== '')) {
     content = await list.content();
-    // An earlier version found only the last batch by a head, and others by the whole list.
-    loaded.push(...(await load(await idsOf(content))));
   }
   // An id may have been used again, for another list.
   const whole = complete ? identity : content;
@@ -77,8 +70,6 @@ export async function findBatches(
     (one) => content === '' || one.content === '' || one.batch.importedAt === 0,
   );
   const ended = alike.filter(({ batch }) => batch.importedAt > 0);
-  const older = records.get(olderId);
-  if (older?.fingerprint === olderFingerprint) same.push(older);
   const like = options.again || ended.length === 0 ? alike : ended;
   const earlier = (newestOf(same) ?? newestOf(like))?.batch;
   return { records, earlier, ids, content, isWhole: same.length > 0 };

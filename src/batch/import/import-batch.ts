@@ -70,10 +70,10 @@ export async function importBatch(
 ): Promise<ImportReport> {
   const checked = readImportOptions(options);
   // Reports an invalid notice before reading the list.
-  planImport(checked, undefined, settings);
+  planImport(checked, settings);
   const list = await openSource(source, checked);
   try {
-    const plan = planImport(checked, list.digest, settings);
+    const plan = planImport(checked, settings);
     const run = new ImportRun(list, checked, plan, settings);
     return await run.into(checked.dryRun ? undefined : target);
   } finally {

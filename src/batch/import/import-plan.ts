@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readNotice } from '../../contracts/read-notice.ts';
 import type { BatchPlan } from '../ledger/batch-record.ts';
 import type { CheckedImportOptions } from './import-options.ts';
@@ -8,20 +7,16 @@ export interface ImportPlan {
   readonly plan: BatchPlan;
   /** The part of the request body that all contacts share, as JSON with sorted fields. */
   readonly identity: string;
-  /** What versions before list identities stored for this list and these options. */
-  readonly olderFingerprint: string;
 }
 
 /**
  * Derives the plan of a batch from the options of its import.
  *
- * @param digest hash of the bytes of a file; undefined for another source
  * @param defaults used where the options have no chunk size or delivery policy
  * @throws InputError NOTICE_INVALID that names each invalid field of the notice
  */
 export function planImport(
   options: CheckedImportOptions,
-  digest: string | undefined,
   defaults: Pick<BatchPlan, 'chunkSize' | 'delivery'>,
 ): ImportPlan {
   const { templateCode, scheduleType, chatSenderKey, senderKey, fields } = options;
@@ -43,18 +38,10 @@ export function planImport(
     rate: options.rate ?? 0,
     bisect: options.bisect ?? true,
   };
-  const { map, format, delimiter, encoding, header, allowDuplicates } = options;
-  const reading = { map: map && sorted(map), format, delimiter, encoding, header, allowDuplicates };
-  return {
-    plan,
-    identity: JSON.stringify(sorted(frame)),
-    olderFingerprint: createHash('sha256')
-      .update(JSON.stringify([digest ?? '', plan, reading]))
-      .digest('base64url'),
-  };
+  return { plan, identity: JSON.stringify(sorted(frame)) };
 }
 
-/** Id of a batch from random text; in earlier versions it was the beginning of a hash of the list. */
+/** Id of a batch from random text. */
 export function batchIdOf(text: string): string {
   return `b-${text.slice(0, 16)}`;
 }

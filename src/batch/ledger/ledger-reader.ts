@@ -74,13 +74,7 @@ export class LedgerReader {
   /** Ids of the batches of a list, by its name, also of some whose retention has ended. */
   async batchesOfList(name: string): Promise<string[]> {
     const key = this.keys.list(name);
-    const [ids, older] = await this.ask(() =>
-      Promise.all([
-        this.redis.zrangebyscore(`${key}${LIST_BATCHES}`, '-inf', '+inf'),
-        this.redis.get(key),
-      ]),
-    );
-    return older === null ? ids : [...ids, older];
+    return this.ask(() => this.redis.zrange(`${key}${LIST_BATCHES}`, '0', '-1'));
   }
 
   /** One batch with what an import compares; undefined if there is none with this id. */
@@ -91,9 +85,8 @@ export class LedgerReader {
   /** Fields of a batch, and how many of its chunks have a state: two in each byte. */
   async #recordOf(id: string): Promise<[fields: Record<string, string>, mostChunks: number]> {
     const { record, chunks } = this.keys.batch(id);
-    const [fields, bytes] = await this.ask(() =>
-      Promise.all([this.redis.hgetall(record), this.redis.strlen(chunks)]),
-    );
+    const reads = () => Promise.all([this.redis.hgetall(record), this.redis.strlen(chunks)]);
+    const [fields, bytes] = await this.ask(reads);
     return [fields, 2 * bytes];
   }
 

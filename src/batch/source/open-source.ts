@@ -19,8 +19,6 @@ export type ImportSource = string | Readable | Iterable<Contact> | AsyncIterable
 
 /** An open list. */
 export interface OpenSource {
-  /** SHA-256 of a file's content; undefined if the list can be read only once. */
-  readonly digest: string | undefined;
   /** Path of the list, if it is a file. */
   readonly file: string | undefined;
   /** Size of the file; undefined if the list is not a file. */
@@ -95,7 +93,6 @@ async function openFile(name: string, options: SourceOptions): Promise<OpenSourc
       }
     };
     return {
-      digest,
       file: name,
       totalBytes: size,
       canReread: true,
@@ -181,7 +178,6 @@ function openStream(stream: Readable, options: SourceOptions): OpenSource {
   options.signal?.addEventListener('abort', onAbort, { once: true });
   if (options.signal?.aborted === true) onAbort();
   return {
-    digest: undefined,
     file: undefined,
     totalBytes: undefined,
     canReread: false,
@@ -210,7 +206,6 @@ function openContacts(
   { map, passThrough }: SourceOptions,
 ): OpenSource {
   return {
-    digest: undefined,
     file: undefined,
     totalBytes: undefined,
     canReread: Array.isArray(contacts),

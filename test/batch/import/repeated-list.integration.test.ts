@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
@@ -331,83 +330,6 @@ describe('an import that did not reach its end', () => {
     const failure = await failureOf(world.import(stream(text), { batchId: 'part' }));
     expect(failure.code).toBe('BATCH_CONFLICT');
     expect(await world.ledger.unsent()).toBe(1_200);
-  });
-});
-
-it('batches of a version that knew only the last one with a head are found', async () => {
-  const world = importWorld(redis);
-  const [short, long] = [listFile(csvList(1_500)), listFile(csvList(2_000))];
-  await world.import(short, { batchId: 'short' });
-  await world.import(long, { batchId: 'long' });
-  // As that version stored it: each key has one id.
-  for (const id of ['short', 'long']) {
-    const { listKey = '', content = '' } = await redis.client.hgetall(world.keys.batch(id).record);
-    const contentKey = world.keys.list(`at-least-once:${content}`);
-    await redis.client.del(`${listKey}:batches`);
-    await redis.client.mset(listKey, id, contentKey, id);
-    await redis.client.hset(world.keys.batch(id).record, { contentKey });
-  }
-  for (const [list, id] of [
-    [short, 'short'],
-    [long, 'long'],
-  ] as const) {
-    const failure = await failureOf(world.import(list));
-    expect(failure.message).toContain(`This list is in batch ${id} already`);
-  }
-  await world.ledger.control('short', 'cancel');
-  expect((await failureOf(world.import(short))).message).toContain('in batch short already');
-  const contentKey =
-    (await redis.client.hget(world.keys.batch('short').record, 'contentKey')) ?? '';
-  expect(await redis.client.pttl(contentKey)).toBeGreaterThan(0);
-});
-
-describe('a batch of a version without list identities', () => {
-  /** As that version stored it: its fingerprint covers the bytes of the file and the options. */
-  async function older(world: ReturnType<typeof importWorld>, text: string): Promise<string> {
-    const plan = {
-      frame: '{"templateCode":"T","scheduleType":"DIRECTLY"}',
-      templateCode: 'T',
-      chunkSize: 100,
-      delivery: 'at-least-once',
-      expiresAt: 0,
-      rate: 0,
-      bisect: true,
-    } as const;
-    const reading = { delimiter: ',', encoding: 'utf-8', header: true, allowDuplicates: false };
-    const bytes = createHash('sha256').update(text).digest('base64url');
-    const fingerprint = createHash('sha256')
-      .update(JSON.stringify([bytes, plan, reading]))
-      .digest('base64url');
-    const id = `b-${fingerprint.slice(0, 16)}`;
-    await world.ledger.start(id, plan, fingerprint, 600_000);
-    return id;
-  }
-
-  it('is continued, and refused once it has ended', async () => {
-    const world = importWorld(redis);
-    const text = csvList(250);
-    const id = await older(world, text);
-    expect(await world.import(listFile(text))).toMatchObject({ batch: id, resumed: true });
-    for (const more of [{}, { rate: 100 }]) {
-      const failure = await failureOf(world.import(listFile(text), more));
-      expect([failure.code, failure.message]).toEqual([
-        'LIST_REPEATED',
-        expect.stringContaining(id),
-      ]);
-    }
-  });
-
-  it('that sent all columns is continued only with all columns', async () => {
-    const world = importWorld(redis);
-    const text = 'contact,mail\n0101,x\n';
-    const id = await older(world, text);
-    const failure = await failureOf(world.import(listFile(text)));
-    expect([failure.code, failure.message]).toEqual([
-      'BATCH_CONFLICT',
-      expect.stringContaining('--pass-through'),
-    ]);
-    const report = await world.import(listFile(text), { passThrough: true });
-    expect(report).toMatchObject({ batch: id, contacts: 1 });
   });
 });
 

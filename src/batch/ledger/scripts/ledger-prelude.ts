@@ -126,14 +126,8 @@ end
 -- Keeps the batch among those whose lists have the same head (keys.ts, \`list\`) until a time, '+inf' while it
 -- has not ended. Their key is in the slot of the others, and kept as long as the last of them.
 local function keepInList(untilMs)
-  local id, list, content = unpack(redis.call('HMGET', record, 'id', 'listKey', 'contentKey'))
+  local id, list = unpack(redis.call('HMGET', record, 'id', 'listKey'))
   if not list then return end
-  -- An earlier version has the last batch with a head, and with a whole list, in a key of its own.
-  for _, key in ipairs({ list, content or nil }) do
-    if redis.call('GET', key) == id then
-      if untilMs == '+inf' then redis.call('PERSIST', key) else redis.call('PEXPIREAT', key, untilMs) end
-    end
-  end
   local key = list .. '${LIST_BATCHES}'
   redis.call('ZADD', key, untilMs, id)
   local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2]

@@ -106,8 +106,6 @@ if field('importedAt') == '0' then
   if field('resumeTo') == 'importing' then redis.call('HSET', record, 'resumeTo', 'sending') end
   if ARGV[3] ~= '' then
     redis.call('HSET', record, 'content', ARGV[3])
-    -- Of a version without list identities.
-    if redis.call('HSETNX', record, 'listKey', KEYS[12]) == 1 then keepInList('+inf') end
   end
   finishIfDone(now)
 end
