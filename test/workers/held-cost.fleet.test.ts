@@ -14,7 +14,7 @@ import { startWorkerInProcess, type WorkerInProcess } from './support/worker-in-
 import { connectionAs } from '../support/redis-users.ts';
 
 /**
- * Redis commands that a worker process executes while nothing can be sent (promises.md). When a probe is
+ * Redis commands that a worker process executes while nothing can be sent (limits.md). When a probe is
  * due, each free place takes a job, asks the gate and returns the job; some jobs leave the probe to others.
  */
 const MOST_PER_SECOND = 100;

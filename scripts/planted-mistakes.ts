@@ -1,0 +1,173 @@
+/** Mistakes of one file: its exact text, which occurs once, and what replaces it. One of the tests must fail for each. */
+interface Planted {
+  readonly file: string;
+  readonly tests: readonly string[];
+  readonly mistakes: readonly (readonly [from: string, to: string])[];
+}
+
+/** Each row was noticed when it was added. A row goes, or is adapted, with the code that it changes. */
+export const PLANTED: readonly Planted[] = [
+  {
+    file: 'src/batch/source/check-number.ts',
+    tests: ['test/batch/source/check-number.test.ts'],
+    mistakes: [
+      ['number.length > SHORTEST_NUMBER', 'number.length > SHORTEST_NUMBER + 2'],
+      ['if (ZERO_LOST.test(number))', 'if (number === "")'],
+      ['digit.charCodeAt(0) - 0xfee0', 'digit.charCodeAt(0) - 0xfee1'],
+      ['/^(?:00)?820?1', '/^820?1'],
+    ],
+  },
+  {
+    file: 'src/batch/source/csv-row.ts',
+    tests: ['test/batch/source/read-csv.test.ts'],
+    mistakes: [
+      ['if (byte !== LF && byte !== CR) throw afterQuote(nextLine, column, byte ?? 0);', ''],
+      ['return text[at + 1] === LF ? at + 2 : at + 1;', 'return at + 1;'],
+      ['if (at + 1 >= text.length && !last) return undefined;', ''],
+    ],
+  },
+  {
+    file: 'src/batch/import/number-set.ts',
+    tests: ['test/batch/import/number-set.test.ts'],
+    mistakes: [
+      ['Math.min(page, low), Math.max(page, low)', 'page, low'],
+      ['* 16 + digits', '* 16'],
+      ['if (count === MAX_ARRAY)', 'if (count > MAX_ARRAY)'],
+    ],
+  },
+  {
+    file: 'src/batch/failures/csv-line.ts',
+    tests: ['test/batch/failures/csv-line.test.ts'],
+    mistakes: [
+      ["'[=+\\\\-@＝＋－＠]'", "'[=+\\\\-@]'"],
+      [`.replaceAll('"', '""')`, `.replace('"', '""')`],
+    ],
+  },
+  {
+    file: 'src/batch/import/decide-import.ts',
+    tests: ['test/batch/import/decide-import.test.ts'],
+    mistakes: [
+      [' && earlier.importedAt === 0 &&', ' &&'],
+      ['!sameList || differing.length > 0', '!sameList'],
+      ["if (batch.phase === 'cancelled') return { kind: 'cancelled', batch };", ''],
+    ],
+  },
+  {
+    file: 'src/batch/ledger/retention.ts',
+    tests: ['test/batch/ledger/retention.test.ts'],
+    mistakes: [
+      ['rejected + unknown + expired', 'rejected + unknown'],
+      ['Math.min(LAST_MS', 'Math.max(LAST_MS'],
+    ],
+  },
+  {
+    file: 'src/batch/ledger/batch-motion.ts',
+    tests: ['test/batch/ledger/batch-motion.test.ts'],
+    mistakes: [
+      ['now - Math.max(movedAt, nextAt) >=', 'now - movedAt >='],
+      ['movedAt <= restartedAt', 'movedAt < restartedAt'],
+    ],
+  },
+  {
+    file: 'src/batch/ledger/scripts/chunk-scripts.ts',
+    tests: [
+      'test/batch/ledger/ledger-claim.integration.test.ts',
+      'test/batch/ledger/ledger-death.integration.test.ts',
+    ],
+    mistakes: [
+      ["if redis.call('GET', KEYS[12]) ~= token then return { 'lost' } end", ''],
+      ["if underWay and delivery == 'at-most-once' then", 'if false then'],
+      ["if state == SETTLED then return { 'settled' } end", ''],
+      [
+        "if underWay and bytes and redis.call('HGET', inflight, chunk) == nonce then",
+        'if false then',
+      ],
+    ],
+  },
+  {
+    file: 'src/batch/ledger/scripts/settle-scripts.ts',
+    tests: [
+      'test/batch/ledger/ledger-settle.integration.test.ts',
+      'test/batch/ledger/ledger-split.integration.test.ts',
+    ],
+    mistakes: [
+      ['if not fits or sum ~= size then', 'if not fits then'],
+      ["possiblySent and 'unknown' or ARGV[at]", 'ARGV[at]'],
+      [
+        "if redis.call('HGET', inflight, chunk) ~= nonce and not (possiblySent",
+        'if not (possiblySent',
+      ],
+    ],
+  },
+  {
+    file: 'src/batch/source/check-row.ts',
+    tests: ['test/batch/source/check-row.test.ts'],
+    mistakes: [
+      ['cells.length !== columns.width', 'cells.length < columns.width'],
+      [
+        "if (FORBIDDEN_NAMES.has(field)) return refused(field, '', 'this field name is not allowed');",
+        '',
+      ],
+      ['value.length > MAX_VALUE_LENGTH', 'value.length > MAX_VALUE_LENGTH + 1'],
+    ],
+  },
+  {
+    file: 'src/payload/seal.ts',
+    tests: ['test/payload'],
+    mistakes: [
+      ['`${account} ${place}`', '`${account}`'],
+      ['keys.length > 0 && !acceptsUnsealed', 'keys.length < 0'],
+    ],
+  },
+  {
+    file: 'src/payload/sealed-job.ts',
+    tests: ['test/payload'],
+    mistakes: [
+      ["return delivery === 'at-most-once' ? { ...read, delivery } : read;", 'return read;'],
+    ],
+  },
+  {
+    file: 'src/redis/failure.ts',
+    tests: ['test/redis/failure.test.ts'],
+    mistakes: [
+      ['passes !== true', 'passes === true'],
+      ['text.includes(prefix));', 'text === prefix);'],
+    ],
+  },
+  {
+    file: 'src/redis/suitability.ts',
+    tests: ['test/redis/suitability.integration.test.ts'],
+    mistakes: [
+      ["policy !== '' && policy !== 'noeviction'", "policy === 'allkeys-lru'"],
+      ["role === 'replica'", "role === 'slave'"],
+    ],
+  },
+  {
+    file: 'src/ops/mask-contact.ts',
+    tests: ['test/ops/mask-contact.test.ts'],
+    mistakes: [['digits >= 8', 'digits >= 4']],
+  },
+  {
+    file: 'src/ops/audit.ts',
+    tests: ['test/ops/without-numbers.test.ts', 'test/ops/audit.integration.test.ts'],
+    mistakes: [
+      ['{0,3}\\p{Nd}){6,}/gu', '{0,2}\\p{Nd}){6,}/gu'],
+      ['READS.has(what) ? keys.auditReads : keys.audit', 'keys.audit'],
+    ],
+  },
+  {
+    file: 'src/cli/batches/refused-limit.ts',
+    tests: ['test/cli/batches/batches-progress.test.ts'],
+    mistakes: [
+      [
+        'refused * 1_000_000 <= limit.perMillion * rows',
+        'refused * 1_000_000 < limit.perMillion * rows',
+      ],
+    ],
+  },
+  {
+    file: 'src/format/terminal-text.ts',
+    tests: ['test/format/terminal-text.test.ts'],
+    mistakes: [['.replace(/\\n/g, escapeOf)', '']],
+  },
+];
