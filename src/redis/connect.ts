@@ -2,7 +2,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { Cluster, Redis } from 'ioredis';
 import type { RedisTransport } from './caller/option-rules.ts';
 import { plainNodes, type PlainNodes } from './plain-nodes.ts';
-import { replyCode } from './script.ts';
+import { replyCode } from './reply.ts';
 
 /** Address of Redis: one server, a Sentinel set, or a Cluster. */
 export interface RedisSettings {

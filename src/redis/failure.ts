@@ -1,6 +1,6 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
-import { missingPermission } from './permission.ts';
-import { replyCode, ScriptFailure } from './script.ts';
+import { isMistake, missingPermission, replyCode, replyWords } from './reply.ts';
+import { ScriptFailure } from './script.ts';
 
 /** A prefix of error replies with which Redis refuses commands. */
 interface RefusalRow {
@@ -75,10 +75,26 @@ export function missingPermissionOf(error: unknown): string | undefined {
   return missingPermission(error.message, keysOfCommand(error));
 }
 
-/** What a log line says of a Redis error: its code, and the permission that is missing. */
-export function redisErrorFields(error: unknown): { code: string; missing?: string } {
+/** What Redis answered where its code says too little, in words that are safe to log. */
+function replyOf(error: unknown): string | undefined {
+  const code = redisErrorCode(error);
+  if (REFUSALS.some(({ prefix }) => prefix === code)) return undefined;
+  return error instanceof ScriptFailure ? error.reply : replyWords(error);
+}
+
+/** What a log line says of a Redis error: its code, the words of the reply, and the permission that is missing. */
+export function redisErrorFields(error: unknown): {
+  code: string;
+  reply?: string;
+  missing?: string;
+} {
   const missing = missingPermissionOf(error);
-  return { code: redisErrorCode(error), ...(missing === undefined ? {} : { missing }) };
+  const reply = replyOf(error);
+  return {
+    code: redisErrorCode(error),
+    ...(reply === undefined ? {} : { reply }),
+    ...(missing === undefined ? {} : { missing }),
+  };
 }
 
 /** The keys of the command that an error of the client is about, as far as they are easy to find. */
@@ -105,26 +121,10 @@ export function isConnectionLost(error: unknown): boolean {
   );
 }
 
-/**
- * Whether an error is a mistake in this program, which a repetition would repeat: an error in a script's
- * code, or one that JavaScript itself throws. Anything else comes from Redis or the way to it, and may be
- * over at the next try.
- */
+/** Whether an error is a mistake in this program (reply.ts): the only kind that is not worth another try. */
 export function isProgramError(error: unknown): boolean {
-  if (error instanceof ScriptFailure) return PROGRAM_ERRORS.has(error.reason);
-  const code = replyCode(error);
-  if (code !== undefined) return PROGRAM_ERRORS.has(code);
-  return error instanceof Error && PROGRAM_ERRORS.has(error.name);
+  return error instanceof ScriptFailure ? error.isMistake : isMistake(error);
 }
-
-/** `ERR` is Redis' code for wrong arguments and errors of Lua. */
-const PROGRAM_ERRORS: ReadonlySet<string> = new Set([
-  'ERR',
-  'TypeError',
-  'RangeError',
-  'ReferenceError',
-  'SyntaxError',
-]);
 
 /**
  * Whether Redis refuses a command until a person changes something: a permission, a password, a key that another
@@ -154,8 +154,13 @@ export function redisFailure(error: unknown): NoticeQueueError {
   const refusal = REFUSALS.find(({ prefix }) => text.includes(prefix));
   if (refusal?.passes === true) return new WriteRefused(refusal.detail);
   if (refusal !== undefined) return new NoticeQueueError('QUEUE_REFUSED', refusal.detail);
+  // A gateway that answers for a server cannot tell what the server did.
+  const reply = replyOf(error);
+  const code = redisErrorCode(error);
+  const what =
+    reply === undefined ? `did not answer in time (${code})` : `answered: ${code} ${reply}`;
   return new NoticeQueueError(
     'QUEUE_UNAVAILABLE',
-    `Redis did not answer in time (${redisErrorCode(error)}); the notice may or may not have been queued.`,
+    `Redis ${what}; the notice may or may not have been queued.`,
   );
 }

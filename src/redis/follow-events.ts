@@ -3,7 +3,7 @@ import { Cancellation, pause } from '../async/cancellation.ts';
 import type { CancelSignal } from '../contracts/cancel-signal.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 import { connectRedis, type RedisClient, type RedisSettings } from './connect.ts';
-import { isConnectionLost, redisFailure, WriteRefused } from './failure.ts';
+import { isProgramError, isRefusedLastingly, redisFailure } from './failure.ts';
 import { fieldsOf, lastCursor, type EventOf, type StreamEntry } from './read-events.ts';
 
 /** Options of an iteration over events. All of them may be left out. */
@@ -118,8 +118,7 @@ async function replyTo<Reply>(
   return undefined;
 }
 
-const passes = (error: unknown): boolean =>
-  isConnectionLost(error) || redisFailure(error) instanceof WriteRefused;
+const passes = (error: unknown): boolean => !isProgramError(error) && !isRefusedLastingly(error);
 
 async function entriesAfter(
   client: RedisClient,

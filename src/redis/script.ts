@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
-import { isPermissionRefusal, missingPermission } from './permission.ts';
+import { isMistake, missingPermission, replyCode, replyWords } from './reply.ts';
 
 /** A client for commands. */
 export type ScriptClient = Redis | Cluster;
@@ -52,14 +52,26 @@ export class ScriptFailure extends Error {
   readonly reason: string;
   /** The permission that the Redis user lacks; undefined for any other reason. */
   readonly missing: string | undefined;
+  /** What Redis answered, in words that are safe to log. */
+  readonly reply: string | undefined;
+  /** A mistake in this program, which a repetition would repeat. */
+  readonly isMistake: boolean;
 
-  constructor(script: string, reason: string, missing?: string) {
-    super(
-      `Redis script ${script} failed: ${reason}${missing === undefined ? '' : ` (${missing})`}`,
-    );
+  constructor(script: string, reason: string, details: ScriptFailureDetails = {}) {
+    const { missing, reply, isMistake = false } = details;
+    const more = missing ?? reply;
+    super(`Redis script ${script} failed: ${reason}${more === undefined ? '' : ` (${more})`}`);
     this.reason = reason;
     this.missing = missing;
+    this.reply = reply;
+    this.isMistake = isMistake;
   }
+}
+
+interface ScriptFailureDetails {
+  readonly missing?: string;
+  readonly reply?: string;
+  readonly isMistake?: boolean;
 }
 
 /**
@@ -81,7 +93,9 @@ export function defineScript({
   const lua = `${PRELUDE}${body}`;
   const sha = createHash('sha1').update(lua).digest('hex');
   return async (redis, keys, args) => {
-    if (keys.length !== count) throw new ScriptFailure(name, `takes ${count} keys`);
+    if (keys.length !== count) {
+      throw new ScriptFailure(name, `takes ${count} keys`, { isMistake: true });
+    }
     const withText = () =>
       binary
         ? redis.callBuffer('EVAL', lua, count, ...keys, ...args)
@@ -107,22 +121,18 @@ export function defineScript({
 
 function failureOf(script: string, error: unknown, keys: readonly string[]): ScriptFailure {
   const reason = reasonOf(error);
-  if (reason !== 'NOPERM' || !(error instanceof Error)) return new ScriptFailure(script, reason);
-  return new ScriptFailure(script, reason, missingPermission(error.message, keys));
+  if (!(error instanceof Error)) return new ScriptFailure(script, reason);
+  if (reason === 'NOPERM') {
+    return new ScriptFailure(script, reason, { missing: missingPermission(error.message, keys) });
+  }
+  const reply = replyWords(error);
+  return new ScriptFailure(script, reason, {
+    isMistake: isMistake(error),
+    ...(reply === undefined ? {} : { reply }),
+  });
 }
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   return replyCode(error) ?? error.name;
-}
-
-/**
- * The code of an error reply of Redis (`OOM`, `READONLY`, ...); undefined for any other error. Redis 6
- * wraps the code of a command that failed inside a script: `ERR Error running script ...: -OOM ...`, and each
- * version words a missing permission inside a script in its own way.
- */
-export function replyCode(error: unknown): string | undefined {
-  if (!(error instanceof Error) || error.name !== 'ReplyError') return undefined;
-  if (isPermissionRefusal(error.message)) return 'NOPERM';
-  return (/^ERR .*: -([A-Z]{3,})\b/.exec(error.message) ?? /^([A-Z]+)/.exec(error.message))?.[1];
 }

@@ -28,6 +28,7 @@ it.each([
   ['a failed snapshot', reply('MISCONF Redis is configured to save RDB snapshots')],
   ['a Cluster without a slot', reply('CLUSTERDOWN Hash slot not served')],
   ['a replica', reply("READONLY You can't write against a read only replica.")],
+  ['a gateway', new ScriptFailure('settle', 'ERR')],
   ['a command of a script, Redis 6', reply('ERR Error running script (call to f_1): -OOM no')],
 ])('repeats after %s until it is recorded, and logs the first error', async (_, error) => {
   const { settle, left, logged, log } = failing(error, error);
@@ -37,8 +38,8 @@ it.each([
 
 it.each([
   ['JavaScript', new TypeError('x is not a function')],
-  ['a script', new ScriptFailure('settle', 'ERR')],
-  ['what a script was called with', new ScriptFailure('settle', 'TypeError')],
+  ['a script', new ScriptFailure('settle', 'ERR', { isMistake: true })],
+  ['what a script was called with', new ScriptFailure('settle', 'TypeError', { isMistake: true })],
 ])('gives up at once after a program error, of %s', async (_, error) => {
   const { settle, left, logged, log } = failing(error, error);
   await expect(settleWithRetry(settle, log)).rejects.toBe(error);
