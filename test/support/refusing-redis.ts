@@ -54,6 +54,9 @@ export async function startRefusingRedis(target: number): Promise<RefusingRedis>
   };
 }
 
+/** What stands in line for a reply of the server. */
+const FROM_SERVER = '';
+
 interface State {
   refuse: Refuse | undefined;
   refused: number;
@@ -61,7 +64,7 @@ interface State {
 
 function between(client: Socket, upstream: Socket, state: State): void {
   /** What is to be answered, in order: by the server, or with this error. */
-  const due: ('server' | string)[] = [];
+  const due: string[] = [];
   let asked = Buffer.alloc(0);
   let answered = Buffer.alloc(0);
   let subscribes = false;
@@ -72,7 +75,7 @@ function between(client: Socket, upstream: Socket, state: State): void {
     for (;;) {
       const next = due[0];
       if (next === undefined) return;
-      if (next === 'server') {
+      if (next === FROM_SERVER) {
         const end = endOf(answered, 0);
         if (end === undefined) return;
         client.write(answered.subarray(0, end));
@@ -96,7 +99,7 @@ function between(client: Socket, upstream: Socket, state: State): void {
     if (name === 'exec' || name === 'discard') transaction = undefined;
     if (error === undefined) {
       upstream.write(command);
-      due.push('server');
+      due.push(FROM_SERVER);
       return;
     }
     state.refused += 1;
