@@ -1,5 +1,4 @@
 export { NoticeQueue } from './producer/notice-queue.ts';
-export type { SendManyOptions } from './producer/send-many-options.ts';
 export type { NoticeQueueOptions } from './producer/options.ts';
 export type { Contact, Notice, Receipt } from './contracts/notice.ts';
 export type {
@@ -8,7 +7,6 @@ export type {
   CancelReport,
   ContactView,
   EarlierRun,
-  NoticeJob,
   NoticeRef,
   NoticeState,
   NoticeView,
@@ -16,7 +14,7 @@ export type {
   Retention,
 } from './notices/notice-state.ts';
 export type { NoticeEvent, NoticeEventsOptions } from './notices/notice-events.ts';
-export type { SendOptions } from './contracts/send-options.ts';
+export type { SendManyOptions, SendOptions } from './contracts/send-options.ts';
 export {
   ERROR_CODES,
   ImportError,

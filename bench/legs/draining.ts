@@ -54,8 +54,8 @@ export async function draining(stage: Stage, contacts: number): Promise<Draining
       const notice = noticeTo([contactAt(FIRST_NUMBER + calls.length)]);
       const at = Date.now();
       calls.push(
-        queue.send(notice).then(({ jobs }) => {
-          calledAt.set(jobs[0] ?? '', at);
+        queue.send(notice).then(({ id }) => {
+          calledAt.set(id, at);
         }),
       );
       await new Promise((resolve) => setTimeout(resolve, EVERY_MS));

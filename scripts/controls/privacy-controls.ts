@@ -4,10 +4,10 @@ import type { Control } from './control.ts';
 export const PRIVACY_CONTROLS: readonly Control[] = [
   {
     prevents: 'ids of jobs from which phone numbers can be guessed',
-    file: 'src/producer/plan-jobs.ts',
+    file: 'src/producer/planned-job.ts',
     from: "createHmac('sha256', secret)",
     to: "createHmac('sha256', '')",
-    test: 'producer/plan-jobs.test.ts',
+    test: 'producer/planned-job.test.ts',
     words: 'depends on the secret of the account',
   },
   {
@@ -63,7 +63,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
     file: 'src/ops/mask-contact.ts',
     from: "const tail = digits >= 8 ? number.slice(-2) : '';",
     to: "const tail = digits >= 8 ? number.slice(-4) : '';",
-    test: 'notices/notice-view.test.ts',
+    test: 'notices/look-up.test.ts',
     words: 'a number that is none is not shown',
   },
   {

@@ -9,7 +9,7 @@ import { Ledger } from '../batch/ledger/ledger.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 import { failedNotices, type FailedFilter } from '../notices/failed-notices.ts';
-import type { NoticeJob } from '../notices/notice-state.ts';
+import type { NoticeView } from '../notices/notice-state.ts';
 import { controlBatch, redriveAudited, WHY_NOT_CONTROLLED } from '../ops/batch-actions.ts';
 import type { BatchControl, BatchControlContext } from '../ops/batch-actions.ts';
 import { readBatchSnapshot } from '../ops/batch-snapshot.ts';
@@ -165,11 +165,11 @@ export class NoticeAdmin {
    * @param most how many are read. Default: 1,000
    * @throws InputError REQUEST_INVALID that names every invalid field
    */
-  async failedNotices(filter: FailedFilter = {}, most = 1_000): Promise<NoticeJob[]> {
+  async failedNotices(filter: FailedFilter = {}, most = 1_000): Promise<NoticeView[]> {
     checked(filterSchema, filter);
     checked(mostSchema, most, 'most');
     return this.#with(async ({ redis, keys }) => {
-      const found: NoticeJob[] = [];
+      const found: NoticeView[] = [];
       for await (const job of failedNotices(redis, keys, filter, most)) found.push(job);
       return found;
     });
@@ -196,8 +196,8 @@ export class NoticeAdmin {
   /**
    * Deletes rejected single notices.
    *
-   * @param options `releaseKey`: whether their idempotency keys can be used anew, but not that of a notice with several
-   *   jobs, or of which some contacts have a result of their own. Default: false
+   * @param options `releaseKey`: whether their idempotency keys can be used anew, but not that of a notice of which
+   *   some contacts have a result of their own. Default: false
    * @throws InputError REQUEST_INVALID that names every invalid field
    */
   async deleteNotices(

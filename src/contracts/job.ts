@@ -3,6 +3,7 @@ import { NoticeQueueError } from './errors.ts';
 import { MAX_DEPTH, sizeOfJson } from './json-value.ts';
 import {
   isName,
+  MAX_CONTACTS,
   MAX_VALUE_LENGTH,
   noticeSchema,
   PHONE_NUMBER,
@@ -34,11 +35,6 @@ export const JOB_NAME = 'send';
  */
 export const jobSchema = z.strictObject({
   v: z.literal(JOB_VERSION).describe('version of the job data'),
-  jobs: z
-    .int()
-    .min(2)
-    .optional()
-    .describe('number of jobs of the notice, where it has several; their ids end in -0, -1, ...'),
   notice: noticeSchema.describe(
     'the notice; unknown fields are sent to the service unchanged; one job is one send request',
   ),
@@ -91,7 +87,7 @@ export function firstDue(job: {
 
 /**
  * Since when a job waits for its first attempt, in milliseconds since the epoch: since it was due, or since a failed one
- * was sent again. That time is the progress of the job (src/notices/earlier-run.ts), which BullMQ reads with it: it
+ * was sent again. That time is the progress of the job (src/notices/change-failed.ts), which BullMQ reads with it: it
  * costs no command.
  */
 export function waitsSince(
@@ -204,6 +200,8 @@ function whyNotNotice(notice: Readonly<Record<string, unknown>>): string | undef
   const { contacts } = notice;
   if (!Array.isArray(contacts)) return 'The job has no notice with contacts.';
   if (contacts.length === 0) return 'The notice of the job has no contacts.';
+  if (contacts.length > MAX_CONTACTS)
+    return `The notice of the job has over ${MAX_CONTACTS} contacts.`;
   const index = contacts.findIndex((contact) => !isContact(contact));
   return index < 0 ? undefined : `Contact ${index} of the job is not valid.`;
 }

@@ -11,6 +11,8 @@ export const VARIABLE_NAME = /^var[1-9][0-9]*$/;
 export const MAX_VALUE_LENGTH = 4_096;
 /** A phone number in the national format. */
 export const PHONE_NUMBER = /^[0-9]{1,20}$/;
+/** The most contacts of a notice: one notice is one send request. A longer list is imported. */
+export const MAX_CONTACTS = 1_000;
 const MAX_NAME_LENGTH = 200;
 const NOT_BLANK = /\S/;
 
@@ -76,6 +78,7 @@ export const noticeSchema = z.looseObject(
     contacts: z
       .array(contactSchema, 'expected a list of contacts')
       .min(1, 'expected at least one contact')
+      .max(MAX_CONTACTS, 'expected at most 1,000 contacts: import() takes a list of any length')
       .describe('the recipients, each with the values of the template variables: var1, var2, ...'),
   },
   'expected a notice object',
@@ -130,8 +133,7 @@ export interface Notice {
    */
   senderKey?: string | undefined;
   /**
-   * The recipients; at least one. More than `chunkSize` of them (default 1,000) are sent in several
-   * requests.
+   * The recipients: 1 to 1,000, sent in one request. `import` takes a list of any length.
    */
   contacts: Contact[];
   /** Any other field must be a JSON value; it is sent to the service unchanged. */
@@ -140,15 +142,13 @@ export interface Notice {
 
 /** Result of `send`: the notice is stored in the queue. It does not mean that it was sent. */
 export interface Receipt {
-  /** Id of the notice, as logs, status and commands show it; the ids of its jobs start with it. */
+  /** Id of the notice and of its job, as logs, status and commands show it. */
   readonly id: string;
-  /** Ids of the jobs, in the order of the contacts: one for each `chunkSize` contacts. */
-  readonly jobs: readonly string[];
   /** Number of contacts of the notice. */
   readonly contacts: number;
   /**
    * Whether an earlier call with the same idempotency key queued the notice. Then this call queued
-   * nothing, and `id` and `jobs` are those of the earlier call.
+   * nothing, and `id` is that of the earlier call.
    */
   readonly duplicate: boolean;
 }

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from './delivery.ts';
+import type { Notice } from './notice.ts';
+import { parseInput } from './parse-input.ts';
 
 /** The lowest priority of BullMQ. */
 const MAX_PRIORITY = 2_097_151;
@@ -108,4 +110,32 @@ export interface SendOptions {
    * @default the queue's `delivery`
    */
   delivery?: DeliveryPolicy | undefined;
+}
+
+/**
+ * Options of `sendMany`: the same for all notices, or a function that returns those of each notice.
+ */
+export type SendManyOptions =
+  SendOptions | ((notice: Notice, index: number) => SendOptions | undefined);
+
+/** Options of one send, checked. */
+export type CheckedOptions = z.output<typeof sendOptionsSchema>;
+
+/** @throws InputError NOTICE_INVALID */
+export function readOptions(options: unknown, place: string): CheckedOptions {
+  return parseInput(sendOptionsSchema, options, 'NOTICE_INVALID', place);
+}
+
+/** Options for all notices are checked once, before the first notice is read. */
+export function optionsForEach(
+  options: SendManyOptions,
+): (notice: Notice, index: number) => CheckedOptions {
+  if (typeof options === 'function') {
+    return (notice, index) =>
+      readOptions(options(notice, index) ?? {}, `notices[${index}] options`);
+  }
+  const checked = readOptions(options, 'options');
+  const { idempotencyKey } = checked;
+  if (idempotencyKey === undefined) return () => checked;
+  return (_, index) => ({ ...checked, idempotencyKey: `${idempotencyKey}/${index}` });
 }

@@ -1,8 +1,8 @@
 import type { Queue } from 'bullmq';
-import { cancelJobs } from '../notices/cancel.ts';
-import type { NoticeSource } from '../notices/notice-source.ts';
+import { cancelJob } from '../notices/cancel.ts';
+import type { NoticeSource } from '../notices/read-job.ts';
 import { readFailed } from '../notices/failed-notices.ts';
-import { endUnknown, removeFailed } from '../notices/remove-failed.ts';
+import { endUnknown, removeFailed } from '../notices/change-failed.ts';
 import { replaceData } from './replace-data.ts';
 import { readUnknown } from '../ops/unknown.ts';
 import { NO_SEALING } from '../payload/seal.ts';
@@ -69,7 +69,7 @@ async function eraseJob(
 ): Promise<ErasedNotice> {
   const ended = await queue.getJobState(id);
   const asked = { mode: 'id', text: id } as const;
-  const { answer } = await cancelJobs(redis, keys, asked, { releaseKey: true });
+  const { answer } = await cancelJob(redis, keys, asked, { releaseKey: true });
   if (answer === 'not-kept') return 'gone';
   if (answer === 'sending' || answer === 'possibly-sent') return answer;
   const [listed] = await readUnknown(redis, keys, [id]);

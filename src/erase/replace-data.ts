@@ -1,6 +1,5 @@
 import { ERASED } from '../fleet/job-data.ts';
-import { PLACE_OF_JOB } from '../notices/look-up-script.ts';
-import { ANNOUNCE } from '../notices/notice-events.ts';
+import { ANNOUNCE, FIND_JOB } from '../notices/job-lua.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
@@ -22,7 +21,7 @@ const replaceScript = defineScript<ReplaceAnswer>({
   keys: 5,
   lua: `
 local jobs, id = ARGV[1], ARGV[2]
-${PLACE_OF_JOB}${ANNOUNCE}
+${FIND_JOB}${ANNOUNCE}
 local data = redis.call('HGET', KEYS[1], 'data')
 if not data then return 'gone' end
 if data == ARGV[4] then return 'done' end
@@ -55,7 +54,7 @@ elseif listed then
   redis.call('HSET', KEYS[4], id, cjson.encode(entry))
 end
 if state ~= '' then
-  announce(KEYS[2], KEYS[3], KEYS[1], id, state, string.match(ARGV[6], '^[^:]*'))
+  announce(KEYS[2], KEYS[3], id, state, string.match(ARGV[6], '^[^:]*'))
 end
 return 'done'`,
   parse: (reply) => reply as ReplaceAnswer,

@@ -1,6 +1,6 @@
 import { isNewerJob, JOB_VERSION, SET_ASIDE_FIELD, type JobData } from '../contracts/job.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
-import type { NoticeSource } from '../notices/notice-source.ts';
+import type { NoticeSource } from '../notices/read-job.ts';
 import { openJob } from '../payload/sealed-job.ts';
 import type { Keys } from '../redis/keys.ts';
 import type { RedisClient } from '../redis/connect.ts';

@@ -1,4 +1,4 @@
-import type { NoticeSource } from '../notices/notice-source.ts';
+import type { NoticeSource } from '../notices/read-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { NoticeList } from '../redis/keys.ts';
 import { openOrSearch, readData, type StoredData } from './stored-data.ts';

@@ -1,14 +1,14 @@
 import { csvLine } from '../batch/failures/csv-line.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { failedNotices, type FailedFilter } from './failed-notices.ts';
-import type { NoticeJob } from './notice-state.ts';
-import type { NoticeSource } from './notice-source.ts';
+import type { NoticeView } from './notice-state.ts';
+import type { NoticeSource } from './read-job.ts';
 import { contactsOfJob } from '../payload/sealed-job.ts';
 
 /** A contact of a failed notice, with its number in full. */
 interface FailedContact {
   readonly contact: Readonly<Record<string, unknown>>;
-  readonly notice: NoticeJob;
+  readonly notice: NoticeView;
 }
 
 /** Jobs per read; each has up to CHUNK_SIZE contacts. */
@@ -36,7 +36,7 @@ export async function failedCsv(
   filter: FailedFilter,
   write: (text: string) => Promise<boolean>,
 ): Promise<number> {
-  const jobs: NoticeJob[] = [];
+  const jobs: NoticeView[] = [];
   for await (const job of failedNotices(source.redis, source.keys, filter)) jobs.push(job);
   const fields = new Set(['contact']);
   for await (const { contact } of failedContacts(source, jobs)) {
@@ -61,7 +61,7 @@ function cellOf(value: unknown): string {
 
 async function* failedContacts(
   { redis, keys, sealing }: NoticeSource,
-  jobs: readonly NoticeJob[],
+  jobs: readonly NoticeView[],
 ): AsyncGenerator<FailedContact> {
   try {
     for (let from = 0; from < jobs.length; from += PAGE) {

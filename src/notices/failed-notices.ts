@@ -1,9 +1,9 @@
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
-import { readFailedScript } from './look-up-script.ts';
-import type { NoticeJob } from './notice-state.ts';
-import { jobViewOf } from './notice-view.ts';
+import { readFailedScript } from './read-job.ts';
+import type { NoticeView } from './notice-state.ts';
+import { noticeView } from './look-up.ts';
 
 /** States of failed notices. */
 export const FAILED_NOTICE_STATES = ['rejected', 'unknown'] as const;
@@ -36,7 +36,7 @@ export async function* failedNotices(
   keys: Keys,
   filter: FailedFilter,
   most = Infinity,
-): AsyncGenerator<NoticeJob> {
+): AsyncGenerator<NoticeView> {
   const { before = Infinity, since = 0 } = filter;
   // What is no number is refused by Redis: it may not select all.
   const newest = before === Infinity ? '+inf' : `(${before}`;
@@ -60,14 +60,14 @@ export async function readFailed(
   redis: RedisClient,
   keys: Keys,
   ids: readonly string[],
-): Promise<NoticeJob[]> {
+): Promise<NoticeView[]> {
   const { open, unknown } = keys.intents;
   const places = [keys.failedNotices, open, unknown];
-  const jobs: NoticeJob[] = [];
+  const jobs: NoticeView[] = [];
   for (let from = 0; from < ids.length; from += PAGE) {
     const some = ids.slice(from, from + PAGE);
     const read = await readFailedScript(redis, places, [keys.noticeJob(''), ...some]);
-    jobs.push(...read.map(jobViewOf));
+    jobs.push(...read.map((job) => noticeView(job)));
   }
   return jobs;
 }
@@ -75,7 +75,7 @@ export async function readFailed(
 /** Whether a filter matches a failed notice; its times are not compared. */
 export function matchesFailed(
   { state, code, template, possiblySent }: FailedFilter,
-  job: NoticeJob,
+  job: NoticeView,
 ): boolean {
   return (
     (state === undefined || job.state === state) &&
@@ -87,7 +87,7 @@ export function matchesFailed(
 
 /** Failed notices with the same state and code. */
 export interface FailedGroup {
-  readonly state: NoticeJob['state'];
+  readonly state: NoticeView['state'];
   readonly code: string;
   readonly notices: number;
   readonly contacts: number;
@@ -96,7 +96,7 @@ export interface FailedGroup {
 }
 
 /** Groups failed notices by state and code, the largest group first. */
-export function groupFailed(jobs: readonly NoticeJob[]): FailedGroup[] {
+export function groupFailed(jobs: readonly NoticeView[]): FailedGroup[] {
   const groups = new Map<string, FailedGroup>();
   for (const { state, code = '', message = '', contacts } of jobs) {
     const name = `${state} ${code}`;

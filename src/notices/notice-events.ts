@@ -9,9 +9,9 @@ import type { NoticeState } from './notice-state.ts';
 export type EndState = Exclude<NoticeState, 'pending' | 'sending' | 'not-kept'>;
 
 /**
- * An event of one job of a notice; most notices have one job. Contains no phone number and no variable.
+ * An event of a notice. Contains no phone number and no variable.
  *
- * - `notice.ended`: the job has ended in `state`. An operator's decision on an unknown outcome is another end.
+ * - `notice.ended`: it has ended in `state`. An operator's decision on an unknown outcome is another end.
  * - `notice.redriven`: an operator sends it again; it ends again.
  */
 export interface NoticeEvent {
@@ -22,8 +22,6 @@ export interface NoticeEvent {
   readonly event: 'notice.ended' | 'notice.redriven';
   /** Id of the notice, as in its receipt. */
   readonly notice: string;
-  /** Id of the job; the same as `notice` where the notice has one job. */
-  readonly job: string;
   readonly state: EndState | 'pending';
   /** The code of the service, or one of `ERROR_CODES`; absent where there is none. */
   readonly code?: string;
@@ -33,7 +31,7 @@ export interface NoticeEvent {
 export type NoticeEventsOptions = EventsOptions;
 
 /** What is stored of an event. Its names and their order never change: Redis stores equal names once. */
-export interface EventEntry extends Pick<NoticeEvent, 'notice' | 'job' | 'state'> {
+export interface EventEntry extends Pick<NoticeEvent, 'notice' | 'state'> {
   readonly code: string;
 }
 
@@ -74,12 +72,12 @@ export async function readNoticeEvents(
 export async function appendNoticeEvent(
   redis: RedisClient,
   { noticeEvents, noticeLock }: Pick<Keys, 'noticeEvents' | 'noticeLock'>,
-  { job, notice, state, code }: EventEntry,
+  { notice, state, code }: EventEntry,
   most: number,
   lockToken = '',
 ): Promise<boolean> {
-  const fields = ['job', job, 'notice', notice, 'state', state, 'code', code] as const;
-  return append(redis, [noticeEvents, noticeLock(job)], [lockToken, most, ...fields]);
+  const fields = ['notice', notice, 'state', state, 'code', code] as const;
+  return append(redis, [noticeEvents, noticeLock(notice)], [lockToken, most, ...fields]);
 }
 
 /**
@@ -99,20 +97,6 @@ redis.call('XADD', KEYS[1], '*', unpack(ARGV, 3))
 return 1`,
   parse: (reply: unknown) => reply === 1,
 });
-
-/**
- * Lua: appends an event where the workers keep events. `retention` and `stream` are keys, `job` is the key of
- * the job, which tells whether the notice has others.
- */
-export const ANNOUNCE = `
-local function announce(retention, stream, job, id, state, code)
-  local most = tonumber(redis.call('HGET', retention, 'events') or 0)
-  if most < 1 then return end
-  local data, notice = redis.call('HGET', job, 'data') or '', id
-  if string.find(data, '^{"v":%d+,"jobs":%d+,') then notice = string.gsub(id, '%-%d+$', '') end
-  redis.call('XADD', stream, 'MAXLEN', '~', most, '*', 'job', id, 'notice', notice, 'state', state, 'code', code)
-end
-`;
 
 const STATES: readonly string[] = [
   'accepted',
@@ -134,7 +118,6 @@ function eventOf(cursor: string, { text }: EventFields): NoticeEvent | undefined
     at: Number.parseInt(cursor, 10),
     event: state === 'pending' ? 'notice.redriven' : 'notice.ended',
     notice: text('notice'),
-    job: text('job'),
     state,
     ...(code === '' ? {} : { code }),
   };

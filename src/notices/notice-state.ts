@@ -95,8 +95,8 @@ export interface ContactView {
   readonly state: NoticeState;
 }
 
-/** What is known of one job of a notice. Times are Redis time or a producer's, in milliseconds since the epoch. */
-export interface NoticeJob {
+/** What is known of a notice. Times are Redis time or a producer's, in milliseconds since the epoch. */
+export interface NoticeView {
   readonly id: string;
   readonly state: NoticeState;
   /** Present while it is pending. */
@@ -135,6 +135,8 @@ export interface NoticeJob {
   readonly contactStates?: readonly ContactView[];
   /** Earlier runs, oldest first; absent where it was never sent again. */
   readonly earlier?: readonly EarlierRun[];
+  /** How long it is kept once it has ended; absent in lists. */
+  readonly kept?: Retention;
 }
 
 /** How long ended notices are kept, as the worker that started last is configured; absent before the first start. */
@@ -147,14 +149,7 @@ export interface Retention {
   readonly failedMs: number;
 }
 
-/** What is known of a notice. The fields of a notice with several jobs are those of all jobs together. */
-export interface NoticeView extends NoticeJob {
-  /** Each job, where the notice has several: in the order of its contacts. */
-  readonly jobs?: readonly NoticeJob[];
-  readonly kept?: Retention;
-}
-
-/** Names a notice: its id, the id of one of its jobs, or the idempotency key with which it was sent. */
+/** Names a notice: its id, or the idempotency key with which it was sent. */
 export type NoticeRef = string | { readonly idempotencyKey: string };
 
 /**
@@ -183,8 +178,7 @@ export type CancelAnswer = (typeof CANCEL_ANSWERS)[number];
 /** Options of cancelling. */
 export interface CancelOptions {
   /**
-   * Releases the idempotency key of a notice that is cancelled, so that it can be sent anew with the same key. Of a
-   * notice with several jobs only if all of them are cancelled, and not by the id of one of them.
+   * Releases the idempotency key of a notice that is cancelled, so that it can be sent anew with the same key.
    * @default false: a repeated call with the key answers the cancelled notice and sends nothing
    */
   readonly releaseKey?: boolean | undefined;
@@ -194,11 +188,9 @@ export interface CancelOptions {
 export interface CancelReport {
   /** Id of the notice; empty where an idempotency key is not in use. */
   readonly id: string;
-  /** True only if no contact of the notice was sent or will be. */
+  /** True only if it was not sent and will not be. */
   readonly cancelled: boolean;
   readonly answer: CancelAnswer;
   /** Present where `releaseKey` released its idempotency key. */
   readonly keyReleased?: boolean;
-  /** The answer for each job, where the notice has several: those that waited are cancelled. */
-  readonly jobs?: readonly { readonly id: string; readonly answer: CancelAnswer }[];
 }

@@ -1,5 +1,5 @@
 import type { NoticeState, PENDING_REASONS } from './notice-state.ts';
-import type { JobPlace } from './look-up-script.ts';
+import type { JobPlace } from './read-job.ts';
 
 /** What decides the state of a job. */
 export interface StateFacts {
@@ -58,20 +58,4 @@ export function stateOfJob(facts: StateFacts): DecidedState {
       if (held) return { state: 'pending', reason: 'held' };
       return { state: 'pending', reason: limited ? 'rate-limited' : 'waiting' };
   }
-}
-
-/** What may still happen comes first, then what a person has to look at; accepted only if all are. */
-const BY_IMPORTANCE: readonly NoticeState[] = [
-  'sending',
-  'pending',
-  'unknown',
-  'rejected',
-  'expired',
-  'cancelled',
-  'not-kept',
-];
-
-/** The state of a notice with several jobs: the first of {@link BY_IMPORTANCE} that occurs, else accepted. */
-export function stateOfAll(states: readonly NoticeState[]): NoticeState {
-  return BY_IMPORTANCE.find((state) => states.includes(state)) ?? 'accepted';
 }

@@ -1,15 +1,19 @@
 import { setTimeout } from 'node:timers/promises';
 import { msAhead } from '../batch/failures/redrive-rate.ts';
 import { cancelNotice } from '../notices/cancel.ts';
-import { sendAgain } from '../notices/earlier-run.ts';
-import { removeFailed } from '../notices/remove-failed.ts';
+import { removeFailed, sendAgain } from '../notices/change-failed.ts';
 import {
   failedNotices,
   matchesFailed,
   readFailed,
   type FailedFilter,
 } from '../notices/failed-notices.ts';
-import type { CancelOptions, CancelReport, NoticeJob, NoticeRef } from '../notices/notice-state.ts';
+import type {
+  CancelOptions,
+  CancelReport,
+  NoticeView,
+  NoticeRef,
+} from '../notices/notice-state.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
@@ -35,8 +39,7 @@ export async function cancelAudited(
   actor: Actor,
 ): Promise<CancelReport> {
   const report = await cancelNotice(redis, keys, ref, options);
-  const some = report.cancelled || report.jobs?.some(({ answer }) => answer === 'cancelled');
-  if (some === true) {
+  if (report.cancelled) {
     const as = report.keyReleased === true ? 'cancelled, key released' : 'cancelled';
     await appendAudit(redis, keys, { ...actor, what: 'cancel', target: report.id, as });
   }
@@ -78,7 +81,7 @@ export interface FailedReport {
 export async function selectFailed(
   { redis, keys }: NoticeActionContext,
   { ids, endedAt, state, code, template, before, since, possiblySent: asked }: FailedSelection,
-): Promise<NoticeJob[]> {
+): Promise<NoticeView[]> {
   const possiblySent = asked ?? (state === 'unknown' ? undefined : false);
   const exact = { state, code, template, before, since, possiblySent };
   if (ids !== undefined) {
@@ -90,7 +93,7 @@ export async function selectFailed(
         matchesFailed(exact, job) && (endedAt === undefined || endedAt.get(job.id) === job.endedAt),
     );
   }
-  const found: NoticeJob[] = [];
+  const found: NoticeView[] = [];
   for await (const job of failedNotices(redis, keys, exact)) found.push(job);
   return found;
 }
@@ -113,7 +116,7 @@ export async function redriveNotices(
   const { redis, keys } = context;
   const startedAt = performance.now();
   let count = 0;
-  const again = async (job: NoticeJob): Promise<Changed> => {
+  const again = async (job: NoticeView): Promise<Changed> => {
     const aheadMs = msAhead(count++, rate, startedAt);
     if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});
     if (signal?.aborted === true) return 'left';
@@ -129,8 +132,8 @@ export async function redriveNotices(
 /**
  * Deletes rejected notices, and records it in the audit stream.
  *
- * @param releaseKey whether their idempotency keys can be used anew, but not that of a notice with several jobs, of which
- *   others may have been sent, or with contacts that have a result of their own. Default: they stay in use
+ * @param releaseKey whether their idempotency keys can be used anew, but not that of a notice with contacts that have a
+ *   result of their own. Default: they stay in use
  * @param signal stops it between two notices
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was deleted before stays deleted
  */
@@ -142,7 +145,7 @@ export async function deleteNotices(
   signal?: AbortSignal,
 ): Promise<FailedReport> {
   const { redis, keys } = context;
-  const remove = async (job: NoticeJob) =>
+  const remove = async (job: NoticeView) =>
     (await removeFailed(redis, keys, job, releaseKey ? 'release' : 'keep')) ? 'done' : 'gone';
   return changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal);
 }
@@ -152,7 +155,7 @@ async function changeEach(
   context: NoticeActionContext,
   selection: FailedSelection,
   entry: Actor & { readonly what: 'redrive' | 'delete' },
-  change: (job: NoticeJob) => Promise<Changed>,
+  change: (job: NoticeView) => Promise<Changed>,
   signal: AbortSignal | undefined,
 ): Promise<FailedReport> {
   const { redis, keys } = context;

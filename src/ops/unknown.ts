@@ -1,8 +1,8 @@
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { Contact } from '../contracts/notice.ts';
 import { earlierRuns, earlierSends } from '../notices/notice-state.ts';
-import { EARLIER_FIELD } from '../notices/look-up-script.ts';
-import type { NoticeSource } from '../notices/notice-source.ts';
+import { EARLIER_FIELD } from '../notices/job-lua.ts';
+import type { NoticeSource } from '../notices/read-job.ts';
 import { contactsOfJob } from '../payload/sealed-job.ts';
 import { Intents, type UnknownFacts } from '../fleet/intents/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';

@@ -16,7 +16,6 @@ import { readJobData, SEALED_JOB_VERSION, type JobData } from '../contracts/job.
  */
 export interface SealedJobData {
   readonly v: typeof SEALED_JOB_VERSION;
-  readonly jobs?: number;
   readonly notice: {
     readonly templateCode: string;
     readonly contacts: number;
@@ -39,10 +38,9 @@ export function sealJob(data: JobData, id: string, sealing: Sealing): StoredJobD
   if (sealing.keys.length === 0) return data;
   const sealed = seal(Buffer.from(JSON.stringify(data)), jobSeal(sealing, id));
   if (sealed === undefined) return data;
-  const { jobs, notice, accepted, settled, expiresAt, delivery } = data;
+  const { notice, accepted, settled, expiresAt, delivery } = data;
   return {
     v: SEALED_JOB_VERSION,
-    ...(jobs === undefined ? {} : { jobs }),
     notice: {
       templateCode: notice.templateCode,
       contacts: notice.contacts.length,

@@ -15,22 +15,23 @@ import type {
   NoticeView,
 } from '../notices/notice-state.ts';
 import { readNotice } from '../contracts/read-notice.ts';
-import type { SendOptions } from '../contracts/send-options.ts';
+import {
+  optionsForEach,
+  readOptions,
+  type SendManyOptions,
+  type SendOptions,
+} from '../contracts/send-options.ts';
 import { InputError, NoticeQueueError } from '../contracts/errors.ts';
 import {
   noticeEvents,
   type NoticeEvent,
   type NoticeEventsOptions,
 } from '../notices/notice-events.ts';
-import { readCancelOptions, readRef, type RefArguments } from '../notices/notice-ref.ts';
+import { readCancelOptions, readRef } from '../notices/notice-ref.ts';
 import { keysOf } from '../redis/keys.ts';
-import { enqueueMany, enqueueOne } from './enqueue.ts';
 import { withEnvironment } from './from-environment.ts';
 import { readQueueOptions, type NoticeQueueOptions, type QueueSettings } from './options.ts';
-import { planNotice, type PlannedNotice } from './plan-jobs.ts';
-import { ProducerConnection } from './producer-connection.ts';
-import { isAsyncIterable, isIterable, optionsForEach, readOptions } from './send-many-options.ts';
-import type { CheckedOptions, SendManyOptions } from './send-many-options.ts';
+import { ProducerConnection, type CheckedSend } from './producer-connection.ts';
 
 /**
  * Adds notices to the queue; workers send them. Needs Redis, but no credentials of the messaging service.
@@ -74,20 +75,21 @@ export class NoticeQueue {
   }
 
   /**
-   * Adds one notice to the queue. It is stored in Redis when the call resolves.
+   * Adds one notice to the queue: up to 1,000 contacts, which are sent in one request. It is stored in Redis when the call
+   * resolves.
    *
    * @throws InputError NOTICE_INVALID that names every invalid field; nothing was queued
    * @throws NoticeQueueError IDEMPOTENCY_CONFLICT: the key was used for another notice; nothing was queued.
    *   QUEUE_UNAVAILABLE: Redis did not answer; the message states whether the notice may have been queued,
    *   and whether this process was too busy to read answers. Repeat the call with an idempotency key.
-   *   QUEUE_REFUSED: Redis refused it; of a notice with several jobs a part may be queued. QUEUE_CLOSED: after {@link NoticeQueue.close}.
+   *   QUEUE_REFUSED: Redis refused it. QUEUE_CLOSED: after {@link NoticeQueue.close}.
    */
   async send(notice: Notice, options: SendOptions = {}): Promise<Receipt> {
     this.#mustBeOpen();
-    const plan = this.#plan(notice, readOptions(options, 'options'), '');
-    return this.#track(
-      this.#connection.traced(1, (carried) => enqueueOne(plan, carried, this.#target)),
-    );
+    const checked = { options: readOptions(options, 'options'), notice: readNotice(notice) };
+    const [receipt] = await this.#track(this.#connection.enqueue([checked]));
+    if (receipt === undefined) throw new NoticeQueueError('QUEUE_UNAVAILABLE');
+    return receipt;
   }
 
   /**
@@ -139,10 +141,11 @@ export class NoticeQueue {
   ): Promise<Receipt[]> {
     this.#mustBeOpen();
     const optionsOf = optionsForEach(options);
-    const plans: PlannedNotice[] = [];
+    const sends: CheckedSend[] = [];
     const take = (notice: Notice) => {
-      const index = plans.length;
-      plans.push(this.#plan(notice, optionsOf(notice, index), `notices[${index}]`));
+      const index = sends.length;
+      const own = optionsOf(notice, index);
+      sends.push({ options: own, notice: readNotice(notice, `notices[${index}]`) });
     };
     if (isIterable(notices)) for (const notice of notices) take(notice);
     else if (isAsyncIterable(notices)) for await (const notice of notices) take(notice);
@@ -153,15 +156,12 @@ export class NoticeQueue {
     }
     // The queue may have been closed while the notices were read.
     this.#mustBeOpen();
-    return this.#track(
-      this.#connection.traced(plans.length, (carried) => enqueueMany(plans, carried, this.#target)),
-    );
+    return this.#track(this.#connection.enqueue(sends));
   }
 
   /**
-   * What is known of a notice: its state, why it waits, its attempts, code and remedy; for each job where it
-   * has several. One round trip. It can be named by its id, by the id of one of its jobs, or by the
-   * idempotency key with which it was sent.
+   * What is known of a notice: its state, why it waits, its attempts, code and remedy. One round trip. It can be named by
+   * its id, or by the idempotency key with which it was sent.
    *
    * A notice that does not exist has the state `not-kept`, as one that was deleted after its retention
    * (`kept` tells how long); Redis cannot distinguish the two.
@@ -174,14 +174,14 @@ export class NoticeQueue {
    */
   async get(notice: NoticeRef): Promise<NoticeView> {
     this.#mustBeOpen();
-    return this.#track(this.#lookUp(readRef(notice)));
+    readRef(notice);
+    return this.#track(this.#lookUp(notice));
   }
 
   /**
    * Cancels a notice that waits: one that is delayed or held, or that no worker has taken yet. The decision
    * and the removal are one step in Redis, so that `cancelled` is true only if nothing of the notice was sent
-   * or will be. Cancelling twice answers the same. Of a notice with several jobs those that wait are
-   * cancelled, and `jobs` has the answer for each.
+   * or will be. Cancelling twice answers the same.
    *
    * The idempotency key stays in use until its window ends, unless `releaseKey` is true.
    *
@@ -192,7 +192,8 @@ export class NoticeQueue {
    */
   async cancel(notice: NoticeRef, options: CancelOptions = {}): Promise<CancelReport> {
     this.#mustBeOpen();
-    return this.#track(this.#cancel(readRef(notice), readCancelOptions(options)));
+    readRef(notice);
+    return this.#track(this.#cancel(notice, readCancelOptions(options)));
   }
 
   /**
@@ -281,23 +282,18 @@ export class NoticeQueue {
     if (this.#closed !== undefined) throw new NoticeQueueError('QUEUE_CLOSED');
   }
 
-  get #target() {
-    const { idempotencyWindowMs } = this.#settings;
-    return { connection: this.#connection, idempotencyWindowMs };
-  }
-
   // What only some programs call is loaded by its first call.
 
-  async #lookUp(asked: RefArguments): Promise<NoticeView> {
-    const { lookUp } = await import('../notices/look-up.ts');
-    return this.#connection.ask((source) => lookUp(source, asked));
+  async #lookUp(notice: NoticeRef): Promise<NoticeView> {
+    const { lookUpNotice } = await import('../notices/look-up.ts');
+    return this.#connection.ask((source) => lookUpNotice(source, notice));
   }
 
-  async #cancel(asked: RefArguments, options: CancelOptions): Promise<CancelReport> {
-    const { cancelJobs } = await import('../notices/cancel.ts');
+  async #cancel(notice: NoticeRef, options: CancelOptions): Promise<CancelReport> {
+    const { cancelNotice } = await import('../notices/cancel.ts');
     const nonce = randomUUID();
     return this.#connection.ask(({ redis, keys }) =>
-      cancelJobs(redis, keys, asked, options, nonce),
+      cancelNotice(redis, keys, notice, options, nonce),
     );
   }
 
@@ -308,12 +304,6 @@ export class NoticeQueue {
     return importThrough(this.#settings, source, options, this.#closing.signal);
   }
 
-  #plan(notice: unknown, options: CheckedOptions, place: string): PlannedNotice {
-    const { chunkSize, delivery } = this.#settings;
-    const settings = { chunkSize, delivery, now: Date.now() };
-    return planNotice(readNotice(notice, place), options, settings);
-  }
-
   async #track<Result>(work: Promise<Result>): Promise<Result> {
     this.#underWay.add(work);
     try {
@@ -322,4 +312,12 @@ export class NoticeQueue {
       this.#underWay.delete(work);
     }
   }
+}
+
+function isIterable(value: unknown): value is Iterable<Notice> {
+  return typeof value === 'object' && value !== null && Symbol.iterator in value;
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<Notice> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }

@@ -80,8 +80,7 @@ export interface NoticeQueueOptions {
   /** Name of the account: one key pair of the service with its own queue. Variable ACCOUNT. @default 'default' */
   account?: string | undefined;
   /**
-   * The most contacts of one send request; a notice with more is sent in several requests. Variable
-   * CHUNK_SIZE.
+   * The most contacts of one send request of an import. Variable CHUNK_SIZE.
    * @default 1000
    */
   chunkSize?: number | undefined;

@@ -1,22 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import { NoticeQueueError } from '../contracts/errors.ts';
-import { sealingOf, type Sealing } from '../payload/seal.ts';
+import type { CheckedNotice, Receipt } from '../contracts/notice.ts';
+import type { CheckedOptions } from '../contracts/send-options.ts';
+import type { NoticeSource } from '../notices/read-job.ts';
+import { entriesOf, removeEntries, writeEntries } from '../number-index/notice-number-index.ts';
 import { findKey, type FindKey } from '../number-index/number-key.ts';
+import { sealingOf, type Sealing } from '../payload/seal.ts';
+import { sealJob } from '../payload/sealed-job.ts';
 import { connectRedis, type RedisClient } from '../redis/connect.ts';
+import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
+import { ServerClock } from '../redis/server-clock.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
 import type { sendSpan } from '../tracing/spans.ts';
-import type { NoticeSource } from '../notices/notice-source.ts';
-import { sealJob } from '../payload/sealed-job.ts';
-import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
-import {
-  entriesOf,
-  removeEntries,
-  writeEntries,
-  type WrittenEntry,
-} from '../number-index/notice-number-index.ts';
 import type { QueueSettings } from './options.ts';
-import { ADD_ONCE_MS, type PlannedJob } from './plan-jobs.ts';
+import { ADD_ONCE_MS, judge, needsAccount, planJob, type PlannedJob } from './planned-job.ts';
 import { RedisCalls } from './redis-calls.ts';
 
 /** Jobs of one `addBulk` call: measured, the fastest number of small jobs. */
@@ -25,6 +23,15 @@ const JOBS_PER_CALL = 500;
 const CONTACTS_PER_CALL = 20_000;
 const KEYS_PER_CALL = 1_000;
 
+/** The secret and the clock are read again after so long: the clocks of two machines drift apart. */
+const READ_AGAIN_MS = 600_000;
+
+/** A checked notice with its checked options. */
+export interface CheckedSend {
+  readonly notice: CheckedNotice;
+  readonly options: CheckedOptions;
+}
+
 /** What only calls that enqueue need. */
 interface SendParts {
   readonly queue: Queue;
@@ -32,38 +39,41 @@ interface SendParts {
 }
 
 /**
- * A producer's connection to the queue. It reconnects by itself; when calls are repeated and when they fail
- * is decided by {@link RedisCalls}.
+ * A producer's connection to the queue: it plans jobs and adds them. It reconnects by itself; when calls are repeated and
+ * when they fail is decided by {@link RedisCalls}.
  */
 export class ProducerConnection {
+  readonly #settings: QueueSettings;
   readonly #calls: RedisCalls;
   readonly #client: RedisClient;
   readonly #parts: Promise<SendParts>;
   readonly #keys: Keys;
   readonly #sealing: Sealing;
-  #secret: Promise<string> | undefined;
+  readonly #clock: ServerClock;
+  /** The reading of secret and clock, and when it began, in monotonic time. */
+  #account: { readonly read: Promise<void>; readonly at: number } | undefined;
   /** The secret as it was read last. */
-  #lastSecret: string | undefined;
-  readonly #timeoutMs: number;
+  #secret: string | undefined;
   /** Undefined without a search index. */
-  readonly #find: { readonly key: FindKey; readonly keepMs: number } | undefined;
+  readonly #findKey: FindKey | undefined;
 
   constructor(settings: QueueSettings) {
     const { redis, enqueueTimeoutMs, idempotencyWindowMs, prefix, account } = settings;
-    const { findKey: key, findRetentionMs, payloadKey } = settings;
+    this.#settings = settings;
     this.#keys = keysOf(prefix, account);
-    this.#sealing = sealingOf(account, { payloadKey });
-    this.#timeoutMs = enqueueTimeoutMs;
-    this.#find = key === undefined ? undefined : { key: findKey(key), keepMs: findRetentionMs };
+    this.#sealing = sealingOf(account, { payloadKey: settings.payloadKey });
+    this.#findKey = settings.findKey === undefined ? undefined : findKey(settings.findKey);
     const onError = (error: Error) => this.#calls.noteError(error);
     this.#client = connectRedis(redis, 'producer', onError);
+    this.#clock = new ServerClock(this.#client);
     this.#calls = new RedisCalls(this.#client, {
       timeoutMs: enqueueTimeoutMs,
       // Redis detects a repetition for four times as long, because what was written may arrive late.
       repeatWithinMs: Math.min(ADD_ONCE_MS, idempotencyWindowMs) / 4,
     });
+    // After it, another server may answer.
     this.#client.on('close', () => {
-      this.#secret = undefined;
+      this.#account = undefined;
     });
     this.#parts = this.#load();
     // Each call that needs them gets the error.
@@ -83,33 +93,52 @@ export class ProducerConnection {
     return { queue, sendSpan: spans.sendSpan };
   }
 
-  /**
-   * Makes one call that enqueues notices, in its span.
-   *
-   * @param run gets the trace context to store in the jobs
-   */
-  async traced<Result>(
-    notices: number,
-    run: (carried: CarriedTrace | undefined) => Promise<Result>,
-  ): Promise<Result> {
-    const { sendSpan: inSpan } = await this.#parts;
-    return inSpan(QUEUE_NAME, notices, run);
+  /** Queues notices, in the span of their call. Checks all idempotency keys first: nothing is queued after a conflict. */
+  async enqueue(sends: readonly CheckedSend[]): Promise<Receipt[]> {
+    const { queue, sendSpan: inSpan } = await this.#parts;
+    return inSpan(QUEUE_NAME, sends.length, async (carried) => {
+      if (sends.some(({ options }) => needsAccount(options))) await this.#readAccount();
+      const settings = {
+        ...this.#settings,
+        now: () => this.#clock.now(),
+        secret: this.#secret ?? '',
+      };
+      const jobs = sends.map(({ notice, options }) => planJob(notice, options, settings));
+      if (jobs.length > 1) await this.#checkKeys(queue, jobs);
+      return receiptsOf(jobs, await this.#add(queue, jobs, carried));
+    });
+  }
+
+  /** @throws NoticeQueueError IDEMPOTENCY_CONFLICT if a key was used for another notice, also in the same call */
+  async #checkKeys(queue: Queue, jobs: readonly PlannedJob[]): Promise<void> {
+    const keyed = jobs.flatMap((job, index) =>
+      job.opts.deduplication.id === job.opts.jobId ? [] : [{ job, index }],
+    );
+    const seen = new Map<string, string>();
+    for (let start = 0; start < keyed.length; start += KEYS_PER_CALL) {
+      const some = keyed.slice(start, start + KEYS_PER_CALL);
+      const keys = some.map(({ job }) => `${queue.toKey('de')}:${job.opts.deduplication.id}`);
+      const held = await this.#calls.run(() => this.#client.mget(keys), 1, 'nothing');
+      for (const [at, { job, index }] of some.entries()) {
+        const { deduplication, jobId } = job.opts;
+        const holder = seen.get(deduplication.id) ?? held[at] ?? undefined;
+        if (holder === undefined) seen.set(deduplication.id, jobId);
+        else if (judge(job, holder) === 'conflict') throw conflict(index, 'nothing was queued');
+      }
+    }
   }
 
   /**
-   * Adds jobs, in order. Calling it again with the same jobs adds nothing.
+   * Adds jobs, in order. Adding the same jobs again adds nothing.
    *
-   * @param carried trace context to store in the jobs
-   * @param follows whether other jobs of the same notices are queued already
    * @returns ids of the jobs in the queue; for a repeated idempotency key, of the earlier job
    */
-  async add(
+  async #add(
+    queue: Queue,
     jobs: readonly PlannedJob[],
     carried: CarriedTrace | undefined,
-    follows = false,
   ): Promise<string[]> {
     const ids: string[] = [];
-    const { queue } = await this.#parts;
     for (const slice of inCalls(jobs)) {
       const calls = slice.map(({ name, data, opts }) => ({
         name,
@@ -117,71 +146,55 @@ export class ProducerConnection {
         opts: { ...opts, ...carried },
       }));
       const entries =
-        this.#find === undefined ? [] : entriesOf(this.#keys, this.#find.key, slice, Date.now());
+        this.#findKey === undefined ? [] : entriesOf(this.#keys, this.#findKey, slice, Date.now());
+      // In one round trip with the jobs; an error of the search index does not fail the call.
+      const index = () =>
+        writeEntries(this.#client, entries, this.#settings.findRetentionMs).catch(() => {});
       const [, added] = await this.#calls.run(
-        () => Promise.all([this.#index(entries), queue.addBulk(calls)]),
+        () => Promise.all([index(), queue.addBulk(calls)]),
         weightOf(slice),
-        follows || ids.length > 0 ? 'more' : 'notices',
+        ids.length > 0 ? 'more' : 'notices',
       );
       const taken = new Set(added.map(({ id }) => id));
-      for (const job of added) ids.push(job.id ?? '');
-      await this.#unindex(entries.filter(({ jobId }) => !taken.has(jobId)));
+      for (const { id = '' } of added) ids.push(id);
+      // Of jobs that were not added, because their idempotency key was used before.
+      const left = entries.filter(({ jobId }) => !taken.has(jobId));
+      if (left.length > 0) {
+        await this.#calls.run(() => removeEntries(this.#client, left)).catch(() => {});
+      }
     }
     return ids;
   }
 
-  /** Writes the search index, in one round trip with the jobs. Its errors do not fail the call. */
-  async #index(entries: readonly WrittenEntry[]): Promise<void> {
-    if (this.#find === undefined) return;
-    await writeEntries(this.#client, entries, this.#find.keepMs).catch(() => {});
-  }
-
-  /** Removes entries of jobs that were not added, because their idempotency key was used before. */
-  async #unindex(entries: readonly WrittenEntry[]): Promise<void> {
-    if (entries.length === 0) return;
-    await this.#calls.run(() => removeEntries(this.#client, entries)).catch(() => {});
-  }
-
-  /** Ids of the jobs with these deduplication ids; undefined for an unused one. */
-  async holders(deduplicationIds: readonly string[]): Promise<(string | undefined)[]> {
-    const held: (string | undefined)[] = [];
-    if (deduplicationIds.length === 0) return held;
-    const { queue } = await this.#parts;
-    for (let start = 0; start < deduplicationIds.length; start += KEYS_PER_CALL) {
-      const keys = deduplicationIds
-        .slice(start, start + KEYS_PER_CALL)
-        .map((id) => `${queue.toKey('de')}:${id}`);
-      const ids = await this.#calls.run(() => this.#client.mget(keys), 1, 'nothing');
-      for (const id of ids) held.push(id ?? undefined);
-    }
-    return held;
+  /** Reads the secret of the account and the clock of Redis, once per connection. */
+  #readAccount(): Promise<void> {
+    const at = performance.now();
+    const known = this.#account;
+    if (known !== undefined && at - known.at < READ_AGAIN_MS) return known.read;
+    const read = this.#calls
+      .run(() => this.#askAccount(), 1, 'nothing')
+      .catch((error: unknown) => {
+        if (this.#account?.read === read) this.#account = undefined;
+        throw error;
+      });
+    this.#account = { read, at };
+    return read;
   }
 
   /**
-   * The secret of the account for keyed hashes in ids: random, made by the first producer that needs it, kept in
-   * Redis so that all producers have the same, and read once per connection. Where Redis has lost it (it was emptied,
-   * or restored from an older copy), the first producer that reads it anew stores the one it knows.
+   * The secret is for keyed hashes in ids: random, made by the first producer that needs it, kept in Redis so that all
+   * producers have the same. Where Redis has lost it (it was emptied, or restored from an older copy), the first producer
+   * that reads it anew stores the one it knows.
    */
-  secret(): Promise<string> {
-    if (this.#secret !== undefined) return this.#secret;
-    const reading = this.#readSecret().catch((error: unknown) => {
-      if (this.#secret === reading) this.#secret = undefined;
-      throw error;
-    });
-    this.#secret = reading;
-    return reading;
-  }
-
-  async #readSecret(): Promise<string> {
+  async #askAccount(): Promise<void> {
     const { secret: key } = this.#keys;
-    const own = this.#lastSecret ?? randomBytes(32).toString('base64url');
-    const [, found] = await this.#calls.run(
-      () => Promise.all([this.#client.set(key, own, 'NX'), this.#client.get(key)]),
-      1,
-      'nothing',
-    );
-    this.#lastSecret = found ?? own;
-    return this.#lastSecret;
+    const own = this.#secret ?? randomBytes(32).toString('base64url');
+    const [, found] = await Promise.all([
+      this.#client.set(key, own, 'NX'),
+      this.#client.get(key),
+      this.#clock.read(),
+    ]);
+    this.#secret = found ?? own;
   }
 
   /**
@@ -196,7 +209,7 @@ export class ProducerConnection {
     } catch (error) {
       if (!(error instanceof NoticeQueueError) || error.code !== 'QUEUE_UNAVAILABLE') throw error;
       // The message is about a notice that may have been queued.
-      const detail = `Redis did not answer within ${this.#timeoutMs} ms, or the connection was lost.`;
+      const detail = `Redis did not answer within ${this.#settings.enqueueTimeoutMs} ms, or the connection was lost.`;
       throw new NoticeQueueError('QUEUE_UNAVAILABLE', detail);
     }
   }
@@ -206,6 +219,30 @@ export class ProducerConnection {
     await this.#parts.then(({ queue }) => queue.close()).catch(() => {});
     this.#client.disconnect();
   }
+}
+
+/** @param heldIds of the jobs that the queue has, in the order of those that were added */
+function receiptsOf(jobs: readonly PlannedJob[], heldIds: readonly string[]): Receipt[] {
+  const receipts: Receipt[] = [];
+  let conflictAt: number | undefined;
+  for (const [index, job] of jobs.entries()) {
+    const id = heldIds[index] ?? '';
+    const verdict = judge(job, id);
+    if (verdict === 'conflict') conflictAt ??= index;
+    const contacts = job.data.notice.contacts.length;
+    receipts.push({ id, contacts, duplicate: verdict === 'duplicate' });
+  }
+  if (conflictAt === undefined) return receipts;
+  throw jobs.length === 1
+    ? new NoticeQueueError('IDEMPOTENCY_CONFLICT')
+    : conflict(conflictAt, 'the other notices of the call are queued');
+}
+
+function conflict(index: number, consequence: string): NoticeQueueError {
+  return new NoticeQueueError(
+    'IDEMPOTENCY_CONFLICT',
+    `The idempotency key of notices[${index}] was used before for a different notice; ${consequence}.`,
+  );
 }
 
 /** Cuts jobs into calls of limited size. */

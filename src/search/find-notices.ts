@@ -2,11 +2,11 @@ import type { FoundState } from './find-in-batches.ts';
 import type { Sealing } from '../payload/seal.ts';
 import type { JobData, SettledContact } from '../contracts/job.ts';
 import { findEntries, type FindEntry } from '../number-index/notice-number-index.ts';
-import { readJob } from '../notices/look-up.ts';
-import type { StoredJob } from '../notices/look-up-script.ts';
-import type { NoticeSource } from '../notices/notice-source.ts';
-import { earlierSends, type NoticeJob } from '../notices/notice-state.ts';
-import { jobViewOf } from '../notices/notice-view.ts';
+import { readJob } from '../notices/read-job.ts';
+import type { StoredJob } from '../notices/read-job.ts';
+import type { NoticeSource } from '../notices/read-job.ts';
+import { earlierSends, type NoticeView } from '../notices/notice-state.ts';
+import { noticeView } from '../notices/look-up.ts';
 import { openJob } from '../payload/sealed-job.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { readAudit, type KeptAudit } from '../ops/audit.ts';
@@ -137,7 +137,7 @@ function keptNotice(
   job: StoredJob,
   place: Exclude<ReturnType<typeof placeOf>, 'none'>,
 ): FoundNotice {
-  const { template, ...view } = jobViewOf(job);
+  const { template, ...view } = noticeView(job);
   const { state, code, possiblySent } = placedView(view, place);
   return {
     job: jobId,
@@ -152,9 +152,9 @@ function keptNotice(
 
 /** What is known of one contact of a notice: its own state, if it has one, or that of the notice. */
 function placedView(
-  view: Pick<NoticeJob, 'state' | 'code' | 'possiblySent' | 'earlier'>,
+  view: Pick<NoticeView, 'state' | 'code' | 'possiblySent' | 'earlier'>,
   place: Exclude<ReturnType<typeof placeOf>, 'none'>,
-): Pick<NoticeJob, 'state' | 'code' | 'possiblySent'> {
+): Pick<NoticeView, 'state' | 'code' | 'possiblySent'> {
   if (place === 'accepted') return { state: place, possiblySent: view.possiblySent };
   if (typeof place === 'string') return view;
   const { state, code, possiblySent = 1 } = place;

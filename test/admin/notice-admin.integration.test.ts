@@ -101,7 +101,7 @@ it('lists, redrives and deletes failed single notices', async () => {
   const failed = async () => (await admin.failedNotices({ state: 'rejected' })).length === 2;
   await until(failed, { what: 'the failures' });
   emulator.clearFaults();
-  const [first, second] = sent.map(({ jobs }) => jobs[0] ?? '');
+  const [first, second] = sent.map(({ id }) => id);
   expect(
     await admin.redriveNotices({ state: 'rejected', ids: [first ?? ''] }, { rate: 10, ...WHY }),
   ).toMatchObject({ done: 1, gone: 0 });

@@ -110,9 +110,9 @@ describe('readNotice refuses, and names the field:', () => {
       'notices[4].contacts[0].contact',
       'notices[4].contacts[2].contact',
     ]);
-    const many = issuesOf({ ...NOTICE, contacts: Array.from({ length: 5_000 }, () => ({})) });
+    const many = issuesOf({ ...NOTICE, contacts: Array.from({ length: 1_000 }, () => ({})) });
     expect(many).toHaveLength(21);
-    expect(many.at(-1)?.problem).toBe('and 4980 more');
+    expect(many.at(-1)?.problem).toBe('and 980 more');
   });
 
   it('without ever showing a value', () => {

@@ -25,8 +25,8 @@ export const QUEUED_CASES: readonly Case[] = [
   ['69 a key of another type', 'token/redis-away.integration.test.ts', 'WRONGTYPE'],
   [
     '70 ids that BullMQ takes',
-    'producer/plan-jobs.test.ts',
-    'names jobs so that BullMQ takes the ids',
+    'producer/planned-job.test.ts',
+    'names the job so that BullMQ takes the id',
   ],
   ['71 data that are too large or nested too deeply', JOB, 'nested too deeply or too large'],
   [

@@ -3,14 +3,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { placeManualHold } from '../../src/fleet/hold/current-hold.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
-import { cancelAnswerOfAll, cancelNotice } from '../../src/notices/cancel.ts';
-import { cancelScript } from '../../src/notices/cancel-script.ts';
+import { cancelScript } from '../../src/notices/cancel.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { shaOf } from '../chaos/support/script-sha.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
-import { contacts } from '../producer/support/stored-jobs.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
-import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
@@ -96,56 +93,6 @@ describe('a notice that waits', () => {
     expect(await losing.cancel(ref, { releaseKey: true })).toEqual({ id, ...RELEASED });
     expect(proxy.struck).toBe(1);
     expect((await queue.send(NOTICE, ref)).duplicate).toBe(false);
-  });
-
-  it('of 45 jobs: each is cancelled, by the key too', async () => {
-    const { queue, board } = open({ chunkSize: 1 });
-    const notice = { ...NOTICE, contacts: contacts(45) };
-    const { id, jobs } = await queue.send(notice, { idempotencyKey: 'many' });
-    const report = await queue.cancel({ idempotencyKey: 'many' }, { releaseKey: true });
-    expect(report).toMatchObject({ id, ...CANCELLED });
-    expect(report.jobs).toEqual(jobs.map((job) => ({ id: job, answer: 'cancelled' })));
-    expect(await board.count()).toBe(0);
-    expect((await queue.send(notice, { idempotencyKey: 'many' })).duplicate).toBe(false);
-  });
-
-  it('of 45 jobs, and the process dies between two steps: repeated, the rest is cancelled', async () => {
-    const { queue, keys, board } = open({ chunkSize: 1 });
-    const notice = { ...NOTICE, contacts: contacts(45) };
-    const ref = { idempotencyKey: 'many' };
-    const { id } = await queue.send(notice, ref);
-    // Otherwise the reply that is kept back is that Redis does not know the script yet.
-    await queue.cancel('none');
-    const client = redis.connect({ name: 'dying' });
-    const step = holdNextScript(client);
-    const dying = cancelNotice(client, keys, ref, { releaseKey: true }).catch(() => 'dead');
-    await step.answered;
-    client.disconnect();
-    step.letGo();
-    await dying;
-    expect(await board.count()).toBe(25);
-    expect(await queue.send(notice, ref)).toMatchObject({ id, duplicate: true });
-    expect(await queue.cancel(ref, { releaseKey: true })).toMatchObject({ id, ...CANCELLED });
-    expect(await board.count()).toBe(0);
-    expect((await queue.send(notice, ref)).duplicate).toBe(false);
-  });
-
-  it('of 45 jobs, by a key that is released, and the last reply is lost: is cancelled', async () => {
-    const { prefix, queue } = open({ chunkSize: 1 });
-    const ref = { idempotencyKey: 'many' };
-    const { id } = await queue.send({ ...NOTICE, contacts: contacts(45) }, ref);
-    await queue.cancel('none');
-    const proxy = await startFaultProxy(Number(new URL(redis.url).port));
-    onTestFinished(() => proxy.close());
-    const url = `redis://127.0.0.1:${proxy.port}`;
-    const { queue: losing } = open({ redis: connectionAs('producer', redis.url, url), prefix });
-    expect(await losing.get(id)).toMatchObject({ state: 'pending' });
-    // The number of the first job of the third step.
-    await proxy.place({ kind: 'drop-reply', when: '\r\n40\r\n', times: 1 });
-    const report = await losing.cancel(ref, { releaseKey: true });
-    expect(proxy.struck).toBe(1);
-    expect(report).toMatchObject({ id, ...CANCELLED });
-    expect(report.jobs).toHaveLength(45);
   });
 
   it('cancelled by ten at once while a worker takes it: true for all, or sent once', async () => {
@@ -290,41 +237,6 @@ describe('a notice that was sent, or may have been', () => {
       ],
     ]);
   });
-
-  it('of several jobs: those that wait are cancelled, and each answers', async () => {
-    const { queue, keys } = open({ chunkSize: 1 });
-    const { id, jobs } = await queue.send({ ...NOTICE, contacts: contacts(3) });
-    await redis.client.set(keys.noticeLock(jobs[1] ?? ''), 'of a worker');
-    expect(await queue.cancel(id)).toEqual({
-      id,
-      cancelled: false,
-      answer: 'sending',
-      jobs: [
-        { id: jobs[0], answer: 'cancelled' },
-        { id: jobs[1], answer: 'sending' },
-        { id: jobs[2], answer: 'cancelled' },
-      ],
-    });
-    await redis.client.del(keys.noticeLock(jobs[1] ?? ''));
-  });
-
-  it('of several jobs, one of which is being sent: its key stays in use, also by the id of a job', async () => {
-    const { queue, keys, board } = open({ chunkSize: 1 });
-    const ref = { idempotencyKey: 'three' };
-    const notice = { ...NOTICE, contacts: contacts(3) };
-    const { id, jobs } = await queue.send(notice, ref);
-    const [first = '', second = ''] = jobs;
-    await redis.client.set(keys.noticeLock(second), 'of a worker');
-    const release = { releaseKey: true };
-    expect(await queue.cancel(first, release)).toMatchObject({ id: first, ...CANCELLED });
-    expect(await queue.cancel(id, release)).toMatchObject({ cancelled: false, answer: 'sending' });
-    // A new notice would be sent to the second contact once more.
-    expect(await queue.send(notice, ref)).toMatchObject({ id, duplicate: true });
-    await redis.client.del(keys.noticeLock(second));
-    expect(await queue.cancel(id, release)).toMatchObject({ id, ...CANCELLED });
-    expect(await board.count()).toBe(0);
-    expect((await queue.send(notice, ref)).duplicate).toBe(false);
-  });
 });
 
 it.each([
@@ -368,15 +280,4 @@ it('an id of another account, an unknown key, and what is no id', async () => {
   });
   expect(await other.get(id)).toMatchObject({ state: 'pending' });
   await expect(queue.cancel('')).rejects.toMatchObject({ code: 'NOTICE_INVALID' });
-});
-
-it.each([
-  [[], 'not-kept'],
-  [['cancelled', 'cancelled'], 'cancelled'],
-  [['cancelled', 'accepted'], 'accepted'],
-  [['accepted', 'sending', 'possibly-sent'], 'sending'],
-  [['cancelled', 'not-kept'], 'not-kept'],
-  [['unknown', 'rejected', 'possibly-sent'], 'possibly-sent'],
-] as const)('the answer for jobs that answer %j: %s', (answers, answer) => {
-  expect(cancelAnswerOfAll(answers)).toBe(answer);
 });

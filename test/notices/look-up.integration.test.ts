@@ -1,11 +1,10 @@
-import { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { placeManualHold } from '../../src/fleet/hold/current-hold.ts';
 import { NoticeQueue, type NoticeRef, type NoticeState, type NoticeView } from '../../src/index.ts';
 import type { NoticeQueueOptions } from '../../src/index.ts';
-import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { keysOf } from '../../src/redis/keys.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
 import { commandsByName } from '../ops/web/support/commands.ts';
 import { contacts } from '../producer/support/stored-jobs.ts';
@@ -102,21 +101,8 @@ describe('a notice that waits', () => {
     expect(limited).toEqual({ reason: 'rate-limited' });
   });
 
-  it('of several jobs: each of them, found by the id of the notice or of a job', async () => {
-    const queue = queueIn(redis.freshPrefix(), { chunkSize: 2 });
-    const { id, jobs } = await queue.send({ ...NOTICE, contacts: contacts(45) });
-    expect(jobs).toHaveLength(23);
-    const view = await queue.get(id);
-    expect(view).toMatchObject({ id, state: 'pending', contacts: 45 });
-    expect(view.jobs?.map((job) => job.id)).toEqual(jobs);
-    expect(view.jobs?.map((job) => job.contacts)).toEqual([...Array<number>(22).fill(2), 1]);
-    const one = await queue.get(jobs[3] ?? '');
-    expect(one).toMatchObject({ id: jobs[3], state: 'pending', contacts: 2 });
-    expect(one.jobs).toBeUndefined();
-  });
-
-  it('is found by its idempotency key, one of several jobs too', async () => {
-    const queue = queueIn(redis.freshPrefix(), { chunkSize: 2 });
+  it('is found by its idempotency key', async () => {
+    const queue = queueIn(redis.freshPrefix());
     const one = await queue.send(NOTICE, { idempotencyKey: 'order/1' });
     const two = await queue.send(
       { ...NOTICE, contacts: contacts(3) },
@@ -258,22 +244,6 @@ describe('what is not kept', () => {
     const queue = queueIn(redis.freshPrefix());
     await queue.close();
     await expect(queue.get('n-1')).rejects.toMatchObject({ code: 'QUEUE_CLOSED' });
-  });
-
-  it('jobs that have been deleted of a notice with several: they are named, the others shown', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix, { chunkSize: 1 });
-    const { id, jobs } = await queue.send({ ...NOTICE, contacts: contacts(3) });
-    const board = new Queue(QUEUE_NAME, {
-      connection: redis.client,
-      prefix: keysOf(prefix, 'default').bullPrefix,
-    });
-    onTestFinished(() => board.close());
-    await board.remove(jobs[0] ?? '');
-    await board.remove(jobs[2] ?? '');
-    const view = await queue.get(id);
-    expect(view.jobs?.map(({ state }) => state)).toEqual(['not-kept', 'pending', 'not-kept']);
-    expect(view).toMatchObject({ id, state: 'pending', template: 'ORDER', contacts: 1 });
   });
 });
 

@@ -24,7 +24,6 @@ function world(env: Record<string, string> = {}, emulated: EmulatorOptions = {})
   const queue = new NoticeQueue({
     redis: connectionAs('producer', redis.url),
     prefix,
-    chunkSize: 2,
   });
   onTestFinished(() => queue.close());
   const start = async () => {
@@ -101,17 +100,6 @@ describe('events()', () => {
     for (const { notice: id, state } of events) expect((await queue.get(id)).state).toBe(state);
     const stored = JSON.stringify(await redis.client.xrange(keys.noticeEvents, '-', '+'));
     expect(stored).not.toMatch(/0100000000\d/);
-  });
-
-  it('names the notice of each of its jobs', async () => {
-    const { queue, start } = world();
-    await start();
-    const { events, reach } = listen(queue);
-    const contacts = ['01000000001', '01000000002', '01000000003'].map((contact) => ({ contact }));
-    const { id } = await queue.send({ templateCode: 'ORDER', contacts });
-    await reach(2);
-    expect(events.map((event) => event.notice)).toEqual([id, id]);
-    expect(events.map(({ job }) => job).sort()).toEqual([`${id}-0`, `${id}-1`]);
   });
 
   it('continues after a cursor, and begins with what is new where there is none', async () => {

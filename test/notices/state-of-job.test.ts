@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { stateOfAll, stateOfJob, type StateFacts } from '../../src/notices/state-of-job.ts';
+import { stateOfJob, type StateFacts } from '../../src/notices/state-of-job.ts';
 
 const WAITS: StateFacts = {
   place: 'wait',
@@ -33,21 +33,5 @@ describe('the state of a job', () => {
     expect(stateOfJob({ ...WAITS, ...facts })).toEqual(
       reason === undefined ? { state } : { state, reason },
     );
-  });
-});
-
-describe('the state of a notice with several jobs', () => {
-  it.each([
-    [['accepted', 'accepted'], 'accepted'],
-    [['accepted', 'sending', 'pending'], 'sending'],
-    [['accepted', 'pending', 'rejected'], 'pending'],
-    [['rejected', 'unknown'], 'unknown'],
-    [['accepted', 'rejected', 'expired'], 'rejected'],
-    [['accepted', 'expired', 'cancelled'], 'expired'],
-    [['accepted', 'cancelled'], 'cancelled'],
-    [['not-kept', 'accepted'], 'not-kept'],
-    [['not-kept', 'rejected'], 'rejected'],
-  ] as const)('%j: %s', (states, state) => {
-    expect(stateOfAll(states)).toBe(state);
   });
 });

@@ -6,7 +6,6 @@ import { keysOf } from '../../src/redis/keys.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
-import { until } from '../support/wait.ts';
 
 const redis = testRedis();
 const SECRET = '5'.repeat(64);
@@ -47,12 +46,8 @@ describe('the find index of single notices', () => {
     expect(await jobsOf(three)).toEqual([]);
   });
 
-  it('finds the part of a split notice, and each of many notices', async () => {
-    const { queue, jobsOf } = world({ findKey: SECRET, chunkSize: 2 });
-    const list = numbers(5);
-    const { jobs } = await queue.send(notice(...list));
-    expect(jobs).toHaveLength(3);
-    expect(await jobsOf(list[4] ?? '')).toEqual([jobs[2]]);
+  it('finds each of many notices', async () => {
+    const { queue, jobsOf } = world();
     const many = numbers(3_000, 100);
     const receipts = await queue.sendMany(many.map((number) => notice(number)));
     for (const at of [0, 499, 500, 2_999]) {
@@ -111,21 +106,6 @@ describe('the find index of single notices', () => {
       code: 'IDEMPOTENCY_CONFLICT',
     });
     expect(await jobsOf(two)).toEqual([]);
-  });
-
-  it('of a notice with several jobs that is repeated with its key, finds each job once, with its first time', async () => {
-    const { queue, keys } = world({ findKey: SECRET, chunkSize: 1 });
-    const [one = '', two = ''] = numbers(2);
-    const options = { idempotencyKey: 'order' };
-    const { jobs } = await queue.send(notice(one, two), options);
-    const of = (number: string) =>
-      findEntries(redis.client, keys, hashNumber(KEY, number), DAY_MS, Date.now());
-    const first = await of(two);
-    expect(first.map(({ jobId }) => jobId)).toEqual([jobs[1]]);
-    const nextSecond = (first[0]?.at ?? 0) + 1_000;
-    await until(() => Date.now() >= nextSecond, { what: 'the next second' });
-    expect(await queue.send(notice(one, two), options)).toMatchObject({ duplicate: true });
-    expect(await of(two)).toEqual(first);
   });
 
   it('costs one command for each call, and none without a key', async () => {

@@ -1,8 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { EARLIER_FIELD } from '../../src/notices/look-up-script.ts';
 import { NoticeQueue } from '../../src/index.ts';
 import { deleteNotices, redriveNotices, selectFailed } from '../../src/ops/notice-actions.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
@@ -62,24 +60,6 @@ it('deletes no notice that failed again, or is listed as unknown, meanwhile', as
   expect(await redis.client.zrange(keys.failedNotices, '0', '-1')).toEqual([second]);
 });
 
-it('deletes no notice that is about to be sent again', async () => {
-  const { report, keys, second } = await deleteBoth(async (setup) => {
-    const job = setup.keys.noticeJob(setup.second);
-    const endedAt = Number(await redis.client.hget(job, 'finishedOn'));
-    const run = {
-      state: 'rejected',
-      code: 'C',
-      attempts: 1,
-      possiblySent: 0,
-      at: endedAt,
-      endedAt,
-    };
-    await redis.client.hset(job, EARLIER_FIELD, JSON.stringify([run]));
-  });
-  expect(report).toMatchObject({ done: 1, gone: 1 });
-  expect(await redis.client.exists(keys.noticeJob(second))).toBe(1);
-});
-
 it.each([
   { releaseKey: true, duplicate: false },
   { releaseKey: false, duplicate: true },
@@ -118,24 +98,3 @@ it.each([
     expect(again.id === id).toBe(duplicate);
   },
 );
-
-it('the key of a notice with several jobs stays in use: another job may have been sent', async () => {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
-  await using queue = new NoticeQueue({
-    redis: connectionAs('producer', redis.url),
-    prefix,
-    chunkSize: 1,
-  });
-  const contacts = [{ contact: '01000000001' }, { contact: '01000000002' }];
-  const notice = { templateCode: 'T', contacts };
-  const key = { idempotencyKey: 'order-1' };
-  const { id, jobs } = await queue.send(notice, key);
-  const [first = '', second = ''] = jobs;
-  await endWaiting(redis.client, keys, first);
-  const selection = { ...REJECTED, ids: [first] };
-  const report = await deleteNotices({ redis: redis.client, keys }, selection, WHO, true);
-  expect(report).toMatchObject({ done: 1 });
-  expect(await queue.send(notice, key)).toMatchObject({ id, duplicate: true });
-  expect(await redis.client.lrange(keys.noticesIn('wait'), 0, -1)).toEqual([second]);
-});

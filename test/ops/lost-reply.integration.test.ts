@@ -5,9 +5,9 @@ import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { liftManualHold, placeManualHold, readHold } from '../../src/fleet/hold/current-hold.ts';
 import { liftManual } from '../../src/fleet/hold/manual-hold-scripts.ts';
-import { cancelScript } from '../../src/notices/cancel-script.ts';
-import { sendAgain, sendAgainScript } from '../../src/notices/earlier-run.ts';
-import { endUnknown, removeFailedScript } from '../../src/notices/remove-failed.ts';
+import { cancelScript } from '../../src/notices/cancel.ts';
+import { sendAgain, sendAgainScript } from '../../src/notices/change-failed.ts';
+import { endUnknown, removeFailedScript } from '../../src/notices/change-failed.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';
 import { liftAuditedHold } from '../../src/ops/manual-hold.ts';
 import { cancelAudited, deleteNotices } from '../../src/ops/notice-actions.ts';
@@ -138,21 +138,6 @@ describe('the reply to a step of a manual action is lost', () => {
     expect(proxy.struck).toBe(1);
     expect(await readAudit(redis.client, keys, 10)).toMatchObject([
       { target: id, as: 'cancelled, key released' },
-    ]);
-  });
-
-  it('cancel with the key to be released, where it stays in use: recorded without it', async () => {
-    const prefix = redis.freshPrefix();
-    const keys = keysOf(prefix, 'default');
-    const producer = { redis: connectionAs('producer', redis.url), prefix, chunkSize: 1 };
-    const queue = new NoticeQueue(producer);
-    onTestFinished(() => queue.close());
-    const contacts = ['01000000001', '01000000002'].map((contact) => ({ contact }));
-    const { jobs } = await queue.send({ templateCode: 'T', contacts }, { idempotencyKey: 'two' });
-    const [first = ''] = jobs;
-    await cancelAudited({ redis: redis.client, keys }, first, { releaseKey: true }, WHO);
-    expect(await readAudit(redis.client, keys, 10)).toMatchObject([
-      { target: first, as: 'cancelled' },
     ]);
   });
 

@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue, type SendOptions } from '../../src/index.ts';
-import { EARLIER_FIELD } from '../../src/notices/look-up-script.ts';
+import { EARLIER_FIELD } from '../../src/notices/job-lua.ts';
 import { redriveNotices } from '../../src/ops/notice-actions.ts';
 import { readUnknown } from '../../src/ops/unknown.ts';
 import { ERASED, replaceJobData } from '../../src/fleet/job-data.ts';

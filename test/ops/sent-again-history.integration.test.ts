@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { findContact } from '../../src/index.ts';
-import { sendAgain } from '../../src/notices/earlier-run.ts';
+import { sendAgain } from '../../src/notices/change-failed.ts';
 import { readFailed } from '../../src/notices/failed-notices.ts';
 import { run } from '../cli/support/run.ts';
 import { testRedis } from '../support/redis.ts';

@@ -2,13 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { payloadKeys } from '../../src/payload/payload-key.ts';
 import type { Sealing } from '../../src/payload/seal.ts';
 import type { JobData } from '../../src/contracts/job.ts';
-import { jobViewOf, jobViews } from '../../src/notices/notice-view.ts';
+import { noticeView } from '../../src/notices/look-up.ts';
 import { contactsOfJob, openJob, readFrame, sealJob } from '../../src/payload/sealed-job.ts';
 
 const NUMBER = '01012345678';
 const DATA: JobData = {
   v: 1,
-  jobs: 2,
   notice: {
     templateCode: 'T',
     scheduleType: 'DIRECTLY',
@@ -39,9 +38,9 @@ describe('the data of an encrypted job', () => {
     expect(sealJob(DATA, 'n-1', { ...sealing, keys: [] })).toBe(DATA);
   });
 
-  it('shows template, times and numbers of contacts, and begins with the version and the number of jobs', () => {
+  it('shows template, times and numbers of contacts, and begins with the version', () => {
     const text = JSON.stringify(sealed);
-    expect(text).toMatch(/^{"v":2,"jobs":2,"notice":{"templateCode":"T","contacts":1,"sealed":"/);
+    expect(text).toMatch(/^{"v":2,"notice":{"templateCode":"T","contacts":1,"sealed":"/);
     expect(text).toContain('"accepted":2,"expiresAt":5,"delivery":"at-most-once"');
     for (const hidden of [NUMBER, '01087654321', 'DIRECTLY', 'var1']) {
       expect(text).not.toContain(hidden);
@@ -98,19 +97,16 @@ describe('the data of an encrypted job', () => {
     const data = sealJob({ ...DATA, settled }, 'n-1', sealing);
     expect(JSON.stringify(data)).not.toContain('01033334444');
     expect(openJob(data, 'n-1', sealing).settled).toEqual(settled);
-    expect(jobViewOf(failed(data))).toMatchObject({ contacts: 4 });
-    const stored = { jobs: [failed(data)], hold: {}, rateLimit: {}, now: 0 };
-    const [view] = jobViews(stored as unknown as Parameters<typeof jobViews>[0], sealing);
-    expect(view?.contactStates).toHaveLength(4);
-    expect(view?.contactStates).toContainEqual({ contact: '010******44', state: 'unknown' });
+    expect(noticeView(failed(data))).toMatchObject({ contacts: 4 });
+    const { contactStates } = noticeView(failed(data), undefined, sealing);
+    expect(contactStates).toHaveLength(4);
+    expect(contactStates).toContainEqual({ contact: '010******44', state: 'unknown' });
   });
 
   it('is shown with its counts, and with the state of each contact where there is a key', () => {
-    expect(jobViewOf(failed(sealed))).toMatchObject({ template: 'T', contacts: 3 });
-    expect(jobViewOf(failed(sealed))).not.toHaveProperty('contactStates');
-    const stored = { jobs: [failed(sealed)], hold: {}, rateLimit: {}, now: 0 };
-    const [view] = jobViews(stored as unknown as Parameters<typeof jobViews>[0], sealing);
-    expect(view?.contactStates).toEqual([
+    expect(noticeView(failed(sealed))).toMatchObject({ template: 'T', contacts: 3 });
+    expect(noticeView(failed(sealed))).not.toHaveProperty('contactStates');
+    expect(noticeView(failed(sealed), undefined, sealing).contactStates).toEqual([
       { contact: '010******21', state: 'accepted' },
       { contact: '010******55', state: 'accepted' },
       { contact: '010******78', state: 'rejected' },

@@ -3,8 +3,6 @@ import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
-import { readNotice } from '../../src/contracts/read-notice.ts';
-import { olderFingerprint } from '../../src/producer/plan-jobs.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
@@ -71,7 +69,7 @@ describe('same key, one send', () => {
 
   it('50 calls at once are one job and one new receipt', async () => {
     const prefix = redis.freshPrefix();
-    const [one, two] = [queueIn(prefix, { chunkSize: 2 }), queueIn(prefix, { chunkSize: 2 })];
+    const [one, two] = [queueIn(prefix), queueIn(prefix)];
     const notice = { ...NOTICE, contacts: contacts(5) };
     const receipts = await Promise.all(
       Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? one : two).send(notice, KEY)),
@@ -79,7 +77,7 @@ describe('same key, one send', () => {
     expect(receipts.filter((receipt) => !receipt.duplicate)).toHaveLength(1);
     expect(new Set(receipts.map((receipt) => receipt.id)).size).toBe(1);
     const jobs = await waitingJobs(redis.client, prefix);
-    expect(jobs.map(({ id }) => id)).toEqual(receipts[0]?.jobs);
+    expect(jobs.map(({ id }) => id)).toEqual([receipts[0]?.id]);
     expect(contactsOf(jobs)).toEqual(contacts(5).map(({ contact }) => contact));
   });
 
@@ -114,7 +112,7 @@ describe('same key, something else', () => {
     ['an unknown field more', { ...NOTICE, at: 'x' }],
   ])('%s: IDEMPOTENCY_CONFLICT, and nothing is queued', async (_, notice) => {
     const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix, { chunkSize: 2 });
+    const queue = queueIn(prefix);
     const first = await queue.send(NOTICE, KEY);
     await expect(queue.send(notice, KEY)).rejects.toMatchObject({
       name: 'NoticeQueueError',
@@ -129,17 +127,17 @@ describe('same key, something else', () => {
 describe('the window', () => {
   it('outlives the jobs, which a worker removes when they are done', async () => {
     const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix, { chunkSize: 2 });
+    const queue = queueIn(prefix);
     const notice = { ...NOTICE, contacts: contacts(5) };
     const first = await queue.send(notice, KEY);
-    await workOff(prefix, 3);
+    await workOff(prefix, 1);
     expect(await queue.send(notice, KEY)).toEqual({ ...first, duplicate: true });
     expect(await waitingIds(redis.client, prefix)).toEqual([]);
   });
 
   it('ends: then the key is new', async () => {
     const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix, { chunkSize: 2, idempotencyWindowMs: 1_000 });
+    const queue = queueIn(prefix, { idempotencyWindowMs: 1_000 });
     const notice = { ...NOTICE, contacts: contacts(3) };
     const first = await queue.send(notice, KEY);
     const remembered = async () =>
@@ -149,18 +147,18 @@ describe('the window', () => {
     const second = await queue.send(notice, KEY);
     expect(second.duplicate).toBe(false);
     expect(second.id).not.toBe(first.id);
-    expect(await waitingIds(redis.client, prefix)).toEqual([...first.jobs, ...second.jobs]);
+    expect(await waitingIds(redis.client, prefix)).toEqual([first.id, second.id]);
   });
 
   it('of a delayed notice starts when it is due', async () => {
     const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix, { chunkSize: 2, idempotencyWindowMs: 1_000 });
+    const queue = queueIn(prefix, { idempotencyWindowMs: 1_000 });
     const notice = { ...NOTICE, contacts: contacts(3) };
     const later = { idempotencyKey: 'later', sendAt: Date.now() + 3_600_000 };
     const farthest = { idempotencyKey: 'farthest', delay: 366 * 24 * 3_600_000 };
     const delayed = await queue.send(notice, later);
     const latest = await queue.send(notice, farthest);
-    const [head] = (await queue.send(NOTICE, KEY)).jobs;
+    const { id: head } = await queue.send(NOTICE, KEY);
     const windowOf = async (id: string | undefined) => {
       const keys = (await redis.keys(prefix)).filter((key) => key.includes(':de:'));
       const holders = keys.length === 0 ? [] : await redis.client.mget(keys);
@@ -175,30 +173,10 @@ describe('the window', () => {
       duplicate: true,
     });
     expect(await queue.send(notice, farthest)).toEqual({ ...latest, duplicate: true });
-    // It ends a second after the notice is due, for every chunk.
-    for (const id of delayed.jobs) {
-      const left = await redis.client.pttl((await windowOf(id)) ?? '');
-      expect(left).toBeGreaterThan(3_600_000 - 60_000);
-      expect(left).toBeLessThanOrEqual(3_600_000 + 1_000);
-    }
-  });
-
-  it('a key that is new again brings all its chunks, however late the old ones were added', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix, { chunkSize: 2 });
-    const notice = { ...NOTICE, contacts: contacts(3) };
-    const first = await queue.send(notice, KEY);
-    // The window of the first job ends before those of the other chunks.
-    const heads = await Promise.all(
-      (await redis.keys(prefix))
-        .filter((key) => key.includes(':de:'))
-        .map(async (key) => ({ key, id: await redis.client.get(key) })),
-    );
-    const head = heads.find(({ id }) => id === first.jobs[0]);
-    await redis.client.del(head?.key ?? '');
-    const second = await queue.send(notice, KEY);
-    expect(second.duplicate).toBe(false);
-    expect(await waitingIds(redis.client, prefix)).toEqual([...first.jobs, ...second.jobs]);
+    // It ends a second after the notice is due.
+    const left = await redis.client.pttl((await windowOf(delayed.id)) ?? '');
+    expect(left).toBeGreaterThan(3_600_000 - 60_000);
+    expect(left).toBeLessThanOrEqual(3_600_000 + 1_000);
   });
 
   it('removing a job manually also removes its key', async () => {
@@ -213,64 +191,7 @@ describe('the window', () => {
   });
 });
 
-describe('a call that came through in part', () => {
-  it('is completed by a repeated call, each chunk once, whatever its chunk size is by then', async () => {
-    const server = await startRedisServer({ args: ['--maxmemory', '0'] });
-    cleanups.push(() => server.close());
-    const admin = redis.connect();
-    const ours = admin.duplicate({ host: '127.0.0.1', port: server.port, db: 0 });
-    ours.on('error', () => {});
-    cleanups.push(() => Promise.resolve(ours.disconnect()));
-    const prefix = 'partly';
-    const open = (chunkSize: number) => {
-      const queue = new NoticeQueue({
-        redis: connectionAs('producer', server.url),
-        prefix,
-        chunkSize,
-      });
-      cleanups.push(() => queue.close());
-      return queue;
-    };
-    const list = contacts(2_000).map((contact) => ({ ...contact, var1: 'x'.repeat(2_000) }));
-    const notice = { templateCode: 'BIG', contacts: list };
-    const queue = open(200);
-    await queue.send({ ...NOTICE }, { idempotencyKey: 'warm' });
-    const used = Number(/used_memory:(\d+)/.exec(await ours.info('memory'))?.[1]);
-    await ours.config('SET', 'maxmemory', String(used + 1_500_000));
-
-    await expect(queue.send(notice, KEY)).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
-    const landed = (await waitingIds(ours, prefix)).length - 1;
-    expect(landed).toBeGreaterThan(0);
-    expect(landed).toBeLessThan(10);
-
-    await ours.config('SET', 'maxmemory', '0');
-    for (const again of [open(300), queue]) {
-      const receipt = await again.send(notice, KEY);
-      expect(receipt.duplicate).toBe(true);
-      expect(receipt.jobs).toHaveLength(10);
-      const [, ...jobs] = await waitingJobs(ours, prefix);
-      expect(jobs.map(({ id }) => id).sort()).toEqual([...receipt.jobs].sort());
-      expect(contactsOf(jobs).sort()).toEqual(list.map(({ contact }) => contact).sort());
-    }
-  });
-});
-
 describe('the id of a notice with a key', () => {
-  const tried = (count: number) =>
-    Array.from({ length: count }, (_, index) => `0100${String(index).padStart(7, '0')}`);
-
-  it('does not show its number to those who try all', async () => {
-    const prefix = redis.freshPrefix();
-    const contact = '01000000042';
-    const notice = { templateCode: 'T', contacts: [{ contact, var1: 'x' }] };
-    const { id } = await queueIn(prefix).send(notice, KEY);
-    const hits = tried(100).filter((number) => {
-      const guess = { templateCode: 'T', contacts: [{ contact: number, var1: 'x' }] };
-      return id.includes(`.${olderFingerprint(readNotice(guess))}.`);
-    });
-    expect(hits).toEqual([]);
-  });
-
   it('is keyed with one secret of the account, which is read once', async () => {
     const prefix = redis.freshPrefix();
     const { secret } = keysOf(prefix, 'default');

@@ -7,7 +7,7 @@ import { InputError, NoticeQueue, type NoticeQueueError } from '../../src/index.
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
-import { contacts, waitingIds } from './support/stored-jobs.ts';
+import { contacts, waitingIds, waitingJobs } from './support/stored-jobs.ts';
 
 const redis = testRedis();
 const NOTICE = { templateCode: 'ORDER', contacts: contacts(1) };
@@ -19,11 +19,11 @@ describe('fromEnv', () => {
     const prefix = redis.freshPrefix();
     vi.stubEnv('REDIS_URL', redis.url);
     vi.stubEnv('REDIS_PREFIX', 'not-this-one');
-    vi.stubEnv('CHUNK_SIZE', '2');
+    vi.stubEnv('DELIVERY', 'at-most-once');
     await using queue = NoticeQueue.fromEnv({ prefix });
-    const { jobs } = await queue.send({ templateCode: 'ORDER', contacts: contacts(3) });
-    expect(jobs).toHaveLength(2);
-    expect(await waitingIds(redis.client, prefix)).toHaveLength(2);
+    await queue.send(NOTICE);
+    const [job] = await waitingJobs(redis.client, prefix);
+    expect(job?.data).toMatchObject({ delivery: 'at-most-once' });
   });
 
   it('an option that is undefined does not replace its variable', async () => {

@@ -156,7 +156,7 @@ describe('Redis frozen', () => {
     for (const error of await Promise.all([
       failureOf(queue.send(NOTICE, KEY)),
       // Asks first which keys are in use.
-      failureOf(other.sendMany([NOTICE], KEY)),
+      failureOf(other.sendMany([NOTICE, NOTICE], KEY)),
     ])) {
       expect(error.code).toBe('QUEUE_UNAVAILABLE');
       expect(error.message).toContain('nothing was queued');

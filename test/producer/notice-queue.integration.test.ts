@@ -33,7 +33,7 @@ describe('send', () => {
   it('queues one job and answers a receipt that names it', async () => {
     const prefix = redis.freshPrefix();
     const receipt = await queueIn(prefix).send(NOTICE);
-    expect(receipt).toEqual({ id: receipt.id, jobs: [receipt.id], contacts: 1, duplicate: false });
+    expect(receipt).toEqual({ id: receipt.id, contacts: 1, duplicate: false });
     expect(await waitingIds(redis.client, prefix)).toEqual([receipt.id]);
     const job = await storedJob(redis.client, prefix, receipt.id);
     expect(job.data).toEqual({ v: 1, notice: { ...NOTICE, scheduleType: 'DIRECTLY' } });
@@ -42,7 +42,7 @@ describe('send', () => {
 
   it('writes jobs that match docs/job.schema.json', async () => {
     const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix, { chunkSize: 2 });
+    const queue = queueIn(prefix);
     const schema = publishedSchema();
     await queue.send(NOTICE);
     await queue.send(
@@ -57,23 +57,36 @@ describe('send', () => {
       { expiresAt: Date.now() + 60_000, idempotencyKey: 'k' },
     );
     const jobs = await waitingJobs(redis.client, prefix);
-    expect(jobs).toHaveLength(4);
+    expect(jobs).toHaveLength(2);
     for (const { data } of jobs) expect(schema.safeParse(data).error).toBeUndefined();
   });
 
-  it('cuts contacts beyond the chunk size into jobs, in order, each with the whole frame', async () => {
+  it('takes 1,000 contacts as one job, in order, whatever CHUNK_SIZE is', async () => {
     const prefix = redis.freshPrefix();
-    const list = contacts(2_345);
-    const notice = { ...NOTICE, senderKey: 's', extra: { deep: [1] }, contacts: list };
-    const receipt = await queueIn(prefix, { chunkSize: 100 }).send(notice);
-    expect(receipt.jobs).toHaveLength(24);
-    expect(receipt.contacts).toBe(2_345);
+    const list = contacts(1_000);
+    const receipt = await queueIn(prefix, { chunkSize: 100 }).send({ ...NOTICE, contacts: list });
     const jobs = await waitingJobs(redis.client, prefix);
-    expect(jobs.map(({ id }) => id)).toEqual(receipt.jobs);
+    expect(jobs.map(({ id }) => id)).toEqual([receipt.id]);
     expect(contactsOf(jobs)).toEqual(list.map(({ contact }) => contact));
-    for (const { data } of jobs) {
-      expect(data.notice).toMatchObject({ senderKey: 's', extra: { deep: [1] } });
-    }
+  });
+
+  it('refuses more than 1,000 contacts, names import(), and queues nothing', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix);
+    const long = { ...NOTICE, contacts: contacts(1_001) };
+    const refused = {
+      code: 'NOTICE_INVALID',
+      message: expect.stringContaining('import()') as string,
+    };
+    await expect(queue.send(long)).rejects.toMatchObject({
+      ...refused,
+      issues: [{ field: 'contacts' }],
+    });
+    await expect(queue.sendMany([NOTICE, long])).rejects.toMatchObject({
+      ...refused,
+      issues: [{ field: 'notices[1].contacts' }],
+    });
+    expect(await waitingIds(redis.client, prefix)).toEqual([]);
   });
 
   it('passes unknown fields through byte by byte, an own __proto__ and nested ones too', async () => {
@@ -141,19 +154,17 @@ describe('when it may be sent', () => {
       how: 'sendAt as text',
       options: () => ({ sendAt: new Date(Date.now() + 90_000).toISOString() }),
     },
-  ])('$how: BullMQ holds every chunk back', async ({ options }) => {
+  ])('$how: BullMQ holds it back', async ({ options }) => {
     const prefix = redis.freshPrefix();
     const notice = { ...NOTICE, contacts: contacts(3) };
-    const receipt = await queueIn(prefix, { chunkSize: 2 }).send(notice, options());
+    const { id } = await queueIn(prefix).send(notice, options());
     expect(await waitingIds(redis.client, prefix)).toEqual([]);
     const delayed = await redis.client.zrange(`{${prefix}:default}:send:delayed`, '0', '-1');
-    expect(delayed.sort()).toEqual([...receipt.jobs].sort());
-    for (const id of receipt.jobs) {
-      const { delay, timestamp } = await storedJob(redis.client, prefix, id);
-      expect(delay).toBeGreaterThan(80_000);
-      expect(delay).toBeLessThanOrEqual(90_000);
-      expect(timestamp + delay - Date.now()).toBeLessThanOrEqual(90_000);
-    }
+    expect(delayed).toEqual([id]);
+    const { delay, timestamp } = await storedJob(redis.client, prefix, id);
+    expect(delay).toBeGreaterThan(80_000);
+    expect(delay).toBeLessThanOrEqual(90_000);
+    expect(timestamp + delay - Date.now()).toBeLessThanOrEqual(90_000);
   });
 
   it('a year ahead, beyond what 32 bits hold', async () => {

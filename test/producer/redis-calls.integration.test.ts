@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ADD_ONCE_MS } from '../../src/producer/plan-jobs.ts';
+import { ADD_ONCE_MS } from '../../src/producer/planned-job.ts';
 import { readQueueOptions } from '../../src/producer/options.ts';
 import { RedisCalls, type CallLimits } from '../../src/producer/redis-calls.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';

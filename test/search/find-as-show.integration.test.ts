@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { findContact, NoticeQueue } from '../../src/index.ts';
-import { EARLIER_FIELD } from '../../src/notices/look-up-script.ts';
+import { EARLIER_FIELD } from '../../src/notices/job-lua.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { run } from '../cli/support/run.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Notice } from '../../src/contracts/notice.ts';
 import { sendWith, tokenOf, verdict } from '../emulator/calls.ts';
 import { emulatorWith } from '../emulator/running.ts';
-import { acceptedNumbers, configOf, room } from './support/line.ts';
+import { acceptedNumbers, room } from './support/line.ts';
 import { FIRST, FULL_NOTICE, noticeTo, SECOND, THIRD } from './support/notices.ts';
 import { wireTo } from './support/wire.ts';
 
@@ -131,15 +131,14 @@ describe('Send request body', () => {
     ]);
   });
 
-  it('[not-shown-max-contacts] CHUNK_SIZE cuts a notice to what one request may hold', async () => {
+  it('[not-shown-max-contacts] a notice is one request of at most 1,000 contacts', async () => {
     const emulator = await emulatorWith({ maxContactsPerRequest: 2 });
-    const fits = await line(emulator.url, { CHUNK_SIZE: '2' });
-    const receipt = await fits.queue.send(noticeTo(FIRST, SECOND, THIRD));
-    expect(receipt.jobs).toHaveLength(2);
-    const beyond = await line(emulator.url, { CHUNK_SIZE: '3' });
-    const refused = await beyond.deliver(noticeTo(FIRST, SECOND, THIRD));
+    const { deliver } = await line(emulator.url);
+    await deliver(noticeTo(FIRST, SECOND));
+    const refused = await deliver(noticeTo(FIRST, SECOND, THIRD));
     expect(refused).toMatchObject({ outcome: 'rejected', code: 'TOO_MANY_CONTACTS' });
-    expect(configOf({ BASE_URL: emulator.url }).queue.chunkSize).toBe(1_000);
-    await expect.poll(() => acceptedNumbers(emulator).sort()).toEqual([FIRST, SECOND, THIRD]);
+    expect(acceptedNumbers(emulator).sort()).toEqual([FIRST, SECOND]);
+    const tooLong = noticeTo(...Array.from({ length: 1_001 }, () => FIRST));
+    await expect(deliver(tooLong)).rejects.toMatchObject({ code: 'NOTICE_INVALID' });
   });
 });

@@ -41,7 +41,7 @@ it('each notice has the event of its end although a worker is killed while they 
     events.push(...page.events);
     from = page.cursor;
   }
-  const accepted = events.filter(({ state }) => state === 'accepted').map(({ job }) => job);
+  const accepted = events.filter(({ state }) => state === 'accepted').map(({ notice }) => notice);
   const done = await redis.client.zrange(completed, 0, '-1');
   expect(new Set(accepted)).toEqual(new Set(done));
   expect(events.length - new Set(accepted).size).toBeLessThan(64);

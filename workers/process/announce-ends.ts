@@ -38,19 +38,17 @@ function eventOfEnd(
   error: Error | undefined,
 ): EventEntry {
   const { id = '', stalledCounter } = job;
-  const { jobs = 1, delivery, accepted, settled } = (job.data as JobData | null) ?? {};
-  const hasOthers = jobs > 1;
-  const entry = { job: id, notice: hasOthers ? id.replace(/-\d+$/, '') : id };
+  const { delivery, accepted, settled } = (job.data as JobData | null) ?? {};
   if (end.kind === 'completed') {
     const state = stateOfResult(end.result);
-    return { ...entry, state, code: state === 'expired' ? 'EXPIRED' : '' };
+    return { notice: id, state, code: state === 'expired' ? 'EXPIRED' : '' };
   }
   const { reason } = end;
   const possiblySent = possiblySentAttempts({ failedReason: reason, stalledCounter }, delivery);
   // What was possibly sent of a notice that is settled in part may be the contacts that are accepted since.
   const isSettled = error !== undefined && (accepted ?? settled) !== undefined;
   const isUnknown = error instanceof UnknownOutcomeError || (possiblySent > 0 && !isSettled);
-  return { ...entry, state: isUnknown ? 'unknown' : 'rejected', code: codeOf(reason) };
+  return { notice: id, state: isUnknown ? 'unknown' : 'rejected', code: codeOf(reason) };
 }
 
 function stateOfResult(result: unknown): EndState {

@@ -70,8 +70,7 @@ async function cancelBatch(
   await control(context, open, id, 'cancel', command, why);
 }
 
-const KEY_STAYS =
-  'No idempotency key was released: the notice has none, or this is one of several jobs of it.';
+const KEY_STAYS = 'No idempotency key was released: the notice has none.';
 
 /** Ids that this package gives to single notices. */
 const NOTICE_ID = /^n-/;
@@ -86,13 +85,12 @@ async function cancelNotice(
   const { cancelAudited } = await import('../../ops/notice-actions.ts');
   const actor = { who: currentUser(), why };
   const report = await cancelAudited({ redis, keys }, ref, { releaseKey }, actor);
-  const { answer, jobs = [] } = report;
+  const { answer } = report;
   if (answer === 'not-kept' && typeof ref === 'string' && !NOTICE_ID.test(ref)) {
     throw noSuchBatch(ref);
   }
   print(context, command, report, () => [
     `Notice ${report.id} ${CANCEL_TEXT[answer]}.`.replace('  ', ' '),
-    ...jobs.map((job) => `  ${job.id}: ${job.answer}`),
     ...(releaseKey === true && report.cancelled && report.keyReleased !== true ? [KEY_STAYS] : []),
   ]);
   if (!report.cancelled) context.end(1);

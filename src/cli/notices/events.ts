@@ -58,11 +58,11 @@ function cursor(text: string): string {
 const describe = (events: readonly NoticeEvent[]) =>
   events.length === 0
     ? ['No event is kept.']
-    : table([['AT', 'JOB', 'STATE', 'CODE', 'CURSOR'], ...events.map(rowOf)]);
+    : table([['AT', 'NOTICE', 'STATE', 'CODE', 'CURSOR'], ...events.map(rowOf)]);
 
-const rowOf = ({ at, job, state, code = '', cursor: position }: NoticeEvent) => [
+const rowOf = ({ at, notice, state, code = '', cursor: position }: NoticeEvent) => [
   new Date(at).toISOString(),
-  job,
+  notice,
   state,
   code,
   position,

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { countOf, formatCount } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
 import type { FailedFilter, FailedGroup } from '../../notices/failed-notices.ts';
-import type { NoticeJob } from '../../notices/notice-state.ts';
+import type { NoticeView } from '../../notices/notice-state.ts';
 import type { FailedReport, FailedSelection } from '../../ops/notice-actions.ts';
 import { age, wholeNumber, whyOption } from '../arguments.ts';
 import { STOPPED, currentUser, untilStopped, type CommandContext } from '../command-context.ts';
@@ -67,7 +67,7 @@ export async function showFailed(
     return;
   }
   const { failedNotices, groupFailed } = await import('../../notices/failed-notices.ts');
-  const found: NoticeJob[] = [];
+  const found: NoticeView[] = [];
   for await (const job of failedNotices(open.redis, open.keys, filterOf(flags))) found.push(job);
   const groups = groupFailed(found);
   const result = { notices: found.slice(0, SHOWN), groups, total: found.length };
@@ -75,7 +75,7 @@ export async function showFailed(
 }
 
 /** Describes failed notices in lines of text. It shows no phone number. */
-function describeFailed(found: readonly NoticeJob[], groups: readonly FailedGroup[]): string[] {
+function describeFailed(found: readonly NoticeView[], groups: readonly FailedGroup[]): string[] {
   if (found.length === 0) return ['No notice failed.'];
   const now = Date.now();
   return [

@@ -71,7 +71,7 @@ export function sendCommand(context: CommandContext): Command {
         print(context, command, receipt, () => [
           receipt.duplicate
             ? `Already enqueued as ${receipt.id} with this idempotency key; nothing was enqueued.`
-            : `Enqueued ${receipt.id}: ${countOf(receipt.contacts, 'contact')} in ${countOf(receipt.jobs.length, 'job')}.`,
+            : `Enqueued ${receipt.id}: ${countOf(receipt.contacts, 'contact')}.`,
         ]);
       } finally {
         await queue.close();

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { Command } from 'commander';
-import type { NoticeJob, NoticeView } from '../../notices/notice-state.ts';
+import type { NoticeView } from '../../notices/notice-state.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
 import { describeNotKept, describePending, nextStep } from '../../ops/notice-words.ts';
@@ -22,7 +22,7 @@ const LOOK_MS = 500;
 /** `notices show ID`: what is known of a single notice; exits with 1 where nothing is kept. */
 export function showCommand(context: CommandContext): Command {
   return new Command('show')
-    .argument('[id]', 'id of the notice, or of one of its jobs')
+    .argument('[id]', 'id of the notice')
     .option('--key <idempotency key>', 'the notice that was sent with this idempotency key')
     .addOption(apiKeyOption())
     .option('--wait', 'wait until it has ended, or until Ctrl-C')
@@ -55,8 +55,8 @@ async function ended(look: () => Promise<NoticeView>, signal: AbortSignal): Prom
 
 /** Describes a notice in lines of text. It shows no phone number in full. */
 export function describeNotice(view: NoticeView, now: number): string[] {
-  const { id, state, kept, jobs = [], contactStates = [], earlier = [] } = view;
-  if (state === 'not-kept' && jobs.length === 0) {
+  const { id, state, kept, contactStates = [], earlier = [] } = view;
+  if (state === 'not-kept') {
     return [
       ...table([
         ['notice', id],
@@ -76,7 +76,6 @@ export function describeNotice(view: NoticeView, now: number): string[] {
         `${run.state}, ${run.code}, ${countOf(run.attempts, 'attempt')}, possibly sent ${countOf(run.possiblySent, 'time')}; sent again ${writeTime(run.at, now)}`,
       ]),
     ]),
-    ...(jobs.length === 0 ? [] : ['', ...jobTable(jobs, now)]),
     ...(contactStates.length === 0
       ? []
       : [
@@ -87,7 +86,7 @@ export function describeNotice(view: NoticeView, now: number): string[] {
   ];
 }
 
-function stateText({ state, pending, confirmed }: NoticeJob, now: number): string {
+function stateText({ state, pending, confirmed }: NoticeView, now: number): string {
   if (pending !== undefined) return `${state}, ${describePending(pending, now)}`;
   return confirmed === false ? `${state}, but the answer could not be read completely` : state;
 }
@@ -115,17 +114,4 @@ function rowsOf(view: NoticeView, now: number): string[][] {
     ...time('ended', endedAt),
     ...time('expires', expiresAt),
   ];
-}
-
-function jobTable(jobs: readonly NoticeJob[], now: number): string[] {
-  return table([
-    ['JOB', 'STATE', 'CONTACTS', 'ATTEMPTS', 'CODE'],
-    ...jobs.map((job) => [
-      job.id,
-      stateText(job, now),
-      formatCount(job.contacts),
-      formatCount(job.attempts),
-      job.code ?? '',
-    ]),
-  ]);
 }

@@ -11,8 +11,7 @@ const key = () =>
 /** How notices and contact lists are enqueued and kept. */
 export const queueVariables = {
   chunkSize: variable('CHUNK_SIZE', integer('contacts', 1, 10_000).default(1_000), {
-    description:
-      'Maximum number of contacts in one job, which is one send request; a longer notice is split.',
+    description: 'Maximum number of contacts of a list in one chunk, which is one send request.',
     note: 'Raised: one unknown outcome affects more contacts, and the service may reject the request as too large. Lowered: more requests.',
   }),
   delivery: variable('DELIVERY', choice(DELIVERY_POLICIES).default('at-least-once'), {

@@ -53,7 +53,7 @@ export interface IntentAttempt {
  *   next run, which finds that the earlier one never ended.
  * - accepted: nothing is sent any more; removed once BullMQ has recorded the end of the job.
  * - unknown: listed until its outcome is decided or its retention ends. unknown -> idle: it is sent again
- *   (src/notices/earlier-run.ts). Otherwise it is removed (src/notices/remove-failed.ts).
+ *   (src/notices/change-failed.ts). Otherwise it is removed.
  *
  * A notice with delivery at-least-once goes from idle to unknown when its last attempt ends as unknown,
  * and costs no other command. All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; the

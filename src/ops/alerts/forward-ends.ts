@@ -66,9 +66,8 @@ async function isDeleted(
 }
 
 function endedDraft(events: readonly NoticeEvent[], missed: boolean): AlertDraft {
-  const notices = events.map(({ notice, job, state, code, at }) => ({
+  const notices = events.map(({ notice, state, code, at }) => ({
     notice,
-    job,
     state,
     ...(code === undefined ? {} : { code }),
     at: new Date(at).toISOString(),

@@ -6,7 +6,6 @@ import {
   CANCEL_ANSWERS,
   NOTICE_STATES,
   type CancelReport,
-  type NoticeJob,
   type NoticeView,
 } from '../../notices/notice-state.ts';
 import type { FailedReport } from '../notice-actions.ts';
@@ -18,7 +17,6 @@ export const receiptAnswer = named(
   'Receipt',
   z.object({
     id: z.string().describe('id of the notice'),
-    jobs: z.array(z.string()),
     contacts: count,
     duplicate: z
       .boolean()
@@ -41,64 +39,58 @@ const pending = z.discriminatedUnion('reason', [
   z.object({ reason: z.literal('waiting') }),
 ]);
 
-const job = {
-  id: z.string(),
-  state,
-  pending: pending.exactOptional().describe('why it waits; present while it is pending'),
-  template: z.string().exactOptional(),
-  contacts: count,
-  delivery: z.enum(DELIVERY_POLICIES).exactOptional(),
-  attempts: count,
-  possiblySent: count.describe('attempts, in all runs, that the service may have accepted'),
-  traceIds: z
-    .array(z.string())
-    .exactOptional()
-    .describe(
-      'of the service, for those of them that it answered, oldest first; the newest ten of each run',
-    ),
-  enqueuedAt: time.exactOptional(),
-  startedAt: time.exactOptional().describe('start of the last attempt'),
-  endedAt: time.exactOptional(),
-  expiresAt: time.exactOptional(),
-  code: z.string().exactOptional().describe('of the last attempt that was not accepted'),
-  message: z.string().exactOptional().describe('of the service, with phone numbers masked'),
-  remedy: z.string().exactOptional(),
-  confirmed: z
-    .boolean()
-    .exactOptional()
-    .describe('false where the answer that accepted it could not be read completely'),
-  contactStates: z
-    .array(z.object({ contact: z.string().describe('masked'), state }))
-    .exactOptional()
-    .describe('present where some contacts have a state of their own'),
-  earlier: z
-    .array(
-      z.object({
-        at: time.describe('when it was sent again'),
-        endedAt: time.describe('when that run had ended'),
-        state: z.enum(['rejected', 'unknown']),
-        code: z.string(),
-        attempts: count,
-        possiblySent: count,
-        traceIds: z.array(z.string()).exactOptional(),
-      }),
-    )
-    .exactOptional()
-    .describe('runs before it was sent again, oldest first'),
-};
-
-/** One job of a notice, or a notice of one job. */
-export const jobAnswer = z.object(job) satisfies z.ZodType<NoticeJob>;
-
 /** What is known of a notice. */
 export const noticeAnswer = z
   .object({
-    ...job,
-    jobs: z.array(z.object(job)).exactOptional().describe('present where it has several jobs'),
+    id: z.string(),
+    state,
+    pending: pending.exactOptional().describe('why it waits; present while it is pending'),
+    template: z.string().exactOptional(),
+    contacts: count,
+    delivery: z.enum(DELIVERY_POLICIES).exactOptional(),
+    attempts: count,
+    possiblySent: count.describe('attempts, in all runs, that the service may have accepted'),
+    traceIds: z
+      .array(z.string())
+      .exactOptional()
+      .describe(
+        'of the service, for those of them that it answered, oldest first; the newest ten of each run',
+      ),
+    enqueuedAt: time.exactOptional(),
+    startedAt: time.exactOptional().describe('start of the last attempt'),
+    endedAt: time.exactOptional(),
+    expiresAt: time.exactOptional(),
+    code: z.string().exactOptional().describe('of the last attempt that was not accepted'),
+    message: z.string().exactOptional().describe('of the service, with phone numbers masked'),
+    remedy: z.string().exactOptional(),
+    confirmed: z
+      .boolean()
+      .exactOptional()
+      .describe('false where the answer that accepted it could not be read completely'),
+    contactStates: z
+      .array(z.object({ contact: z.string().describe('masked'), state }))
+      .exactOptional()
+      .describe('present where some contacts have a state of their own'),
+    earlier: z
+      .array(
+        z.object({
+          at: time.describe('when it was sent again'),
+          endedAt: time.describe('when that run had ended'),
+          state: z.enum(['rejected', 'unknown']),
+          code: z.string(),
+          attempts: count,
+          possiblySent: count,
+          traceIds: z.array(z.string()).exactOptional(),
+        }),
+      )
+      .exactOptional()
+      .describe('runs before it was sent again, oldest first'),
     kept: z
       .object({ acceptedMs: count, acceptedCount: count, failedMs: count })
       .exactOptional()
-      .describe('how long ended notices are kept; absent before the first start of a worker'),
+      .describe(
+        'how long ended notices are kept; absent in lists, and before the first start of a worker',
+      ),
   })
   .meta({ id: 'NoticeState' }) satisfies z.ZodType<NoticeView>;
 
@@ -111,10 +103,6 @@ export const cancelAnswer = z.object({
     .boolean()
     .exactOptional()
     .describe('present where `releaseKey` released its idempotency key'),
-  jobs: z
-    .array(z.object({ id: z.string(), answer: z.enum(CANCEL_ANSWERS) }))
-    .exactOptional()
-    .describe('present where it has several jobs: those that waited are cancelled'),
 }) satisfies z.ZodType<CancelReport>;
 
 /** Failed single notices with the same state and code. */

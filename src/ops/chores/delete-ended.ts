@@ -1,4 +1,4 @@
-import { REMOVE_JOB } from '../../notices/jobs-of-notice.ts';
+import { REMOVE_JOB } from '../../notices/job-lua.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';

@@ -1,6 +1,6 @@
 import type { Batch } from '../../batch/ledger/batch-record.ts';
 import type { Ledger } from '../../batch/ledger/ledger.ts';
-import type { NoticeSource } from '../../notices/notice-source.ts';
+import type { NoticeSource } from '../../notices/read-job.ts';
 import { listUnknownNotices, type UnknownFilter, type UnknownNotice } from '../unknown.ts';
 import { unknownOfBatch, type UnknownOfBatch } from './parts.ts';
 

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { olderFingerprint } from '../../../src/producer/plan-jobs.ts';
-import { readNotice } from '../../../src/contracts/read-notice.ts';
 import type { Notice } from '../../../src/contracts/notice.ts';
 import type { Canary } from './forms.ts';
 import type { Hit, Written } from './search.ts';
@@ -38,7 +36,7 @@ export class Dictionary {
       })),
       ...notices.map((notice, index) => ({
         of: `notice ${index}`,
-        needles: [olderFingerprint(readNotice(notice)), ...hashes(JSON.stringify(notice))],
+        needles: hashes(JSON.stringify(notice)),
       })),
     ];
   }

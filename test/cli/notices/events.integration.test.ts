@@ -65,7 +65,7 @@ describe('notices events', () => {
     await haveEnded(prefix, 'n-1', 'n-2', 'n-3');
     const { code, stdout } = await run(['events', '--follow', '--limit', '2', '--json'], env);
     expect(code).toBe(0);
-    expect(stdout.match(/"job":"n-\d"/g)).toEqual(['"job":"n-1"', '"job":"n-2"']);
+    expect(stdout.match(/"notice":"n-\d"/g)).toEqual(['"notice":"n-1"', '"notice":"n-2"']);
   }, 60_000);
 
   it.each(['yesterday', '-1', ''])('refuses the cursor %j with exit code 2', async (cursor) => {

@@ -57,7 +57,7 @@ describe('notices send', () => {
     );
     expect([code, stderr]).toEqual([0, '']);
     const receipt = JSON.parse(stdout) as Receipt;
-    expect(receipt).toMatchObject({ contacts: 2, duplicate: false, jobs: [receipt.id] });
+    expect(receipt).toMatchObject({ contacts: 2, duplicate: false });
     const { data } = await storedJob(redis.client, prefix, receipt.id);
     expect(data.notice).toEqual({
       templateCode: 'T',
@@ -77,7 +77,7 @@ describe('notices send', () => {
     const first = await run(args, envOf(prefix));
     expect([first.code, first.stdout]).toEqual([
       0,
-      expect.stringMatching(/^Enqueued n-\S+: 1 contact in 1 job\.\n$/),
+      expect.stringMatching(/^Enqueued n-\S+: 1 contact\.\n$/),
     ]);
     const again = await run(args, envOf(prefix));
     expect([again.code, again.stdout]).toEqual([

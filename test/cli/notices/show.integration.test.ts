@@ -15,7 +15,6 @@ function open(prefix = redis.freshPrefix()) {
   const queue = new NoticeQueue({
     redis: connectionAs('producer', redis.url),
     prefix,
-    chunkSize: 1,
   });
   onTestFinished(() => queue.close());
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
@@ -42,16 +41,6 @@ describe('notices show', () => {
     const { stdout: why } = await show(held.id);
     expect(why).toMatch(/^state +pending, held \(manual\): held manually$/m);
     expect(why).toMatch(/^To do: lift the hold when its cause is gone\.$/m);
-  });
-
-  it('shows each job of a notice with several', async () => {
-    const { queue, show } = open();
-    const list = ['01000000001', '01000000002'].map((contact) => ({ contact }));
-    const { id, jobs } = await queue.send({ ...NOTICE, contacts: list });
-    const { stdout } = await show(id);
-    for (const job of jobs) {
-      expect(stdout).toMatch(new RegExp(`^${job} +pending, waiting for a free worker +1 +0$`, 'm'));
-    }
   });
 
   it('names the command for an unknown outcome', async () => {

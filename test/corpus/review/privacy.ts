@@ -1,6 +1,6 @@
 import type { Case } from '../case.ts';
 
-const IDS = 'producer/plan-jobs.test.ts';
+const IDS = 'producer/planned-job.test.ts';
 const ECHOED = 'service/echoed-values.test.ts';
 const ANSWER = 'service/response/read-answer.test.ts';
 const PROGRAM = 'canary/whole-program.fleet.test.ts';
@@ -53,6 +53,6 @@ export const PRIVACY_CASES: readonly Case[] = [
   ['4 an erasure cancels what waits', ERASE, 'cancelled: 3'],
   ['4 an erasure removes fingerprints', ERASE, "'fingerprint of a chunk'"],
 
-  ['5 masked numbers', 'notices/notice-view.test.ts', '010******78'],
+  ['5 masked numbers', 'notices/look-up.test.ts', '010******78'],
   ['5 masked numbers on the board', 'ops/mask-contact.test.ts', 'at any level'],
 ];

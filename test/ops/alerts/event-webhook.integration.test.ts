@@ -67,7 +67,6 @@ describe('the event webhook', () => {
     const [end] = endsAt(receiver);
     expect(end).toEqual({
       notice: id,
-      job: expect.any(String) as string,
       state: 'rejected',
       code: expect.any(String) as string,
       at: expect.stringMatching(/^\d{4}-.*Z$/) as string,

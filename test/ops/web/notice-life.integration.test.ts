@@ -1,10 +1,6 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readAudit } from '../../../src/ops/audit.ts';
-import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { testRedis } from '../../support/redis.ts';
-import { connectionAs } from '../../support/redis-users.ts';
-import { until } from '../../support/wait.ts';
-import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 import { parkNotice } from '../support/parked-notice.ts';
 import { expectDocumented, startOps } from './support/ops-bench.ts';
 
@@ -143,27 +139,6 @@ describe('the page of a notice', () => {
       expect(text).toContain(`<h2><code>${id}</code></h2>`);
       expect(text).toContain('pending, delayed for ');
       expect(text).not.toContain('0100');
-    }
-  });
-
-  it('shows a notice with several jobs, of which one is deleted, by its id and its address', async () => {
-    const prefix = redis.freshPrefix();
-    const { server, viewer } = await bench(prefix);
-    const worker = await startWorkerInProcess(redis.url, prefix);
-    const producer = { redis: connectionAs('producer', redis.url), prefix, chunkSize: 1 };
-    const queue = new NoticeQueue(producer);
-    onTestFinished(() => queue.close());
-    const { id, jobs } = await queue.send({
-      ...NOTICE,
-      contacts: [{ contact: '01000000001' }, { contact: '01000000002' }],
-    });
-    const isAccepted = async () => (await queue.get(id)).state === 'accepted';
-    await until(isAccepted, { what: 'the end', deadlineMs: 20_000 });
-    await worker.stop();
-    await redis.client.del(server.context.keys.noticeJob(jobs[1] ?? ''));
-    for (const path of [`/notices/${id}`, `/notices?id=${id}`]) {
-      const { text } = await viewer.get(path, HTML);
-      expect([path, text.includes(jobs[0] ?? '')]).toEqual([path, true]);
     }
   });
 

@@ -30,8 +30,8 @@ describe('a notice over HTTP', () => {
     const { prefix, server, send } = await bench();
     const reply = await send({ notice: notice() });
     expect(reply).toMatchObject({ status: 202, json: { contacts: 1, duplicate: false } });
-    const { id, jobs } = reply.json as { id: string; jobs: string[] };
-    const job = await server.context.sendQueue.getJob(jobs[0] ?? '');
+    const { id } = reply.json as { id: string };
+    const job = await server.context.sendQueue.getJob(id);
     expect(job?.data).toMatchObject({ v: 1, notice: { templateCode: 'ORDER_SHIPPED' } });
 
     const library = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
@@ -75,8 +75,8 @@ describe('a notice over HTTP', () => {
     const { send, server } = await bench();
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
     const options = { delay: 60_000, priority: 3, expiresAt, delivery: 'at-most-once' };
-    const { jobs } = (await send({ notice: notice(), options })).json as { jobs: string[] };
-    const job = await server.context.sendQueue.getJob(jobs[0] ?? '');
+    const { id } = (await send({ notice: notice(), options })).json as { id: string };
+    const job = await server.context.sendQueue.getJob(id);
     expect(job?.data).toMatchObject({
       expiresAt: Date.parse(expiresAt),
       delivery: 'at-most-once',

@@ -138,7 +138,7 @@ async function openLine(
   const attempts = (receipt?: Receipt) =>
     log.filter(
       ({ event, job }) =>
-        event === 'attempt' && (receipt === undefined || receipt.jobs.includes(String(job))),
+        event === 'attempt' && (receipt === undefined || receipt.id === String(job)),
     );
   const deliverWhere = async (
     notice: Notice,

@@ -94,7 +94,9 @@ describe('while Redis refuses writes, an answer of the service', () => {
     const { events } = await readNoticeEvents(redis.client, keys, '0', 1_000);
     const of = (isAccepted: boolean) =>
       new Set(
-        events.filter(({ state }) => (state === 'accepted') === isAccepted).map(({ job }) => job),
+        events
+          .filter(({ state }) => (state === 'accepted') === isAccepted)
+          .map(({ notice }) => notice),
       );
     return [of(true).size, of(false).size];
   }

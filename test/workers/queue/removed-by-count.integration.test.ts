@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
 import { readNotice } from '../../../src/contracts/read-notice.ts';
-import { planJobs, planNotice } from '../../../src/producer/plan-jobs.ts';
+import { planJob } from '../../../src/producer/planned-job.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { InFlight } from '../../../workers/queue/in-flight.ts';
@@ -16,14 +16,8 @@ const KEPT = 2;
 
 function planned() {
   const notice = readNotice({ templateCode: 'T', contacts: [{ contact: '01000000001' }] }, '');
-  const plan = planNotice(
-    notice,
-    {},
-    { chunkSize: 10, now: Date.now(), delivery: 'at-least-once' },
-  );
-  const [job] = planJobs(plan, { id: plan.id, chunkSize: 10 }, 0, undefined, HOUR_MS);
-  if (job === undefined) throw new Error('no job');
-  return job;
+  const settings = { delivery: 'at-least-once', idempotencyWindowMs: HOUR_MS } as const;
+  return planJob(notice, {}, { ...settings, now: Date.now, secret: '' });
 }
 
 it('an add that is repeated after other jobs have displaced its own runs nothing', async () => {
@@ -42,7 +36,7 @@ it('an add that is repeated after other jobs have displaced its own runs nothing
   const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
   try {
     const job = planned();
-    const id = job.opts.jobId ?? '';
+    const id = job.opts.jobId;
     const add = async (one: typeof job) => {
       await queue.addBulk([{ ...one, opts: { ...one.opts } }]);
     };

@@ -11,7 +11,7 @@ import {
   type FailedGroup,
 } from '../../../notices/failed-notices.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
-import type { NoticeJob } from '../../../notices/notice-state.ts';
+import type { NoticeView } from '../../../notices/notice-state.ts';
 import { deleteNotices, redriveNotices, type FailedSelection } from '../../notice-actions.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
@@ -28,7 +28,7 @@ import {
   waitMs,
   why,
 } from './inputs.ts';
-import { changedAnswer, failedGroup, jobAnswer } from '../../answers/notice-schemas.ts';
+import { changedAnswer, failedGroup, noticeAnswer } from '../../answers/notice-schemas.ts';
 import { count } from '../../answers/fields.ts';
 
 /** The newest failed notices that a list reads; the cost of an answer is bounded by it. */
@@ -57,7 +57,7 @@ export const failedQuery = z.object({
 
 /** Failed notices, as far as they were read. */
 export interface FailedList {
-  readonly notices: readonly NoticeJob[];
+  readonly notices: readonly NoticeView[];
   readonly groups: readonly FailedGroup[];
   /** Those that match, of those that were read. */
   readonly matching: number;
@@ -66,7 +66,7 @@ export interface FailedList {
 }
 
 const listAnswer = z.object({
-  notices: z.array(jobAnswer).describe('the newest'),
+  notices: z.array(noticeAnswer).describe('the newest'),
   groups: z.array(failedGroup),
   matching: count.describe('those that match, of those that were read'),
   complete: z.boolean().describe(`false where only the newest ${MOST_READ} were read`),
@@ -195,7 +195,7 @@ export async function listFailed(
   { redis, keys }: OpsContext,
   query: z.output<typeof failedQuery>,
 ): Promise<FailedList> {
-  const found: NoticeJob[] = [];
+  const found: NoticeView[] = [];
   for await (const job of failedNotices(redis, keys, filterOf(query), MOST_READ)) found.push(job);
   const total = await redis.zcard(keys.failedNotices);
   return {

@@ -1,7 +1,7 @@
 import { countOf, formatCount } from '../../../format/format.ts';
 import { FAILED_NOTICE_STATES } from '../../../notices/failed-notices.ts';
 import type { FailedGroup } from '../../../notices/failed-notices.ts';
-import type { NoticeJob } from '../../../notices/notice-state.ts';
+import type { NoticeView } from '../../../notices/notice-state.ts';
 import type { FailedList } from '../api/failed-notice-routes.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';
@@ -148,7 +148,7 @@ function lists(data: FailedPageData, view: PageView): Html {
   )}`;
 }
 
-function row(notice: NoticeJob, { now }: PageView): Html {
+function row(notice: NoticeView, { now }: PageView): Html {
   const { id, template, state, code, endedAt, possiblySent } = notice;
   return html`<tr>
     <td>

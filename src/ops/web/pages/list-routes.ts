@@ -86,8 +86,7 @@ async function lookUpAny(context: OpsContext, text: string): Promise<NoticeView>
   return byId;
 }
 
-/** Whether anything of it is kept: of several jobs some may be deleted already. */
-const isKept = ({ state, jobs = [] }: NoticeView) => state !== 'not-kept' || jobs.length > 0;
+const isKept = ({ state }: NoticeView) => state !== 'not-kept';
 
 /** @throws InputError REQUEST_INVALID for two ages */
 async function readFailedPage(

@@ -1,4 +1,4 @@
-import type { NoticeJob, NoticeView } from '../../../notices/notice-state.ts';
+import type { NoticeView } from '../../../notices/notice-state.ts';
 import { countOf, formatCount } from '../../../format/format.ts';
 import { describeNotKept, describePending, nextStep } from '../../notice-words.ts';
 import { html, type Html, type Part } from '../http/html.ts';
@@ -25,8 +25,8 @@ export function lookUpForm(given = ''): Html {
 
 /** What is known of a single notice. */
 export function noticePage(notice: NoticeView, view: PageView): Html {
-  const { id, state, kept, jobs = [], contactStates = [], earlier = [] } = notice;
-  if (state === 'not-kept' && jobs.length === 0) {
+  const { id, state, kept, contactStates = [], earlier = [] } = notice;
+  if (state === 'not-kept') {
     return html`<section class="card empty" id="notice">
       <p role="status">${describeNotKept(kept)}</p>
     </section>`;
@@ -47,7 +47,6 @@ export function noticePage(notice: NoticeView, view: PageView): Html {
       </dl>
     </section>
     ${state === 'pending' && mayAct(view) && cancelForm(id, view)}
-    ${jobs.length > 0 && jobsTable(jobs, view)}
     ${
       contactStates.length > 0 &&
       html`<section class="card">
@@ -114,7 +113,7 @@ function cancelForm(id: string, view: PageView): Html {
 
 const dot = (state: string): Html => html`<i class="dot ${state}"></i>${state}`;
 
-function stateOf({ state, pending, confirmed }: NoticeJob, { now }: PageView): Html {
+function stateOf({ state, pending, confirmed }: NoticeView, { now }: PageView): Html {
   const why = pending === undefined ? '' : `, ${describePending(pending, now)}`;
   return html`${dot(state)}${why}${confirmed === false && ', but the answer could not be read completely'}`;
 }
@@ -139,24 +138,4 @@ function facts(notice: NoticeView, { now }: PageView): readonly (readonly [strin
     ['Expires', time(expiresAt)],
   ];
   return all.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
-}
-
-function jobsTable(jobs: readonly NoticeJob[], view: PageView): Html {
-  return html`<section class="card" id="jobs" data-refresh>
-    <h2>Jobs</h2>
-    ${table(
-      'Jobs of the notice',
-      [head('Job'), head('State'), head('Contacts', true), head('Attempts', true), head('Code')],
-      jobs.map(
-        (job) =>
-          html`<tr>
-            <td><code>${job.id}</code></td>
-            <td>${stateOf(job, view)}</td>
-            <td class="number">${formatCount(job.contacts)}</td>
-            <td class="number">${formatCount(job.attempts)}</td>
-            <td>${job.code !== undefined && html`<code>${job.code}</code>`}</td>
-          </tr>`,
-      ),
-    )}
-  </section>`;
 }

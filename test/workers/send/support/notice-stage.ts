@@ -12,7 +12,7 @@ import { lookUpNotice } from '../../../../src/notices/look-up.ts';
 import { redriveNotices } from '../../../../src/ops/notice-actions.ts';
 import { readUnknown } from '../../../../src/ops/unknown.ts';
 import { resolveNotices } from '../../../../src/ops/resolve-unknown.ts';
-import { planJobs, planNotice, type PlannedJob } from '../../../../src/producer/plan-jobs.ts';
+import { planJob, type PlannedJob } from '../../../../src/producer/planned-job.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../../src/redis/open-queue.ts';
 import { InFlight } from '../../../../workers/queue/in-flight.ts';
@@ -175,12 +175,11 @@ export class NoticeStage {
 
   async #add({ delivery, place }: World): Promise<void> {
     const now = Date.now();
-    const plan = planNotice(
+    this.#job = planJob(
       readNotice({ templateCode: 'ONCE', contacts: [{ contact: '01000000001' }] }, ''),
       { expiresAt: now + HOUR_MS, ...(place === 'delayed' ? { delay: DELAY_MS } : {}) },
-      { chunkSize: 10, now, delivery },
+      { delivery, idempotencyWindowMs: HOUR_MS, now: Date.now, secret: '' },
     );
-    [this.#job] = planJobs(plan, { id: plan.id, chunkSize: 10 }, 0, undefined, HOUR_MS);
     await this.#addJob();
   }
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { jobViewOf, noticeView } from '../../src/notices/notice-view.ts';
+import { noticeView } from '../../src/notices/look-up.ts';
 
 const view = (data: unknown) =>
-  jobViewOf({
+  noticeView({
     id: 'job',
     place: 'failed',
     due: 0,
@@ -41,18 +41,6 @@ it('a number that is none is not shown', () => {
   });
 });
 
-it('a notice of several jobs has the trace ids of all', () => {
-  const job = { state: 'unknown', contacts: 1, attempts: 1, possiblySent: 1 } as const;
-  const jobs = [
-    { ...job, id: 'n-0', traceIds: ['t-1', 't-2'] },
-    { ...job, id: 'n-1' },
-    { ...job, id: 'n-2', traceIds: ['t-3'] },
-  ];
-  const stored = { now: 0, id: 'n', total: 3, jobs: [], hold: {}, rateLimit: {}, retention: {} };
-  expect(noticeView(stored, jobs)).toMatchObject({ id: 'n', traceIds: ['t-1', 't-2', 't-3'] });
-  expect(noticeView(stored, jobs.slice(1, 2))).not.toHaveProperty('traceIds');
-});
-
 it.each([
   ['a part of it', { v: 1, notice: { contacts: [] }, accepted: ['01012345678'] }],
   ['a part of it, encrypted', { v: 2, notice: { contacts: 1, sealed: '' }, accepted: 1 }],
@@ -66,5 +54,5 @@ it.each([
     listed: undefined,
   } as const;
   const remedy = 'Check the notice at the service before you send it again.';
-  expect(jobViewOf({ ...job, fields })).toMatchObject({ state: 'expired', remedy });
+  expect(noticeView({ ...job, fields })).toMatchObject({ state: 'expired', remedy });
 });

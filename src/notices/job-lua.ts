@@ -1,0 +1,70 @@
+/** The field of a job's hash with its earlier runs, as JSON. */
+export const EARLIER_FIELD = 'notices:earlier';
+
+/*
+ * Pieces of Lua about the job of a notice, for the scripts of this folder and of src/erase. `jobs` is the prefix of
+ * BullMQ's keys of the queue.
+ */
+
+/**
+ * The id of a notice by itself, or by the hash of its idempotency key; empty where the key is not in use. And where its
+ * job is: the waiting list is not searched, as it may be long, and a job that is nowhere else is in it.
+ */
+export const FIND_JOB = `
+local function idOf(mode, text)
+  if mode == 'key' then return redis.call('GET', jobs .. 'de:' .. text) or '' end
+  return text
+end
+-- The queue has keys of its own under the same prefix.
+local function exists(id)
+  local key = jobs .. id
+  return redis.call('TYPE', key).ok == 'hash' and redis.call('HEXISTS', key, 'data') == 1
+end
+local function placeOf(id)
+  if redis.call('ZSCORE', jobs .. 'completed', id) then return 'completed' end
+  if redis.call('ZSCORE', jobs .. 'failed', id) then return 'failed' end
+  local due = redis.call('ZSCORE', jobs .. 'delayed', id)
+  if due then return 'delayed', due end
+  if redis.call('ZSCORE', jobs .. 'prioritized', id) then return 'prioritized' end
+  if redis.call('EXISTS', jobs .. id .. ':lock') == 1 or redis.call('LPOS', jobs .. 'active', id) then
+    return 'active'
+  end
+  return 'wait'
+end
+`;
+
+/**
+ * Ends what BullMQ stores of a job. `settledInPart` tells from its data whether some of its contacts have a result of
+ * their own: the service may have accepted these. `releaseKey` deletes its idempotency key, unless another notice has
+ * it, and answers whether it did; it comes before `removeJob`, which keeps the key: a call that is repeated within the
+ * window must not send the notice a second time.
+ */
+export const REMOVE_JOB = `
+local function settledInPart(data)
+  if not string.find(data, '"accepted":', 1, true) and not string.find(data, '"settled":', 1, true) then
+    return false
+  end
+  -- No worker wrote data that is not JSON, or no object.
+  local isJson, job = pcall(cjson.decode, data)
+  return isJson and type(job) == 'table' and (job.accepted ~= nil or job.settled ~= nil)
+end
+local function releaseKey(id)
+  local name = redis.call('HGET', jobs .. id, 'deid')
+  local isOwn = name and redis.call('GET', jobs .. 'de:' .. name) == id
+  if isOwn then redis.call('DEL', jobs .. 'de:' .. name) end
+  return isOwn
+end
+local function removeJob(id)
+  local job = jobs .. id
+  redis.call('DEL', job, job .. ':logs', job .. ':dependencies', job .. ':processed', job .. ':failed', job .. ':unsuccessful')
+end
+`;
+
+/** Appends an event where the workers keep events. `retention` and `stream` are keys. */
+export const ANNOUNCE = `
+local function announce(retention, stream, id, state, code)
+  local most = tonumber(redis.call('HGET', retention, 'events') or 0)
+  if most < 1 then return end
+  redis.call('XADD', stream, 'MAXLEN', '~', most, '*', 'notice', id, 'state', state, 'code', code)
+end
+`;
