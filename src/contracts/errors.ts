@@ -231,11 +231,8 @@ export class TokenRefusedError extends NoticeQueueError {
   readonly refusalCode: ErrorCode;
   /** Milliseconds until one process of the fleet may request a token again. */
   readonly retryInMs: number;
-  /**
-   * Whose issuance failed: that of another process (`other`), or that of this one, for which all wait (`all`), or which
-   * concerns this one alone, as it cannot decrypt the stored token (`alone`).
-   */
-  readonly scope: 'other' | 'all' | 'alone';
+  /** Whose issuance failed: that of another process (`other`), or that of this one, for which all wait (`all`). */
+  readonly scope: 'other' | 'all';
 
   constructor(
     hold: TokenRefusedError['hold'],

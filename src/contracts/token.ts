@@ -46,15 +46,6 @@ export function mayConcernToken({ status, code }: Refusal): boolean {
   return concernsToken(code) || (status === 401 && code === undefined);
 }
 
-/**
- * Whether a refused token may have been replaced by another program, which issued one with the same key pair.
- * The documented code does not show why a token became invalid; these two codes, which services of this kind
- * use, do: its time was over, or it was removed. The code of a replaced one is TOKEN_MISMATCH.
- */
-export function mayBeReplaced({ status, code }: Refusal): boolean {
-  return status === 401 && code !== 'TOKEN_EXPIRED' && code !== 'TOKEN_RECORD_NOT_FOUND';
-}
-
 /** Codes about the app or the caller, not about the notice (service-api, Errors). */
 export const APP_CODES: ReadonlySet<string> = new Set([
   'ACCESS_KEY_NOT_APPROVED',

@@ -14,8 +14,6 @@ export type IssueTried =
 export interface TokenSnapshot {
   /** State before doctor issued a token. */
   readonly status: TokenStatus;
-  /** Whether this SECRET_KEY decrypts the stored token; undefined where none is stored. */
-  readonly opens: boolean | undefined;
   /** Undefined where doctor did not try to issue a token. */
   readonly tried: IssueTried | undefined;
   /** Address of the caller as the service reported it in a refusal; absent where it did not. */
@@ -33,7 +31,6 @@ export interface TokenSnapshot {
  * | nothing: refused or no answer | | fail, with the code's remedy |
  * | nothing: another process is issuing | | warn |
  * | nothing | a refusal is stored | fail, with the code's remedy |
- * | nothing | cannot be decrypted | fail: another SECRET_KEY |
  * | nothing | more than half of the budget is used | warn |
  * | nothing | valid | ok |
  */
@@ -41,7 +38,7 @@ export function judgeToken(snapshot: TokenSnapshot): Finding[] {
   return [tokenOf(snapshot), addressOf(snapshot)];
 }
 
-function tokenOf({ status, opens, tried, budget }: TokenSnapshot): Finding {
+function tokenOf({ status, tried, budget }: TokenSnapshot): Finding {
   const { token, refusal, issuances } = status;
   if (tried?.kind === 'issued') {
     return ok(
@@ -71,13 +68,6 @@ function tokenOf({ status, opens, tried, budget }: TokenSnapshot): Finding {
   }
   if (token === undefined)
     return skip('service.token', 'no token is stored, and doctor was not asked to issue one');
-  if (opens === false) {
-    return fail(
-      'service.token',
-      `the token ${token.id} cannot be decrypted: it was encrypted with another SECRET_KEY`,
-      'configure the SECRET_KEY that belongs to ACCESS_KEY for every worker',
-    );
-  }
   if (issuances > budget / 2) {
     return warn(
       'service.token',
@@ -85,8 +75,7 @@ function tokenOf({ status, opens, tried, budget }: TokenSnapshot): Finding {
       'check whether another program uses this key pair, and which requests are answered with 403',
     );
   }
-  const used = token.proven ? 'used successfully' : 'not used successfully yet';
-  return ok('service.token', `the token ${token.id} is valid, ${used}; none was issued now`);
+  return ok('service.token', `the token ${token.id} is valid; none was issued now`);
 }
 
 function addressOf({ status, tried, callerAddress }: TokenSnapshot): Finding {

@@ -1,7 +1,7 @@
 import { collectDefaultMetrics } from 'prom-client';
 import { OUTCOME_KINDS } from '../contracts/outcome.ts';
 import { LANES, type SeenAttempt } from '../contracts/seen-attempt.ts';
-import type { TokenEvent } from '../token/token-protocol.ts';
+import type { TokenEvent } from '../token/token-decision.ts';
 import { VERSION } from '../contracts/version.ts';
 import { codeLabel, REDIS_CODE_LABELS, redisCodeLabel } from './code-label.ts';
 import { MetricTable } from './registry.ts';

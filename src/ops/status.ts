@@ -49,7 +49,7 @@ export interface StatusTarget {
   readonly redis: RedisSettings & { readonly prefix: string };
   readonly account: string;
   /** Key pair whose token is shown. */
-  readonly service?: { readonly baseUrl: string; readonly accessKey: string } | undefined;
+  readonly service?: Parameters<typeof pairName>[0] | undefined;
   /** TOKEN_BUDGET_WINDOW_MS, in milliseconds. */
   readonly tokenBudgetWindowMs: number;
   /** The configured rate limit of this process, shown until a worker has reported its own. Default 0. */
@@ -69,7 +69,7 @@ const TIMEOUT_MS = 3_000;
 export async function readStatus(target: StatusTarget): Promise<Status> {
   const { redis: settings, account, service, tokenBudgetWindowMs, rateLimit } = target;
   const keys = keysOf(settings.prefix, account);
-  const pair = service && pairName(service.baseUrl, service.accessKey);
+  const pair = service && pairName(service);
   return withRedis(settings, TIMEOUT_MS, async (redis) => {
     const reader = new FleetReader({ redis, keys, pair, tokenBudgetWindowMs, rateLimit });
     try {

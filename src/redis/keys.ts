@@ -16,13 +16,12 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:token:<pair>:current` | hash | the sealed token, its id, fence and times | until replaced |
  * | `<tag>:token:<pair>:lock` | string | nonce of the process that issues | TOKEN_LOCK_TTL_MS |
  * | `<tag>:token:<pair>:fence` | string | counter of issuances | forever (8 bytes) |
- * | `<tag>:token:<pair>:refused` | hash | why the last issuance failed | its own ttl, at most a minute |
- * | `<tag>:token:<pair>:streak` | string | failed issuances in a row | ten minutes |
- * | `<tag>:token:<pair>:uncured` | hash | refusals that a new token did not end: status and code, time, distance of the next try | an hour |
- * | `<tag>:token:<pair>:deaths` | sorted set | times at which working tokens became invalid early | ten minutes |
+ * | `<tag>:token:<pair>:refused` | hash | why the last issuance failed, until when none is issued, failures in a row | ten minutes |
+ * | `<tag>:token:<pair>:tried` | sorted set | status and code of refusals for which a token was issued | ten minutes |
  * | `<tag>:token:<pair>:issued` | sorted set | times of issuances, for the budget | TOKEN_BUDGET_WINDOW_MS |
  * | `<tag>:hold` | hash | the hold in effect | until lifted, or a day after its next probe; without one 365 days |
  * | `<tag>:hold:probe` | string | nonce of the probing job | one send deadline |
+ * | `<tag>:hold:lifted` | string | when a person lifted a hold: refused issuances from before are over | a minute |
  * | `<tag>:evidence` | hash | acceptances that were asked for after a refusal, notices refused since (evidence-scripts.ts) | forever (some 100 bytes) |
  * | `<tag>:witness` | hash | what each refused job met last | an hour after the last refusal, 10,000 jobs at most |
  * | `<tag>:pace` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
@@ -84,6 +83,8 @@ export interface Keys {
   readonly holdProbe: string;
   /** Channel: hints that a hold was placed, extended or lifted. */
   readonly holdHints: string;
+  /** When a person lifted a hold. */
+  readonly lifted: string;
   /** What notices were refused with, and whether others were accepted since. */
   readonly evidence: string;
   readonly witness: string;
@@ -215,12 +216,12 @@ export interface TokenKeys {
   readonly lock: string;
   readonly fence: string;
   readonly refused: string;
-  readonly streak: string;
   readonly issued: string;
-  readonly uncured: string;
-  readonly deaths: string;
-  /** The account's evidence: whether others are accepted at present. */
-  readonly evidence: string;
+  readonly tried: string;
+  /** Of the account: when a person lifted a hold. Refused issuances from before that are over. */
+  readonly lifted: string;
+  /** Channel of the account: a hold began or ended. */
+  readonly holdHints: string;
   /** Channel: hints that a token was stored or an issuance refused. */
   readonly hints: string;
 }
@@ -253,6 +254,7 @@ export function keysOf(prefix: string, account: string): Keys {
     hold: `${tag}:hold`,
     holdProbe: `${tag}:hold:probe`,
     holdHints: `${tag}:hold:hints`,
+    lifted: `${tag}:hold:lifted`,
     evidence: `${tag}:evidence`,
     witness: `${tag}:witness`,
     evidenceHints: `${tag}:evidence:hints`,
@@ -271,11 +273,10 @@ export function keysOf(prefix: string, account: string): Keys {
         lock: `${record}:lock`,
         fence: `${record}:fence`,
         refused: `${record}:refused`,
-        streak: `${record}:streak`,
         issued: `${record}:issued`,
-        uncured: `${record}:uncured`,
-        deaths: `${record}:deaths`,
-        evidence: `${tag}:evidence`,
+        tried: `${record}:tried`,
+        lifted: `${tag}:hold:lifted`,
+        holdHints: `${tag}:hold:hints`,
         hints: `${record}:hints`,
       };
     },
@@ -346,9 +347,18 @@ export function keysOf(prefix: string, account: string): Keys {
 }
 
 /**
- * Name of a key pair in keys and logs: a hash, never the access key. The API version is not part of it:
- * with two records for one pair, each would invalidate the other's token again and again.
+ * Name of a key pair in keys and logs: a hash, never a key. The secret is part of it: what is refused with a wrong one
+ * says nothing about a worker with the right one. The API version is not: with two records for one pair, each
+ * would invalidate the other's token again and again.
  */
-export function pairName(baseUrl: string, accessKey: string): string {
-  return createHash('sha256').update(`${baseUrl}\n${accessKey}`).digest('hex').slice(0, 16);
+export function pairName({ baseUrl, accessKey, secretKey }: KeyPair): string {
+  const text = `${baseUrl}\n${accessKey}\n${secretKey}`;
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** A key pair of a service. */
+interface KeyPair {
+  readonly baseUrl: string;
+  readonly accessKey: string;
+  readonly secretKey: string;
 }

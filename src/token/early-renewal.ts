@@ -1,22 +1,31 @@
-import type { HeldToken } from './acquire-decision.ts';
+import type { Token } from '../contracts/token.ts';
+
+/** A process's own copy of the token: every send uses it in steady state. */
+export interface HeldToken {
+  readonly token: Token;
+  readonly fence: number;
+  /** Monotonic time (performance.now) at which its life ends; Infinity when unknown. */
+  readonly usableUntil: number;
+  /** Its whole life in milliseconds, for the early renewal; Infinity when unknown. */
+  readonly lifeMs: number;
+}
 
 /** Longest time of setTimeout; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-/** Input for the time of an early renewal; times in ms, `chance` random in [0, 1). */
-interface Life {
-  readonly restMs: number;
-  readonly lifeMs: number;
-  readonly renewBeforeMs: number;
-  readonly chance: number;
-}
 
 /**
  * How long to wait before a token of known life is renewed: until `renewBeforeMs` before its end (at most
  * half its life), and up to a quarter of that later, so that the processes of a fleet do not all ask at
  * once. A token that is already due is renewed soon.
+ *
+ * @param chance random in [0, 1)
  */
-export function earlyRenewalDelay({ restMs, lifeMs, renewBeforeMs, chance }: Life): number {
+export function earlyRenewalDelay(
+  restMs: number,
+  lifeMs: number,
+  renewBeforeMs: number,
+  chance: number,
+): number {
   const lead = Math.min(renewBeforeMs, lifeMs / 2);
   const delay = restMs - lead * (1 - chance / 4);
   return delay > 0 ? delay : (restMs * chance) / 4;
@@ -51,12 +60,8 @@ export class EarlyRenewal {
     this.disarm();
     if (held.usableUntil === Infinity) return;
     this.#held = held;
-    const delay = earlyRenewalDelay({
-      restMs: held.usableUntil - performance.now(),
-      lifeMs: held.lifeMs,
-      renewBeforeMs: this.#renewBeforeMs,
-      chance: Math.random(),
-    });
+    const restMs = held.usableUntil - performance.now();
+    const delay = earlyRenewalDelay(restMs, held.lifeMs, this.#renewBeforeMs, Math.random());
     this.#wait(held, performance.now() + delay);
   }
 

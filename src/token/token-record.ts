@@ -1,35 +1,53 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { WakeSignal } from '../async/wake-signal.ts';
 import { withTimeout } from '../async/with-timeout.ts';
-import type { TokenKeys } from '../redis/keys.ts';
+import { NoticeQueueError, TokenRefusedError, type ErrorCode } from '../contracts/errors.ts';
+import type { IssuedToken, Token } from '../contracts/token.ts';
 import { missingPermissionOf, redisErrorCode } from '../redis/failure.ts';
-import { ScriptFailure, type ScriptClient } from '../redis/script.ts';
+import type { TokenKeys } from '../redis/keys.ts';
+import { ScriptFailure, type Script, type ScriptClient } from '../redis/script.ts';
+import type { HeldToken } from './early-renewal.ts';
 import {
-  APP_CODES,
-  concernsToken,
-  mayBeReplaced,
-  mayConcernToken,
-  type Refusal,
-  type Token,
-} from '../contracts/token.ts';
-import { NoticeQueueError } from '../contracts/errors.ts';
-import type { AcquireDecision, TokenWant } from './acquire-decision.ts';
-import { refusalSpan, type RefusalKind } from './token-refusal.ts';
-import type { TokenSeal } from './token-seal.ts';
-import { addUncured, cured } from './cure-scripts.ts';
-import { acquire, fail, prove, release, store } from './token-scripts.ts';
-import type { TokenSettings } from './token-settings.ts';
+  ANY,
+  codeOf,
+  holdOf,
+  type AcquireDecision,
+  type StoredToken,
+  type TokenEvent,
+  type TokenSettings,
+  type TokenWant,
+} from './token-decision.ts';
+import { acquire, fail, release, scriptKeys, store } from './token-scripts.ts';
+import { tokenOf, type TokenSeal } from './token-seal.ts';
 
-/** Pause between two tries to release a lock that nothing follows. */
-const RELEASE_AGAIN_MS = 200;
+/** Longest wait without a hint before a waiter asks again. */
+const POLL_MS = 100;
+const POLL_JITTER_MS = 50;
 
-/** Time to the next renewal for a refusal that a new token did not end; doubled by each. */
-const FIRST_DISTANCE_MS = 60_000;
+/** A waiter gives up after this many lock lifetimes: more than one dead holder explains. */
+const MAX_LOCK_WAITS = 4;
 
-/** The same for a code about the app: only a person changes it. */
-const APP_DISTANCE_MS = 600_000;
+/** A token for a send. `kept`: it is the refused one, and there is no other. */
+export interface Obtained {
+  readonly held: HeldToken;
+  readonly kept: boolean;
+}
 
-/** Failed issuances count as in a row for this long. */
-const STREAK_MS = 600_000;
+/** What a token record needs. */
+export interface TokenRecordOptions {
+  /** Client for commands. It may be shared; it is not closed here. */
+  readonly redis: ScriptClient;
+  readonly keys: TokenKeys;
+  readonly seal: TokenSeal;
+  /** Asks the service for a token (service-api, POST /api/v2/token); should end when its signal aborts. */
+  readonly issue: (signal: AbortSignal) => Promise<IssuedToken>;
+  readonly settings: TokenSettings;
+  /** Names this process in status: the id of the worker. */
+  readonly issuer: string;
+  /** Called with events for logs and metrics. What it throws is dropped. */
+  readonly onEvent?: (event: TokenEvent) => void;
+}
 
 /** The lock and the fence of an issuance. */
 export interface Grant {
@@ -38,209 +56,267 @@ export interface Grant {
 }
 
 /**
- * The token record in Redis: the scripts with their keys and settings. Each method is one round trip with
- * a timeout, and throws TOKEN_UNAVAILABLE when Redis does not answer.
+ * The token record in Redis: asks it for a token, and issues one where it gives the lock. It keeps no state between
+ * requests. Every method throws TOKEN_UNAVAILABLE when Redis fails or does not answer in time.
  */
 export class TokenRecord {
-  readonly #redis: ScriptClient;
-  readonly #keys: TokenKeys;
-  readonly #seal: TokenSeal;
-  readonly #settings: TokenSettings;
-  readonly #issuer: string;
+  readonly #options: TokenRecordOptions;
+  readonly #keys: readonly string[];
 
-  constructor(
-    redis: ScriptClient,
-    keys: TokenKeys,
-    seal: TokenSeal,
-    settings: TokenSettings,
-    issuer: string,
-  ) {
-    this.#redis = redis;
-    this.#keys = keys;
-    this.#seal = seal;
-    this.#settings = settings;
-    this.#issuer = issuer;
+  constructor(options: TokenRecordOptions) {
+    this.#options = options;
+    this.#keys = scriptKeys(options.keys);
+  }
+
+  /**
+   * A token for a send.
+   *
+   * @param abandoned all callers have left: stop waiting, but finish an issuance in progress
+   * @throws TokenRefusedError when a refused issuance is in effect, or that of this process was refused
+   */
+  async obtain(
+    first: TokenWant,
+    wakeSignal: WakeSignal,
+    abandoned: AbortSignal,
+  ): Promise<Obtained> {
+    const nonce = newNonce();
+    const startedAt = performance.now();
+    const endsAt = startedAt + MAX_LOCK_WAITS * this.#options.settings.lockTtlMs;
+    let want = first;
+    let waited = false;
+    do {
+      const seen = wakeSignal.count;
+      const askedAt = performance.now();
+      const decision = await this.acquire(nonce, want);
+      switch (decision.kind) {
+        case 'take':
+        case 'young':
+        case 'keep': {
+          const held = this.#open(decision.stored, askedAt);
+          if (held === undefined) {
+            // A corrupt record: any token but that.
+            want = { ...ANY, refused: decision.stored.id };
+            break;
+          }
+          if (waited) this.#emit({ kind: 'waited', ms: performance.now() - startedAt });
+          if (decision.kind === 'young') {
+            this.#emit({ kind: 'young', id: held.token.id, ageMs: decision.stored.ageMs });
+          }
+          return { held, kept: decision.kind === 'keep' };
+        }
+        case 'refused': {
+          const code = codeOf(decision.code);
+          if (decision.fresh) this.#emit({ kind: 'contested', retryInMs: decision.restMs });
+          throw new TokenRefusedError(holdOf(code), code, decision.restMs);
+        }
+        case 'lock': {
+          const held = await this.#issue({ nonce, fence: decision.fence }, want, askedAt);
+          if (held !== undefined) return { held, kept: held.token.id === want.refused };
+          break;
+        }
+        case 'wait':
+        case 'later': {
+          waited = true;
+          const longest = decision.kind === 'wait' ? Math.min(decision.restMs, POLL_MS) : POLL_MS;
+          // With jitter, so that waiters do not all ask at once.
+          await wakeSignal.next(seen, longest + Math.random() * POLL_JITTER_MS, abandoned);
+        }
+      }
+    } while (!abandoned.aborted && performance.now() <= endsAt);
+    throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'No token came while waiting for it.');
+  }
+
+  /**
+   * The successor of a token that is about to expire, issued here or by another process; undefined when another process
+   * issues, or it is too early.
+   *
+   * @throws TokenRefusedError the issuance failed; that is not recorded for the fleet
+   */
+  async renewEarly(id: string): Promise<(HeldToken & { readonly isOurs: boolean }) | undefined> {
+    const nonce = newNonce();
+    const askedAt = performance.now();
+    const want: TokenWant = { ...ANY, refused: id, early: true };
+    const decision = await this.acquire(nonce, want);
+    const isOurs = decision.kind === 'lock';
+    let held: HeldToken | undefined;
+    if (decision.kind === 'take') held = this.#open(decision.stored, askedAt);
+    if (isOurs) held = await this.#issue({ nonce, fence: decision.fence }, want, askedAt);
+    return held && { ...held, isOurs };
+  }
+
+  /** A new token ended such a refusal: one is issued for it again. */
+  async forget(refusal: string): Promise<void> {
+    const { redis, keys } = this.#options;
+    await this.#bounded(redis.zrem(keys.tried, refusal));
   }
 
   /** Decides about a want, and takes the lock when that is the decision. */
   async acquire(nonce: string, want: TokenWant): Promise<AcquireDecision> {
-    const { current, lock, fence, refused, issued, hints, uncured, evidence, deaths } = this.#keys;
-    const { lockTtlMs, budget, budgetWindowMs, refusedMinMs, refusedMaxMs } = this.#settings;
-    const grace = want.why === 'use' ? want.graceMs : 0;
-    const refusal = want.why === 'use' ? want.refusal : undefined;
-    const asked = acquire(
-      this.#redis,
-      [current, lock, fence, refused, issued, hints, uncured, evidence, deaths],
-      [
-        nonce,
-        want.why,
-        want.refused,
-        grace,
-        lockTtlMs,
-        budget,
-        budgetWindowMs,
-        refusedMinMs,
-        refusedMaxMs,
-        refusal === undefined ? '' : nameOf(refusal),
-        refusal !== undefined && mayBeReplaced(refusal) ? 1 : 0,
-        concernsToken(refusal?.code) ? 1 : 0,
-      ],
-    );
+    const { lockTtlMs, budget, budgetWindowMs, refusedMinMs, refusedMaxMs } =
+      this.#options.settings;
+    const { refused, refusal, graceMs } = want;
+    const early = want.early ? 1 : 0;
+    const limits = [lockTtlMs, budget, budgetWindowMs, refusedMinMs, refusedMaxMs];
+    const asked = this.#run(acquire, [nonce, refused, refusal, early, graceMs, ...limits]);
     try {
-      return await bounded(asked, this.#settings.issueDeadlineMs);
+      return await this.#bounded(asked);
     } catch (error) {
       // The command may have run, or still run later: release a lock that it takes.
-      void this.#releaseLate(asked, nonce);
+      void asked
+        .catch(() => undefined)
+        .then(() => this.release(nonce))
+        .catch(() => undefined);
       throw error;
     }
   }
 
-  /** Repeated until Redis answers, or the lock has expired by itself. */
-  async #releaseLate(asked: Promise<AcquireDecision>, nonce: string): Promise<void> {
-    const late = await asked.catch(() => undefined);
-    if (late !== undefined && late.kind !== 'lock') return;
-    const end = performance.now() + this.#settings.lockTtlMs;
-    while (performance.now() < end) {
-      try {
-        await this.release(nonce);
-        return;
-      } catch {
-        await pause(RELEASE_AGAIN_MS);
+  /**
+   * Issues with the lock. Undefined when a newer token was stored, or none could be had and the stored one stays in use.
+   *
+   * @param askedAt monotonic time from before the lock was taken: the deadline counts from there
+   */
+  async #issue(grant: Grant, want: TokenWant, askedAt: number): Promise<HeldToken | undefined> {
+    const { issue, settings } = this.#options;
+    let token: Token;
+    let lifeMs: number;
+    try {
+      const controller = new AbortController();
+      const leftMs = Math.max(0, askedAt + settings.issueDeadlineMs - performance.now());
+      const issued = await withTimeout(issue(controller.signal), leftMs, undefined);
+      if (issued === undefined) {
+        controller.abort();
+        throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The token endpoint took too long.');
       }
+      token = tokenOf(issued.value);
+      lifeMs = knownLife(issued);
+    } catch (error) {
+      return await this.#failed(grant, want, error);
     }
+    const usableUntil = performance.now() + lifeMs;
+    const { fence } = grant;
+    const lockedMs = askedAt + settings.lockTtlMs - performance.now();
+    const stored = await this.store(grant, token, lifeMs, want.refusal, lockedMs);
+    const ms = performance.now() - askedAt;
+    this.#emit({ kind: 'issued', id: token.id, fence, ms, early: want.early, stored });
+    return stored ? { token, fence, usableUntil, lifeMs } : undefined;
   }
 
   /**
-   * Remembers that a new token did not end a refusal.
+   * Stores an issued token, releases the lock and wakes the waiters. Tried again while Redis fails: an issued token that is
+   * lost costs the fleet an issuance, and with a service that keeps one token per app it has invalidated the stored one.
    *
-   * @param id of the new token
-   * @param job that was refused with both
-   */
-  async addUncured(id: string, refusal: Refusal, job: string): Promise<void> {
-    if (concernsToken(refusal.code)) return;
-    const distance = isOfApp(refusal) ? APP_DISTANCE_MS : FIRST_DISTANCE_MS;
-    const { current, uncured } = this.#keys;
-    await bounded(
-      addUncured(
-        this.#redis,
-        [current, uncured],
-        [id, nameOf(refusal), job, distance, mayConcernToken(refusal) ? 0 : 1],
-      ),
-      this.#settings.issueDeadlineMs,
-    );
-  }
-
-  /**
-   * A new token ended a refusal: it is renewed for again.
-   *
-   * @param issued id of the new token, if this process issued it for that refusal; '' otherwise
-   */
-  async cured(refusal: Refusal, issued: string): Promise<void> {
-    const { current, uncured, deaths } = this.#keys;
-    const noted = cured(this.#redis, [current, uncured, deaths], [nameOf(refusal), issued]);
-    await bounded(noted, this.#settings.issueDeadlineMs);
-  }
-
-  /**
-   * Stores an issued token, releases the lock and wakes the waiters.
-   *
-   * @param lifeMs remaining life in milliseconds; undefined when the service does not report it
-   * @param replaced id of the refused token that caused the issuance; '' for none
-   * @param timeoutMs how long to wait for Redis
-   * @param ofToken whether the refusal may well be of the token
-   * @returns late when a holder with a higher fence stored before: do not use the token
+   * @returns false when a holder with a higher fence stored before: do not use the token
    */
   async store(
     { nonce, fence }: Grant,
     token: Token,
-    lifeMs: number | undefined,
-    replaced: string,
+    lifeMs: number,
+    refusal: string,
     timeoutMs: number,
-    ofToken = false,
-  ): Promise<'stored' | 'late'> {
-    const { current, lock, refused, streak, issued, hints } = this.#keys;
-    return await bounded(
-      store(
-        this.#redis,
-        [current, lock, refused, streak, issued, hints],
-        [
-          nonce,
-          fence,
-          token.id,
-          this.#seal.seal(token),
-          lifeMs === undefined ? -1 : Math.max(0, Math.floor(lifeMs)),
-          this.#issuer,
-          replaced,
-          this.#settings.budgetWindowMs,
-          ofToken ? 1 : 0,
-        ],
-      ),
-      timeoutMs,
-    );
+  ): Promise<boolean> {
+    const { seal, issuer, settings } = this.#options;
+    const sealed = seal.seal(token);
+    const begun = performance.now();
+    for (;;) {
+      const passed = performance.now() - begun;
+      const life = lifeMs === Infinity ? -1 : Math.max(0, Math.round(lifeMs - passed));
+      const of = [token.id, sealed, life, issuer, refusal, settings.budgetWindowMs];
+      try {
+        return await this.#bounded(this.#run(store, [nonce, fence, ...of]), timeoutMs - passed);
+      } catch (error) {
+        if (performance.now() - begun + POLL_MS >= timeoutMs) throw error;
+        await pause(POLL_MS);
+      }
+    }
+  }
+
+  async #failed(grant: Grant, want: TokenWant, error: unknown): Promise<undefined> {
+    const code = error instanceof NoticeQueueError ? error.code : 'TOKEN_UNAVAILABLE';
+    const hold = holdOf(code);
+    if (want.early) {
+      this.#emit({ kind: 'early-renewal-failed', code });
+      await this.release(grant.nonce);
+      throw new TokenRefusedError(hold, code, 0);
+    }
+    const [shortest] = this.#refusalSpan(code);
+    // Where Redis is unavailable, too, at least this process does not ask again at once.
+    const ms = await this.fail(grant, code, want.refusal).catch(() => shortest);
+    if (ms === OVERTAKEN) return undefined;
+    const retryInMs = ms === KEPT ? shortest : ms;
+    this.#emit({ kind: 'refused', hold, code, retryInMs });
+    if (ms === KEPT) return undefined;
+    throw new TokenRefusedError(hold, code, retryInMs, 'all');
+  }
+
+  /** Records a failed issuance for the fleet and releases the lock: how long it is in effect, {@link OVERTAKEN} or {@link KEPT}. */
+  async fail({ nonce, fence }: Grant, code: ErrorCode, refusal: string): Promise<number> {
+    const span = this.#refusalSpan(code);
+    return await this.#bounded(this.#run(fail, [nonce, fence, code, refusal, ...span]));
   }
 
   /**
-   * Records a failed issuance for the fleet and releases the lock.
-   *
-   * @param reasons why another process may not have asked for a token: the stored one is not readable here, or it was
-   *   refused with what is not of the token; undefined for none. A token that is not readable, and a code about the app or
-   *   the caller, say nothing of the token
-   * @returns how long the refusal is in effect, in ms; nothing is recorded when a newer holder exists (`overtaken`), or
-   *   when this process had such reasons and the stored token may work for others (`works`)
+   * How long the first refusal is in effect, and the longest one. Credentials must be fixed by a person; an endpoint that
+   * fails may be back soon, and asking it costs little.
    */
-  async fail(
-    { nonce, fence }: Grant,
-    kind: RefusalKind,
-    code: string,
-    reasons?: 'unreadable' | Refusal,
-  ): Promise<number | 'overtaken' | 'works'> {
-    const { current, lock, refused, streak, hints, uncured, evidence } = this.#keys;
-    const { minMs, maxMs } = refusalSpan(kind, this.#settings);
-    const named = typeof reasons === 'object' ? nameOf(reasons) : (reasons ?? '');
-    const own = typeof reasons === 'object' ? isOfApp(reasons) : reasons === 'unreadable';
-    const restMs = await bounded(
-      fail(
-        this.#redis,
-        [current, lock, refused, streak, hints, uncured, evidence],
-        [nonce, fence, kind, code, minMs, maxMs, STREAK_MS, named, own ? 1 : 0],
-      ),
-      this.#settings.issueDeadlineMs,
-    );
-    if (restMs === -2) return 'works';
-    return restMs < 0 ? 'overtaken' : restMs;
+  #refusalSpan(code: ErrorCode): readonly [shortest: number, longest: number] {
+    const { refusedMinMs, refusedMaxMs } = this.#options.settings;
+    return holdOf(code) === 'token-unavailable'
+      ? [Math.ceil(refusedMinMs / 4), Math.ceil(refusedMaxMs / 2)]
+      : [refusedMinMs, refusedMaxMs];
   }
 
   /** Releases the lock if this holder still has it. */
   async release(nonce: string): Promise<void> {
-    const { lock, hints } = this.#keys;
-    await bounded(release(this.#redis, [lock, hints], [nonce]), this.#settings.issueDeadlineMs);
+    await this.#bounded(this.#run(release, [nonce]));
   }
 
-  /** Records that a call with this token was accepted. */
-  async prove(id: string): Promise<void> {
-    await bounded(prove(this.#redis, [this.#keys.current], [id]), this.#settings.issueDeadlineMs);
+  /** @param asOf monotonic time from before Redis was asked, so that the life is never overestimated */
+  #open(
+    { id, sealed, fence, ageMs, restMs = Infinity }: StoredToken,
+    asOf: number,
+  ): HeldToken | undefined {
+    const token = this.#options.seal.unseal(id, sealed);
+    if (token === undefined) return undefined;
+    return { token, fence, usableUntil: asOf + restMs, lifeMs: Math.max(0, ageMs) + restMs };
+  }
+
+  #run<T>(script: Script<T>, args: readonly (string | number)[]): Promise<T> {
+    return script(this.#options.redis, this.#keys, args);
+  }
+
+  async #bounded<T>(asked: Promise<T>, ms = this.#options.settings.issueDeadlineMs): Promise<T> {
+    try {
+      const answer = await withTimeout(asked, Math.max(0, ms), TIMED_OUT);
+      if (answer !== TIMED_OUT) return answer;
+      throw new ScriptFailure('of the shared token', 'no answer in time');
+    } catch (error) {
+      throw redisError(error);
+    }
+  }
+
+  #emit(event: TokenEvent): void {
+    try {
+      this.#options.onEvent?.(event);
+    } catch {
+      // A listener that throws must not lose the token that was just issued.
+    }
   }
 }
 
-/** Names a refusal in the record. */
-const nameOf = ({ status, code = '' }: Refusal) => `${status} ${code}`;
-
-/** Whether a refusal is of the app or the caller (service-api, Errors). */
-const isOfApp = ({ code = '' }: Refusal) => APP_CODES.has(code);
-
-/** Resolves with the answer; throws TOKEN_UNAVAILABLE after `ms` and for any error of the client. */
-async function bounded<T>(asked: Promise<T>, ms: number): Promise<T> {
-  let answer: T | typeof TIMED_OUT;
-  try {
-    answer = await withTimeout(asked, Math.max(0, ms), TIMED_OUT);
-  } catch (error) {
-    throw redisError(error);
-  }
-  if (answer !== TIMED_OUT) return answer;
-  throw redisError(new ScriptFailure('of the shared token', 'no answer in time'));
-}
+/** A failed issuance is not recorded: a newer holder exists. */
+export const OVERTAKEN = -1;
+/** A failed issuance is not recorded: the refusal may not be of the token, and one is stored. */
+export const KEPT = -2;
 
 const TIMED_OUT = Symbol('timed out');
+
+/** Starts with the process id, for debugging. */
+const newNonce = () => `${process.pid}-${randomBytes(12).toString('hex')}`;
+
+/** Ignores a life that is not a positive number of milliseconds. */
+function knownLife({ expiresInMs = Infinity }: IssuedToken): number {
+  return Number.isSafeInteger(Math.floor(expiresInMs)) && expiresInMs > 0 ? expiresInMs : Infinity;
+}
 
 /** The error for a Redis that failed: with the error code, without the command. */
 export function redisError(error: unknown): NoticeQueueError {

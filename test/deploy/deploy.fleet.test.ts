@@ -104,7 +104,11 @@ describe('what deploy/ names', () => {
       },
       { what: 'both processes', deadlineMs: 30_000 },
     );
-    const pair = pairName(emulator.url, 'emulator-access-key');
+    const pair = pairName({
+      baseUrl: emulator.url,
+      accessKey: 'emulator-access-key',
+      secretKey: 'emulator-secret-key',
+    });
     const keys = keysOf(prefix, 'default');
     const reader = new FleetReader({ redis: redis.client, keys, pair });
     const ofFleet = await fleetMetrics(reader).text();

@@ -8,18 +8,15 @@ const TOKEN = {
   ageMs: 1,
   fence: 1,
   issuer: 'host:1',
-  proven: true,
 };
 const NONE: TokenSnapshot = {
   status: { issuing: false, issuances: 0 },
-  opens: undefined,
   tried: undefined,
   budget: 400,
 };
 const LIVES: TokenSnapshot = {
   ...NONE,
   status: { issuing: false, issuances: 1, token: TOKEN },
-  opens: true,
 };
 const refused = (code: 'IP_NOT_ALLOWED' | 'INVALID_ACCESS_KEY'): TokenSnapshot => ({
   ...LIVES,
@@ -32,13 +29,7 @@ const failed = (code: 'IP_NOT_ALLOWED' | 'SERVICE_UNREACHABLE'): TokenSnapshot =
 
 describe('the token', () => {
   it.each([
-    ['lives', LIVES, 'ok', 'used successfully; none was issued now'],
-    [
-      'lives, unused',
-      { ...LIVES, status: { ...LIVES.status, token: { ...TOKEN, proven: false } } },
-      'ok',
-      'not used successfully yet',
-    ],
+    ['is stored', LIVES, 'ok', 'is valid; none was issued now'],
     [
       'was issued',
       { ...NONE, tried: { kind: 'issued', id: 'abc', ms: 12.4 } },
@@ -53,7 +44,6 @@ describe('the token', () => {
     ],
     ['of another process', { ...NONE, tried: { kind: 'left' } }, 'warn', 'another process'],
     ['is refused to the fleet', refused('INVALID_ACCESS_KEY'), 'fail', 'INVALID_ACCESS_KEY'],
-    ['is sealed by another', { ...LIVES, opens: false }, 'fail', 'another SECRET_KEY'],
     ['dies early', { ...LIVES, status: { ...LIVES.status, issuances: 201 } }, 'warn', '201 tokens'],
     [
       'within its budget',

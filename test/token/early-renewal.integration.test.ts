@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { EarlyRenewal, earlyRenewalDelay } from '../../src/token/early-renewal.ts';
-import type { HeldToken } from '../../src/token/acquire-decision.ts';
+import { EarlyRenewal, earlyRenewalDelay, type HeldToken } from '../../src/token/early-renewal.ts';
 import { tokenOf } from '../../src/token/token-seal.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -19,7 +18,7 @@ describe('earlyRenewalDelay', () => {
     ['at once inside the lead', 30_000, HOUR, 60_000, 0, 0],
     ['soon inside the lead, spread', 30_000, HOUR, 60_000, 1, 7500],
   ])('%s', (_, restMs, lifeMs, renewBeforeMs, chance, delay) => {
-    expect(earlyRenewalDelay({ restMs, lifeMs, renewBeforeMs, chance })).toBe(delay);
+    expect(earlyRenewalDelay(restMs, lifeMs, renewBeforeMs, chance)).toBe(delay);
   });
 });
 
@@ -29,7 +28,6 @@ describe('EarlyRenewal', () => {
   const held = (name: string, lifeMs: number): HeldToken => ({
     token: tokenOf(name),
     fence: 1,
-    proven: true,
     usableUntil: performance.now() + lifeMs,
     lifeMs,
   });
@@ -162,7 +160,7 @@ describe('early renewal', () => {
       world.issuer.plan(() => Promise.resolve({ value: 'odd', expiresInMs }));
       const { shared } = await world.member();
       await shared.get();
-      expect((await shared.status()).token).not.toHaveProperty('expiresAt');
+      expect((await world.status()).token).not.toHaveProperty('expiresAt');
       await expect(shared.get()).resolves.toMatchObject({ value: 'odd' });
     },
   );

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { issueOnce } from '../../src/token/issue-once.ts';
+import { SharedToken } from '../../src/token/shared-token.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
 import { tokenOf } from '../../src/token/token-seal.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
-import { PAIR, SECRET, SETTINGS, World } from './support/world.ts';
+import { PAIR, redisTime, SECRET, SETTINGS, World } from './support/world.ts';
 
 const redis = testRedis();
 
@@ -17,20 +17,17 @@ describe('issueOnce', () => {
   afterEach(() => world.close());
 
   const once = (replaced: string) =>
-    issueOnce(
-      {
-        redis: world.client,
-        keys: world.keys,
-        seal: new TokenSeal(SECRET, PAIR),
-        issue: world.issuer.issue,
-        settings: SETTINGS,
-        issuer: 'doctor host:1',
-      },
-      replaced,
-    );
+    new SharedToken({
+      redis: world.client,
+      keys: world.keys,
+      seal: new TokenSeal(SECRET, PAIR),
+      issue: world.issuer.issue,
+      settings: SETTINGS,
+      issuer: 'doctor host:1',
+    }).issueOnce(replaced);
 
   it('stores a token when there is none, and the fleet uses it', async () => {
-    expect(await once('')).toMatchObject({ kind: 'issued', id: tokenOf('value-1').id });
+    expect(await once('')).toEqual(tokenOf('value-1'));
     const { shared } = await world.member();
     expect((await shared.get()).value).toBe('value-1');
     expect(world.issuer.asked).toBe(1);
@@ -39,33 +36,33 @@ describe('issueOnce', () => {
   it('replaces a valid token, and processes with a copy switch to the new one', async () => {
     const { shared } = await world.member();
     const { id } = await shared.get();
-    expect(await once(id)).toMatchObject({ kind: 'issued' });
+    expect(await once(id)).toEqual(tokenOf('value-2'));
     await until(async () => (await shared.get()).value === 'value-2', { what: 'the new token' });
     expect(world.issuer.asked).toBe(2);
   });
 
   it('reports a failure and records no refusal', async () => {
     world.issuer.plan(() => Promise.reject(new NoticeQueueError('IP_NOT_ALLOWED')));
-    const failed = await once('');
-    expect(failed).toMatchObject({ kind: 'failed', error: { code: 'IP_NOT_ALLOWED' } });
+    await expect(once('')).rejects.toMatchObject({ hold: 'credentials', code: 'IP_NOT_ALLOWED' });
     const { shared } = await world.member();
     expect((await shared.get()).value).toBe('value-2');
   });
 
   it('does nothing while another process issues, or a refusal is in effect', async () => {
     await world.client.set(world.keys.lock, 'another', 'PX', SETTINGS.lockTtlMs);
-    expect(await once('')).toEqual({ kind: 'left' });
+    expect(await once('')).toBeUndefined();
     await world.client.del(world.keys.lock);
-    await world.client.hset(world.keys.refused, 'kind', 'credentials', 'code', 'IP_NOT_ALLOWED');
-    await world.client.pexpire(world.keys.refused, 2_000);
-    expect(await once('')).toEqual({ kind: 'left' });
+    const { refused } = world.keys;
+    const now = await redisTime(world.client);
+    await world.client.hset(refused, { code: 'IP_NOT_ALLOWED', at: now, until: now + 9_000 });
+    expect(await once('')).toBeUndefined();
     expect(world.issuer.asked).toBe(0);
   });
 
   it('issues nothing when another token was stored meanwhile', async () => {
     const { shared } = await world.member();
     await shared.get();
-    expect(await once('')).toEqual({ kind: 'left' });
+    expect(await once('')).toBeUndefined();
     expect(world.issuer.asked).toBe(1);
   });
 });

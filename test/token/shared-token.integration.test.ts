@@ -38,25 +38,10 @@ describe('get', () => {
 
   it('costs Redis nothing in steady state: no command in 10,000 sends', async () => {
     const { shared } = await world.member();
-    const first = await shared.get();
-    shared.accepted(first);
-    await until(async () => (await shared.status()).token?.proven, { what: 'the proof' });
+    await shared.get();
     const before = await commandCalls(redis.client);
-    for (let n = 0; n < 10_000; n += 1) shared.accepted(await shared.get());
+    for (let n = 0; n < 10_000; n += 1) await shared.get();
     expect(await commandCalls(redis.client)).toBe(before);
-  });
-
-  it('proves a token once for each process', async () => {
-    const { shared } = await world.member();
-    const token = await shared.get();
-    for (let n = 0; n < 100; n += 1) shared.accepted(token);
-    await until(async () => (await shared.status()).token?.proven, { what: 'the proof' });
-    const before = await scriptCalls(redis.client);
-    const { shared: later } = await world.member();
-    later.accepted(await later.get());
-    shared.accepted(await shared.get());
-    await redis.client.ping();
-    expect(await scriptCalls(redis.client)).toBe(before + 1);
   });
 
   it('lets one caller leave without failing the others', async () => {
@@ -214,14 +199,6 @@ describe('renew (service-api, Authentication rule 4)', () => {
     },
   );
 
-  it('replaces a token that this process cannot decrypt', async () => {
-    const stranger = await world.member({ secret: 'another secret' });
-    const { shared, events } = await world.member();
-    const unreadable = await stranger.shared.get();
-    await expect(shared.get()).resolves.toMatchObject({ value: 'value-2' });
-    expect(events).toContainEqual({ kind: 'unreadable', id: unreadable.id });
-  });
-
   it('gives a refused token up for one of before, after Redis lost the record, without a hint', async () => {
     const { shared } = await world.member({ hints: NO_HINTS });
     const { shared: other } = await world.member({ hints: NO_HINTS });
@@ -229,8 +206,6 @@ describe('renew (service-api, Authentication rule 4)', () => {
     await world.age(60_000);
     const refused = await shared.renew(first, { status: 401, code: 'INVALID_ACCESS_KEY' });
     if (refused === undefined) throw new Error('no token');
-    shared.accepted(refused);
-    await until(async () => (await shared.status()).token?.proven, { what: 'the proof' });
     await redis.client.del(world.keys.current, world.keys.fence);
     const stored = await other.get();
     const renewed = await shared.renew(refused, { status: 401, code: 'UNAUTHORIZED' });
@@ -238,97 +213,84 @@ describe('renew (service-api, Authentication rule 4)', () => {
     expect((await shared.get()).value).toBe(stored.value);
   });
 
-  it('replaces a corrupt record', async () => {
+  it.each(['many', '7'])('replaces a corrupt record with the fence %s', async (fence) => {
     const { shared } = await world.member();
-    await redis.client.hset(world.keys.current, { id: 'x', sealed: 'v1.x', fence: 'many' });
+    const issuedAt = await redisTime(redis.client);
+    await redis.client.hset(world.keys.current, { id: 'x', sealed: 'v1.x', issuedAt, fence });
     await expect(shared.get()).resolves.toMatchObject({ value: 'value-1' });
   });
 });
 
-describe('a refusal that a new token did not end', () => {
+describe('a refusal that may be of the notice', () => {
   const FOREIGN = { status: 403, code: 'FOREIGN' } as const;
 
-  /** A token that works, its successor after a refusal, and the report that this ended nothing. */
-  async function uncured(refusal: Refusal, ...jobs: string[]) {
+  /** Two processes, a token that was issued for such a refusal, and its age. */
+  async function renewedFor(refusal: Refusal) {
     const fleet = [await world.member(), await world.member()] as const;
     const [{ shared }] = fleet;
     const first = await settled(fleet.map((member) => member.shared));
+    const second = (await shared.renew(first, refusal)) ?? first;
     await world.age(60_000);
-    const second = await shared.renew(first, refusal);
-    for (const job of jobs) await shared.uncured(second?.id ?? '', refusal, job);
-    await world.age(60_000);
-    return { fleet, second: second ?? first };
+    return { fleet, second };
   }
 
-  it('renews nothing for the fleet: its token stays in use', async () => {
-    const { fleet, second } = await uncured(FOREIGN, 'job');
+  it('issues one token for the fleet: the next such refusals keep it in use', async () => {
+    const { fleet, second } = await renewedFor(FOREIGN);
     for (const { shared } of fleet) {
-      const used = await shared.get();
-      await expect(shared.renew(used, FOREIGN)).resolves.toBeUndefined();
+      await until(async () => (await shared.get()).id === second.id, { what: 'the new token' });
+      const renewed = shared.renew(second, FOREIGN);
+      await expect(shared.get()).resolves.toMatchObject({ id: second.id });
+      await expect(renewed).resolves.toBeUndefined();
       await expect(shared.get()).resolves.toMatchObject({ id: second.id });
     }
     expect(world.issuer.asked).toBe(2);
   });
 
-  it('a get during that answers the kept token', async () => {
-    const { fleet, second } = await uncured(FOREIGN, 'job');
+  it('issues one for each code, and for each refusal of the token', async () => {
+    const { fleet, second } = await renewedFor(FOREIGN);
     const [{ shared }] = fleet;
-    const used = await shared.get();
-    const renewed = shared.renew(used, FOREIGN);
-    await expect(shared.get()).resolves.toMatchObject({ id: second.id });
-    await expect(renewed).resolves.toBeUndefined();
-    expect(world.issuer.asked).toBe(2);
-  });
-
-  it('is remembered anew where the clock of Redis went back', async () => {
-    const { second } = await uncured(FOREIGN, 'job');
-    const later = (await redisTime(redis.client)) + 3_600_000;
-    await redis.client.hset(world.keys.uncured, '403 FOREIGN', `${later} 60000`);
-    const { shared } = await world.member();
-    await shared.uncured(second.id, FOREIGN, 'job');
-    const [at] = (await redis.client.hget(world.keys.uncured, '403 FOREIGN'))?.split(' ') ?? [];
-    expect(Number(at)).toBeLessThan(later - 3_000_000);
-  });
-
-  it('is one of a thousand at most', async () => {
-    const { second } = await uncured(FOREIGN, 'job');
-    const many = Array.from({ length: 1_000 }, (_, code) => [`403 ${code}`, '1 1']).flat();
-    await redis.client.hset(world.keys.uncured, ...many);
-    const { shared } = await world.member();
-    await shared.uncured(second.id, { status: 403, code: 'ANOTHER' }, 'job');
-    expect(await redis.client.hkeys(world.keys.uncured)).toEqual(['403 ANOTHER']);
-  });
-
-  it('concerns no other code', async () => {
-    const { fleet, second } = await uncured(FOREIGN, 'job');
-    const [{ shared }] = fleet;
-    await expect(shared.renew(second, { status: 401 })).resolves.toMatchObject({
-      value: 'value-3',
+    const third = await shared.renew(second, { status: 403, code: 'ANOTHER' });
+    await world.age(60_000);
+    expect(await shared.renew(third ?? second, { status: 401 })).toMatchObject({
+      value: 'value-4',
     });
   });
 
-  it('is forgotten when a renewal ended it', async () => {
-    const { fleet, second } = await uncured(FOREIGN, 'job');
-    const [{ shared }] = fleet;
-    await shared.cured(FOREIGN, second.id, Infinity);
-    await expect(shared.renew(second, FOREIGN)).resolves.toMatchObject({ value: 'value-3' });
+  it('is renewed for again after ten minutes', async () => {
+    const { fleet, second } = await renewedFor(FOREIGN);
+    const until = Number(await redis.client.zscore(world.keys.tried, '403 FOREIGN'));
+    const restMs = until - (await redisTime(redis.client));
+    expect(restMs).toBeGreaterThan(590_000);
+    expect(restMs).toBeLessThanOrEqual(600_000);
+    await redis.client.zadd(world.keys.tried, until - 600_000, '403 FOREIGN');
+    expect(await fleet[1].shared.renew(second, FOREIGN)).toMatchObject({ value: 'value-3' });
   });
 
-  it('is not remembered for a token that was replaced meanwhile', async () => {
-    const { fleet, second } = await uncured(FOREIGN);
+  it('is renewed for again where the new token ended it', async () => {
+    const { fleet, second } = await renewedFor(FOREIGN);
     const [{ shared }] = fleet;
-    await shared.uncured('another', FOREIGN, 'job');
-    await expect(shared.renew(second, FOREIGN)).resolves.toMatchObject({ value: 'value-3' });
+    await shared.renewalHelped(FOREIGN);
+    expect(await shared.renew(second, FOREIGN)).toMatchObject({ value: 'value-3' });
   });
 
-  it.each<[string, Refusal, string[], boolean]>([
-    ['a 401 without a code, of one notice', { status: 401 }, ['a', 'a'], false],
-    ['a 401 without a code, of two', { status: 401 }, ['a', 'b'], true],
-    ['a code about the token', { status: 401, code: 'TOKEN_EXPIRED' }, ['a', 'b'], false],
-    ['INVALID_ACCESS_KEY', { status: 401, code: 'INVALID_ACCESS_KEY' }, ['a', 'b'], false],
-    ['a code about the app', { status: 403, code: 'IP_NOT_ALLOWED' }, ['a'], true],
-  ])('%s: remembered %s', async (_, refusal, jobs, kept) => {
-    const { fleet, second } = await uncured(refusal, ...jobs);
+  it('is one of a thousand at most', async () => {
+    const { second } = await renewedFor(FOREIGN);
+    const many = Array.from({ length: 1_000 }, (_, n) => [Date.now() + 90_000, `403 ${n}`]).flat();
+    await redis.client.zadd(world.keys.tried, ...many);
+    const { shared } = await world.member();
+    await shared.renew(second, { status: 403, code: 'ANOTHER' });
+    expect(await redis.client.zcard(world.keys.tried)).toBe(1_000);
+    expect(await redis.client.zscore(world.keys.tried, '403 ANOTHER')).not.toBeNull();
+  });
+
+  it.each<[string, Refusal, boolean]>([
+    ['a 401 without a code', { status: 401 }, false],
+    ['a code about the token', { status: 401, code: 'TOKEN_EXPIRED' }, false],
+    ['INVALID_ACCESS_KEY', { status: 401, code: 'INVALID_ACCESS_KEY' }, false],
+    ['a 401 with another code', { status: 401, code: 'UNAUTHORIZED' }, true],
+    ['a code about the app', { status: 403, code: 'IP_NOT_ALLOWED' }, true],
+  ])('%s: remembered %s', async (_, refusal, kept) => {
+    const { fleet, second } = await renewedFor(refusal);
     const renewed = await fleet[0].shared.renew(second, refusal);
     expect(renewed === undefined).toBe(kept);
   });
@@ -337,12 +299,12 @@ describe('a refusal that a new token did not end', () => {
 describe('status', () => {
   it('shows everything but the token', async () => {
     const { shared } = await world.member();
-    expect(await shared.status()).toEqual({ issuing: false, issuances: 0 });
+    expect(await world.status()).toEqual({ issuing: false, issuances: 0 });
     world.issuer.plan(() => Promise.resolve({ value: 'canary', expiresInMs: 90_000 }));
     const { id } = await shared.get();
     const status = await readTokenStatus(redis.client, world.keys);
     expect(status).toMatchObject({
-      token: { id, fence: 1, issuer: 'host:0', proven: false },
+      token: { id, fence: 1, issuer: 'host:0' },
       issuing: false,
       issuances: 1,
     });
@@ -355,7 +317,7 @@ describe('status', () => {
     world.issuer.plan(() => Promise.reject(new NoticeQueueError('IP_NOT_ALLOWED')));
     const { shared } = await world.member();
     await expect(shared.get()).rejects.toMatchObject({ code: 'IP_NOT_ALLOWED' });
-    const { refusal } = await shared.status();
+    const { refusal } = await world.status();
     expect(refusal).toMatchObject({ hold: 'credentials', code: 'IP_NOT_ALLOWED' });
     expect(Math.abs((refusal?.until ?? 0) - Date.now() - 2000)).toBeLessThan(1000);
   });
@@ -383,7 +345,7 @@ describe('lifecycle', () => {
     hold.resolve();
     await stopped;
     await expect(got).resolves.toMatchObject({ value: 'slow' });
-    expect((await shared.status()).token?.id).toBe((await got).id);
+    expect((await world.status()).token?.id).toBe((await got).id);
   });
 
   it('survives a listener that throws', async () => {
@@ -396,10 +358,9 @@ describe('lifecycle', () => {
   });
 });
 
-/** Lets every process hold the same proven token that is past its grace; answers it. */
+/** Lets every process hold the same token that is past its grace; answers it. */
 async function settled(processes: { get(): Promise<Token> }[]): Promise<Token> {
   const [token] = await Promise.all(processes.map((shared) => shared.get()));
-  await world.prove();
   await world.age(60_000);
   if (token === undefined) throw new Error('no process');
   return token;

@@ -101,32 +101,6 @@ describe('notices that the service refuses for themselves', () => {
     90_000,
   );
 
-  it('15 with a 401 and a code of its own, after three tokens that died early: no token is taken for contested', async () => {
-    const on = await start(2);
-    const { emulator } = on;
-    emulator.addFault({ on: 'send', containing: FOREIGN, status: 401, code: 'SENDER_UNKNOWN' });
-    const good = numbers(240);
-    await send(on, good.slice(0, 10), []);
-    for (let died = 1; died <= 3; died++) {
-      await until(() => emulator.record().distinct === 10 * died, { what: 'the ones before' });
-      emulator.revokeTokens();
-      await send(on, good.slice(10 * died, 10 * died + 10), []);
-    }
-    await until(() => emulator.record().distinct === 40, { what: 'those with the fourth token' });
-    expect(emulator.record().tokens.issued).toBe(4);
-    await send(on, good.slice(40), numbers(15, 50_000));
-    const begun = performance.now();
-    const areRejected = async () => (await failedJobs()) === 15;
-    await amongOthers(on, () =>
-      until(areRejected, { what: 'all of them rejected', deadlineMs: 30_000 }),
-    );
-    const more10s = Math.floor((performance.now() - begun) / 10_000);
-    expect(emulator.record().tokens.issued).toBeLessThanOrEqual(5 + more10s);
-    const events = on.workers.flatMap(({ lines }) => lines.map(({ event }) => event));
-    expect(events).not.toContain('token-contested');
-    expect(emulator.record().twice).toBe(0);
-  }, 90_000);
-
   /** So many that most were never tried when the good one comes. */
   it.each([
     [0, 0],

@@ -28,8 +28,7 @@ describe('a fleet shares one token', () => {
         TOKEN_GRACE_MS: '50',
         ANSWER_TIMEOUT_MS: '25000',
       },
-      // With the documented code alone, so many revocations look like another program that issues tokens.
-      emulator: { tokenMode: 'single', deadTokenCodes: 'field' },
+      emulator: { tokenMode: 'single' },
     });
     const { emulator } = fleet;
     const sending = fleet.sendEach(numbers(5_000));

@@ -4,6 +4,9 @@ import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 
+/** TOKEN_BUDGET: less than both programs need. */
+const BUDGET = 6;
+
 /** How often the other program issues. */
 const EVERY_MS = 300;
 
@@ -22,12 +25,17 @@ describe('another program issues tokens with the same key pair', () => {
     fleet = undefined;
   });
 
-  it('is the hold token-contested within seconds, with few issuances; afterwards all is sent once', async () => {
+  it('is the hold token-contested once the budget is spent; afterwards all is sent once', async () => {
     const on = await startFleet({
       redisUrl: redis.url,
       prefix: redis.freshPrefix(),
       processes: 2,
-      env: { CONCURRENCY: '8' },
+      env: {
+        CONCURRENCY: '8',
+        TOKEN_GRACE_MS: '50',
+        TOKEN_BUDGET: String(BUDGET),
+        TOKEN_BUDGET_WINDOW_MS: '20s',
+      },
       emulator: { tokenMode: 'single' },
     });
     fleet = on;
@@ -50,7 +58,7 @@ describe('another program issues tokens with the same key pair', () => {
     }
     expect(detectedMs).toBeLessThan(10_000);
     expect(emulator.record().tokens.foreign).toBe(FOREIGN);
-    expect(emulator.record().tokens.issued).toBeLessThanOrEqual(8);
+    expect(emulator.record().tokens.issued).toBeLessThanOrEqual(BUDGET);
     const events = on.workers.flatMap(({ lines }) => lines.map(({ event }) => event));
     expect(events).toContain('token-contested');
 
@@ -62,6 +70,35 @@ describe('another program issues tokens with the same key pair', () => {
     expect(emulator.record().twice).toBe(0);
     expect(on.attempts().filter(({ outcome }) => outcome === 'rejected')).toEqual([]);
     await until(async () => (await heldAs(on)) === undefined, { what: 'the end of the hold' });
+  }, 120_000);
+
+  it('is not what tokens are taken for that live for seconds and die with the documented code', async () => {
+    const lifeMs = 2_000;
+    const on = await startFleet({
+      redisUrl: redis.url,
+      prefix: redis.freshPrefix(),
+      processes: 2,
+      env: { CONCURRENCY: '8' },
+      emulator: { tokenMode: 'single', tokenLifetimeMs: lifeMs },
+    });
+    fleet = on;
+    const { emulator } = on;
+    const begun = performance.now();
+    let sent = 0;
+    for (; performance.now() - begun < 7 * lifeMs; sent += EACH) {
+      await on.sendEach(numbers(EACH, sent));
+      await until(() => emulator.record().distinct === sent + EACH, { what: 'the notices' });
+      const at = performance.now();
+      await until(() => performance.now() - at > 100, { what: 'the next notices', everyMs: 20 });
+    }
+    const lifetimes = Math.ceil((performance.now() - begun) / lifeMs);
+    const { issued } = emulator.record().tokens;
+    expect(issued).toBeGreaterThan(4);
+    expect(issued).toBeLessThanOrEqual(lifetimes + 1);
+    const events = on.workers.flatMap(({ lines }) => lines.map(({ event }) => event));
+    expect(events).not.toContain('token-contested');
+    expect(events).not.toContain('hold');
+    expect(emulator.record().twice).toBe(0);
   }, 120_000);
 });
 

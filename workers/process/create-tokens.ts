@@ -6,7 +6,7 @@ import type { RedisClient } from '../../src/redis/connect.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import { SharedToken } from '../../src/token/shared-token.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
-import type { TokenSettings } from '../../src/token/token-settings.ts';
+import type { TokenSettings } from '../../src/token/token-decision.ts';
 import type { TrafficTally } from '../../src/traffic/tally.ts';
 import type { ProcessHealth } from '../health/process-health.ts';
 
@@ -27,7 +27,7 @@ export interface WorkerTokenOptions {
 /** The shared token of a worker, whose events are in its log, its metrics and the traffic record. */
 export function createTokens(options: WorkerTokenOptions): SharedToken {
   const { redis, hints, keys, config, service, id, log, traffic, health } = options;
-  const pair = pairName(config.service.baseUrl, config.service.accessKey);
+  const pair = pairName(config.service);
   return new SharedToken({
     redis,
     hints,

@@ -87,7 +87,7 @@ export async function startWorker({
   const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const log = logger.child({ worker: id });
   const keys = keysOf(config.redis.prefix, config.account);
-  const pair = pairName(config.service.baseUrl, config.service.accessKey);
+  const pair = pairName(config.service);
   const { heartbeatMs, keepFailedMs, lockDurationMs, sendDeadlineMs } = config.worker;
 
   const onRedisError = throttledErrorLog(log, (code) => health?.counted.redisError(code));

@@ -1,7 +1,7 @@
 import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { Refusal, Token, TokenSource } from '../../src/contracts/token.ts';
+import type { Refusal, TokenSource } from '../../src/contracts/token.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
@@ -14,9 +14,7 @@ import type { Attempted, SendGate } from './send-gate.ts';
 
 /** The shared token, as far as an attempt needs it. */
 export interface AttemptTokens extends TokenSource {
-  accepted(token: Pick<Token, 'id'>): void;
-  uncured(id: string, refusal: Refusal, job: string): Promise<void>;
-  cured(refusal: Refusal, id: string, refusedAt: number): Promise<void>;
+  renewalHelped(refusal: Refusal): Promise<void>;
 }
 
 /** What attempts need; a worker process composes it once. */
@@ -52,7 +50,7 @@ const UNSENDABLE: Outcome = { kind: 'retry', code: 'INTERNAL_ERROR', counted: tr
 
 /** Makes one attempt behind the gate: takes a permit of the rate limit, sends, decides the outcome. */
 export async function attemptOnce(
-  { job, send, ownConnection, cancel, owned, recordIntents, permit: taken }: AttemptOptions,
+  { send, ownConnection, cancel, owned, recordIntents, permit: taken }: AttemptOptions,
   { tokens, rateLimit, log, sendDeadlineMs: deadlineMs }: AttemptContext,
 ): Promise<Attempted> {
   const asked = taken ?? rateLimit.take(cancel);
@@ -65,13 +63,15 @@ export async function attemptOnce(
       return { outcome: undefined, answer: answer.refused.length > 0 ? answer : undefined };
     }
     const outcome = decideOutcome(answer);
-    const { tokenId: id } = answer;
+    const [first, second] = answer.refused;
     const isAccepted = outcomeOfRequest(outcome, answer.results)?.kind === 'accepted';
-    if (isAccepted && id !== undefined) tokens.accepted({ id });
-    if (answer.refused.length > 0) {
-      await noteRenewal(answer, isAccepted, job, tokens).catch((error: unknown) =>
-        log.trouble('token', error),
-      );
+    if (
+      first !== undefined &&
+      second === undefined &&
+      isAccepted &&
+      answer.tokenId !== first.tokenId
+    ) {
+      await tokens.renewalHelped(first).catch((error: unknown) => log.trouble('token', error));
     }
     return { outcome, answer, requestedAt: guard.requestedAt };
   } catch (error) {
@@ -92,36 +92,12 @@ export async function attemptOnce(
   }
 }
 
-/** Reports whether the token that was renewed after a refusal ended it. */
-async function noteRenewal(
-  { refused, refusedAt = Infinity, tokenId }: SendAnswer,
-  isAccepted: boolean,
-  job: string,
-  tokens: AttemptTokens,
-): Promise<void> {
-  const [first, second] = refused;
-  if (first === undefined) return;
-  if (second === undefined) {
-    if (isAccepted && tokenId !== undefined && tokenId !== first.tokenId) {
-      await tokens.cured(first, tokenId, refusedAt);
-    }
-  } else if (
-    second.tokenId !== first.tokenId &&
-    second.status === first.status &&
-    second.code === first.code
-  ) {
-    await tokens.uncured(second.tokenId, second, job);
-  }
-}
-
 /** What a failed wait for a token means: nothing was sent. */
 function outcomeOfTokenError(error: NoticeQueueError): Outcome {
   if (error instanceof TokenRefusedError) {
     const { hold, refusalCode: code, retryInMs, scope } = error;
     const refused = { kind: 'hold', hold, code, always: true } as const;
     const until = { forMs: Math.max(1, retryInMs) };
-    // Nothing but the probes of a hold says how long it lasts.
-    if (scope === 'alone') return { ...refused, caller: 'refused' };
     if (hold !== 'credentials') return { ...refused, ...until };
     return { ...refused, ...until, caller: scope === 'all' ? 'refused' : 'waits' };
   }

@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
 import type { Config, ServiceConfig } from '../../config/config.ts';
 import { judgeToken, type IssueTried } from '../../doctor/judge-token.ts';
+import { NoticeQueueError, TokenRefusedError } from '../../contracts/errors.ts';
 import type { Finding } from '../../doctor/finding.ts';
 import type { RedisClient } from '../../redis/connect.ts';
-import { redisFailure } from '../../redis/failure.ts';
-import { keysOf, pairName, type TokenKeys } from '../../redis/keys.ts';
+import { keysOf, pairName } from '../../redis/keys.ts';
 import { createServiceClient } from '../../service/client.ts';
 import { IpNotAllowedError } from '../../service/response/service-refusal.ts';
-import { issueOnce } from '../../token/issue-once.ts';
+import { SharedToken } from '../../token/shared-token.ts';
 import { TokenSeal } from '../../token/token-seal.ts';
 import { readTokenStatus } from '../../token/token-status.ts';
 
@@ -24,12 +24,10 @@ export async function probeToken(
   force: boolean,
 ): Promise<Finding[]> {
   const { service, token: settings } = config;
-  const pair = pairName(service.baseUrl, service.accessKey);
+  const pair = pairName(service);
   const keys = keysOf(config.redis.prefix, config.account).token(pair);
-  const seal = new TokenSeal(service.secretKey, pair);
   const status = await readTokenStatus(redis, keys, settings.budgetWindowMs);
   const { token: stored } = status;
-  const opens = stored === undefined ? undefined : await canOpen(redis, keys, seal);
 
   let tried: IssueTried | undefined;
   let callerAddress: string | undefined;
@@ -38,44 +36,36 @@ export async function probeToken(
   // After a recent refusal the service is not asked again, as in the fleet itself.
   if (status.refusal === undefined && (force || (!valid && !status.issuing))) {
     const client = createServiceClient(service);
+    let failure: NoticeQueueError | undefined;
+    const tokens = new SharedToken({
+      redis,
+      keys,
+      seal: new TokenSeal(service.secretKey, pair),
+      issue: async (signal) => {
+        try {
+          return await client.issueToken(signal);
+        } catch (error) {
+          if (error instanceof IpNotAllowedError) ({ callerAddress } = error);
+          if (error instanceof NoticeQueueError) failure = error;
+          throw error;
+        }
+      },
+      settings,
+      issuer: `doctor ${hostname()}:${process.pid}`,
+    });
+    const begun = performance.now();
     try {
-      tried = await issueOnce(
-        {
-          redis,
-          keys,
-          seal,
-          issue: async (signal) => {
-            try {
-              return await client.issueToken(signal);
-            } catch (error) {
-              if (error instanceof IpNotAllowedError) ({ callerAddress } = error);
-              throw error;
-            }
-          },
-          settings,
-          issuer: `doctor ${hostname()}:${process.pid}`,
-        },
-        stored?.id ?? '',
-      );
+      const issued = await tokens.issueOnce(stored?.id ?? '');
+      tried =
+        issued === undefined
+          ? { kind: 'left' }
+          : { kind: 'issued', id: issued.id, ms: performance.now() - begun };
+    } catch (error) {
+      if (!(error instanceof TokenRefusedError)) throw error;
+      tried = { kind: 'failed', error: failure ?? error };
     } finally {
       await client.close();
     }
   }
-  return judgeToken({ status, opens, tried, callerAddress, budget: settings.budget });
-}
-
-/** Undefined when the stored token was removed meanwhile. */
-async function canOpen(
-  redis: RedisClient,
-  keys: TokenKeys,
-  seal: TokenSeal,
-): Promise<boolean | undefined> {
-  try {
-    const [id, sealed] = await redis.hmget(keys.current, 'id', 'sealed');
-    return typeof id === 'string' && typeof sealed === 'string'
-      ? seal.unseal(id, sealed) !== undefined
-      : undefined;
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  return judgeToken({ status, tried, callerAddress, budget: settings.budget });
 }

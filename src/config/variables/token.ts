@@ -14,18 +14,16 @@ export const tokenVariables = {
   minAgeMs: variable('TOKEN_MIN_AGE_MS', duration(0, 600_000).default(10_000), {
     description:
       'A token younger than this that gets a 403 is tried once more; most 403 responses are not caused by the token.',
-    note: 'Lowered: a 403 that is not caused by the token makes the fleet issue a token sooner. Where that token is refused with the same code, the code is remembered, and the fleet renews for it again only after a pause: usually a minute, doubling to 16.',
+    note: 'Lowered: a 403 that is not caused by the token makes the fleet issue a token sooner: one for each code in ten minutes.',
   }),
-  budget: variable('TOKEN_BUDGET', integer('issuances', 1, 100_000).default(400), {
+  budget: variable('TOKEN_BUDGET', integer('issuances', 1, 100_000).default(200), {
     description:
       'Maximum number of tokens that the fleet issues within TOKEN_BUDGET_WINDOW_MS; more of them start the hold `token-contested`.',
-    note: 'Lowered: renewals for refusals that a new token does not end can spend it, which holds the whole queue. For most codes that is one in ten seconds at most while tokens work at other times, else one in a minute, doubling to 16; a notice that is refused with a code about the token (`INVALID_ACCESS_KEY`, `TOKEN_...`) costs one for each attempt.',
+    note: 'It must exceed the lifetimes of a token in the window: the default allows tokens that live four seconds. Lowered: another program that issues tokens with the same key pair is reported sooner, but renewals for refusals that a new token does not end can spend it, which holds the whole queue: one for each code in ten minutes, and one for each attempt that is refused with a code about the token (`INVALID_ACCESS_KEY`, `TOKEN_...`) or a 401 without a code.',
   }),
-  budgetWindowMs: variable(
-    'TOKEN_BUDGET_WINDOW_MS',
-    duration(1_000, 86_400_000).default(3_600_000),
-    { description: 'Time window of TOKEN_BUDGET.' },
-  ),
+  budgetWindowMs: variable('TOKEN_BUDGET_WINDOW_MS', duration(1_000, 86_400_000).default(600_000), {
+    description: 'Time window of TOKEN_BUDGET.',
+  }),
   refusedMinMs: variable('TOKEN_REFUSED_MIN_MS', duration(50, 60_000).default(2_000), {
     description:
       'How long the workers of a key pair wait after a refused issuance before the next one; it doubles with each further refusal. A quarter of it where the endpoint failed or did not answer. Others do not wait where the stored token works for them.',

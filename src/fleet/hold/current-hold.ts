@@ -47,7 +47,7 @@ export async function liftManualHold(
   keys: Keys,
   seen?: HoldKind,
 ): Promise<HoldKind | undefined> {
-  const from = [...transitionKeys(keys), keys.done(randomUUID())];
+  const from = [...transitionKeys(keys), keys.done(randomUUID()), keys.lifted];
   const kind = String(await liftManual(redis, from, [keys.holdHints, seen ?? '']));
   return kind in HOLDS ? (kind as HoldKind) : undefined;
 }

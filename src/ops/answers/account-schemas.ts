@@ -61,7 +61,6 @@ const tokenAnswer = named(
         expiresAt: time.exactOptional(),
         fence: z.int(),
         issuer: z.string(),
-        proven: z.boolean(),
       })
       .exactOptional(),
     refusal: z

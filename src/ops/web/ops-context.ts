@@ -95,7 +95,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     redis,
     keys,
     queues: { notices: sendQueue, chunks: chunkQueue },
-    pair: service && pairName(service.baseUrl, service.accessKey),
+    pair: service && pairName(service),
     tokenBudgetWindowMs: token.budgetWindowMs,
     rateLimit: worker.rateLimit.limit,
     onError: (error) => redisWatch.failed(error, Date.now()),

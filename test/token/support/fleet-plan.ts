@@ -1,4 +1,4 @@
-import type { TokenSettings } from '../../../src/token/token-settings.ts';
+import type { TokenSettings } from '../../../src/token/token-decision.ts';
 
 /** What a process of the fleet is started with. */
 export interface FleetPlan {

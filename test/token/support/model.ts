@@ -1,4 +1,3 @@
-import type { TokenWant } from '../../../src/token/acquire-decision.ts';
 import { decideAcquire, type Verdict } from './decide-acquire.ts';
 
 /**
@@ -8,16 +7,18 @@ import { decideAcquire, type Verdict } from './decide-acquire.ts';
  */
 export interface Scenario {
   readonly workers: number;
+  /** How many of them have a notice that the service refuses for itself, with the same code. Default: 0 */
+  readonly poison?: number;
   /** How often the service may let its current token die. */
-  readonly invalidations: number;
+  readonly invalidations?: number;
   /** How often the lock may end while its holder still lives (it was slow, stopped, cut off). */
-  readonly expiries: number;
+  readonly expiries?: number;
   /** How often a holder may be killed. */
-  readonly kills: number;
-  /** Workers start with a copy of token 1, which is stored and proven; otherwise the record is empty. */
-  readonly warm: boolean;
-  /** Three tokens died early before: the next one that does is contested once no acceptance comes. */
-  readonly war?: true;
+  readonly kills?: number;
+  /** Workers start with a copy of token 1, which is stored; otherwise the record is empty. */
+  readonly warm?: boolean;
+  /** TOKEN_BUDGET. Default: more than is ever issued */
+  readonly budget?: number;
   readonly mutation?: Mutation;
 }
 
@@ -28,13 +29,20 @@ export type Mutation =
   /** A worker decides first and locks later, without looking again. */
   | 'no re-check under the lock'
   /** Every holder stores, even a late one over a newer token. */
-  | 'no fence';
+  | 'no fence'
+  /** A holder releases the lock whoever has it. */
+  | 'no owner'
+  /** It is not remembered for which refusal a token was issued. */
+  | 'no memory'
+  /** Issuances are not counted. */
+  | 'no budget';
 
 type Phase =
   | 'send' // puts a call with its copy on the way
   | 'taken' // the service took the call; the answer is on its way
   | 'turned down' // the service refused the token; the answer is on its way
-  | 'want' // asks the shared
+  | 'refused for itself' // the service refused the notice; the answer is on its way
+  | 'want' // asks the record
   | 'decided' // mutation only: may lock, and has not yet
   | 'issue' // holds a fence, and perhaps still the lock
   | 'store' // has an issued token in hand
@@ -45,7 +53,11 @@ interface Worker {
   readonly phase: Phase;
   readonly copy: number;
   readonly refused: number;
+  /** It was refused with the code of the notice, not of the token. */
+  readonly own: boolean;
   readonly fence: number;
+  /** Requests that a notice which is refused for itself may still make; undefined for a good one. */
+  readonly requests: number | undefined;
 }
 
 interface State {
@@ -56,16 +68,13 @@ interface State {
   /** The token record. */
   readonly stored: number;
   readonly storedFence: number;
-  readonly proven: boolean;
-  readonly unproven: number;
-  readonly contested: boolean;
   readonly holder: number;
   readonly fence: number;
   readonly refusal: boolean;
-  /** Early deaths on record. */
-  readonly deaths: number;
-  /** An acceptance was asked for: since a moment, or it is overdue. */
-  readonly asked: 'no' | 'now' | 'overdue';
+  /** A token was issued for the code of the notices, within ten minutes. */
+  readonly tried: boolean;
+  /** Issuances in the window of the budget; 0 in a scenario without one. */
+  readonly spent: number;
   /** What may still happen to them. */
   readonly invalidations: number;
   readonly expiries: number;
@@ -75,10 +84,12 @@ interface State {
 /** What an exhaustive run found. */
 export interface Findings {
   readonly states: number;
-  /** Most issuances on a path over and above invalidations + 2 x faults: 0 is the law, exhausted. */
+  /** Most issuances on a path over and above the law (strayOf) and 2 x faults: 0 is the law, exhausted. */
   readonly mostStray: number;
   /** The same on paths where no fault has happened. */
   readonly mostStrayWithoutFault: number;
+  /** Most issuances in one window of the budget. */
+  readonly mostSpent: number;
   /** The run was cut: issuances grew beyond any bound. */
   readonly unbounded: boolean;
   /** States from which some worker alive can never finish. */
@@ -86,13 +97,9 @@ export interface Findings {
 }
 
 const NONE = -1;
-const LIMITS = {
-  lockTtlMs: 10,
-  budget: 1000,
-  budgetWindowMs: 1000,
-  refusedMinMs: 1,
-  refusedMaxMs: 10,
-};
+const OWN = '403 OF_NOTICE';
+/** A notice that is refused for itself ends after so many requests. */
+const POISON_REQUESTS = 3;
 
 /** Tries every order of steps, up to `cap` issuances over the law. */
 export function explore(scenario: Scenario, cap = 4): Findings {
@@ -102,12 +109,14 @@ export function explore(scenario: Scenario, cap = 4): Findings {
   seen.set(JSON.stringify(first), { state: first, next: [] });
   let mostStray = 0;
   let mostStrayWithoutFault = 0;
+  let mostSpent = 0;
   let unbounded = false;
 
   for (let state = queue.pop(); state !== undefined; state = queue.pop()) {
-    const stray = strayOf(state, scenario);
-    const faults = scenario.expiries - state.expiries + scenario.kills - state.kills;
+    const stray = strayOf(state, first, scenario);
+    const faults = first.expiries - state.expiries + first.kills - state.kills;
     mostStray = Math.max(mostStray, stray - 2 * faults);
+    mostSpent = Math.max(mostSpent, state.spent);
     if (faults === 0) mostStrayWithoutFault = Math.max(mostStrayWithoutFault, stray);
     if (stray > 2 * faults + cap) {
       unbounded = true;
@@ -123,40 +132,41 @@ export function explore(scenario: Scenario, cap = 4): Findings {
     }
   }
   const stuck = unbounded ? 0 : countStuck(seen);
-  return { states: seen.size, mostStray, mostStrayWithoutFault, unbounded, stuck };
+  return { states: seen.size, mostStray, mostStrayWithoutFault, mostSpent, unbounded, stuck };
 }
 
-function begin({ workers, warm, invalidations, expiries, kills, war }: Scenario): State {
-  const worker: Worker = {
-    phase: warm ? 'send' : 'want',
-    copy: warm ? 1 : 0,
-    refused: 0,
-    fence: 0,
-  };
+function begin(scenario: Scenario): State {
+  const { workers, poison = 0, warm = true } = scenario;
+  const { invalidations = 0, expiries = 0, kills = 0 } = scenario;
   const token = warm ? 1 : 0;
   return {
-    workers: Array.from({ length: workers }, () => worker),
+    workers: Array.from({ length: workers }, (_, index) => ({
+      phase: warm ? 'send' : 'want',
+      copy: token,
+      refused: 0,
+      own: false,
+      fence: 0,
+      requests: index < poison ? POISON_REQUESTS : undefined,
+    })),
     issued: token,
     alive: warm,
     stored: token,
     storedFence: token,
-    proven: warm,
-    unproven: 0,
-    contested: false,
     holder: NONE,
     fence: token,
     refusal: false,
-    deaths: war === undefined ? 0 : 3,
-    asked: 'no',
+    tried: false,
+    spent: 0,
     invalidations,
     expiries,
     kills,
   };
 }
 
-/** Issuances beyond the first token and one for each that died. */
-function strayOf(state: State, { invalidations }: Scenario): number {
-  return state.issued - 1 - (invalidations - state.invalidations);
+/** Issuances beyond the first token, one for each that died, and one for the code of the notices at fault. */
+function strayOf(state: State, first: State, { poison = 0 }: Scenario): number {
+  const died = first.invalidations - state.invalidations;
+  return state.issued - 1 - died - Math.min(poison, 1);
 }
 
 function* steps(state: State, scenario: Scenario): Generator<State> {
@@ -164,7 +174,7 @@ function* steps(state: State, scenario: Scenario): Generator<State> {
     yield* workerSteps(state, index, worker, scenario);
     const holds = worker.phase === 'issue' || worker.phase === 'store';
     if (holds && state.kills > 0) {
-      yield { ...put(state, index, { ...worker, phase: 'killed' }), kills: state.kills - 1 };
+      yield { ...put(state, index, { phase: 'killed' }), kills: state.kills - 1 };
     }
   }
   if (state.alive && state.invalidations > 0) {
@@ -177,132 +187,131 @@ function* steps(state: State, scenario: Scenario): Generator<State> {
       yield { ...state, holder: NONE, expiries: state.expiries - 1 };
     }
   }
-  if (state.refusal) yield { ...state, refusal: false };
-  if (state.asked === 'now') yield { ...state, asked: 'overdue' };
+  // The window of the budget passes.
+  if (state.refusal) yield { ...state, refusal: false, spent: 0 };
 }
 
 function* workerSteps(
   state: State,
   index: number,
-  worker: Worker,
+  { phase, copy, fence, requests }: Worker,
   scenario: Scenario,
 ): Generator<State> {
-  switch (worker.phase) {
+  switch (phase) {
     case 'send': {
-      const accepted = state.alive && worker.copy === state.issued;
-      yield put(state, index, { ...worker, phase: accepted ? 'taken' : 'turned down' });
+      const valid = state.alive && copy === state.issued;
+      const answer = requests === undefined ? 'taken' : 'refused for itself';
+      yield put(state, index, { phase: valid ? answer : 'turned down' });
       return;
     }
-    case 'taken': {
-      const proven = state.proven || state.stored === worker.copy;
-      yield { ...put(state, index, finished()), proven, asked: 'no' };
+    case 'taken':
+      yield put(state, index, { phase: 'done', copy: 0, refused: 0, fence: 0 });
       return;
-    }
     case 'turned down':
-      yield put(state, index, { ...worker, phase: 'want', copy: 0, refused: worker.copy });
+      yield put(state, index, { phase: 'want', copy: 0, refused: copy, own: false });
       return;
+    case 'refused for itself': {
+      const left = (requests ?? 0) - 1;
+      yield left === 0
+        ? put(state, index, { phase: 'done', copy: 0, refused: 0, fence: 0, requests: 0 })
+        : put(state, index, { phase: 'want', copy: 0, refused: copy, own: true, requests: left });
+      return;
+    }
     case 'want':
-      yield* ask(state, index, worker, scenario);
+      yield* ask(state, index, scenario);
       return;
     case 'decided':
-      if (state.holder === NONE) yield lock(state, index, worker);
+      if (state.holder === NONE) yield lock(state, index);
       return;
     case 'issue':
       yield {
-        ...put(state, index, { ...worker, phase: 'store', copy: state.issued + 1 }),
+        ...put(state, index, { phase: 'store', copy: state.issued + 1 }),
         issued: state.issued + 1,
         alive: true,
+        spent: scenario.budget === undefined ? 0 : state.spent + 1,
       };
       return;
     case 'store':
-      yield store(state, index, worker, scenario);
+      yield store(state, index, { copy, fence }, scenario);
       return;
     case 'done':
     case 'killed':
   }
 }
 
-function* ask(state: State, index: number, worker: Worker, scenario: Scenario): Generator<State> {
-  const verdict = decide(state, worker, scenario);
+function* ask(state: State, index: number, scenario: Scenario): Generator<State> {
+  const verdict = decide(state, index, scenario);
   switch (verdict.kind) {
     case 'take':
-      yield put(state, index, { ...worker, phase: 'send', copy: state.stored });
+    case 'keep':
+      yield put(state, index, { phase: 'send', copy: state.stored, refused: 0, own: false });
       return;
     case 'lock':
       yield scenario.mutation === 'no re-check under the lock'
-        ? put(state, index, { ...worker, phase: 'decided' })
-        : lock(state, index, worker);
+        ? put(state, index, { phase: 'decided' })
+        : lock(state, index);
       return;
     case 'refused':
-      // Refused by the refusal in effect: the worker waits for its end, which is a separate step.
-      if (verdict.fresh) yield { ...state, refusal: true, contested: true };
+      // The worker waits for its end, which is a separate step.
+      if (verdict.fresh) yield { ...state, refusal: true };
       return;
-    case 'keep': {
-      // Its next attempt, with the same token.
-      const again = put(state, index, {
-        ...worker,
-        phase: 'send',
-        copy: worker.refused,
-        refused: 0,
-      });
-      yield { ...again, asked: state.asked === 'no' ? 'now' : state.asked };
-      return;
-    }
     case 'young':
     case 'wait':
     case 'later':
   }
 }
 
-function decide(state: State, { refused }: Worker, { mutation }: Scenario): Verdict {
-  const compared = mutation === 'no comparison' && refused !== 0 ? state.stored : refused;
-  const id = compared === 0 ? '' : `${compared}`;
-  const want: TokenWant = { why: 'use', refused: id, graceMs: 0, refusal: { status: 401 } };
-  const { stored, storedFence, proven, unproven, contested, holder, fence, refusal } = state;
-  const shared = {
-    fence,
-    deaths: Array<number>(state.deaths).fill(1),
-    ...(state.asked === 'no'
-      ? {}
-      : { evidence: { askedMsAgo: state.asked === 'now' ? 0 : 3_000, row: 1 } }),
-    ...(stored === 0
-      ? {}
-      : { token: { id: `${stored}`, ageMs: 1, fence: storedFence, proven, unproven, contested } }),
-    ...(holder === NONE ? {} : { lock: 5 }),
-    ...(refusal ? { refusal: { kind: 'contested', code: 'TOKEN_CONTESTED', ttl: 5 } } : {}),
+function decide(state: State, index: number, { mutation, budget = 1_000 }: Scenario): Verdict {
+  const { refused = 0, own = false } = state.workers[index] ?? {};
+  const { stored, storedFence, holder, fence, refusal, tried, spent } = state;
+  const compared = mutation === 'no comparison' && refused !== 0 ? stored : refused;
+  const want = {
+    refused: compared === 0 ? '' : `${compared}`,
+    refusal: own ? OWN : '',
+    graceMs: 0,
+    early: false,
   };
-  return decideAcquire(shared, want, LIMITS);
+  const record = {
+    fence,
+    ...(stored === 0 ? {} : { token: { id: `${stored}`, ageMs: 1, fence: storedFence } }),
+    ...(holder === NONE ? {} : { lock: 5 }),
+    ...(tried && mutation !== 'no memory' ? { tried: { refusal: OWN, restMs: 9 } } : {}),
+    ...(refusal ? { refusal: { code: 'TOKEN_CONTESTED', ageMs: 1, restMs: 5 } } : {}),
+    issued: mutation === 'no budget' ? [] : Array<number>(spent).fill(1),
+  };
+  const limits = { lockTtlMs: 10, budgetWindowMs: 1000, refusedMinMs: 1, refusedMaxMs: 10 };
+  return decideAcquire(record, want, { ...limits, budget });
 }
 
-function lock(state: State, index: number, worker: Worker): State {
+function lock(state: State, index: number): State {
   const fence = Math.max(state.fence, state.storedFence) + 1;
-  return { ...put(state, index, { ...worker, phase: 'issue', fence }), holder: index, fence };
+  return { ...put(state, index, { phase: 'issue', fence }), holder: index, fence };
 }
 
-function store(state: State, index: number, worker: Worker, { mutation }: Scenario): State {
-  const holder = state.holder === index ? NONE : state.holder;
-  if (worker.fence <= state.storedFence && mutation !== 'no fence') {
-    return { ...put(state, index, { ...worker, phase: 'want', copy: 0 }), holder };
+function store(
+  state: State,
+  index: number,
+  { copy, fence }: Pick<Worker, 'copy' | 'fence'>,
+  { mutation }: Scenario,
+): State {
+  const holder = state.holder === index || mutation === 'no owner' ? NONE : state.holder;
+  if (fence <= state.storedFence && mutation !== 'no fence') {
+    return { ...put(state, index, { phase: 'want', copy: 0 }), holder };
   }
-  const neverWorked = state.stored !== 0 && state.stored === worker.refused && !state.proven;
   return {
-    ...put(state, index, { ...worker, phase: 'send', refused: 0 }),
+    ...put(state, index, { phase: 'send', refused: 0, own: false }),
     holder,
-    stored: worker.copy,
-    storedFence: worker.fence,
-    proven: false,
-    unproven: neverWorked ? state.unproven + 1 : 0,
-    contested: false,
+    stored: copy,
+    storedFence: fence,
+    tried: state.tried || state.workers[index]?.own === true,
     refusal: false,
   };
 }
 
-function finished(): Worker {
-  return { phase: 'done', copy: 0, refused: 0, fence: 0 };
-}
-
-function put(state: State, index: number, worker: Worker): State {
-  return { ...state, workers: state.workers.with(index, worker) };
+function put(state: State, index: number, change: Partial<Worker>): State {
+  const worker = state.workers[index];
+  if (worker === undefined) return state;
+  return { ...state, workers: state.workers.with(index, { ...worker, ...change }) };
 }
 
 /** States from which no path leads to one where every worker alive is done. */

@@ -1,11 +1,12 @@
 import type { Redis } from 'ioredis';
 import type { IssuedToken } from '../../../src/contracts/token.ts';
-import { keysOf, type TokenKeys } from '../../../src/redis/keys.ts';
+import { keysOf, type Keys, type TokenKeys } from '../../../src/redis/keys.ts';
 import type { Hints } from '../../../src/redis/hints.ts';
 import { TokenSeal } from '../../../src/token/token-seal.ts';
-import type { TokenEvent } from '../../../src/token/token-protocol.ts';
-import type { TokenSettings } from '../../../src/token/token-settings.ts';
+import { TokenRecord } from '../../../src/token/token-record.ts';
+import { readTokenStatus, type TokenStatus } from '../../../src/token/token-status.ts';
 import { SharedToken } from '../../../src/token/shared-token.ts';
+import type { TokenEvent, TokenSettings } from '../../../src/token/token-decision.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
@@ -78,6 +79,7 @@ export interface Member {
 
 /** A token record with a prefix of its own, and any number of processes. */
 export class World {
+  readonly accountKeys: Keys;
   readonly keys: TokenKeys;
   readonly client: Redis;
   readonly issuer = new Issuer();
@@ -89,7 +91,8 @@ export class World {
   constructor(redis: TestRedis, settings: Partial<TokenSettings> = {}) {
     this.#redis = redis;
     this.client = redis.client;
-    this.keys = keysOf(redis.freshPrefix(), 'default').token(PAIR);
+    this.accountKeys = keysOf(redis.freshPrefix(), 'default');
+    this.keys = this.accountKeys.token(PAIR);
     this.#settings = { ...SETTINGS, ...settings };
   }
 
@@ -98,7 +101,6 @@ export class World {
       hints?: Pick<Hints, 'subscribe'>;
       secret?: string;
       redis?: Redis;
-      recordsFailures?: boolean;
       onEvent?: (event: TokenEvent) => void;
     } = {},
   ): Promise<Member> {
@@ -112,14 +114,13 @@ export class World {
       issue: this.issuer.issue,
       settings: this.#settings,
       issuer: `host:${this.#members.length}`,
-      recordsFailures: options.recordsFailures ?? true,
       onEvent: (event) => {
         events.push(event);
         options.onEvent?.(event);
       },
     });
     this.#members.push(shared);
-    await shared.start();
+    shared.start();
     if (hints !== NO_HINTS) {
       this.#listeners += 1;
       await this.#listening();
@@ -127,19 +128,14 @@ export class World {
     return { shared, events };
   }
 
+  /** What status pages read. */
+  status(): Promise<TokenStatus> {
+    return readTokenStatus(this.client, this.keys, this.#settings.budgetWindowMs);
+  }
+
   /** Makes the stored token older than it is. */
   async age(ms: number): Promise<void> {
     await this.client.hincrby(this.keys.current, 'issuedAt', -ms);
-  }
-
-  /** Makes the stored token a proven one, as an accepted call would. */
-  async prove(): Promise<void> {
-    await this.client.hset(this.keys.current, 'proven', '1');
-  }
-
-  /** Ends the refusal in effect, as its ttl would. */
-  async forgetRefusal(): Promise<void> {
-    await this.client.del(this.keys.refused);
   }
 
   async close(): Promise<void> {
@@ -159,4 +155,11 @@ export class World {
 export async function redisTime(redis: Redis): Promise<number> {
   const [seconds, micros] = await redis.time();
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+}
+
+/** A record whose scripts a test calls itself: it issues nothing. */
+export function recordOver(redis: Redis, keys: TokenKeys, settings = SETTINGS): TokenRecord {
+  const issue = () => Promise.reject(new Error('not asked'));
+  const seal = new TokenSeal(SECRET, PAIR);
+  return new TokenRecord({ redis, keys, seal, settings, issuer: 'host:1', issue });
 }

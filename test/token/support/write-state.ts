@@ -1,16 +1,22 @@
 import type { Redis } from 'ioredis';
 import type { TokenKeys } from '../../../src/redis/keys.ts';
-import type { SlotState, Ttl } from './decide-acquire.ts';
+import type { RecordState } from './decide-acquire.ts';
 import { redisTime } from './world.ts';
 
 /** Writes a state of the token record, replacing the previous one. */
-export async function writeState(redis: Redis, keys: TokenKeys, state: SlotState): Promise<void> {
+export async function writeState(redis: Redis, keys: TokenKeys, state: RecordState): Promise<void> {
   const now = await redisTime(redis);
-  const { refusal, token, lock, fence, issued = [], uncured, evidence, deaths = [] } = state;
+  const { refusal, liftedMsAgo, token, lock, fence, issued = [], tried } = state;
   const write = redis.multi();
-  write.del(keys.current, keys.lock, keys.fence, keys.refused, keys.streak, keys.issued);
-  write.del(keys.uncured, keys.evidence, keys.deaths);
-  const expire = (key: string, ttl: Ttl) => ttl !== 'none' && write.pexpire(key, ttl);
+  write.del(
+    keys.current,
+    keys.lock,
+    keys.fence,
+    keys.refused,
+    keys.issued,
+    keys.tried,
+    keys.lifted,
+  );
 
   if (token !== undefined) {
     const fields: Record<string, string | number> = {
@@ -20,33 +26,23 @@ export async function writeState(redis: Redis, keys: TokenKeys, state: SlotState
       expiresAt: token.restMs === undefined ? '' : now + token.restMs,
       fence: token.fence,
       issuer: 'host:1',
-      proven: token.proven === true ? 1 : 0,
-      unproven: token.unproven ?? 0,
     };
-    if (token.contested === true) fields['contested'] = 1;
     if (token.earlyInMs !== undefined) fields['earlyAfter'] = now + token.earlyInMs;
     if (token.garbled === 'expiresAt') fields['expiresAt'] = '1e999';
     else if (token.garbled !== undefined) delete fields[token.garbled];
     write.hset(keys.current, fields);
   }
   if (refusal !== undefined) {
-    write.hset(keys.refused, { kind: refusal.kind, code: refusal.code });
-    expire(keys.refused, refusal.ttl);
+    const { code, ageMs, restMs } = refusal;
+    write.hset(keys.refused, { code, at: now - ageMs, until: now + restMs });
   }
+  if (liftedMsAgo !== undefined) write.set(keys.lifted, now - liftedMsAgo);
   if (lock !== undefined) {
     write.set(keys.lock, 'another');
-    expire(keys.lock, lock);
+    if (lock !== 'none') write.pexpire(keys.lock, lock);
   }
   if (fence !== undefined) write.set(keys.fence, fence);
   for (const [index, age] of issued.entries()) write.zadd(keys.issued, now - age, `i${index}`);
-  for (const [index, age] of deaths.entries()) write.zadd(keys.deaths, now - age, `d${index}`);
-  if (uncured !== undefined) {
-    const { status, code, ageMs, distanceMs } = uncured;
-    write.hset(keys.uncured, `${status} ${code}`, `${now - ageMs} ${distanceMs}`);
-  }
-  if (evidence !== undefined) {
-    const { askedMsAgo, row } = evidence;
-    write.hset(keys.evidence, { askedAt: askedMsAgo < 0 ? 0 : now - askedMsAgo, refusedRow: row });
-  }
+  if (tried !== undefined) write.zadd(keys.tried, now + tried.restMs, tried.refusal);
   await write.exec();
 }

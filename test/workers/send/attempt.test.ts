@@ -52,9 +52,7 @@ describe('an attempt and its slots', () => {
       tokens: {
         get: () => note('token', TOKEN),
         renew: () => note('renew', TOKEN),
-        accepted: () => {},
-        uncured: () => Promise.resolve(),
-        cured: () => Promise.resolve(),
+        renewalHelped: () => Promise.resolve(),
       },
       gate: { enter: () => Promise.resolve(undefined), leave: () => Promise.resolve(undefined) },
       rateLimit: {
@@ -190,9 +188,7 @@ describe('an attempt that fails unexpectedly', () => {
     tokens: {
       get: () => Promise.resolve(TOKEN),
       renew: () => Promise.resolve(TOKEN),
-      accepted: () => {},
-      uncured: () => Promise.resolve(),
-      cured: () => Promise.resolve(),
+      renewalHelped: () => Promise.resolve(),
     },
     gate: { enter: () => Promise.resolve(undefined), leave: () => Promise.resolve(undefined) },
     rateLimit: { take: () => ({ use: () => true, release: () => {} }) },
@@ -232,16 +228,14 @@ describe('an attempt that fails unexpectedly', () => {
   });
 });
 
-it('an answer that accepts one contact proves the token, and that the renewal ended a refusal', async () => {
+it('an answer that accepts one contact shows that the renewal ended a refusal', async () => {
   const reports: string[] = [];
   const context: AttemptContext = {
     tokens: {
       get: () => Promise.resolve(TOKEN),
       renew: () => Promise.resolve(TOKEN),
-      accepted: ({ id }) => reports.push(`accepted ${id}`),
-      uncured: () => Promise.resolve(),
-      cured: (_, id) => {
-        reports.push(`cured by ${id}`);
+      renewalHelped: ({ status }) => {
+        reports.push(`helped after ${status}`);
         return Promise.resolve();
       },
     },
@@ -261,10 +255,9 @@ it('an answer that accepts one contact proves the token, and that the renewal en
       tokenId: 'second',
       results,
       refused: [{ tokenId: 'first', status: 401 as const }],
-      refusedAt: 1,
     });
   const cancel = new AbortController().signal;
   const options = { job: 'job', send, ownConnection: false, owned: () => true, cancel };
   expect((await attemptOnce(options, context)).outcome?.kind).toBe('rejected');
-  expect(reports).toEqual(['accepted second', 'cured by second']);
+  expect(reports).toEqual(['helped after 401']);
 });

@@ -13,9 +13,7 @@ async function outcomeOf(refused: TokenRefusedError): Promise<Outcome | undefine
   const tokens = {
     get: refuse,
     renew: refuse,
-    accepted: () => {},
-    uncured: () => Promise.resolve(),
-    cured: () => Promise.resolve(),
+    renewalHelped: () => Promise.resolve(),
   };
   const { outcome } = await attemptOnce(
     {
@@ -43,10 +41,8 @@ const held = (hold: TokenRefusedError['hold']) =>
 it.each<[TokenRefusedError['hold'], TokenRefusedError['scope'], Outcome]>([
   ['credentials', 'other', { ...held('credentials'), forMs: 2_000, caller: 'waits' }],
   ['credentials', 'all', { ...held('credentials'), forMs: 2_000, caller: 'refused' }],
-  ['credentials', 'alone', { ...held('credentials'), caller: 'refused' }],
   ['token-unavailable', 'other', { ...held('token-unavailable'), forMs: 2_000 }],
   ['token-unavailable', 'all', { ...held('token-unavailable'), forMs: 2_000 }],
-  ['token-unavailable', 'alone', { ...held('token-unavailable'), caller: 'refused' }],
   ['token-contested', 'other', { ...held('token-contested'), forMs: 2_000 }],
 ])('%s, refused to %s', async (hold, scope, outcome) => {
   expect(await outcomeOf(new TokenRefusedError(hold, CODE, 2_000, scope))).toEqual(outcome);

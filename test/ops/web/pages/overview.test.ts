@@ -221,7 +221,6 @@ describe('the figures', () => {
         expiresAt: NOW + 3_600_000,
         fence: 3,
         issuer: 'host-1',
-        proven: true,
       },
       issuing: false,
       issuances: 2,

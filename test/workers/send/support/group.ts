@@ -93,9 +93,7 @@ export async function openGroupStage(
     tokens: {
       get: token,
       renew: token,
-      accepted: () => {},
-      uncured: () => Promise.resolve(),
-      cured: () => Promise.resolve(),
+      renewalHelped: () => Promise.resolve(),
     },
     gate: new SendGate({
       isSuspended: () => false,

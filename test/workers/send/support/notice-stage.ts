@@ -210,9 +210,7 @@ export class NoticeStage {
       tokens: {
         get: () => Promise.resolve({ id: 'token', value: 'token' }),
         renew: () => Promise.resolve(undefined),
-        accepted: () => {},
-        uncured: () => Promise.resolve(),
-        cured: () => Promise.resolve(),
+        renewalHelped: () => Promise.resolve(),
       },
       rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },
       log,

@@ -274,9 +274,7 @@ export class SettlementRun {
     const tokens = {
       get: () => Promise.resolve({ id: 'token', value: 'token' }),
       renew: () => Promise.resolve(undefined),
-      accepted: () => {},
-      uncured: () => Promise.resolve(),
-      cured: () => Promise.resolve(),
+      renewalHelped: () => Promise.resolve(),
     };
     return {
       tokens,
