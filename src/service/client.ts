@@ -22,7 +22,11 @@ const CLOSE_TIMEOUT_MS = 1_000;
 const ISSUE_RETRIES = 10;
 
 /** Of every request: names and values in turn. */
-const HEADERS = ['Accept', 'application/json', 'User-Agent', 'notice-queue'];
+const HEADERS = [
+  ...['Accept', 'application/json'],
+  ...['Accept-Encoding', 'identity'],
+  ...['User-Agent', 'notice-queue'],
+];
 
 const UTF8 = new TextDecoder();
 

@@ -121,7 +121,8 @@ export class SendCall extends Exchange {
     const { rules } = this.#endpoint;
     const isSuccess = status >= 200 && status < 300;
     const mask = this.#mask();
-    const read = readAnswer(facts, mask, isSuccess && rules === undefined);
+    const mayAccept = isSuccess && rules === undefined;
+    const read = readAnswer(facts, mask, mayAccept, () => this.answerLimit());
     answer.body = read.body;
     if (read.code !== undefined) answer.code = read.code;
     if (read.message !== undefined) answer.message = read.message;

@@ -34,6 +34,7 @@ describe('an issuance (service-api, POST {base_url}/api/v2/token)', () => {
       host: server.url.slice('http://'.length),
       connection: 'keep-alive',
       accept: 'application/json',
+      'accept-encoding': 'identity',
       'user-agent': 'notice-queue',
       authorization: `Basic ${Buffer.from(`${CANARY.accessKey}:${CANARY.secretKey}`).toString('base64')}`,
       'content-length': '0',

@@ -40,6 +40,7 @@ describe('a send request (service-api, POST {base_url}/api/v2/notices/send)', ()
       host: server.url.slice('http://'.length),
       connection: 'keep-alive',
       accept: 'application/json',
+      'accept-encoding': 'identity',
       'content-type': 'application/json',
       'user-agent': 'notice-queue',
       authorization: `Bearer ${CANARY.token}`,

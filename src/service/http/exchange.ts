@@ -21,9 +21,9 @@ export interface WireFacts {
   /** Status of the final answer; 1xx answers are not final. */
   status: number | undefined;
   headers: AnswerHeaders | undefined;
-  /** The body as far as it was read ({@link Exchange.answerLimit}); empty if it is encoded. */
+  /** The body as far as it was read ({@link Exchange.answerLimit}). */
   chunks: Uint8Array[];
-  /** `broken`: cut off, or encoded although no encoding was requested. */
+  /** `broken`: cut off. */
   ending: 'whole' | 'broken' | 'oversized';
   failure: TransportFailure | undefined;
   failureCode: string | undefined;

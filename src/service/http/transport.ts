@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import { Slots } from '../../async/slots.ts';
 import { requestSpan, serverAttributes } from '../../tracing/spans.ts';
 import { classifyFailure } from './classify-failure.ts';
-import { ANSWER_BYTES, headerOf } from './exchange.ts';
+import { ANSWER_BYTES } from './exchange.ts';
 import type { AnswerHeaders, Exchange, WireFacts } from './exchange.ts';
 import type { KeptConnections } from './connections.ts';
 
@@ -140,11 +140,6 @@ class Try implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#facts.status = status;
     this.#facts.headers = headers;
-    const encoding = headerOf(headers, 'content-encoding');
-    // No encoding was requested. Decoding one could turn a few kB into gigabytes.
-    if (encoding !== undefined && !/^\s*identity\s*$/i.test(encoding)) {
-      this.#facts.ending = 'broken';
-    }
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {

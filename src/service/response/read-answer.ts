@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { headerOf } from '../http/exchange.ts';
+import { ANSWER_BYTES, headerOf } from '../http/exchange.ts';
 import type { WireFacts } from '../http/exchange.ts';
+import { decodeBody } from './decode-body.ts';
 import type { AnswerMask } from './mask-text.ts';
 
 /** Kind of an answer's body. */
@@ -25,58 +26,57 @@ export type RawAnswer = Pick<WireFacts, 'headers' | 'chunks' | 'ending'>;
 const UTF8_LENIENT = new TextDecoder('utf-8');
 
 /**
- * Reads an answer, whatever it is.
- *
- * A page counts as one even if it was cut off: it proves that not the API answered. JSON is JSON whatever
- * its content type, because many servers label everything as a page.
+ * Reads an answer, whatever it is: as JSON in UTF-8 whatever its headers say, because many servers send wrong ones,
+ * then by its headers. A page counts as one even if it was cut off: it proves that not the API answered.
  *
  * Code and message of a 2xx are read only where it does not accept everything: an answer that accepts may
  * repeat what was sent, and its text is of no use.
  *
  * @param mask makes code, message and traceId safe to keep
  * @param mayAccept the answer has a status 2xx, and no rule of the operator looks at its text
+ * @param limit most bytes of the decompressed body
  */
-export function readAnswer(raw: RawAnswer, mask: AnswerMask, mayAccept = false): ReadAnswer {
-  const type = (headerOf(raw.headers, 'content-type') ?? '').toLowerCase();
+export function readAnswer(
+  raw: RawAnswer,
+  mask: AnswerMask,
+  mayAccept = false,
+  limit = () => ANSWER_BYTES,
+): ReadAnswer {
   const [only] = raw.chunks;
   const bytes = raw.chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(raw.chunks);
+  const isPage = () => PAGE_TYPE.test(headerOf(raw.headers, 'content-type') ?? '');
 
   if (raw.ending !== 'whole') {
     const start = UTF8_LENIENT.decode(bytes.subarray(0, 256)).trimStart();
-    const page = start.startsWith('<') || (isPage(type) && !/^[[{]/.test(start));
+    const page = start.startsWith('<') || (isPage() && !/^[[{]/.test(start));
     return { body: page ? 'html' : raw.ending };
   }
 
-  const text = decode(bytes, type);
-  if (text === undefined) return { body: isPage(type) ? 'html' : 'broken' };
-  const trimmed = text.trim();
-  if (trimmed === '') return { body: 'none' };
-  if (trimmed.startsWith('<')) return { body: 'html' };
-
-  const json = parse(trimmed);
-  if (json !== undefined) {
-    // Not by spreading, which costs more than reading the fields.
-    const read: Writable<ReadAnswer> = { body: 'json', json: json.value };
-    return addBodyFields(read, json.value, mask, mayAccept);
-  }
-  const message = mayAccept ? undefined : mask.message(trimmed);
-  return { body: isPage(type) ? 'html' : 'text', ...(message === undefined ? {} : { message }) };
-}
-
-/** Whether a content type names a page. */
-const isPage = (type: string): boolean => /^\s*(text\/html|application\/xhtml\+xml)\b/.test(type);
-
-/** Undefined where the bytes are not text of the charset that the answer names, UTF-8 by default. */
-function decode(bytes: Buffer, type: string): string | undefined {
-  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/.exec(type)?.[1] ?? 'utf-8';
   // A byte order mark is trimmed away like a blank.
-  if (charset === 'utf-8') return isUtf8(bytes) ? bytes.toString() : undefined;
-  try {
-    return new TextDecoder(charset, { fatal: true }).decode(bytes);
-  } catch {
-    return undefined;
+  const plain = isUtf8(bytes) ? bytes.toString().trim() : undefined;
+  if (plain === '') return { body: 'none' };
+  const json = plain === undefined ? undefined : parse(plain);
+  if (json !== undefined) return bodyOf(json.value, mask, mayAccept);
+
+  const decoded = decodeBody(bytes, raw.headers, limit);
+  if ('tooLong' in decoded) return { body: 'oversized' };
+  if ('unreadable' in decoded) {
+    return isPage() ? { body: 'html' } : withMessage('broken', mask.message(decoded.unreadable));
   }
+  const text = decoded.text.trim();
+  if (text === '') return { body: 'none' };
+  if (text.startsWith('<')) return { body: 'html' };
+  const named = text === plain ? undefined : parse(text);
+  if (named !== undefined) return bodyOf(named.value, mask, mayAccept);
+  return withMessage(isPage() ? 'html' : 'text', mayAccept ? undefined : mask.message(text));
 }
+
+const PAGE_TYPE = /^\s*(text\/html|application\/xhtml\+xml)\b/i;
+
+const withMessage = (body: BodyKind, message: string | undefined): ReadAnswer => ({
+  body,
+  ...(message === undefined ? {} : { message }),
+});
 
 /** Boxed, because `null` is JSON too. */
 function parse(text: string): { value: unknown } | undefined {
@@ -98,12 +98,9 @@ const MESSAGES = ['message', 'errorMessage', 'error_message'];
  *
  * @param mayAccept code and message are read only if `success` is false
  */
-function addBodyFields(
-  fields: Writable<ReadAnswer>,
-  json: unknown,
-  mask: AnswerMask,
-  mayAccept: boolean,
-): ReadAnswer {
+function bodyOf(json: unknown, mask: AnswerMask, mayAccept: boolean): ReadAnswer {
+  // Not by spreading, which costs more than reading the fields.
+  const fields: Writable<ReadAnswer> = { body: 'json', json };
   const success = readFlag(own(json, 'success'));
   const traceId = first(placesOf(json), TRACE_IDS, (value) => mask.traceId(value));
   if (traceId !== undefined) fields.traceId = traceId;

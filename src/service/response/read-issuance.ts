@@ -4,7 +4,7 @@ import { callerAddress } from './caller-address.ts';
 import { headerOf } from '../http/exchange.ts';
 import type { WireFacts } from '../http/exchange.ts';
 import { AnswerMask } from './mask-text.ts';
-import { own, readAnswer } from './read-answer.ts';
+import { own, readAnswer, type ReadAnswer } from './read-answer.ts';
 import { refusalError } from './service-refusal.ts';
 import { tokenLifetime } from './token-lifetime.ts';
 
@@ -36,7 +36,7 @@ export function readIssuance(
     }
     const value = own(own(answer.json, 'data'), 'token');
     if (!isTokenValue(value)) {
-      throw invalid(`HTTP ${status} brought no usable data.token (body: ${answer.body}).`);
+      throw invalid(`HTTP ${status} brought no usable data.token (body: ${bodyOf(answer)}).`);
     }
     const expiresInMs = tokenLifetime(answer.json, value, headerOf(headers, 'date'), nowMs);
     return expiresInMs === undefined ? { value } : { value, expiresInMs };
@@ -53,10 +53,14 @@ export function readIssuance(
     throw new NoticeQueueError('TOKEN_UNAVAILABLE', `The token endpoint answered HTTP ${status}.`);
   }
   if (status < 400 || WRONG_PLACE.has(status) || answer.body === 'html') {
-    throw invalid(`The token endpoint answered HTTP ${status} (body: ${answer.body}).`);
+    throw invalid(`The token endpoint answered HTTP ${status} (body: ${bodyOf(answer)}).`);
   }
   throw refusalError(refused);
 }
+
+/** What the body is; where it cannot be read, by which header. */
+const bodyOf = ({ body, message }: ReadAnswer): string =>
+  body === 'broken' && message !== undefined ? `${body}, ${message}` : body;
 
 function unanswered(facts: WireFacts | undefined): NoticeQueueError {
   const cause = facts?.failureCode ?? facts?.failure ?? 'no try was made';
