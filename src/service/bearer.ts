@@ -1,5 +1,7 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { isTokenValue, type Token } from '../contracts/token.ts';
+import { piecesOfSecrets } from './response/mask-text.ts';
+import type { Pieces } from './response/pieces.ts';
 import type { ApiVersion } from './settings.ts';
 
 /**
@@ -32,7 +34,7 @@ export interface TokenHeaders {
   /** All headers of the request: names and values in turn. */
   readonly headers: readonly string[];
   /** Never to appear in an answer: the client's secrets, and the token in both forms of its value. */
-  readonly secrets: readonly string[];
+  readonly secrets: Pieces;
 }
 
 /** Computes the headers once per token instead of once per call: a token serves thousands of calls. */
@@ -56,7 +58,7 @@ export class TokenHeadersCache {
   of({ value }: Token): TokenHeaders {
     if (this.#last?.value !== value) {
       const headers = [...this.#headers, 'Authorization', bearerHeader(value, this.#version)];
-      const secrets = [...this.#secrets, value, bearerValue(value, 'v1')];
+      const secrets = piecesOfSecrets([...this.#secrets, value, bearerValue(value, 'v1')]);
       this.#last = { value, of: { headers, secrets } };
     }
     return this.#last.of;

@@ -6,6 +6,7 @@ import { Exchange, headerOf } from './http/exchange.ts';
 import type { Post } from './http/http-client.ts';
 import { applyRules, type AnswerRules } from './response/answer-rules.ts';
 import { AnswerMask } from './response/mask-text.ts';
+import type { Pieces } from './response/pieces.ts';
 import { readAnswer } from './response/read-answer.ts';
 import { parseRetryAfter } from './response/retry-after.ts';
 import type { SendAnswer } from './response/send-answer.ts';
@@ -52,7 +53,7 @@ export class SendCall extends Exchange {
   #refusedAt: number | undefined;
   #tokenId: string | undefined;
   /** Of the tokens so far. */
-  #secrets: readonly string[] = [];
+  #secrets: readonly Pieces[] = [];
 
   constructor(
     endpoint: SendEndpoint,
@@ -86,7 +87,7 @@ export class SendCall extends Exchange {
     const { headers, secrets } = tokenHeaders.of(token);
     this.#tokenId = token.id;
     this.headers = headers;
-    this.#secrets = this.#secrets.length === 0 ? secrets : [...secrets, ...this.#secrets];
+    this.#secrets = [secrets, ...this.#secrets];
     await post(this);
     const { facts } = this;
     const status = facts?.status;

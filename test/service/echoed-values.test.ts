@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Notice } from '../../src/contracts/notice.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
-import { openClient, tokensOf } from './support/client.ts';
+import { CANARY, FIRST, openClient, tokensOf } from './support/client.ts';
 import { tcpAnswers } from './support/servers.ts';
 
 const NUMBER = '01098765432';
@@ -65,7 +65,7 @@ describe('a message never contains a value that was sent', () => {
     ['a name', `no such person: ${NAME}님`, 'no such person: ***님'],
     ['a variable', `var1 is ${ORDER}!`, 'var1 is ***!'],
     ['in capitals', `var1 is ${ORDER.toUpperCase()}`, 'var1 is ***'],
-    ['a long one, cut off', `too long: ${LONG.slice(0, 40)}...`, 'too long: ***...'],
+    ['a long one, cut off', `too long: ${LONG.slice(0, 39)}...`, 'too long: ***...'],
     ['a short one, as a word', 'ab is not about', '*** is not about'],
     ['a short one before another script', 'ab님은 없습니다', '***님은 없습니다'],
     ['the template is named', 'no template ORDER_SHIPPED', 'no template ORDER_SHIPPED'],
@@ -85,8 +85,15 @@ describe('a message never contains a value that was sent', () => {
     ['quoted-printable', `name ${hexBytes(NAME, '=')}`, '***'],
     ['with escapes in braces', String.raw`name \u{d64d}\u{ae38}\u{b3d9}`, '***'],
     ['with escapes of old scripts', 'name %uD64D%uAE38%uB3D9', '***'],
-    ['full-width', 'got Ｏｒｄｅｒ－Ｋｘ７－Ｗｑ', '***'],
-    ['letters apart', 'got O r d e r - K x 7 - W q', '***'],
+    ['full-width', 'got Ｏｒｄｅｒ－Ｋｘ７－Ｗｑ', 'got ***'],
+    ['letters apart', 'got O r d e r - K x 7 - W q', 'got ***'],
+    ['its end only', `too long: ${LONG.slice(-30).trim()}`, 'too long: ***.'],
+    ['its middle only', `got ${LONG.slice(20, 30)}`, 'got ***'],
+    ['without blanks', `got ${LONG.replaceAll(' ', '')}`, 'got ***.'],
+    ['glued to other words', `gotOrderKx7Wqhere`, 'got***here'],
+    ['base64 that is cut', `got ${base64(LONG).slice(3, 40)}`, '***'],
+    ['base64 of a name that is cut', `got ${base64(`${NAME}님께`).slice(0, 18)}`, '***'],
+    ['hex of its end', `got ${Buffer.from(ORDER).toString('hex').slice(5)}`, '***'],
   ])('%s', async (_name, message, expected) => {
     for (const answer of await answering(400, { message })) expect(answer.message).toBe(expected);
     for (const answer of await answering(200, { success: false, message })) {
@@ -112,6 +119,35 @@ describe('a code or trace id never contains one', () => {
     }
     for (const answer of await answering(401, { code: text })) {
       expect(JSON.stringify(answer.refused)).not.toContain(text);
+    }
+  });
+
+  it.each([
+    ['base64 of the number', base64(NUMBER)],
+    ['base64 of a part of it', base64(`id=${NUMBER.slice(2)}&a`)],
+    ['base64 behind other letters', `tr-${base64(NUMBER)}`],
+    ['base64url of a name', Buffer.from(NAME).toString('base64url')],
+    ['base64 of a variable', base64(ORDER)],
+    ['base64 of base64', base64(base64(NUMBER))],
+    ['hex of the number', Buffer.from(NUMBER).toString('hex')],
+    ['hex of it in a UUID', '30313039-3837-3635-3433-320000000000'],
+    ['hex of a name', Buffer.from(`${NAME}님께`).toString('hex')],
+    ['hex of a part of a text', Buffer.from(LONG.slice(5, 20)).toString('hex')],
+    ['a text without blanks', LONG.replaceAll(/\W/g, '').slice(3, 30)],
+    ['our token', FIRST.value],
+    ['a part of our token', FIRST.value.slice(3, 20)],
+    ['our token in base64', base64(FIRST.value)],
+    ['our token in hex', Buffer.from(FIRST.value).toString('hex')],
+    ['a part of our token in base64', base64(FIRST.value).slice(5, 30)],
+    ['our secret key in hex', Buffer.from(CANARY.secretKey).toString('hex')],
+  ])('%s', async (_name, echo) => {
+    const text = echo.replaceAll('=', '');
+    for (const answer of await answering(400, { code: text, traceId: text })) {
+      expect(answer).not.toHaveProperty('code');
+      expect(answer).not.toHaveProperty('traceId');
+    }
+    for (const answer of await answering(200, { traceId: text })) {
+      expect(answer).not.toHaveProperty('traceId');
     }
   });
 

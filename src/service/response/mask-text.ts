@@ -1,85 +1,102 @@
 import { isDocumentedCode } from '../../contracts/token.ts';
-import { MASK, NUMBER_PART, NUMBER_TAIL, SentIndex } from './sent-index.ts';
-import { valuesSent } from './values-sent.ts';
-import { spellingsOf } from './spellings.ts';
+import { Pieces, type Repeat } from './pieces.ts';
+import { spellingsOf, textIn } from './spellings.ts';
 
 /*
- * Text of the service may repeat what a request contained. What is kept of it is judged in two ways: by its
- * look, after removing separators (phone numbers and opaque runs are masked whether or not they were sent), and by
- * comparison with what was sent.
+ * Text of the service may repeat what a request contained. What is kept of it is judged by its look (phone numbers and
+ * opaque runs are masked whether or not they were sent), and by comparison with what was sent, in all its spellings.
+ * Where there is doubt, nothing is kept.
  */
 
+/** What is written in place of something that is not shown. */
+const MASK = '***';
 const MAX_MESSAGE_LENGTH = 200;
 /** Characters of a message that are looked at; the rest is not shown. */
-const MAX_READ = 4_000;
+const MAX_READ = 1_000;
+/** Longest time for all texts of one answer; of those after it nothing is kept. */
+const BUDGET_MS = 250;
 const CODE = /^[A-Za-z0-9_.:-]{1,64}$/;
 const TRACE_ID = /^[A-Za-z0-9_.:/-]{1,128}$/;
-const SEPARATORS = /[_.:/-]/g;
-const [DIGIT_0, DIGIT_9] = [48, 57];
-/** Parts of a trace id that are long enough to be compared. */
-const PIECES = /[^_.:/-]{4,}/g;
 /** A trace id of hexadecimal digits, such as a UUID: its runs of digits are no numbers. */
-const HEX_ID = /^[0-9a-f]{8,}(?:-[0-9a-f]+)*$/i;
-const MIN_HEX_ID_LENGTH = 16;
-/** Five digits or more, also with separators: phone numbers have many spellings. */
-const DIGIT_RUN = /\p{Nd}(?:[^\p{L}\p{Nd}]{0,8}\p{Nd}){4,}/gu;
+const HEX_ID = /^(?=[0-9a-f-]{16,128}$)[0-9a-f]{8,}(?:-[0-9a-f]+)*$/i;
+/** Characters that a hexadecimal trace id has in common with what was sent only if it repeats it. */
+const HEX_PART = 8;
 /** Digits of a name that could be a phone number, also with separators. */
 const NUMBER = /(?:[0-9][_.:/-]*){7}/;
+/** Five digits or more, also with separators: phone numbers have many spellings. */
+const DIGIT_RUN = /\p{Nd}(?:[^\p{L}\p{Nd}]{0,8}\p{Nd}){4,}/gu;
 /** Opaque text of 40 characters or more: tokens and keys. */
 const OPAQUE_RUN = /[A-Za-z0-9+/_=.~-]{40,}/g;
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu;
 /** Shorter secrets would mask ordinary words. */
 const MIN_SECRET_LENGTH = 6;
+/** Letters of a secret in a row that repeat it: fewer are in ordinary words. */
+const SECRET_PART = 10;
+/** Fields of a notice whose values are no personal data: an answer that repeats them is of use. */
+const PLAIN = new Set(['templateCode', 'scheduleType']);
+
+/** Prepares keys and tokens, which must never appear; they are the same for many answers. */
+export function piecesOfSecrets(secrets: readonly string[]): Pieces {
+  const pieces = new Pieces();
+  for (const secret of secrets) {
+    if (secret.length >= MIN_SECRET_LENGTH) pieces.add(secret, SECRET_PART);
+  }
+  return pieces;
+}
 
 /** Makes text of the service safe to keep: what it repeats of one request and of our secrets is masked. */
 export class AnswerMask {
-  readonly #secrets: readonly string[];
+  readonly #secrets: readonly Pieces[];
   readonly #body: string | Uint8Array | undefined;
   readonly #knownCodes: ReadonlySet<string>;
-  #index: SentIndex | undefined | 'unread' = 'unread';
+  #values: Pieces | undefined | 'unread' = 'unread';
+  #endsAt: number | undefined;
   /** By text: results per contact repeat the same few. */
   readonly #messages = new Map<string, string | undefined>();
   readonly #codes = new Map<string, string | undefined>();
 
   /**
-   * @param secrets never to appear: keys and tokens
+   * @param secrets never to appear ({@link piecesOfSecrets})
    * @param body of the request; read only where a text could repeat it. Default: none
    * @param knownCodes codes that decide about answers (ANSWER_RULES_FILE): kept whatever was sent
    */
   constructor(
-    secrets: readonly string[],
+    secrets: readonly Pieces[],
     body?: string | Uint8Array,
     knownCodes: ReadonlySet<string> = new Set(),
   ) {
-    this.#secrets = secrets.filter(({ length }) => length >= MIN_SECRET_LENGTH);
+    this.#secrets = secrets;
     this.#body = body;
     this.#knownCodes = knownCodes;
   }
 
   /**
-   * A message as one line of at most 200 characters, without secrets, values that were sent, runs of digits
-   * and long opaque runs. Where it repeats a value in another spelling, all of it is masked.
+   * A message as one line of at most 200 characters. Secrets, values that were sent (also in part), runs of digits
+   * and long opaque runs are masked; all of it where it repeats a value in another spelling.
    *
-   * @returns undefined if nothing is left, or if what was sent cannot be read
+   * @returns undefined if nothing is left, or if there is doubt
    */
   message(text: string): string | undefined {
     return remembered(this.#messages, text, () => this.#masked(text));
   }
 
-  #masked(text: string): string | undefined {
-    const sent = this.#sent();
-    if (sent === undefined) return undefined;
-    let blanked = text.length > MAX_READ ? text.slice(0, MAX_READ).replace(/\S+$/, '') : text;
-    for (const secret of this.#secrets) blanked = blanked.replaceAll(secret, MASK);
-    // A short value can be a part of the spelling of another one, such as ab of %AB.
-    const unblanked = spellingsOf(blanked);
-    blanked = sent.blank(blanked);
-    const masked = blanked
+  #masked(whole: string): string | undefined {
+    const read = whole.length > MAX_READ ? whole.slice(0, MAX_READ).replace(/\S+$/, '') : whole;
+    const text = read.normalize('NFKC');
+    const repeats = this.#repeatsIn(text);
+    if (repeats === undefined || this.#isOver()) return undefined;
+    if (this.#isSpelledIn(text)) return MASK;
+    let [shown, from] = ['', 0];
+    for (const { from: start, to } of repeats) {
+      if (start >= from) shown += text.slice(from, start) + MASK;
+      from = Math.max(from, to);
+    }
+    const masked = (shown + text.slice(from))
       .replace(CONTROLS, ' ')
       .replace(OPAQUE_RUN, MASK)
       .replace(DIGIT_RUN, MASK)
       .trim();
-    if (sent.repeats([masked, ...unblanked, ...spellingsOf(blanked)])) return MASK;
+    if (this.#repeats(digitsOf(masked))) return MASK;
     // By code points, so that no surrogate pair is cut.
     const points = Array.from(masked.slice(0, 2 * MAX_MESSAGE_LENGTH));
     const cut = points.slice(0, MAX_MESSAGE_LENGTH).join('');
@@ -88,46 +105,81 @@ export class AnswerMask {
 
   /** The service's own code; undefined if it does not look like one, or repeats something. */
   code(value: unknown): string | undefined {
-    const text = this.#name(value, CODE);
+    const text = nameOf(value, CODE);
     if (text === undefined || isDocumentedCode(text) || this.#knownCodes.has(text)) return text;
     return remembered(this.#codes, text, () => (this.#isClean(text) ? text : undefined));
   }
 
-  #isClean(text: string): boolean {
-    if (NUMBER.test(text)) return false;
-    const sent = this.#sent();
-    if (sent === undefined || sent.showsNumber(text)) return false;
-    return sent.blank(text) === text && !sent.repeats([text, ...spellingsOf(text)]);
-  }
-
-  /**
-   * The service's trace id; undefined if it does not look like one, or repeats something. Accepted answers have
-   * one, too, so it is compared with the bytes of the body, which are not parsed.
-   */
+  /** The service's trace id; undefined if it does not look like one, or repeats something. */
   traceId(value: unknown): string | undefined {
-    const text = this.#name(value, TRACE_ID);
+    const text = nameOf(value, TRACE_ID);
     if (text === undefined) return undefined;
-    if (!isHexId(text)) {
-      if (NUMBER.test(text)) return undefined;
-      const pieces = [...(text.match(PIECES) ?? []), ...digitRuns(text, NUMBER_PART)];
-      return pieces.some((piece) => this.#bodyContains(piece)) ? undefined : text;
-    }
-    const pieces = [text, ...digitRuns(text, NUMBER_TAIL)];
-    return pieces.some((piece) => this.#bodyContains(piece)) ? undefined : text;
+    const isClean = HEX_ID.test(text) ? this.#isCleanHex(text) : this.#isClean(text);
+    return isClean ? text : undefined;
   }
 
-  #name(value: unknown, shape: RegExp): string | undefined {
-    const text = typeof value === 'number' ? String(value) : value;
-    if (typeof text !== 'string' || !shape.test(text)) return undefined;
-    return this.#secrets.some((secret) => text.includes(secret)) ? undefined : text;
+  #isClean(text: string): boolean {
+    if (NUMBER.test(text) || this.#isOver()) return false;
+    return !this.#repeats(text) && !this.#repeats(digitsOf(text)) && !this.#isSpelledIn(text);
   }
 
-  #sent(): SentIndex | undefined {
-    if (this.#index === 'unread') {
-      const values = this.#body === undefined ? [] : valuesSent(this.#body);
-      this.#index = values && new SentIndex(values, this.#secrets);
+  /** Most accepted answers have such an id, so the body is not parsed for it, unless its bytes are text. */
+  #isCleanHex(id: string): boolean {
+    if (this.#secrets.some((pieces) => pieces.repeatsIn(id).length > 0)) return false;
+    const digits = id.replaceAll('-', '');
+    for (const text of new Set([id, digits])) {
+      for (let at = 0; at + HEX_PART <= text.length; at += 1) {
+        if (this.#bodyContains(text.slice(at, at + HEX_PART))) return false;
+      }
     }
-    return this.#index;
+    const bytes = Buffer.from(digits, 'hex');
+    const text = textIn(bytes);
+    return text === undefined || (!this.#repeats(text) && !this.#isSpelledIn(text));
+  }
+
+  #isSpelledIn(text: string): boolean {
+    return [...spellingsOf(text)].some(
+      (spelling) => this.#repeats(spelling) || this.#repeats(digitsOf(spelling)),
+    );
+  }
+
+  /** Whether a text repeats a secret or a value; true also where that is not known. */
+  #repeats(text: string): boolean {
+    return this.#repeatsIn(text.normalize('NFKC'))?.length !== 0;
+  }
+
+  /** Undefined where what was sent is not known. */
+  #repeatsIn(text: string): Repeat[] | undefined {
+    const values = this.#sent();
+    if (values === undefined) return undefined;
+    return [values, ...this.#secrets]
+      .flatMap((pieces) => pieces.repeatsIn(text))
+      .sort((one, other) => one.from - other.from);
+  }
+
+  #sent(): Pieces | undefined {
+    if (this.#values === 'unread') this.#values = this.#read();
+    return this.#values;
+  }
+
+  #read(): Pieces | undefined {
+    const body = this.#body;
+    const pieces = new Pieces();
+    if (body === undefined) return pieces;
+    try {
+      const left: unknown[] = [JSON.parse(typeof body === 'string' ? body : UTF8.decode(body))];
+      while (left.length > 0) {
+        if (this.#isOver()) return undefined;
+        const value = left.pop();
+        if (typeof value === 'string' || typeof value === 'number') pieces.add(String(value));
+        else if (typeof value === 'object' && value !== null) {
+          for (const [name, one] of Object.entries(value)) if (!PLAIN.has(name)) left.push(one);
+        }
+      }
+      return pieces;
+    } catch {
+      return undefined;
+    }
   }
 
   #bodyContains(piece: string): boolean {
@@ -136,22 +188,22 @@ export class AnswerMask {
     if (typeof body === 'string') return body.includes(piece);
     return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(piece);
   }
-}
 
-const isHexId = (text: string): boolean => text.length >= MIN_HEX_ID_LENGTH && HEX_ID.test(text);
-
-/** Every run of so many digits in a name, separators removed. */
-function digitRuns(name: string, length: number): string[] {
-  const text = name.replace(SEPARATORS, '');
-  const runs: string[] = [];
-  let digits = 0;
-  for (let end = 1; end <= text.length; end++) {
-    const code = text.charCodeAt(end - 1);
-    digits = code >= DIGIT_0 && code <= DIGIT_9 ? digits + 1 : 0;
-    if (digits >= length) runs.push(text.slice(end - length, end));
+  #isOver(): boolean {
+    const now = performance.now();
+    this.#endsAt ??= now + BUDGET_MS;
+    return now > this.#endsAt;
   }
-  return runs;
 }
+
+const UTF8 = new TextDecoder();
+
+const nameOf = (value: unknown, shape: RegExp): string | undefined => {
+  const text = typeof value === 'number' ? String(value) : value;
+  return typeof text === 'string' && shape.test(text) ? text : undefined;
+};
+
+const digitsOf = (text: string): string => text.normalize('NFKC').replace(/[^0-9]/g, '');
 
 function remembered<Value>(known: Map<string, Value>, text: string, find: () => Value): Value {
   const found = known.get(text);

@@ -3,7 +3,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { callerAddress } from './caller-address.ts';
 import { headerOf } from '../http/exchange.ts';
 import type { WireFacts } from '../http/exchange.ts';
-import { AnswerMask } from './mask-text.ts';
+import { AnswerMask, piecesOfSecrets } from './mask-text.ts';
 import { own, readAnswer, type ReadAnswer } from './read-answer.ts';
 import { refusalError } from './service-refusal.ts';
 import { tokenLifetime } from './token-lifetime.ts';
@@ -29,7 +29,7 @@ export function readIssuance(
 ): IssuedToken {
   if (facts?.status === undefined) throw unanswered(facts);
   const { status, headers } = facts;
-  const answer = readAnswer(facts, new AnswerMask(secrets));
+  const answer = readAnswer(facts, new AnswerMask([piecesOfSecrets(secrets)]));
   if (status >= 200 && status < 300) {
     if (facts.failure !== undefined) {
       throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The answer to the issuance was cut off.');

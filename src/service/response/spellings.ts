@@ -3,33 +3,30 @@ const UNICODE_ESCAPE = /(?:\\u|%u|u\+)(?:([0-9a-f]{4})|\{([0-9a-f]{1,6})\})/gi;
 /** Bytes one by one: of a URL, of a string of many languages, of a mail. */
 const BYTE_RUN = /(?:(?:%|\\x|=)[0-9a-f]{2})+/gi;
 const BYTE_SIGNS = /%|\\x|=/gi;
-const HEX_RUN = /(?:[0-9a-f]{2}){3,}/gi;
-const BASE64_RUN = /[A-Za-z0-9+/_-]{4,}={0,2}/g;
-/** Signs of base64 that may also be between it and another word. */
-const BETWEEN = /[+/_-]/;
-/** What can be inside an encoding inside an encoding, and no deeper. */
-const MAX_DEPTH = 3;
-/** Spellings that are read at most. */
-const MAX_SPELLINGS = 64;
+const HEX_RUN = /[0-9a-f]{8,}/gi;
+const BASE64_RUN = /[A-Za-z0-9+/_-]{6,}/g;
+/** Spellings that are read at most: encodings inside encodings. */
+const MAX_SPELLINGS = 48;
 
 /**
  * What a text contains in other spellings: URL-encoded, with escapes of JSON, HTML or of bytes, in hexadecimal, in
- * base64, and these in one another; bytes in UTF-8 or EUC-KR. Without the text itself.
+ * base64, cut or glued to other letters, and these in one another; bytes in UTF-8 or EUC-KR. Without the text itself.
  */
 export function spellingsOf(text: string): ReadonlySet<string> {
   const found = new Set([text]);
-  let last = [text];
-  for (let depth = 0; depth < MAX_DEPTH && found.size < MAX_SPELLINGS; depth += 1) {
-    last = last.flatMap(decodings).filter((one) => !found.has(one));
-    for (const one of last) found.add(one);
+  // What is added meanwhile is read, too.
+  for (const one of found) {
+    for (const other of decodings(one)) {
+      if (other !== '' && found.size <= MAX_SPELLINGS) found.add(other);
+    }
   }
   found.delete(text);
   return found;
 }
 
-function decodings(text: string): string[] {
-  const unescaped = text
-    .replace(BYTE_RUN, textOfRun)
+function* decodings(text: string): Generator<string> {
+  yield text
+    .replace(BYTE_RUN, (run) => escapedText(Buffer.from(run.replace(BYTE_SIGNS, ''), 'hex')) ?? run)
     .replace(UNICODE_ESCAPE, (whole, unit: string | undefined, point: string | undefined) =>
       unit === undefined
         ? characterOf(parseInt(point ?? '', 16), whole)
@@ -38,36 +35,36 @@ function decodings(text: string): string[] {
     .replace(ENTITY, (whole, hex: string | undefined, decimal: string | undefined) =>
       characterOf(hex === undefined ? Number(decimal) : parseInt(hex, 16), whole),
     );
-  const base64 = [...text.matchAll(BASE64_RUN)].flatMap(([run]) => {
-    const words = run.split(BETWEEN);
-    return words.length > 1 ? [run, ...words] : [run];
-  });
-  const runs = [
-    ...[...text.matchAll(HEX_RUN)].map(([run]) => textOf(Buffer.from(run, 'hex'))),
-    ...base64.map((run) => textOf(Buffer.from(run, 'base64'))),
-  ];
-  return [unescaped, ...runs.filter((run) => run !== undefined)];
+  // Other letters may stand right before it.
+  for (const at of [0, 1]) yield decodedAt(text, HEX_RUN, 'hex', at);
+  for (const at of [0, 1, 2, 3]) yield decodedAt(text, BASE64_RUN, 'base64', at);
 }
+
+/** What the runs of an encoding say; without the rest of the text, which is read as it is. */
+const decodedAt = (text: string, runs: RegExp, encoding: 'hex' | 'base64', at: number): string =>
+  [...text.matchAll(runs)]
+    .flatMap(([run]) => textIn(Buffer.from(run.slice(at), encoding)) ?? [])
+    .join(' ');
 
 /** The character of a code point. @param whole what it is written as, for a number that is none */
 const characterOf = (point: number, whole: string): string =>
   point <= 0x10ffff ? String.fromCodePoint(point) : whole;
 
-const UTF8 = new TextDecoder('utf-8', { fatal: true });
-const EUC_KR = new TextDecoder('euc-kr', { fatal: true });
+const [UTF8, EUC_KR] = ['utf-8', 'euc-kr'].map((charset) => new TextDecoder(charset));
+const TEXT = /[^\p{Cc}\ufffd]+/gu;
+const HANGUL = /[가-힣]{2,}/g;
 
-/** Undefined where the bytes are not text: a word that only looks encoded. */
-function textOf(bytes: Buffer, charset = UTF8): string | undefined {
-  try {
-    const text = charset.decode(bytes);
-    return /\p{Cc}/u.test(text) ? undefined : text;
-  } catch {
-    return undefined;
-  }
+/** The parts of bytes that are text; undefined where there are none: a word that only looks encoded. */
+export function textIn(bytes: Uint8Array): string | undefined {
+  const parts = (UTF8?.decode(bytes).match(TEXT) ?? []).filter(
+    (part) => part.length >= 4 || /[^\0-\x7f]{2}/.test(part),
+  );
+  const found = parts.length > 0 ? parts : EUC_KR?.decode(bytes).match(HANGUL);
+  return found?.join(' ');
 }
 
-/** What a run of single bytes says; such runs are no words, so EUC-KR is tried, too. */
-function textOfRun(run: string): string {
-  const bytes = Buffer.from(run.replace(BYTE_SIGNS, ''), 'hex');
-  return textOf(bytes) ?? textOf(bytes, EUC_KR) ?? run;
-}
+/** What a run of single bytes says: one letter, too, because such runs are no words. */
+const escapedText = (bytes: Uint8Array): string | undefined => {
+  const text = UTF8?.decode(bytes);
+  return text === undefined || /[\p{Cc}\ufffd]/u.test(text) ? textIn(bytes) : text;
+};

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
 import type { WireFacts } from '../../../src/service/http/exchange.ts';
 import { decideOutcome } from '../../../src/service/outcome-table.ts';
-import { AnswerMask } from '../../../src/service/response/mask-text.ts';
+import { AnswerMask, piecesOfSecrets } from '../../../src/service/response/mask-text.ts';
 import { readAnswer } from '../../../src/service/response/read-answer.ts';
 import { readIssuance } from '../../../src/service/response/read-issuance.ts';
 import { parseRetryAfter } from '../../../src/service/response/retry-after.ts';
@@ -80,7 +80,7 @@ function expectSafe(kept: string | undefined, most: number): void {
 }
 
 function readSendAnswer([wire, mayAccept]: readonly [WireFacts, boolean]): void {
-  const answer = readAnswer(wire, new AnswerMask([SECRET], BODY), mayAccept);
+  const answer = readAnswer(wire, new AnswerMask([piecesOfSecrets([SECRET])], BODY), mayAccept);
   expectSafe(answer.code, 64);
   expectSafe(answer.message, 200);
   expectSafe(answer.traceId, 128);

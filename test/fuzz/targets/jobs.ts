@@ -4,7 +4,6 @@ import { NoticeQueueError } from '../../../src/contracts/errors.ts';
 import { isNewerJob, jobSchema, readJobData, type JobData } from '../../../src/contracts/job.ts';
 import { readNotice } from '../../../src/contracts/read-notice.ts';
 import { requestBody } from '../../../src/service/request-body.ts';
-import { valuesSent } from '../../../src/service/response/values-sent.ts';
 import { pendingNotice } from '../../../workers/send/coalescer.ts';
 import { nearly } from '../support/hostile.ts';
 import { target } from '../support/target.ts';
@@ -48,7 +47,7 @@ function use(data: JobData): void {
   const { numbers } = pendingNotice(data, 0, 100);
   expect(numbers.length).toBe(data.notice.contacts.length);
   const body = requestBody(data.notice, SETTINGS);
-  expect(valuesSent(body)).toContain(numbers[0]);
+  expect(body).toContain(JSON.stringify(numbers[0]));
 }
 
 function readAsWorker(data: unknown): void {

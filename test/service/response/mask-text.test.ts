@@ -1,11 +1,12 @@
-import { describe, expect, it } from 'vitest';
-import { AnswerMask } from '../../../src/service/response/mask-text.ts';
+import * as fc from 'fast-check';
+import { describe, expect, it, vi } from 'vitest';
+import { AnswerMask, piecesOfSecrets } from '../../../src/service/response/mask-text.ts';
 
 /** Shorter than what is masked for being opaque. */
 const SECRET = 'ak-Zx81qQ';
 
 describe('what is kept of an answer', () => {
-  const mask = new AnswerMask([SECRET]);
+  const mask = new AnswerMask([piecesOfSecrets([SECRET])]);
 
   it('has no secret of this program in its message', () => {
     expect(mask.message(`key ${SECRET} is not known`)).toBe('key *** is not known');
@@ -24,8 +25,8 @@ describe('what is kept of an answer', () => {
     expect(sent.message('no template for Kim Minjun')).toBe('no template for ***');
   });
 
-  it('is read to 4,000 characters; a word that is cut there is left out', () => {
-    const words = `${' '.repeat(3_995)}whole`;
+  it('is read to 1,000 characters; a word that is cut there is left out', () => {
+    const words = `${' '.repeat(995)}whole`;
     expect(mask.message(words)).toBe('whole');
     expect(mask.message(`${words}r`)).toBeUndefined();
   });
@@ -51,5 +52,72 @@ describe('what is kept of an answer', () => {
     expect(sent.traceId('t-Kx7w')).toBeUndefined();
     expect(sent.traceId('a9876543-2000-4000')).toBeUndefined();
     expect(sent.traceId('a9876549-2000-4000')).toBe('a9876549-2000-4000');
+  });
+});
+
+describe('many values', () => {
+  const words = fc.string({
+    unit: fc.constantFrom('a', 'A', 'b', 'é', '*', ' ', '1', '가', 'İ', 'Σ', 'ς', 'σ', '-', '😀'),
+    minLength: 1,
+    maxLength: 12,
+  });
+  const lettersOf = (text: string) =>
+    [...text.normalize('NFKC').replace(/[^\p{L}\p{N}]/gu, '')].map((one) =>
+      (one.toLowerCase()[0] ?? '').replace('ς', 'σ'),
+    );
+
+  it('leave nothing of six letters in a message, whatever is around them', () => {
+    fc.assert(
+      fc.property(fc.array(words, { maxLength: 8 }), words, (values, around) => {
+        const mask = new AnswerMask([], JSON.stringify({ contacts: [{ values }] }));
+        const kept = lettersOf(mask.message(`${around}${values.join(around)}${around}`) ?? '');
+        for (const value of values) {
+          const letters = lettersOf(value);
+          if (letters.length >= 6) expect(kept.join('')).not.toContain(letters.join(''));
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('of 10,000 contacts do not hold up the event loop', () => {
+    const contacts = Array.from({ length: 10_000 }, (_, index) => ({
+      contact: `010${20_000_000 + index * 37}`,
+      var1: `Order-${100_000 + index}-Kx`,
+      var2: `https://shop.example/orders/${100_000 + index}`,
+    }));
+    const mask = new AnswerMask([], Buffer.from(JSON.stringify({ templateCode: 'T', contacts })));
+    const before = performance.now();
+    const kept = contacts.flatMap(({ contact, var1 }, index) => [
+      mask.message(`${index}: ${contact} has no ${var1} (${'words of all kinds '.repeat(60)})`),
+      mask.code(`C${index}_${var1}`),
+      mask.traceId(`t-${index}-${var1}`),
+    ]);
+    // Many times the budget, for slow machines; without one it was minutes.
+    expect(performance.now() - before).toBeLessThan(5_000);
+    for (const text of kept) expect(text ?? '').not.toMatch(/Order|Kx|010/);
+  });
+
+  it('are compared as often for one of many contacts as for one of few', () => {
+    const lookUps = (count: number) => {
+      const contacts = Array.from({ length: count }, (_, index) => ({ var1: `Order-${index}-Kx` }));
+      const mask = new AnswerMask([], JSON.stringify({ contacts }));
+      mask.message('the first one reads what was sent');
+      const has = vi.spyOn(Set.prototype, 'has');
+      mask.message('no template for Order-7-Kx');
+      const calls = has.mock.calls.length;
+      vi.restoreAllMocks();
+      return calls;
+    };
+    expect(lookUps(1_000)).toBeLessThan(1.5 * lookUps(10));
+  });
+
+  it('are not compared anew for a text that is repeated', () => {
+    const mask = new AnswerMask([], JSON.stringify({ contacts: [{ var1: 'Kim' }] }));
+    expect([mask.message('blocked'), mask.code('BLOCKED')]).toEqual(['blocked', 'BLOCKED']);
+    const normalize = vi.spyOn(String.prototype, 'normalize');
+    expect([mask.message('blocked'), mask.code('BLOCKED')]).toEqual(['blocked', 'BLOCKED']);
+    expect(normalize).not.toHaveBeenCalled();
+    vi.restoreAllMocks();
   });
 });

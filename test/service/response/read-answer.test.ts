@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { WireFacts } from '../../../src/service/http/exchange.ts';
-import { AnswerMask } from '../../../src/service/response/mask-text.ts';
+import { AnswerMask, piecesOfSecrets } from '../../../src/service/response/mask-text.ts';
 import { readAnswer } from '../../../src/service/response/read-answer.ts';
 import type { ReadAnswer } from '../../../src/service/response/read-answer.ts';
 
@@ -15,7 +15,7 @@ function read({ text = '', bytes, type, ending = 'whole' }: Given): Omit<ReadAns
   const headers = type === undefined ? {} : { 'content-type': type };
   const { json: _json, ...answer } = readAnswer(
     { headers, chunks: [bytes ?? Buffer.from(text)], ending },
-    new AnswerMask(['secret-value']),
+    new AnswerMask([piecesOfSecrets(['secret-value'])]),
   );
   return answer;
 }
