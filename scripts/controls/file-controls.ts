@@ -69,7 +69,7 @@ export const FILE_CONTROLS: readonly Control[] = [
   {
     prevents: 'six digits of a number in codes of the service',
     file: 'src/service/response/mask-text.ts',
-    from: ' || sent.showsNumber(text)',
+    from: ' && !this.#repeats(digitsOf(text))',
     to: '',
     test: 'service/echoed-values.test.ts',
     words: 'six digits of a number',

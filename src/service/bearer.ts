@@ -1,7 +1,7 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { isTokenValue, type Token } from '../contracts/token.ts';
 import { piecesOfSecrets } from './response/mask-text.ts';
-import type { Pieces } from './response/pieces.ts';
+import type { ValuePieces } from './response/value-pieces.ts';
 import type { ApiVersion } from './settings.ts';
 
 /**
@@ -34,7 +34,7 @@ export interface TokenHeaders {
   /** All headers of the request: names and values in turn. */
   readonly headers: readonly string[];
   /** Never to appear in an answer: the client's secrets, and the token in both forms of its value. */
-  readonly secrets: Pieces;
+  readonly secrets: ValuePieces;
 }
 
 /** Computes the headers once per token instead of once per call: a token serves thousands of calls. */

@@ -23,10 +23,10 @@ const ISSUE_RETRIES = 10;
 
 /** Of every request: names and values in turn. */
 const HEADERS = [
-  ...['Accept', 'application/json'],
-  ...['Accept-Encoding', 'identity'],
-  ...['User-Agent', 'notice-queue'],
-];
+  ['Accept', 'application/json'],
+  ['Accept-Encoding', 'identity'],
+  ['User-Agent', 'notice-queue'],
+].flat();
 
 const UTF8 = new TextDecoder();
 

@@ -6,7 +6,7 @@ import { Exchange, headerOf } from './http/exchange.ts';
 import type { Post } from './http/http-client.ts';
 import { applyRules, type AnswerRules } from './response/answer-rules.ts';
 import { AnswerMask } from './response/mask-text.ts';
-import type { Pieces } from './response/pieces.ts';
+import type { ValuePieces } from './response/value-pieces.ts';
 import { readAnswer } from './response/read-answer.ts';
 import { parseRetryAfter } from './response/retry-after.ts';
 import type { SendAnswer } from './response/send-answer.ts';
@@ -53,7 +53,7 @@ export class SendCall extends Exchange {
   #refusedAt: number | undefined;
   #tokenId: string | undefined;
   /** Of the tokens so far. */
-  #secrets: readonly Pieces[] = [];
+  #secrets: readonly ValuePieces[] = [];
 
   constructor(
     endpoint: SendEndpoint,

@@ -47,7 +47,10 @@ describe('a status that was seen decides', () => {
     ],
     [
       'compressed, though nothing of the kind was asked for',
-      (socket) => socket.end(`${OK}content-encoding: gzip\r\ncontent-length: 4\r\n\r\nabcd`),
+      (socket) => {
+        const head = `${OK}content-encoding: gzip\r\ncontent-length: 4\r\n\r\n`;
+        socket.end(Buffer.concat([Buffer.from(head), Buffer.from([0x1f, 0x8b, 0xff, 0xff])]));
+      },
       { body: 'broken' },
     ],
     [

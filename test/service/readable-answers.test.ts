@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import type { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
 import { NOTICE, openClient, tokensOf } from './support/client.ts';
 import { httpServer } from './support/servers.ts';

@@ -1,5 +1,5 @@
 import { isDocumentedCode } from '../../contracts/token.ts';
-import { Pieces, type Repeat } from './pieces.ts';
+import { ValuePieces, type Repeat } from './value-pieces.ts';
 import { spellingsOf, textIn } from './spellings.ts';
 
 /*
@@ -36,8 +36,8 @@ const SECRET_PART = 10;
 const PLAIN = new Set(['templateCode', 'scheduleType']);
 
 /** Prepares keys and tokens, which must never appear; they are the same for many answers. */
-export function piecesOfSecrets(secrets: readonly string[]): Pieces {
-  const pieces = new Pieces();
+export function piecesOfSecrets(secrets: readonly string[]): ValuePieces {
+  const pieces = new ValuePieces();
   for (const secret of secrets) {
     if (secret.length >= MIN_SECRET_LENGTH) pieces.add(secret, SECRET_PART);
   }
@@ -46,10 +46,10 @@ export function piecesOfSecrets(secrets: readonly string[]): Pieces {
 
 /** Makes text of the service safe to keep: what it repeats of one request and of our secrets is masked. */
 export class AnswerMask {
-  readonly #secrets: readonly Pieces[];
+  readonly #secrets: readonly ValuePieces[];
   readonly #body: string | Uint8Array | undefined;
   readonly #knownCodes: ReadonlySet<string>;
-  #values: Pieces | undefined | 'unread' = 'unread';
+  #values: ValuePieces | undefined | 'unread' = 'unread';
   #endsAt: number | undefined;
   /** By text: results per contact repeat the same few. */
   readonly #messages = new Map<string, string | undefined>();
@@ -61,7 +61,7 @@ export class AnswerMask {
    * @param knownCodes codes that decide about answers (ANSWER_RULES_FILE): kept whatever was sent
    */
   constructor(
-    secrets: readonly Pieces[],
+    secrets: readonly ValuePieces[],
     body?: string | Uint8Array,
     knownCodes: ReadonlySet<string> = new Set(),
   ) {
@@ -157,14 +157,14 @@ export class AnswerMask {
       .sort((one, other) => one.from - other.from);
   }
 
-  #sent(): Pieces | undefined {
+  #sent(): ValuePieces | undefined {
     if (this.#values === 'unread') this.#values = this.#read();
     return this.#values;
   }
 
-  #read(): Pieces | undefined {
+  #read(): ValuePieces | undefined {
     const body = this.#body;
-    const pieces = new Pieces();
+    const pieces = new ValuePieces();
     if (body === undefined) return pieces;
     try {
       const left: unknown[] = [JSON.parse(typeof body === 'string' ? body : UTF8.decode(body))];

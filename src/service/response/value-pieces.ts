@@ -20,7 +20,7 @@ export interface Repeat {
  * Values as pieces of a few letters and digits, so that what it costs to find a value in a text, whole or cut short,
  * depends on the text only, not on how many values there are.
  */
-export class Pieces {
+export class ValuePieces {
   readonly #byLength = new Map<number, Set<string>>();
 
   /** @param least length of a part of a longer value that counts as a repeat */
