@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: what notice-queue costs, beside what its users would write instead, in one run on
- * one machine. What it measures and how is in docs/performance.md; docs/scaling.md calculates with it.
+ * one machine. What it measures and how is in bench/figures.md; docs/scaling.md calculates with it.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { format, resolveConfig } from 'prettier';
@@ -18,9 +18,9 @@ import { scalingPage } from './report/scaling-page.ts';
 import { countTable, table } from './report/tables.ts';
 import type { Results } from './results.ts';
 
-const PAGE = 'docs/performance.md';
+const PAGE = 'bench/figures.md';
 const SCALING = 'docs/scaling.md';
-const CHARTS = 'docs/performance';
+const CHARTS = 'bench/charts';
 
 const { engines } = JSON.parse(await readFile('package.json', 'utf8')) as {
   readonly engines: { readonly node: string };

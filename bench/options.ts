@@ -39,9 +39,9 @@ export interface BenchOptions {
 export const USAGE = `npm run bench -- [options]
 
   (none)          all legs but the soak, half an hour; writes bench/results.json, the figures and charts
-                  of docs/performance.md, and the tables of docs/scaling.md; under another Node than
+                  of bench/figures.md, and the tables of docs/scaling.md; under another Node than
                   the oldest supported one, bench/results-node-24.json and its part of
-                  docs/performance.md, for example
+                  bench/figures.md, for example
   --full          with a million jobs that wait, and a million delayed ones: some minutes more
   --soak          with ten minutes of steady load
   --quick         the exact counts alone, some twenty seconds; fails where one is out of bounds

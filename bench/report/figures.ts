@@ -135,7 +135,7 @@ function raceSection(
   return [`### ${title}`, image(title, chart), raceTable(race, unit, reference)];
 }
 
-const image = (title: string, file: string) => `![${title}](performance/${file})`;
+const image = (title: string, file: string) => `![${title}](charts/${file})`;
 
 function growthSection({ growth }: Results): readonly string[] {
   if (growth === undefined) return [];

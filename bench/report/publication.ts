@@ -5,7 +5,7 @@ import { figures, mainFigures } from './figures.ts';
 export interface Publication {
   /** File of its results. */
   readonly results: string;
-  /** The marked part of docs/performance.md; see between() of page.ts. */
+  /** The marked part of bench/figures.md; see between() of page.ts. */
   readonly part: string;
   readonly text: (results: Results) => string;
   /** Whether the run also draws the charts and may replace the profiles. */

@@ -170,7 +170,7 @@ describe('a run under another version of Node', () => {
   });
 
   it('finds its part in the page', async () => {
-    const page = await readFile('docs/performance.md', 'utf8');
+    const page = await readFile('bench/figures.md', 'utf8');
     for (const node of ['20.20.2', '24.11.0']) {
       const { part } = publicationOf(node, '>=20.19');
       expect(between(page, part, 'new figures')).toContain('\n\nnew figures\n\n');
