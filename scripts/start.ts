@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { formatCount } from '../src/format/format.ts';
-import { ProgressBar } from '../src/cli/progress.ts';
+import { ProgressLines } from '../src/cli/progress.ts';
 import { describeFailure, NoticeQueueError } from '../src/contracts/errors.ts';
 import { NoticeQueue } from '../src/producer/notice-queue.ts';
 import { expireTokenAfter, readRecord } from './demo/emulator-record.ts';
@@ -48,7 +48,7 @@ async function listOf(contacts: number, folder: string): Promise<string> {
 }
 
 async function importList(file: string, contacts: number, queue: NoticeQueue, mode: DemoMode) {
-  const bar = new ProgressBar('importing', process.stdout);
+  const bar = new ProgressLines('importing', process.stdout);
   const report = await queue.import(file, {
     templateCode: TEMPLATE,
     // The demo may run again on the same Redis.
@@ -70,7 +70,7 @@ async function follow(
   stage: Stage,
   mode: DemoMode,
 ) {
-  const bar = new ProgressBar('sending  ', process.stdout);
+  const bar = new ProgressLines('sending', process.stdout);
   const play = mode.faults ? new FaultSchedule(stage.emulatorUrl, print) : undefined;
   let movedAt = performance.now();
   let seen = -1;

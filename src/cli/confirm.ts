@@ -10,7 +10,7 @@ import { writeText } from './output.ts';
  * @param yes whether the command line already contains the answer
  * @throws UsageError without a terminal
  */
-export async function confirm(
+async function confirm(
   { stdin, stderr }: Pick<CommandContext, 'stdin' | 'stderr'>,
   question: string,
   yes: boolean,
@@ -32,6 +32,18 @@ export async function confirm(
   } finally {
     terminal.close();
   }
+}
+
+/** The same; where the user declines, it says so, and the command exits with 1. */
+export async function agreed(
+  context: Pick<CommandContext, 'stdin' | 'stderr' | 'end'>,
+  question: string,
+  yes: boolean | undefined,
+): Promise<boolean> {
+  if (await confirm(context, question, yes === true)) return true;
+  writeText(context.stderr, 'Nothing was done.\n');
+  context.end(1);
+  return false;
 }
 
 /** Asks for a secret on the terminal, which does not show it. @returns '' where the user gives none */

@@ -1,69 +1,53 @@
+import type { Output } from './command-context.ts';
+import { writeAll } from './output.ts';
 import { terminalLine } from '../format/terminal-text.ts';
 
-/** Where a bar is drawn. */
-export interface ProgressTarget {
-  readonly isTTY?: boolean;
-  readonly columns?: number | undefined;
-  write(text: string): unknown;
-}
+/** A line is written at most this often, in milliseconds. */
+const EVERY_MS = 1_000;
 
-const BAR_WIDTH = 30;
+/**
+ * A line that stays the same is written again after so many milliseconds: only a write shows that the reader is gone.
+ */
+const REPEAT_MS = 5_000;
 
-/** A progress bar on a terminal; elsewhere at most one line per interval, so that logs stay readable. */
-export class ProgressBar {
+/** Progress as lines on standard error, `sending 12 %  text`: one a second where it changes, and the last one. */
+export class ProgressLines {
   readonly #what: string;
-  readonly #target: ProgressTarget;
-  readonly #everyMs: number;
-  readonly #repeatMs: number;
-  #lastLineAt = -Infinity;
-  #last = '';
+  readonly #target: Output;
+  /** False once the reader has closed the stream. */
+  isRead = true;
+  #shownAt = -Infinity;
+  #shown = '';
+  #latest = '';
 
-  /**
-   * @param what label before the bar
-   * @param everyMs minimum interval of lines without a terminal, in milliseconds
-   * @param repeatMs a line that stays the same is written again after this time, in milliseconds. Default: never
-   */
-  constructor(what: string, target: ProgressTarget, everyMs = 1_000, repeatMs = Infinity) {
+  /** @param what label before the text */
+  constructor(what: string, target: Output) {
     this.#what = what;
     this.#target = target;
-    this.#everyMs = everyMs;
-    this.#repeatMs = repeatMs;
   }
 
-  /**
-   * @param share from 0 to 1; undefined when the total is not known
-   * @param text text after the bar
-   */
+  /** @param share from 0 to 1; undefined when the total is not known */
   show(share: number | undefined, text: string): void {
-    const line = terminalLine(progressLine(this.#what, share, text));
-    const now = performance.now();
-    if (line === this.#last && now - this.#lastLineAt < this.#repeatMs) return;
-    if (this.#target.isTTY === true) {
-      // A line that wraps could not be overwritten.
-      const room = (this.#target.columns ?? 80) - 1;
-      this.#target.write(`\r\u001B[K${Array.from(line).slice(0, room).join('')}`);
-    } else {
-      if (now - this.#lastLineAt < this.#everyMs && (share ?? 0) < 1) return;
-      this.#target.write(`${line}\n`);
-    }
-    this.#lastLineAt = now;
-    this.#last = line;
+    const percent =
+      share === undefined ? '' : ` ${Math.floor(Math.min(1, Math.max(0, share)) * 100)} %`;
+    this.#latest = terminalLine(`${this.#what}${percent}  ${text}`);
+    const restMs = performance.now() - this.#shownAt;
+    if (restMs < (this.#latest === this.#shown ? REPEAT_MS : EVERY_MS)) return;
+    this.#write();
   }
 
-  /** Keeps the bar as it is and moves to the next line. */
+  /** Writes what was not shown yet. */
   end(): void {
-    if (this.#target.isTTY === true && this.#last !== '') this.#target.write('\n');
+    if (this.#latest !== this.#shown) this.#write();
   }
-}
 
-/** `importing ████░░ 12 %  text`; without a bar when the total is not known. */
-export function progressLine(what: string, share: number | undefined, text: string): string {
-  if (share === undefined) return `${what}  ${text}`;
-  const bounded = Math.min(1, Math.max(0, share));
-  const filled = Math.floor(bounded * BAR_WIDTH);
-  const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled);
-  const percent = String(Math.floor(bounded * 100)).padStart(3);
-  return `${what} ${bar} ${percent} %  ${text}`;
+  #write(): void {
+    this.#shownAt = performance.now();
+    this.#shown = this.#latest;
+    void writeAll(this.#target, `${this.#latest}\n`).then((isTaken) => {
+      this.isRead &&= isTaken;
+    });
+  }
 }
 
 /** One measurement: the amount done at a time. */

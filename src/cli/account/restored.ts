@@ -6,7 +6,7 @@ import { writeTime } from '../../format/relative-time.ts';
 import { whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { STOPPED, type CommandContext, untilStopped, currentUser } from '../command-context.ts';
-import { confirm } from '../confirm.ts';
+import { agreed } from '../confirm.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
 import { print, table, wantsJson, writeOut, writeText } from '../output.ts';
 
@@ -127,11 +127,7 @@ function parkCommand(context: CommandContext): Command {
           return;
         }
         const question = `Set ${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} aside? They are not sent until they are decided: "notices unknown" says how.`;
-        if (jobs > 0 && !(await confirm(context, question, flags.yes === true))) {
-          writeText(context.stderr, 'Nothing was done.\n');
-          context.end(1);
-          return;
-        }
+        if (jobs > 0 && !(await agreed(context, question, flags.yes))) return;
         const done = await untilStopped(context, (signal) =>
           parkRestored(open, { who: currentUser(), why: flags.why ?? '' }, signal),
         );

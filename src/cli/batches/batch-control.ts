@@ -12,25 +12,17 @@ const DONE: Readonly<Record<BatchControl, string>> = {
   cancel: 'is cancelled. Requests in flight finish; its pending contacts are never sent.',
 };
 
-/** `notices pause ID`: exits with 1 where the phase does not allow it. */
-export function pauseCommand(context: CommandContext): Command {
-  return new Command('pause')
+/** `notices pause ID` and `notices resume ID`: exit with 1 where the phase does not allow it. */
+const controlCommand = (verb: BatchControl) => (context: CommandContext) =>
+  new Command(verb)
     .argument('<id>', 'id of the batch', batchId)
     .addOption(whyOption())
     .action((id: string, { why }: { why?: string }, command: Command) =>
-      withLedger(context, (open) => control(context, open, id, 'pause', command, why)),
+      withLedger(context, (open) => control(context, open, id, verb, command, why)),
     );
-}
 
-/** `notices resume ID`: exits with 1 where the phase does not allow it. */
-export function resumeCommand(context: CommandContext): Command {
-  return new Command('resume')
-    .argument('<id>', 'id of the batch', batchId)
-    .addOption(whyOption())
-    .action((id: string, { why }: { why?: string }, command: Command) =>
-      withLedger(context, (open) => control(context, open, id, 'resume', command, why)),
-    );
-}
+export const pauseCommand = controlCommand('pause');
+export const resumeCommand = controlCommand('resume');
 
 /** Carries an action on a batch out and prints its result. */
 export async function control(

@@ -6,9 +6,9 @@ import { countOf, formatCount } from '../../format/format.ts';
 import { CANCEL_TEXT } from '../../ops/notice-words.ts';
 import { apiKeyOption, keyOf, whyOption } from '../arguments.ts';
 import { type CommandContext, currentUser } from '../command-context.ts';
-import { confirm } from '../confirm.ts';
+import { agreed } from '../confirm.ts';
 import { noSuchBatch, withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, writeText } from '../output.ts';
+import { print } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
 import { control } from './batch-control.ts';
 
@@ -61,11 +61,7 @@ async function cancelBatch(
   }
   if (phase !== 'finished' && phase !== 'cancelled') {
     const question = `Cancel batch ${id}? ${formatCount(counts.pending)} of ${countOf(counts.total, 'contact')} would never be sent.`;
-    if (!(await confirm(context, question, yes === true))) {
-      writeText(context.stderr, 'Nothing was done.\n');
-      context.end(1);
-      return;
-    }
+    if (!(await agreed(context, question, yes))) return;
   }
   await control(context, open, id, 'cancel', command, why);
 }

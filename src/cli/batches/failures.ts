@@ -12,7 +12,7 @@ import {
   showFailed,
   type FailedFlags,
 } from '../notices/failed-notices.ts';
-import { print, wantsJson, writeOut, writeText } from '../output.ts';
+import { print, saysExported, wantsJson, writeOut, writeText } from '../output.ts';
 
 interface FailuresFlags extends FailureFilter, Omit<FailedFlags, 'state' | 'code'> {
   csv?: boolean;
@@ -88,10 +88,7 @@ async function writeCsv(
     (payload) => decodeContacts(payload, by),
     (text) => writeOut(stdout, text),
   );
-  writeText(
-    stderr,
-    contacts === 0 ? 'No contact matches.\n' : `Exported ${countOf(contacts, 'contact')}.\n`,
-  );
+  saysExported({ stderr }, contacts);
   if (gone > 0) {
     writeText(
       stderr,

@@ -5,22 +5,18 @@ import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import { isOver, progressText, settledOf, viewBatch } from './batch-view.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { OpenLedger } from '../open-queue.ts';
-import { writeAll, writeJsonLine, writeText } from '../output.ts';
-import { ProgressRate, ProgressBar } from '../progress.ts';
+import { writeJsonLine, writeText } from '../output.ts';
+import { ProgressLines, ProgressRate } from '../progress.ts';
 
-/** Refresh intervals, in milliseconds. */
-const TERMINAL_MS = 250;
-const ELSEWHERE_MS = 1_000;
-
-/** Only a write shows that the reader is gone: a line that stays the same is written again after so many milliseconds. */
-const REPEAT_MS = 5_000;
+/** Refresh interval, in milliseconds. */
+const EVERY_MS = 1_000;
 
 /** How long Redis may be unavailable, or refuse commands, before the command fails, in milliseconds. */
 const REDIS_OUTAGE_MS = 60_000;
 
 /** How a batch is followed. */
 export interface FollowOptions {
-  /** One event per line on standard output, instead of a bar. */
+  /** One event per line on standard output, instead of a lines. */
   readonly json: boolean;
   /** Ends it. */
   readonly signal: AbortSignal;
@@ -31,8 +27,7 @@ export interface FollowOptions {
 }
 
 /**
- * Shows the progress of a batch until it ends or `signal` is aborted: a bar on a terminal,
- * lines elsewhere, and with `json` one event per line on standard output. The reason why a batch is not
+ * Shows the progress of a batch until it ends or `signal` is aborted: lines on standard error, and with `json` one event per line on standard output. The reason why a batch is not
  * sending is written once, when it changes.
  *
  * @returns the last state of the batch
@@ -44,22 +39,7 @@ export async function followBatch(
   id: string,
   { json, signal, ends = isOver, unread }: FollowOptions,
 ): Promise<BatchSnapshot> {
-  const everyMs = stderr.isTTY === true ? TERMINAL_MS : ELSEWHERE_MS;
-  let isRead = true;
-  const shown = {
-    isTTY: stderr.isTTY === true,
-    get columns() {
-      return stderr.columns;
-    },
-    // Safe already: of the bar and of writeText().
-    write: (text: string) => {
-      void writeAll(stderr, text).then((isTaken) => {
-        if (!isTaken) isRead = false;
-      });
-      return true;
-    },
-  };
-  const bar = new ProgressBar('sending', shown, ELSEWHERE_MS, unread ? Infinity : REPEAT_MS);
+  const lines = new ProgressLines('sending', stderr);
   const progress = new ProgressRate();
   let shownReason: string | undefined;
   for (;;) {
@@ -68,22 +48,22 @@ export async function followBatch(
     progress.read(performance.now(), settledOf(batch));
     if (json) {
       const event = { event: 'sending', ...progressOf(view, progress.rate) };
-      isRead = await writeJsonLine(stdout, event);
+      lines.isRead = await writeJsonLine(stdout, event);
     } else {
       if (standstill !== shownReason && standstill !== undefined) {
-        bar.end();
-        writeText(shown, `Not sending: ${standstill}.\n`);
+        lines.end();
+        writeText(stderr, `Not sending: ${standstill}.\n`);
       }
       shownReason = standstill;
       const { total, pending } = batch.counts;
       const share = total === 0 ? undefined : settledOf(batch) / total;
-      bar.show(share, progressText(batch, progress.rate, progress.timeFor(pending)));
+      lines.show(share, progressText(batch, progress.rate, progress.timeFor(pending)));
     }
-    if (ends(batch) || signal.aborted || !(isRead || unread)) {
-      bar.end();
+    if (ends(batch) || signal.aborted || !(lines.isRead || unread)) {
+      lines.end();
       return view;
     }
-    await setTimeout(everyMs, undefined, { signal }).catch(() => {});
+    await setTimeout(EVERY_MS, undefined, { signal }).catch(() => {});
   }
 }
 
@@ -102,7 +82,7 @@ export async function retryWhileUnavailable<Result>(
       return await read();
     } catch (error) {
       if (!mayPass(error) || signal.aborted || performance.now() > deadline) throw error;
-      await setTimeout(ELSEWHERE_MS, undefined, { signal }).catch(() => {});
+      await setTimeout(EVERY_MS, undefined, { signal }).catch(() => {});
     }
   }
 }

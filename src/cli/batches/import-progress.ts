@@ -1,38 +1,36 @@
 import type { ImportProgress } from '../../batch/import/import-options.ts';
 import { formatDuration, formatCount, countOf, formatRate } from '../../format/format.ts';
 import type { Output } from '../command-context.ts';
-import { ProgressRate, ProgressBar } from '../progress.ts';
+import { ProgressLines, ProgressRate } from '../progress.ts';
 
-/** Minimum intervals of events with `--json` and of the bar, in milliseconds. */
-const EVENT_MS = 1_000;
-const BAR_MS = 100;
+/** Minimum interval of events and lines, in milliseconds. */
+const EVERY_MS = 1_000;
 
-/** Shows the progress of an import: a bar on a terminal, lines elsewhere, or events. */
+/** Shows the progress of an import: lines on standard error, or events. */
 export class ImportProgressView {
-  readonly #bar: ProgressBar;
+  readonly #lines: ProgressLines;
   readonly #onEvent: ((event: object) => void) | undefined;
   readonly #rows = new ProgressRate();
   readonly #bytes = new ProgressRate();
   #shownAt = -Infinity;
   #latest: ImportProgress | undefined;
 
-  /** @param onEvent receives events instead of a bar */
+  /** @param onEvent receives events instead of lines */
   constructor(stderr: Output, onEvent: ((event: object) => void) | undefined, dryRun: boolean) {
     this.#onEvent = onEvent;
-    this.#bar = new ProgressBar(dryRun ? 'checking' : 'importing', stderr);
+    this.#lines = new ProgressLines(dryRun ? 'checking' : 'importing', stderr);
   }
 
   show(progress: ImportProgress): void {
     this.#latest = progress;
     const now = performance.now();
-    if (now - this.#shownAt < (this.#onEvent === undefined ? BAR_MS : EVENT_MS)) return;
-    this.#draw(progress, now);
+    if (now - this.#shownAt >= EVERY_MS) this.#draw(progress, now);
   }
 
   /** Shows the final progress, regardless of the interval. */
   end(): void {
     if (this.#latest !== undefined) this.#draw(this.#latest, performance.now());
-    this.#bar.end();
+    this.#lines.end();
   }
 
   #draw(progress: ImportProgress, now: number): void {
@@ -49,7 +47,7 @@ export class ImportProgressView {
       return;
     }
     const share = totalBytes === undefined ? undefined : bytesRead / totalBytes;
-    this.#bar.show(share, progressText(progress, perSecond, restMs));
+    this.#lines.show(share, progressText(progress, perSecond, restMs));
   }
 }
 

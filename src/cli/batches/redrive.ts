@@ -6,7 +6,7 @@ import { formatCount, countOf } from '../../format/format.ts';
 import { BATCH_ID } from '../../contracts/chunk-job.ts';
 import { wholeNumber } from '../arguments.ts';
 import { STOPPED, type CommandContext, untilStopped, currentUser } from '../command-context.ts';
-import { confirm } from '../confirm.ts';
+import { agreed } from '../confirm.ts';
 import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
 import { redisTime } from '../../redis/server-clock.ts';
 import { print, wantsJson, writeLines, writeText } from '../output.ts';
@@ -95,22 +95,19 @@ async function redriveBatchOf(
     ]);
     return;
   }
-  if (!(await agreed(context, batch, selection, groups, yes === true, wantsJson(command)))) {
-    context.end(1);
-    return;
-  }
+  if (!(await agreedOn(context, batch, selection, groups, yes, wantsJson(command)))) return;
   await redrive(context, open, batch, selection, why, command);
 }
 
 const cannotText = (id: string, reason: string) => `Batch ${id} cannot be sent again: ${reason}.`;
 
 /** Shows what would be sent again, and asks for confirmation. */
-async function agreed(
+async function agreedOn(
   context: CommandContext,
   { id }: Batch,
   { state, limit }: RedriveSelection,
   groups: readonly FailureGroup[],
-  yes: boolean,
+  yes: boolean | undefined,
   json: boolean,
 ): Promise<boolean> {
   const contacts = groups.reduce((sum, group) => sum + group.contacts, 0);
@@ -125,9 +122,7 @@ async function agreed(
     most < contacts
       ? `at most ${formatCount(most)} of ${countOf(contacts, 'contact')}`
       : countOf(contacts, 'contact');
-  if (await confirm(context, `Send ${upTo} of batch ${id} again?${twice}`, yes)) return true;
-  writeText(context.stderr, 'Nothing was done.\n');
-  return false;
+  return agreed(context, `Send ${upTo} of batch ${id} again?${twice}`, yes);
 }
 
 async function redrive(
@@ -139,12 +134,12 @@ async function redrive(
   command: Command,
 ): Promise<void> {
   const { redriveAudited } = await import('../../ops/batch-actions.ts');
-  const { ProgressBar } = await import('../progress.ts');
-  const bar = new ProgressBar('redriving', context.stderr);
+  const { ProgressLines } = await import('../progress.ts');
+  const lines = new ProgressLines('redriving', context.stderr);
   let requeued = 0;
   const show = (redriven: number) => {
     requeued = redriven;
-    if (!wantsJson(command)) bar.show(undefined, countOf(redriven, 'contact'));
+    if (!wantsJson(command)) lines.show(undefined, countOf(redriven, 'contact'));
   };
   const actor = { who: currentUser(), why };
   let report: RedriveReport;
@@ -156,12 +151,12 @@ async function redrive(
       return done;
     });
   } catch (error) {
-    bar.end();
+    lines.end();
     const text = `${countOf(requeued, 'contact')} requeued before the failure. Run the command again for the rest.`;
     if (!wantsJson(command)) writeText(context.stderr, `${text}\n`);
     throw error;
   }
-  bar.end();
+  lines.end();
   print(context, command, report, () => [
     `${countOf(report.redriven, 'contact')} in ${countOf(report.chunks, 'chunk')} will be sent again.`,
     ...(report.left > 0 ? [`${countOf(report.left, 'matching contact')} left unchanged.`] : []),

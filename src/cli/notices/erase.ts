@@ -6,9 +6,9 @@ import type { StoredAboutNumber } from '../../erase/find-stored.ts';
 import { countOf } from '../../format/format.ts';
 import { whyOption } from '../arguments.ts';
 import { STOPPED, currentUser, untilStopped, type CommandContext } from '../command-context.ts';
-import { confirm } from '../confirm.ts';
+import { agreed } from '../confirm.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, wantsJson, writeLines, writeText } from '../output.ts';
+import { print, wantsJson, writeLines } from '../output.ts';
 
 interface EraseFlags {
   why?: string;
@@ -56,11 +56,7 @@ async function erase(
   if (!isNothing) {
     if (!wantsJson(command)) writeLines(context.stderr, preview(stored));
     const question = `Erase what is stored about ${maskNumber(number)}? It cannot be restored.`;
-    if (!(await confirm(context, question, yes))) {
-      writeText(context.stderr, 'Nothing was done.\n');
-      context.end(1);
-      return;
-    }
+    if (!(await agreed(context, question, yes))) return;
   }
   const report = await untilStopped(context, (signal) =>
     eraseNumber(place, number, stored, actor, signal),

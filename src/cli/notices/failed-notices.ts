@@ -6,9 +6,9 @@ import type { NoticeView } from '../../notices/notice-state.ts';
 import type { FailedReport, FailedSelection } from '../../ops/notice-actions.ts';
 import { age, wholeNumber, whyOption } from '../arguments.ts';
 import { STOPPED, currentUser, untilStopped, type CommandContext } from '../command-context.ts';
-import { confirm } from '../confirm.ts';
+import { agreed } from '../confirm.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, table, wantsJson, writeLines, writeOut, writeText } from '../output.ts';
+import { print, saysExported, table, wantsJson, writeLines, writeOut } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
 
 /** Flags that select failed notices. */
@@ -130,10 +130,7 @@ async function writeCsv(
   } as const;
   await appendAudit(open.redis, open.keys, entry);
   const contacts = await failedCsv(open, filterOf(flags), (text) => writeOut(stdout, text));
-  writeText(
-    stderr,
-    contacts === 0 ? 'No contact matches.\n' : `Exported ${countOf(contacts, 'contact')}.\n`,
-  );
+  saysExported({ stderr }, contacts);
 }
 
 /**
@@ -167,11 +164,7 @@ export async function changeFailed(
     ? ' The service may have accepted some of them: they may arrive twice.'
     : '';
   const question = verb === 'redrive' ? `Send ${many} again?${twice}` : `Delete ${many}?`;
-  if (!(await confirm(context, question, yes))) {
-    writeText(context.stderr, 'Nothing was done.\n');
-    context.end(1);
-    return;
-  }
+  if (!(await agreed(context, question, yes))) return;
   const actor = { who: currentUser(), why };
   // Only what was shown: others may have failed since, or these anew.
   const endedAt = new Map(found.map((job) => [job.id, job.endedAt]));

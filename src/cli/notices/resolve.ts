@@ -9,9 +9,9 @@ import { formatCount, countOf } from '../../format/format.ts';
 import { shortText, MAX_WHY_LENGTH } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { STOPPED, type CommandContext, untilStopped, currentUser } from '../command-context.ts';
-import { confirm } from '../confirm.ts';
+import { agreed } from '../confirm.ts';
 import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, wantsJson, writeLines, writeText } from '../output.ts';
+import { print, wantsJson, writeLines } from '../output.ts';
 import { describeUnknowns } from './unknown.ts';
 import {
   filterOf,
@@ -94,10 +94,7 @@ async function resolve(
     named === undefined ? await selectUnknown(source, filter) : { notices: named, batches: [] };
   const contacts = [...found.notices, ...found.batches].reduce((sum, one) => sum + one.contacts, 0);
   const missing = new Set(ids).size - (ids.length > 0 ? found.notices.length : 0);
-  if (contacts > 0 && !(await agreed(context, found, contacts, flags, command))) {
-    context.end(1);
-    return;
-  }
+  if (contacts > 0 && !(await agreedOn(context, found, contacts, flags, command))) return;
   const decision: ResolveDecision = { as, who: by ?? currentUser(), why };
   // Imported here because it loads the client of the queue.
   const { resolveNotices } = await import('../../ops/resolve-unknown.ts');
@@ -153,7 +150,7 @@ function describeReport({
   ];
 }
 
-async function agreed(
+async function agreedOn(
   context: CommandContext,
   found: Unknowns,
   contacts: number,
@@ -164,7 +161,5 @@ async function agreed(
     writeLines(context.stderr, describeUnknowns(found, Date.now()).slice(0, -1));
   }
   const question = `Resolve ${countOf(contacts, 'contact')} as ${as}? ${CONSEQUENCES[as]}`;
-  if (await confirm(context, question, yes === true)) return true;
-  writeText(context.stderr, 'Nothing was done.\n');
-  return false;
+  return agreed(context, question, yes);
 }

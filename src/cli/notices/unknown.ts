@@ -5,7 +5,7 @@ import { countOf } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, table, wantsJson, writeOut, writeText } from '../output.ts';
+import { print, saysExported, table, wantsJson, writeOut } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
 import { filterOf, unknownContext, unknownFlags, type UnknownFlags } from './unknown-flags.ts';
 
@@ -42,10 +42,7 @@ async function writeCsv(
   const { appendAudit } = await import('../../ops/audit.ts');
   await appendAudit(open.redis, open.keys, unknownDownload(filter, { who: currentUser(), why }));
   const contacts = await unknownCsv(unknownContext(open), filter, (text) => writeOut(stdout, text));
-  writeText(
-    stderr,
-    contacts === 0 ? 'No contact matches.\n' : `Exported ${countOf(contacts, 'contact')}.\n`,
-  );
+  saysExported({ stderr }, contacts);
 }
 
 /** Describes them in lines of text. */
