@@ -68,7 +68,7 @@ export interface SettledContact {
   readonly contact: Contact;
   readonly state: 'rejected' | 'unknown';
   readonly code: string;
-  /** Of an unknown one: how many attempts at it the service may have accepted. Workers of earlier versions did not write it. */
+  /** Of an unknown one: how many attempts at it the service may have accepted. */
   readonly possiblySent?: number;
   /** The service's trace ids for these attempts, oldest first; at most ten. Absent without any. */
   readonly traceIds?: readonly string[];

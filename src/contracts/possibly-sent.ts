@@ -5,8 +5,8 @@ import type { DeliveryPolicy } from './delivery.ts';
  * attempts that run out prove nothing about the earlier request.
  *
  * BullMQ keeps both counts with the job at no extra command: the deaths of its workers, and the reason of
- * its last failed attempt, which ends in a mark with the number of attempts that ended unknown. The trace ids
- * of the service for these attempts are before the mark, where workers of earlier versions do not look.
+ * its last failed attempt, which ends in the trace ids of the service for the attempts that ended unknown, and a
+ * mark with their number.
  *
  * The rest of the reason is the service's own text. Where it contains what a mark or trace ids begin with, the
  * parenthesis is stored as a bracket: only what is written here is read back.
@@ -19,8 +19,7 @@ export interface AttemptedJob {
   readonly stalledCounter?: number | undefined;
 }
 
-/** Earlier versions wrote the mark without a number. */
-const MARK = /\(may have been taken(?:: (\d{1,6}))?\)$/;
+const MARK = /\(may have been taken: (\d{1,6})\)$/;
 
 /** Right before the mark. */
 const TRACE_IDS = /\(trace ids ([^()]{1,1500})\)$/;
@@ -54,7 +53,7 @@ export function sendsOfAll(contacts: readonly Partial<PossibleSends>[]): Possibl
 /** How many attempts of a job ended unknown, by its mark. Attempts whose worker died are not among them. */
 export function attemptsEndedUnknown({ failedReason }: AttemptedJob): number {
   const found = MARK.exec(failedReason ?? '');
-  return found === null ? 0 : Number(found[1] ?? 1);
+  return found === null ? 0 : Number(found[1]);
 }
 
 /**

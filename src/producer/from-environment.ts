@@ -1,6 +1,5 @@
 import { loadConfig, type Config } from '../config/config.ts';
 import { processEnvironment } from '../config/environment.ts';
-import { metadataOf } from '../config/variable.ts';
 import { generalVariables } from '../config/variables.ts';
 import { queueVariables } from '../config/variables/queue.ts';
 import { redisVariables } from '../config/variables/redis.ts';
@@ -18,13 +17,11 @@ export function optionsOf({
   return { redis: connection, prefix, account, ...settings };
 }
 
-/** The variables of a queue, under their current and former names. */
+/** The variables of a queue. */
 const NAMES: ReadonlySet<string> = new Set(
   [generalVariables.account, ...Object.values(redisVariables), ...Object.values(queueVariables)]
-    .flatMap((row) =>
-      row === queueVariables.payloadKeyPrevious ? [] : [row.variable, metadataOf(row).formerly],
-    )
-    .filter((name) => name !== undefined),
+    .filter((row) => row !== queueVariables.payloadKeyPrevious)
+    .map((row) => row.variable),
 );
 
 /**

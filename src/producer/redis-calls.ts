@@ -1,6 +1,7 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { reopen, type RedisClient } from '../redis/connect.ts';
 import { inOneWrite } from '../redis/one-write.ts';
+import { replyCode } from '../redis/reply.ts';
 import {
   isConnectionLost,
   isProgramError,
@@ -51,8 +52,9 @@ interface Call {
  *
  * A call is `waiting` for the connection, or until less than {@link MAX_WRITTEN} is written; then
  * `written`; then it ends with its answer. If the connection is lost in between, the reply may be lost,
- * too: the call is `waiting` again, before the others, and is written again. The client itself repeats
- * nothing: it would do so without any limit of time.
+ * too: the call is `waiting` again, before the others, and is written again. The same where Redis has lost a script and
+ * then loses it once more, after the client has sent its text. The client itself repeats nothing else: it would do so
+ * without any limit of time.
  *
  * Time limit: a call ends with QUEUE_UNAVAILABLE when Redis has answered nothing at all for `timeoutMs`
  * since the call was made. So it does not matter how many calls wait before it. The time is counted in
@@ -168,7 +170,7 @@ export class RedisCalls {
     call.command().then(
       (result) => answered(() => call.resolve(result)),
       (error: unknown) => {
-        if (!isConnectionLost(error)) {
+        if (!isConnectionLost(error) && replyCode(error) !== 'NOSCRIPT') {
           answered(() => call.reject(refusalOf(error, write > 1 && call.queues !== 'nothing')));
         } else if (isUnderWay()) this.#repeat(call);
       },

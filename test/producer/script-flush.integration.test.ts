@@ -1,37 +1,35 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { NoticeQueue } from '../../src/index.ts';
+import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { contacts, waitingIds } from './support/stored-jobs.ts';
 
 const redis = testRedis();
 
-describe('a Redis that has lost its scripts (SCRIPT FLUSH)', () => {
-  it.each([
-    ['one call', 1],
-    ['many calls at once', 50],
-  ])('%s: every notice is queued', async (_, calls) => {
-    const prefix = redis.freshPrefix();
-    await using queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
+it('a Redis that loses its scripts again and again (SCRIPT FLUSH): every notice is queued once', async () => {
+  const server = await startRedisServer();
+  const client = redis.connect().duplicate({ host: '127.0.0.1', port: server.port, db: 0 });
+  const prefix = 'flushed';
+  const queue = new NoticeQueue({ redis: connectionAs('producer', server.url), prefix });
+  try {
     const notice = { templateCode: 'T', contacts: contacts(1) };
-    await queue.send(notice);
-    for (let round = 0; round < 3; round++) {
-      await redis.client.script('FLUSH');
-      await Promise.all(Array.from({ length: calls }, () => queue.send(notice)));
+    const calls = [];
+    for (let round = 0; round < 100; round++) {
+      for (let call = 0; call < 10; call++) {
+        calls.push(queue.send(notice), queue.send(notice, { delay: 60_000 }));
+      }
+      await Promise.all([client.script('FLUSH'), client.script('FLUSH')]);
     }
-    expect(await waitingIds(redis.client, prefix)).toHaveLength(1 + 3 * calls);
-  });
-
-  it.each([
-    ['delayed', { delay: 60_000 }],
-    ['with a priority', { priority: 3 }],
-  ])('%s', async (_, options) => {
-    const prefix = redis.freshPrefix();
-    await using queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
-    const notice = { templateCode: 'T', contacts: contacts(1) };
-    await queue.send(notice, options);
-    await redis.client.script('FLUSH');
-    const [receipt] = await queue.sendMany([notice, notice], options);
-    expect(receipt?.duplicate).toBe(false);
-  });
+    const ids = (await Promise.all(calls)).map(({ id }) => id);
+    expect(new Set(ids).size).toBe(2_000);
+    expect(await waitingIds(client, prefix)).toHaveLength(1_000);
+    const { failedNotices } = keysOf(prefix, 'default');
+    expect(await client.zcard(failedNotices.replace(/failed$/, 'delayed'))).toBe(1_000);
+  } finally {
+    await queue.close();
+    client.disconnect();
+    await server.close();
+  }
 });

@@ -70,7 +70,6 @@ describe('possiblySentAttempts', () => {
     ['ended unknown three times', `TIMEOUT: ${withPossiblySentMark('', 3)}`, 0, 3],
     ['its worker died with it', undefined, 1, 1],
     ['both', withPossiblySentMark('TIMEOUT', 2), 1, 3],
-    ['marked by an earlier version', 'HTTP_500: oops (may have been taken)', 0, 1],
     ['a text of the service that looks like a mark', '(may have been taken: 7) oops', 0, 0],
     ['not marked', withPossiblySentMark('HTTP 400', 0), 0, 0],
     [
