@@ -6,6 +6,7 @@ import type { Notice } from '../../src/contracts/notice.ts';
 import { openBeeQueue } from '../harness/bee-queue.ts';
 import type { MeasuredProcess } from '../harness/measured-process.ts';
 import type { Stage } from '../harness/stage.ts';
+import { sealNotice } from '../programs/sealed-notice.ts';
 import { CHUNK_SIZE, chunkAt, notices, noticeTo } from '../work.ts';
 
 /** What waits in a queue: notices to one contact each, or to a chunk of contacts. */
@@ -56,6 +57,15 @@ export function bullmq(program: string): Peer {
   return { needsPostgres: false, fill: fillBullmq, start: onRedis(program) };
 }
 
+/** BullMQ whose jobs are encrypted, with a log line for each notice. */
+export function sealedBullmq(client: 'axios' | 'undici'): Peer {
+  return {
+    needsPostgres: false,
+    fill: (stage, calls) => fillBullmq(stage, calls, sealNotice),
+    start: onRedis('bullmq-sealed', client),
+  };
+}
+
 /** bee-queue with axios. */
 export const beeQueue: Peer = {
   needsPostgres: false,
@@ -98,20 +108,24 @@ export const pgBoss: Peer = {
 };
 
 /** Fills a queue as a user of BullMQ does. */
-export async function fillBullmq(stage: Stage, calls: Iterable<readonly Notice[]>): Promise<void> {
+export async function fillBullmq(
+  stage: Stage,
+  calls: Iterable<readonly Notice[]>,
+  jobOf: (notice: Notice) => object = (notice) => notice,
+): Promise<void> {
   const connection = new Redis(stage.redisUrl);
   const queue = new Queue('bare', { connection });
   const opts = { attempts: 3, backoff: { type: 'exponential', delay: 1_000 } };
   for (const some of calls) {
-    await queue.addBulk(some.map((data) => ({ name: 'send', data, opts })));
+    await queue.addBulk(some.map((notice) => ({ name: 'send', data: jobOf(notice), opts })));
   }
   await queue.close();
   connection.disconnect();
 }
 
-function onRedis(program: string): Peer['start'] {
+function onRedis(program: string, ...more: readonly string[]): Peer['start'] {
   return (stage, kind) =>
-    stage.start(`bench/programs/${program}.js`, [stage.redisUrl, stage.serviceUrl, kind]);
+    stage.start(`bench/programs/${program}.js`, [stage.redisUrl, stage.serviceUrl, kind, ...more]);
 }
 
 function onPostgres(program: string): Peer['start'] {

@@ -10,6 +10,7 @@ import {
   fillBullmq,
   graphile,
   pgBoss,
+  sealedBullmq,
   SINGLE_NOTICES,
   type Load,
   type Peer,
@@ -33,9 +34,13 @@ interface Totals {
 export const NAMES = {
   coalescing: 'notice-queue, coalescing',
   alone: 'notice-queue, one contact a request',
+  sealed: 'notice-queue, with PAYLOAD_KEY',
+  debug: 'notice-queue, LOG_LEVEL=debug',
   noop: 'BullMQ, no-op',
   axios: 'BullMQ + axios',
   bullUndici: 'BullMQ + undici',
+  sealedAxios: 'BullMQ + axios, encrypting and logging',
+  sealedUndici: 'BullMQ + undici, encrypting and logging',
   bullFetch: 'BullMQ + fetch',
   loop: 'client library in a loop',
   fastLoop: 'the same over node:http',
@@ -74,11 +79,16 @@ export function workerEnv(stage: Stage, prefix: string): Record<string, string> 
   };
 }
 
-export async function fillOurs(stage: Stage, prefix: string, count: number): Promise<void> {
+export async function fillOurs(
+  stage: Stage,
+  prefix: string,
+  count: number,
+  payloadKey = PAYLOAD_KEY,
+): Promise<void> {
   const queue = new NoticeQueue({
     redis: { url: stage.redisUrl },
     prefix,
-    payloadKey: PAYLOAD_KEY,
+    ...(payloadKey === '' ? {} : { payloadKey }),
   });
   for (let from = 0; from < count; from += ADD_AT_ONCE) {
     await queue.sendMany(notices(Math.min(ADD_AT_ONCE, count - from), from));
@@ -113,14 +123,25 @@ export async function worked(
   }
 }
 
-const ours = (name: string, coalesce: number, possible: () => boolean): Sender => ({
+/** @param env of the worker, beside what it needs; PAYLOAD_KEY is also that of the producer, none by default */
+const ours = (
+  name: string,
+  coalesce: number,
+  possible: () => boolean,
+  env: Readonly<Record<string, string>> = {},
+): Sender => ({
   name,
   possible,
   run: async (stage, totals) => {
     const prefix = 'bench';
-    await fillOurs(stage, prefix, totals.all);
+    const { PAYLOAD_KEY: payloadKey = '' } = env;
+    await fillOurs(stage, prefix, totals.all, payloadKey);
     awaitTotals(stage, totals);
-    const worker = startOurs(stage, prefix, { COALESCE_MAX_CONTACTS: String(coalesce) });
+    const worker = startOurs(stage, prefix, {
+      COALESCE_MAX_CONTACTS: String(coalesce),
+      ...env,
+      PAYLOAD_KEY: payloadKey,
+    });
     return worked(stage, worker, stage.service, totals);
   },
 });
@@ -173,7 +194,11 @@ export const SENDERS: readonly Sender[] = [
   single(NAMES.axios, bullmq('bullmq-axios')),
   single(NAMES.bullUndici, bullmq('bullmq-undici')),
   single(NAMES.bullFetch, bullmq('bullmq-fetch')),
+  single(NAMES.sealedUndici, sealedBullmq('undici')),
+  single(NAMES.sealedAxios, sealedBullmq('axios')),
   ours(NAMES.alone, 1, always),
+  ours(NAMES.sealed, 1, always, { PAYLOAD_KEY }),
+  ours(NAMES.debug, 1, always, { LOG_LEVEL: 'debug' }),
   ours(NAMES.coalescing, 100, () => CAN_COALESCE),
   noop,
   loop('singles', 1),
