@@ -20,8 +20,7 @@ for user in producer importer worker ops; do put "notices-$user" "$(random)"; do
 put payload_key "$(random)"
 put find_key "$(random)"
 put ops_session_key "$(random)"
-put alert_webhook_secret "$(random)"
 put event_webhook_secret "$(random)"
 put access_key emulator-access-key
 put secret_key emulator-secret-key
-for name in payload_key_previous proxy_url alert_webhook_url event_webhook_url ops_users ops_api_keys; do put "$name" ''; done
+for name in payload_key_previous proxy_url event_webhook_url ops_users ops_api_keys; do put "$name" ''; done

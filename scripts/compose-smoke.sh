@@ -88,7 +88,7 @@ plant() {
   cd "$checkout"
   local name number
   random() { head -c 24 /dev/urandom | base64; }
-  for name in ACCESS_KEY SECRET_KEY REDIS_PASSWORD PAYLOAD_KEY FIND_KEY ALERT_WEBHOOK_SECRET \
+  for name in ACCESS_KEY SECRET_KEY REDIS_PASSWORD PAYLOAD_KEY FIND_KEY EVENT_WEBHOOK_SECRET \
     OPS_SESSION_KEY NPM_TOKEN; do
     printf "%s='canary/%s'\n" "$name" "$(random)"
   done >.env

@@ -13,7 +13,16 @@ export type {
   PendingReason,
   Retention,
 } from './notices/notice-state.ts';
-export type { NoticeEvent, NoticeEventsOptions } from './notices/notice-events.ts';
+export type {
+  AccountEvent,
+  BatchFinished,
+  BatchRefused,
+  BatchStalled,
+  ContactRejected,
+  EventsOptions,
+  NoticeEvent,
+  WatchEvent,
+} from './events/event.ts';
 export type { SendManyOptions, SendOptions } from './contracts/send-options.ts';
 export {
   ERROR_CODES,
@@ -23,13 +32,6 @@ export {
   type ErrorCode,
   type InputIssue,
 } from './contracts/errors.ts';
-export type {
-  BatchEvent,
-  BatchEventsOptions,
-  BatchFinished,
-  BatchStalled,
-  ContactRejected,
-} from './batch/ledger/batch-events.ts';
 export { findContact, type FindOptions, type FindReport } from './search/find-contact.ts';
 export type { FoundNotice } from './search/find-notices.ts';
 export type { FoundContact, FoundState } from './search/find-in-batches.ts';

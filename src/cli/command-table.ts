@@ -120,7 +120,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   events: {
     group: 'Single notices:',
-    description: 'list events of single notices, oldest first (needs NOTICE_EVENTS at the workers)',
+    description: 'list events, oldest first; test and replay the webhook',
     example: 'notices events --follow --json',
     load: async () => (await import('./notices/events.ts')).eventsCommand,
   },
@@ -149,13 +149,6 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     description: 'show the rate limit of the account, or set it while workers run',
     example: 'notices rate-limit 50 --why "the service asked for it"',
     load: async () => (await import('./account/rate-limit.ts')).rateLimitCommand,
-  },
-  alerts: {
-    group: 'Account:',
-    description:
-      'post a test alert; list and replay alerts and events; watch outside of the workers',
-    example: 'notices alerts test',
-    load: async () => (await import('./account/alerts.ts')).alertsCommand,
   },
   audit: {
     group: 'Account:',

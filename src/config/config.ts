@@ -21,9 +21,6 @@ export type Config = Readonly<ReturnType<typeof configOf>> & {
 /** How to reach the messaging service; undefined without its URL or its key pair. */
 export type ServiceConfig = Readonly<NonNullable<Config['service']>>;
 
-/** Where alerts and events are posted; undefined without any URL. */
-export type AlertConfig = Readonly<NonNullable<Config['alerts']>>;
-
 /** How workers take jobs from the queue, retry them and stop. */
 export type WorkerConfig = Readonly<Config['worker']>;
 
@@ -52,7 +49,7 @@ export function loadConfig(environment?: Environment, options?: ReadOptions): Co
 }
 
 /** Adds the fields that follow from other fields. */
-function configOf({ service, token, worker, ops, alerts, events, ...others }: ValueTree) {
+function configOf({ service, token, worker, ops, events, ...others }: ValueTree) {
   const { sendDeadlineMs, issueDeadlineMs } = service;
   return {
     ...others,
@@ -66,7 +63,8 @@ function configOf({ service, token, worker, ops, alerts, events, ...others }: Va
       trustedProxy: (ops.trustedProxy ?? '').split(/[\s,]+/).filter((part) => part !== ''),
       hostNames: (ops.hostNames ?? '').split(/[\s,]+/).filter((part) => part !== ''),
     },
-    alerts: alertConfig(alerts, events),
+    /** Where events are posted; undefined without a URL. */
+    events: webhookConfig(events),
   };
 }
 
@@ -94,16 +92,6 @@ function serviceConfig(
   };
 }
 
-function alertConfig(
-  { url, secret, format, ...limits }: ValueTree['alerts'],
-  events: ValueTree['events'],
-) {
-  const alertHook = url === undefined || secret === undefined ? undefined : { url, secret, format };
-  const eventHook = webhookConfig(events);
-  if (alertHook === undefined && eventHook === undefined) return undefined;
-  return { ...limits, webhooks: { alerts: alertHook, events: eventHook } };
-}
-
-function webhookConfig({ url, secret }: ValueTree['events']) {
-  return url === undefined || secret === undefined ? undefined : { url, secret };
+function webhookConfig({ url, secret, format }: ValueTree['events']) {
+  return url === undefined || secret === undefined ? undefined : { url, secret, format };
 }

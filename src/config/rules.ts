@@ -154,12 +154,6 @@ export const RULES: readonly Rule[] = [
     (v) => arePair(v.TLS_CERT_FILE, v.TLS_KEY_FILE),
   ),
   rule(
-    ['ALERT_WEBHOOK_URL', 'ALERT_WEBHOOK_SECRET'],
-    'must be set together with ALERT_WEBHOOK_SECRET, which signs the alerts',
-    (v) => v.ALERT_WEBHOOK_URL === undefined || v.ALERT_WEBHOOK_SECRET !== undefined,
-  ),
-  rule(['ALERT_WEBHOOK_URL'], OF_HTTPS, (v) => isHttpsOrLocal(v.ALERT_WEBHOOK_URL)),
-  rule(
     ['EVENT_WEBHOOK_URL', 'EVENT_WEBHOOK_SECRET'],
     'must be set together with EVENT_WEBHOOK_SECRET, which signs the events',
     (v) => v.EVENT_WEBHOOK_URL === undefined || v.EVENT_WEBHOOK_SECRET !== undefined,

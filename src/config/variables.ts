@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { choice, text, variable, type Row } from './variable.ts';
-import { alertVariables, eventVariables, opsVariables } from './variables/ops.ts';
+import { eventVariables, opsVariables } from './variables/ops.ts';
 import { queueVariables } from './variables/queue.ts';
 import { redisVariables, redisWatchVariables, restoreVariables } from './variables/redis.ts';
 import { serviceVariables } from './variables/service.ts';
@@ -41,7 +41,6 @@ const tree = z.object({
   restore: z.object(restoreVariables),
   token: z.object(tokenVariables),
   ops: z.object(opsVariables),
-  alerts: z.object(alertVariables),
   events: z.object(eventVariables),
   ...generalVariables,
 });
@@ -81,7 +80,7 @@ export const VARIABLE_GROUPS: readonly { readonly title: string; readonly rows: 
     { title: 'Restore guard', rows: rowsOf('restore') },
     { title: 'Token', rows: rowsOf('token') },
     { title: 'Ops server', rows: rowsOf('ops') },
-    { title: 'Alerts and events', rows: [...rowsOf('alerts'), ...rowsOf('events')] },
+    { title: 'Events', rows: rowsOf('events') },
     { title: 'General', rows: Object.values(generalVariables) },
   ];
 

@@ -13,7 +13,7 @@ export type ReplaceAnswer = 'done' | 'gone' | 'changed' | 'sending' | 'possibly-
 
 /**
  * If the notice is listed as unknown, it is so for the contacts that are left, or leaves the list where it ends anew in
- * another state. KEYS: the job, retention, events of notices, unknown outcomes, their ids by time. ARGV: the prefix of
+ * another state. KEYS: the job, retention, events, unknown outcomes, their ids by time. ARGV: the prefix of
  * BullMQ's keys, the id, the data as it was read, the new data; where the notice ends anew its state and the reason of a failure, else two empty texts; how many contacts are left in it.
  */
 const replaceScript = defineScript<ReplaceAnswer>({
@@ -77,12 +77,12 @@ export interface ReplacedData {
  */
 export async function replaceData(
   redis: RedisClient,
-  keys: Pick<Keys, 'noticeJob' | 'retention' | 'noticeEvents' | 'intents'>,
+  keys: Pick<Keys, 'noticeJob' | 'retention' | 'events' | 'intents'>,
   id: string,
   { was, data, contacts, end }: ReplacedData,
 ): Promise<ReplaceAnswer> {
   const { unknown, unknownAt } = keys.intents;
-  const from = [keys.noticeJob(id), keys.retention, keys.noticeEvents, unknown, unknownAt];
+  const from = [keys.noticeJob(id), keys.retention, keys.events, unknown, unknownAt];
   const args = [keys.noticeJob(''), id, was, data, end?.state ?? '', end?.reason ?? '', contacts];
   return replaceScript(redis, from, args);
 }

@@ -37,8 +37,8 @@ export async function cancelJob(
   { releaseKey = false }: CancelOptions,
   nonce: string = randomUUID(),
 ): Promise<CancelReport> {
-  const { hold, intents, retention, noticeEvents } = keys;
-  const from = [hold, intents.open, intents.unknown, retention, noticeEvents, keys.done(nonce)];
+  const { hold, intents, retention, events } = keys;
+  const from = [hold, intents.open, intents.unknown, retention, events, keys.done(nonce)];
   const release = releaseKey ? 'release' : '';
   return cancelScript(redis, from, [keys.noticeJob(''), mode, text, release]);
 }

@@ -20,7 +20,7 @@ import { earlierSends, type EarlierRun, type NoticeView } from './notice-state.t
  * | any, after this request has put it back | 1 |
  * | any other | 0 |
  *
- * KEYS: the failed ones, retention, events of notices, counts of possibly sent twice, unknown outcomes, their ids by time,
+ * KEYS: the failed ones, retention, events, counts of possibly sent twice, unknown outcomes, their ids by time,
  * mark of the request, witnesses of refusals: what it met before says nothing about the next run. ARGV: the prefix of
  * BullMQ's keys, id, when it ended, the run as JSON, how many contacts are sent again that were possibly sent, since when it
  * is listed as unknown; empty where it is not.
@@ -95,9 +95,9 @@ export function sendAgain(
     possiblySent: possiblySent - before.possiblySent,
     ...(own.length === 0 ? {} : { traceIds: own }),
   };
-  const { failedNotices, retention, noticeEvents, possiblySentTwice, intents, witness } = keys;
+  const { failedNotices, retention, events, possiblySentTwice, intents, witness } = keys;
   const { unknown, unknownAt } = intents;
-  const lists = [failedNotices, retention, noticeEvents, possiblySentTwice, unknown, unknownAt];
+  const lists = [failedNotices, retention, events, possiblySentTwice, unknown, unknownAt];
   const args = [
     keys.noticeJob(''),
     id,
@@ -121,7 +121,7 @@ export function sendAgain(
  * | failed at this time, and not listed | 1: removed |
  * | any other: it has failed again | 0 |
  *
- * KEYS: the failed ones, unknown outcomes, their ids by time, retention, events of notices, mark of the request. ARGV: the
+ * KEYS: the failed ones, unknown outcomes, their ids by time, retention, events, mark of the request. ARGV: the
  * prefix of BullMQ's keys, id, when it ended or became unknown, what becomes of its idempotency key ({@link KeyAfter}), the
  * state in which an unknown one ends; empty for a rejected one.
  */
@@ -167,7 +167,7 @@ function remove(
   [id, since, key, state]: readonly [string, number | undefined, KeyAfter, string],
 ): Promise<boolean> {
   const { unknown, unknownAt } = keys.intents;
-  const lists = [keys.failedNotices, unknown, unknownAt, keys.retention, keys.noticeEvents];
+  const lists = [keys.failedNotices, unknown, unknownAt, keys.retention, keys.events];
   const args = [keys.noticeJob(''), id, String(since ?? ''), key, state];
   return removeFailedScript(redis, [...lists, keys.done(randomUUID())], args);
 }

@@ -22,11 +22,8 @@ import {
   type SendOptions,
 } from '../contracts/send-options.ts';
 import { InputError, NoticeQueueError } from '../contracts/errors.ts';
-import {
-  noticeEvents,
-  type NoticeEvent,
-  type NoticeEventsOptions,
-} from '../notices/notice-events.ts';
+import { accountEvents, type AccountEvent } from '../events/event.ts';
+import type { EventsOptions } from '../redis/follow-events.ts';
 import { readCancelOptions, readRef } from '../notices/notice-ref.ts';
 import { keysOf } from '../redis/keys.ts';
 import { withEnvironment } from './from-environment.ts';

@@ -38,8 +38,9 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:batch:<id>:find` | hash | fingerprints of each chunk's numbers, with FIND_KEY | FIND_RETENTION_MS after its last chunk was stored |
  * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day after its last entry |
  * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
- * | `<tag>:batch-events` | stream | events of batches, for applications | about the last 10,000 |
- * | `<tag>:notice-events` | stream | ends of single notices, for applications, with NOTICE_EVENTS | the last NOTICE_EVENTS |
+ * | `<tag>:events` | stream | events of the account: ends of notices and batches, holds, findings of the watch | the last NOTICE_EVENTS, but at least 10,000 |
+ * | `<tag>:events:lease` | string | which process watches and posts events | 30 s |
+ * | `<tag>:events:state` | hash | conditions that were reported, and the cursor of the webhook | forever |
  * | `<tag>:batches:open` | sorted set | ids of the batches that may need jobs, by the time of the next look | until the batch is paused or has ended |
  * | `<tag>:batches:unknown` | hash | unknown contacts of each batch that has any, and of all | with the batch, and at most an hour longer |
  * | `<tag>:batches:unknown:until` | sorted set | these batches by the end of their retention | with them |
@@ -59,13 +60,6 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:chore:<name>` | string | set when a worker has taken its turn at a chore of the fleet (chores.ts) | its interval and a minute during the turn, then three quarters of it |
  * | `<tag>:ops:ended:<id>` | string | a session of the ops server that was signed out | until it would have expired |
  * | `<tag>:ops:scoped-since` | string | when idempotency keys of API keys got scopes (older-keys.ts) | forever (some 20 bytes) |
- * | `<tag>:alerts` | string | state of the alerts as JSON | 90 days after the last check |
- * | `<tag>:alerts:lease` | string | nonce of the process that checks for alerts | half a minute |
- * | `<tag>:alerts:outbox` | stream | alerts that are not posted yet | until posted, a day at most |
- * | `<tag>:alerts:posted` | stream | alerts that were posted or given up, for a replay | the last 1,000 |
- * | `<tag>:events:outbox` | stream | events for the event webhook that are not posted yet | until posted, a day at most |
- * | `<tag>:events:posted` | stream | events that were posted or given up, for a replay | the last 1,000 |
- * | `<tag>:events:forwarded` | string | cursor of the last end of a notice that is in the outbox | forever (some 20 bytes) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:refused` | sorted set | ids of worker processes whose key pair or address the service refused, by the time until which that counts (refused-workers.ts) | a day after the last one |
  * | `<tag>:worker:<id>` | string | JSON of host, pid, version, jobs in flight | three heartbeats |
@@ -104,8 +98,10 @@ export interface Keys {
   readonly batches: string;
   /** Number of contacts of all batches that are stored and not settled. */
   readonly unsent: string;
-  readonly batchEvents: string;
-  readonly noticeEvents: string;
+  readonly events: string;
+  /** Held by the process that watches and posts (src/events/store.ts). */
+  readonly eventsLease: string;
+  readonly eventsState: string;
   /** Open batches, by the time of their next look (open-batch-scripts.ts). */
   readonly openBatches: string;
   /** Set when a worker of the fleet has read the list of all batches. */
@@ -139,20 +135,14 @@ export interface Keys {
   readonly auditReads: string;
   /** The last entries that are in a log. */
   readonly auditLogged: string;
-  /** What each caller of the ops servers did today, in numbers. */
   /** Set for the interval of a chore when a worker has taken its turn. */
   chore(name: string): string;
   /** Marks a session of the ops server as signed out. */
   endedSession(id: string): string;
-  /** When API keys were used last. */
   /** When idempotency keys of API keys got scopes. */
   readonly scopedSince: string;
   /** How long ended notices are kept (retention.ts). */
   readonly retention: string;
-  /** In the order in which their scripts take them. */
-  readonly alerts: OutboxKeys & { readonly lease: string; readonly memory: string };
-  /** What waits for the event webhook, and how far the ends of notices are forwarded to it. */
-  readonly events: OutboxKeys & { readonly forwarded: string };
   /** BullMQ's key of a notice's job; with '' the prefix of all. */
   noticeJob(jobId: string): string;
   /** BullMQ's lock of a notice's job: its holder may send. */
@@ -176,12 +166,6 @@ export interface Keys {
 /** Names of BullMQ's lists and sorted sets of jobs. */
 export type NoticeList =
   'wait' | 'paused' | 'active' | 'prioritized' | 'delayed' | 'completed' | 'failed';
-
-/** Keys of what waits for a webhook, and what it got. */
-export interface OutboxKeys {
-  readonly outbox: string;
-  readonly posted: string;
-}
 
 /** Keys of one batch, in the order in which the ledger's scripts take them. */
 export interface BatchKeys {
@@ -282,8 +266,9 @@ export function keysOf(prefix: string, account: string): Keys {
     },
     batches: `${tag}:batches`,
     unsent: `${tag}:unsent`,
-    batchEvents: `${tag}:batch-events`,
-    noticeEvents: `${tag}:notice-events`,
+    events: `${tag}:events`,
+    eventsLease: `${tag}:events:lease`,
+    eventsState: `${tag}:events:state`,
     openBatches: `${tag}:batches:open`,
     unknownContacts: {
       byBatch: `${tag}:batches:unknown`,
@@ -323,17 +308,6 @@ export function keysOf(prefix: string, account: string): Keys {
     endedSession: (id) => `${tag}:ops:ended:${id}`,
     scopedSince: `${tag}:ops:scoped-since`,
     retention: `${tag}:retention`,
-    alerts: {
-      lease: `${tag}:alerts:lease`,
-      memory: `${tag}:alerts`,
-      outbox: `${tag}:alerts:outbox`,
-      posted: `${tag}:alerts:posted`,
-    },
-    events: {
-      outbox: `${tag}:events:outbox`,
-      posted: `${tag}:events:posted`,
-      forwarded: `${tag}:events:forwarded`,
-    },
     noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
     noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,
     noticesIn: (state) => `${tag}:${QUEUE_NAME}:${state}`,

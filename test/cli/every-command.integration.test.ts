@@ -27,7 +27,6 @@ const ENDING: Readonly<Record<string, readonly [readonly string[], number, RegEx
   resolve: [['--all', '--as', 'accepted', '--yes'], 0, /^Nothing was done\.$/m],
   restored: [[], 0, /^No old copy/],
   audit: [[], 0, /resume/],
-  alerts: [['test'], 1, /did not accept it/],
   find: [['01000000001'], 0, /./],
   config: [[], 0, /^REDIS_PREFIX /m],
   hold: [['place', '--why', 'a test'], 0, /is on hold/],

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { appendNoticeEvent } from '../../src/notices/notice-events.ts';
-import { alertEvent } from '../../src/ops/alerts/alert-store.ts';
+import { appendNoticeEnd } from '../../src/events/announce.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { commandWorld } from './support/command-world.ts';
 import { everyCommand } from './support/every-command.ts';
@@ -26,7 +25,7 @@ const FIELDS: ReadonlyMap<string, readonly string[]> = new Map(
 );
 
 /** Commands that write no result as JSON. */
-const WITHOUT_RESULT = ['alerts watch', 'worker'];
+const WITHOUT_RESULT = ['worker'];
 
 /** Fields of what a command wrote that the page does not name. */
 function undocumented(name: string, stdout: string): string[] {
@@ -47,12 +46,8 @@ const { redis, prefix, list, env } = commandWorld();
 
 beforeAll(async () => {
   const keys = keysOf(prefix, 'default');
-  const { alerts } = keys;
-  const draft = { event: 'test', title: 'a test', remedy: 'none', data: {} } as const;
-  const alert = { ...alertEvent(draft, 'queue', Date.now()), id: 'alert-1' };
-  await redis.client.xadd(alerts.posted, '*', 'alert', JSON.stringify(alert), 'as', 'posted');
   const event = { job: 'n-1', notice: 'n-1', state: 'accepted', code: '' } as const;
-  await appendNoticeEvent(redis.client, keys, event, 100);
+  await appendNoticeEnd(redis.client, keys, event, 100);
 });
 
 /** Each row of the page, and a command line that writes it, with the exit code. */
@@ -62,7 +57,7 @@ const ENDING: Readonly<Record<string, readonly [string, number]>> = {
   find: ['find 01000000001', 0],
   unknown: ['unknown', 0],
   resolve: ['resolve --all --as accepted --yes', 0],
-  events: ['events', 0],
+  'events list': ['events', 0],
   delete: ['delete --notices --yes', 0],
   import: ['import LIST --template T --batch b', 0],
   batches: ['batches', 0],
@@ -77,14 +72,13 @@ const ENDING: Readonly<Record<string, readonly [string, number]>> = {
   'hold place': ['hold place --why test', 0],
   'hold lift': ['hold lift', 0],
   'rate-limit': ['rate-limit 50', 0],
-  'alerts test': ['alerts test', 1],
-  'alerts list': ['alerts list', 0],
+  'events test': ['events test', 1],
   audit: ['audit', 0],
   'restored show': ['restored', 0],
   'restored park': ['restored park --yes', 1],
   doctor: ['doctor', 1],
   config: ['config', 0],
-  'alerts replay': ['alerts replay alert-1', 0],
+  'events replay': ['events replay 1-1', 0],
   'ops new-key': ['ops new-key caller', 0],
   'ops keys': ['ops keys', 0],
   erase: ['erase 01000000001 --yes', 0],
@@ -122,7 +116,7 @@ describe('--json', () => {
     await following.says(/\n/);
     following.stop('SIGINT');
     const { stdout } = await following.ended;
-    expect(undocumented('events', stdout)).toEqual([]);
+    expect(undocumented('events list', stdout)).toEqual([]);
     const watched = await run(['batch', 'over', '--watch', '--json'], env());
     expect(undocumented('batch', watched.stdout)).toEqual([]);
   });
@@ -139,7 +133,7 @@ describe('--json', () => {
   });
 
   it('an error is one line of JSON on standard error', async () => {
-    const ended = await run(['alerts', 'replay', 'none', '--json'], env());
+    const ended = await run(['events', 'replay', 'none', '--json'], env());
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     expect(ended.stderr).toMatch(/^\{"error":.*\}\n$/);
   });

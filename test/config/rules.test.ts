@@ -124,8 +124,6 @@ test('every rule has a case here', () => {
     'REDIS_TLS_CERT_FILE REDIS_TLS_KEY_FILE',
     'BASE_URL TLS_CERT_FILE',
     'TLS_CERT_FILE TLS_KEY_FILE',
-    'ALERT_WEBHOOK_URL ALERT_WEBHOOK_SECRET',
-    'ALERT_WEBHOOK_URL',
     'EVENT_WEBHOOK_URL EVENT_WEBHOOK_SECRET',
     'EVENT_WEBHOOK_URL',
   ];
@@ -221,7 +219,7 @@ describe('a certificate of our own, for mutual TLS', () => {
   });
 });
 
-describe.each(['ALERT_WEBHOOK', 'EVENT_WEBHOOK'])('%s_URL', (webhook) => {
+describe.each(['EVENT_WEBHOOK'])('%s_URL', (webhook) => {
   const URL_NAME = `${webhook}_URL`;
   const SIGNED = { [`${webhook}_SECRET`]: 'CANARY-of-a-secret' };
 

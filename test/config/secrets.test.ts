@@ -15,7 +15,6 @@ const CANARY = 'cAnArY7f3e';
 /** Beside what every worker needs: what some secret needs beside itself. */
 const REQUIRED = {
   ...REQUIRED_ALONE,
-  ALERT_WEBHOOK_SECRET: 'beside-the-address',
   EVENT_WEBHOOK_SECRET: 'beside-the-address',
 };
 const issuesOf = (environment: Environment) => issuesIn({ ...REQUIRED, ...environment });
@@ -34,8 +33,6 @@ test('these variables are secret', () => {
     'OPS_USERS',
     'OPS_API_KEYS',
     'OPS_SESSION_KEY',
-    'ALERT_WEBHOOK_URL',
-    'ALERT_WEBHOOK_SECRET',
     'EVENT_WEBHOOK_URL',
     'EVENT_WEBHOOK_SECRET',
   ]);

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { HOLDS } from '../../src/contracts/hold.ts';
 import { ERROR_CODES } from '../../src/contracts/errors.ts';
-import { ALERTS } from '../../src/ops/alerts/alert-event.ts';
+import { EVENTS } from '../../src/events/describe.ts';
 import { run } from '../cli/support/run.ts';
 
 const page = readFileSync('docs/operating.md', 'utf8');
@@ -32,9 +32,14 @@ const commandsOf = (text: string) =>
       .map((line) => line.replace(/\s+(?:#|>).*$/, '')),
   );
 
+/** Events after which there is something to do. */
+const NEED_ATTENTION = Object.fromEntries(
+  Object.entries(EVENTS).filter(([, { remedy }]) => remedy !== ''),
+);
+
 describe.each([
   ['Holds', HOLDS],
-  ['Alerts', ALERTS],
+  ['Events', NEED_ATTENTION],
   ['Error codes', ERROR_CODES],
 ])('docs/operating.md, %s', (chapter, table) => {
   const entries = entriesOf(chapter);
@@ -51,7 +56,7 @@ describe.each([
 });
 
 /** Commands that stand below another one. */
-const BELOW: ReadonlySet<string> = new Set(['hold lift', 'alerts test']);
+const BELOW: ReadonlySet<string> = new Set(['hold lift', 'events test']);
 
 it('docs/operating.md names only commands and options that are there', async () => {
   const used = commandsOf(page).map((line) => {

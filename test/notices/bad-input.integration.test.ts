@@ -4,7 +4,7 @@ import { NoticeAdmin } from '../../src/admin/index.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { errorOf, run } from '../cli/support/run.ts';
-import { startReceiver } from '../ops/alerts/support/receiver.ts';
+import { startReceiver } from '../events/support/receiver.ts';
 import { startOps } from '../ops/web/support/ops-bench.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
@@ -245,19 +245,19 @@ it.each([['status'], ['ops'], ['worker']])(
   },
 );
 
-it('a webhook that never answers: notices alerts test says so, and ends', async () => {
+it('a webhook that never answers: notices events test says so, and ends', async () => {
   const receiver = await startReceiver();
   receiver.answer(() => {});
-  const ended = await run(['alerts', 'test'], {
+  const ended = await run(['events', 'test'], {
     REDIS_URL: redis.url,
     REDIS_PREFIX: redis.freshPrefix(),
-    ALERT_WEBHOOK_URL: receiver.url,
-    ALERT_WEBHOOK_SECRET: 'a secret of sixteen',
+    EVENT_WEBHOOK_URL: receiver.url,
+    EVENT_WEBHOOK_SECRET: 'a secret of sixteen',
   });
   expect(ended).toEqual({
     code: 1,
     stdout:
-      'The receiver did not accept it (UND_ERR_HEADERS_TIMEOUT). Check ALERT_WEBHOOK_URL and its secret at the receiver.\n',
+      'The receiver did not accept it (UND_ERR_HEADERS_TIMEOUT). Check EVENT_WEBHOOK_URL and its secret at the receiver.\n',
     stderr: '',
   });
   expect(receiver.received).toHaveLength(1);

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, describe, it, onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { NoticeQueue, type NoticeEvent, type NoticeEventsOptions } from '../../src/index.ts';
-import { appendNoticeEvent } from '../../src/notices/notice-events.ts';
+import { NoticeQueue, type NoticeEvent, type EventsOptions } from '../../src/index.ts';
+import { appendNoticeEnd } from '../../src/events/announce.ts';
 import { redriveNotices } from '../../src/ops/notice-actions.ts';
 import { readUnknown } from '../../src/ops/unknown.ts';
 import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
@@ -40,13 +40,13 @@ function world(env: Record<string, string> = {}, emulated: EmulatorOptions = {})
 }
 
 /** Collects events; they arrive while the test goes on. */
-function listen(queue: NoticeQueue, options: NoticeEventsOptions = { from: '0' }) {
+function listen(queue: NoticeQueue, options: EventsOptions = { from: '0' }) {
   const events: (NoticeEvent & { readonly arrivedAt: number })[] = [];
   const stop = new AbortController();
   const { signal } = stop;
   const all = (async () => {
     for await (const event of queue.events({ ...options, signal }))
-      events.push({ ...event, arrivedAt: Date.now() });
+      if ('notice' in event) events.push({ ...event, arrivedAt: Date.now() });
   })();
   onTestFinished(() => {
     stop.abort();
@@ -98,7 +98,7 @@ describe('events()', () => {
     for (const { at, arrivedAt } of events) expect(arrivedAt - at).toBeLessThan(1_000);
     // A look-up answers the same state.
     for (const { notice: id, state } of events) expect((await queue.get(id)).state).toBe(state);
-    const stored = JSON.stringify(await redis.client.xrange(keys.noticeEvents, '-', '+'));
+    const stored = JSON.stringify(await redis.client.xrange(keys.events, '-', '+'));
     expect(stored).not.toMatch(/0100000000\d/);
   });
 
@@ -157,13 +157,13 @@ describe('events()', () => {
   it('has none of a worker that has lost the job', async () => {
     const { keys } = world();
     const entry = { job: 'n', notice: 'n', state: 'rejected', code: 'X' } as const;
-    const append = (token?: string) => appendNoticeEvent(redis.client, keys, entry, 10, token);
+    const append = (token?: string) => appendNoticeEnd(redis.client, keys, entry, 10, token);
     expect(await append('ours')).toBe(false);
     await redis.client.set(keys.noticeLock('n'), 'theirs');
     expect(await append('ours')).toBe(false);
     expect(await append('theirs')).toBe(true);
     expect(await append()).toBe(true);
-    expect(await redis.client.xlen(keys.noticeEvents)).toBe(2);
+    expect(await redis.client.xlen(keys.events)).toBe(2);
   });
 
   it('is bounded, and costs nothing where it is off: also a cancellation writes nothing', async () => {
@@ -176,7 +176,7 @@ describe('events()', () => {
       what: 'the end',
       ...WAIT,
     });
-    expect(await redis.client.exists(keys.noticeEvents)).toBe(0);
+    expect(await redis.client.exists(keys.events)).toBe(0);
 
     const bounded = await startWorkerInProcess(redis.url, prefix, { NOTICE_EVENTS: '10' });
     onTestFinished(() => bounded.stop());
@@ -187,7 +187,7 @@ describe('events()', () => {
     'refuses %j at once',
     (options) => {
       const { queue } = world();
-      expect(() => queue.events(options as NoticeEventsOptions)).toThrow(/expected|unknown option/);
+      expect(() => queue.events(options as EventsOptions)).toThrow(/expected|unknown option/);
     },
   );
 });

@@ -3,7 +3,6 @@ import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
-import { AlertCollector } from '../../src/ops/alerts/alert-collector.ts';
 import { FleetReader } from '../../src/ops/snapshot.ts';
 import type { Status } from '../../src/ops/status.ts';
 import { keysOf } from '../../src/redis/keys.ts';
@@ -80,9 +79,6 @@ it('the oldest of more than a thousand batches is in the list of a restore, the 
 
   const doctor = await run(['doctor'], env);
   expect(doctor.stdout).toContain('the outcome of 0 notices and 10 contacts of batches is unknown');
-  const collector = new AlertCollector(redis.client, keys, HOUR);
-  expect((await collector.collect(undefined)).kept).toMatchObject({ unknownContacts: 10 });
-  await collector.close();
 
   await redis.client.del(keys.hold);
   const status = JSON.parse((await run(['status', '--json'], env)).stdout) as Status;

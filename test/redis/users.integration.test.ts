@@ -127,7 +127,7 @@ describe('each program as the user of its kind, with nothing refused', () => {
     for (const id of ['imported', 'bisected', 'once']) {
       await until(() => isDone(id), { what: `the batch ${id}`, deadlineMs: 60_000, everyMs: 200 });
     }
-    for await (const { event } of importer.batchEvents({ from: '0' })) {
+    for await (const { event } of importer.events({ from: '0' })) {
       expect(event).toMatch(/^(?:batch|contact)\./);
       break;
     }

@@ -25,7 +25,6 @@ const LAYER_FOLDERS = [
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => `src/${name}`),
   'src/ops/web',
-  'src/ops/alerts',
   ...readdirSync(path.join(ROOT, 'workers'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => `workers/${name}`),

@@ -226,7 +226,7 @@ describe('answers with ANSWER_RULES_FILE', () => {
     await until(async () => (await shown()).state !== 'sending', { what: 'the end' });
     expect(await shown()).toMatchObject({ state: 'rejected', possiblySent: 0 });
     expect(await json('cancel', id)).toMatchObject({ cancelled: false, answer: 'rejected' });
-    const ends = await redis.client.xrange(keys.noticeEvents, '-', '+');
+    const ends = await redis.client.xrange(keys.events, '-', '+');
     const states = new Set(ends.flatMap(([, fields]) => fields));
     expect([states.has('rejected'), states.has('unknown')]).toEqual([true, false]);
     const twice = () => redis.client.hget(keys.possiblySentTwice, 'notices');

@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { readNoticeEvents, type NoticeEvent } from '../../src/notices/notice-events.ts';
+import type { NoticeEvent } from '../../src/events/event.ts';
+import { readNoticeEvents } from '../support/events.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { numbers, startFleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';

@@ -224,7 +224,7 @@ describe('in steady state', () => {
     // BullMQ adds an entry whenever the queue runs empty, which goes by the clock, too.
     const added = (difference['xadd'] ?? 0) - (plainCost['xadd'] ?? 0);
     expect(Math.abs(added - (MANY - FEW))).toBeLessThanOrEqual(5);
-    expect(await redis.xlen(keysOf(`steady-${runs - 1}`, 'default').noticeEvents)).toBe(MANY);
+    expect(await redis.xlen(keysOf(`steady-${runs - 1}`, 'default').events)).toBe(MANY);
   }, 120_000);
 
   it(

@@ -2,11 +2,8 @@ import type { Job } from 'bullmq';
 import type { JobData } from '../../src/contracts/job.ts';
 import { failureOf, possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
 import type { JobEnd } from '../../src/fleet/job-ends.ts';
-import {
-  appendNoticeEvent,
-  type EndState,
-  type EventEntry,
-} from '../../src/notices/notice-events.ts';
+import { appendNoticeEnd, type EndEntry } from '../../src/events/announce.ts';
+import type { EndState } from '../../src/events/event.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/one-write.ts';
@@ -21,13 +18,13 @@ import type { AnnounceEnd } from '../queue/send-job.ts';
  */
 export function announceEnds(
   redis: RedisClient,
-  keys: Pick<Keys, 'noticeEvents' | 'noticeLock'>,
+  keys: Pick<Keys, 'events' | 'noticeLock'>,
   most: number,
 ): AnnounceEnd | undefined {
   if (most === 0) return undefined;
   return (job, end, error, lockToken) => {
     inOneWrite(redis);
-    return appendNoticeEvent(redis, keys, eventOfEnd(job, end, error), most, lockToken);
+    return appendNoticeEnd(redis, keys, eventOfEnd(job, end, error), most, lockToken);
   };
 }
 
@@ -36,7 +33,7 @@ function eventOfEnd(
   job: Pick<Job, 'id' | 'data' | 'stalledCounter'>,
   end: JobEnd,
   error: Error | undefined,
-): EventEntry {
+): EndEntry {
   const { id = '', stalledCounter } = job;
   const { delivery, accepted, settled } = (job.data as JobData | null) ?? {};
   if (end.kind === 'completed') {

@@ -14,7 +14,9 @@ import { Intents } from '../../src/fleet/intents/intents.ts';
 import { sentTwiceCounts } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/throttled-error-log.ts';
-import { createAlertWatch } from '../../src/ops/alerts/alert-watch.ts';
+import { createEventWatch } from '../../src/events/watch.ts';
+import { FleetReader } from '../../src/ops/snapshot.ts';
+import { readWatched } from '../../src/ops/chores/watched-state.ts';
 import { Hints } from '../../src/redis/hints.ts';
 import { keysOf, pairName } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/one-write.ts';
@@ -249,11 +251,20 @@ export async function startWorker({
   await lifecycle.start(rateLimiter);
   // An issuance that is under way is stored: a lost token would cost the fleet another one.
   await lifecycle.start(tokens, config.token.lockTtlMs);
-  if (config.alerts !== undefined) {
-    const queue = `${config.redis.prefix}:${config.account}`;
-    const settings = { ...config.alerts, keepFailedMs, queue };
+  if (config.events !== undefined) {
+    const fleet = new FleetReader({ redis, keys });
+    lifecycle.onStop(() => fleet.close());
+    const watch = createEventWatch({
+      redis,
+      keys,
+      webhook: config.events,
+      queue: `${config.redis.prefix}:${config.account}`,
+      look: () => readWatched(fleet),
+      isWorker: true,
+      log,
+    });
     // Stops after the heartbeat: it reports when no worker is left.
-    await lifecycle.start(createAlertWatch(redis, keys, settings, log, true));
+    await lifecycle.start(watch);
   }
   await lifecycle.start(heartbeat);
   // The last report must not use up the time of the others when Redis does not answer.

@@ -103,9 +103,9 @@ export class LedgerActions extends LedgerReader {
     moreKeys: readonly string[] = [],
   ): Promise<readonly unknown[]> {
     const { record, chunks, payload, sizes, inflight, failures, groups } = this.keys.batch(id);
-    const { unsent, batchEvents, batches, openBatches, unknownContacts } = this.keys;
+    const { unsent, events, batches, openBatches, unknownContacts } = this.keys;
     const ofBatch = [record, chunks, payload, sizes, inflight, failures, groups];
-    const ofAccount = [unsent, batchEvents, batches, openBatches];
+    const ofAccount = [unsent, events, batches, openBatches];
     const { byBatch, until } = unknownContacts;
     const keys = [...ofBatch, ...ofAccount, ...moreKeys, byBatch, until];
     const reply = await this.ask(() => script(this.redis, keys, args));

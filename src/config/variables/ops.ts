@@ -1,8 +1,5 @@
 import { choice, integer, secret, text, variable, duration } from '../variable.ts';
 
-/** Formats of the body of an alert. */
-const ALERT_FORMATS = ['json', 'text', 'content', 'card'] as const;
-
 const NAME = String.raw`[A-Za-z0-9._@-]{1,64}`;
 const USER = String.raw`${NAME}:(?:viewer|operator):scrypt\.\d{1,2}\.\d{1,2}\.\d{1,2}\.[\w-]{16,64}\.[\w-]{32,128}`;
 const API_KEY = String.raw`${NAME}:(?:sender|viewer|operator):sha256\.[\w-]{43}(?::\d{4}-\d{2}-\d{2})?`;
@@ -136,45 +133,17 @@ const webhookUrl = () =>
 const webhookSecret = () =>
   secret(/^\P{Cc}{16,1024}$/u, '16 to 1024 characters on one line').exactOptional();
 
-/** Where alerts are posted, for people. */
-export const alertVariables = {
-  url: variable('ALERT_WEBHOOK_URL', webhookUrl(), {
-    description:
-      'URL to which one worker of the fleet posts alerts: holds, batches that finished or stalled, failing notices, unknown outcomes, memory, retention, missing workers. docs/alerts.md describes them. Secret, because such URLs often contain a key.',
-  }),
-  secret: variable('ALERT_WEBHOOK_SECRET', webhookSecret(), {
-    description: 'Signs every alert (HMAC-SHA256), so that the receiver can verify its sender.',
-  }),
-  format: variable('ALERT_WEBHOOK_FORMAT', choice(ALERT_FORMATS).default('json'), {
-    description:
-      'Body of an alert. `json` has all fields. For chat tools, one sentence with the remedy: `text` as {"text": ...}, `content` as {"content": ...}, `card` as a message with an adaptive card.',
-  }),
-  quietMs: variable('ALERT_QUIET_MS', duration(0, 86_400_000).default(300_000), {
-    description:
-      'How long the start of a condition is not posted again. If it is on when this time ends, that is posted then, with the number of starts in between (`repeated`).',
-    note: 'Lowered: a hold that starts and ends repeatedly posts an alert each time.',
-  }),
-  failedNotices: variable(
-    'ALERT_FAILED_NOTICES',
-    integer('notices', 0, 1_000_000_000).default(100),
-    {
-      description:
-        'An alert is posted when so many single notices were rejected, unknown or expired in ten minutes; 0 for none.',
-    },
-  ),
-  failedPercent: variable('ALERT_FAILED_PERCENT', integer('percent', 0, 100).default(20), {
-    description:
-      'An alert is posted when this share of the single notices of ten minutes, and at least five of them, were rejected, unknown or expired; 0 for none.',
-  }),
-};
-
-/** Where events are posted, for programs. */
+/** Where events are posted. */
 export const eventVariables = {
   url: variable('EVENT_WEBHOOK_URL', webhookUrl(), {
     description:
-      'URL to which one worker of the fleet posts events for a program: the ends of single notices (with NOTICE_EVENTS above 0) and of batches, holds and their ends. docs/events.md describes them. Secret like ALERT_WEBHOOK_URL.',
+      'URL to which one process of the fleet posts events: the ends of single notices (with NOTICE_EVENTS above 0) and of batches, holds, and what needs attention. docs/events.md describes them. Secret, because such URLs often contain a key.',
   }),
   secret: variable('EVENT_WEBHOOK_SECRET', webhookSecret(), {
-    description: 'Signs every event (HMAC-SHA256), so that the receiver can verify its sender.',
+    description: 'Signs every post (HMAC-SHA256), so that the receiver can verify its sender.',
+  }),
+  format: variable('EVENT_WEBHOOK_FORMAT', choice(['json', 'text']).default('json'), {
+    description:
+      'Body of a post. `json` has all fields; `text` is a message {"text": ...} for chat tools, without single notices.',
   }),
 };

@@ -120,7 +120,7 @@ export const workerVariables = {
   }),
   noticeEvents: variable('NOTICE_EVENTS', integer('events', 0, 10_000_000).default(0), {
     description:
-      'Number of events of single notices that are kept for `NoticeQueue.events()` and the event webhook; 0 keeps none. Workers write them: configure the same for all.',
+      'How many events are kept for `NoticeQueue.events()` and the webhook, at least 10,000. Above 0 the ends of single notices are among them. Workers write them: configure the same for all.',
     note: 'Above 0: one command more for the end of each single notice, in the same round trip, and about 70 bytes of memory in Redis for each event. Lowered: a listener that was away longer than this number of events misses some.',
   }),
   shutdownTimeoutMs: variable('SHUTDOWN_TIMEOUT_MS', duration(200, 900_000).default(40_000), {

@@ -109,7 +109,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     redisWatch.recovered();
     return found;
   };
-  const feed = new LiveFeed({ status, ledger, redis, keys, redisWatch });
+  const feed = new LiveFeed({ status, ledger, redisWatch });
   const context: OpsContext = {
     config: config.ops,
     account,

@@ -1,7 +1,7 @@
 import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
-import { batchEvents, type BatchEvent } from '../../../src/batch/ledger/batch-events.ts';
+import { accountEvents, type AccountEvent } from '../../../src/events/event.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import type { RedisSettings } from '../../../src/redis/connect.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -41,8 +41,8 @@ async function eventful(): Promise<BatchBench> {
 }
 
 /** Takes so many events and ends the iteration. */
-async function take(events: AsyncIterable<BatchEvent>, count: number): Promise<BatchEvent[]> {
-  const taken: BatchEvent[] = [];
+async function take(events: AsyncIterable<AccountEvent>, count: number): Promise<AccountEvent[]> {
+  const taken: AccountEvent[] = [];
   for await (const event of events) {
     taken.push(event);
     if (taken.length === count) break;
@@ -64,7 +64,7 @@ describe('batchEvents', () => {
   it('returns the events of batches, from any cursor', async () => {
     const bench = await eventful();
     const queue = queueOf(bench);
-    const events = await take(queue.batchEvents({ from: '0' }), 2);
+    const events = await take(queue.events({ from: '0' }), 2);
     const [rejected, finished] = events;
     expect(events).toEqual([
       {
@@ -89,16 +89,15 @@ describe('batchEvents', () => {
         expired: 0,
         cancelled: 0,
         possiblySentTwice: 0,
-        maybeTwice: 0,
       },
     ]);
     expect(Math.abs((rejected?.at ?? 0) - Date.now())).toBeLessThan(60_000);
-    expect(await take(queue.batchEvents({ from: rejected?.cursor }), 1)).toEqual([finished]);
+    expect(await take(queue.events({ from: rejected?.cursor }), 1)).toEqual([finished]);
   });
 
   it('waits for what is to come, from the moment at which it is asked', async () => {
     const bench = await eventful();
-    const taken = take(queueOf(bench).batchEvents(), 1);
+    const taken = take(queueOf(bench).events(), 1);
     await waiting();
     await bench.ledger.redrive(bench.id, '0.1', 'rejected');
     await bench.ledger.control(bench.id, 'cancel');
@@ -109,7 +108,7 @@ describe('batchEvents', () => {
 
   it('waits on an account that never had an event, and reports a stall', async () => {
     const bench = await openBatch(redis, {}, [10]);
-    const taken = take(queueOf(bench).batchEvents(), 1);
+    const taken = take(queueOf(bench).events(), 1);
     await waiting();
     await bench.queue();
     await bench.setField('movedAt', 1);
@@ -119,10 +118,10 @@ describe('batchEvents', () => {
 
   it('skips an event that only a newer version knows', async () => {
     const bench = await eventful();
-    await redis.client.xadd(bench.keys.batchEvents, '*', 'event', 'batch.newer', 'batch', 'b-1');
+    await redis.client.xadd(bench.keys.events, '*', 'event', 'batch.newer', 'batch', 'b-1');
     await bench.ledger.redrive(bench.id, '0.1', 'rejected');
     await bench.ledger.control(bench.id, 'cancel');
-    const events = await take(queueOf(bench).batchEvents({ from: '0' }), 3);
+    const events = await take(queueOf(bench).events({ from: '0' }), 3);
     expect(events.map(({ event }) => event)).toEqual([
       'contact.rejected',
       'batch.finished',
@@ -133,27 +132,27 @@ describe('batchEvents', () => {
   it('reads more than one page', async () => {
     const bench = await openBatch(redis);
     const names = Array.from({ length: 450 }, (_, index) => `b-${index}`);
-    await redis.client.del(bench.keys.batchEvents);
+    await redis.client.del(bench.keys.events);
     for (const name of names) {
-      await redis.client.xadd(bench.keys.batchEvents, '*', 'event', 'batch.stalled', 'batch', name);
+      await redis.client.xadd(bench.keys.events, '*', 'event', 'batch.stalled', 'batch', name);
     }
-    const events = await take(queueOf(bench).batchEvents({ from: '0' }), 450);
-    expect(events.map(({ batch }) => batch)).toEqual(names);
+    const events = await take(queueOf(bench).events({ from: '0' }), 450);
+    expect(events.map((event) => 'batch' in event && event.batch)).toEqual(names);
   });
 
   it('ends without an error at its signal and at the close of the queue', async () => {
     const bench = await openBatch(redis, {}, [10]);
     const queue = queueOf(bench);
     const stop = new AbortController();
-    const bySignal = take(queue.batchEvents({ signal: stop.signal }), 1);
-    const byClose = take(queue.batchEvents(), 1);
+    const bySignal = take(queue.events({ signal: stop.signal }), 1);
+    const byClose = take(queue.events(), 1);
     await waiting(2);
     stop.abort();
     expect(await bySignal).toEqual([]);
     await queue.close();
     expect(await byClose).toEqual([]);
     expect(await take(endedBefore(bench), 1)).toEqual([]);
-    expect(() => queue.batchEvents()).toThrow(expect.objectContaining({ code: 'QUEUE_CLOSED' }));
+    expect(() => queue.events()).toThrow(expect.objectContaining({ code: 'QUEUE_CLOSED' }));
   });
 
   it.each<[string, unknown, string]>([
@@ -164,14 +163,14 @@ describe('batchEvents', () => {
     ['an option that is not known', { since: '0' }, 'since'],
   ])('refuses %s at once, and names it', async (_, options, field) => {
     const queue = queueOf(await openBatch(redis));
-    const call = () => queue.batchEvents(options as { from?: string });
+    const call = () => queue.events(options as { from?: string });
     expect(call).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
     expect(call).toThrow(field);
   });
 
   it('continues after its connection broke', async () => {
     const bench = await openBatch(redis, {}, [10]);
-    const taken = take(queueOf(bench).batchEvents(), 1);
+    const taken = take(queueOf(bench).events(), 1);
     await waiting();
     const list = String(await redis.client.client('LIST'));
     const id = /^id=(\d+) .* flags=\w*b\w* .*cmd=xread/m.exec(list)?.[1] ?? '';
@@ -185,7 +184,7 @@ describe('batchEvents', () => {
     const bench = await openBatch(redis, {}, [10]);
     const proxy = await dumbProxy();
     open.push(proxy);
-    const events = batchEvents(settings(proxy.url), bench.keys, {}, undefined, 200);
+    const events = accountEvents(settings(proxy.url), bench.keys, {}, undefined, 200);
     const taken = take(events, 1);
     await waiting();
     proxy.fallSilent();
@@ -196,16 +195,16 @@ describe('batchEvents', () => {
 
   it('fails with an error of ours where its key holds something else', async () => {
     const bench = await openBatch(redis);
-    await redis.client.del(bench.keys.batchEvents);
-    await redis.client.set(bench.keys.batchEvents, 'theirs');
-    const taken = take(queueOf(bench).batchEvents({ from: '0' }), 1);
+    await redis.client.del(bench.keys.events);
+    await redis.client.set(bench.keys.events, 'theirs');
+    const taken = take(queueOf(bench).events({ from: '0' }), 1);
     await expect(taken).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
   });
 });
 
 /** An iteration whose signal aborted before it started: no connection is made. */
-function endedBefore(bench: BatchBench): AsyncIterable<BatchEvent> {
-  return batchEvents(settings(), bench.keys, { signal: AbortSignal.abort() });
+function endedBefore(bench: BatchBench): AsyncIterable<AccountEvent> {
+  return accountEvents(settings(), bench.keys, { signal: AbortSignal.abort() });
 }
 
 interface DumbProxy {

@@ -30,7 +30,7 @@ it('adds up after every operation, with repeated, crashed and late attempts', as
         expect((await ledger.idsWithUnknown()).sort()).toEqual(ids.sort());
       }
       for (const pair of pairs) await pair.checkContacts();
-      const events = await redis.client.xrange(keys.batchEvents, '-', '+');
+      const events = await redis.client.xrange(keys.events, '-', '+');
       const finished = events.filter(([, fields]) => fields.includes('batch.finished'));
       expect(finished).toHaveLength(
         pairs.reduce((sum, { model }) => sum + model.finishedEvents, 0),

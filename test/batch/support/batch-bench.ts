@@ -117,7 +117,7 @@ export async function openBatch(
     },
     payload: async (name) => (await ledger.payload(id, String(name)))?.toString(),
     events: async () => {
-      const entries = await redis.client.xrange(keys.batchEvents, '-', '+');
+      const entries = await redis.client.xrange(keys.events, '-', '+');
       return entries.map(([, fields]) => {
         const pairs: [string, string][] = [];
         for (let index = 0; index < fields.length; index += 2) {

@@ -20,7 +20,6 @@ export const SECRETS = {
   payloadKey: 'canary payload key, all 32 bytes',
   payloadKeyPrevious: 'canary payload key from before..',
   findKey: 'canary key of the search index..',
-  alertSecret: 'canary-secret-of-the-alert-webhook',
   eventSecret: 'canary-secret-of-the-event-webhook',
   webhookAddress: 'CANARY-of-an-address',
   proxyPassword: 'canary-proxy-password-41',
@@ -113,7 +112,6 @@ export const SECRET_VARIABLES = {
   PAYLOAD_KEY: key(SECRETS.payloadKey),
   PAYLOAD_KEY_PREVIOUS: key(SECRETS.payloadKeyPrevious),
   FIND_KEY: key(SECRETS.findKey),
-  ALERT_WEBHOOK_SECRET: SECRETS.alertSecret,
   EVENT_WEBHOOK_SECRET: SECRETS.eventSecret,
 } as const;
 

@@ -122,8 +122,7 @@ export async function look(terminal: Terminal, sent: Sent): Promise<void> {
   }
   await terminal.both('unknown', '--number', NUMBERS.unknown);
   await terminal.both('audit');
-  for (const args of [['test'], ['list'], ['replay', 'none']])
-    await terminal.both('alerts', ...args);
+  for (const args of [['test'], ['list'], ['replay', '0']]) await terminal.both('events', ...args);
   await terminal.both('config');
   const proxy = `http://user:${SECRETS.proxyPassword}@127.0.0.1:9`;
   await terminal.run(['config', '--json'], { env: { PROXY_URL: proxy } });

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
-import { startReceiver, type Receiver } from '../../ops/alerts/support/receiver.ts';
+import { startReceiver, type Receiver } from '../../events/support/receiver.ts';
 import { until } from '../../support/wait.ts';
 import { startProcess, type RunningProcess } from '../../cli/support/process.ts';
 import type { Env } from '../../cli/support/run.ts';
@@ -25,7 +25,6 @@ interface Installation {
 export interface World {
   readonly emulator: Emulator;
   readonly tap: Tap;
-  readonly alerts: Receiver;
   readonly events: Receiver;
   /** Files of people: lists, and what commands write beside them. */
   readonly folder: string;
@@ -59,8 +58,6 @@ const SETTINGS = {
   LOG_FORMAT: 'json',
   REDIS_PREFIX: 'canary',
   NOTICE_EVENTS: '1000',
-  ALERT_QUIET_MS: '0s',
-  ALERT_FAILED_NOTICES: '1',
   BACKOFF_BASE_MS: '10ms',
   BACKOFF_CAP_MS: '100ms',
   // As many as the answers of trouble.ts that may count, and one more.
@@ -96,7 +93,7 @@ export async function startWorld(): Promise<World> {
   });
   onTestFinished(() => emulator.close());
   const tap = await startTap(emulator.url);
-  const [alerts, events] = [await startReceiver(), await startReceiver()];
+  const events = await startReceiver();
   const healthPort = await freePort();
   const installation = async (data: string, more: Env): Promise<Installation> => {
     const args = ['--requirepass', SECRETS.redisPassword, ...READABLE, ...ALL_SLOW];
@@ -107,7 +104,6 @@ export async function startWorld(): Promise<World> {
       ...SECRET_VARIABLES,
       REDIS_URL: redis.url,
       BASE_URL: tap.url,
-      ALERT_WEBHOOK_URL: alerts.url,
       EVENT_WEBHOOK_URL: events.url,
       STATE_FILE: path.join(below('state'), data),
       CANARY_SPANS: below('spans.jsonl'),
@@ -141,7 +137,6 @@ export async function startWorld(): Promise<World> {
   return {
     emulator,
     tap,
-    alerts,
     events,
     folder,
     main,
@@ -167,8 +162,8 @@ export async function startWorld(): Promise<World> {
         write(place, stdout);
         write(place, stderr);
       }
-      for (const { received } of [alerts, events]) {
-        for (const { headers, body } of received) write('webhook', JSON.stringify(headers) + body);
+      for (const { headers, body } of events.received) {
+        write('webhook', JSON.stringify(headers) + body);
       }
       for (const [place, one, data] of [
         ['Redis', main, 'redis'],

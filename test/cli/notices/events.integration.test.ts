@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue } from '../../../src/index.ts';
-import { appendNoticeEvent } from '../../../src/notices/notice-events.ts';
+import { appendNoticeEnd } from '../../../src/events/announce.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
@@ -35,14 +35,14 @@ describe('notices events', () => {
     const events = JSON.parse(listed.stdout) as { notice: string; cursor: string }[];
     expect(events.map(({ notice }) => notice)).toEqual(ids);
     const rest = await run(['events', '--from', events[0]?.cursor ?? ''], env);
-    expect(rest.stdout).toContain(`${ids[1]}  accepted`);
+    expect(rest.stdout).toContain(`${ids[1]}, accepted`);
     expect(rest.stdout).not.toContain(ids[0]);
   }, 60_000);
 
   const haveEnded = async (prefix: string, ...jobs: readonly string[]) => {
     for (const job of jobs) {
       const entry = { job, notice: job, state: 'accepted', code: '' } as const;
-      await appendNoticeEvent(redis.client, keysOf(prefix, 'default'), entry, 100);
+      await appendNoticeEnd(redis.client, keysOf(prefix, 'default'), entry, 100);
     }
   };
 

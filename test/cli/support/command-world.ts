@@ -28,8 +28,8 @@ export function commandWorld() {
       ACCESS_KEY: 'emulator-access-key',
       SECRET_KEY: 'emulator-secret-key',
       FIND_KEY: Buffer.alloc(32, 7).toString('base64'),
-      ALERT_WEBHOOK_URL: `${emulator.url}/nowhere`,
-      ALERT_WEBHOOK_SECRET: 'a webhook secret of thirty-two letters',
+      EVENT_WEBHOOK_URL: `${emulator.url}/nowhere`,
+      EVENT_WEBHOOK_SECRET: 'a webhook secret of thirty-two letters',
     };
     writeFileSync(list, 'contact\n01000000001\n01000000002\n');
     await buildBatch(redis.client, prefix, 'sending', [[{ contact: '01000000003' }]]);

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
-import { alertEvent } from '../../../src/ops/alerts/alert-store.ts';
-import type { AlertDraft } from '../../../src/ops/alerts/alert-event.ts';
-import { signatureOf, Webhook } from '../../../src/ops/alerts/webhook.ts';
+import type { AccountEvent } from '../../../src/events/event.ts';
+import { signatureOf, Webhook } from '../../../src/events/webhook.ts';
 import { until } from '../../support/wait.ts';
 
 const SECRET = 'a secret of sixteen';
@@ -45,13 +44,13 @@ async function startExample(page: string, secretName: string) {
 }
 
 function webhook(url: string, secret: string): Webhook {
-  const made = new Webhook({ url, secret });
+  const made = new Webhook({ url, secret, format: 'json' }, 'q');
   onTestFinished(() => made.close());
   return made;
 }
 
 /**
- * Posts an alert of ours twice to the receiver of a page, and expects that it takes these, and neither forged,
+ * Posts events of ours twice to the receiver of a page, and expects that it takes these, and neither forged,
  * changed nor old ones.
  *
  * @returns all that it prints
@@ -59,21 +58,21 @@ function webhook(url: string, secret: string): Webhook {
 export async function printedByReceiver(
   page: string,
   secretName: string,
-  draft: AlertDraft,
+  events: readonly AccountEvent[],
 ): Promise<string> {
   const { url, printed } = await startExample(page, secretName);
-  const alert = alertEvent(draft, 'q', Date.now());
-  const post = { id: alert.id, body: JSON.stringify(alert) };
+  const post = { events, missed: false };
+  const body = JSON.stringify({ version: 1, queue: 'q', events });
   const ours = webhook(url, SECRET);
   expect(await webhook(url, 'x').post(post)).toEqual({ taken: false, why: 'HTTP_401' });
   expect(await ours.post(post)).toEqual({ taken: true, status: 204 });
   expect(await ours.post(post)).toEqual({ taken: true, status: 204 });
-  const raw = async (signedAt: number, body: string) => {
-    const headers = { 'notices-signature': signatureOf(SECRET, post.body, signedAt) };
-    return (await fetch(url, { method: 'POST', headers, body })).status;
+  const raw = async (signedAt: number, sent: string) => {
+    const headers = { 'notices-signature': signatureOf(SECRET, body, signedAt) };
+    return (await fetch(url, { method: 'POST', headers, body: sent })).status;
   };
-  expect(await raw(Date.now() - 301_000, post.body)).toBe(401);
-  expect(await raw(Date.now(), post.body.replace(draft.event, 'else'))).toBe(401);
+  expect(await raw(Date.now() - 301_000, body)).toBe(401);
+  expect(await raw(Date.now(), body.replace('accepted', 'rejected'))).toBe(401);
   await until(() => printed().includes('\n'), { what: 'what it prints' });
   return printed();
 }

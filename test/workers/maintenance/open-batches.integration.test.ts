@@ -63,7 +63,7 @@ async function world(rate = 0) {
     });
   /** How many times it was reported as stalled. */
   const stalled = async () => {
-    const events = await redis.client.xrange(keys.batchEvents, '-', '+');
+    const events = await redis.client.xrange(keys.events, '-', '+');
     return events.filter(([, fields]) => fields.includes('batch.stalled')).length;
   };
   return { prefix, keys, batch, start, finished, looked, lookAgain, still, stalled, resolve };

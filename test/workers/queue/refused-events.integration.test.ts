@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { startEmulator } from '../../../src/emulator/emulator.ts';
-import { readNoticeEvents } from '../../../src/notices/notice-events.ts';
+import { readNoticeEvents } from '../../support/events.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { room } from '../../service-coverage/support/line.ts';
@@ -19,7 +19,7 @@ it('an event that Redis refuses lastingly does not keep the next job from being 
     const keys = keysOf(line.prefix, 'default');
     const queue = openBullQueue(QUEUE_NAME, client, keys);
     await queue.pause();
-    await client.set(keys.noticeEvents, 'of another program');
+    await client.set(keys.events, 'of another program');
     await line.queue.sendMany(
       numbers(NOTICES).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] })),
     );

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
 import { LedgerReader } from '../../../src/batch/ledger/ledger-reader.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
-import { readNoticeEvents } from '../../../src/notices/notice-events.ts';
+import { readNoticeEvents } from '../../support/events.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { room, type Line } from '../../service-coverage/support/line.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../../src/contracts/possibly-sent.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
-import { readNoticeEvents } from '../../../src/notices/notice-events.ts';
+import { readNoticeEvents } from '../../support/events.ts';
 import { readUnknown } from '../../../src/ops/unknown.ts';
 import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startEmulator } from '../../../src/emulator/emulator.ts';
-import { readNoticeEvents } from '../../../src/notices/notice-events.ts';
+import { readNoticeEvents } from '../../support/events.ts';
 import { readUnknown } from '../../../src/ops/unknown.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import type { AnswerRules } from '../../../src/service/response/answer-rules.ts';

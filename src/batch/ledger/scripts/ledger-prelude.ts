@@ -95,7 +95,7 @@ end
 -- One more attempt of the chunk that the service may have accepted.
 local function countSent(chunk) redis.call('HINCRBY', sizes, chunk .. '.sent', 1) end
 local function event(name, ...)
-  redis.call('XADD', events, 'MAXLEN', '~', 10000, '*', 'event', name, 'batch', field('id'), ...)
+  redis.call('XADD', events, '*', 'event', name, 'batch', field('id'), ...)
 end
 -- Milliseconds to the deadline; 0 once it has passed, -1 for none.
 local function msToDeadline(now)

@@ -154,9 +154,13 @@ local function failPart(failed, part, code, message, partBytes)
     name = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
     redis.call('HSET', payload, name, partBytes)
   end
+  local before = count('rejected')
   fail(name, now, failed, part, code, message)
   if failed == 'rejected' then
     event('contact.rejected', 'failure', name, 'contacts', part, 'code', code)
+    if before < 50 and before + part >= 50 and count('accepted') == 0 then
+      event('batch.refused', 'rejected', before + part, 'code', code)
+    end
   end
 end
 -- A rejection after a possibly sent attempt proves nothing: the earlier one may have been accepted.

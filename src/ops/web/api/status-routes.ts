@@ -92,7 +92,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     needs: 'viewer',
     kind: 'api',
     summary:
-      'Server-sent events, once a second: `status` (Status), `batch` (Batch, if requested), `batch-event` (an event of any batch), and `trouble` (cause, since) while Redis is away.',
+      'Server-sent events, once a second: `status` (Status), `batch` (Batch, if requested), and `trouble` (cause, since) while Redis is away.',
     query: z.object({ batch: z.string().regex(BATCH_ID).optional() }),
     answers: { 200: { says: 'An endless stream.', type: 'text/event-stream' } },
     perMinute: 120,

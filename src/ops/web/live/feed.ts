@@ -1,9 +1,6 @@
-import { readBatchEvents, type BatchEvent } from '../../../batch/ledger/batch-events.ts';
 import { readMotion } from '../../../batch/ledger/batch-motion.ts';
 import { surroundingsOf } from '../../../batch/ledger/blocked-reason.ts';
 import type { Ledger } from '../../../batch/ledger/ledger.ts';
-import type { RedisClient } from '../../../redis/connect.ts';
-import type { Keys } from '../../../redis/keys.ts';
 import type { Status } from '../../status.ts';
 import { batchToJson } from '../batch-json.ts';
 import { statusToJson, type BatchAnswer, type StatusAnswer } from '../answers.ts';
@@ -20,8 +17,6 @@ export interface FeedFilter {
 export type FeedEvent =
   | { readonly event: 'status'; readonly data: StatusAnswer }
   | { readonly event: 'batch'; readonly data: BatchAnswer }
-  /** An event of any batch. */
-  | { readonly event: 'batch-event'; readonly data: BatchEvent }
   /** Redis is away; the feed keeps polling. */
   | { readonly event: 'trouble'; readonly data: RedisTrouble };
 
@@ -39,8 +34,6 @@ export interface Listener extends FeedFilter {
 interface FeedSources {
   readonly status: () => Promise<Status>;
   readonly ledger: Pick<Ledger, 'read' | 'nextAttempt'>;
-  readonly redis: RedisClient;
-  readonly keys: Keys;
   readonly redisWatch: RedisErrorMonitor;
 }
 
@@ -51,8 +44,6 @@ const MAX_BATCHES = 20;
 const MAX_LISTENERS_OF_CALLER = 20;
 const MAX_BATCHES_OF_CALLER = 5;
 const EVERY_MS = 1_000;
-/** Events per poll; the rest follows with the next poll. */
-const EVENTS_PER_POLL = 200;
 
 /**
  * Sends the state of the account to all listeners once a second. One poll serves all of them, so the
@@ -64,8 +55,6 @@ export class LiveFeed {
   readonly #listeners = new Set<Listener>();
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
-  /** Cursor of the last batch event; undefined without listeners: the next one starts anew. */
-  #cursor: string | undefined;
   #closed = false;
 
   constructor(sources: FeedSources) {
@@ -126,24 +115,19 @@ export class LiveFeed {
   #poll(): void {
     this.#polling = this.#read().finally(() => {
       this.#polling = undefined;
-      if (this.#closed || this.#listeners.size === 0) {
-        this.#cursor = undefined;
-        return;
-      }
+      if (this.#closed || this.#listeners.size === 0) return;
       this.#timer = setTimeout(() => this.#poll(), EVERY_MS);
     });
   }
 
   async #read(): Promise<void> {
-    const { status, ledger, redis, keys, redisWatch } = this.#sources;
+    const { status, ledger, redisWatch } = this.#sources;
     try {
-      const [current, events, ...batches] = await Promise.all([
+      const [current, ...batches] = await Promise.all([
         status(),
-        readBatchEvents(redis, keys, this.#cursor, EVENTS_PER_POLL),
         ...[...this.#batches()].map((id) => ledger.read(id)),
       ]);
       redisWatch.recovered();
-      this.#cursor = events.cursor;
       this.#send({ event: 'status', data: statusToJson(current) });
       for (const batch of batches) {
         if (batch === undefined) continue;
@@ -152,7 +136,6 @@ export class LiveFeed {
         const motion = await readMotion(ledger, batch, around, now);
         this.#send({ event: 'batch', data: batchToJson(batch, Date.now(), motion) });
       }
-      for (const event of events.events) this.#send({ event: 'batch-event', data: event });
     } catch (error) {
       redisWatch.failed(error, Date.now());
       const { trouble } = redisWatch;
@@ -170,9 +153,7 @@ export class LiveFeed {
   #drop(listener: Listener): void {
     if (!this.#listeners.delete(listener)) return;
     listener.end();
-    if (this.#listeners.size > 0) return;
-    clearTimeout(this.#timer);
-    this.#cursor = undefined;
+    if (this.#listeners.size === 0) clearTimeout(this.#timer);
   }
 
   #batches(): Set<string> {

@@ -427,7 +427,7 @@ export class SettlementRun {
       twice += Math.max(0, seen.accepted - 1);
     }
     ok(twice <= rest.possiblySentTwice, `${twice} sent twice, ${rest.possiblySentTwice} counted`);
-    const events = await this.#redis.client.xrange(this.#keys.batchEvents, '-', '+');
+    const events = await this.#redis.client.xrange(this.#keys.events, '-', '+');
     strictEqual(events.filter(([, fields]) => fields.includes('batch.finished')).length, 1);
   }
 }

@@ -2,21 +2,25 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import { buffer } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import type { AlertEvent } from '../../../../src/ops/alerts/alert-event.ts';
+import type { AccountEvent } from '../../../src/events/event.ts';
+
+/** An event as it is posted. */
+export type Posted = AccountEvent & { readonly title: string; readonly remedy: string };
 
 /** A post as it arrived. */
 export interface Received {
   readonly headers: IncomingHttpHeaders;
-  readonly path: string;
   readonly body: string;
-  readonly alert: AlertEvent;
+  readonly events: readonly Posted[];
 }
 
-/** A receiver of alerts on this machine, closed when the test ends. */
+/** A receiver of events on this machine, closed when the test ends. */
 export interface Receiver {
   readonly url: string;
   readonly received: readonly Received[];
-  /** Names of the alerts that came, in their order. */
+  /** The events that came, in their order. */
+  events(): Posted[];
+  /** Their names. */
   names(): string[];
   /** How it answers from now on; 204 at first. */
   answer(with_: number | ((response: ServerResponse) => void)): void;
@@ -28,8 +32,8 @@ export async function startReceiver(): Promise<Receiver> {
   const server = createServer((request, response) => {
     void buffer(request).then((bytes) => {
       const body = bytes.toString();
-      const { headers, url: path = '' } = request;
-      received.push({ headers, path, body, alert: JSON.parse(body) as AlertEvent });
+      const { events = [] } = JSON.parse(body) as { readonly events?: readonly Posted[] };
+      received.push({ headers: request.headers, body, events });
       if (typeof answer === 'number') response.writeHead(answer).end();
       else answer(response);
     });
@@ -40,10 +44,12 @@ export async function startReceiver(): Promise<Receiver> {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
+  const events = () => received.flatMap((post) => post.events);
   return {
     url: `http://127.0.0.1:${port}/hook?key=CANARY-of-an-address`,
     received,
-    names: () => received.map(({ alert }) => alert.event),
+    events,
+    names: () => events().map(({ event }) => event),
     answer: (given) => {
       answer = given;
     },

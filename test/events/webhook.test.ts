@@ -1,45 +1,43 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { freePort } from '../../../scripts/redis/free-port.ts';
-import { signatureOf, Webhook } from '../../../src/ops/alerts/webhook.ts';
+import { freePort } from '../../scripts/redis/free-port.ts';
+import { signatureOf, Webhook } from '../../src/events/webhook.ts';
 import { startReceiver } from './support/receiver.ts';
 
 const SECRET = 'a secret of sixteen';
-const ALERT = { id: 'alert-1', body: '{"event":"test"}' };
+const NOTHING = { events: [], missed: false };
+const BODY = '{"version":1,"queue":"q:default","events":[]}';
 
 function webhook(url: string): Webhook {
-  const made = new Webhook({ url, secret: SECRET });
+  const made = new Webhook({ url, secret: SECRET, format: 'json' }, 'q:default');
   onTestFinished(() => made.close());
   return made;
 }
 
 describe('a post', () => {
-  it('is signed over its moment and its body, and names its alert', async () => {
+  it('is signed over its moment and its body', async () => {
     const receiver = await startReceiver();
     const before = Math.floor(Date.now() / 1_000);
-    expect(await webhook(receiver.url).post(ALERT)).toEqual({ taken: true, status: 204 });
+    expect(await webhook(receiver.url).post(NOTHING)).toEqual({ taken: true, status: 204 });
     const [post] = receiver.received;
-    expect(post).toMatchObject({ body: ALERT.body, path: '/hook?key=CANARY-of-an-address' });
-    expect(post?.headers).toMatchObject({
-      'content-type': 'application/json',
-      'notices-alert-id': 'alert-1',
-    });
+    expect(post?.body).toBe(BODY);
+    expect(post?.headers['content-type']).toBe('application/json');
     const signature = String(post?.headers['notices-signature']);
     const [, seconds = '', mac] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(signature) ?? [];
     expect(Number(seconds)).toBeGreaterThanOrEqual(before);
-    expect(mac).toBe(createHmac('sha256', SECRET).update(`${seconds}.${ALERT.body}`).digest('hex'));
+    expect(mac).toBe(createHmac('sha256', SECRET).update(`${seconds}.${BODY}`).digest('hex'));
   });
 
   it.each([200, 201, 299])('is taken with %s', async (status) => {
     const receiver = await startReceiver();
     receiver.answer(status);
-    expect(await webhook(receiver.url).post(ALERT)).toEqual({ taken: true, status });
+    expect(await webhook(receiver.url).post(NOTHING)).toEqual({ taken: true, status });
   });
 
   it.each([400, 401, 404, 410, 429, 500, 503])('is not taken with %s', async (status) => {
     const receiver = await startReceiver();
     receiver.answer(status);
-    expect(await webhook(receiver.url).post(ALERT)).toEqual({
+    expect(await webhook(receiver.url).post(NOTHING)).toEqual({
       taken: false,
       why: `HTTP_${status}`,
     });
@@ -48,7 +46,7 @@ describe('a post', () => {
   it.each([301, 302, 307, 308])('follows no redirect: %s', async (status) => {
     const [receiver, other] = [await startReceiver(), await startReceiver()];
     receiver.answer((response) => response.writeHead(status, { location: other.url }).end());
-    expect(await webhook(receiver.url).post(ALERT)).toEqual({
+    expect(await webhook(receiver.url).post(NOTHING)).toEqual({
       taken: false,
       why: `HTTP_${status}`,
     });
@@ -61,15 +59,15 @@ describe('a post', () => {
       response.writeHead(200);
       response.write('x'.repeat(100_000));
     });
-    expect(await webhook(receiver.url).post(ALERT)).toEqual({ taken: true, status: 200 });
+    expect(await webhook(receiver.url).post(NOTHING)).toEqual({ taken: true, status: 200 });
   });
 
   it('is not taken where nobody listens, or the connection breaks; the address is not told', async () => {
-    const nobody = await webhook(`http://127.0.0.1:${await freePort()}/CANARY`).post(ALERT);
+    const nobody = await webhook(`http://127.0.0.1:${await freePort()}/CANARY`).post(NOTHING);
     expect(nobody).toEqual({ taken: false, why: 'ECONNREFUSED' });
     const receiver = await startReceiver();
     receiver.answer((response) => response.destroy());
-    const broken = await webhook(receiver.url).post(ALERT);
+    const broken = await webhook(receiver.url).post(NOTHING);
     expect(broken).toMatchObject({ taken: false });
     expect(JSON.stringify(broken)).not.toContain('CANARY');
   });
@@ -82,7 +80,7 @@ describe('a post', () => {
     });
     receiver.answer(() => arrived());
     const hook = webhook(receiver.url);
-    const posting = hook.post(ALERT);
+    const posting = hook.post(NOTHING);
     await waiting;
     await hook.close();
     expect(await posting).toMatchObject({ taken: false });

@@ -1,12 +1,16 @@
 import { createHmac } from 'node:crypto';
 import { Agent, request } from 'undici';
-import { formatAlert, type AlertFormat } from './chat-format.ts';
+import { chatText, describeEvent } from './describe.ts';
+import type { AccountEvent } from './event.ts';
 
 /** Result of a post. */
 export type Posted =
   | { readonly taken: true; readonly status: number }
   /** `why` is a code that is safe to log: never the address or the answer of the receiver. */
   | { readonly taken: false; readonly why: string };
+
+/** The message of a post without events. */
+const TEST = 'a test of the webhook';
 
 const CONNECT_TIMEOUT_MS = 3_000;
 const ANSWER_TIMEOUT_MS = 5_000;
@@ -26,20 +30,28 @@ export function signatureOf(secret: string, body: string, at: number): string {
   return `t=${seconds},v1=${mac}`;
 }
 
-/** Where alerts are posted. */
+/** Where events are posted. */
 export interface WebhookSettings {
   readonly url: string;
   /** Signs each post. */
   readonly secret: string;
-  /** @default 'json' */
-  readonly format?: AlertFormat | undefined;
+  /** `json`: all fields of all events; `text`: a message for chat tools. */
+  readonly format: 'json' | 'text';
 }
 
-/** A receiver of alerts. Redirects are not followed, so that a signed alert reaches no other host. */
+/** What is posted at once, in order. */
+export interface Delivery {
+  readonly events: readonly AccountEvent[];
+  /** Whether earlier events may have been deleted before they could be posted. */
+  readonly missed: boolean;
+}
+
+/** A receiver of events. Redirects are not followed, so that a signed event reaches no other host. */
 export class Webhook {
   readonly #url: string;
   readonly #secret: string;
-  readonly #format: AlertFormat;
+  readonly #format: WebhookSettings['format'];
+  readonly #queue: string;
   readonly #agent = new Agent({
     connections: 1,
     connect: { timeout: CONNECT_TIMEOUT_MS, rejectUnauthorized: true },
@@ -48,24 +60,25 @@ export class Webhook {
     maxResponseSize: MAX_ANSWER_BYTES,
   });
 
-  constructor({ url, secret, format = 'json' }: WebhookSettings) {
+  /** @param queue REDIS_PREFIX and ACCOUNT, with a colon between them: names the queue to the receiver */
+  constructor({ url, secret, format }: WebhookSettings, queue: string) {
     this.#url = url;
     this.#secret = secret;
     this.#format = format;
+    this.#queue = queue;
   }
 
-  /** Posts once; throws nothing. @param alert its id, and the alert in JSON */
-  async post(alert: { readonly id: string; readonly body: string }): Promise<Posted> {
-    const { id } = alert;
+  /** Posts once, or nothing where the format shows none of the events; throws nothing. */
+  async post(delivery: Delivery): Promise<Posted> {
+    const body = this.#bodyOf(delivery);
+    if (body === undefined) return { taken: true, status: 0 };
     try {
-      const body = formatAlert(alert.body, this.#format);
       const answer = await request(this.#url, {
         dispatcher: this.#agent,
         method: 'POST',
         headers: {
           'content-type': 'application/json',
           'user-agent': 'notice-queue',
-          'notices-alert-id': id,
           'notices-signature': signatureOf(this.#secret, body, Date.now()),
         },
         body,
@@ -80,6 +93,16 @@ export class Webhook {
     } catch (error) {
       return { taken: false, why: codeOf(error) };
     }
+  }
+
+  #bodyOf({ events, missed }: Delivery): string | undefined {
+    if (this.#format === 'text') {
+      const text = events.length === 0 ? TEST : chatText(this.#queue, events);
+      return text === undefined ? undefined : JSON.stringify({ text });
+    }
+    const described = events.map((event) => ({ ...event, ...describeEvent(event) }));
+    const body = { version: 1, queue: this.#queue, events: described };
+    return JSON.stringify(missed ? { ...body, missed } : body);
   }
 
   /** Aborts a post in progress. */

@@ -1,0 +1,49 @@
+import type { RedisClient } from '../redis/connect.ts';
+import type { Keys } from '../redis/keys.ts';
+import { defineScript } from '../redis/script.ts';
+import { LEAST_EVENTS, type EndState } from './event.ts';
+
+/** What is stored of the end of a notice. Its names and their order never change: Redis stores equal names once. */
+export interface EndEntry {
+  readonly notice: string;
+  readonly state: EndState;
+  readonly code: string;
+}
+
+/**
+ * Appends the end of a notice: one command, which a worker sends together with the one that ends the job.
+ *
+ * @param most events that are kept (NOTICE_EVENTS)
+ * @param lockToken where it is appended only while the lock of the job has this token
+ * @returns whether it was appended
+ * @throws ScriptFailure
+ */
+export async function appendNoticeEnd(
+  redis: RedisClient,
+  { events, noticeLock }: Pick<Keys, 'events' | 'noticeLock'>,
+  { notice, state, code }: EndEntry,
+  most: number,
+  lockToken = '',
+): Promise<boolean> {
+  const fields = ['notice', notice, 'state', state, 'code', code] as const;
+  const kept = Math.max(most, LEAST_EVENTS);
+  return append(redis, [events, noticeLock(notice)], [lockToken, kept, ...fields]);
+}
+
+/**
+ * Redis takes the end of a job also while it is out of memory, which frees some, and so it must take the event: after a
+ * first write it refuses no other in the same script. KEYS: events, the lock of the job. ARGV: its token, or empty; how
+ * many events are kept; the fields.
+ */
+const append = defineScript({
+  name: 'append an event',
+  keys: 2,
+  // Before the command that ends the job.
+  inOrder: true,
+  lua: `
+if ARGV[1] ~= '' and redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[2])
+redis.call('XADD', KEYS[1], '*', unpack(ARGV, 3))
+return 1`,
+  parse: (reply: unknown) => reply === 1,
+});

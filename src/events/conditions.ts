@@ -1,0 +1,113 @@
+import type { Hold } from '../contracts/hold.ts';
+import type { WatchFinding } from './event.ts';
+
+/** What the watch judges. Times are Redis time, milliseconds since the epoch. */
+export interface WatchedState {
+  readonly now: number;
+  readonly hold: Hold | undefined;
+  /** Live workers. */
+  readonly workers: number;
+  /** Jobs of both queues that a worker could take now, and since when the oldest of them waits. */
+  readonly waiting: number;
+  readonly waitingSince: number | undefined;
+  /** What is not known: single notices, and contacts of batches. */
+  readonly unknownNotices: number;
+  readonly unknownContacts: number;
+  /** Memory of Redis in bytes; a limit of 0 means that it is not known. */
+  readonly usedBytes: number;
+  readonly limitBytes: number;
+  /** Set by the last worker when it stops: later looks may not take place. */
+  readonly leaving?: boolean;
+}
+
+/**
+ * The conditions that are on, by name, each with the time since when; `alone` (no worker) and `free` (no hold) are not
+ * reported.
+ */
+export type ReportedConditions = Readonly<Record<string, number>>;
+
+/** How long the fleet may be without workers, as during a restart, in milliseconds. */
+const ALONE_MS = 30_000;
+/** How long a job may wait while nothing is held, in milliseconds. */
+const LONG_MS = 600_000;
+/** Unknown outcomes that are many. */
+const MANY_UNKNOWN = 100;
+/** Memory is near its limit from this share on, and no longer near it below the second share. */
+const MEMORY_NEAR = 0.85;
+const MEMORY_EASED = 0.8;
+
+/**
+ * Judges what is seen. The begin and the end of each condition is reported once.
+ *
+ * @param before the conditions that were on at the last look
+ */
+export function judge(
+  before: ReportedConditions,
+  state: WatchedState,
+): { readonly findings: readonly WatchFinding[]; readonly conditions: ReportedConditions } {
+  const { now, hold, workers, waiting } = state;
+  const findings: WatchFinding[] = [];
+  const conditions: Record<string, number> = {};
+  const judgeOne = (
+    name: string,
+    isOn: boolean,
+    report: (isOn: boolean, since: number) => WatchFinding,
+    since = now,
+  ) => {
+    const was = before[name];
+    if (isOn) conditions[name] = was ?? since;
+    if (isOn !== (was !== undefined)) findings.push(report(isOn, was ?? since));
+  };
+
+  // The end of a hold comes before the begin of the one that takes its place.
+  for (const [name, since] of Object.entries(before)) {
+    const kind = /^hold:(.+)$/.exec(name)?.[1] as Hold['kind'] | undefined;
+    if (kind !== undefined && kind !== hold?.kind) {
+      findings.push({ event: 'hold.ended', kind, since });
+    }
+  }
+  if (hold !== undefined) {
+    const { kind, since } = hold;
+    // The reason of a manual hold is free text, and may contain anything.
+    const code = kind === 'manual' ? '' : hold.code;
+    judgeOne(`hold:${kind}`, true, () => ({ event: 'hold.begun', kind, code, since }), since);
+  }
+  if (workers === 0) conditions['alone'] = before['alone'] ?? now;
+  const isAlone =
+    workers === 0 && (state.leaving === true || now - (before['alone'] ?? now) >= ALONE_MS);
+  // Once reported, workers are missing until one is back, even if nothing waits any more.
+  judgeOne(
+    'workers',
+    before['workers'] === undefined ? isAlone && waiting > 0 : workers === 0,
+    (isOn) => ({
+      event: isOn ? 'workers.none' : 'workers.back',
+      waiting,
+    }),
+  );
+  // What waited during a hold is not late right after it.
+  if (hold === undefined) conditions['free'] = before['free'] ?? now;
+  const waitingSince = Math.max(state.waitingSince ?? now, conditions['free'] ?? now);
+  const waitedMs = Math.max(0, now - waitingSince);
+  judgeOne('waiting', waitedMs >= LONG_MS, (isOn) => ({
+    event: isOn ? 'waiting.long' : 'waiting.short',
+    waitedMs,
+  }));
+  const { unknownNotices: notices, unknownContacts: contacts } = state;
+  judgeOne('unknown', notices + contacts > MANY_UNKNOWN, (isOn) => ({
+    event: isOn ? 'unknown.many' : 'unknown.few',
+    notices,
+    contacts,
+  }));
+  const { usedBytes, limitBytes } = state;
+  const share = limitBytes > 0 ? usedBytes / limitBytes : 0;
+  judgeOne(
+    'memory',
+    share >= (before['memory'] === undefined ? MEMORY_NEAR : MEMORY_EASED),
+    (isOn) => ({
+      event: isOn ? 'memory.near' : 'memory.eased',
+      usedBytes,
+      limitBytes,
+    }),
+  );
+  return { findings, conditions };
+}

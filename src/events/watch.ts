@@ -1,0 +1,141 @@
+import type { Logger } from 'pino';
+import type { BackgroundService } from '../async/lifecycle.ts';
+import { repeat } from '../async/repeat.ts';
+import { withTimeout } from '../async/with-timeout.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import { redisErrorFields } from '../redis/failure.ts';
+import type { Keys } from '../redis/keys.ts';
+import { judge, type WatchedState } from './conditions.ts';
+import { readAccountEvents } from './event.ts';
+import { EventStore } from './store.ts';
+import { Webhook, type WebhookSettings } from './webhook.ts';
+
+/** How the account is watched, and its events are posted. */
+export interface WatchOptions {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  readonly webhook: WebhookSettings;
+  /** REDIS_PREFIX and ACCOUNT, with a colon between them. */
+  readonly queue: string;
+  /** Reads what is judged. */
+  readonly look: () => Promise<WatchedState>;
+  /** Whether it runs in a worker: the last one reports at its stop that none is left. */
+  readonly isWorker: boolean;
+  readonly log: Logger;
+  /** Milliseconds between rounds. @default 1000 */
+  readonly everyMs?: number;
+  /** Delay after the first failed post, in milliseconds; doubles with each failure. @default 1000 */
+  readonly retryMs?: number;
+}
+
+const EVERY_MS = 1_000;
+const RETRY_MS = 1_000;
+const MAX_RETRY_MS = 300_000;
+/** Events of one post. */
+const EVENTS_PER_POST = 500;
+/** Longest duration of the posts of a round, in milliseconds; shorter than the lease. */
+const ROUND_MS = 8_000;
+/** Limit for the last round when a process stops, in milliseconds. */
+const LAST_ROUND_MS = 3_000;
+
+/**
+ * Watches the account and posts its events to the webhook. Every process with a webhook runs this; one of them leads,
+ * by a lease in Redis, and the others only try to get the lease.
+ *
+ * One round of the leader: renew the lease, look, judge, append what was found to the stream, post what is new in it.
+ * The cursor in Redis is behind the last event that the receiver took. A post that it does not take is repeated with
+ * growing delays until it does, and later events wait in the stream.
+ */
+export function createEventWatch(options: WatchOptions): BackgroundService {
+  const { redis, keys, queue, look, isWorker, log } = options;
+  const { everyMs = EVERY_MS, retryMs = RETRY_MS } = options;
+  const store = new EventStore(redis, keys);
+  const webhook = new Webhook(options.webhook, queue);
+  let leading = false;
+  let failures = 0;
+  let notBefore = 0;
+
+  const lead = async (): Promise<boolean> => {
+    const led = leading;
+    leading = await store.lead();
+    if (leading && !led) log.info({ event: 'events-led' });
+    return leading;
+  };
+
+  const detect = async (leaving: boolean): Promise<void> => {
+    const seen = await look();
+    // The heartbeat of this worker may not be there yet.
+    const workers = leaving ? seen.workers : Math.max(seen.workers, isWorker ? 1 : 0);
+    const { findings, conditions } = judge(await store.conditions(), { ...seen, workers, leaving });
+    leading = await store.report(conditions, findings);
+    if (!leading) return;
+    for (const finding of findings)
+      log.warn({ ...finding, event: 'watch', finding: finding.event });
+  };
+
+  /** Posts one page. @returns whether there can be more */
+  const postPage = async (): Promise<boolean> => {
+    const before = await store.cursor();
+    const { events, cursor } = await readAccountEvents(redis, keys, before, EVENTS_PER_POST);
+    if (cursor === before) return false;
+    const missed = await store.isDeleted(before);
+    const posted = events.length === 0 ? undefined : await webhook.post({ events, missed });
+    if (posted?.taken === false) {
+      const delayMs = Math.min(retryMs * 2 ** failures, MAX_RETRY_MS);
+      failures += 1;
+      // Half of it fixed, the other half random.
+      notBefore = performance.now() + delayMs * (0.5 + Math.random() / 2);
+      log.warn({ event: 'events-not-taken', code: posted.why, failures, cursor: before });
+      return false;
+    }
+    failures = 0;
+    if (missed) log.error({ event: 'events-missed', after: before });
+    return store.advance(before, cursor);
+  };
+
+  const post = async (isLast: boolean): Promise<void> => {
+    const startedAt = performance.now();
+    if (!isLast && startedAt < notBefore) return;
+    while ((await postPage()) && performance.now() - startedAt < ROUND_MS) await lead();
+  };
+
+  const round = async (): Promise<void> => {
+    if (!(await lead())) return;
+    await detect(false);
+    await post(false);
+  };
+
+  const trouble = (error: unknown) => {
+    leading = false;
+    const fields =
+      error instanceof NoticeQueueError ? { code: error.code } : redisErrorFields(error);
+    log.warn({ event: 'events-trouble', ...fields });
+  };
+  const rounds = repeat(() => round().catch(trouble), everyMs);
+
+  const lastRound = async (): Promise<void> => {
+    await rounds.stop();
+    if (!(await lead())) return;
+    if (isWorker) await detect(true);
+    await post(true);
+    await store.resign();
+  };
+
+  let started = false;
+  let stopped = false;
+  return {
+    start: () => {
+      if (started) return;
+      started = true;
+      rounds.start();
+    },
+    stop: async () => {
+      if (stopped) return;
+      stopped = true;
+      // What is not finished in time, another process finds in Redis.
+      if (started) await withTimeout(lastRound().catch(trouble), LAST_ROUND_MS, undefined);
+      await webhook.close();
+    },
+  };
+}

@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import { judge, type ReportedConditions, type WatchedState } from '../../src/events/conditions.ts';
+
+const MINUTE = 60_000;
+const CALM: WatchedState = {
+  now: 1_000_000,
+  hold: undefined,
+  workers: 1,
+  waiting: 0,
+  waitingSince: undefined,
+  unknownNotices: 0,
+  unknownContacts: 0,
+  usedBytes: 10,
+  limitBytes: 100,
+};
+const HOLD = {
+  kind: 'credit',
+  code: 'HTTP_402',
+  since: 999,
+  nextProbeAt: 0,
+  failedProbes: 0,
+} as const;
+
+/** Looks one after the other; each adds to the state before. @returns what each reports */
+function looks(...states: readonly Partial<WatchedState>[]): unknown[][] {
+  let conditions: ReportedConditions = {};
+  return states.map((state) => {
+    const judged = judge(conditions, { ...CALM, ...state });
+    conditions = judged.conditions;
+    return judged.findings.map(({ event }) => event);
+  });
+}
+
+describe('the watch', () => {
+  it('reports begin and end of a hold once, also where it was on at the first look', () => {
+    const held = { hold: HOLD };
+    expect(looks(held, held, {}, {}, held)).toEqual([
+      ['hold.begun'],
+      [],
+      ['hold.ended'],
+      [],
+      ['hold.begun'],
+    ]);
+  });
+
+  it('reports the end of a hold before the begin of the one in its place', () => {
+    const next = { ...HOLD, kind: 'manual', code: 'a reason that may contain anything' } as const;
+    expect(looks({ hold: HOLD }, { hold: next })[1]).toEqual(['hold.ended', 'hold.begun']);
+    expect(judge({}, { ...CALM, hold: next }).findings).toEqual([
+      { event: 'hold.begun', kind: 'manual', code: '', since: 999 },
+    ]);
+  });
+
+  it('reports missing workers after half a minute, and where something waits', () => {
+    const alone = (afterMs: number, waiting = 3) => ({
+      now: CALM.now + afterMs,
+      workers: 0,
+      waiting,
+    });
+    expect(looks(alone(0), alone(29_999), alone(30_000), alone(40_000, 0), {})).toEqual([
+      [],
+      [],
+      ['workers.none'],
+      [],
+      ['workers.back'],
+    ]);
+    expect(looks(alone(0, 0), alone(MINUTE, 0))).toEqual([[], []]);
+  });
+
+  it('reports at once that the last worker leaves jobs behind', () => {
+    expect(looks({ workers: 0, waiting: 1, leaving: true })).toEqual([['workers.none']]);
+    expect(looks({ workers: 1, waiting: 1, leaving: true })).toEqual([[]]);
+  });
+
+  it('reports a long wait, which does not count while the queue is held', () => {
+    const { now } = CALM;
+    const waits = (afterMs: number) => ({ now: now + afterMs, waitingSince: now, waiting: 1 });
+    const late = 11 * MINUTE;
+    expect(looks(waits(0), waits(late), {})).toEqual([[], ['waiting.long'], ['waiting.short']]);
+    const held = { ...waits(late), hold: HOLD };
+    expect(looks(held, waits(late + 1))).toEqual([['hold.begun'], ['hold.ended']]);
+  });
+
+  it.each([
+    ['unknown', { unknownNotices: 60, unknownContacts: 41 }, ['unknown.many'], ['unknown.few']],
+    ['memory', { usedBytes: 85 }, ['memory.near'], ['memory.eased']],
+  ])('reports begin and end of %s once', (_name, on, begun, ended) => {
+    expect(looks(on, on, {}, {})).toEqual([begun, [], ended, []]);
+  });
+
+  it.each([
+    ['a hundred unknown outcomes', { unknownNotices: 100 }],
+    ['84 % of memory', { usedBytes: 84 }],
+    ['memory without a limit', { usedBytes: 1_000, limitBytes: 0 }],
+  ])('reports nothing of %s', (_name, state) => {
+    expect(looks(state)).toEqual([[]]);
+  });
+
+  it('reports memory as eased below 80 % only', () => {
+    expect(looks({ usedBytes: 85 }, { usedBytes: 80 }, { usedBytes: 79 })).toEqual([
+      ['memory.near'],
+      [],
+      ['memory.eased'],
+    ]);
+  });
+});

@@ -1,0 +1,14 @@
+import { readAccountEvents, type NoticeEvent } from '../../src/events/event.ts';
+import type { RedisClient } from '../../src/redis/connect.ts';
+import type { Keys } from '../../src/redis/keys.ts';
+
+/** The events of single notices after a cursor. */
+export async function readNoticeEvents(
+  client: RedisClient,
+  keys: Pick<Keys, 'events'>,
+  after: string | undefined,
+  count: number,
+): Promise<{ readonly events: readonly NoticeEvent[]; readonly cursor: string }> {
+  const { events, cursor } = await readAccountEvents(client, keys, after, count);
+  return { events: events.filter((event) => 'notice' in event), cursor };
+}
