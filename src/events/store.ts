@@ -7,7 +7,7 @@ import type { ReportedConditions } from './conditions.ts';
 import type { WatchFinding } from './event.ts';
 
 /** Duration of the lease in milliseconds: another process takes over within it when the leader dies. */
-export const LEASE_MS = 30_000;
+const LEASE_MS = 30_000;
 
 /** ARGV: nonce, milliseconds. Takes or renews the lease; returns 1 where this process has it. */
 const takeLease = defineScript({

@@ -110,32 +110,6 @@ export async function readTraffic(
   }
 }
 
-/** Attempts at single notices of the last ten minutes with these outcomes. */
-export interface NoticeOutcomes {
-  readonly accepted: number;
-  readonly expired: number;
-}
-
-/**
- * Reads what became of single notices in the last ten minutes, with one command.
- *
- * @param at Redis time, milliseconds since the epoch
- * @throws the error of the Redis client
- */
-export async function readNoticeOutcomes(
-  redis: RedisClient,
-  keys: Keys,
-  at: number,
-): Promise<NoticeOutcomes> {
-  const blocks = blocksBetween(keys, FINE, at - RECENT_MS, at);
-  const names = blocks.flatMap(({ stored }) => stored.map(({ key }) => key));
-  const found = await redis.mgetBuffer(names);
-  const bytes = new Map(names.map((name, index) => [name, found[index] ?? null]));
-  const { counts } = merge(intervalsOf(blocks, bytes, FINE, at - RECENT_MS, at));
-  const of = (kind: 'accepted' | 'expired') => counts[positionOf(`attempts:notices:${kind}`)] ?? 0;
-  return { accepted: of('accepted'), expired: of('expired') };
-}
-
 /** The intervals between two times; the last one has its length so far. */
 function intervalsOf(
   blocks: readonly Block[],

@@ -5,12 +5,11 @@ import { InputError } from '../../src/contracts/errors.ts';
 import { isLoopbackHost } from '../../src/format/plain-hosts.ts';
 import { createLogger } from '../../src/logging/logger.ts';
 import type { FirstSignIn } from '../../src/ops/web/access/access.ts';
-import { createEventWatch } from '../../src/events/watch.ts';
-import { readWatched } from '../../src/ops/chores/watched-state.ts';
 import { openOps } from '../../src/ops/web/ops-context.ts';
 import { buildOpsServer } from '../../src/ops/web/server.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import { stopOnSignals } from './stop-signals.ts';
+import { watchEvents } from './watch-events.ts';
 
 /** Longer than a command to Redis may take. */
 const STOP_TIMEOUT_MS = 10_000;
@@ -51,23 +50,13 @@ export async function runOpsProcess(
   }
   const server = app;
   // It also sees when no worker is left.
-  const watch =
-    config.events &&
-    createEventWatch({
-      redis: context.redis,
-      keys: context.keys,
-      webhook: config.events,
-      queue: `${config.redis.prefix}:${config.account}`,
-      look: () => readWatched(context.fleet),
-      isWorker: false,
-      log: logger,
-    });
-  await watch?.start();
+  const watch = watchEvents(context.redis, context.keys, config, logger, false);
+  await watch.start();
   // Before the address is announced: a program that reads it may stop the server at once.
   const stopped = stopOnSignals(
     async () => {
       await server.close();
-      await watch?.stop();
+      await watch.stop();
       await close();
       logger.info({ event: 'stopped' });
     },

@@ -14,9 +14,6 @@ import { Intents } from '../../src/fleet/intents/intents.ts';
 import { sentTwiceCounts } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/throttled-error-log.ts';
-import { createEventWatch } from '../../src/events/watch.ts';
-import { FleetReader } from '../../src/ops/snapshot.ts';
-import { readWatched } from '../../src/ops/chores/watched-state.ts';
 import { Hints } from '../../src/redis/hints.ts';
 import { keysOf, pairName } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/one-write.ts';
@@ -46,6 +43,7 @@ import { createTokens } from './create-tokens.ts';
 import { createFleetChores } from './fleet-chores.ts';
 import { storeOwnRetention } from './store-retention.ts';
 import { waitForRedis, type WorkerProgram } from './wait-for-redis.ts';
+import { watchEvents } from './watch-events.ts';
 
 /** One worker in this process. */
 export interface RunningWorker {
@@ -251,21 +249,8 @@ export async function startWorker({
   await lifecycle.start(rateLimiter);
   // An issuance that is under way is stored: a lost token would cost the fleet another one.
   await lifecycle.start(tokens, config.token.lockTtlMs);
-  if (config.events !== undefined) {
-    const fleet = new FleetReader({ redis, keys });
-    lifecycle.onStop(() => fleet.close());
-    const watch = createEventWatch({
-      redis,
-      keys,
-      webhook: config.events,
-      queue: `${config.redis.prefix}:${config.account}`,
-      look: () => readWatched(fleet),
-      isWorker: true,
-      log,
-    });
-    // Stops after the heartbeat: it reports when no worker is left.
-    await lifecycle.start(watch);
-  }
+  // Stops after the heartbeat: it reports when no worker is left.
+  await lifecycle.start(watchEvents(redis, keys, config, log, true));
   await lifecycle.start(heartbeat);
   // The last report must not use up the time of the others when Redis does not answer.
   await lifecycle.start(createTrafficReport(redis, keys, traffic, heartbeatMs, log), 1_000);

@@ -1,0 +1,37 @@
+import type { Logger } from 'pino';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
+import type { Config } from '../../src/config/config.ts';
+import { createEventWatch } from '../../src/events/watch.ts';
+import { readWatched } from '../../src/ops/chores/watched-state.ts';
+import { FleetReader } from '../../src/ops/snapshot.ts';
+import type { RedisClient } from '../../src/redis/connect.ts';
+import type { Keys } from '../../src/redis/keys.ts';
+
+/** Watches the account and posts its events where a webhook is configured; otherwise it does nothing. */
+export function watchEvents(
+  redis: RedisClient,
+  keys: Keys,
+  config: Pick<Config, 'events' | 'account'> & { readonly redis: { readonly prefix: string } },
+  log: Logger,
+  isWorker: boolean,
+): BackgroundService {
+  const { events: webhook, account } = config;
+  if (webhook === undefined) return { start: () => {}, stop: () => Promise.resolve() };
+  const fleet = new FleetReader({ redis, keys });
+  const watch = createEventWatch({
+    redis,
+    keys,
+    webhook,
+    queue: `${config.redis.prefix}:${account}`,
+    look: () => readWatched(fleet),
+    isWorker,
+    log,
+  });
+  return {
+    start: () => watch.start(),
+    stop: async () => {
+      await watch.stop();
+      await fleet.close();
+    },
+  };
+}
