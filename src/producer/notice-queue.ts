@@ -1,10 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
-import {
-  batchEvents,
-  type BatchEvent,
-  type BatchEventsOptions,
-} from '../batch/ledger/batch-events.ts';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
 import type { Notice, Receipt } from '../contracts/notice.ts';
@@ -194,43 +189,24 @@ export class NoticeQueue {
   }
 
   /**
-   * Ends of single notices (accepted, rejected, unknown, expired, cancelled), as they happen, and notices that
-   * are sent again. Workers write them with NOTICE_EVENTS above 0, which is how many are kept. The iteration
-   * is endless, like {@link NoticeQueue.batchEvents}. Each event is delivered at least once: store the last
-   * `cursor` and pass it as `from` to continue after a restart.
+   * Events of the account, as they happen: of batches, holds and what the watch finds, and with NOTICE_EVENTS at the
+   * workers also the ends of single notices. The iteration is endless; it ends when the loop is left, when the signal
+   * aborts, or with {@link NoticeQueue.close}. Each event is delivered at least once: store the last `cursor` and pass
+   * it as `from` to continue after a restart. Each iteration uses its own connection. An outage of Redis and a
+   * failover only delay events.
    *
    * @example
-   * for await (const { notice, state, code, cursor } of notices.events({ from: lastCursor })) {
-   *   if (state !== 'accepted') report(notice, state, code);
+   * for await (const event of notices.events({ from: lastCursor })) {
+   *   if (event.event === 'notice.ended') await record(event.notice, event.state, event.cursor);
    * }
    * @throws InputError CONFIG_INVALID for invalid options, at once
    * @throws NoticeQueueError QUEUE_CLOSED at once; QUEUE_UNAVAILABLE or QUEUE_REFUSED while iterating, if
    *   Redis replies with an error that does not pass by itself
    */
-  events(options: NoticeEventsOptions = {}): AsyncGenerator<NoticeEvent, void, undefined> {
+  events(options: EventsOptions = {}): AsyncGenerator<AccountEvent, void, undefined> {
     this.#mustBeOpen();
     const { redis, prefix, account } = this.#settings;
-    return noticeEvents(redis, keysOf(prefix, account), options, this.#closing.signal);
-  }
-
-  /**
-   * Events of batches (finished, stalled, contact rejected), as they happen. The iteration is endless; it
-   * ends when the loop is left, when the signal aborts, or with {@link NoticeQueue.close}. Each event has a
-   * `cursor`: store the last one and pass it as `from` to continue after a restart. Each iteration uses its
-   * own connection. An outage of Redis and a failover only delay events.
-   *
-   * @example
-   * for await (const event of notices.batchEvents({ from: lastCursor })) {
-   *   if (event.event === 'batch.finished') report(event.batch, event.accepted);
-   * }
-   * @throws InputError CONFIG_INVALID for invalid options, at once
-   * @throws NoticeQueueError QUEUE_CLOSED at once; QUEUE_UNAVAILABLE or QUEUE_REFUSED while iterating, if
-   *   Redis replies with an error that does not pass by itself
-   */
-  batchEvents(options: BatchEventsOptions = {}): AsyncGenerator<BatchEvent, void, undefined> {
-    this.#mustBeOpen();
-    const { redis, prefix, account } = this.#settings;
-    return batchEvents(redis, keysOf(prefix, account), options, this.#closing.signal);
+    return accountEvents(redis, keysOf(prefix, account), options, this.#closing.signal);
   }
 
   /**
