@@ -1,8 +1,16 @@
-import { Cluster } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import type { RedisClient } from './connect.ts';
 
 /** Gets the text of a hint; gets `undefined` after a gap in which hints may have been lost. */
 export type HintListener = (text: string | undefined) => void;
+
+/**
+ * The channel of hints about the keys of one database: keys of another one have the same names, and channels belong to
+ * the whole server.
+ */
+export function hintChannel(redis: RedisClient, name: string): string {
+  return `${name}:${redis instanceof Redis ? (redis.options.db ?? 0) : 0}`;
+}
 
 /**
  * How often the connection is checked, in milliseconds. One that has died without a sign is reopened after two to

@@ -3,7 +3,7 @@ import { WakeSignal } from '../async/wake-signal.ts';
 import type { CancelSignal } from '../contracts/cancel-signal.ts';
 import { NoticeQueueError, TokenRefusedError } from '../contracts/errors.ts';
 import { mayConcernToken, type Refusal, type Token, type TokenSource } from '../contracts/token.ts';
-import type { Hints } from '../redis/hints.ts';
+import { hintChannel, type Hints } from '../redis/hints.ts';
 import { EarlyRenewal, type HeldToken } from './early-renewal.ts';
 import { ANY, type TokenWant } from './token-decision.ts';
 import { TokenRecord, type Obtained, type TokenRecordOptions } from './token-record.ts';
@@ -69,12 +69,12 @@ export class SharedToken implements TokenSource {
 
   /** Subscribes to hints. Redis may be unavailable: hints then arrive once it is back. */
   start(): void {
-    const { hints, keys } = this.#options;
+    const { redis, hints, keys } = this.#options;
     if (this.#stopped || hints === undefined || this.#subscriptions.length > 0) return;
     this.#subscriptions.push(
-      hints.subscribe(keys.hints, (text) => this.#onHint(text)),
+      hints.subscribe(hintChannel(redis, keys.hints), (text) => this.#onHint(text)),
       // A hold that a person lifted: the refusal may be over.
-      hints.subscribe(keys.holdHints, () => (this.#refusal = undefined)),
+      hints.subscribe(hintChannel(redis, keys.holdHints), () => (this.#refusal = undefined)),
     );
   }
 

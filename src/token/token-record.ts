@@ -5,6 +5,7 @@ import { withTimeout } from '../async/with-timeout.ts';
 import { NoticeQueueError, TokenRefusedError, type ErrorCode } from '../contracts/errors.ts';
 import type { IssuedToken, Token } from '../contracts/token.ts';
 import { missingPermissionOf, redisErrorCode } from '../redis/failure.ts';
+import { hintChannel } from '../redis/hints.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import { ScriptFailure, type Script, type ScriptClient } from '../redis/script.ts';
 import type { HeldToken } from './early-renewal.ts';
@@ -65,7 +66,10 @@ export class TokenRecord {
 
   constructor(options: TokenRecordOptions) {
     this.#options = options;
-    this.#keys = scriptKeys(options.keys);
+    this.#keys = scriptKeys({
+      ...options.keys,
+      hints: hintChannel(options.redis, options.keys.hints),
+    });
   }
 
   /**

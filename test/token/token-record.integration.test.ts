@@ -1,3 +1,4 @@
+import { hintChannel } from '../../src/redis/hints.ts';
 import { inspect } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { keysOf, type TokenKeys } from '../../src/redis/keys.ts';
@@ -43,7 +44,7 @@ const current = (field: string) => redis.client.hget(keys.current, field);
 describe('store', () => {
   it('stores the token encrypted, releases the lock and wakes the waiters', async () => {
     const ear = redis.connect();
-    await ear.subscribe(keys.hints);
+    await ear.subscribe(hintChannel(ear, keys.hints));
     const heard = new Promise((resolve) => ear.once('message', (_, text) => resolve(text)));
     await expect(store(await grant('one'))).resolves.toBe(true);
 

@@ -13,7 +13,7 @@ import { nearEndOfRetention } from '../../src/batch/ledger/retention.ts';
 import { readHold } from '../../src/fleet/hold/current-hold.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
-import type { Hints } from '../../src/redis/hints.ts';
+import { hintChannel, type Hints } from '../../src/redis/hints.ts';
 import { CHUNK_QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
 
@@ -87,7 +87,7 @@ export function createBatchWalker(options: BatchWalkerOptions): BackgroundServic
   let timer: NodeJS.Timeout | undefined;
   return {
     start: () => {
-      unsubscribe ??= hints.subscribe(keys.batchHints, (id) => {
+      unsubscribe ??= hints.subscribe(hintChannel(redis, keys.batchHints), (id) => {
         if (id !== undefined) named.add(id);
         run();
       });

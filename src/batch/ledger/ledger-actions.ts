@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { hintChannel } from '../../redis/hints.ts';
 import type { Script } from '../../redis/script.ts';
 import {
   redriveFailure,
@@ -114,6 +115,7 @@ export class LedgerActions extends LedgerReader {
 
   /** Notifies the workers that chunks may have no job. Without it they look a moment later: what was done stays done. */
   protected async publishHint(id: string): Promise<void> {
-    await this.redis.publish(this.keys.batchHints, id).catch(() => 0);
+    const channel = hintChannel(this.redis, this.keys.batchHints);
+    await this.redis.publish(channel, id).catch(() => 0);
   }
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { hintChannel } from '../../redis/hints.ts';
 import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -32,7 +33,10 @@ export async function placeManualHold(
   keys: Keys,
   why: string,
 ): Promise<boolean> {
-  return (await placeManual(redis, transitionKeys(keys), [why, keys.holdHints])) === 1;
+  return (
+    (await placeManual(redis, transitionKeys(keys), [why, hintChannel(redis, keys.holdHints)])) ===
+    1
+  );
 }
 
 /**
@@ -48,7 +52,8 @@ export async function liftManualHold(
   seen?: HoldKind,
 ): Promise<HoldKind | undefined> {
   const from = [...transitionKeys(keys), keys.done(randomUUID()), keys.lifted];
-  const kind = String(await liftManual(redis, from, [keys.holdHints, seen ?? '']));
+  const args = [hintChannel(redis, keys.holdHints), seen ?? ''];
+  const kind = String(await liftManual(redis, from, args));
   return kind in HOLDS ? (kind as HoldKind) : undefined;
 }
 

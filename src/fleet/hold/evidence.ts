@@ -72,15 +72,13 @@ export class Evidence {
   /** Subscribes to hints. A lost one is repeated by the next meeting; after a gap the record is read. */
   start(): void {
     this.#unsubscribe ??= this.#hints.subscribe(this.#channel, (text) => {
-      if (text === undefined) {
+      // A number that no record has would stop this process from asking.
+      const asked = /^ask:(\d+)$/.exec(text ?? '')?.[1];
+      if (asked !== undefined) this.#ask(Number(asked));
+      else {
         this.#readFrom = -Infinity;
         void this.#read();
-        return;
       }
-      const [, kind, number] = /^(ask|proven):(\d+)$/.exec(text) ?? [];
-      const meeting = Number(number);
-      if (kind === 'proven') this.#forget(meeting);
-      else if (kind === 'ask') this.#ask(meeting);
     });
   }
 
@@ -123,6 +121,7 @@ export class Evidence {
       const key = this.#keys[EVIDENCE_KEY] ?? '';
       const [meetings, askedAt] = await this.#redis.hmget(key, 'meetings', 'askedAt');
       if (Number(askedAt) > 0 && Number(meetings) > 0) this.#ask(Number(meetings));
+      else this.#forget(Number(meetings));
     } catch {
       this.#readFrom = Math.min(this.#readFrom, performance.now() + READ_AGAIN_MS);
     } finally {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
-import type { Hints } from '../../redis/hints.ts';
+import { hintChannel, type Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { Evidence } from './evidence.ts';
 import { meet } from './evidence-scripts.ts';
@@ -51,6 +51,8 @@ export class HoldGate {
   #mustAsk = true;
   /** Raised whenever the process learns something: an answer that was asked for before is then outdated. */
   #news = 0;
+  /** As read after the last hint. */
+  #isHeld: boolean | undefined;
   #unsubscribe: (() => void) | undefined;
 
   /**
@@ -67,7 +69,7 @@ export class HoldGate {
   ) {
     this.#redis = redis;
     this.#hints = hints;
-    this.#keys = gateKeys(keys, currentToken);
+    this.#keys = gateKeys(redis, keys, currentToken);
     this.#settings = settings;
     this.#evidence = new Evidence(redis, hints, this.#keys.probe, this.#keys.evidenceChannel);
     this.#onMove = onMove;
@@ -77,13 +79,22 @@ export class HoldGate {
   start(): void {
     this.#evidence.start();
     this.#unsubscribe ??= this.#hints.subscribe(this.#keys.channel, (text) => {
-      const held = text === undefined || text !== '';
-      this.#news++;
-      this.#mustAsk = held;
-      if (text !== undefined) {
-        this.#onMove(held ? { kind: 'held', hold: text as HoldKind } : { kind: 'lifted' });
-      }
+      this.forget();
+      if (text !== undefined) void this.#reportMove();
     });
+  }
+
+  /** After a hint: what it is about is read, not believed. */
+  async #reportMove(): Promise<void> {
+    try {
+      const [hold] = await this.#redis.hmget(this.#keys.hold[0] ?? '', 'kind');
+      if (hold !== null && hold !== undefined) {
+        this.#onMove({ kind: 'held', hold: hold as HoldKind });
+      } else if (this.#isHeld !== false) this.#onMove({ kind: 'lifted' });
+      this.#isHeld = typeof hold === 'string';
+    } catch {
+      // The next attempt asks, and fails as this did.
+    }
   }
 
   /** Unsubscribes. */
@@ -227,15 +238,15 @@ interface GateKeys {
   readonly evidenceChannel: string;
 }
 
-function gateKeys(keys: Keys, currentToken: string): GateKeys {
+function gateKeys(redis: RedisClient, keys: Keys, currentToken: string): GateKeys {
   const hold = transitionKeys(keys);
   const probe = [...hold, keys.evidence, keys.witness, currentToken];
   return {
     hold,
     probe,
     meet: [...probe, keys.noticesIn('wait'), keys.waitingChunks, keys.noticesIn('prioritized')],
-    channel: keys.holdHints,
-    evidenceChannel: keys.evidenceHints,
+    channel: hintChannel(redis, keys.holdHints),
+    evidenceChannel: hintChannel(redis, keys.evidenceHints),
   };
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { CancelSignal } from '../../contracts/cancel-signal.ts';
 import type { LaneName } from '../../contracts/seen-attempt.ts';
 import type { RedisClient } from '../../redis/connect.ts';
-import type { Hints } from '../../redis/hints.ts';
+import { hintChannel, type Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
 import {
   decreaseRateLimit,
@@ -60,6 +60,7 @@ const ASK_AGAIN_MS = 200;
 export class RateLimiter {
   readonly #redis: RedisClient;
   readonly #hints: Pick<Hints, 'subscribe'>;
+  readonly #channel: string;
   readonly #keys: Keys;
   readonly #settings: RateLimitSettings;
   readonly #events: RateLimiterEvents;
@@ -82,6 +83,7 @@ export class RateLimiter {
   ) {
     this.#redis = redis;
     this.#hints = hints;
+    this.#channel = hintChannel(redis, keys.rateLimitHints);
     this.#keys = keys;
     this.#settings = settings;
     this.#events = events;
@@ -93,9 +95,7 @@ export class RateLimiter {
 
   /** Subscribes to hints. */
   start(): void {
-    this.#unsubscribe ??= this.#hints.subscribe(this.#keys.rateLimitHints, (text) =>
-      this.#onHint(text),
-    );
+    this.#unsubscribe ??= this.#hints.subscribe(this.#channel, (text) => this.#onHint(text));
   }
 
   /** Rejects all waiters: a hold was placed after they had passed its gate. */
@@ -131,7 +131,7 @@ export class RateLimiter {
     const { decreased, ...decrease } = await decreaseRateLimit(
       this.#redis,
       [this.#keys.rateLimit, this.#keys.hold],
-      [limit, floor, this.#share(), recoveryMs, sent, this.#id, this.#keys.rateLimitHints],
+      [limit, floor, this.#share(), recoveryMs, sent, this.#id, this.#channel],
     );
     if (decreased) this.#events.onDecrease(decrease);
   }
@@ -153,7 +153,7 @@ export class RateLimiter {
     const rate = this.#rate.perSecond(performance.now());
     if (rate === 0) return;
     const { floor } = this.#settings;
-    const args = [decrease, floor, this.#share(), rate.toFixed(3), this.#keys.rateLimitHints];
+    const args = [decrease, floor, this.#share(), rate.toFixed(3), this.#channel];
     reportRate(this.#redis, [this.#keys.rateLimit], args).catch(this.#events.onError);
   }
 
@@ -223,5 +223,9 @@ export async function setManualRateLimit(
   keys: Keys,
   limit: number | undefined,
 ): Promise<void> {
-  await setRateLimit(redis, [keys.rateLimit], [limit ?? '', keys.rateLimitHints]);
+  await setRateLimit(
+    redis,
+    [keys.rateLimit],
+    [limit ?? '', hintChannel(redis, keys.rateLimitHints)],
+  );
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { hintChannel } from '../../redis/hints.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
@@ -93,7 +94,8 @@ export async function recordRestored(
 ): Promise<EpochMemory | undefined> {
   const { hold, holdProbe, limiter, chunkLimiter, holdHints } = keys;
   const seen = [epoch?.id ?? '', epoch?.event?.id ?? '', randomUUID(), randomUUID()];
-  const args = [...seen, why, copyAt, Math.round(missingMs), verdict, missed, holdHints, after];
+  const channel = hintChannel(redis, holdHints);
+  const args = [...seen, why, copyAt, Math.round(missingMs), verdict, missed, channel, after];
   try {
     const taken = [hold, holdProbe, limiter, chunkLimiter, keys.epoch];
     return await markRestored(redis, taken, args);

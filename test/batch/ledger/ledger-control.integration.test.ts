@@ -1,3 +1,4 @@
+import { hintChannel } from '../../../src/redis/hints.ts';
 import { describe, expect, it } from 'vitest';
 import type { BatchPhase } from '../../../src/batch/ledger/batch-record.ts';
 import { allAccepted, allBack } from '../../../src/batch/ledger/settlement.ts';
@@ -75,7 +76,7 @@ describe('control', () => {
     expect(await bench.queue()).toEqual([0, 1]);
     const received: string[] = [];
     const subscriber = redis.connect();
-    await subscriber.subscribe(bench.keys.batchHints);
+    await subscriber.subscribe(hintChannel(subscriber, bench.keys.batchHints));
     subscriber.on('message', (_, text) => received.push(text));
     await bench.ledger.control(bench.id, 'pause');
     expect(await bench.queue()).toBeUndefined();

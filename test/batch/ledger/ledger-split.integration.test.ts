@@ -1,3 +1,4 @@
+import { hintChannel } from '../../../src/redis/hints.ts';
 import { describe, expect, it } from 'vitest';
 import type { BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
 import {
@@ -137,7 +138,7 @@ describe('a refused chunk that is at fault', () => {
     const hints = redis.connect({ name: 'hints', forWorker: true });
     const seen: string[] = [];
     hints.on('message', (_channel, id: string) => seen.push(id));
-    await hints.subscribe(bench.keys.batchHints);
+    await hints.subscribe(hintChannel(hints, bench.keys.batchHints));
     expect(await bench.halve(0, 4)).toBe('halved');
     // Else its halves would have no jobs until a worker finds that the batch is stalled.
     await until(() => seen.includes(bench.id), { what: 'the hint' });

@@ -59,13 +59,16 @@ it('an acceptance is reported once where it was asked for before its request', a
 });
 
 it('what another process has proved is not reported again; what was met since is', async () => {
-  const { evidence, reported, hint } = oneProcess();
+  const { evidence, reported, answers, hint } = oneProcess();
+  answers.read = () => Promise.resolve(['7', '0']);
   hint('ask:7');
   hint('proven:7');
+  await answered();
   await evidence.accepted('token', later());
   expect(reported).toEqual([]);
   hint('ask:8');
   hint('proven:7');
+  await answered();
   await evidence.accepted('token', later());
   expect(reported).toEqual(['8']);
 });

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { HoldKind } from '../../../src/contracts/hold.ts';
-import { placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
 import { HoldGate, type HoldMove } from '../../../src/fleet/hold/hold-gate.ts';
 import type { Passage } from '../../../src/fleet/hold/passage.ts';
-import { Hints } from '../../../src/redis/hints.ts';
+import { hintChannel, Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
@@ -44,7 +44,7 @@ describe('HoldGate', () => {
     const moves: HoldMove[] = [];
     const hints = new Hints(redis.connect({ name: 'hints', forWorker: true }));
     const listening = signal();
-    hints.subscribe(keys.holdHints, (text) => {
+    hints.subscribe(hintChannel(redis.client, keys.holdHints), (text) => {
       if (text === undefined) listening.resolve();
     });
     const gate = new HoldGate(
@@ -61,6 +61,25 @@ describe('HoldGate', () => {
     expect(await gate.enter(JOB)).toBeDefined();
     return { gate, moves };
   }
+
+  it('believes no hint of the same account in another database of the server', async () => {
+    const keys = freshKeys();
+    const { moves } = await process(keys);
+    const inStaging = redis.client.duplicate({ db: 1 });
+    try {
+      await placeManualHold(redis.client, keys, 'maintenance');
+      await until(() => moves.length === 1, { what: 'the hold' });
+      await placeManualHold(inStaging, keys, 'a test');
+      await liftManualHold(inStaging, keys);
+      await liftManualHold(redis.client, keys);
+      await until(() => moves.some(({ kind }) => kind === 'lifted'), {
+        what: 'the end of the hold',
+      });
+      expect(moves).toEqual([{ kind: 'held', hold: 'manual' }, { kind: 'lifted' }]);
+    } finally {
+      inStaging.disconnect();
+    }
+  });
 
   const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
 

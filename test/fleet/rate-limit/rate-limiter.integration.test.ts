@@ -7,7 +7,7 @@ import {
   type RateLimitSettings,
 } from '../../../src/fleet/rate-limit/rate-limiter.ts';
 import { PERMIT_LASTS_MS } from '../../../src/fleet/rate-limit/permit-queue.ts';
-import { Hints } from '../../../src/redis/hints.ts';
+import { hintChannel, Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
@@ -45,7 +45,7 @@ describe('RateLimiter', () => {
     limiters.push(limiter);
     limiter.start();
     // After the limiter's own listener, so that what is heard here was heard there.
-    hints.subscribe(keys.rateLimitHints, (text) => {
+    hints.subscribe(hintChannel(redis.client, keys.rateLimitHints), (text) => {
       if (text === undefined) listening.resolve();
       else heard.push(text);
     });

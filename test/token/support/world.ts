@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { IssuedToken } from '../../../src/contracts/token.ts';
 import { keysOf, type Keys, type TokenKeys } from '../../../src/redis/keys.ts';
-import type { Hints } from '../../../src/redis/hints.ts';
+import { hintChannel, type Hints } from '../../../src/redis/hints.ts';
 import { TokenSeal } from '../../../src/token/token-seal.ts';
 import { TokenRecord } from '../../../src/token/token-record.ts';
 import { readTokenStatus, type TokenStatus } from '../../../src/token/token-status.ts';
@@ -144,7 +144,10 @@ export class World {
 
   async #listening(): Promise<void> {
     const heard = async () => {
-      const [, count] = await this.client.pubsub('NUMSUB', this.keys.hints);
+      const [, count] = await this.client.pubsub(
+        'NUMSUB',
+        hintChannel(this.client, this.keys.hints),
+      );
       return Number(count) >= this.#listeners;
     };
     await until(heard, { what: 'the subscription to hints' });

@@ -1,3 +1,4 @@
+import { hintChannel } from '../../../src/redis/hints.ts';
 import { UnrecoverableError, Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
@@ -50,7 +51,7 @@ async function world(rate = 0) {
     );
   const lookAgain = async () => {
     await redis.client.zadd(keys.openBatches, 0, 'old');
-    await redis.client.publish(keys.batchHints, 'old');
+    await redis.client.publish(hintChannel(redis.client, keys.batchHints), 'old');
   };
   /** Nothing of the batch has changed for so long. */
   const still = (ms: number) =>
@@ -267,7 +268,7 @@ it('a cancelled batch ends also while the queue is held', async () => {
   await batch.ledger.control('old', 'cancel');
   await still(70_000);
   await redis.client.zadd(keys.openBatches, 0, 'old');
-  await redis.client.publish(keys.batchHints, 'old');
+  await redis.client.publish(hintChannel(redis.client, keys.batchHints), 'old');
   const isOver = async () => (await batch.read()).finishedAt > 0;
   await until(isOver, { what: 'the end of the batch', deadlineMs: 30_000 });
   expect((await batch.read()).counts).toMatchObject({ sending: 0, unknown: 5, cancelled: 5 });
