@@ -66,10 +66,8 @@ export class TokenRecord {
 
   constructor(options: TokenRecordOptions) {
     this.#options = options;
-    this.#keys = scriptKeys({
-      ...options.keys,
-      hints: hintChannel(options.redis, options.keys.hints),
-    });
+    const { redis, keys } = options;
+    this.#keys = scriptKeys({ ...keys, hints: hintChannel(redis, keys.hints) });
   }
 
   /**
