@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import type { CommandContext, Output } from './command-context.ts';
-import { countOf } from '../format/format.ts';
 import { terminalLine, terminalText } from '../format/terminal-text.ts';
 
 /** Writes text of any content. */
@@ -64,13 +63,5 @@ export function table(rows: readonly (readonly string[])[]): string[] {
       .map((cell, index) => cell.padEnd(widths[index] ?? 0))
       .join('  ')
       .trimEnd(),
-  );
-}
-
-/** Says on standard error how many contacts were written as CSV. */
-export function saysExported({ stderr }: Pick<CommandContext, 'stderr'>, contacts: number): void {
-  writeText(
-    stderr,
-    contacts === 0 ? 'No contact matches.\n' : `Exported ${countOf(contacts, 'contact')}.\n`,
   );
 }

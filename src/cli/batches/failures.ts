@@ -12,7 +12,8 @@ import {
   showFailed,
   type FailedFlags,
 } from '../notices/failed-notices.ts';
-import { print, saysExported, wantsJson, writeOut, writeText } from '../output.ts';
+import { print, wantsJson, writeOut, writeText } from '../output.ts';
+import { saysExported } from '../says-exported.ts';
 
 interface FailuresFlags extends FailureFilter, Omit<FailedFlags, 'state' | 'code'> {
   csv?: boolean;

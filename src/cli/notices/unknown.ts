@@ -5,7 +5,8 @@ import { countOf } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, saysExported, table, wantsJson, writeOut } from '../output.ts';
+import { print, table, wantsJson, writeOut } from '../output.ts';
+import { saysExported } from '../says-exported.ts';
 import { UsageError } from '../usage-error.ts';
 import { filterOf, unknownContext, unknownFlags, type UnknownFlags } from './unknown-flags.ts';
 
