@@ -93,7 +93,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   {
     prevents: 'contacts that someone puts into Redis unencrypted',
     file: 'src/payload/seal.ts',
-    from: 'if (keys.length > 0 && !acceptsUnsealed) throw new PayloadUnsealed();',
+    from: "if (!acceptsPlain) throw unreadable('are not encrypted, although PAYLOAD_KEY is set');",
     to: '',
     test: 'payload/sealed-job.test.ts',
     words: 'does not open that is not encrypted',

@@ -11,17 +11,11 @@ import {
   type Contact,
 } from './notice.ts';
 
-/**
- * Version of the job data. A worker returns jobs of a later version than it knows for updated workers, for
- * {@link NEWER_JOB_WAIT_MS}; then, and at once for any other version, it refuses them.
- */
+/** Version of the job data. A worker refuses jobs of any other version. */
 export const JOB_VERSION = 1;
 
 /** Version of the data of a job whose notice is encrypted (payload/sealed-job.ts). */
 export const SEALED_JOB_VERSION = 2;
-
-/** How long jobs of a later version wait for an updated worker, from when one met them: a day. */
-export const NEWER_JOB_WAIT_MS = 86_400_000;
 
 /** The field of a job's hash with those that no worker can read: name and text of each, one a line. */
 export const SET_ASIDE_FIELD = 'notices:unreadable';
@@ -100,12 +94,6 @@ export function waitsSince(
 export function sentAgainAt({ progress }: { readonly progress?: unknown }): number {
   const { sentAgainAt: at } = (progress ?? {}) as { readonly sentAgainAt?: unknown };
   return typeof at === 'number' ? at : 0;
-}
-
-/** Whether the data of a job has a later version than the one a worker knows. */
-export function isNewerJob(data: unknown, known: number): boolean {
-  const version = (data as { v?: unknown } | null | undefined)?.v;
-  return typeof version === 'number' && Number.isInteger(version) && version > known;
 }
 
 /** More characters than any job of a producer of this package; a request is built from them in memory. */

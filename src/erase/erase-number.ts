@@ -199,7 +199,7 @@ async function eraseFromIndex(
   for (const { jobId } of entries) {
     const stored = await readData(redis, keys, jobId);
     if (stored === undefined) gone.add(jobId);
-    else if (holds(stored, 'waiting', jobId, number, sealing) !== 'no') kept.add(jobId);
+    else if (holds(stored, jobId, number, sealing) !== 'no') kept.add(jobId);
   }
   const erasedKeys = await eraseIdempotencyKeys(redis, keys, gone);
   const notices = await removeEntries(

@@ -24,7 +24,7 @@ export interface StoredAboutNumber {
   readonly contacts: readonly ContactsWithNumber[];
   /** Batches that are being imported: the rest of the list may contain the number. */
   readonly importing: readonly string[];
-  /** What cannot be decrypted, or has a newer version; it may contain the number. */
+  /** What cannot be decrypted; it may contain the number. */
   readonly unreadable: { readonly notices: number; readonly chunks: number };
   /** Entries of the search index; undefined without FIND_KEY. */
   readonly index: StoredInIndex | undefined;

@@ -1,4 +1,4 @@
-import { isNewerJob, JOB_VERSION, SET_ASIDE_FIELD, type JobData } from '../contracts/job.ts';
+import { SET_ASIDE_FIELD, type JobData } from '../contracts/job.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
 import { openJob } from '../payload/sealed-job.ts';
@@ -16,8 +16,6 @@ export interface StoredData {
 interface SearchedData {
   /** Whether it has the number in any spelling. */
   readonly mentions: boolean;
-  /** It has a later version, which may be encrypted: an updated worker can send it. */
-  readonly isNewer: boolean;
 }
 
 /** Reads the data of a job; undefined if there is no such job. */
@@ -48,10 +46,7 @@ export function openOrSearch(
   } catch (error) {
     if (!(error instanceof NoticeQueueError) || error.code !== 'JOB_INVALID') throw error;
     const texts = [text, setAside];
-    return {
-      mentions: texts.some((one) => mentions(one, number)),
-      isNewer: isNewerJob(data, JOB_VERSION),
-    };
+    return { mentions: texts.some((one) => mentions(one, number)) };
   }
 }
 

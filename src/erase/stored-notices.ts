@@ -55,7 +55,7 @@ export async function* storedNotices(
       const read = await Promise.all(ids.map((id) => readData(redis, keys, id)));
       for (const [index, id] of ids.entries()) {
         const data = read[index];
-        const held = data === undefined ? 'no' : holds(data, place, id, number, sealing);
+        const held = data === undefined ? 'no' : holds(data, id, number, sealing);
         if (held === 'unreadable') onUnreadable();
         else if (held !== 'no') yield { id, place, shared: held === 'shared' };
       }
@@ -66,7 +66,6 @@ export async function* storedNotices(
 /** Whether a job has the number, alone or beside others. */
 export function holds(
   stored: StoredData,
-  place: NoticeWithNumber['place'],
   id: string,
   number: string,
   sealing: NoticeSource['sealing'],
@@ -78,9 +77,7 @@ export function holds(
     return 'unreadable';
   }
   if (!('job' in data)) {
-    // A newer worker could send one that has not ended, also to others.
-    if (data.mentions && (place === 'ended' || !data.isNewer)) return 'alone';
-    return data.isNewer ? 'unreadable' : 'no';
+    return data.mentions ? 'alone' : 'no';
   }
   const rest = withoutNumber(data.job, number);
   if (rest === 'absent') return 'no';

@@ -10,7 +10,7 @@ const REFUSED_MS = 86_400_000;
 const ASKS_MS = 1_000;
 
 /**
- * Reasons of workers that send nothing. One that lacks a key or knows an earlier version sends other jobs. A heartbeat may
+ * Reasons of workers that send nothing. A heartbeat may
  * be older than what it says: that of a worker that has just started, that it examines Redis (`copy-unchecked`), and the
  * one that waited for Redis, that Redis is away.
  */

@@ -3,12 +3,14 @@ import { constants, deflateRaw, inflateRaw } from 'node:zlib';
 import type { Contact } from '../contracts/notice.ts';
 import {
   batchSeal,
-  mayBeUnsealed,
+  frameSeal,
+  mayBePlain,
   NO_SEALING,
   seal,
   unreadable,
   unseal,
   type Seal,
+  type Sealing,
 } from './seal.ts';
 
 /*
@@ -57,8 +59,7 @@ export async function encodePayload(json: Buffer | string, by?: Seal): Promise<B
  * The bytes of the JSON array, not parsed.
  *
  * @param by of the batch; not needed for a payload that is not encrypted
- * @throws NoticeQueueError PAYLOAD_UNREADABLE, as PayloadKeyMissing where only the key is missing, as
- *   PayloadUnsealed where it is not encrypted as it has to be, as PayloadNewer where it has a later version
+ * @throws NoticeQueueError PAYLOAD_UNREADABLE, as PayloadKeyMissing where only the key is missing
  */
 export async function openPayload(bytes: Buffer, by: Seal = NO_SEAL): Promise<Buffer> {
   const deflated = deflatedOf(bytes, by);
@@ -69,6 +70,41 @@ export async function openPayload(bytes: Buffer, by: Seal = NO_SEAL): Promise<Bu
     });
   } catch {
     throw unreadable('are damaged');
+  }
+}
+
+/** The frame of a batch as Redis stores it: encrypted if there is a key. @param frame JSON */
+export function sealFrame(frame: string, id: string, sealing: Sealing): string {
+  return seal(Buffer.from(frame), frameSeal(sealing, id))?.toString('base64') ?? frame;
+}
+
+/**
+ * What a worker needs of a claimed chunk: the frame of the request and the bytes of its contacts.
+ *
+ * @param stored as the ledger has them
+ * @param id of the batch
+ * @throws NoticeQueueError PAYLOAD_UNREADABLE, as PayloadKeyMissing where only the key is missing
+ */
+export async function openChunk(
+  stored: { readonly frame: string; readonly payload: Buffer },
+  id: string,
+  sealing: Sealing,
+): Promise<{ readonly frame: string; readonly contacts: Buffer }> {
+  const frame = openFrame(stored.frame, id, sealing);
+  return { frame, contacts: await openPayload(stored.payload, batchSeal(sealing, id)) };
+}
+
+function openFrame(stored: string, id: string, sealing: Sealing): string {
+  const isPlain = stored.startsWith('{');
+  if (isPlain) mayBePlain(sealing);
+  const frame = isPlain
+    ? stored
+    : unseal(Buffer.from(stored, 'base64'), frameSeal(sealing, id)).toString();
+  try {
+    JSON.parse(frame);
+    return frame;
+  } catch {
+    throw unreadable('have a frame that is damaged');
   }
 }
 
@@ -98,6 +134,6 @@ function pieceFor(bytes: number): number {
 
 function deflatedOf(bytes: Buffer, by: Seal): Buffer {
   if (bytes[0] !== PLAIN) return unseal(bytes, by);
-  mayBeUnsealed(by);
+  mayBePlain(by);
   return bytes.subarray(1);
 }

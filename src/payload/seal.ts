@@ -7,12 +7,10 @@ import { payloadKeys, type PayloadKey } from './payload-key.ts';
  *
  * version (1 byte) | id of the key (4) | nonce (12) | ciphertext | tag (16)
  *
- * Version 3 authenticates the account and the place beside version and key id: sealed contacts open only where
- * they were sealed for, so that those of another list or notice cannot be put there. Version 2, of earlier
- * versions of this program, authenticates only version and key id.
+ * Version, key id, account and place are authenticated: what is sealed opens only where it was sealed for, so that the
+ * contacts of another list or notice cannot be put there, nor the frame of another list.
  */
-const UNBOUND = 2;
-const SEALED = 3;
+const SEALED = 2;
 const CIPHER = 'aes-256-gcm';
 const HEAD_BYTES = 5;
 const NONCE_BYTES = 12;
@@ -23,15 +21,12 @@ export interface Sealing {
   readonly account: string;
   /** All decrypt, the first also encrypts. None: contacts are stored unencrypted. */
   readonly keys: readonly PayloadKey[];
-  /**
-   * Whether contacts are accepted, in spite of a key, that are not encrypted or not bound to a place. Workers
-   * refuse to send them; what only shows them accepts them.
-   */
-  readonly acceptsUnsealed: boolean;
+  /** Whether what is not encrypted is accepted. Workers with PAYLOAD_KEY refuse to send it; what only shows it accepts it. */
+  readonly acceptsPlain: boolean;
 }
 
 /** Without keys: what is encrypted cannot be read. */
-export const NO_SEALING: Sealing = { account: '', keys: [], acceptsUnsealed: true };
+export const NO_SEALING: Sealing = { account: '', keys: [], acceptsPlain: true };
 
 /** The sealing of one place. */
 export interface Seal extends Sealing {
@@ -42,14 +37,19 @@ export interface Seal extends Sealing {
 /**
  * The sealing of an account, from its settings.
  *
- * @param acceptsUnsealed false for what sends, unless it is configured otherwise
+ * @param acceptsPlain false for what sends with a current key
  */
 export function sealingOf(
   account: string,
   keys: Parameters<typeof payloadKeys>[0],
-  acceptsUnsealed = true,
+  acceptsPlain = true,
 ): Sealing {
-  return { account, keys: payloadKeys(keys), acceptsUnsealed };
+  return { account, keys: payloadKeys(keys), acceptsPlain };
+}
+
+/** For what sends. With the previous key alone it takes what is not encrypted, too, while producers get the key. */
+export function workerSealing(account: string, keys: Parameters<typeof payloadKeys>[0]): Sealing {
+  return sealingOf(account, keys, keys.payloadKey === undefined);
 }
 
 /** For the contacts of a batch. Not of a chunk: a redrive moves them to other chunks of the batch. */
@@ -62,9 +62,19 @@ export function jobSeal(sealing: Sealing, id: string): Seal {
   return sealAt(sealing, `job ${id}`);
 }
 
+/** For the part of the request body that the contacts of a batch share. */
+export function frameSeal(sealing: Sealing, id: string): Seal {
+  return sealAt(sealing, `frame ${id}`);
+}
+
+/** For the secret of the account. */
+export function accountSeal(sealing: Sealing): Seal {
+  return sealAt(sealing, 'secret');
+}
+
 /** Field by field: a worker makes one for each job. */
-function sealAt({ account, keys, acceptsUnsealed }: Sealing, place: string): Seal {
-  return { account, keys, acceptsUnsealed, place };
+function sealAt({ account, keys, acceptsPlain }: Sealing, place: string): Seal {
+  return { account, keys, acceptsPlain, place };
 }
 
 /** Encrypts with the current key. @returns undefined without one */
@@ -81,24 +91,20 @@ export function seal(plain: Buffer, by: Seal | undefined): Buffer | undefined {
 /**
  * Decrypts what {@link seal} encrypted for the same place.
  *
- * @throws PayloadKeyMissing, PayloadUnsealed, PayloadNewer, or a NoticeQueueError PAYLOAD_UNREADABLE if the bytes
+ * @throws PayloadKeyMissing, or a NoticeQueueError PAYLOAD_UNREADABLE if the bytes
  *   are not sealed, are damaged, or were sealed for another place
  */
 export function unseal(bytes: Buffer, by: Seal): Buffer {
   const version = bytes[0];
-  if (version !== undefined && version > SEALED) throw new PayloadNewer(version);
-  if (version !== SEALED && version !== UNBOUND) {
-    throw unreadable(`have the unknown version ${version ?? 'none'}`);
-  }
+  if (version !== SEALED) throw unreadable(`have the unknown version ${version ?? 'none'}`);
   if (bytes.length < HEAD_BYTES + NONCE_BYTES + TAG_BYTES) throw unreadable('are cut off');
-  if (version === UNBOUND) mayBeUnsealed(by);
   const head = bytes.subarray(0, HEAD_BYTES);
   const keyId = head.readUInt32BE(1);
   const key = by.keys.find(({ id }) => id.readUInt32BE() === keyId);
   if (key === undefined) throw new PayloadKeyMissing();
   const nonce = bytes.subarray(HEAD_BYTES, HEAD_BYTES + NONCE_BYTES);
   const decipher = createDecipheriv(CIPHER, key.key, nonce, { authTagLength: TAG_BYTES });
-  decipher.setAAD(version === SEALED ? authenticated(head, by) : head);
+  decipher.setAAD(authenticated(head, by));
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
   try {
     const closed = bytes.subarray(HEAD_BYTES + NONCE_BYTES, -TAG_BYTES);
@@ -111,9 +117,9 @@ export function unseal(bytes: Buffer, by: Seal): Buffer {
   }
 }
 
-/** @throws PayloadUnsealed if contacts that are not sealed are refused here */
-export function mayBeUnsealed({ keys, acceptsUnsealed }: Sealing): void {
-  if (keys.length > 0 && !acceptsUnsealed) throw new PayloadUnsealed();
+/** @throws NoticeQueueError PAYLOAD_UNREADABLE if what is not sealed is refused here */
+export function mayBePlain({ acceptsPlain }: Sealing): void {
+  if (!acceptsPlain) throw unreadable('are not encrypted, although PAYLOAD_KEY is set');
 }
 
 function authenticated(head: Buffer, { account, place }: Seal): Buffer {
@@ -126,26 +132,6 @@ export class PayloadKeyMissing extends NoticeQueueError {
     super(
       'PAYLOAD_UNREADABLE',
       'The contacts are encrypted with a key that is not configured here.',
-    );
-  }
-}
-
-/** There is a key, but the contacts are not encrypted, or as earlier versions did: someone may have put them there. */
-export class PayloadUnsealed extends NoticeQueueError {
-  constructor() {
-    super(
-      'PAYLOAD_UNREADABLE',
-      'The contacts are not encrypted for this place, although PAYLOAD_KEY is set. Set it for producers too; during a transition, set UNSEALED_PAYLOADS=accept for workers.',
-    );
-  }
-}
-
-/** Contacts have a later version than this program knows; an updated worker can read them. */
-export class PayloadNewer extends NoticeQueueError {
-  constructor(version: number) {
-    super(
-      'PAYLOAD_UNREADABLE',
-      `The stored contacts have the unknown version ${version}; this program knows up to ${SEALED}. Update it.`,
     );
   }
 }

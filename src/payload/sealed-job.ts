@@ -1,12 +1,4 @@
-import {
-  jobSeal,
-  mayBeUnsealed,
-  NO_SEALING,
-  seal,
-  unreadable,
-  unseal,
-  type Sealing,
-} from './seal.ts';
+import { jobSeal, mayBePlain, NO_SEALING, seal, unreadable, unseal, type Sealing } from './seal.ts';
 import { NoticeQueueError, type ErrorCode } from '../contracts/errors.ts';
 import { readJobData, SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
 
@@ -64,7 +56,7 @@ export function openJob(data: unknown, id: string, sealing: Sealing = NO_SEALING
   const sealed = sealedOf(data);
   if (sealed === undefined) {
     const read = readJobData(data);
-    mayBeUnsealed(sealing);
+    mayBePlain(sealing);
     return read;
   }
   const opened = unseal(Buffer.from(sealed, 'base64'), jobSeal(sealing, id));

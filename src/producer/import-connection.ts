@@ -4,9 +4,11 @@ import { findKey } from '../number-index/number-key.ts';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
+import { readAccountSecret } from '../payload/account-secret.ts';
 import { sealingOf } from '../payload/seal.ts';
 import { queueChunks } from '../batch/import/queue-chunks.ts';
 import { connectRedis } from '../redis/connect.ts';
+import { redisFailure } from '../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
 import type { QueueSettings } from './options.ts';
@@ -53,7 +55,17 @@ async function runImport(
   const queue = openBullQueue(CHUNK_QUEUE_NAME, client, keys);
   const ledger = new Ledger(client, keys);
   try {
-    const target = { ledger, queueChunks: (id: string) => queueChunks(ledger, queue, id) };
+    const target = {
+      ledger,
+      queueChunks: (id: string) => queueChunks(ledger, queue, id),
+      secret: async () => {
+        try {
+          return await readAccountSecret(client, keys.secret, importSettings.sealing);
+        } catch (error) {
+          throw redisFailure(error);
+        }
+      },
+    };
     return await importBatch(target, source, options, importSettings);
   } finally {
     await queue.close().catch(() => {});

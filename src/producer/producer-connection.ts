@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { CheckedNotice, Receipt } from '../contracts/notice.ts';
@@ -6,6 +5,7 @@ import type { CheckedOptions } from '../contracts/send-options.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
 import { entriesOf, removeEntries, writeEntries } from '../number-index/notice-number-index.ts';
 import { findKey, type FindKey } from '../number-index/number-key.ts';
+import { readAccountSecret } from '../payload/account-secret.ts';
 import { sealingOf, type Sealing } from '../payload/seal.ts';
 import { sealJob } from '../payload/sealed-job.ts';
 import { connectRedis, type RedisClient } from '../redis/connect.ts';
@@ -97,7 +97,9 @@ export class ProducerConnection {
   async enqueue(sends: readonly CheckedSend[]): Promise<Receipt[]> {
     const { queue, sendSpan: inSpan } = await this.#parts;
     return inSpan(QUEUE_NAME, sends.length, async (carried) => {
-      if (sends.some(({ options }) => needsAccount(options))) await this.#readAccount();
+      // Workers find in the account which keys producers use.
+      const isSealed = this.#sealing.keys.length > 0;
+      if (isSealed || sends.some(({ options }) => needsAccount(options))) await this.#readAccount();
       const settings = {
         ...this.#settings,
         now: () => this.#clock.now(),
@@ -188,13 +190,11 @@ export class ProducerConnection {
    */
   async #askAccount(): Promise<void> {
     const { secret: key } = this.#keys;
-    const own = this.#secret ?? randomBytes(32).toString('base64url');
-    const [, found] = await Promise.all([
-      this.#client.set(key, own, 'NX'),
-      this.#client.get(key),
+    const [secret] = await Promise.all([
+      readAccountSecret(this.#client, key, this.#sealing, this.#secret),
       this.#clock.read(),
     ]);
-    this.#secret = found ?? own;
+    this.#secret = secret;
   }
 
   /**

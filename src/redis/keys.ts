@@ -51,7 +51,7 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
  * | `<tag>:possibly-sent-twice` | hash | contacts that were sent again after an unknown outcome, by lane | forever (some 60 bytes) |
  * | `<tag>:epoch` | hash | count of heartbeats, and the last time Redis looked like an old copy (epoch.ts) | forever (some 500 bytes) |
- * | `<tag>:secret` | string | random secret for keyed hashes in ids of jobs | forever (some 50 bytes) |
+ * | `<tag>:secret` | hash | random secret for keyed hashes in ids of jobs and digests of lists, encrypted with each key that producers use | forever (some 150 bytes) |
  * | `<tag>:done:<nonce>` | string | mark of a request that is done, so that it can be repeated | ten minutes |
  * | `<tag>:retention` | hash | how long the worker that started last keeps ended notices | forever (some 100 bytes) |
  * | `<tag>:audit` | stream | changes: holds, resolutions, rate limits, sends by hand (audit.ts) | 90 days, about 1,000,000 at most |

@@ -74,11 +74,11 @@ function tokensOf({ tap }: World): Canary[] {
   return values.map((value, index) => ({ name: `token ${index}`, value }));
 }
 
-/** What identifies the list of a single contact, computed as anyone can. */
+/** What identifies the list of a single contact, computed without the secret of the account. */
 function digestOfList(): string {
   const options = readImportOptions({ templateCode: 'CANARY' });
   const { identity } = planImport(options, { chunkSize: 1, delivery: 'at-most-once' });
-  const digest = new ListDigest(identity);
+  const digest = new ListDigest(identity, '');
   digest.addJson(`{"contact":"${NUMBERS.onlyOne}"}`);
   return digest.content();
 }

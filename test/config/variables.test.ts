@@ -68,7 +68,6 @@ const DEFAULTS: Record<string, unknown> = {
   PROCESSES: 1,
   ATTEMPTS: 10,
   UNKNOWN_RESENDS: 2,
-  UNSEALED_PAYLOADS: 'refuse',
   UNKNOWN_RULES: undefined,
   BATCH_CONCURRENCY: 8,
   BACKOFF_BASE_MS: 1000,

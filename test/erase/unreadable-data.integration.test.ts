@@ -1,7 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
-import { run } from '../cli/support/run.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
@@ -83,16 +82,5 @@ describe('data that no worker can read', () => {
     expect(await erase('114')).toMatchObject({ report: { notices: NOTHING.notices } });
     expect(await redis.client.exists(key)).toBe(1);
     expect(await erase('119')).toMatchObject({ report: { notices: { cancelled: 1 } } });
-  });
-
-  it('of a newer version is left while an updated worker could send it, and counted', async () => {
-    const { env, erase, key } = await withJob(`{"v":99,"to":["${NUMBER}","${OTHER}"]}`);
-    expect(await erase()).toMatchObject({
-      code: 1,
-      report: { notices: NOTHING.notices, unreadable: { notices: 1 } },
-    });
-    expect(await redis.client.exists(key)).toBe(1);
-    const { stdout } = await run(['erase', NUMBER, '--yes'], env);
-    expect(stdout).toMatch(/^Not readable: 1 notice, .* newer version/m);
   });
 });

@@ -52,14 +52,7 @@ it('a worker that has ended does not count, nor one that sends nothing', async (
   expect(await add('b')).toBe(true);
 });
 
-const SEND_OTHERS: UnreadyReason[] = [
-  'payload-key',
-  'unsealed',
-  'newer-jobs',
-  'event-loop',
-  'copy-unchecked',
-  'redis-away',
-];
+const SEND_OTHERS: UnreadyReason[] = ['payload-key', 'event-loop', 'copy-unchecked', 'redis-away'];
 
 it.each(SEND_OTHERS)(
   'a worker that is not ready with %s sends other jobs or soon will, and counts',

@@ -5,7 +5,6 @@ import { EARLIER_FIELD } from '../../src/notices/job-lua.ts';
 import { redriveNotices } from '../../src/ops/notice-actions.ts';
 import { readUnknown } from '../../src/ops/unknown.ts';
 import { ERASED, replaceJobData } from '../../src/fleet/job-data.ts';
-import { RETURNED, returnedForMs } from '../../src/fleet/returned-jobs.ts';
 import { readPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
@@ -66,13 +65,6 @@ it('what it met before says nothing about its next run', async () => {
   });
   await redriveNotices({ redis: redis.client, keys }, { state: 'rejected', ids: [id] }, WHO);
   expect(await redis.client.hkeys(keys.witness)).toEqual(['other']);
-});
-
-it('the time for which workers of an earlier version returned it begins anew', async () => {
-  const { keys, failed } = open();
-  const id = await failed({ [RETURNED]: 1 });
-  await redriveNotices({ redis: redis.client, keys }, { state: 'rejected', ids: [id] }, WHO);
-  expect(await returnedForMs(redis.client, keys.noticeJob(id))).toBe(0);
 });
 
 it('an erasure in its earlier run does not keep its next run from recording what is left', async () => {

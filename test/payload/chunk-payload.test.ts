@@ -1,8 +1,14 @@
-import { createCipheriv, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { constants, deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { payloadKey, payloadKeys, type PayloadKey } from '../../src/payload/payload-key.ts';
-import { decodeContacts, encodePayload, openPayload } from '../../src/payload/chunk-payload.ts';
+import {
+  decodeContacts,
+  encodePayload,
+  openChunk,
+  openPayload,
+  sealFrame,
+} from '../../src/payload/chunk-payload.ts';
 import { batchSeal, type Seal } from '../../src/payload/seal.ts';
 
 const CONTACTS = [
@@ -15,7 +21,7 @@ const other = payloadKey(randomBytes(32).toString('hex'));
 
 /** The seal of batch `b` of the account `a`. */
 const by = (...keys: PayloadKey[]): Seal =>
-  batchSeal({ account: 'a', keys, acceptsUnsealed: true }, 'b');
+  batchSeal({ account: 'a', keys, acceptsPlain: true }, 'b');
 
 const refusal = async (bytes: Buffer, opener = by(key)) =>
   openPayload(bytes, opener).then(
@@ -23,25 +29,14 @@ const refusal = async (bytes: Buffer, opener = by(key)) =>
     (error: { code: string; message: string }) => `${error.code} ${error.message}`,
   );
 
-/** The format of version 2: only version and key id are authenticated. */
-function sealedByEarlierVersion(deflated: Buffer, { key: secret, id }: PayloadKey): Buffer {
-  const head = Buffer.concat([Buffer.of(2), id]);
-  const nonce = randomBytes(12);
-  const cipher = createCipheriv('aes-256-gcm', secret, nonce);
-  cipher.setAAD(head);
-  return Buffer.concat([head, nonce, cipher.update(deflated), cipher.final(), cipher.getAuthTag()]);
-}
-
 describe('a payload', () => {
-  it('is not opened beyond the bytes that a chunk may have', async () => {
-    const bomb = deflateRawSync(Buffer.alloc(40 * 1024 * 1024, ' '));
-    expect(await refusal(Buffer.concat([Buffer.of(1), bomb]))).toMatch(/^PAYLOAD_UNREADABLE/);
-    await expect(encodePayload(Buffer.alloc(40 * 1024 * 1024, ' '))).rejects.toThrow(/too large/);
+  it('with more bytes than a chunk may have is not stored', async () => {
+    await expect(encodePayload(Buffer.alloc(33 * 1024 * 1024, ' '))).rejects.toThrow(/too large/);
   });
 
   it.each([[], [key]])('gives back the very bytes, sealed or not (%#)', async (...keys) => {
     const payload = await encodePayload(JSON_TEXT, by(...keys));
-    expect(payload[0]).toBe(keys.length === 0 ? 1 : 3);
+    expect(payload[0]).toBe(keys.length === 0 ? 1 : 2);
     expect((await openPayload(payload, by(key))).toString()).toBe(JSON_TEXT);
     expect(await decodeContacts(payload, by(key))).toStrictEqual(CONTACTS);
   });
@@ -102,19 +97,34 @@ describe('a payload', () => {
     }
   });
 
-  it('that is not bound to its place is refused by who sends, and read by who shows', async () => {
-    const sender = { ...by(key), acceptsUnsealed: false };
+  it('that is not encrypted is refused by who sends with a key, and read by who shows', async () => {
+    const sender = { ...by(key), acceptsPlain: false };
     const plain = await encodePayload(JSON_TEXT);
-    const unbound = sealedByEarlierVersion(deflateRawSync(JSON_TEXT), key);
-    for (const bytes of [plain, unbound]) {
-      expect(await refusal(bytes, sender)).toMatch(
-        /^PAYLOAD_UNREADABLE .*UNSEALED_PAYLOADS=accept/,
-      );
-      expect((await openPayload(bytes, by(key))).toString()).toBe(JSON_TEXT);
-    }
-    // Without a key nothing else exists.
-    expect(await refusal(plain, { ...sender, keys: [] })).toBe('opened');
+    expect(await refusal(plain, sender)).toMatch(/^PAYLOAD_UNREADABLE .*not encrypted/);
+    expect((await openPayload(plain, by(key))).toString()).toBe(JSON_TEXT);
     expect(await refusal(await encodePayload(JSON_TEXT, by(key)), sender)).toBe('opened');
+  });
+
+  it('is sent only with the frame of its own list', async () => {
+    const sealing = { account: 'a', keys: [key], acceptsPlain: false };
+    const payload = await encodePayload(JSON_TEXT, by(key));
+    const frame = sealFrame('{"templateCode":"T"}', 'b', sealing);
+    expect(frame).not.toContain('templateCode');
+    const opened = await openChunk({ frame, payload }, 'b', sealing);
+    expect([opened.frame, opened.contacts.toString()]).toEqual(['{"templateCode":"T"}', JSON_TEXT]);
+    for (const other of [
+      sealFrame('{"templateCode":"U"}', 'c', sealing),
+      sealFrame('{"templateCode":"U"}', 'b', { ...sealing, keys: [] }),
+      payload.toString('base64'),
+      'x',
+    ]) {
+      await expect(openChunk({ frame: other, payload }, 'b', sealing)).rejects.toMatchObject({
+        code: 'PAYLOAD_UNREADABLE',
+      });
+    }
+    await expect(
+      openChunk({ frame: '{', payload }, 'b', { ...sealing, acceptsPlain: true }),
+    ).rejects.toThrow(/damaged/);
   });
 
   it('that would open to more than any chunk holds is not opened', async () => {
@@ -128,6 +138,6 @@ describe('a payload', () => {
         deflateRawSync(''),
       ]);
     expect((await openPayload(bomb(2))).length).toBe(2 * 1024 * 1024);
-    expect(await refusal(bomb(257))).toMatch(/^PAYLOAD_UNREADABLE .*are damaged/);
+    expect(await refusal(bomb(33))).toMatch(/^PAYLOAD_UNREADABLE .*are damaged/);
   });
 });

@@ -20,7 +20,7 @@ const DATA: JobData = {
 const sealing: Sealing = {
   account: 'a',
   keys: payloadKeys({ payloadKey: '42'.repeat(32) }),
-  acceptsUnsealed: false,
+  acceptsPlain: false,
 };
 const sealed = sealJob(DATA, 'n-1', sealing);
 const failed = (data: unknown) => ({
@@ -66,7 +66,7 @@ describe('the data of an encrypted job', () => {
   });
 
   it('opens where it need not be encrypted', () => {
-    expect(openJob(DATA, 'n-1', { ...sealing, acceptsUnsealed: true })).toBe(DATA);
+    expect(openJob(DATA, 'n-1', { ...sealing, acceptsPlain: true })).toBe(DATA);
     expect(openJob(DATA, 'n-1')).toBe(DATA);
   });
 

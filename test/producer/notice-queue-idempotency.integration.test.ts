@@ -202,9 +202,9 @@ describe('the id of a notice with a key', () => {
       queues.flatMap((queue) => [queue.send(NOTICE, KEY), queue.send(NOTICE, KEY)]),
     );
     expect(receipts.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
-    expect(await redis.client.get(secret)).toMatch(/^[\w-]{43}$/);
+    expect(await redis.client.hget(secret, 'plain')).toMatch(/^[\w-]{43}$/);
     // Another secret would make the same notice a conflict: it is not read again.
-    await redis.client.set(secret, 'another');
+    await redis.client.hset(secret, 'plain', 'another');
     expect(await queues[0]?.send(NOTICE, KEY)).toMatchObject({ duplicate: true });
   });
 });
@@ -227,7 +227,7 @@ describe('a Redis that has lost the secret', () => {
     };
     const first = open();
     await first.send(NOTICE, { idempotencyKey: 'warm' });
-    const known = await admin.get(secret);
+    const known = await admin.hget(secret, 'plain');
     const again = () =>
       until(() => first.send(NOTICE, { idempotencyKey: 'again' }).catch(() => undefined), {
         what: 'the producer to send again',
@@ -236,18 +236,18 @@ describe('a Redis that has lost the secret', () => {
     // It keeps nothing on disk.
     await server.restart();
     await again();
-    expect(await admin.get(secret)).toBe(known);
+    expect(await admin.hget(secret, 'plain')).toBe(known);
     expect(await open().send(NOTICE, { idempotencyKey: 'again' })).toMatchObject({
       duplicate: true,
     });
 
     // A producer that starts before the others are back makes another secret, which all use from then on.
     await server.restart();
-    await admin.set(secret, 'another');
+    await admin.hset(secret, 'plain', 'another');
     const receipt = await until(() => first.send(NOTICE, KEY).catch(() => undefined), {
       what: 'the producer to send again',
     });
-    expect(await admin.get(secret)).toBe('another');
+    expect(await admin.hget(secret, 'plain')).toBe('another');
     expect(await open().send(NOTICE, KEY)).toEqual({ ...receipt, duplicate: true });
   }, 60_000);
 });

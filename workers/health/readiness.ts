@@ -6,11 +6,8 @@
  * - `copy-unchecked`: Redis reconnected and may contain an old copy; nothing is sent until that is known.
  * - `stalled`: jobs wait, nothing holds them, and this worker takes none.
  * - `event-loop`: the event loop was blocked for a second or more.
- * - `payload-key`: it met jobs whose contacts are encrypted with a key that it does not have; they wait
- *   for another worker. Set PAYLOAD_KEY, or PAYLOAD_KEY_PREVIOUS during a change of the key.
- * - `unsealed`: PAYLOAD_KEY is set, and it met jobs whose contacts are not encrypted for their place; they
- *   wait. Set PAYLOAD_KEY for every producer; during a transition, UNSEALED_PAYLOADS=accept for workers.
- * - `newer-jobs`: it met jobs, or contacts, of a later version; they wait for an updated worker. Update this one.
+ * - `payload-key`: it met jobs whose contacts are encrypted with a key that it does not have; without any key of the
+ *   account it takes no jobs. Set PAYLOAD_KEY, or PAYLOAD_KEY_PREVIOUS during a change of the key.
  * - `credentials`: the service refuses its key pair or its address, and not those of every live worker; it takes no jobs
  *   for a time, and tries again (worker-refusal.ts). Compare both with those of a worker that sends.
  * - `stopping`: it is shutting down.
@@ -24,8 +21,6 @@ export type UnreadyReason =
   | 'stalled'
   | 'event-loop'
   | 'payload-key'
-  | 'unsealed'
-  | 'newer-jobs'
   | 'credentials'
   | 'stopping';
 

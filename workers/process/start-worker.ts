@@ -5,7 +5,6 @@ import type { Logger } from 'pino';
 import { Cancellation } from '../../src/async/cancellation.ts';
 import { Lifecycle } from '../../src/async/lifecycle.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
-import { sealingOf } from '../../src/payload/seal.ts';
 import type { ServiceConfig } from '../../src/config/config.ts';
 import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import { VERSION } from '../../src/contracts/version.ts';
@@ -15,6 +14,7 @@ import { sentTwiceCounts } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/throttled-error-log.ts';
 import { Hints } from '../../src/redis/hints.ts';
+import { workerSealing } from '../../src/payload/seal.ts';
 import { keysOf, pairName } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/one-write.ts';
 import { createServiceClient } from '../../src/service/client.ts';
@@ -179,6 +179,11 @@ export async function startWorker({
     readiness,
     log,
   });
+  const sealing = workerSealing(config.account, config.queue);
+  const returns = new JobReturns(redis, keys.secret, sealing, stopping.signal, {
+    suspend: (reason, applies) => workers.suspend(reason, applies),
+    report: (reason, forMs) => readiness.report(reason, forMs),
+  });
   const lockGuard = new JobLockGuard(lockDurationMs);
   const ledger = new Ledger(redis, keys);
   const context = {
@@ -193,7 +198,7 @@ export async function startWorker({
       log: attemptLog,
     }),
     lockGuard,
-    returns: new JobReturns(redis, (reason, forMs) => readiness.report(reason, forMs)),
+    returns,
     log: attemptLog,
     intents: new Intents(redis, keys),
     worker: id,
@@ -205,7 +210,7 @@ export async function startWorker({
     inOneWrite: () => inOneWrite(redis),
     stopping: stopping.signal,
     ledger,
-    sealing: sealingOf(config.account, config.queue, config.worker.unsealedPayloads === 'accept'),
+    sealing,
     lockKey: (job: string) => keys.chunkLock(job),
   };
   const lane = (name: LaneName) => ({
@@ -243,6 +248,7 @@ export async function startWorker({
     await lifecycle.stop();
     return undefined;
   }
+  await returns.keepSecret();
   await storeOwnRetention(redis, keys, config.worker, attemptLog);
   await lifecycle.start(clock);
   await lifecycle.start(holds);

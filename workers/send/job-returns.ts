@@ -1,71 +1,99 @@
-import { NEWER_JOB_WAIT_MS } from '../../src/contracts/job.ts';
-import { returnedForMs } from '../../src/fleet/returned-jobs.ts';
-import { PayloadKeyMissing, PayloadNewer, PayloadUnsealed } from '../../src/payload/seal.ts';
+import { pause } from '../../src/async/cancellation.ts';
+import { isKeyOfAccount, readAccountSecret } from '../../src/payload/account-secret.ts';
+import { PayloadKeyMissing, type Sealing } from '../../src/payload/seal.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import { jobKeyOf } from '../queue/send-job.ts';
 import { delayJob, requeue, type LockedJob } from './disposition.ts';
 
-/**
- * Why this worker cannot run a job that another worker can:
- *
- * - `payload-key`: it does not have the key that encrypted the contacts.
- * - `unsealed`: it has a key, and the contacts are not encrypted for this place (UNSEALED_PAYLOADS).
- * - `newer-jobs`: the job, or its contacts, have a later version than this worker knows.
- */
-export type ReturnReason = 'payload-key' | 'unsealed' | 'newer-jobs';
+/** Why this worker cannot run a job that another worker can: it does not have the key that encrypted the contacts. */
+export type ReturnReason = 'payload-key';
 
 /** Why a job is returned whose contacts could not be decrypted; undefined if no worker can read them. */
 export function returnReasonOf(error: unknown): ReturnReason | undefined {
-  if (error instanceof PayloadKeyMissing) return 'payload-key';
-  if (error instanceof PayloadNewer) return 'newer-jobs';
-  return error instanceof PayloadUnsealed ? 'unsealed' : undefined;
+  return error instanceof PayloadKeyMissing ? 'payload-key' : undefined;
 }
 
-/** Longest time from the first return of a job to its last one, in milliseconds. */
-const RETURNED_AT_MOST_MS: Readonly<Record<ReturnReason, number>> = {
-  'payload-key': Infinity,
-  unsealed: Infinity,
-  'newer-jobs': NEWER_JOB_WAIT_MS,
-};
+/** A worker without a key of the account looks this often whether it has one by now. */
+const LOOK_AGAIN_MS = 10_000;
 
-/** Delays of a returned job: a quarter of the time since its first return, within these, in milliseconds. */
-const LEAST_MS = 5_000;
-const MOST_MS = 60_000;
+/** A job with a key that no worker may have is tried again after this time. */
+const FOREIGN_JOB_MS = 60_000;
 
-/** A worker is not ready for so long after it has returned a job, in milliseconds. */
-const UNREADY_MS = 2 * MOST_MS;
+/** What a worker without a key does. */
+export interface WithoutKey {
+  /** Takes no further jobs while the reason applies. */
+  readonly suspend: (reason: ReturnReason, applies: boolean) => void;
+  /** Called with how long the worker is not ready from now on. */
+  readonly report: (reason: ReturnReason, forMs: number) => void;
+}
 
 /**
- * Returns jobs for other workers: during a change of the key, or an update, workers that can run them exist
- * or are about to be started.
+ * What cannot read takes nothing: a worker that meets a job without having its key, and has no key of the account
+ * either, returns the job at once and takes no further ones until it has one.
  */
 export class JobReturns {
   readonly #redis: RedisClient;
-  readonly #onReturn: (reason: ReturnReason, forMs: number) => void;
+  readonly #secretKey: string;
+  readonly #sealing: Sealing;
+  readonly #stopping: AbortSignal;
+  readonly #withoutKey: WithoutKey;
+  #isWaiting = false;
 
-  /** @param onReturn called at each return, with how long the worker is not ready because of it */
-  constructor(redis: RedisClient, onReturn: (reason: ReturnReason, forMs: number) => void) {
+  /** @param secretKey key of the account's secret, which names the keys of the account */
+  constructor(
+    redis: RedisClient,
+    secretKey: string,
+    sealing: Sealing,
+    stopping: AbortSignal,
+    withoutKey: WithoutKey,
+  ) {
     this.#redis = redis;
-    this.#onReturn = onReturn;
+    this.#secretKey = secretKey;
+    this.#sealing = sealing;
+    this.#stopping = stopping;
+    this.#withoutKey = withoutKey;
+  }
+
+  /** A worker with both keys keeps the secret of the account over a change of the key; if it fails, the next one does. */
+  async keepSecret(): Promise<void> {
+    if (this.#sealing.keys.length < 2) return;
+    await readAccountSecret(this.#redis, this.#secretKey, this.#sealing).catch(() => {});
   }
 
   /**
-   * Delays an unsent job without counting an attempt, by throwing as {@link delayJob} does. It resolves without
-   * effect once the job is returned for longer than its reason allows.
+   * Returns an unsent job without counting an attempt, by throwing as {@link requeue} and {@link delayJob} do.
    *
-   * @param release called before the job is delayed: gives back what the run has claimed
+   * @param release called before: gives back what the run has claimed
    */
   async returnJob(
     locked: LockedJob,
     reason: ReturnReason,
     release?: () => Promise<void>,
-  ): Promise<void> {
-    this.#onReturn(reason, UNREADY_MS);
-    const forMs = await returnedForMs(this.#redis, jobKeyOf(locked.job)).catch(() => undefined);
-    if (forMs !== undefined && forMs > RETURNED_AT_MOST_MS[reason]) return;
+  ): Promise<never> {
+    const { report } = this.#withoutKey;
+    const isOther = await this.#hasKey();
+    report(reason, isOther === true ? 2 * FOREIGN_JOB_MS : 2 * LOOK_AGAIN_MS);
+    if (isOther === false) void this.#wait(reason);
     await release?.();
-    // Redis does not answer.
-    if (forMs === undefined) requeue();
-    await delayJob(locked, Math.min(MOST_MS, Math.max(LEAST_MS, forMs / 4)), reason);
+    if (isOther === true) await delayJob(locked, FOREIGN_JOB_MS, reason);
+    return requeue();
+  }
+
+  /** @returns undefined while Redis does not answer */
+  #hasKey(): Promise<boolean | undefined> {
+    return isKeyOfAccount(this.#redis, this.#secretKey, this.#sealing).catch(() => undefined);
+  }
+
+  async #wait(reason: ReturnReason): Promise<void> {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    const { suspend, report } = this.#withoutKey;
+    const stopping = this.#stopping;
+    suspend(reason, true);
+    while (!stopping.aborted && (await this.#hasKey()) !== true) {
+      report(reason, 2 * LOOK_AGAIN_MS);
+      await pause(LOOK_AGAIN_MS, stopping);
+    }
+    this.#isWaiting = false;
+    if (!stopping.aborted) suspend(reason, false);
   }
 }

@@ -1,7 +1,7 @@
 import type { Job } from 'bullmq';
 import type { Sealing } from '../../src/payload/seal.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { firstDue, isNewerJob, SEALED_JOB_VERSION, type JobData } from '../../src/contracts/job.ts';
+import { firstDue, type JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import {
   attemptsEndedUnknown,
@@ -63,9 +63,6 @@ const EARLY_MS = 100;
  */
 export async function runNotice(locked: LockedJob, context: NoticeContext): Promise<JobResult> {
   const { job, lockToken } = locked;
-  if (isNewerJob(job.data, SEALED_JOB_VERSION)) {
-    await context.returns.returnJob(locked, 'newer-jobs');
-  }
   let data: JobData;
   try {
     data = openJob(job.data, job.id ?? '', context.sealing);

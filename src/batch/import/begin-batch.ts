@@ -3,6 +3,8 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf } from '../../format/format.ts';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { sealFrame } from '../../payload/chunk-payload.ts';
+import type { Sealing } from '../../payload/seal.ts';
 import type { OpenedList } from './opened-list.ts';
 import { decideImport } from './decide-import.ts';
 import { findBatches, listName } from './find-batches.ts';
@@ -15,6 +17,7 @@ export interface BatchRequest {
   readonly plan: ImportPlan;
   readonly options: CheckedImportOptions;
   readonly batchRetentionMs: number;
+  readonly sealing: Sealing;
 }
 
 /** A batch that was created or is continued, or whose import has ended. */
@@ -41,7 +44,7 @@ export async function beginBatch(
   list: OpenedList,
   request: BatchRequest,
 ): Promise<StartedBatch> {
-  const { plan, options, batchRetentionMs } = request;
+  const { plan, options, batchRetentionMs, sealing } = request;
   const { head } = list;
   for (let attempt = 0; ; attempt++) {
     const found = await findBatches(ledger, list, options);
@@ -69,7 +72,8 @@ export async function beginBatch(
     // Lists without a single contact have nothing that could be sent twice.
     const name = listName(plan.plan.delivery, head.identity);
     const ofList = head.contacts === 0 ? undefined : { name, found: ids, content };
-    const result = await ledger.start(id, plan.plan, head.identity, batchRetentionMs, ofList);
+    const sealed = { ...plan.plan, frame: sealFrame(plan.plan.frame, id, sealing) };
+    const result = await ledger.start(id, sealed, head.identity, batchRetentionMs, ofList);
     // Another import was faster: its batch is found now.
     if (result !== 'started' && attempt < MAX_ATTEMPTS) continue;
     if (result !== 'started') throw conflict(id);

@@ -46,6 +46,8 @@ export interface ImportTarget {
   readonly ledger: Ledger;
   /** Gives jobs to the chunks of a batch that have none. */
   readonly queueChunks: (id: string) => Promise<void>;
+  /** The secret of the account. */
+  readonly secret: () => Promise<string>;
 }
 
 /**
@@ -88,6 +90,7 @@ class ImportRun {
   readonly #plan: ImportPlan;
   readonly #settings: ImportSettings;
   readonly #tally = new RowTally();
+  #secret = '';
   #waiting = false;
 
   constructor(
@@ -103,7 +106,9 @@ class ImportRun {
   }
 
   async into(target: ImportTarget | undefined): Promise<ImportReport> {
-    const list = await OpenedList.read(this.#list, this.#plan.identity, this.#options.signal);
+    this.#secret = (await target?.secret()) ?? '';
+    const { identity } = this.#plan;
+    const list = await OpenedList.read(this.#list, identity, this.#secret, this.#options.signal);
     try {
       return await this.#import(list, target);
     } finally {
@@ -190,12 +195,13 @@ class ImportRun {
   }
 
   #begin(ledger: Ledger, list: OpenedList): Promise<StartedBatch> {
-    const { batchRetentionMs } = this.#settings;
+    const { batchRetentionMs, sealing } = this.#settings;
     // Not retried: if Redis is not available at the start the import fails at once.
     return beginBatch(ledger, list, {
       plan: this.#plan,
       options: this.#options,
       batchRetentionMs,
+      sealing,
     });
   }
 
@@ -208,7 +214,7 @@ class ImportRun {
   ): Promise<string | undefined> {
     const { allowDuplicates } = this.#options;
     const tally = this.#tally;
-    const digest = new ListDigest(this.#plan.identity);
+    const digest = new ListDigest(this.#plan.identity, this.#secret);
     const processor = new RowProcessor({
       tally,
       writer,

@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash, createHmac, type Hash } from 'node:crypto';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf } from '../../format/format.ts';
 import { nextRows, type ContactBlock, type SourcePart } from '../source/source-row.ts';
@@ -11,20 +11,25 @@ const HEAD_BYTES = 1024 * 1024;
 const HEAD_REFUSED_LENGTH = 8 * 1024 * 1024;
 
 /**
- * What identifies a list: a hash of the request body that its contacts share (template, sender keys, other
+ * What identifies a list: a keyed hash of the request body that its contacts share (template, sender keys, other
  * fields) and of the contacts that its valid rows become, in order and before duplicates are skipped. File
  * format, compression, encoding and refused rows do not change it; neither do the options of sending.
  */
 export class ListDigest {
   readonly #hash: Hash;
+  readonly #secret: string;
   #head: string | undefined;
   #headContacts = 0;
   #bytes = 0;
   /** Valid rows so far. */
   contacts = 0;
 
-  /** @param frame the shared part of the request body, in a form that does not depend on its order */
-  constructor(frame: string) {
+  /**
+   * @param frame the shared part of the request body, in a form that does not depend on its order
+   * @param secret of the account: there are so few phone numbers that those of a hash without it could be found
+   */
+  constructor(frame: string, secret: string) {
+    this.#secret = secret;
     this.#hash = createHash('sha256').update(`${frame}\n`);
   }
 
@@ -40,7 +45,7 @@ export class ListDigest {
 
   /** Digest of the rows so far. */
   content(): string {
-    return this.#hash.copy().digest('base64url');
+    return this.#keyed(this.#hash.copy());
   }
 
   /** Adds rows; refused ones are ignored. */
@@ -71,7 +76,11 @@ export class ListDigest {
     if (this.#head !== undefined) return;
     if (this.contacts < HEAD_CONTACTS && this.#bytes < HEAD_BYTES) return;
     this.#headContacts = this.contacts;
-    this.#head = this.#hash.copy().update('\nhead').digest('base64url');
+    this.#head = this.#keyed(this.#hash.copy().update('\nhead'));
+  }
+
+  #keyed(hash: Hash): string {
+    return createHmac('sha256', this.#secret).update(hash.digest()).digest('base64url');
   }
 }
 

@@ -27,16 +27,17 @@ export class OpenedList {
   /**
    * Reads the head.
    *
-   * @param frame see {@link ListDigest}
+   * @param frame and `secret`: see {@link ListDigest}
    * @throws NoticeQueueError SOURCE_INVALID for an invalid header or first row, or an empty list
    */
   static async read(
     list: OpenSource,
     frame: string,
+    secret: string,
     signal: AbortSignal | undefined,
   ): Promise<OpenedList> {
     const reader = await list.read();
-    const digest = new ListDigest(frame);
+    const digest = new ListDigest(frame, secret);
     try {
       const head = await readHead(reader.rows, digest, signal);
       if (head === undefined) {

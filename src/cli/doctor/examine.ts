@@ -82,8 +82,8 @@ function plainConnections(values: Values): Finding[] {
   ];
 }
 
-/** Warnings where stored contacts are not encrypted, or need not be. */
-function plainPayloads({ PAYLOAD_KEY: key, UNSEALED_PAYLOADS: unsealed }: Values): Finding[] {
+/** A warning where stored contacts are not encrypted. */
+function plainPayloads({ PAYLOAD_KEY: key }: Values): Finding[] {
   if (key === undefined) {
     return [
       warn(
@@ -93,14 +93,7 @@ function plainPayloads({ PAYLOAD_KEY: key, UNSEALED_PAYLOADS: unsealed }: Values
       ),
     ];
   }
-  if (unsealed !== 'accept') return [];
-  return [
-    warn(
-      'config',
-      'UNSEALED_PAYLOADS=accept: workers send what anyone who can write to Redis puts there unencrypted',
-      'remove it once every producer has PAYLOAD_KEY and what was queued before is sent',
-    ),
-  ];
+  return [];
 }
 
 /**

@@ -122,7 +122,7 @@ function describeRest({ index, left, unreadable, importing, stopped }: EraseRepo
     ...(notices + chunks === 0
       ? []
       : [
-          `Not readable: ${countOf(notices, 'notice')}, ${countOf(chunks, 'chunk')}. Set PAYLOAD_KEY or PAYLOAD_KEY_PREVIOUS to the key with which they are encrypted, or use the newer version of notice-queue that queued them, and run the command again.`,
+          `Not readable: ${countOf(notices, 'notice')}, ${countOf(chunks, 'chunk')}. Set PAYLOAD_KEY or PAYLOAD_KEY_PREVIOUS to the key with which they are encrypted, and run the command again.`,
         ]),
     ...importing.map(
       (id) =>

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { choice, duration, integer, text, unknownRules, variable } from '../variable.ts';
+import { duration, integer, text, unknownRules, variable } from '../variable.ts';
 
 /** How fast the account may send; rates are in send requests per second. */
 const rateLimitVariables = {
@@ -75,11 +75,6 @@ export const workerVariables = {
     description:
       'Rules that decide unknown outcomes, such as `older than 24 h: accepted; code ECONNRESET: resend once`. One worker of the fleet applies them about every half minute; the first rule that matches decides, and each decision is recorded in the audit stream. Without rules only people decide.',
     note: 'A rule proves nothing about what arrived: `accepted` may count a lost notice as sent, and `resend once` may deliver it again, with at-least-once delivery up to 1 + UNKNOWN_RESENDS times.',
-  }),
-  unsealedPayloads: variable('UNSEALED_PAYLOADS', choice(['refuse', 'accept']).default('refuse'), {
-    description:
-      'What a worker that has a PAYLOAD_KEY does with stored contacts that are not encrypted, or that an earlier version encrypted without binding them to their batch: refuse leaves them waiting and makes the worker not ready, accept sends them.',
-    note: 'accept is for a transition: until every producer has the key, and what was queued before is sent. Then anyone who can write to Redis can have anything sent.',
   }),
   backoffBaseMs: variable('BACKOFF_BASE_MS', duration(1, 3_600_000).default(1_000), {
     description:

@@ -114,7 +114,7 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
       expect.stringMatching(message),
     ]);
     expect(failure.message).not.toMatch(/0101|0102/);
-    expect(await redis.keys(world.prefix)).toStrictEqual([]);
+    expect(await redis.keys(world.prefix)).toStrictEqual([world.keys.secret]);
   });
 
   it('a directory, a missing file, a pipe', async () => {

@@ -15,13 +15,13 @@ const CSV = { delimiter: ',', header: true, passThrough: false } as const;
 
 async function headOf(text: string, options: object = {}, frame = 'f'): Promise<ListHead> {
   const { rows } = await readCsv(Readable.from([Buffer.from(text)]), { ...CSV, ...options });
-  return must(await readHead(rows, new ListDigest(frame), undefined));
+  return must(await readHead(rows, new ListDigest(frame, 's'), undefined));
 }
 
 async function headOfObjects(contacts: readonly object[]): Promise<ListHead> {
   const choice = new FieldChoice(undefined, false);
   const { rows } = readContacts(contacts as { contact: string }[], choice);
-  return must(await readHead(rows, new ListDigest('f'), undefined));
+  return must(await readHead(rows, new ListDigest('f', 's'), undefined));
 }
 
 function must(head: ListHead | undefined): ListHead {
@@ -99,7 +99,7 @@ describe('the identity of a list', () => {
       Buffer.from(text.slice(piece * 50_000, piece * 50_000 + 50_000)),
     );
     const { rows } = await readCsv(Readable.from(pieces), CSV);
-    const inPieces = must(await readHead(rows, new ListDigest('f'), undefined));
+    const inPieces = must(await readHead(rows, new ListDigest('f', 's'), undefined));
     expect(inPieces).toMatchObject({ identity: whole.identity, contacts: 1 });
   });
 

@@ -83,7 +83,12 @@ it('an import does not end where Redis has lost its last chunk meanwhile', async
   const options = { templateCode: 'T', batchId: 'b' };
   const list = listFile(csvList(300));
   const failure = await failureOf(
-    importBatch({ ledger: world.ledger, queueChunks }, list, options, settings),
+    importBatch(
+      { ledger: world.ledger, queueChunks, secret: () => Promise.resolve('s') },
+      list,
+      options,
+      settings,
+    ),
   );
   expect(failure.code).toBe('IMPORT_STOPPED');
   expect(await world.ledger.read('b')).toMatchObject({ importedAt: 0, phase: 'importing' });

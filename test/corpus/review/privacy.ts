@@ -34,8 +34,8 @@ export const PRIVACY_CASES: readonly Case[] = [
 
   ['4 payloads of batches', PAYLOAD, 'that is sealed shows nothing'],
   ['4 single notices, also delayed and failed ones', SEALED, 'without its number and variables'],
-  ['4 an unsealed payload', SEALED, 'that is not encrypted waits'],
-  ['4 the switch of the transition', SEALED, "UNSEALED_PAYLOADS: 'accept'"],
+  ['4 an unsealed payload', SEALED, 'that is not encrypted is refused'],
+  ['4 the switch of the transition', SEALED, 'PAYLOAD_KEY_PREVIOUS: KEY'],
   ['4 bound to the account', PAYLOAD, "account: 'other'"],
   ['4 bound to the batch', PAYLOAD, "batchSeal(by(key), 'b2')"],
   ['4 bound to the job', PAYLOAD, "place: 'job b'"],

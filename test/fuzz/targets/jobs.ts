@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { readChunkJob } from '../../../src/contracts/chunk-job.ts';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
-import { isNewerJob, jobSchema, readJobData, type JobData } from '../../../src/contracts/job.ts';
+import { jobSchema, readJobData, type JobData } from '../../../src/contracts/job.ts';
 import { readNotice } from '../../../src/contracts/read-notice.ts';
 import { requestBody } from '../../../src/service/request-body.ts';
 import { pendingNotice } from '../../../workers/send/coalescer.ts';
@@ -51,7 +51,6 @@ function use(data: JobData): void {
 }
 
 function readAsWorker(data: unknown): void {
-  isNewerJob(data, 1);
   const job = readOr('JOB_INVALID', () => readJobData(data));
   if (job === undefined) return;
   use(job);

@@ -26,7 +26,7 @@ async function run(delay: number | undefined, now: number) {
     lockGuard: { guard: () => ({ owned: () => true, release: () => true }) },
     listUnknown: () => Promise.resolve(false),
     log: new AttemptLog(pino({ level: 'silent' })),
-    returns: { returnJob: () => Promise.resolve() },
+    returns: { returnJob: () => Promise.reject(new Error('returned')) },
     sealing: NO_SEALING,
     maxContacts: 1,
     unknownResends: 2,

@@ -119,23 +119,36 @@ describe('a single notice with PAYLOAD_KEY', () => {
     });
   });
 
-  it('that is not encrypted waits, until workers are told to accept it', async () => {
-    const { queue, keys, unready, restart } = await lineWith({ PAYLOAD_KEY: KEY });
+  it('that is not encrypted is refused, and taken while workers have the key as the previous one', async () => {
+    const { queue, keys, restart } = await lineWith({ PAYLOAD_KEY: KEY });
     const { id } = await queue.send(NOTICE);
     const { batch } = await queue.import([{ contact: '01000000001' }], { templateCode: 'T' });
     const counts = async () => (await new LedgerReader(redis.client, keys).read(batch))?.counts;
-    await until(async () => (await unready()).includes('unsealed'), { what: 'the reason' });
-    const inFlight = () => redis.client.hlen(keys.batch(batch).inflight);
-    await until(async () => (await queue.get(id)).state === 'pending' && (await inFlight()) === 0, {
-      what: 'the return of both',
-    });
-    expect(await counts()).toMatchObject({ pending: 1, rejected: 0 });
+    await until(async () => (await counts())?.rejected === 1, { what: 'the end of the batch' });
+    await until(async () => (await queue.get(id)).state === 'rejected', { what: 'its end' });
+    expect(await queue.get(id)).toMatchObject({ code: 'PAYLOAD_UNREADABLE' });
     expect(emulator.record().requests).toBe(0);
-    await restart({ PAYLOAD_KEY: KEY, UNSEALED_PAYLOADS: 'accept' });
-    await until(() => acceptedNumbers(emulator).length === 2, {
-      what: 'both to be sent',
-      deadlineMs: 20_000,
-    });
+    await restart({ PAYLOAD_KEY_PREVIOUS: KEY, PAYLOAD_KEY: '' });
+    await queue.send(NOTICE);
+    await until(() => acceptedNumbers(emulator).length === 1, { what: 'it to be sent' });
+  });
+
+  it('a batch is not sent under the template of another list', async () => {
+    const { queue, keys } = await lineWith({ PAYLOAD_KEY: KEY }, KEY);
+    const server = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
+    await server.pause();
+    const list = (contact: string, templateCode: string) =>
+      queue.import([{ contact }], { templateCode });
+    const [secret, other] = [await list(NUMBER, 'SECRET'), await list('01000000001', 'OTHER')];
+    const frame = await redis.client.hget(keys.batch(other.batch).record, 'frame');
+    await redis.client.hset(keys.batch(secret.batch).record, { frame: frame ?? '' });
+    await server.resume();
+    await server.close();
+    const counts = async () =>
+      (await new LedgerReader(redis.client, keys).read(secret.batch))?.counts;
+    await until(async () => (await counts())?.rejected === 1, { what: 'the end of the batch' });
+    await until(() => acceptedNumbers(emulator).length === 1, { what: 'the other one' });
+    expect(acceptedNumbers(emulator)).toEqual(['01000000001']);
   });
 
   it('is not sent with the contacts of another one, nor a batch with those of another list', async () => {

@@ -8,7 +8,7 @@ import {
   type Claim,
   type Settlement,
 } from '../../../src/batch/ledger/settlement.ts';
-import { encodePayload, openPayload } from '../../../src/payload/chunk-payload.ts';
+import { encodePayload, openChunk } from '../../../src/payload/chunk-payload.ts';
 import { batchSeal, type Seal, type Sealing } from '../../../src/payload/seal.ts';
 import type { CancelSignal } from '../../../src/contracts/cancel-signal.ts';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
@@ -105,19 +105,20 @@ export class ChunkAttempt {
   async finish(claim: SendClaim, passage: Passage, permit: Permit): Promise<ChunkResult> {
     const { gate } = this.#context;
     const { size, delivery, bisect: mayBisect } = claim;
-    const contacts = await this.#open(claim.payload);
-    if (!Buffer.isBuffer(contacts)) {
+    const opened = await this.#open(claim);
+    if (typeof opened === 'string') {
       await gate.leave({ outcome: undefined }, passage, '');
-      if (contacts !== 'unreadable') {
+      if (opened !== 'unreadable') {
         const release = () => this.#settle(allBack(size, false));
-        await this.#context.returns.returnJob(this.#options.locked, contacts, release);
+        await this.#context.returns.returnJob(this.#options.locked, opened, release);
       }
       await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
       return { outcome: 'rejected' };
     }
+    const { frame, contacts } = opened;
     const owned = () => this.#options.owned() && performance.now() < this.#expiresAt;
     const run = { ...this.#options, owned };
-    const requests = new ChunkRequests(run, claim, this.#nonce, this.#context);
+    const requests = new ChunkRequests(run, { ...claim, frame }, this.#nonce, this.#context);
     const { outcome, answer } = await requests.send(contacts, size, passage, permit);
     const status = answer?.status;
     const detail = detailOf(answer);
@@ -213,9 +214,11 @@ export class ChunkAttempt {
     return batchSeal(this.#context.sealing, this.#options.data.batch);
   }
 
-  async #open(payload: Buffer): Promise<Buffer | ReturnReason | 'unreadable'> {
+  async #open(
+    claim: SendClaim,
+  ): Promise<Awaited<ReturnType<typeof openChunk>> | ReturnReason | 'unreadable'> {
     try {
-      return await openPayload(payload, this.#seal);
+      return await openChunk(claim, this.#options.data.batch, this.#context.sealing);
     } catch (error) {
       const reason = returnReasonOf(error);
       if (reason !== undefined) return reason;

@@ -1,8 +1,6 @@
 import { Cancellation } from '../../../src/async/cancellation.ts';
 import type { ClaimedLate } from '../../../src/batch/ledger/settlement.ts';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
-import { CHUNK_JOB_VERSION } from '../../../src/contracts/chunk-job.ts';
-import { isNewerJob } from '../../../src/contracts/job.ts';
 import { possiblySentAttempts } from '../../../src/contracts/possibly-sent.ts';
 import type { Permit } from '../../../src/fleet/rate-limit/permit-queue.ts';
 import { UnrecoverableError, type Job } from 'bullmq';
@@ -28,9 +26,6 @@ export async function runChunk(
   context: ChunkContext,
 ): Promise<ChunkResult> {
   const { job } = locked;
-  if (isNewerJob(job.data, CHUNK_JOB_VERSION)) {
-    await context.returns.returnJob(locked, 'newer-jobs');
-  }
   const data = chunkOf(job);
   const { owned, release } = context.lockGuard.guard(job);
   const cancel = new Cancellation(context.stopping, signal);

@@ -248,7 +248,10 @@ export class NoticeStage {
       },
       listUnknown: list,
       log,
-      returns: new JobReturns(line.redis, () => {}),
+      returns: new JobReturns(line.redis, 'none', NO_SEALING, new AbortController().signal, {
+        suspend: () => {},
+        report: () => {},
+      }),
       sealing: NO_SEALING,
       maxContacts: 1,
       unknownResends: RESENDS,

@@ -313,7 +313,13 @@ export class SettlementRun {
           return settling.catch(() => 'known' as const);
         },
       },
-      returns: new JobReturns(this.#redis.client, () => {}),
+      returns: new JobReturns(
+        this.#redis.client,
+        'none',
+        NO_SEALING,
+        new AbortController().signal,
+        { suspend: () => {}, report: () => {} },
+      ),
       sealing: NO_SEALING,
       unknownResends: RESENDS,
       lockKey: () => lock,
