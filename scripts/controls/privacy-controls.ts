@@ -181,7 +181,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   {
     prevents: 'trace ids of the service that repeat what was sent',
     file: 'src/service/response/mask-text.ts',
-    from: 'if (this.#bodyContains(text.slice(at, at + HEX_PART))) return false;',
+    from: 'if (isHex && sharesPart(body, [text], HEX_PART)) return undefined;',
     to: '',
     test: 'service/response/mask-text.test.ts',
     words: 'has no trace id that repeats a part of the request',

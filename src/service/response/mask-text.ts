@@ -1,5 +1,5 @@
 import { isDocumentedCode } from '../../contracts/token.ts';
-import { ValuePieces, type Repeat } from './value-pieces.ts';
+import { sharesPart, ValuePieces, type Repeat } from './value-pieces.ts';
 import { spellingsOf, textIn } from './spellings.ts';
 
 /*
@@ -21,6 +21,10 @@ const TRACE_ID = /^[A-Za-z0-9_.:/-]{1,128}$/;
 const HEX_ID = /^(?=[0-9a-f-]{16,128}$)[0-9a-f]{8,}(?:-[0-9a-f]+)*$/i;
 /** Characters that a hexadecimal trace id has in common with what was sent only if it repeats it. */
 const HEX_PART = 8;
+/** The same for other trace ids. */
+const PART = 6;
+/** Parts of a trace id that are long enough to be looked for as they are. */
+const NAMES = /[\p{L}\p{N}]{4,}/gu;
 /** Digits of a name that could be a phone number, also with separators. */
 const NUMBER = /(?:[0-9][_.:/-]*){7}/;
 /** Five digits or more, also with separators: phone numbers have many spellings. */
@@ -110,31 +114,32 @@ export class AnswerMask {
     return remembered(this.#codes, text, () => (this.#isClean(text) ? text : undefined));
   }
 
-  /** The service's trace id; undefined if it does not look like one, or repeats something. */
+  /**
+   * The service's trace id; undefined if it does not look like one, or repeats something. Accepted answers have one,
+   * too, so it is compared with the bytes of the body, which are not parsed.
+   */
   traceId(value: unknown): string | undefined {
     const text = nameOf(value, TRACE_ID);
-    if (text === undefined) return undefined;
-    const isClean = HEX_ID.test(text) ? this.#isCleanHex(text) : this.#isClean(text);
-    return isClean ? text : undefined;
+    if (text === undefined || this.#isOver()) return undefined;
+    const isHex = HEX_ID.test(text);
+    if (!isHex && NUMBER.test(text)) return undefined;
+    const decoded = isHex ? textIn(Buffer.from(text.replaceAll('-', ''), 'hex')) : text;
+    const spellings = decoded === undefined ? [] : [decoded, ...spellingsOf(decoded)];
+    const isOfSecret = [text, ...spellings].some((one) =>
+      this.#secrets.some((pieces) => pieces.repeatsIn(one.normalize('NFKC')).length > 0),
+    );
+    if (isOfSecret || this.#bodyContains(text)) return undefined;
+    const body = this.#bytes();
+    if (isHex && sharesPart(body, [text], HEX_PART)) return undefined;
+    const names = spellings.flatMap((one) => one.match(NAMES) ?? []);
+    if (names.some((name) => this.#bodyContains(name))) return undefined;
+    const texts = spellings.flatMap((one) => [one, digitsOf(one)]);
+    return sharesPart(body, texts, PART) ? undefined : text;
   }
 
   #isClean(text: string): boolean {
     if (NUMBER.test(text) || this.#isOver()) return false;
     return !this.#repeats(text) && !this.#repeats(digitsOf(text)) && !this.#isSpelledIn(text);
-  }
-
-  /** Most accepted answers have such an id, so the body is not parsed for it, unless its bytes are text. */
-  #isCleanHex(id: string): boolean {
-    if (this.#secrets.some((pieces) => pieces.repeatsIn(id).length > 0)) return false;
-    const digits = id.replaceAll('-', '');
-    for (const text of new Set([id, digits])) {
-      for (let at = 0; at + HEX_PART <= text.length; at += 1) {
-        if (this.#bodyContains(text.slice(at, at + HEX_PART))) return false;
-      }
-    }
-    const bytes = Buffer.from(digits, 'hex');
-    const text = textIn(bytes);
-    return text === undefined || (!this.#repeats(text) && !this.#isSpelledIn(text));
   }
 
   #isSpelledIn(text: string): boolean {
@@ -183,10 +188,13 @@ export class AnswerMask {
   }
 
   #bodyContains(piece: string): boolean {
-    const body = this.#body;
-    if (body === undefined) return false;
-    if (typeof body === 'string') return body.includes(piece);
-    return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(piece);
+    return this.#bytes().includes(piece);
+  }
+
+  #bytes(): Buffer {
+    const body = this.#body ?? '';
+    if (typeof body === 'string') return Buffer.from(body);
+    return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   }
 
   #isOver(): boolean {

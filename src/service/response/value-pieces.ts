@@ -88,3 +88,43 @@ function fold(text: string): { readonly folded: string; readonly places: readonl
 /** 0 to 9, A to Z, a to z. */
 const isAsciiCharacter = (code: number): boolean =>
   (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
+
+const FILTER_SIZE = 4_096;
+
+/**
+ * Whether so many letters and digits of one of the texts occur in the bytes of a body, whatever is between them. Reads
+ * the body once, at about a nanosecond a byte, and parses nothing.
+ */
+export function sharesPart(body: Uint8Array, texts: readonly string[], size: number): boolean {
+  const parts = new Set<string>();
+  const endings = new Uint8Array(FILTER_SIZE);
+  for (const text of texts) {
+    const letters = Buffer.from(fold(text.normalize('NFKC')).folded);
+    for (let end = size; end <= letters.length; end += 1) {
+      parts.add(letters.toString('latin1', end - size, end));
+      endings[endingOf(letters[end - 2] ?? 0, letters[end - 1] ?? 0)] = 1;
+    }
+  }
+  if (parts.size === 0) return false;
+  const letters = Buffer.allocUnsafe(body.length);
+  let length = 0;
+  let last = 0;
+  for (const byte of body) {
+    if (byte < 128 && !isAsciiCharacter(byte)) continue;
+    const lower = byte >= 65 && byte <= 90 ? byte + 32 : byte;
+    letters[length] = lower;
+    length += 1;
+    const isEnding = endings[endingOf(last, lower)] === 1;
+    if (
+      isEnding &&
+      length >= size &&
+      parts.has(letters.toString('latin1', length - size, length))
+    ) {
+      return true;
+    }
+    last = lower;
+  }
+  return false;
+}
+
+const endingOf = (last: number, byte: number): number => ((last << 5) ^ byte) & (FILTER_SIZE - 1);
