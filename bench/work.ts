@@ -13,7 +13,6 @@ export const SHARERS = {
   bullUndici: 'BullMQ + undici',
   light: 'notice-queue, jobs without a request',
   lightBullmq: 'BullMQ, jobs without a request',
-  coalesced: 'notice-queue, coalescing',
   chunks: 'notice-queue, chunks of 1,000',
   bullUndiciChunks: 'BullMQ + undici, chunks of 1,000',
 } as const;

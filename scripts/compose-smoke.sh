@@ -19,7 +19,7 @@ compose=${COMPOSE:-docker-compose}
 export COMPOSE_PROJECT_NAME="notice-queue-smoke-$$"
 export NOTICES_IMAGE="$COMPOSE_PROJECT_NAME"
 # One job and one request for each contact, so that both workers get some and requests can be counted.
-export CHUNK_SIZE=1 COALESCE_MAX_CONTACTS=1
+export CHUNK_SIZE=1
 COMPOSE_SMOKE=$(mktemp -d)
 checkout="$COMPOSE_SMOKE/checkout"
 left="$COMPOSE_SMOKE/left"

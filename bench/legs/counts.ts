@@ -3,7 +3,7 @@ import type { Stage } from '../harness/stage.ts';
 import { CHUNK_SIZE } from '../work.ts';
 import { importContacts } from './chunks.ts';
 import { fillBullmq, SINGLE_NOTICES } from './peers.ts';
-import { CAN_COALESCE, fillOurs, startOurs } from './single-sends.ts';
+import { fillOurs, startOurs } from './single-sends.ts';
 
 /** Something that is counted and not timed: the same on every machine. */
 export interface Count {
@@ -38,15 +38,15 @@ const SLOW_CLOCKS = { STALLED_INTERVAL_MS: '60000', HEARTBEAT_MS: '60000', BENCH
 
 /** Counts everything that can be counted. */
 export async function counts(stage: Stage): Promise<Count[]> {
-  const single = (jobs: number, coalesce: number) =>
-    counted(stage, jobs, coalesce, async (prefix) => fillOurs(stage, prefix, jobs));
+  const single = (jobs: number) =>
+    counted(stage, jobs, async (prefix) => fillOurs(stage, prefix, jobs));
   const chunked = (chunks: number) =>
-    counted(stage, chunks * CHUNK_SIZE, 1, async (prefix) => {
+    counted(stage, chunks * CHUNK_SIZE, async (prefix) => {
       await importContacts(stage, prefix, chunks * CHUNK_SIZE);
     });
 
-  const few = await single(FEW, 1);
-  const many = await single(MANY, 1);
+  const few = await single(FEW);
+  const many = await single(MANY);
   const fewBare = await bare(stage, FEW);
   const manyBare = await bare(stage, MANY);
   const fewChunks = await chunked(FEW_CHUNKS);
@@ -60,7 +60,6 @@ export async function counts(stage: Stage): Promise<Count[]> {
     { what: 'bytes to Redis a send', count: each.inBytes },
     { what: 'bytes from Redis a send', count: each.outBytes },
     { what: 'requests a send', count: each.requests, atMost: 1 },
-    ...(CAN_COALESCE ? [await coalesced(single)] : []),
     { what: 'Redis round trips a chunk', count: eachChunk.trips, atMost: 3.05 },
     { what: 'requests a chunk', count: eachChunk.requests, atMost: 1 },
     {
@@ -73,16 +72,6 @@ export async function counts(stage: Stage): Promise<Count[]> {
     ...sums(manyChunks.record, MANY_CHUNKS * CHUNK_SIZE),
     { what: 'bytes in Redis a waiting contact', count: await storedBytes(stage, 200), atMost: 20 },
   ];
-}
-
-/** Notices that wait together go out together; how many in one request depends on the moment. */
-async function coalesced(single: (jobs: number, coalesce: number) => Promise<Run>): Promise<Count> {
-  const { record } = await single(MANY, 100);
-  return {
-    what: 'requests a send, coalescing',
-    count: (record.answers.send['SUCCESS'] ?? 0) / MANY,
-    atMost: 0.5,
-  };
 }
 
 function sums({ distinct, twice }: EmulatorRecord, handedOver: number): Count[] {
@@ -104,15 +93,13 @@ async function storedBytes(stage: Stage, chunks: number): Promise<number> {
 async function counted(
   stage: Stage,
   contacts: number,
-  coalesce: number,
   fill: (prefix: string) => Promise<void>,
 ): Promise<Run> {
   await stage.clear();
   await fill('bench');
   const before = await redisUsage(stage.redis);
   stage.service.send({ reach: contacts });
-  const env = { ...SLOW_CLOCKS, COALESCE_MAX_CONTACTS: String(coalesce) };
-  const worker = startOurs(stage, 'bench', env);
+  const worker = startOurs(stage, 'bench', SLOW_CLOCKS);
   await stage.service.next('reached');
   const { jsonChars } = await worker.usage();
   // What ends after the request counts, too.

@@ -65,7 +65,7 @@ export async function growth(
       await add(totals.all, undefined);
       stage.service.send({ clear: true });
       awaitTotals(stage, totals);
-      const worker = startOurs(stage, prefix, { COALESCE_MAX_CONTACTS: '1' });
+      const worker = startOurs(stage, prefix);
       const { rate, cpuUs, redisCpuUs } = await worked(stage, worker, stage.service, totals);
       all.push({
         kind,

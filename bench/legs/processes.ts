@@ -23,8 +23,7 @@ export async function withProcesses(
   await queue.close();
   stage.service.send({ reach: WARM_UP.singles });
   stage.service.send({ reach: all });
-  const env = { COALESCE_MAX_CONTACTS: '1' };
-  const worker = startOurs(stage, prefix, env, ['--processes', String(processes)]);
+  const worker = startOurs(stage, prefix, {}, ['--processes', String(processes)]);
   try {
     const first = await reached(stage.service);
     const last = await reached(stage.service);

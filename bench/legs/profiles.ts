@@ -4,7 +4,7 @@ import type { Stage } from '../harness/stage.ts';
 import { CHUNK_SIZE } from '../work.ts';
 import { importContacts } from './chunks.ts';
 import { writeList } from './importing.ts';
-import { CAN_COALESCE, fillOurs, startOurs } from './single-sends.ts';
+import { fillOurs, startOurs } from './single-sends.ts';
 
 /** The profile of one leg. */
 export interface LegProfile {
@@ -19,14 +19,10 @@ const TOLD = 12;
 /** Profiles our program in each leg, warm. */
 export async function profiles(stage: Stage): Promise<LegProfile[]> {
   const all: LegProfile[] = [];
-  const single = async (leg: string, coalesce: number) => {
-    await stage.clear();
-    await fillOurs(stage, 'bench', SINGLES.all);
-    const worker = () => startOurs(stage, 'bench', { COALESCE_MAX_CONTACTS: String(coalesce) });
-    all.push({ leg, summary: await profiled(stage, worker, SINGLES) });
-  };
-  if (CAN_COALESCE) await single('Single sends, coalescing', 100);
-  await single('Single sends, one contact a request', 1);
+  await stage.clear();
+  await fillOurs(stage, 'bench', SINGLES.all);
+  const single = await profiled(stage, () => startOurs(stage, 'bench'), SINGLES);
+  all.push({ leg: 'Single sends, one contact a request', summary: single });
 
   const sink = await stage.withSink(CHUNK_SIZE);
   await sink.clear();

@@ -25,7 +25,6 @@ interface Sharer {
   readonly workers: readonly number[];
   /** Jobs that one worker runs at the same time. */
   readonly concurrency: number;
-  readonly env?: Readonly<Record<string, string>>;
   readonly jobs: number;
   /** Contacts of a job. */
   readonly contactsEach: number;
@@ -89,14 +88,6 @@ const CONTESTANTS: readonly Sharer[] = [
   { ...BARE, name: SHARERS.bullUndici, kind: 'bullmq' },
   { ...OURS, name: SHARERS.light, kind: 'ours-light' },
   { ...BARE, name: SHARERS.lightBullmq, kind: 'bullmq-light' },
-  {
-    ...OURS,
-    name: SHARERS.coalesced,
-    kind: 'ours',
-    // Each takes up to 256 jobs at the same time.
-    workers: [4],
-    env: { COALESCE_MAX_CONTACTS: '100' },
-  },
   {
     ...CHUNKS,
     name: SHARERS.chunks,
@@ -164,7 +155,7 @@ async function sharedRun(stage: Stage, sharer: Sharer, workers: number): Promise
   }
 }
 
-function start(stage: Stage, { kind, concurrency, env }: Sharer, workers: number): MeasuredProcess {
+function start(stage: Stage, { kind, concurrency }: Sharer, workers: number): MeasuredProcess {
   const args = [stage.redisUrl, stage.serviceUrl, kind];
   return stage.start(
     'bench/programs/shared-workers.js',
@@ -173,7 +164,6 @@ function start(stage: Stage, { kind, concurrency, env }: Sharer, workers: number
       ...workerEnv(stage, PREFIX),
       CONCURRENCY: String(concurrency),
       BATCH_CONCURRENCY: String(concurrency),
-      ...env,
     },
   );
 }

@@ -1,4 +1,3 @@
-import { ROWS } from '../../src/config/variables.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import type { MeasuredProcess } from '../harness/measured-process.ts';
 import type { Stage } from '../harness/stage.ts';
@@ -32,7 +31,6 @@ interface Totals {
 
 /** Names of the contestants that the table compares. */
 export const NAMES = {
-  coalescing: 'notice-queue, coalescing',
   alone: 'notice-queue, one contact a request',
   sealed: 'notice-queue, with PAYLOAD_KEY',
   debug: 'notice-queue, LOG_LEVEL=debug',
@@ -58,9 +56,6 @@ export const NAMES = {
 
 const ADD_AT_ONCE = 1_000;
 const always = () => true;
-
-/** Whether this build sends notices that wait at the same moment in one request. */
-export const CAN_COALESCE = ROWS.some(({ variable }) => variable === 'COALESCE_MAX_CONTACTS');
 
 /** Producers and workers of ours encrypt, as in production. */
 export const PAYLOAD_KEY = '42'.repeat(32);
@@ -124,24 +119,15 @@ export async function worked(
 }
 
 /** @param env of the worker, beside what it needs; PAYLOAD_KEY is also that of the producer, none by default */
-const ours = (
-  name: string,
-  coalesce: number,
-  possible: () => boolean,
-  env: Readonly<Record<string, string>> = {},
-): Sender => ({
+const ours = (name: string, env: Readonly<Record<string, string>> = {}): Sender => ({
   name,
-  possible,
+  possible: always,
   run: async (stage, totals) => {
     const prefix = 'bench';
     const { PAYLOAD_KEY: payloadKey = '' } = env;
     await fillOurs(stage, prefix, totals.all, payloadKey);
     awaitTotals(stage, totals);
-    const worker = startOurs(stage, prefix, {
-      COALESCE_MAX_CONTACTS: String(coalesce),
-      ...env,
-      PAYLOAD_KEY: payloadKey,
-    });
+    const worker = startOurs(stage, prefix, { ...env, PAYLOAD_KEY: payloadKey });
     return worked(stage, worker, stage.service, totals);
   },
 });
@@ -196,10 +182,9 @@ export const SENDERS: readonly Sender[] = [
   single(NAMES.bullFetch, bullmq('bullmq-fetch')),
   single(NAMES.sealedUndici, sealedBullmq('undici')),
   single(NAMES.sealedAxios, sealedBullmq('axios')),
-  ours(NAMES.alone, 1, always),
-  ours(NAMES.sealed, 1, always, { PAYLOAD_KEY }),
-  ours(NAMES.debug, 1, always, { LOG_LEVEL: 'debug' }),
-  ours(NAMES.coalescing, 100, () => CAN_COALESCE),
+  ours(NAMES.alone),
+  ours(NAMES.sealed, { PAYLOAD_KEY }),
+  ours(NAMES.debug, { LOG_LEVEL: 'debug' }),
   noop,
   loop('singles', 1),
   loop('singles', 1, 'node:http'),

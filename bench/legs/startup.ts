@@ -100,7 +100,7 @@ async function workerMemory(stage: Stage): Promise<{ idle: number; loaded: numbe
   await stage.clear();
   await fillOurs(stage, prefix, 1);
   stage.service.send({ reach: 1 });
-  const worker = startOurs(stage, prefix, { COALESCE_MAX_CONTACTS: '1' });
+  const worker = startOurs(stage, prefix);
   try {
     await stage.service.next('reached');
     await setTimeout(IDLE_MS);

@@ -21,7 +21,6 @@ const ANSWERS_MS = [20, 100, 500];
 const WAYS: readonly { readonly way: Way; readonly title: string; readonly concurrency: number }[] =
   [
     { way: 'alone', title: 'notices alone', concurrency: 32 },
-    { way: 'coalesced', title: 'coalesced', concurrency: 32 },
     { way: 'chunks', title: 'chunks of 1,000', concurrency: 8 },
   ];
 

@@ -4,7 +4,7 @@ import type { Results } from '../results.ts';
 import { sharedBy, SHARERS } from '../work.ts';
 
 /** How contacts reach the service. */
-export type Way = 'alone' | 'coalesced' | 'chunks';
+export type Way = 'alone' | 'chunks';
 
 /**
  * What a contact costs, as measured; NaN for what the run left out, so that all that depends on it is NaN,
@@ -50,15 +50,13 @@ const MICROSECONDS = 1_000_000;
 /** Names in the results; as types, so that no program of a contestant is loaded. */
 const WORKERS: Readonly<Record<Way, readonly ['singles' | 'chunks', NameOfContestant]>> = {
   alone: ['singles', 'notice-queue, one contact a request'],
-  coalesced: ['singles', 'notice-queue, coalescing'],
   chunks: ['chunks', 'notice-queue'],
 };
-type NameOfContestant = (typeof NAMES)['alone' | 'coalescing' | 'chunks'];
+type NameOfContestant = (typeof NAMES)['alone' | 'chunks'];
 
 /** The largest fleet of each way that is measured. */
 const FLEETS: Readonly<Record<Way, string>> = {
   alone: sharedBy(SHARERS.single, 64),
-  coalesced: sharedBy(SHARERS.coalesced, 4),
   chunks: sharedBy(SHARERS.chunks, 4),
 };
 

@@ -64,38 +64,11 @@ export const TARGETS: readonly Target[] = [
     },
   },
   {
-    work: `${SINGLES}, coalescing`,
-    reference: NAMES.bullUndici,
-    reach: { atLeast: 2.5 },
-    unit: 'x',
-    reached: singles(NAMES.coalescing, NAMES.bullUndici),
-  },
-  {
-    work: `${SINGLES}, coalescing`,
-    reference: NAMES.noop,
-    reach: { atLeast: 0.75 },
-    unit: 'x',
-    reached: singles(NAMES.coalescing, NAMES.noop),
-  },
-  {
     work: `${SINGLES}, one contact per request`,
     reference: NAMES.axios,
     reach: { atLeast: 2 },
     unit: 'x',
     reached: singles(NAMES.alone, NAMES.axios),
-  },
-  {
-    work: `${SINGLES}, coalescing`,
-    reference: 'the faster of graphile-worker and pg-boss, with undici',
-    reach: { atLeast: 3 },
-    unit: 'x',
-    reached: (results) => {
-      const both = [NAMES.graphileUndici, NAMES.pgBoss].flatMap((reference) => {
-        const ratio = singles(NAMES.coalescing, reference)(results);
-        return ratio === undefined ? [] : [ratio];
-      });
-      return both.sort((left, right) => left.median - right.median)[0];
-    },
   },
   {
     work: CHUNKS,

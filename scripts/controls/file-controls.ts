@@ -44,7 +44,7 @@ export const FILE_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'stored lists of another length, sent again and again',
-    file: 'workers/send/chunks/chunk-attempt.ts',
+    file: 'workers/send/chunk-record.ts',
     from: 'Array.isArray(list) && list.length === size ? list : undefined',
     to: 'Array.isArray(list) ? list : undefined',
     test: 'workers/send/chunks/hostile-chunks.integration.test.ts',

@@ -13,7 +13,7 @@ export interface DataForOthers {
   readonly data: JobData;
   /**
    * Where the notice ends anew: all contacts that it has ended for are gone. Then the worst of the others decide,
-   * as at the end of an attempt (settleNotice in workers/send/contact-results.ts).
+   * as at the end of an attempt (settleNotice in workers/send/notice-decision.ts).
    */
   readonly end?: EndForOthers;
 }

@@ -49,7 +49,6 @@ const measured: Results = {
   ...nothing,
   singles: {
     'notice-queue, one contact a request': cpu(180, 220, 200),
-    'notice-queue, coalescing': cpu(80),
     'BullMQ + undici': cpu(1_000),
   },
   chunks: { 'notice-queue': cpu(1) },
@@ -63,7 +62,6 @@ const measured: Results = {
   sharing: {
     [sharedBy(SHARERS.single, 4)]: shared({ redisCpuUs: [1] }),
     [sharedBy(SHARERS.single, 64)]: shared({ redisCpuUs: [60, 70, 90] }),
-    [sharedBy(SHARERS.coalesced, 4)]: shared({ redisCpuUs: [40], requests: [0.02] }),
     [sharedBy(SHARERS.chunks, 4)]: shared({
       redisCpuUs: [0.2],
       queueingCpuUs: [0.15],
@@ -85,7 +83,6 @@ const ALONE: ContactCosts = {
   requests: 1,
   serviceBytes: 500,
 };
-const COALESCED: ContactCosts = { ...ALONE, workerUs: 80, sendingUs: 40, requests: 0.02 };
 const CHUNKS: ContactCosts = {
   workerUs: 1,
   queueingUs: 0.15,
@@ -99,18 +96,14 @@ const CHUNKS: ContactCosts = {
 describe('the costs of a contact', () => {
   it.each<[Way, ContactCosts]>([
     ['alone', ALONE],
-    ['coalesced', COALESCED],
     ['chunks', CHUNKS],
   ])('%s: medians of the largest fleet, and the memory of the longest queue', (way, costs) => {
     expect(costsOf(measured, way)).toStrictEqual(costs);
   });
 
-  it.each<Way>(['alone', 'coalesced', 'chunks'])(
-    '%s: all are missing where nothing was measured',
-    (way) => {
-      expect([...new Set(Object.values(costsOf(nothing, way)))]).toStrictEqual([Number.NaN]);
-    },
-  );
+  it.each<Way>(['alone', 'chunks'])('%s: all are missing where nothing was measured', (way) => {
+    expect([...new Set(Object.values(costsOf(nothing, way)))]).toStrictEqual([Number.NaN]);
+  });
 });
 
 describe('what contacts need', () => {
@@ -146,21 +139,6 @@ describe('what contacts need', () => {
       },
     ],
     [
-      'the same coalesced',
-      COALESCED,
-      72_000_000,
-      {
-        contactsPerSecond: 20_000,
-        requestsPerSecond: 400,
-        workerCores: 1.6 / 0.7,
-        redisCores: 1.4 / 0.7,
-        queues: 2,
-        waitingBytes: 68_400_000_000,
-        redisBits: 320_000_000,
-        serviceBits: 80_000_000,
-      },
-    ],
-    [
       'the same in chunks',
       CHUNKS,
       72_000_000,
@@ -185,7 +163,6 @@ describe('what contacts need', () => {
 
   it.each([
     ['alone', ALONE, 7_000],
-    ['coalesced', COALESCED, 10_000],
     ['chunks', CHUNKS, 2_000_000],
   ])('%s: the queue of one account ends where its Redis is as busy as planned', (_, costs, end) => {
     expect(endOfQueue(costs)).toBeCloseTo(end, 6);
@@ -213,8 +190,8 @@ describe('the page', () => {
   ].join('\n');
 
   it.each([
-    '| CPU of a worker process, µs | 200 | 80 | 1 |',
-    '| requests to the service | 1 | 0.02 | < 0.01 |',
+    '| CPU of a worker process, µs | 200 | 1 |',
+    '| requests to the service | 1 | < 0.01 |',
     '| 1,000,000 | notices alone | 278 | 278 | 0.079 | 0.04 | 1 | 906 MiB | 4.4 Mbit/s | 1.1 Mbit/s |',
     '| 100,000,000 | notices alone | 27,800 | 27,800 | 7.9 | 4 | 4 | 88 GiB | 444 Mbit/s | 111 Mbit/s |',
     '| 100,000,000 | chunks of 1,000 | 27,800 | 28 | 0.04 | 0.014 | 1 | 1.9 GiB | 8.9 Mbit/s | 17 Mbit/s |',
@@ -236,8 +213,8 @@ describe('the page', () => {
   it('says what is not measured yet, and shows the rest', () => {
     const { sharing: _, ...rest } = measured;
     const rows = scalingPage(page, rest).split('\n');
-    expect(rows).toContain('| CPU of a worker process, µs | 200 | 80 | 1 |');
-    const missing = Array.from({ length: 3 }, () => 'not measured yet').join(' | ');
+    expect(rows).toContain('| CPU of a worker process, µs | 200 | 1 |');
+    const missing = Array.from({ length: 2 }, () => 'not measured yet').join(' | ');
     expect(rows).toContain(`| CPU of Redis for sending, µs | ${missing} |`);
     expect(scalingPage(page, nothing)).not.toContain('NaN');
   });

@@ -42,7 +42,6 @@ const met: Results = {
     [NAMES.axios]: at(1_000, 2_000, 1_000),
     [NAMES.bullUndici]: at(2_000, 4_000, 2_000),
     [NAMES.alone]: at(2_000, 4_000, 2_000),
-    [NAMES.coalescing]: at(6_000, 12_000, 6_000),
     [NAMES.noop]: at(8_000, 16_000, 8_000),
     [NAMES.loop]: at(1_750, 3_500, 1_750),
     [NAMES.graphileUndici]: at(1_200, 2_400, 1_200),
@@ -77,8 +76,8 @@ const met: Results = {
 };
 
 describe('the targets', () => {
-  it('are seventeen, and each is measured', () => {
-    expect(TARGETS).toHaveLength(17);
+  it('are fourteen, and each is measured', () => {
+    expect(TARGETS).toHaveLength(14);
     for (const { target, reached, met: isMet } of verdicts(met)) {
       expect([target.work, target.reference, reached?.median, isMet]).toStrictEqual([
         target.work,
@@ -90,11 +89,11 @@ describe('the targets', () => {
   });
 
   it('are missed by a little less, and the table shows by how much', () => {
-    const singles = { ...met.singles, [NAMES.coalescing]: at(4_900, 9_800, 4_900) };
+    const singles = { ...met.singles, [NAMES.alone]: at(1_950, 3_900, 1_950) };
     const missed = verdicts({ ...met, singles }).filter(({ met: isMet }) => isMet === false);
-    expect(missed.map(({ target }) => target.reference)).toContain(NAMES.bullUndici);
+    expect(missed.map(({ target }) => target.reference)).toContain(NAMES.axios);
     const text = figures({ ...met, singles });
-    expect(text).toMatch(/BullMQ \+ undici \| ≥ 2.5 x \| \*\*2.45 x\*\* .*missed by 0.05 x/);
+    expect(text).toMatch(/BullMQ \+ axios \| ≥ 2 x \| \*\*1.95 x\*\* .*missed by 0.05 x/);
   });
 
   it('look at the slowest page where a million jobs wait, and at no other run', () => {
@@ -114,11 +113,6 @@ describe('the targets', () => {
     const text = figures({ ...met, startup });
     for (const name of LIGHT_COMMANDS) expect(text).toContain(`| ${name} |`);
     expect(text).toContain('| idle | 91 | 90 to 92 |');
-  });
-
-  it('compare with the faster of the other queues', () => {
-    const row = verdicts(met).find(({ target }) => target.reference.includes('graphile'));
-    expect(row?.reached?.median).toBe(5);
   });
 
   it('that were not measured say so, and are neither met nor missed', () => {

@@ -62,7 +62,6 @@ function everything(): Record<string, string> {
     FIND_KEY: 'c'.repeat(64),
     FIND_RETENTION_MS: '604800002',
     CONCURRENCY: '33',
-    COALESCE_MAX_CONTACTS: '101',
     BATCH_CONCURRENCY: '9',
     PROCESSES: '2',
     ATTEMPTS: '11',
@@ -190,7 +189,6 @@ const EXPECTED: Config = {
   },
   worker: {
     concurrency: 33,
-    coalesceMaxContacts: 101,
     batchConcurrency: 9,
     processes: 2,
     attempts: 11,

@@ -9,7 +9,7 @@ test.each([
   ['ACESS_KEY', 'ACCESS_KEY'],
   ['SECRET_KEY_FLIE', 'SECRET_KEY_FILE'],
   ['BASE_URI', 'BASE_URL'],
-  ['COALESCE_MAX_CONTACT', 'COALESCE_MAX_CONTACTS'],
+  ['BATCH_CONCURENCY', 'BATCH_CONCURRENCY'],
 ])('%s: %s was meant', (given, meant) => {
   expect(mistypedVariables({ [given]: '1' })).toEqual([{ given, meant }]);
 });

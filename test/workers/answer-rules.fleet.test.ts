@@ -279,17 +279,6 @@ describe('answers with ANSWER_RULES_FILE', () => {
     expect(states.flat()).toEqual(['accepted', 'rejected', 'unknown']);
   }, 60_000);
 
-  it('with results: notices that share a request have each their own', async () => {
-    const { on, results, send, line } = await start();
-    results([c, 'OK'], [a, 'OK'], [b, 'FAIL', 'BLOCKED']);
-    const ids = [await send([a]), await send([b]), await send([c])];
-    await on.addWorker({ COALESCE_MAX_CONTACTS: '100' });
-    const [first = '', second = '', third = ''] = ids;
-    await Promise.all([line(first, 'accepted'), line(second, 'rejected'), line(third, 'accepted')]);
-    // The one request was answered by the fault, and none followed.
-    expect(on.emulator.record()).toMatchObject({ requests: 0, contacts: 0 });
-  }, 60_000);
-
   it('with results: each contact of a chunk is settled, and the rest is sent again', async () => {
     const { on, results } = await start();
     results([a, 'OK'], [b, 'OK'], [c, 'FAIL', 'BLOCKED'], [d, 'FAIL', 'TRY_LATER'], [f, 'FAIL']);

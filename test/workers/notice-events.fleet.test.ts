@@ -18,7 +18,6 @@ it('each notice has the event of its end although a worker is killed while they 
     processes: 2,
     env: {
       NOTICE_EVENTS: '10000',
-      COALESCE_MAX_CONTACTS: '1',
       LOCK_DURATION_MS: '5000',
       STALLED_INTERVAL_MS: '500',
       SEND_DEADLINE_MS: '2400',

@@ -14,7 +14,6 @@ import { until } from '../support/wait.ts';
 /** Delays of at most half a second: ten attempts of a notice are over within it. */
 const SCALED = {
   CONCURRENCY: '16',
-  COALESCE_MAX_CONTACTS: '1',
   ATTEMPTS: '10',
   BACKOFF_BASE_MS: '20',
   BACKOFF_CAP_MS: '60',

@@ -13,16 +13,6 @@ describe('one notice that alone is answered', () => {
     ['429', { status: 429 }, { CONCURRENCY: '1' }],
     ['429 with Retry-After: 1', { status: 429, retryAfter: 1 }, {}],
     ['503 with Retry-After: 1', { status: 503, retryAfter: 1 }, { CONCURRENCY: '1' }],
-    [
-      '503 with Retry-After: 1, and shares its request',
-      { status: 503, retryAfter: 1 },
-      { CONCURRENCY: '1', COALESCE_MAX_CONTACTS: '50' },
-    ],
-    [
-      '429, and shares its request',
-      { status: 429 },
-      { CONCURRENCY: '1', COALESCE_MAX_CONTACTS: '50' },
-    ],
     ['503 with Retry-After: 0', { status: 503, retryAfter: 0 }, {}],
   ])(
     '%s: the others are sent within seconds, and it ends by its attempts',

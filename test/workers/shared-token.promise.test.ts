@@ -24,7 +24,6 @@ describe('a fleet shares one token', () => {
       // In groups all would be sent before the last tokens were asked for.
       env: {
         CONCURRENCY: '16',
-        COALESCE_MAX_CONTACTS: '1',
         TOKEN_GRACE_MS: '50',
         ANSWER_TIMEOUT_MS: '25000',
       },

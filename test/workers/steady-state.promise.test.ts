@@ -159,7 +159,7 @@ describe('in steady state', () => {
   };
 
   const ours =
-    (jobs: number, maxContacts: number, events = 0) =>
+    (jobs: number, events = 0) =>
     async (prefix: string) => {
       const { service, ...config } = loadConfig({
         REDIS_URL: server.url,
@@ -168,7 +168,6 @@ describe('in steady state', () => {
         ACCESS_KEY: 'emulator-access-key',
         SECRET_KEY: 'emulator-secret-key',
         CONCURRENCY: '1',
-        COALESCE_MAX_CONTACTS: String(maxContacts),
         STALLED_INTERVAL_MS: '60000',
         HEARTBEAT_MS: '60000',
         NOTICE_EVENTS: String(events),
@@ -189,9 +188,9 @@ describe('in steady state', () => {
     LONG,
     async () => {
       // A server that is new to the scripts is sent their text once.
-      await cost(1, ours(1, 1));
+      await cost(1, ours(1));
       const bareCost = subtract(await cost(MANY, bare(MANY)), await cost(FEW, bare(FEW)));
-      const ourCost = subtract(await cost(MANY, ours(MANY, 1)), await cost(FEW, ours(FEW, 1)));
+      const ourCost = subtract(await cost(MANY, ours(MANY)), await cost(FEW, ours(FEW)));
 
       const plainCost = subtract(await cost(MANY, plain(MANY)), await cost(FEW, plain(FEW)));
 
@@ -212,9 +211,9 @@ describe('in steady state', () => {
   );
 
   it('events cost one command more for each notice, in the write that ends its job', async () => {
-    await cost(1, ours(1, 1, 10_000));
-    const plainCost = subtract(await cost(MANY, ours(MANY, 1)), await cost(FEW, ours(FEW, 1)));
-    const most = (jobs: number) => cost(jobs, ours(jobs, 1, 10_000));
+    await cost(1, ours(1, 10_000));
+    const plainCost = subtract(await cost(MANY, ours(MANY)), await cost(FEW, ours(FEW)));
+    const most = (jobs: number) => cost(jobs, ours(jobs, 10_000));
     const difference = subtract(await most(MANY), await most(FEW));
     // In the same write; a heartbeat goes by the clock.
     const hashed = (difference['evalsha'] ?? 0) - (plainCost['evalsha'] ?? 0);
@@ -231,8 +230,8 @@ describe('in steady state', () => {
     'at-most-once costs two round trips more, and leaves nothing behind that grows',
     LONG,
     async () => {
-      await cost(1, ours(1, 1), 'at-most-once');
-      const most = (jobs: number) => cost(jobs, ours(jobs, 1), 'at-most-once');
+      await cost(1, ours(1), 'at-most-once');
+      const most = (jobs: number) => cost(jobs, ours(jobs), 'at-most-once');
       const difference = subtract(await most(MANY), await most(FEW));
       expect(difference['evalsha']).toBe(3 * (MANY - FEW));
       expect(difference['rest'] ?? 0).toBeLessThan(MOST_BY_CLOCK);

@@ -31,7 +31,7 @@ import { StateFile } from '../maintenance/state-file.ts';
 import { createTrafficReport } from '../maintenance/traffic-report.ts';
 import { WorkerClock } from '../maintenance/worker-clock.ts';
 import { InFlight } from '../queue/in-flight.ts';
-import { JobLockGuard } from '../queue/job-lock-guard.ts';
+import { JobLocks } from '../queue/job-locks.ts';
 import { lanesOf } from '../queue/send-worker.ts';
 import { WorkerGroup } from '../queue/worker-group.ts';
 import { AttemptLog } from '../send/attempt-log.ts';
@@ -107,7 +107,7 @@ export async function startWorker({
   const inFlight = new InFlight();
   const active = () => inFlight.active;
   const lanes = lanesOf(config.worker);
-  const concurrency = lanes.notices.mostJobs + lanes.chunks.mostJobs;
+  const concurrency = lanes.notices.concurrency + lanes.chunks.concurrency;
   const traffic = new TrafficTally();
   const attemptLog = new AttemptLog(log, (attempt) => {
     traffic.attempt(attempt);
@@ -184,7 +184,7 @@ export async function startWorker({
     suspend: (reason, applies) => workers.suspend(reason, applies),
     report: (reason, forMs) => readiness.report(reason, forMs),
   });
-  const lockGuard = new JobLockGuard(lockDurationMs);
+  const locks = new JobLocks(lockDurationMs);
   const ledger = new Ledger(redis, keys);
   const context = {
     service,
@@ -197,7 +197,7 @@ export async function startWorker({
       refusal,
       log: attemptLog,
     }),
-    lockGuard,
+    locks,
     returns,
     log: attemptLog,
     intents: new Intents(redis, keys),
@@ -224,7 +224,7 @@ export async function startWorker({
       buildNoticeWorker(notices.options, notices.context),
       buildChunkWorker(chunks.options, chunks.context),
     ],
-    { redis, inFlight, lockGuard, onError: onRedisError },
+    { redis, inFlight, locks, onError: onRedisError },
   );
   const stallDetector = createStallDetector({
     redis,

@@ -14,20 +14,12 @@ import { setFieldsAside } from './unreadable-job.ts';
 export interface Lane {
   readonly name: LaneName;
   readonly queueName: string;
-  /** Jobs at the same time, at first. */
+  /** Jobs at the same time. */
   readonly concurrency: number;
-  /** Most jobs at the same time (adaptive-concurrency.ts). */
-  readonly mostJobs: number;
   /** How many completed and failed jobs are kept, and how long. */
   readonly keepDone: KeepJobs;
   readonly keepFailed: KeepJobs;
 }
-
-/**
- * Most notices that a process holds to group them: enough for several requests while others are under way
- * and others end. Each may be sent twice when the process dies.
- */
-const MOST_NOTICES = 256;
 
 /** Most accepted notices that are kept, whatever their age. */
 export const KEEP_ACCEPTED_COUNT = 10_000;
@@ -40,14 +32,12 @@ export const KEEP_ACCEPTED_COUNT = 10_000;
  * batch.
  */
 export function lanesOf(config: WorkerConfig): Readonly<Record<LaneName, Lane>> {
-  const inRequests = config.concurrency * config.coalesceMaxContacts;
   const keepFailed = { age: seconds(config.keepFailedMs) };
   return {
     notices: {
       name: 'notices',
       queueName: QUEUE_NAME,
       concurrency: config.concurrency,
-      mostJobs: Math.max(config.concurrency, Math.min(MOST_NOTICES, inRequests)),
       keepDone: { age: seconds(config.keepAcceptedMs), count: KEEP_ACCEPTED_COUNT },
       keepFailed,
     },
@@ -55,7 +45,6 @@ export function lanesOf(config: WorkerConfig): Readonly<Record<LaneName, Lane>> 
       name: 'chunks',
       queueName: CHUNK_QUEUE_NAME,
       concurrency: config.batchConcurrency,
-      mostJobs: config.batchConcurrency,
       keepDone: { count: 0 },
       keepFailed,
     },
@@ -79,12 +68,8 @@ export interface SendWorkerOptions {
   readonly listUnknown?: ListUnknown | undefined;
 }
 
-/** Runs a job; with three parameters it gets a signal that `cancelJob` of the worker aborts. */
-export type RunJob = (
-  job: Job,
-  lockToken: string | undefined,
-  signal?: AbortSignal,
-) => Promise<unknown>;
+/** Runs a job. */
+export type RunJob = (job: Job, lockToken: string | undefined) => Promise<unknown>;
 
 /**
  * A worker checks this often whether a hold is over, and never keeps a fetched job longer. The whole fleet
@@ -106,10 +91,10 @@ const STALLS_ALLOWED = 1_000;
 export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWorker {
   const { redis, keys, lane, settings, inFlight, announce, listUnknown } = options;
   const remembers = lane.name === 'notices';
-  const runJob: RunJob = (job, lockToken, signal) => {
+  const runJob: RunJob = (job, lockToken) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
     job.opts.backoff = { type: 'full-jitter' };
-    const runOnce = () => run(job, lockToken, signal);
+    const runOnce = () => run(job, lockToken);
     const prepareAndRun = async () => {
       if (isUnreadable(job)) await setFieldsAside(redis, jobKeyOf(job));
       const hasStalled = job.stalledCounter > 0;
@@ -121,11 +106,8 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
   };
   return new SendWorker(
     lane.queueName,
-    // BullMQ makes a signal for each job only where the processor declares three parameters.
-    run.length < 3
-      ? (job: Job, lockToken: string | undefined) => runJob(job, lockToken)
-      : (job: Job, lockToken: string | undefined, signal: AbortSignal | undefined) =>
-          runJob(job, lockToken, signal),
+    // With a third parameter BullMQ makes a signal for each job.
+    runJob,
     {
       connection: redis,
       prefix: keys.bullPrefix,

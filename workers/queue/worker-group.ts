@@ -3,7 +3,7 @@ import { pause } from '../../src/async/cancellation.ts';
 import { withTimeout } from '../../src/async/with-timeout.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { InFlight } from './in-flight.ts';
-import type { JobLockGuard } from './job-lock-guard.ts';
+import type { JobLocks } from './job-locks.ts';
 import type { SendWorker } from './send-job.ts';
 
 /** A Redis that has not answered for so long does not answer. */
@@ -17,7 +17,7 @@ const IDLE_MS = 3_000;
 export interface WorkerGroupOptions {
   readonly redis: RedisClient;
   readonly inFlight: InFlight;
-  readonly lockGuard: JobLockGuard;
+  readonly locks: JobLocks;
   readonly onError: (error: Error) => void;
 }
 
@@ -33,13 +33,10 @@ export class WorkerGroup implements BackgroundService {
   constructor(workers: readonly SendWorker[], options: WorkerGroupOptions) {
     this.#workers = workers;
     this.#options = options;
-    const { onError, lockGuard } = options;
+    const { onError, locks } = options;
     for (const worker of workers) {
       worker.on('error', onError);
-      worker.on('lockRenewalFailed', (ids) => {
-        for (const job of ids) worker.cancelJob(job, 'the lock of the job is lost');
-      });
-      lockGuard.watch(worker);
+      locks.watch(worker);
     }
   }
 

@@ -2,15 +2,16 @@ import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Refusal, TokenSource } from '../../src/contracts/token.ts';
-import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
+import type { Aside, Entrant, Passage } from '../../src/fleet/hold/passage.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
+import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
+import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import { outcomeOfRequest } from './contact-results.ts';
 import { AttemptGuard, NotStarted } from './request-guard.ts';
-import type { Attempted, SendGate } from './send-gate.ts';
+import type { SendGate } from './send-gate.ts';
 
 /** The shared token, as far as an attempt needs it. */
 export interface AttemptTokens extends TokenSource {
@@ -22,41 +23,105 @@ export interface AttemptContext {
   readonly tokens: AttemptTokens;
   readonly gate: Pick<SendGate, 'enter' | 'leave'>;
   /** The rate limit of the account, for the lane of the attempt. */
-  readonly rateLimit: Pick<LaneRateLimit, 'take'>;
+  readonly rateLimit: LaneRateLimit;
   readonly log: AttemptLog;
   /** SEND_DEADLINE_MS */
   readonly sendDeadlineMs: number;
+  /** Aborted when the worker stops: what has not been sent is requeued. */
+  readonly stopping: CancelSignal;
+}
+
+/** What allows the first request of an attempt. */
+export interface Entry {
+  readonly passage: Passage;
+  readonly permit: Permit;
+}
+
+/**
+ * Gate and permit: whether a job may be sent now.
+ *
+ * @returns how long the job leaves a probe to others, or undefined where it is requeued
+ */
+export async function enter(
+  entrant: Entrant,
+  { gate, rateLimit, stopping }: AttemptContext,
+): Promise<Entry | Aside | undefined> {
+  if (stopping.aborted) return undefined;
+  const passage = await gate.enter(entrant);
+  if (passage === undefined || 'asideMs' in passage) return passage;
+  const permit = await rateLimit.take(stopping);
+  if (permit !== undefined) return { passage, permit };
+  await gate.leave({ outcome: undefined }, passage, entrant.job);
+  return undefined;
+}
+
+/** Returns what {@link enter} has given to a job for which no request is made. */
+export async function leaveUnsent(
+  { passage, permit }: Entry,
+  { gate }: AttemptContext,
+): Promise<void> {
+  permit.release();
+  await gate.leave({ outcome: undefined }, passage, '');
 }
 
 /** One attempt: its send call, and what allows its requests. */
 export interface AttemptOptions {
-  /** Id of the job, or of one of them. */
+  /** Id of the job. */
   readonly job: string;
-  /** Makes the send call, by `send` or `sendBytes` of the service client. */
+  /** Makes the send call. */
   readonly send: (tokens: TokenSource, options: SendCallOptions) => Promise<SendAnswer>;
-  /** Each request gets a connection of its own. */
-  readonly ownConnection: boolean;
-  /** Aborted when the worker stops or the lock of the job is lost: nothing is sent from then on. */
-  readonly cancel: CancelSignal;
-  /** Whether the locks of the jobs are surely ours. */
-  readonly owned: () => boolean;
+  /** At-most-once: each request gets a connection of its own. */
+  readonly isOnce: boolean;
+  /** Whether a request may begin now: the lock of the job is ours, its deadline has not passed. */
+  readonly mayBegin: () => boolean;
   /** Called last before each request; false forbids it. */
-  readonly recordIntents?: (() => Promise<boolean>) | undefined;
-  /** The permit for the first request, where it was taken before; used or released here. */
-  readonly permit?: Permit | undefined;
+  readonly recordIntent?: (() => Promise<boolean>) | undefined;
 }
 
-const UNSENDABLE: Outcome = { kind: 'retry', code: 'INTERNAL_ERROR', counted: true };
+/** What is known after an attempt. */
+export interface Attempted {
+  /** Undefined when nothing was sent, or only a request that was refused, and no notice is to blame. */
+  readonly outcome: Outcome | undefined;
+  readonly answer?: SendAnswer | undefined;
+}
 
-/** Makes one attempt behind the gate: takes a permit of the rate limit, sends, decides the outcome. */
-export async function attemptOnce(
-  { send, ownConnection, cancel, owned, recordIntents, permit: taken }: AttemptOptions,
-  { tokens, rateLimit, log, sendDeadlineMs: deadlineMs }: AttemptContext,
+/** Sends and decides: one request, or two when the token was renewed; the outcome by the table and by the gate. */
+export async function runAttempt(
+  options: AttemptOptions,
+  { passage, permit }: Entry,
+  context: AttemptContext,
 ): Promise<Attempted> {
-  const asked = taken ?? rateLimit.take(cancel);
-  const permit = asked instanceof Promise ? await asked : asked;
-  if (permit === undefined) return { outcome: undefined };
-  const guard = new AttemptGuard({ cancel, owned, rateLimit, permit, recordIntents });
+  const { job, mayBegin, recordIntent } = options;
+  const { gate, rateLimit, stopping: cancel } = context;
+  const guard = new AttemptGuard({ cancel, mayBegin, rateLimit, permit, recordIntent });
+  // A kept connection that has died says nothing about the service.
+  const ownConnection = options.isOnce || passage.probe !== undefined;
+  const { outcome, answer } = await sendGuarded(options, ownConnection, guard, context);
+  const ofRequest = outcomeOfRequest(outcome, answer?.results);
+  const { requestedAt } = guard;
+  const left = await gate.leave({ outcome: ofRequest, answer, requestedAt }, passage, job);
+  return { outcome: answer?.results === undefined ? left : outcome, answer };
+}
+
+/** The outcome as far as it tells about the service: one accepted contact proves that it accepts. */
+export function outcomeOfRequest(
+  outcome: Outcome | undefined,
+  results: readonly ContactResult[] | undefined,
+): Outcome | undefined {
+  return results?.some((result) => result.outcome === 'accepted') === true
+    ? { kind: 'accepted', confirmed: true }
+    : outcome;
+}
+
+/** Of a contact without a result. */
+export const UNLISTED: ContactResult = { outcome: 'unknown', code: 'NOT_IN_RESULTS', message: '' };
+
+async function sendGuarded(
+  { send }: AttemptOptions,
+  ownConnection: boolean,
+  guard: AttemptGuard,
+  { tokens, log, sendDeadlineMs: deadlineMs, stopping }: AttemptContext,
+): Promise<Attempted> {
   try {
     const answer = await send(tokens, { deadlineMs, ownConnection, guard });
     if (guard.wasStopped) {
@@ -73,20 +138,20 @@ export async function attemptOnce(
     ) {
       await tokens.renewalHelped(first).catch((error: unknown) => log.trouble('token', error));
     }
-    return { outcome, answer, requestedAt: guard.requestedAt };
+    return { outcome, answer };
   } catch (error) {
     const { refused: answer } = guard;
+    const mayBeSent = guard.requestedAt !== undefined;
     const isOurs = error instanceof NoticeQueueError;
     // A stop explains an error only where nothing can have been sent.
-    const isStopped = cancel.aborted && (isOurs || !guard.allowed);
+    const isStopped = stopping.aborted && (isOurs || !mayBeSent);
     if (isStopped || error instanceof NotStarted) return { outcome: undefined, answer };
-    if (!isOurs) {
-      log.trouble('attempt', error);
-      return guard.allowed
-        ? { outcome: { kind: 'unknown', code: 'INTERNAL_ERROR' }, answer }
-        : { outcome: UNSENDABLE, isUnsendable: true };
-    }
-    return { outcome: outcomeOfTokenError(error), answer };
+    if (isOurs) return { outcome: outcomeOfTokenError(error), answer };
+    log.trouble('attempt', error);
+    const code = 'INTERNAL_ERROR';
+    return mayBeSent
+      ? { outcome: { kind: 'unknown', code }, answer }
+      : { outcome: { kind: 'retry', code, counted: true } };
   } finally {
     guard.release();
   }

@@ -23,7 +23,7 @@ export function withoutStack<Thrown extends Error>(error: Thrown): Thrown {
 
 /** How {@link applyOutcome} ends a job. */
 interface AppliedOptions {
-  readonly detail: string;
+  readonly detail?: string;
   readonly atMostOnce?: boolean;
   readonly possiblySent?: number;
 }
@@ -45,14 +45,14 @@ const SHORT_DELAY_MS = 1_000;
  * | hold that its own request met | DelayedError | not counted | behind the others: delayed until after the next probe |
  * | hold otherwise | RateLimitError | not counted | first in the queue when the hold is over |
  *
- * @param detail what is kept with a failed job beside the code ({@link detailOf})
+ * @param detail what is kept with a failed job beside the code ({@link detailOf}). Default: nothing
  * @param atMostOnce an unknown outcome is not retried
  * @param possiblySent how often the job was possibly sent, this attempt included. Default: 1
  */
 export async function applyOutcome(
   locked: LockedJob,
   outcome: Outcome,
-  { detail, atMostOnce = false, possiblySent = 1 }: AppliedOptions,
+  { detail = '', atMostOnce = false, possiblySent = 1 }: AppliedOptions = {},
 ): Promise<JobResult> {
   switch (outcome.kind) {
     case 'accepted':

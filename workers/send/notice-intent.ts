@@ -181,122 +181,106 @@ export function earlierOutcome(intent: NoticeIntent): Outcome | undefined {
   return undefined;
 }
 
+/** What is recorded right before each request of a notice; undefined where nothing is. */
+export function intentRecorder(
+  intent: NoticeIntent,
+  context: IntentContext,
+): (() => Promise<boolean>) | undefined {
+  if (intent.data.delivery !== undefined) return () => beginIntent(intent, context);
+  return intent.possiblySent > 0 ? () => countSentAgain(intent, context) : undefined;
+}
+
 /**
- * Records the intents of the notices of one request, in one round trip, and each once per run: a request
- * after a refused token or a rejected group belongs to the same attempt.
+ * Records the intent of an at-most-once notice, once per run: a request after a refused token belongs to the
+ * same attempt.
  *
- * @returns whether a request with all of them may be made
+ * @returns whether a request may be made
  */
-export async function beginIntents(
-  all: readonly NoticeIntent[],
+export async function beginIntent(
+  intent: NoticeIntent,
   { intents, worker, log }: IntentContext,
 ): Promise<boolean> {
-  const due = all.filter(({ verdict }) => verdict === undefined);
-  if (due.length > 0) {
-    // From here on they may be recorded, even if no answer comes.
-    for (const intent of due) intent.verdict = 'asked';
+  if (intent.verdict === undefined) {
+    // From here on it may be recorded, even if no answer comes.
+    intent.verdict = 'asked';
     try {
-      const verdicts = await intents.begin(due, worker);
-      for (const [index, intent] of due.entries()) intent.verdict = verdicts[index] ?? 'asked';
+      [intent.verdict = 'asked'] = await intents.begin([intent], worker);
     } catch (error) {
       log.trouble('intent', error);
     }
   }
-  return all.every(maySend);
+  return maySend(intent);
 }
 
 /**
- * Counts the notices of a request that were possibly sent before, right before it and once per run.
+ * Counts a notice that was possibly sent before, right before its request and once per run.
  *
  * @returns false where Redis did not record it: the request must not be made
  */
 export async function countSentAgain(
-  all: readonly NoticeIntent[],
+  intent: NoticeIntent,
   { countTwice, log }: IntentContext,
 ): Promise<boolean> {
-  const due = all.filter(({ possiblySent, countedTwice }) => possiblySent > 0 && !countedTwice);
-  if (due.length === 0) return true;
+  if (intent.countedTwice) return true;
   try {
-    await countTwice(contactsOf(due));
+    await countTwice(intent.data.notice.contacts.length);
   } catch (error) {
     log.trouble('possibly-sent-twice', error);
     return false;
   }
-  for (const intent of due) intent.countedTwice = true;
+  intent.countedTwice = true;
   return true;
 }
 
-/**
- * Takes back the count of notices of whose request the service provably accepted nothing.
- *
- * @returns undefined where none was counted
- */
-export function uncountSentAgain(
-  all: readonly NoticeIntent[],
+/** Takes back the count of a notice of whose request the service provably accepted nothing. */
+export async function uncountSentAgain(
+  intent: NoticeIntent,
   outcome: Outcome | undefined,
   { uncountTwice, log }: IntentContext,
-): Promise<void> | undefined {
-  const counted = all.filter(({ countedTwice }) => countedTwice);
-  if (counted.length === 0 || mayBeAccepted(outcome)) return undefined;
-  for (const intent of counted) intent.countedTwice = false;
+): Promise<void> {
+  if (!intent.countedTwice || outcome?.kind === 'accepted' || outcome?.kind === 'unknown') return;
+  intent.countedTwice = false;
   // Without an answer they stay counted: the count must never be too low.
-  return uncountTwice(contactsOf(counted)).catch((error: unknown) =>
+  await uncountTwice(intent.data.notice.contacts.length).catch((error: unknown) =>
     log.trouble('possibly-sent-twice', error),
   );
 }
 
-const contactsOf = (all: readonly NoticeIntent[]): number =>
-  all.reduce((sum, { data }) => sum + data.notice.contacts.length, 0);
-
-const mayBeAccepted = (outcome: Outcome | undefined): boolean =>
-  outcome?.kind === 'accepted' || outcome?.kind === 'unknown';
-
 /** An attempt at a notice whose outcome is known. */
 export interface EndedAttempt {
-  readonly intent: NoticeIntent;
   /** Undefined when nothing was sent and no notice is to blame. */
   readonly outcome: Outcome | undefined;
-  readonly answer: SendAnswer | undefined;
+  readonly answer?: SendAnswer | undefined;
   /** How many contacts the outcome is about. Default: all of the run. */
   readonly contacts?: number | undefined;
   /** What the service may have accepted of these. Default: what it may have accepted of the notice. */
   readonly sends?: PossibleSends | undefined;
 }
 
-/**
- * Ends intents in one round trip per kind of end; repeated until Redis has answered.
- *
- * @returns undefined where nothing is to be recorded
- */
-export function endIntents(
-  ended: readonly EndedAttempt[],
+/** Ends an intent; repeated until Redis has answered. */
+export async function endIntent(
+  intent: NoticeIntent,
+  ended: EndedAttempt,
   { intents, keepFailedMs, log }: IntentContext,
-): Promise<unknown> | undefined {
-  const byEnd = new Map<Exclude<IntentEnd, 'nothing'>, EndedAttempt[]>();
-  for (const attempt of ended) {
-    const { intent, outcome } = attempt;
-    const end = intentEnd(intent.data.delivery, intent.verdict, outcome, intent.lastAttempt);
-    if (end === 'nothing') continue;
-    const some = byEnd.get(end);
-    if (some === undefined) byEnd.set(end, [attempt]);
-    else some.push(attempt);
-  }
-  if (byEnd.size === 0) return undefined;
-  const recorded = [...byEnd].map<Promise<unknown>>(([end, some]) => {
-    const attempts = some.map((attempt) => ({ ...attempt.intent, facts: factsOf(attempt) }));
-    return settleWithRetry<unknown>(
-      () =>
-        end === 'back' || end === 'accepted'
-          ? intents.end(attempts, end)
-          : intents.park(attempts, end, keepFailedMs),
-      (error) => log.trouble('intent', error),
-    );
-  });
-  // A program error is logged; the jobs end by their outcomes all the same.
-  return Promise.allSettled(recorded);
+): Promise<void> {
+  const { data, verdict, lastAttempt } = intent;
+  const end = intentEnd(data.delivery, verdict, ended.outcome, lastAttempt);
+  if (end === 'nothing') return;
+  const attempts = [{ ...intent, facts: factsOf(intent, ended) }];
+  // A program error is logged; the job ends by its outcome all the same.
+  await settleWithRetry<unknown>(
+    () =>
+      end === 'back' || end === 'accepted'
+        ? intents.end(attempts, end)
+        : intents.park(attempts, end, keepFailedMs),
+    (error) => log.trouble('intent', error),
+  ).catch(() => {});
 }
 
-function factsOf({ intent, outcome, answer, contacts, sends }: EndedAttempt): UnknownFacts {
+function factsOf(
+  intent: NoticeIntent,
+  { outcome, answer, contacts, sends }: EndedAttempt,
+): UnknownFacts {
   const { notice, delivery = 'at-least-once' } = intent.data;
   const isOwn = outcome?.kind === 'unknown' && outcome.earlier !== true;
   const own = intent.possiblySent + (isOwn || intent.possiblySent === 0 ? 1 : 0);

@@ -1,5 +1,5 @@
 import type { Job } from 'bullmq';
-import type { Sealing } from '../../src/payload/seal.ts';
+import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { firstDue, type JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
@@ -9,13 +9,21 @@ import {
   possiblySentTraceIds,
   withPossiblySentMark,
 } from '../../src/contracts/possibly-sent.ts';
-import { openJob } from '../../src/payload/sealed-job.ts';
-import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
+import type { Sealing } from '../../src/payload/seal.ts';
+import { openJob, sealJob } from '../../src/payload/sealed-job.ts';
+import { isProgramError } from '../../src/redis/failure.ts';
+import type { ServiceClient } from '../../src/service/client.ts';
+import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { ListUnknown } from '../queue/end-after-stall.ts';
-import type { JobLockGuard } from '../queue/job-lock-guard.ts';
-import type { AttemptLog } from './attempt-log.ts';
-import { pendingNotice, type Coalescer } from './coalescer.ts';
-import { keepContacts } from './contact-results.ts';
+import type { JobLocks } from '../queue/job-locks.ts';
+import { SendJob } from '../queue/send-job.ts';
+import {
+  enter,
+  outcomeOfRequest,
+  runAttempt,
+  type AttemptContext,
+  type Attempted,
+} from './attempt.ts';
 import {
   applyOutcome,
   delayJob,
@@ -25,25 +33,32 @@ import {
   type JobResult,
   type LockedJob,
 } from './disposition.ts';
-import type { HeldNotice, NoticeEnd } from './held-notice.ts';
 import { returnReasonOf, type JobReturns } from './job-returns.ts';
-import { noticeIntent, unknownEarlier, type NoticeIntent } from './notice-intent.ts';
+import { decideNotice, mayGo, type NoticeDecision, type NoticeRun } from './notice-decision.ts';
+import {
+  beginIntent,
+  endIntent,
+  intentRecorder,
+  noticeIntent,
+  uncountSentAgain,
+  unknownEarlier,
+  type IntentContext,
+  type NoticeIntent,
+} from './notice-intent.ts';
 
 /** What the jobs of single notices need; a worker process composes it once. */
-export interface NoticeContext {
-  readonly coalescer: Pick<Coalescer<HeldNotice>, 'add'>;
-  readonly concurrency: Pick<AdaptiveConcurrency, 'taken' | 'freed' | 'ranDry'>;
-  readonly lockGuard: Pick<JobLockGuard, 'guard'>;
+export interface NoticeContext extends AttemptContext, IntentContext {
+  readonly service: Pick<ServiceClient, 'send'>;
+  readonly locks: Pick<JobLocks, 'of'>;
   readonly listUnknown: ListUnknown;
-  readonly log: AttemptLog;
   readonly returns: Pick<JobReturns, 'returnJob'>;
   readonly sealing: Sealing;
-  /** COALESCE_MAX_CONTACTS */
-  readonly maxContacts: number;
   /** UNKNOWN_RESENDS */
   readonly unknownResends: number;
   /** The clock of Redis, by which the whole fleet decides about deadlines; ms since the epoch. */
   readonly now: () => number;
+  /** Writes the Redis commands from now to the end of this turn of the event loop at once. */
+  readonly inOneWrite: () => void;
 }
 
 /**
@@ -53,9 +68,8 @@ export interface NoticeContext {
 const EARLY_MS = 100;
 
 /**
- * Runs the job of a single notice once: read it, pass it to the coalescer, which sends it with others
- * (coalescer.ts, send-group.ts), and apply the outcome. The job keeps its own attempt, line in the log and
- * result, whatever else its request contains.
+ * Runs the job of a single notice once: read it, gate and permit, send, decide, record, and end the job by the
+ * outcome.
  *
  * Nothing is sent by a process that is stopping, that may have lost the job's lock, or while the queue is
  * held; the job is then requeued without counting an attempt. An at-most-once notice records its intent
@@ -71,62 +85,128 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     if (reason !== undefined) await context.returns.returnJob(locked, reason);
     return endUnreadable(locked, error, context);
   }
-  const attempt = context.log.begin(job);
-  const earlyMs = msUntilDue(job, context);
+  const line = context.log.begin(job);
+  const earlyMs = msUntilDue(job, context.now);
   if (earlyMs > EARLY_MS) return delayJob(locked, earlyMs, 'not due yet');
-  const { concurrency } = context;
-  const { owned, release } = context.lockGuard.guard(job);
-  const contacts = data.notice.contacts.length;
-  const intent = noticeIntent(job, data, lockToken, context.unknownResends);
-  concurrency.taken(contacts);
+  const lock = context.locks.of(job);
   try {
-    let ended: NoticeEnd;
-    try {
-      ended = await new Promise((end, fail) => {
-        const { groupKey, numbers } = pendingNotice(data, job.attemptsMade, context.maxContacts);
-        context.coalescer.add({
-          groupKey,
-          numbers,
-          data,
-          intent,
-          owned,
-          keep: (kept) => keepContacts(job, kept, context),
-          isLate: () => data.expiresAt !== undefined && context.now() >= data.expiresAt,
-          end,
-          fail,
-        });
-      });
-    } catch (error) {
+    const intent = noticeIntent(job, data, lockToken, context.unknownResends);
+    const isLate = () => data.expiresAt !== undefined && context.now() >= data.expiresAt;
+    const run = { data, intent, lock, isLate };
+    const end = await attemptNotice(job, run, context).catch((error: unknown) => {
       context.log.trouble('notice', error);
-      ended = { outcome: await afterProgramError(job, intent, context) };
-    }
-    const { outcome, answer, asideMs, together, probe, uncounted, results, counted } = ended;
-    attempt.end(outcome, answer, {
-      contacts,
-      possiblySent: intent.possiblySent,
-      together,
-      probe,
-      uncounted,
-      results,
-      counted,
+      return afterProgramError(job, intent, context);
     });
-    if (outcome === undefined || outcome.kind === 'hold') concurrency.ranDry();
+    const { outcome, answer, probe, results, asideMs } = end;
+    const contacts = data.notice.contacts.length;
+    const { possiblySent } = intent;
+    line.end(outcome, answer, { contacts, possiblySent, probe, results });
+    context.inOneWrite();
     if (asideMs !== undefined) return await delayJob(locked, asideMs, 'others probe first');
     if (outcome === undefined) requeue();
-    // Most attempts: no reason is stored.
-    if (outcome.kind === 'accepted') return { outcome: 'accepted', confirmed: outcome.confirmed };
-    const atMostOnce = data.delivery === 'at-most-once';
-    const endedUnknown = outcome.kind === 'unknown' && outcome.earlier !== true ? 1 : 0;
-    const own = endedUnknown === 1 && answer?.traceId !== undefined ? [answer.traceId] : [];
-    // The attempts of at-most-once notices are counted by their intents.
-    const ends = atMostOnce ? 0 : attemptsEndedUnknown(job) + endedUnknown;
-    const detail = withPossiblySentMark(detailOf(answer), ends, [...intent.traceIds, ...own]);
-    const possiblySent = intent.possiblySent + endedUnknown;
-    return await applyOutcome(locked, outcome, { detail, atMostOnce, possiblySent });
+    return await endNotice(locked, intent, outcome, answer);
   } finally {
-    concurrency.freed(contacts);
-    release();
+    lock.release();
   }
+}
+
+/** What is known of a notice at the end of a run. */
+interface NoticeEnd extends Attempted {
+  readonly results?: NoticeDecision['results'];
+  /** It was the probe of a hold. */
+  readonly probe?: boolean;
+  /** It leaves a probe to others for so many milliseconds. */
+  readonly asideMs?: number;
+}
+
+async function attemptNotice(job: Job, run: NoticeRun, context: NoticeContext): Promise<NoticeEnd> {
+  const { data, intent } = run;
+  if (!mayGo(run)) return recordNotice(job, run, { outcome: undefined }, context);
+  const isOnce = data.delivery !== undefined;
+  const possiblySent = intent.possiblySent + (isOnce ? 1 : 0);
+  const entry = await enter({ job: intent.job, possiblySent }, context);
+  if (entry === undefined) return { outcome: undefined };
+  if ('asideMs' in entry) return { outcome: undefined, asideMs: entry.asideMs };
+  const attempted = await runAttempt(
+    {
+      job: intent.job,
+      send: (tokens, options) => context.service.send(data.notice, tokens, options),
+      isOnce,
+      mayBegin: () => mayGo(run),
+      recordIntent: intentRecorder(intent, context),
+    },
+    entry,
+    context,
+  );
+  const recorded = await recordNotice(job, run, attempted, context);
+  return { ...recorded, probe: entry.passage.probe !== undefined };
+}
+
+/**
+ * Decides what becomes of the notice and records it, apart from the end of its job: first what the job keeps, so that
+ * whatever happens next, what is final of a contact is not sent again.
+ */
+async function recordNotice(
+  job: Job,
+  run: NoticeRun,
+  attempted: Attempted,
+  context: NoticeContext,
+): Promise<NoticeEnd> {
+  const { data, intent } = run;
+  const { outcome, answer } = attempted;
+  // The service may have accepted an attempt before the deadline: only the intent knows.
+  if (outcome === undefined && data.delivery !== undefined && run.isLate()) {
+    await beginIntent(intent, context);
+  }
+  const { kept, ...decided } = decideNotice(run, attempted);
+  const isKept = kept === undefined || (await keepContacts(job, kept, context));
+  await uncountSentAgain(intent, outcomeOfRequest(outcome, answer?.results), context);
+  // The intent of a job that cannot keep it stays open: the next run does not know which contacts were accepted, and
+  // lists them as unknown.
+  if (isKept) {
+    const contacts = kept?.notice.contacts.length;
+    await endIntent(intent, { ...decided, answer, contacts }, context);
+  }
+  return { outcome: decided.outcome, answer, results: decided.results };
+}
+
+/**
+ * Records what the job keeps, repeated until Redis has it. The run goes on with the data that it has; only the next one
+ * reads what is kept.
+ *
+ * @returns false where the job has the data of before, since another run has it or it has ended
+ */
+async function keepContacts(
+  job: Job,
+  kept: JobData,
+  { log, sealing }: NoticeContext,
+): Promise<boolean> {
+  // Once: a repetition is known by its text.
+  const sealed = sealJob(kept, job.id ?? '', sealing);
+  await settleWithRetry(
+    () => job.updateData(sealed),
+    (error) => log.trouble('contacts', error),
+    (error) => !isProgramError(error),
+  );
+  return !(job instanceof SendJob && job.hasLostData);
+}
+
+/** Ends the job by the outcome; what was possibly sent is marked in the reason of a failed attempt. */
+function endNotice(
+  locked: LockedJob,
+  intent: NoticeIntent,
+  outcome: Outcome,
+  answer: SendAnswer | undefined,
+): Promise<JobResult> {
+  if (outcome.kind === 'accepted') return applyOutcome(locked, outcome);
+  const atMostOnce = intent.data.delivery !== undefined;
+  const endedUnknown = outcome.kind === 'unknown' && outcome.earlier !== true ? 1 : 0;
+  const own = endedUnknown === 1 && answer?.traceId !== undefined ? [answer.traceId] : [];
+  // The attempts of at-most-once notices are counted by their intents.
+  const ends = atMostOnce ? 0 : attemptsEndedUnknown(locked.job) + endedUnknown;
+  const detail = withPossiblySentMark(detailOf(answer), ends, [...intent.traceIds, ...own]);
+  const possiblySent = intent.possiblySent + endedUnknown;
+  return applyOutcome(locked, outcome, { detail, atMostOnce, possiblySent });
 }
 
 /** Ends a job that no worker can read: rejected, or unknown where an earlier run may have sent it. */
@@ -158,19 +238,19 @@ async function endUnreadable(
 async function afterProgramError(
   job: Job,
   { data: { delivery }, lastAttempt, traceIds }: NoticeIntent,
-  { listUnknown }: Pick<NoticeContext, 'listUnknown'>,
-): Promise<Outcome> {
+  { listUnknown }: NoticeContext,
+): Promise<NoticeEnd> {
   const code = 'INTERNAL_ERROR';
   const isOnce = delivery !== undefined;
   if (lastAttempt) {
     const ends = isOnce ? 0 : attemptsEndedUnknown(job) + 1;
     const reason = failedReasonOf(code, withPossiblySentMark('', ends, traceIds));
-    if (await listUnknown(job, reason)) return { kind: 'unknown', code, final: true };
+    if (await listUnknown(job, reason)) return { outcome: { kind: 'unknown', code, final: true } };
   }
-  return isOnce ? { kind: 'retry', code, counted: true } : { kind: 'unknown', code };
+  return { outcome: isOnce ? { kind: 'retry', code, counted: true } : { kind: 'unknown', code } };
 }
 
 /** Milliseconds until a notice is due that was sent with a delay; 0 for any other. */
-function msUntilDue(job: Job, { now }: Pick<NoticeContext, 'now'>): number {
+function msUntilDue(job: Job, now: () => number): number {
   return (job.opts.delay ?? 0) > 0 ? Math.max(0, firstDue(job) - now()) : 0;
 }

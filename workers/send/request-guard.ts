@@ -1,7 +1,7 @@
 import { pause } from '../../src/async/cancellation.ts';
 import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
-import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
+import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { RequestGuard } from '../../src/service/send-with-refresh.ts';
 
@@ -13,16 +13,15 @@ export class NotStarted extends Error {}
 
 /** What a request of an attempt depends on. */
 export interface AttemptGuardOptions {
-  /** Aborted when the worker stops or the lock of a job is lost. */
+  /** Aborted when the worker stops. */
   readonly cancel: CancelSignal;
-  /** Whether the locks of the jobs are surely ours. */
-  readonly owned: () => boolean;
-  /** The rate limit of the lane. */
-  readonly rateLimit: Pick<LaneRateLimit, 'take'>;
-  /** A permit of the rate limit, for the first request; used or released by the guard. */
+  /** Whether a request may begin now: the lock of the job is ours, its deadline has not passed. */
+  readonly mayBegin: () => boolean;
+  readonly rateLimit: LaneRateLimit;
+  /** For the first request; used or released by the guard. */
   readonly permit: Permit;
   /** Called last before each request; false forbids it. Default: none. */
-  readonly recordIntents?: (() => Promise<boolean>) | undefined;
+  readonly recordIntent?: (() => Promise<boolean>) | undefined;
 }
 
 /**
@@ -36,10 +35,12 @@ export class AttemptGuard implements RequestGuard {
   readonly cancel: CancelSignal;
   readonly #options: AttemptGuardOptions;
   #permit: Permit | undefined;
-  #requestedAt: number | undefined;
-  #allowed = false;
-  #wasStopped = false;
-  #refused: SendAnswer | undefined;
+  /** Monotonic time before the last request; undefined where none was allowed. */
+  requestedAt: number | undefined;
+  /** Whether it has stopped a request that waited: nothing of it was sent. */
+  wasStopped = false;
+  /** What is known of a refused request after which the call ended with an error; undefined where none did. */
+  refused: SendAnswer | undefined;
 
   constructor(options: AttemptGuardOptions) {
     this.cancel = options.cancel;
@@ -47,77 +48,29 @@ export class AttemptGuard implements RequestGuard {
     this.#permit = options.permit;
   }
 
-  /** Whether it has allowed a request, which then may have been made. */
-  get allowed(): boolean {
-    return this.#allowed;
-  }
-
   /**
    * @returns undefined where nothing has to be waited for
    * @throws NotStarted
    */
   check(cancel: CancelSignal): Promise<void> | undefined {
-    this.#requireOwned();
-    if (this.#options.recordIntents !== undefined || this.#permit?.use() !== true) {
+    this.#requireStart();
+    if (this.#options.recordIntent !== undefined || this.#permit?.use() !== true) {
       return this.#checkAll(cancel);
     }
-    this.#allow();
+    this.requestedAt = performance.now();
     return undefined;
   }
 
   /** Without waiting, after the last wait: for a connection, or for another try at a request that was not sent. */
   mayStart(): boolean {
-    this.#wasStopped ||= !this.#isOwned();
-    return !this.#wasStopped;
-  }
-
-  /** Whether it has stopped a request that waited: nothing of it was sent. */
-  get wasStopped(): boolean {
-    return this.#wasStopped;
+    this.wasStopped ||= !this.#mayBegin();
+    return !this.wasStopped;
   }
 
   noteRefused(answer: SendAnswer): void {
     // What it says about contacts decides nothing: the request was to be repeated.
     const { results: _, ...refused } = answer;
-    this.#refused = refused;
-  }
-
-  /** What is known of a refused request after which the call ended with an error; undefined where none did. */
-  get refused(): SendAnswer | undefined {
-    return this.#refused;
-  }
-
-  async #checkAll(cancel: CancelSignal): Promise<void> {
-    if (this.#permit?.use() !== true) {
-      await this.#takePermit(cancel);
-      this.#requireOwned();
-    }
-    const { recordIntents } = this.#options;
-    if (recordIntents !== undefined) {
-      if (!(await recordIntents())) throw new NotStarted();
-      this.#requireOwned();
-    }
-    this.#allow();
-  }
-
-  /** For a second request again until the time of the call is over: its token was issued for it. */
-  async #takePermit(cancel: CancelSignal): Promise<void> {
-    for (;;) {
-      this.#permit = await this.#options.rateLimit.take(cancel);
-      if (this.#permit?.use() === true) return;
-      if (!this.#allowed || cancel.aborted) throw new NotStarted();
-      await pause(PERMIT_AGAIN_MS, cancel);
-    }
-  }
-
-  #allow(): void {
-    this.#requestedAt = performance.now();
-    this.#allowed = true;
-  }
-
-  /** Monotonic time before the last request; undefined where none was allowed. */
-  get requestedAt(): number | undefined {
-    return this.#requestedAt;
+    this.refused = refused;
   }
 
   /** Returns a permit that was not used. */
@@ -125,11 +78,34 @@ export class AttemptGuard implements RequestGuard {
     this.#permit?.release();
   }
 
-  #isOwned(): boolean {
-    return !this.cancel.aborted && this.#options.owned();
+  async #checkAll(cancel: CancelSignal): Promise<void> {
+    if (this.#permit?.use() !== true) {
+      await this.#takePermit(cancel);
+      this.#requireStart();
+    }
+    const { recordIntent } = this.#options;
+    if (recordIntent !== undefined) {
+      if (!(await recordIntent())) throw new NotStarted();
+      this.#requireStart();
+    }
+    this.requestedAt = performance.now();
   }
 
-  #requireOwned(): void {
-    if (!this.#isOwned()) throw new NotStarted();
+  /** For a second request again until the time of the call is over: its token was issued for it. */
+  async #takePermit(cancel: CancelSignal): Promise<void> {
+    for (;;) {
+      this.#permit = await this.#options.rateLimit.take(cancel);
+      if (this.#permit?.use() === true) return;
+      if (this.requestedAt === undefined || cancel.aborted) throw new NotStarted();
+      await pause(PERMIT_AGAIN_MS, cancel);
+    }
+  }
+
+  #mayBegin(): boolean {
+    return !this.cancel.aborted && this.#options.mayBegin();
+  }
+
+  #requireStart(): void {
+    if (!this.#mayBegin()) throw new NotStarted();
   }
 }

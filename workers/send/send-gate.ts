@@ -23,13 +23,11 @@ export interface SendGateOptions {
   readonly log: Pick<AttemptLog, 'trouble'>;
 }
 
-/** What is known after an attempt. */
-export interface Attempted {
+/** What the gate needs to know of an attempt. */
+export interface GateAttempt {
   /** Undefined when nothing was sent, or only a request that was refused, and no notice is to blame. */
   readonly outcome: Outcome | undefined;
   readonly answer?: SendAnswer | undefined;
-  /** No request could be made of the notices because of an error in this program. */
-  readonly isUnsendable?: true;
   /** Monotonic time before the last request. */
   readonly requestedAt?: number | undefined;
 }
@@ -72,22 +70,20 @@ export class SendGate {
    * | any other, or none | the same |
    *
    * @param attempted its outcome is undefined where nothing was sent and no notice is to blame
-   * @param job id of the job, or of one of them
-   * @param others ids of the other jobs of its request
+   * @param job its id
    */
   async leave(
-    { outcome, answer, requestedAt }: Attempted,
+    { outcome, answer, requestedAt }: GateAttempt,
     passage: Passage,
     job: string,
-    others: readonly string[] = [],
   ): Promise<Outcome | undefined> {
     const token = answer?.tokenId ?? '';
     try {
       switch (outcome?.kind) {
         case 'hold':
-          return await this.#hold(outcome, passage, { job, others, token });
+          return await this.#hold(outcome, passage, { job, token });
         case 'unknown':
-          return await this.#meet(outcome, passage, { job, others, token });
+          return await this.#meet(outcome, passage, { job, token });
         case 'accepted':
           this.#options.refusal.accepted();
           if (passage.probe !== undefined) await passage.answered('accepted', token);
@@ -121,7 +117,7 @@ export class SendGate {
   async #hold(
     outcome: Extract<Outcome, { kind: 'hold' }>,
     passage: Passage,
-    of: MeetingJobs,
+    of: MeetingJob,
   ): Promise<Outcome | undefined> {
     if (outcome.caller === undefined) return await this.#meet(outcome, passage, of);
     switch (await this.#options.refusal.judge(outcome)) {
@@ -138,7 +134,7 @@ export class SendGate {
   async #meet(
     outcome: Extract<Outcome, { kind: 'hold' | 'unknown' }>,
     passage: Passage,
-    { job, others, token }: MeetingJobs,
+    { job, token }: MeetingJob,
   ): Promise<Outcome> {
     const { holds, rateLimiter } = this.#options;
     const { code } = outcome;
@@ -154,7 +150,6 @@ export class SendGate {
     const met = await holds.meet(
       {
         job,
-        others: as === 'stated' ? others : undefined,
         attempt,
         class: as,
         hold,
@@ -182,10 +177,9 @@ export class SendGate {
   }
 }
 
-/** The jobs that met it, and the token of their request. */
-interface MeetingJobs {
+/** The job that met it, and the token of its request. */
+interface MeetingJob {
   readonly job: string;
-  readonly others: readonly string[];
   readonly token: string;
 }
 

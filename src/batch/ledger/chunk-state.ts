@@ -22,12 +22,11 @@
  * rejection counts as unknown: the earlier attempt may have been accepted. An acceptance of all its contacts that comes
  * late leads from `sending-possibly-sent` and `pending-possibly-sent` to `settled`, whichever attempt reports it.
  *
- * If a bisection ends because the outcome of a part is unknown, the contacts that were not sent yet are
- * split off: they become a new chunk, `pending` or `pending-possibly-sent` as it was claimed, and the part
- * goes to `pending-possibly-sent`.
+ * If an answer leaves some contacts unknown and others not taken, these are split off: they become a new chunk, `pending`
+ * or `pending-possibly-sent` as it was claimed, and the unknown ones go to `pending-possibly-sent`.
  *
- * A chunk that the service refuses, and that is at fault by the evidence (src/fleet/hold/evidence.ts), is halved: it
- * is `settled` without contacts, and two new chunks have them, `pending` or `pending-possibly-sent` as it was claimed.
+ * A chunk that the service refuses, by its status perhaps because of one contact, or at fault by the evidence
+ * (src/fleet/hold/evidence.ts), is halved: it is `settled` without contacts, and two new chunks have them, `pending` or `pending-possibly-sent` as it was claimed.
  *
  * A redrive does not change a settled chunk: it creates a new one.
  */

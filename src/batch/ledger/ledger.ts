@@ -1,5 +1,5 @@
 import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
-import { claimChunk, continueChunk } from './scripts/chunk-scripts.ts';
+import { claimChunk } from './scripts/chunk-scripts.ts';
 import { LedgerActions } from './ledger-actions.ts';
 import {
   controlBatchScript,
@@ -156,13 +156,16 @@ export class Ledger extends LedgerActions {
     ]);
     const kind = String(result);
     if (kind === 'send') {
-      const [frame, payload, size, possiblySent, delivery, bisect, msToDeadline] = rest;
+      const [frame, payload, size, possiblySent, delivery, bisect, msToDeadline, traceIds] = rest;
       return {
         kind,
         frame: String(frame),
         payload: payload as Buffer,
         size: Number(size),
         possiblySent: Number(possiblySent),
+        traceIds: String(traceIds)
+          .split(' ')
+          .filter((one) => one !== ''),
         delivery: String(delivery) === 'at-most-once' ? 'at-most-once' : 'at-least-once',
         bisect: String(bisect) === '1',
         ...(Number(msToDeadline) < 0 ? {} : { msToDeadline: Number(msToDeadline) }),
@@ -179,16 +182,6 @@ export class Ledger extends LedgerActions {
       };
     }
     return { kind } as Claim;
-  }
-
-  /**
-   * Whether an attempt that has claimed a chunk may send one more part of it.
-   *
-   * @param nonce identifies the attempt
-   */
-  async mayContinue(id: string, chunk: number, nonce: string): Promise<boolean> {
-    const [result] = await this.run(continueChunk, id, [chunk, nonce]);
-    return result === 'continue';
   }
 
   /**
@@ -237,6 +230,8 @@ export class Ledger extends LedgerActions {
    *
    * @param first size of the first half
    * @param payloads of both halves
+   * @param waitMs so long the halves of others that are refused may take to be accepted
+   * @param traceIds of the service, for the attempts that may have been accepted
    * @returns `whole` if the chunk must be rejected as a whole: the contacts are not the cause, or an import of an
    *   earlier version runs; `later` if it is to be tried again after some seconds, since other halves are not decided;
    *   `known` if it changed nothing: another attempt has claimed the chunk, or it is settled
@@ -248,8 +243,10 @@ export class Ledger extends LedgerActions {
     nonce: string,
     first: number,
     payloads: readonly [Buffer, Buffer],
+    waitMs: number,
+    traceIds: readonly string[] = [],
   ): Promise<'halved' | 'known' | 'later' | 'whole'> {
-    const args = [chunk, nonce, first, ...payloads];
+    const args = [chunk, nonce, first, ...payloads, waitMs, traceIds.join(' ')];
     const keys = [this.keys.batchFind(id), this.keys.possiblySentTwice];
     const [result, size] = await this.run(halveChunk, id, args, keys);
     if (result === 'unfit') {
@@ -260,8 +257,7 @@ export class Ledger extends LedgerActions {
   }
 
   /**
-   * Pauses, resumes or cancels a batch, in constant time; takes effect at the next claim, and before the next part of
-   * a chunk that is bisected.
+   * Pauses, resumes or cancels a batch, in constant time; takes effect at the next claim.
    *
    * @returns `done: false` if the phase does not allow it; undefined if there is no such batch
    */

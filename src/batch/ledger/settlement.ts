@@ -12,6 +12,8 @@ export type Claim =
       readonly size: number;
       /** How many earlier attempts the service may have accepted, those of earlier jobs of the chunk included. */
       readonly possiblySent: number;
+      /** Of the service, for attempts at the chunk of which it is a half; oldest first. */
+      readonly traceIds: readonly string[];
       readonly delivery: DeliveryPolicy;
       /** Whether a rejected chunk may be split to find the contact that causes the rejection. */
       readonly bisect: boolean;

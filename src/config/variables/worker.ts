@@ -49,11 +49,6 @@ export const workerVariables = {
     description: 'Concurrent send requests with single notices in one process.',
     note: 'Raised: more notices are in flight, and so possibly sent twice, when a process crashes. Lowered: slower.',
   }),
-  coalesceMaxContacts: variable('COALESCE_MAX_CONTACTS', integer('contacts', 1, 1_000).default(1), {
-    description:
-      'Maximum number of contacts in one request shared by single notices that wait at the same moment and differ in nothing but their contacts; one that is tried again is sent alone; 1 sends each notice in its own request.',
-    note: 'Raised: fewer requests and more sends per second, but a crash or a lost response can send every notice of the request twice: up to 256 per process instead of CONCURRENCY where that is less. It must not exceed what the service accepts in one request. Figures: docs/decisions.md.',
-  }),
   batchConcurrency: variable('BATCH_CONCURRENCY', integer('chunks', 1, 1_000).default(8), {
     description:
       'Chunks of batches that one process sends concurrently, in addition to CONCURRENCY.',

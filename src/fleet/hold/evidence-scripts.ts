@@ -48,8 +48,7 @@ const MOST_BEHIND_MS = 2_000;
  * Records what a job met, and decides. KEYS: as the holds, evidence, witness, token, the lists of
  * waiting jobs of both lanes, and the notices with a priority. ARGV: job, attempt, class, kind of hold, code, token, nonce of its probe,
  * milliseconds to the next probe (0: by failed probes), shortest and longest interval of probes,
- * contradictions after which it is the job's own fault (0: never), channels of holds and of evidence, the other jobs of
- * its request.
+ * contradictions after which it is the job's own fault (0: never), channels of holds and of evidence.
  * Answers ['held', ms until the job may come again], ['counted', 1 when disproved, 1 when it is the first
  * meeting of the job], or ['own'].
  */
@@ -66,10 +65,7 @@ local function behind()
   local rest = math.min(math.max(nextProbe() - now, 0), ${MOST_BEHIND_MS})
   return { 'held', rest + ${ASIDE_STEP_MS} }
 end
-local known = {}
-for at = 14, #ARGV do known[ARGV[at]] = witnessOf(ARGV[at]) end
 local met = witnessOf(job)
-known[job] = met
 if met and met.id == id then
   if met.verdict == 'held' then return behind() end
   if met.verdict == 'own' then return { 'own' } end
@@ -77,16 +73,10 @@ if met and met.id == id then
 end
 
 local meeting = redis.call('HINCRBY', evidence, 'meetings', 1)
--- What it met before of the same kind. Jobs that share a request meet the same; the one that is contradicted most decides.
+-- What it met before of the same kind.
 local kept = (class == 'refusal' or class == 'page') and 'refusals' or 'troubles'
 local none = { at = 0, n = 0, token = '' }
-local before = none
-for _, one in pairs(known) do
-  local its = one[kept]
-  if its.at > 0 and (before.at == 0 or its.n > before.n or its.n == before.n and its.at < before.at) then
-    before = its
-  end
-end
+local before = met and met[kept] or none
 -- A refusal: refused, accepted and refused again with the same token.
 local isSameToken = class ~= 'refusal' or (before.token == token
   and redis.call('HGET', evidence, 'provenToken') == token)
@@ -96,20 +86,12 @@ local inRefused = met ~= nil and met.refused
 local inUnknown = met ~= nil and met.unknown
 local function touch(verdict)
   if redis.call('HLEN', witness) >= ${MOST_WITNESSES} then redis.call('DEL', witness) end
-  local proof = count('proof')
-  local function note(one, isRefused, isUnknown)
-    local its = known[one] or {}
-    -- A page says nothing of the token.
-    its[kept] = { at = meeting, n = n, token = class == 'refusal' and token or '' }
-    local refusals, troubles = its.refusals or none, its.troubles or none
-    redis.call('HSET', witness, one, string.format('%d %d %s %d %d %d %d %d %s %s', refusals.at, refusals.n,
-      refusals.token, troubles.at, troubles.n, proof, isRefused and 1 or 0, isUnknown and 1 or 0, id, verdict))
-  end
-  note(job, inRefused, inUnknown)
-  for at = 14, #ARGV do
-    local other = known[ARGV[at]]
-    note(ARGV[at], other and other.refused, other and other.unknown)
-  end
+  local its = met or {}
+  -- A page says nothing of the token.
+  its[kept] = { at = meeting, n = n, token = class == 'refusal' and token or '' }
+  local refusals, troubles = its.refusals or none, its.troubles or none
+  redis.call('HSET', witness, job, string.format('%d %d %s %d %d %d %d %d %s %s', refusals.at, refusals.n,
+    refusals.token, troubles.at, troubles.n, count('proof'), inRefused and 1 or 0, inUnknown and 1 or 0, id, verdict))
   redis.call('PEXPIRE', witness, ${WITNESS_MS})
 end
 local asked = redis.call('HMGET', evidence, 'askedAt', 'hintAt')

@@ -157,17 +157,7 @@ export class HoldGate {
    * @throws ScriptFailure
    */
   async meet(meeting: Meeting, passage: Pick<Passage, 'probe'>): Promise<Met> {
-    const {
-      job,
-      others = [],
-      attempt,
-      class: as,
-      hold,
-      code,
-      token,
-      forMs,
-      ownAfter = 0,
-    } = meeting;
+    const { job, attempt, class: as, hold, code, token, forMs, ownAfter = 0 } = meeting;
     const { retryAfterMaxMs } = this.#settings;
     const bounded = Math.ceil(Math.min(Math.max(forMs ?? 0, 0), retryAfterMaxMs));
     const { shortest, longest } = probesOf(meeting, this.#settings);
@@ -186,7 +176,6 @@ export class HoldGate {
       ownAfter,
       channel,
       evidenceChannel,
-      ...others,
     ])) as [Met['kind'], number?, number?];
     switch (verdict) {
       case 'held':

@@ -13,8 +13,6 @@ export interface Entrant {
 /** What a job met: an answer, or none, that may concern every job. */
 export interface Meeting {
   readonly job: string;
-  /** The other jobs of its request, where what it met was stated for every job: they met the same. */
-  readonly others?: readonly string[] | undefined;
   /** Names the attempt: a repetition of the same one changes nothing. */
   readonly attempt: string;
   /**

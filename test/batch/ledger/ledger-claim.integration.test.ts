@@ -164,6 +164,7 @@ describe('claim', () => {
       payload: payloadOf(0),
       size: 3,
       possiblySent: 0,
+      traceIds: [],
       delivery: 'at-least-once',
       bisect: false,
     });
@@ -342,43 +343,5 @@ describe('claim', () => {
       await move();
       expect((await bench.batch()).movedAt).toBeGreaterThan(1);
     }
-  });
-});
-
-describe('the next part of a chunk that is bisected', () => {
-  it.each([
-    ['open', true],
-    ['paused', false],
-    ['cancelled', false],
-    ['past its deadline', false],
-    // The whole chunk has had its turn.
-    ['ahead of its rate', true],
-  ])('of a batch that is %s may be sent: %s', async (batch, mayContinue) => {
-    const bench = await openBatch(redis, {}, [10, 10]);
-    await bench.claim(0, 'a');
-    await STEERED[batch]?.(bench);
-    expect(await bench.ledger.mayContinue(bench.id, 0, 'a')).toBe(mayContinue);
-  });
-
-  it('is sent by the attempt that has claimed the chunk, and by no other', async () => {
-    const bench = await openBatch(redis, {}, [10, 10]);
-    const mayContinue = (nonce: string) => bench.ledger.mayContinue(bench.id, 0, nonce);
-    expect(await mayContinue('a')).toBe(false);
-    await bench.claim(0, 'a');
-    await bench.claim(0, 'b');
-    expect([await mayContinue('a'), await mayContinue('b')]).toEqual([false, true]);
-    await bench.settle(0, allAccepted(10), 'b');
-    expect(await mayContinue('b')).toBe(false);
-    expect(await bench.ledger.mayContinue('b-2', 0, 'b')).toBe(false);
-  });
-
-  it('shows that the batch is not stalled', async () => {
-    const bench = await openBatch(redis, {}, [10]);
-    await bench.queue();
-    await bench.claim(0, 'a');
-    await bench.setField('movedAt', 1);
-    await bench.ledger.mayContinue(bench.id, 0, 'a');
-    expect(await bench.ledger.restartStalled(bench.id, 60_000)).toBe(false);
-    expect(await bench.counts()).toEqual({ pending: 10, sending: 10 });
   });
 });

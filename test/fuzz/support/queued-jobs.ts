@@ -32,7 +32,7 @@ export async function runHostileJobs(
   console.info(`fuzz queued jobs: NOTICES_SEED=${seed}`);
   const { redis } = lines;
   const emulator = await startEmulator();
-  const line = await lines.line(emulator.url, { COALESCE_MAX_CONTACTS: '20', ATTEMPTS: '2' });
+  const line = await lines.line(emulator.url, { ATTEMPTS: '2' });
   const keys = keysOf(line.prefix, 'default');
   const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
   try {

@@ -53,8 +53,7 @@ describe('ten thousand unknown single notices', () => {
   };
   /** What the service gets once a worker runs. */
   const sent = async (prefix: string, count: number) => {
-    const env = { COALESCE_MAX_CONTACTS: '100' };
-    const worker = await startWorkerInProcess(server.url, prefix, env);
+    const worker = await startWorkerInProcess(server.url, prefix);
     let stopped: Promise<void> | undefined;
     const stop = () => (stopped ??= worker.stop());
     onTestFinished(stop);

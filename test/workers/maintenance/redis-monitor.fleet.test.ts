@@ -129,7 +129,7 @@ describe('a fleet on a Redis that changes', () => {
   }, 90_000);
 
   it('requests in progress finish', async () => {
-    const { fleet: on, redis } = await start({ COALESCE_MAX_CONTACTS: '1' });
+    const { fleet: on, redis } = await start();
     on.emulator.addFault({ on: 'send', latencyMs: 3_000 });
     await on.sendEach(numbers(3));
     await until(() => on.emulator.faults()[0]?.fired === 3, {

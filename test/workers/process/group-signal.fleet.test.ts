@@ -36,7 +36,6 @@ describe('a stop signal to the process group of a supervised worker', () => {
         processes: 0,
         env: {
           CONCURRENCY: '10',
-          COALESCE_MAX_CONTACTS: '1',
           LOCK_DURATION_MS: '6000',
           STALLED_INTERVAL_MS: '1000',
           SEND_DEADLINE_MS: '2500',

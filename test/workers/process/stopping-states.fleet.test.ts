@@ -22,7 +22,6 @@ const ENV = {
   HEARTBEAT_MS: '500',
   HOLD_PROBE_MIN_MS: '60000',
   // A request for each notice, to be counted.
-  COALESCE_MAX_CONTACTS: '1',
 };
 
 /**

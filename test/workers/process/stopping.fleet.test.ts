@@ -79,7 +79,7 @@ describe('a worker that is told to stop', () => {
   }, 60_000);
 
   it('a second time ends at once, more than a second later', async () => {
-    const on = await start({ COALESCE_MAX_CONTACTS: '1' });
+    const on = await start();
     on.emulator.addFault({ on: 'send', hang: 'before-acting' });
     await on.sendEach(numbers(4));
     await until(() => on.emulator.faults()[0]?.fired === 4, { what: 'sends that hang' });

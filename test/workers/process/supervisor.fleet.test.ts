@@ -55,7 +55,7 @@ describe('notices worker with several processes', () => {
       redisUrl: redis.url,
       prefix,
       processes: 1,
-      env: { PROCESSES: '2', HEARTBEAT_MS: '200', COALESCE_MAX_CONTACTS: '1' },
+      env: { PROCESSES: '2', HEARTBEAT_MS: '200' },
     });
     const on = fleet;
     const [supervisor] = on.workers;

@@ -58,7 +58,6 @@ describe('while Redis answers with an error, what the service answered', () => {
       REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
       CONCURRENCY: '20',
       BATCH_CONCURRENCY: '20',
-      COALESCE_MAX_CONTACTS: '1',
     });
     return { service, line, proxy };
   }

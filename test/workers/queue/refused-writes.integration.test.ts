@@ -12,7 +12,7 @@ import { until } from '../../support/wait.ts';
 const NOTICES = 20;
 /** How long the service takes to answer: writes are refused meanwhile. */
 const LATENCY_MS = 700;
-const ALL_AT_ONCE = { CONCURRENCY: '20', COALESCE_MAX_CONTACTS: '1', NOTICE_EVENTS: '1000' };
+const ALL_AT_ONCE = { CONCURRENCY: '20', NOTICE_EVENTS: '1000' };
 const SHORT_LOCK = {
   ...ALL_AT_ONCE,
   LOCK_DURATION_MS: '5000',

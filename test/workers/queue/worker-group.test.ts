@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { RedisClient } from '../../../src/redis/connect.ts';
 import { InFlight } from '../../../workers/queue/in-flight.ts';
-import { JobLockGuard } from '../../../workers/queue/job-lock-guard.ts';
+import { JobLocks } from '../../../workers/queue/job-locks.ts';
 import type { SendWorker } from '../../../workers/queue/send-job.ts';
 import { WorkerGroup } from '../../../workers/queue/worker-group.ts';
 
@@ -21,7 +21,7 @@ function stop({ busy, answers }: { busy: boolean; answers: boolean }) {
   const group = new WorkerGroup([worker as unknown as SendWorker], {
     redis: { ping } as unknown as RedisClient,
     inFlight,
-    lockGuard: new JobLockGuard(30_000),
+    locks: new JobLocks(30_000),
     onError: () => {},
   });
   let stopped = false;

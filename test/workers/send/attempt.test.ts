@@ -1,18 +1,25 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { Token } from '../../../src/contracts/token.ts';
+import { OPEN } from '../../../src/fleet/hold/passage.ts';
 import type { Permit } from '../../../src/fleet/rate-limit/permit-queue.ts';
 import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import { Deadline } from '../../../src/async/deadline.ts';
 import { sendWithRefresh } from '../../../src/service/send-with-refresh.ts';
 import {
-  attemptOnce,
+  enter,
+  runAttempt,
   type AttemptContext,
   type AttemptOptions,
 } from '../../../workers/send/attempt.ts';
 
 const TOKEN = { id: 't' } as Token;
+const GATE: AttemptContext['gate'] = {
+  enter: () => Promise.resolve(OPEN),
+  leave: ({ outcome }) => Promise.resolve(outcome),
+};
+const GOOD: Permit = { use: () => true, release: () => {} };
 const ACCEPTED: SendAnswer = {
   stage: 'answered',
   status: 200,
@@ -54,7 +61,7 @@ describe('an attempt and its slots', () => {
         renew: () => note('renew', TOKEN),
         renewalHelped: () => Promise.resolve(),
       },
-      gate: { enter: () => Promise.resolve(undefined), leave: () => Promise.resolve(undefined) },
+      gate: GATE,
       rateLimit: {
         take: () => {
           const kind = left.shift() ?? 'none';
@@ -63,11 +70,14 @@ describe('an attempt and its slots', () => {
         },
       },
       sendDeadlineMs: 1_000,
+      stopping: new AbortController().signal,
       log: new AttemptLog(pino({ level: 'silent' })),
     };
     /** @param renews whether the service refuses the first token */
-    const attempt = (renews = false, before?: Permit) =>
-      attemptOnce(
+    const attempt = async (renews = false) => {
+      const entry = await enter({ job: 'job', possiblySent: 0 }, parts);
+      if (entry === undefined || 'asideMs' in entry) return undefined;
+      return runAttempt(
         {
           job: 'job',
           send: async (tokens, { deadlineMs, guard }) => {
@@ -84,38 +94,32 @@ describe('an attempt and its slots', () => {
             }
             return ACCEPTED;
           },
-          ownConnection: false,
-          owned,
-          cancel: new AbortController().signal,
-          recordIntents: () => note('begin', true),
-          permit: before,
+          isOnce: false,
+          mayBegin: owned,
+          recordIntent: () => note('begin', true),
         },
+        entry,
         parts,
       );
-    return { steps, attempt, slot };
+    };
+    return { steps, attempt };
   }
 
   it('takes one before the token, and begins last', async () => {
     const { steps, attempt } = bench(['good']);
-    expect((await attempt()).outcome?.kind).toBe('accepted');
+    expect((await attempt())?.outcome?.kind).toBe('accepted');
     expect(steps).toEqual(['take 1', 'token', 'use 1', 'begin', 'request']);
   });
 
   it('without one nothing is done at all', async () => {
     const { steps, attempt } = bench(['none']);
-    expect(await attempt()).toEqual({ outcome: undefined });
+    expect(await attempt()).toBeUndefined();
     expect(steps).toEqual(['take 1']);
-  });
-
-  it('uses the one that was taken before', async () => {
-    const { steps, attempt, slot } = bench([]);
-    expect((await attempt(false, slot('good', 'before'))).outcome?.kind).toBe('accepted');
-    expect(steps).toEqual(['token', 'use before', 'begin', 'request']);
   });
 
   it('the second request waits for another, since its token was issued for it', async () => {
     const { steps, attempt } = bench(['good', 'none', 'none', 'good']);
-    expect((await attempt(true)).outcome?.kind).toBe('accepted');
+    expect((await attempt(true))?.outcome?.kind).toBe('accepted');
     expect(steps.slice(5)).toEqual([
       'renew',
       '1 is no good',
@@ -130,7 +134,7 @@ describe('an attempt and its slots', () => {
 
   it('the second request takes another', async () => {
     const { steps, attempt } = bench(['good', 'good']);
-    expect((await attempt(true)).outcome?.kind).toBe('accepted');
+    expect((await attempt(true))?.outcome?.kind).toBe('accepted');
     expect(steps.slice(5)).toEqual([
       'renew',
       '1 is no good',
@@ -149,7 +153,7 @@ describe('an attempt and its slots', () => {
 
   it('one that became too old meanwhile is replaced before anything begins', async () => {
     const { steps, attempt } = bench(['old', 'good']);
-    expect((await attempt()).outcome?.kind).toBe('accepted');
+    expect((await attempt())?.outcome?.kind).toBe('accepted');
     expect(steps).toEqual([
       'take 1',
       'token',
@@ -190,19 +194,23 @@ describe('an attempt that fails unexpectedly', () => {
       renew: () => Promise.resolve(TOKEN),
       renewalHelped: () => Promise.resolve(),
     },
-    gate: { enter: () => Promise.resolve(undefined), leave: () => Promise.resolve(undefined) },
+    gate: GATE,
     rateLimit: { take: () => ({ use: () => true, release: () => {} }) },
     sendDeadlineMs: 5_000,
+    stopping: new AbortController().signal,
     log: new AttemptLog(pino({ level: 'silent' })),
   };
-  const failing = (send: AttemptOptions['send'], cancel = new AbortController().signal) =>
-    attemptOnce({ job: 'job', send, ownConnection: false, owned: () => true, cancel }, context);
+  const failing = (send: AttemptOptions['send'], stopping = new AbortController().signal) =>
+    runAttempt(
+      { job: 'job', send, isOnce: false, mayBegin: () => true },
+      { passage: OPEN, permit: GOOD },
+      { ...context, stopping },
+    );
 
   it('before its request is counted, whatever the error', async () => {
     const attempted = await failing(() => Promise.reject(new Error('of a library')));
     expect(attempted).toMatchObject({
       outcome: { kind: 'retry', code: 'INTERNAL_ERROR', counted: true },
-      isUnsendable: true,
     });
   });
 
@@ -239,9 +247,10 @@ it('an answer that accepts one contact shows that the renewal ended a refusal', 
         return Promise.resolve();
       },
     },
-    gate: { enter: () => Promise.resolve(undefined), leave: () => Promise.resolve(undefined) },
+    gate: GATE,
     rateLimit: { take: () => ({ use: () => true, release: () => {} }) },
     sendDeadlineMs: 5_000,
+    stopping: new AbortController().signal,
     log: new AttemptLog(pino({ level: 'silent' })),
   };
   const results = (['accepted', 'rejected'] as const).map((outcome) => ({
@@ -256,8 +265,8 @@ it('an answer that accepts one contact shows that the renewal ended a refusal', 
       results,
       refused: [{ tokenId: 'first', status: 401 as const }],
     });
-  const cancel = new AbortController().signal;
-  const options = { job: 'job', send, ownConnection: false, owned: () => true, cancel };
-  expect((await attemptOnce(options, context)).outcome?.kind).toBe('rejected');
+  const options = { job: 'job', send, isOnce: false, mayBegin: () => true };
+  const entry = { passage: OPEN, permit: GOOD };
+  expect((await runAttempt(options, entry, context)).outcome?.kind).toBe('rejected');
   expect(reports).toEqual(['helped after 401']);
 });

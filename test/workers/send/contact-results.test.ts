@@ -3,14 +3,13 @@ import type { JobData } from '../../../src/contracts/job.ts';
 import type { Contact } from '../../../src/contracts/notice.ts';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
 import type { ContactOutcome } from '../../../src/service/response/answer-rules.ts';
+import { outcomeOfRequest } from '../../../workers/send/attempt.ts';
 import {
-  outcomeOfRequest,
-  sameForAll,
   settlementOfSorted,
-  settleNotice,
   sortByResult,
   type ContactResults,
-} from '../../../workers/send/contact-results.ts';
+} from '../../../workers/send/chunk-settlement.ts';
+import { sameForAll, settleNotice } from '../../../workers/send/notice-decision.ts';
 
 const result = (outcome: ContactOutcome, code = outcome.toUpperCase()) => ({
   outcome,
@@ -208,8 +207,7 @@ describe('a single notice whose contacts have results of their own', () => {
     expect(sameForAll(left, { kind: 'rejected', code: 'NO' })).toMatchObject([
       { outcome: 'rejected', code: 'NO' },
     ]);
-    const others: (Outcome | undefined)[] = [
-      undefined,
+    const others: Outcome[] = [
       { kind: 'expired' },
       { kind: 'retry', code: 'ABORTED', counted: false },
     ];

@@ -26,7 +26,7 @@ describe('a malformed job', () => {
   async function run(
     fields: Readonly<Record<string, string>>,
   ): Promise<{ line: Line; id: string; good: string[] }> {
-    const line = await lines.line(emulator.url, { COALESCE_MAX_CONTACTS: '100' });
+    const line = await lines.line(emulator.url);
     const keys = keysOf(line.prefix, 'default');
     const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
     await queue.pause();

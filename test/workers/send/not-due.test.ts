@@ -1,11 +1,21 @@
 import { DelayedError, type Job } from 'bullmq';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
+import { OPEN } from '../../../src/fleet/hold/passage.ts';
 import { NO_SEALING } from '../../../src/payload/seal.ts';
+import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import { runNotice, type NoticeContext } from '../../../workers/send/notice-job.ts';
 
 const NOW = 1_800_000_000_000;
+const ACCEPTED: SendAnswer = {
+  stage: 'answered',
+  status: 200,
+  body: 'json',
+  refused: [],
+  requests: 1,
+  durationMs: 1,
+};
 const DATA = {
   v: 1,
   notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [{ contact: '01000000001' }] },
@@ -15,20 +25,37 @@ const DATA = {
 async function run(delay: number | undefined, now: number) {
   let sent = false;
   let delayedMs: number | undefined;
+  const none = () => Promise.resolve();
   const context: NoticeContext = {
-    coalescer: {
-      add: ({ end }) => {
+    service: {
+      send: () => {
         sent = true;
-        end({ outcome: { kind: 'accepted', confirmed: true } });
+        return Promise.resolve(ACCEPTED);
       },
     },
-    concurrency: { taken: () => {}, freed: () => {}, ranDry: () => {} },
-    lockGuard: { guard: () => ({ owned: () => true, release: () => true }) },
+    tokens: {
+      get: () => Promise.reject(new Error('none is asked for')),
+      renew: () => Promise.reject(new Error('none is asked for')),
+      renewalHelped: none,
+    },
+    gate: {
+      enter: () => Promise.resolve(OPEN),
+      leave: ({ outcome }) => Promise.resolve(outcome),
+    },
+    rateLimit: { take: () => ({ use: () => true, release: () => {} }) },
+    sendDeadlineMs: 1_000,
+    stopping: new AbortController().signal,
+    intents: { begin: () => Promise.resolve([]), end: none, park: () => Promise.resolve([]) },
+    worker: 'worker',
+    keepFailedMs: 60_000,
+    countTwice: none,
+    uncountTwice: none,
+    inOneWrite: () => {},
+    locks: { of: () => ({ valid: () => true, release: () => {} }) },
     listUnknown: () => Promise.resolve(false),
     log: new AttemptLog(pino({ level: 'silent' })),
     returns: { returnJob: () => Promise.reject(new Error('returned')) },
     sealing: NO_SEALING,
-    maxContacts: 1,
     unknownResends: 2,
     now: () => now,
   };

@@ -19,7 +19,7 @@ it.each([
   fleet = await startFleet({ redisUrl: redis.url, prefix: redis.freshPrefix(), processes: 0 });
   const on = fleet;
   const wire = await wireTo(on.emulator);
-  await on.addWorker({ BASE_URL: wire.url, COALESCE_MAX_CONTACTS: '1' });
+  await on.addWorker({ BASE_URL: wire.url });
   for (const contact of numbers(3)) {
     await on.queue.send({ templateCode: 'T', contacts: [{ contact }] }, { delivery });
   }

@@ -2,7 +2,8 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { TokenRefusedError } from '../../../src/contracts/errors.ts';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
-import { attemptOnce } from '../../../workers/send/attempt.ts';
+import { runAttempt } from '../../../workers/send/attempt.ts';
+import { OPEN } from '../../../src/fleet/hold/passage.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 
 const PERMIT = { use: () => true, release: () => {} };
@@ -15,19 +16,23 @@ async function outcomeOf(refused: TokenRefusedError): Promise<Outcome | undefine
     renew: refuse,
     renewalHelped: () => Promise.resolve(),
   };
-  const { outcome } = await attemptOnce(
+  const { outcome } = await runAttempt(
     {
       job: 'job',
       send: (source) => source.get() as Promise<never>,
-      ownConnection: false,
-      owned: () => true,
-      cancel: new AbortController().signal,
+      isOnce: false,
+      mayBegin: () => true,
     },
+    { passage: OPEN, permit: PERMIT },
     {
       tokens,
-      gate: { enter: () => Promise.resolve(undefined), leave: () => Promise.resolve(undefined) },
+      gate: {
+        enter: () => Promise.resolve(undefined),
+        leave: ({ outcome }) => Promise.resolve(outcome),
+      },
       rateLimit: { take: () => PERMIT },
       sendDeadlineMs: 1_000,
+      stopping: new AbortController().signal,
       log: new AttemptLog(pino({ level: 'silent' })),
     },
   );

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { UnknownFacts } from '../../../src/fleet/intents/intents.ts';
 import { testRedis } from '../../support/redis.ts';
-import { openGroupStage, type GroupStage, type TestNotice } from './support/group.ts';
+import { openRunStage, type RunStage, type TestNotice } from './support/notice-run.ts';
 
 /** Of an answer with a result for each contact: it left the notice, and later requests do not contain it. */
 const LEFT = { contact: { contact: '010009' }, state: 'unknown', code: 'NOT_IN_RESULTS' } as const;
@@ -9,7 +9,7 @@ const [OTHER, LOCK] = ['010001', 'lock'];
 
 describe('an unknown contact of a notice whose others are tried again is listed', () => {
   const redis = testRedis();
-  let stage: GroupStage | undefined;
+  let stage: RunStage | undefined;
 
   afterEach(async () => {
     await stage?.close();
@@ -17,7 +17,7 @@ describe('an unknown contact of a notice whose others are tried again is listed'
   });
 
   async function open(delivery?: 'at-most-once') {
-    const on = await openGroupStage(redis, delivery);
+    const on = await openRunStage(redis, delivery);
     stage = on;
     const listed = async ({ id }: TestNotice) =>
       JSON.parse((await redis.client.hget(on.keys.intents.unknown, id)) ?? '{}') as UnknownFacts;
@@ -32,8 +32,8 @@ describe('an unknown contact of a notice whose others are tried again is listed'
     const settled = [{ ...LEFT, possiblySent: 1, traceIds: ['t-1'] }];
     const notice = await on.notice(OTHER, { settled });
     await on.intents.begin([{ job: notice.id, nonce: 'of the dead', lockToken: LOCK }], 'worker');
-    await on.send([notice]);
-    expect(notice.ends).toMatchObject([{ outcome: { kind: 'unknown' } }]);
+    await on.run(notice);
+    expect(notice.lines).toMatchObject([{ outcome: 'unknown' }]);
     expect(keptNumbers(notice)).toEqual(['010009', OTHER]);
     expect(await listed(notice)).toMatchObject({ contacts: 2, possiblySent: 1 });
     expect(on.emulator.record()).toMatchObject({ requests: 0 });
@@ -51,8 +51,8 @@ describe('an unknown contact of a notice whose others are tried again is listed'
       failedReason,
       ...(expiresAt && { expiresAt }),
     });
-    await on.send([notice]);
-    expect(notice.ends).toMatchObject([{ outcome: { kind: 'unknown', earlier: true } }]);
+    await on.run(notice);
+    expect(notice.lines).toMatchObject([{ outcome: 'unknown' }]);
     expect(keptNumbers(notice)).toEqual(['010009', OTHER]);
     expect(await listed(notice)).toMatchObject({
       contacts: 2,
@@ -68,10 +68,8 @@ describe('an unknown contact of a notice whose others are tried again is listed'
       const { on, listed } = await open(delivery);
       const settled = [{ ...LEFT, possiblySent: 3, traceIds: ['t-1'] }];
       const notice = await on.notice(OTHER, { settled, expiresAt: 1 });
-      await on.send([notice]);
-      expect(notice.ends).toMatchObject([
-        { outcome: { kind: 'unknown' }, results: [{ outcome: 'rejected', code: 'EXPIRED' }] },
-      ]);
+      await on.run(notice);
+      expect(notice.lines).toMatchObject([{ outcome: 'unknown', results: { rejected: 1 } }]);
       expect(keptNumbers(notice)).toEqual(['010009']);
       expect(await listed(notice)).toMatchObject({
         contacts: 1,
@@ -86,8 +84,8 @@ describe('an unknown contact of a notice whose others are tried again is listed'
     const { on } = await open('at-most-once');
     const notice = await on.notice(OTHER, { settled: [{ ...LEFT, state: 'rejected' }] });
     // Another run has the job by then.
-    Object.assign(notice, { keep: () => Promise.resolve(false) });
-    await on.send([notice]);
+    notice.job.hasLostData = true;
+    await on.run(notice);
     expect(on.emulator.record()).toMatchObject({ requests: 1, contacts: 1 });
     expect(await redis.client.hlen(on.keys.intents.unknown)).toBe(0);
     const next = { job: notice.id, nonce: 'next', lockToken: LOCK };
@@ -100,9 +98,9 @@ describe('an unknown contact of a notice whose others are tried again is listed'
       const { on, listed } = await open(delivery);
       const settled = [{ ...LEFT, possiblySent: 2, traceIds: ['t-1', 't-2'] }];
       const notice = await on.notice(OTHER, { settled });
-      await on.send([notice]);
+      await on.run(notice);
       expect(on.emulator.record()).toMatchObject({ requests: 1, contacts: 1 });
-      expect(notice.ends).toMatchObject([{ outcome: { kind: 'unknown', earlier: true } }]);
+      expect(notice.lines).toMatchObject([{ outcome: 'unknown' }]);
       expect(keptNumbers(notice)).toEqual(['010009']);
       expect(await listed(notice)).toMatchObject({
         contacts: 1,

@@ -39,7 +39,7 @@ export function limitedFleet() {
       prefix,
       processes: 2,
       // A rate limit counts requests: one for each notice makes them countable.
-      env: { CONCURRENCY: '16', BATCH_CONCURRENCY: '8', COALESCE_MAX_CONTACTS: '1', ...env },
+      env: { CONCURRENCY: '16', BATCH_CONCURRENCY: '8', ...env },
       emulator: { latencyMs },
     });
     fleet = started;

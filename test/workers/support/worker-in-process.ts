@@ -47,7 +47,7 @@ export async function startWorkerInProcess(
   return {
     emulator,
     lines,
-    placesForJobs: lanes.notices.mostJobs + lanes.chunks.mostJobs,
+    placesForJobs: lanes.notices.concurrency + lanes.chunks.concurrency,
     stop: async () => {
       await worker?.stop();
       await emulator.close();

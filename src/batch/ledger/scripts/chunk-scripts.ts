@@ -9,7 +9,8 @@ import { ledgerScript } from './ledger-prelude.ts';
  * Claims a chunk before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the
  * job's lock, after how many possibly sent attempts none follows; the last keys are that lock and the count of possibly
  * sent twice. Nothing is sent unless the result is ['send', frame, payload, size, number of possibly sent attempts,
- * delivery, bisect 0 or 1, milliseconds to its deadline or -1 for none].
+ * delivery, bisect 0 or 1, milliseconds to its deadline or -1 for none, trace ids of attempts at the chunk of which it is
+ * a half].
  * Otherwise: ['lost'] another worker owns the job; ['gone'] no such batch or chunk; ['paused'];
  * ['cancelled']; ['settled']; ['expired', size, number of possibly sent attempts, code] its deadline has
  * passed; ['parked', the same] it must not or cannot be sent, and is now unknown; ['later', ms] the rate
@@ -38,7 +39,7 @@ local possiblySent = underWay or state == PENDING_POSSIBLY_SENT
 local function sent() return math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1)) end
 local function send(possiblySent)
   return { 'send', field('frame'), bytes, size, possiblySent and sent() or 0, delivery, field('bisect'),
-    msToDeadline(now) }
+    msToDeadline(now), redis.call('HGET', sizes, chunk .. '.traces') or '' }
 end
 if underWay and bytes and redis.call('HGET', inflight, chunk) == nonce then
   return send(state == SENDING_POSSIBLY_SENT)
@@ -114,20 +115,4 @@ redis.call('HSET', inflight, chunk, nonce)
 moved(now)
 return send(possiblySent)`,
   { extraKeys: 2, binary: true },
-);
-
-/**
- * Asks to send one more part of a chunk that is bisected. ARGV: chunk, nonce of the attempt. Returns ['continue'],
- * or ['stop'] where a claim would not be allowed now: the batch was paused or cancelled, the deadline passed, or another
- * attempt has claimed the chunk. The batch moves by it, so a long bisection is not taken for one that never ended.
- */
-export const continueChunk = ledgerScript(
-  'continue',
-  `
-local chunk, now = tonumber(ARGV[1]), clock()
-if redis.call('HGET', inflight, chunk) ~= ARGV[2] or not isOpen(field('phase')) or isTooLate(now) then
-  return { 'stop' }
-end
-moved(now)
-return { 'continue' }`,
 );

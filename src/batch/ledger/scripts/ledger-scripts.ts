@@ -118,7 +118,7 @@ const JOB_ENDS_MS = 10_000;
 
 /**
  * Pauses, resumes or cancels, in constant time. ARGV: pause, resume or cancel. It takes effect at the
- * next claim, and before the next part of a chunk that is bisected; requests under way finish. Returns ['done', phase], ['refused', phase] if that phase
+ * next claim; requests under way finish. Returns ['done', phase], ['refused', phase] if that phase
  * does not allow it, or ['gone'].
  */
 export const controlBatchScript = ledgerScript(

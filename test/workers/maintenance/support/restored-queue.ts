@@ -67,7 +67,6 @@ export function restoredQueue() {
         CONCURRENCY: String(IN_FLIGHT),
         BATCH_CONCURRENCY: '2',
         // What is under way when Redis goes away is counted in notices.
-        COALESCE_MAX_CONTACTS: '1',
         ...env,
       },
       emulator: { latencyMs: 30 },

@@ -225,7 +225,7 @@ function asked(before: World, worker: Worker, answer: Answer | undefined, rules:
   let world = before;
   const isOnce = world.delivery === 'at-most-once';
   const runOf = (): Run => world.runs[worker] ?? fail();
-  // What forbids the request before the gate: `leaveOut` of leave-out.ts.
+  // What forbids the request before the gate: `decideNotice` of notice-decision.ts.
   const isForbidden = () =>
     !runOf().owned || world.late || rules.earlierOutcome(intentOf(world, runOf())) !== undefined;
   if (!isForbidden() && answer === undefined) {

@@ -19,13 +19,10 @@ import { InFlight } from '../../../../workers/queue/in-flight.ts';
 import type { SendWorker } from '../../../../workers/queue/send-job.ts';
 import { buildSendWorker, lanesOf } from '../../../../workers/queue/send-worker.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
-import { Coalescer } from '../../../../workers/send/coalescer.ts';
 import { NO_SEALING } from '../../../../src/payload/seal.ts';
 import { JobReturns } from '../../../../workers/send/job-returns.ts';
-import { runNotice } from '../../../../workers/send/notice-job.ts';
-import type { HeldNotice } from '../../../../workers/send/held-notice.ts';
+import { runNotice, type NoticeContext } from '../../../../workers/send/notice-job.ts';
 import { listUnknown } from '../../../../workers/send/list-unknown.ts';
-import { sendGroup, type GroupContext } from '../../../../workers/send/send-group.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 import { HeldLine } from './held-line.ts';
 import { signal, until } from '../../../support/wait.ts';
@@ -202,7 +199,7 @@ export class NoticeStage {
     };
     const log = new AttemptLog(pino({ level: 'silent' }));
     const stopping = new AbortController().signal;
-    const group: GroupContext = {
+    const shared: Omit<NoticeContext, 'listUnknown'> = {
       gate: {
         enter: () => Promise.resolve(runOf().isHeld ? undefined : OPEN),
         leave: ({ outcome }) => Promise.resolve(outcome),
@@ -231,32 +228,22 @@ export class NoticeStage {
       },
       inOneWrite: () => {},
       stopping,
-    };
-    const coalescer = new Coalescer<HeldNotice>(
-      { maxRequests: 8, maxContacts: 1, stopping },
-      (notices) => sendGroup(notices, group),
-    );
-    const list = listUnknown(group);
-    const context = {
-      coalescer,
-      concurrency: { taken: () => {}, freed: () => {}, ranDry: () => {} },
-      lockGuard: {
-        guard: () => {
+      locks: {
+        of: () => {
           const run = runOf();
-          return { owned: () => run.owned, release: () => {} };
+          return { valid: () => run.owned, release: () => {} };
         },
       },
-      listUnknown: list,
-      log,
       returns: new JobReturns(line.redis, 'none', NO_SEALING, new AbortController().signal, {
         suspend: () => {},
         report: () => {},
       }),
       sealing: NO_SEALING,
-      maxContacts: 1,
       unknownResends: RESENDS,
       now: () => Date.now() + this.#aheadMs,
     };
+    const list = listUnknown(shared);
+    const context = { ...shared, listUnknown: list };
     const worker = buildSendWorker(
       {
         redis: line.redis,

@@ -1,10 +1,7 @@
 import type { ScriptClient } from '../../../../src/redis/script.ts';
 
 /** A part of a script that is replaced by another, or a rule of the worker that is left out. */
-export type Mistake =
-  | readonly [part: string, instead: string]
-  | 'settlements are not repeated'
-  | 'locks are not watched';
+export type Mistake = readonly [part: string, instead: string] | 'settlements are not repeated';
 
 const NEW_STATE = 'setState(number, possiblySent and PENDING_POSSIBLY_SENT or PENDING)';
 
@@ -54,11 +51,6 @@ export const MISTAKES: readonly (readonly [title: string, law: string, mistake: 
     'the chunk of what was not sent yet is not counted',
     'pending',
     [`${NEW_STATE}\n    add('pending', size)`, NEW_STATE],
-  ],
-  [
-    'a worker whose lock ran out goes on with the halves of a chunk',
-    'is sent again after its acceptance',
-    'locks are not watched',
   ],
 ];
 

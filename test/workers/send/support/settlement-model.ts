@@ -14,8 +14,8 @@ import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
 import type { SendAnswer } from '../../../../src/service/response/send-answer.ts';
 import { AttemptError } from '../../../../workers/queue/attempt-error.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
-import type { ChunkContext } from '../../../../workers/send/chunks/chunk-attempt.ts';
-import { runChunk } from '../../../../workers/send/chunks/chunk-job.ts';
+import { runChunk } from '../../../../workers/send/chunk-job.ts';
+import type { ChunkContext } from '../../../../workers/send/chunk-record.ts';
 import { JobReturns } from '../../../../workers/send/job-returns.ts';
 import { PLAN, RETENTION_MS } from '../../../batch/support/batch-bench.ts';
 import type { TestRedis } from '../../../support/redis.ts';
@@ -248,7 +248,7 @@ export class SettlementRun {
       overtaking,
       answered,
     });
-    const run = runChunk({ job, lockToken }, undefined, context).then(
+    const run = runChunk({ job, lockToken }, context).then(
       () => 'done' as const,
       (error: unknown) => error,
     );
@@ -285,12 +285,7 @@ export class SettlementRun {
       rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },
       log: new AttemptLog(silent),
       sendDeadlineMs: 1_000,
-      lockGuard: {
-        guard: () => ({
-          owned: () => !fate.lostLock || this.#mistake === 'locks are not watched',
-          release: () => true,
-        }),
-      },
+      locks: { of: () => ({ valid: () => !fate.lostLock, release: () => {} }) },
       stopping: new AbortController().signal,
       service: {
         sendBytes: async (_frame, contacts, _tokens, { guard }) => {
@@ -301,11 +296,6 @@ export class SettlementRun {
       ledger: {
         claim: (...args) => this.#command(() => ledger.claim(...args), fate),
         historyOf: (...args) => ledger.historyOf(...args),
-        // A worker that does not see that its lock ran out does not see that its claim is gone.
-        mayContinue: (...args) =>
-          this.#mistake === 'locks are not watched'
-            ? Promise.resolve(true)
-            : this.#command(() => ledger.mayContinue(...args), fate),
         halve: (...args) => this.#command(() => ledger.halve(...args), fate),
         settle: (...args) => {
           const settling = this.#command(() => ledger.settle(...args), fate);

@@ -1,49 +1,47 @@
-import type { Job } from 'bullmq';
 import { pino } from 'pino';
-import type { Passage } from '../../../../src/fleet/hold/passage.ts';
+import { loadConfig } from '../../../../src/config/config.ts';
+import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
 import type { JobData } from '../../../../src/contracts/job.ts';
 import type { Contact } from '../../../../src/contracts/notice.ts';
-import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
 import { startEmulator, type Emulator } from '../../../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../../../src/emulator/options.ts';
+import type { Passage } from '../../../../src/fleet/hold/passage.ts';
 import { Intents } from '../../../../src/fleet/intents/intents.ts';
+import { NO_SEALING } from '../../../../src/payload/seal.ts';
 import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
-import { createServiceClient, type ServiceClient } from '../../../../src/service/client.ts';
-import { loadConfig } from '../../../../src/config/config.ts';
+import { createServiceClient } from '../../../../src/service/client.ts';
+import { SendJob } from '../../../../workers/queue/send-job.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
+import { runNotice, type NoticeContext } from '../../../../workers/send/notice-job.ts';
 import { SendGate } from '../../../../workers/send/send-gate.ts';
-import type { HeldNotice, NoticeEnd } from '../../../../workers/send/held-notice.ts';
-import { sendGroup, type GroupContext } from '../../../../workers/send/send-group.ts';
-import { noticeIntent } from '../../../../workers/send/notice-intent.ts';
-import { pendingNotice } from '../../../../workers/send/coalescer.ts';
-import type { TestRedis } from '../../../support/redis.ts';
 import { NOT_REFUSED } from '../../../support/not-refused.ts';
+import type { TestRedis } from '../../../support/redis.ts';
 
 const LOCK = 'lock';
 
-/** A notice of a group, and what the group's run told it. */
-export interface TestNotice extends HeldNotice {
+/** A notice, and what its run told. */
+export interface TestNotice {
   readonly id: string;
+  readonly job: SendJob;
   /** Set by a test: the lock of the job may be lost. */
   isLost: boolean;
   /** What its job was to keep, the newest last. */
   readonly kept: JobData[];
-  readonly ends: NoticeEnd[];
+  /** Its lines in the log, of all runs. */
+  readonly lines: Record<string, unknown>[];
 }
 
-/** What a group is sent with: a real emulator, client and Redis; gate and token source by hand. */
-export interface GroupStage {
+/** What notices are run with: a real emulator, client and Redis; gate and token source by hand. */
+export interface RunStage {
   readonly emulator: Emulator;
   readonly keys: Keys;
   readonly intents: Intents;
   readonly stopping: AbortController;
-  /** Lines of the log. */
-  readonly lines: Record<string, unknown>[];
   /** Called before a token is handed out, right before a request. */
   beforeToken: () => Promise<void>;
   /** What the gate answers next. */
   passage: Passage | undefined;
-  /** Outcomes that left the gate: 'succeeded', 'undecided', 'abandoned' or a kind of hold. */
+  /** Outcomes that left the gate: 'accepted', 'undecided', 'abandoned' or a kind of hold. */
   readonly left: string[];
   /** Contacts that are counted as possibly sent twice. */
   twice: number;
@@ -52,18 +50,17 @@ export interface GroupStage {
     contact: string,
     more?: Pick<JobData, 'expiresAt' | 'settled'> & { readonly failedReason?: string },
   ): Promise<TestNotice>;
-  send(notices: readonly TestNotice[]): ReturnType<typeof sendGroup>;
-  /** Sends what a refused group goes on in. */
-  sendPart(part: Awaited<ReturnType<typeof sendGroup>>[number]): ReturnType<typeof sendGroup>;
+  /** Runs its job once; resolves also where the job fails or is requeued. */
+  run(notice: TestNotice): Promise<void>;
   close(): Promise<void>;
 }
 
 /** @param delivery of all its notices */
-export async function openGroupStage(
+export async function openRunStage(
   redis: TestRedis,
   delivery: DeliveryPolicy = 'at-least-once',
   options: EmulatorOptions = {},
-): Promise<GroupStage> {
+): Promise<RunStage> {
   const emulator = await startEmulator(options);
   const { service: settings } = loadConfig({
     BASE_URL: emulator.url,
@@ -72,14 +69,19 @@ export async function openGroupStage(
     ANSWER_TIMEOUT_MS: '500',
   });
   if (settings === undefined) throw new Error('the configuration has no service');
-  const service: ServiceClient = createServiceClient(settings);
+  const service = createServiceClient(settings);
   const keys = keysOf(redis.freshPrefix(), 'default');
   const intents = new Intents(redis.client, keys);
   const stopping = new AbortController();
-  const lines: Record<string, unknown>[] = [];
+  const notices = new Map<unknown, TestNotice>();
   const logger = pino(
     { level: 'debug', base: null },
-    { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) },
+    {
+      write: (text: string) => {
+        const line = JSON.parse(text) as Record<string, unknown>;
+        notices.get(line['job'])?.lines.push(line);
+      },
+    },
   );
   const log = new AttemptLog(logger);
   const left: string[] = [];
@@ -88,7 +90,7 @@ export async function openGroupStage(
     const { value } = await service.issueToken();
     return { id: value.slice(0, 16), value };
   };
-  const parts: GroupContext = {
+  const context: NoticeContext = {
     service,
     tokens: {
       get: token,
@@ -133,17 +135,24 @@ export async function openGroupStage(
     sendDeadlineMs: 5_000,
     inOneWrite: () => {},
     stopping: stopping.signal,
+    locks: {
+      of: ({ id }) => ({ valid: () => notices.get(id)?.isLost === false, release: () => {} }),
+    },
+    listUnknown: () => Promise.resolve(false),
+    returns: { returnJob: () => Promise.reject(new Error('returned')) },
+    sealing: NO_SEALING,
+    unknownResends: 2,
+    now: Date.now,
   };
   const note = (what: string) => () => {
     left.push(what);
     return Promise.resolve();
   };
-  const stage: GroupStage = {
+  const stage: RunStage = {
     emulator,
     keys,
     intents,
     stopping,
-    lines,
     beforeToken: () => Promise.resolve(),
     passage: {
       probe: undefined,
@@ -158,39 +167,36 @@ export async function openGroupStage(
       const id = `n-${number}`;
       await redis.client.set(keys.noticeLock(id), LOCK);
       await redis.client.hset(keys.noticeJob(id), 'name', 'send');
-      const data = {
-        v: 1 as const,
+      const data: JobData = {
+        v: 1,
         notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [contact] },
         ...(expiresAt === undefined ? {} : { expiresAt }),
         ...(delivery === 'at-most-once' ? { delivery } : {}),
         ...(settled === undefined ? {} : { settled }),
       };
-      const job = { id, attemptsMade: 0, opts: { attempts: 5 }, failedReason } as Job;
-      const ends: NoticeEnd[] = [];
       const kept: JobData[] = [];
-      const notice: TestNotice = {
+      const job = Object.assign(Object.create(SendJob.prototype) as SendJob, {
         id,
-        ...pendingNotice(data, 0, 100),
         data,
-        intent: noticeIntent(job, data, LOCK, 2),
-        isLost: false,
-        kept,
-        keep: (data) => {
-          kept.push(data);
-          return Promise.resolve(!notice.isLost);
+        attemptsMade: 0,
+        stalledCounter: 0,
+        timestamp: Date.now(),
+        opts: { attempts: 5 },
+        failedReason,
+        hasLostData: false,
+        updateData: (changed: JobData) => {
+          kept.push(changed);
+          return Promise.resolve();
         },
-        owned: () => !notice.isLost,
-        isLate: () => expiresAt !== undefined && Date.now() >= expiresAt,
-        ends,
-        end: (end) => ends.push(end),
-        fail: (error) => {
-          throw error;
-        },
-      };
+        moveToDelayed: () => Promise.resolve(),
+      });
+      const notice = { id, job, isLost: false, kept, lines: [] };
+      notices.set(id, notice);
       return notice;
     },
-    send: (notices) => sendGroup({ notices, isPart: false }, parts),
-    sendPart: (part) => sendGroup(part, parts),
+    run: async ({ job }) => {
+      await runNotice({ job, lockToken: LOCK }, context).catch(() => {});
+    },
     close: async () => {
       await service.close();
       await emulator.close();

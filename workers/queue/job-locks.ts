@@ -1,6 +1,14 @@
 import type { Job } from 'bullmq';
 import type { SendWorker } from './send-job.ts';
 
+/** The lock of a job in one run. */
+export interface JobLock {
+  /** Whether the lock is surely ours until the end of a request that begins now. */
+  valid(): boolean;
+  /** Forgets the lock; call it when the run ends. */
+  release(): void;
+}
+
 /**
  * Knows right before a send whether this process still owns the lock of its job, without a round trip.
  *
@@ -12,7 +20,7 @@ import type { SendWorker } from './send-job.ts';
  * Two clocks: the wall clock measures the time between fetch and start of a job, the monotonic clock does
  * not jump when the wall clock is set back.
  */
-export class JobLockGuard {
+export class JobLocks {
   readonly #lockDurationMs: number;
   /** The run of each job that was fetched last; an earlier one of the same job has lost its lock. */
   readonly #runs = new Map<string, { renewedAt: number }>();
@@ -38,8 +46,8 @@ export class JobLockGuard {
     if (run !== undefined) run.renewedAt = at;
   }
 
-  /** Guards a job that was just fetched; call `release` when its run ends. */
-  guard(job: Job): { owned: () => boolean; release: () => void } {
+  /** The lock of a job that was just fetched. */
+  of(job: Job): JobLock {
     const id = job.id ?? '';
     const waitedMs = Math.max(0, Date.now() - (job.processedOn ?? Date.now()));
     const run = { renewedAt: performance.now() - waitedMs };
@@ -47,7 +55,7 @@ export class JobLockGuard {
     if (earlier !== undefined) earlier.renewedAt = -Infinity;
     this.#runs.set(id, run);
     return {
-      owned: () => performance.now() - run.renewedAt < this.#lockDurationMs / 2,
+      valid: () => performance.now() - run.renewedAt < this.#lockDurationMs / 2,
       release: () => {
         if (this.#runs.get(id) === run) this.#runs.delete(id);
       },

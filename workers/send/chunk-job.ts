@@ -1,0 +1,192 @@
+import { randomBytes } from 'node:crypto';
+import { UnrecoverableError, type Job } from 'bullmq';
+import { pause } from '../../src/async/cancellation.ts';
+import { allBack, allFailed, type Claim } from '../../src/batch/ledger/settlement.ts';
+import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import type { Outcome } from '../../src/contracts/outcome.ts';
+import { possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
+import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
+import { openChunk } from '../../src/payload/chunk-payload.ts';
+import { enter, leaveUnsent, runAttempt } from './attempt.ts';
+import {
+  recordChunk,
+  settle,
+  type ChunkContext,
+  type ChunkResult,
+  type ChunkRun,
+  type SendClaim,
+} from './chunk-record.ts';
+import { delayJob, requeue, withoutStack, type LockedJob } from './disposition.ts';
+import { returnReasonOf, type ReturnReason } from './job-returns.ts';
+
+/** Pause between two tries of a claim that Redis did not answer. */
+const CLAIM_RETRY_MS = 200;
+
+/**
+ * Runs the job of one chunk once: read it, gate and permit, claim, send, decide, settle, and end the job by the
+ * outcome. The permit comes before the claim: a worker that dies while it waits leaves no chunk that may have been
+ * sent.
+ *
+ * The ledger decides: without a claim nothing is sent, and the result of the chunk is recorded there
+ * before the job ends. A job that is done, lost or run twice changes nothing there.
+ */
+export async function runChunk(locked: LockedJob, context: ChunkContext): Promise<ChunkResult> {
+  const { job } = locked;
+  const data = chunkOf(job);
+  const lock = context.locks.of(job);
+  let permit: Permit | undefined;
+  try {
+    const possiblySent = () => possiblySentOf(job, data, context);
+    const entry = await enter({ job: job.id ?? '', possiblySent }, context);
+    if (entry === undefined) requeue();
+    if ('asideMs' in entry) return await delayJob(locked, entry.asideMs, 'others probe first');
+    ({ permit } = entry);
+    const nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
+    const lastAttempt = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
+    const run = { locked, data, lock, nonce, lastAttempt };
+    const askedAt = performance.now();
+    const claim = await claimChunk(run, context);
+    if (claim?.kind !== 'send') {
+      await leaveUnsent(entry, context);
+      return await endUnclaimed(run, claim, context);
+    }
+    const opened = await open(run, claim, context);
+    if (typeof opened === 'string') {
+      await leaveUnsent(entry, context);
+      return await endUnread(run, claim, opened, context);
+    }
+    const { contacts } = opened;
+    const line = context.log.begin(job);
+    const frame = JSON.parse(opened.frame) as Readonly<Record<string, unknown>>;
+    const expiresAt = askedAt + (claim.msToDeadline ?? Infinity);
+    const attempted = await runAttempt(
+      {
+        job: job.id ?? '',
+        send: (tokens, options) => context.service.sendBytes(frame, contacts, tokens, options),
+        isOnce: claim.delivery === 'at-most-once',
+        mayBegin: () => lock.valid() && performance.now() < expiresAt,
+      },
+      entry,
+      context,
+    );
+    const sent = sentBefore(run, claim);
+    const mayResend = sent < context.unknownResends;
+    const outcome: Outcome | undefined =
+      attempted.outcome?.kind === 'unknown' && !mayResend
+        ? { ...attempted.outcome, final: true }
+        : attempted.outcome;
+    line.end(outcome, attempted.answer, {
+      batch: data.batch,
+      chunk: data.chunk,
+      contacts: claim.size,
+      probe: entry.passage.probe !== undefined,
+      possiblySent: sent,
+    });
+    return await recordChunk(run, claim, contacts, { ...attempted, outcome }, mayResend, context);
+  } finally {
+    permit?.release();
+    lock.release();
+  }
+}
+
+/** The data of a chunk's job; one that cannot be read fails for good. */
+function chunkOf(job: Job): ChunkJobData {
+  try {
+    return readChunkJob(job.data);
+  } catch (error) {
+    const text = error instanceof NoticeQueueError ? error.message : '';
+    throw withoutStack(new UnrecoverableError(`JOB_INVALID: ${text}`));
+  }
+}
+
+/** What the gate counts, earlier jobs of the chunk included. */
+async function possiblySentOf(
+  job: Job,
+  { batch, chunk }: ChunkJobData,
+  { ledger }: ChunkContext,
+): Promise<number> {
+  const { delivery, possiblySent } = await ledger.historyOf(batch, chunk);
+  const sent = Math.max(possiblySent, possiblySentAttempts(job));
+  return sent + (delivery === 'at-most-once' ? 1 : 0);
+}
+
+/**
+ * How many attempts the service may have accepted before this one. The ledger also knows of earlier jobs of the
+ * chunk: a batch that is resumed gets new ones.
+ */
+function sentBefore({ locked }: ChunkRun, { possiblySent }: SendClaim): number {
+  return possiblySent > 0 ? Math.max(possiblySent, possiblySentAttempts(locked.job)) : 0;
+}
+
+/**
+ * Claims the chunk. A claim whose answer was lost may exist, so it is repeated with the same nonce,
+ * as long as the job is surely ours.
+ *
+ * @returns undefined when Redis did not answer in that time: nothing may be sent
+ */
+async function claimChunk(
+  { locked, data: { batch, chunk }, lock: jobLock, nonce }: ChunkRun,
+  { ledger, lockKey, log, unknownResends, stopping }: ChunkContext,
+): Promise<Claim | undefined> {
+  const lock = { key: lockKey(locked.job.id ?? ''), token: locked.lockToken ?? '' };
+  for (let tries = 0; jobLock.valid() && !stopping.aborted; tries++) {
+    try {
+      return await ledger.claim(batch, chunk, nonce, lock, unknownResends);
+    } catch (error) {
+      if (tries === 0) log.trouble('claim', error);
+    }
+    await pause(CLAIM_RETRY_MS);
+  }
+  return undefined;
+}
+
+/** Ends the job of a chunk that may not be sent; logs and counts it where the claim has settled it. */
+async function endUnclaimed(
+  { locked, data: { batch, chunk } }: ChunkRun,
+  claim: Exclude<Claim, SendClaim> | undefined,
+  { log }: ChunkContext,
+): Promise<ChunkResult> {
+  // A paused batch gets new jobs when it is resumed.
+  if (claim === undefined || claim.kind === 'lost') requeue();
+  if (claim.kind === 'later') return delayJob(locked, claim.afterMs, 'the rate of the batch');
+  if (claim.kind === 'expired' || claim.kind === 'parked') {
+    const { kind, size: contacts, possiblySent, code } = claim;
+    const outcome: Outcome =
+      kind === 'expired' && possiblySent === 0
+        ? { kind: 'expired' }
+        : { kind: 'unknown', code, earlier: true };
+    log.begin(locked.job).end(outcome, undefined, { batch, chunk, contacts, possiblySent });
+  }
+  return { outcome: claim.kind };
+}
+
+async function open(
+  { data }: ChunkRun,
+  claim: SendClaim,
+  { sealing, log }: ChunkContext,
+): Promise<Awaited<ReturnType<typeof openChunk>> | ReturnReason | 'unreadable'> {
+  try {
+    return await openChunk(claim, data.batch, sealing);
+  } catch (error) {
+    const reason = returnReasonOf(error);
+    if (reason !== undefined) return reason;
+    log.trouble('payload', error);
+    return 'unreadable';
+  }
+}
+
+/** Returns the job of a chunk that another worker can read, or rejects a chunk that none can. */
+async function endUnread(
+  run: ChunkRun,
+  { size }: SendClaim,
+  reason: ReturnReason | 'unreadable',
+  context: ChunkContext,
+): Promise<ChunkResult> {
+  if (reason !== 'unreadable') {
+    const release = () => settle(run, allBack(size, false), context);
+    await context.returns.returnJob(run.locked, reason, release);
+  }
+  await settle(run, allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''), context);
+  return { outcome: 'rejected' };
+}

@@ -1,0 +1,202 @@
+import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import type { Ledger } from '../../src/batch/ledger/ledger.ts';
+import {
+  allBack,
+  allFailed,
+  type Claim,
+  type Settlement,
+} from '../../src/batch/ledger/settlement.ts';
+import type { ChunkJobData } from '../../src/contracts/chunk-job.ts';
+import type { Outcome } from '../../src/contracts/outcome.ts';
+import {
+  attemptsEndedUnknown,
+  newestTraceIds,
+  possiblySentAttempts,
+  possiblySentTraceIds,
+  withPossiblySentMark,
+  withTraceIds,
+} from '../../src/contracts/possibly-sent.ts';
+import { encodePayload } from '../../src/payload/chunk-payload.ts';
+import { batchSeal, type Sealing } from '../../src/payload/seal.ts';
+import type { ServiceClient } from '../../src/service/client.ts';
+import type { JobLock, JobLocks } from '../queue/job-locks.ts';
+import type { AttemptContext, Attempted } from './attempt.ts';
+import {
+  isSettled,
+  mayBeOneContact,
+  settlementOf,
+  settlementOfSorted,
+  sortByResult,
+} from './chunk-settlement.ts';
+import { applyOutcome, delayJob, detailOf, requeue, type LockedJob } from './disposition.ts';
+import type { JobReturns } from './job-returns.ts';
+
+/** What the jobs of chunks need; a worker process composes it once. */
+export interface ChunkContext extends AttemptContext {
+  readonly service: Pick<ServiceClient, 'sendBytes'>;
+  readonly ledger: Pick<Ledger, 'claim' | 'halve' | 'historyOf' | 'settle'>;
+  readonly locks: Pick<JobLocks, 'of'>;
+  readonly returns: Pick<JobReturns, 'returnJob'>;
+  readonly sealing: Sealing;
+  /** The Redis key of a job's lock in BullMQ. */
+  readonly lockKey: (jobId: string) => string;
+  /** UNKNOWN_RESENDS */
+  readonly unknownResends: number;
+}
+
+/** The result of a chunk's job; the ledger has the rest. */
+export interface ChunkResult {
+  readonly outcome: string;
+}
+
+/** Delay of a refused chunk that is not halved before other halves are decided. */
+const HALVE_LATER_MS = 5_000;
+
+/** For so long these may be undecided: a refusal or page needs several attempts as evidence. */
+const UNDECIDED_MS = { byStatus: 5_000, byEvidence: 20_000 };
+
+/** A run of the job of a chunk. */
+export interface ChunkRun {
+  readonly locked: LockedJob;
+  readonly data: ChunkJobData;
+  readonly lock: JobLock;
+  /** Names the claim. */
+  readonly nonce: string;
+  /** No attempt is left after this one. */
+  readonly lastAttempt: boolean;
+}
+
+/** A claim that allows a chunk to be sent. */
+export type SendClaim = Extract<Claim, { kind: 'send' }>;
+
+/** Records the result of the request in the ledger, and ends the job: done where no attempt follows. */
+export async function recordChunk(
+  run: ChunkRun,
+  claim: SendClaim,
+  contacts: Buffer,
+  { outcome, answer }: Attempted,
+  mayResend: boolean,
+  context: ChunkContext,
+): Promise<ChunkResult> {
+  const { locked, data, lastAttempt } = run;
+  const { size, delivery } = claim;
+  const seal = batchSeal(context.sealing, data.batch);
+  const encode = (some: readonly unknown[]) => encodePayload(JSON.stringify(some), seal);
+  const detail = detailOf(answer);
+  const traceIds = (kind: string | undefined) => {
+    const own = kind === 'unknown' && answer?.traceId !== undefined ? [answer.traceId] : [];
+    return newestTraceIds([...claim.traceIds, ...possiblySentTraceIds(locked.job), ...own]);
+  };
+  const list =
+    outcome !== undefined && answer?.results !== undefined ? listOf(contacts, size) : undefined;
+  if (outcome !== undefined && answer?.results !== undefined && list !== undefined) {
+    const mayBeSentAgain = mayResend && delivery === 'at-least-once';
+    const { results } = answer;
+    const sorted = sortByResult({
+      contacts: list,
+      results,
+      mayResend: mayBeSentAgain,
+      lastAttempt,
+    });
+    const failed = sorted.failed.map((part) => ({
+      ...part,
+      message: withTraceIds(part.message, traceIds(part.state)),
+    }));
+    const settlement = await settlementOfSorted({ ...sorted, failed }, encode);
+    await settle(run, settlement, context);
+    if (settlement.rest === undefined) return { outcome: outcome.kind };
+    const code = 'code' in outcome ? outcome.code : '';
+    const ended: Outcome =
+      sorted.unknown.length > 0
+        ? { kind: 'unknown', code }
+        : { kind: 'retry', code, counted: true };
+    return endChunk(run, ended, delivery, detail, traceIds(ended.kind));
+  }
+  if (claim.bisect && size > 1 && mayBeOneContact(outcome, answer?.status)) {
+    const all = listOf(contacts, size);
+    if (all === undefined) {
+      await settle(run, allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', detail), context);
+      return { outcome: 'rejected' };
+    }
+    const isOwn = outcome?.kind === 'rejected' && outcome.own === true;
+    const waitMs = isOwn ? UNDECIDED_MS.byEvidence : UNDECIDED_MS.byStatus;
+    const halved = await halve(run, all, encode, waitMs, traceIds('rejected'), context);
+    if (halved === 'later') {
+      await settle(run, allBack(size, false), context);
+      return delayJob(locked, HALVE_LATER_MS, 'other halves first');
+    }
+    if (halved !== 'whole') return { outcome: 'halved' };
+  }
+  const kept = withTraceIds(detail, traceIds(outcome?.kind));
+  const ended = { outcome, size, delivery, lastAttempt, detail: kept };
+  await settle(run, settlementOf(ended), context);
+  return endChunk(run, outcome, delivery, detail, traceIds(outcome?.kind));
+}
+
+/** Settles the chunk; repeated until Redis has answered. */
+export async function settle(
+  { data: { batch, chunk }, nonce }: ChunkRun,
+  settlement: Settlement,
+  { ledger, log }: ChunkContext,
+): Promise<void> {
+  await settleWithRetry(
+    () => ledger.settle(batch, chunk, nonce, settlement),
+    (error) => log.trouble('settle', error),
+  );
+}
+
+/**
+ * Replaces the chunk by its halves, each with a job and attempts of its own: the service refuses it because of one of its
+ * contacts, or of a few.
+ *
+ * @returns as {@link Ledger.halve}
+ */
+async function halve(
+  { data: { batch, chunk }, nonce }: ChunkRun,
+  contacts: readonly unknown[],
+  encode: (contacts: readonly unknown[]) => Promise<Buffer>,
+  waitMs: number,
+  traceIds: readonly string[],
+  { ledger, log }: ChunkContext,
+): ReturnType<Ledger['halve']> {
+  const middle = Math.ceil(contacts.length / 2);
+  const payloads = [
+    await encode(contacts.slice(0, middle)),
+    await encode(contacts.slice(middle)),
+  ] as const;
+  return settleWithRetry(
+    () => ledger.halve(batch, chunk, nonce, middle, payloads, waitMs, traceIds),
+    (error) => log.trouble('settle', error),
+  );
+}
+
+/** Ends the job: done where the ledger has its final state, otherwise by {@link applyOutcome}. */
+async function endChunk(
+  { locked, lastAttempt }: ChunkRun,
+  outcome: Outcome | undefined,
+  delivery: SendClaim['delivery'],
+  detail: string,
+  traceIds: readonly string[],
+): Promise<ChunkResult> {
+  if (outcome === undefined) requeue();
+  if (isSettled(outcome, delivery, lastAttempt)) return { outcome: outcome.kind };
+  const { job } = locked;
+  const endedUnknown = outcome.kind === 'unknown' ? 1 : 0;
+  return applyOutcome(locked, outcome, {
+    detail: withPossiblySentMark(detail, attemptsEndedUnknown(job) + endedUnknown, traceIds),
+    possiblySent: possiblySentAttempts(job) + endedUnknown,
+  });
+}
+
+/**
+ * The contacts of a payload, to be recorded one by one. Undefined where they are not the list that the ledger counts:
+ * such a payload was not made by this program, and its parts would not add up to the chunk.
+ */
+function listOf(json: Buffer, size: number): readonly unknown[] | undefined {
+  try {
+    const list: unknown = JSON.parse(json.toString());
+    return Array.isArray(list) && list.length === size ? list : undefined;
+  } catch {
+    return undefined;
+  }
+}
