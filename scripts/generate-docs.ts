@@ -13,7 +13,7 @@ import type { Results } from '../bench/results.ts';
 import { showValue } from '../src/config/mask.ts';
 import { ENVIRONMENT_RULES, RULES } from '../src/config/rules.ts';
 import { defaultOf, metadataOf, type Row } from '../src/config/variable.ts';
-import { ROWS, VARIABLE_GROUPS } from '../src/config/variables.ts';
+import { VARIABLE_GROUPS } from '../src/config/variables.ts';
 import { DURATION_EXAMPLES } from '../src/format/duration.ts';
 import { contactSchema, MAX_VALUE_LENGTH, VARIABLE_NAME } from '../src/contracts/notice.ts';
 import { jobSchema } from '../src/contracts/job.ts';
@@ -120,10 +120,6 @@ ${rows.map(tableRow).join('\n')}
     ...RULES.map(({ names, requirement }) => ({ name: names[0], requirement })),
     ...ENVIRONMENT_RULES,
   ].map(({ name, requirement }) => `- ${asCode(name)} ${linkNames(requirement)}.`);
-  const renamed = ROWS.flatMap((row) => {
-    const { formerly } = metadataOf(row);
-    return formerly === undefined ? [] : [`| ${asCode(formerly)} | ${asCode(row.variable)} |`];
-  });
   return `<!-- ${GENERATED_BY} -->
 <!-- prettier-ignore-start -->
 
@@ -144,15 +140,6 @@ ${groups.join('\n')}
 ## Rules between variables
 
 ${rules.join('\n')}
-
-## Renamed variables
-
-A variable that is set under its former name still works and causes a deprecation warning. Setting both
-names to different values is an error.
-
-| Former name | Name |
-|---|---|
-${renamed.join('\n')}
 
 <!-- prettier-ignore-end -->
 `;

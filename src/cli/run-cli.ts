@@ -20,7 +20,7 @@ Exit codes:
 
 Configuration is read from the environment: see .env.example and "notices config".`;
 
-/** Commands that log deprecated variables themselves, or read none. */
+/** Commands that log mistyped variables themselves, or read none. */
 const WITHOUT_WARNINGS: ReadonlySet<string> = new Set(['worker', 'serve']);
 
 /**
@@ -67,10 +67,8 @@ export async function runCli(
   program.hook('preAction', async (_program, command) => {
     if (WITHOUT_WARNINGS.has(command.name())) return;
     const { readEnvironment } = await import('../config/read.ts');
-    const { deprecationWarning } = await import('../config/deprecated.ts');
     const { mistypedWarning } = await import('../config/mistyped.ts');
-    const { deprecated, mistyped } = readEnvironment(surroundings.env, { service: false });
-    for (const variable of deprecated) warn(deprecationWarning(variable));
+    const { mistyped } = readEnvironment(surroundings.env, { service: false });
     for (const variable of mistyped) warn(mistypedWarning(variable));
   });
 

@@ -1,5 +1,4 @@
 import { InputError } from '../contracts/errors.ts';
-import type { DeprecatedVariable } from './deprecated.ts';
 import type { UnknownRule } from '../contracts/outcome.ts';
 import { parseUnknownRules } from './unknown-rules.ts';
 import type { Environment } from './environment.ts';
@@ -12,9 +11,7 @@ import { asTree, type ValueTree } from './variables.ts';
  * end in `Ms`: milliseconds.
  */
 export type Config = Readonly<ReturnType<typeof configOf>> & {
-  /** The variables that are set under a former name; a program that starts logs them as warnings. */
-  readonly deprecated: readonly DeprecatedVariable[];
-  /** The variables that are probably mistyped; the same. */
+  /** The variables that are probably mistyped; a program that starts logs them as warnings. */
   readonly mistyped: readonly MistypedVariable[];
 };
 
@@ -43,9 +40,9 @@ export type OpsConfig = Readonly<Config['ops']>;
  * @throws InputError CONFIG_INVALID, which names every invalid value and every broken rule at once
  */
 export function loadConfig(environment?: Environment, options?: ReadOptions): Config {
-  const { values, issues, deprecated, mistyped } = readEnvironment(environment, options);
+  const { values, issues, mistyped } = readEnvironment(environment, options);
   if (issues.length > 0) throw new InputError('CONFIG_INVALID', issues);
-  return { ...configOf(asTree(values)), deprecated, mistyped };
+  return { ...configOf(asTree(values)), mistyped };
 }
 
 /** Adds the fields that follow from other fields. */

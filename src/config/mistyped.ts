@@ -10,9 +10,8 @@ export interface MistypedVariable {
 
 const KNOWN: ReadonlySet<string> = new Set(
   ROWS.flatMap((row) => {
-    const { formerly, secret } = metadataOf(row);
-    const names = formerly === undefined ? [row.variable] : [row.variable, formerly];
-    return secret === undefined ? names : names.flatMap((name) => [name, `${name}_FILE`]);
+    const name = row.variable;
+    return metadataOf(row).secret === undefined ? [name] : [name, `${name}_FILE`];
   }),
 );
 
@@ -33,6 +32,16 @@ export function mistypedVariables(environment: Environment): MistypedVariable[] 
     const meant = [...KNOWN].find((name) => isWithin(given, name, most));
     return meant === undefined ? [] : [{ given, meant }];
   });
+}
+
+/** Logs a warning for each of them. */
+export function warnOfMistyped(
+  logger: { warn(fields: object, message: string): void },
+  mistyped: readonly MistypedVariable[],
+): void {
+  for (const variable of mistyped) {
+    logger.warn({ event: 'mistyped-variable', ...variable }, mistypedWarning(variable));
+  }
 }
 
 /** The warning for the terminal and the log. */

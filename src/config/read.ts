@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { InputIssue } from '../contracts/errors.ts';
-import { isBlank, withCurrentNames, type DeprecatedVariable } from './deprecated.ts';
-import { processEnvironment, type Environment } from './environment.ts';
+import { isBlank, processEnvironment, type Environment } from './environment.ts';
 import { showInvalid, showPath } from './mask.ts';
 import { mistypedVariables, type MistypedVariable } from './mistyped.ts';
 import { brokenRules } from './rules.ts';
@@ -39,26 +38,18 @@ export interface Readings {
   readonly values: Values;
   /** Every invalid value and every broken rule. */
   readonly issues: readonly InputIssue[];
-  /** The variables that are set under a former name. */
-  readonly deprecated: readonly DeprecatedVariable[];
   /** The variables that are not known and probably mistyped. */
   readonly mistyped: readonly MistypedVariable[];
 }
 
 /** Reads every variable and checks every rule. Throws nothing, and changes no variable. */
 export function readEnvironment(
-  given: Environment = processEnvironment(),
+  environment: Environment = processEnvironment(),
   { service = true }: ReadOptions = {},
 ): Readings {
-  const { environment, issues: conflicts, deprecated } = withCurrentNames(given);
-  const readings = new Map<VariableName, Reading>();
-  for (const row of ROWS) {
-    const issue = conflicts.get(row.variable);
-    const reading = issue
-      ? { from: 'environment' as const, issue }
-      : readVariable(row, environment, service);
-    readings.set(row.variable, reading);
-  }
+  const readings = new Map<VariableName, Reading>(
+    ROWS.map((row) => [row.variable, readVariable(row, environment, service)]),
+  );
   const values = Object.fromEntries(
     [...readings].map(([name, { value }]) => [name, value]),
   ) as Values;
@@ -67,16 +58,13 @@ export function readEnvironment(
   for (const [name, { issue }] of readings) {
     if (issue === undefined) continue;
     invalid.add(name);
-    const renamed = deprecated.find((variable) => variable.name === issue.field);
-    const source = renamed && !conflicts.has(name) ? ` (set as ${renamed.formerly})` : '';
-    issues.push({ ...issue, problem: `${issue.problem}${source}` });
+    issues.push(issue);
   }
   return {
     readings,
     values,
     issues: [...issues, ...brokenRules(values, invalid, environment)],
-    deprecated,
-    mistyped: mistypedVariables(given),
+    mistyped: mistypedVariables(environment),
   };
 }
 

@@ -18,8 +18,6 @@ interface Documentation {
   readonly note?: string;
   /** Required by every program that calls the messaging service; producers need none of these. */
   readonly required?: true;
-  /** A former name of the variable. It still works; using it logs a deprecation warning. */
-  readonly formerly?: string;
 }
 
 /** Metadata of a row: its documentation and what the builder of its schema adds. */

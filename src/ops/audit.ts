@@ -75,9 +75,6 @@ const MOST = 1_000_000;
 /** Kinds that change nothing. They are kept apart, so that many of them displace no change. */
 const READS: ReadonlySet<Audited> = new Set(['search', 'download']);
 
-/** Kinds that are stored under another name, so that older versions can still read new entries. */
-const STORED_AS: Partial<Record<Audited, string>> = { 'rate-limit': 'pace' };
-
 /**
  * Appends an entry, once also when it is repeated. KEYS: the stream, the mark. ARGV: the most entries, then the
  * fields of the entry. Begins with a removal, so that a Redis that is out of memory takes it.
@@ -105,8 +102,7 @@ export async function appendAudit(
   keys: Pick<Keys, 'audit' | 'auditReads' | 'done'>,
   { who, what, target, as, why, contacts, partly }: AuditEntry,
 ): Promise<void> {
-  const stored = STORED_AS[what] ?? what;
-  const fields = ['who', who, 'what', stored, 'target', target, 'as', as, 'why', why];
+  const fields = ['who', who, 'what', what, 'target', target, 'as', as, 'why', why];
   if (contacts !== undefined) fields.push('contacts', String(contacts));
   if (partly === true) fields.push('partly', '1');
   try {
@@ -171,7 +167,7 @@ export function keptAudit(id: string, fields: readonly string[]): KeptAudit {
   return {
     at: Number.parseInt(id, 10),
     who: of.get('who') ?? '',
-    what: AUDITED.find((kind) => (STORED_AS[kind] ?? kind) === stored) ?? 'resolve',
+    what: AUDITED.find((kind) => kind === stored) ?? 'resolve',
     target: of.get('target') ?? '',
     as: of.get('as') ?? '',
     why: of.get('why') ?? '',

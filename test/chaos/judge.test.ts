@@ -18,7 +18,6 @@ const counts = {
   expired: 0,
   cancelled: 0,
   possiblySentTwice: 0,
-  maybeTwice: 0,
 };
 const record = (more: Readonly<Record<string, number>> = {}): ReadonlyMap<string, number> =>
   new Map(Object.entries({ b1: 1, b2: 1, b3: 1, c1: 1, c2: 1, ...more }));

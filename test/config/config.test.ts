@@ -242,7 +242,6 @@ const EXPECTED: Config = {
   logLevel: 'debug',
   logFormat: 'text',
   mistyped: [],
-  deprecated: [],
 };
 
 test('every variable reaches its field', () => {

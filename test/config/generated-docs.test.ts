@@ -45,14 +45,12 @@ test('.env.example contains every variable, all commented out, with its default'
   expect(text.match(/^# REQUIRED/gm)).toHaveLength(Object.keys(REQUIRED).length);
 });
 
-test('docs/configuration.md has a row for every variable, a line for every rule and every former name', () => {
+test('docs/configuration.md has a row for every variable and a line for every rule', () => {
   const page = generatedFiles().get('docs/configuration.md') ?? '';
   for (const row of ROWS) {
-    const { secret, formerly } = metadataOf(row);
+    const { secret } = metadataOf(row);
     const lock = secret === undefined ? '' : ' 🔒';
     expect(page.split(`\n| \`${row.variable}\`${lock} | `)).toHaveLength(2);
-    const renamed = formerly === undefined ? '' : `\n| \`${formerly}\` | \`${row.variable}\` |\n`;
-    expect(page).toContain(renamed);
   }
   expect(page.match(/^- `[A-Z0-9_]+` (?:must|and) /gm)).toHaveLength(RULES.length + 1);
 });

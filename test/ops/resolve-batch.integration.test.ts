@@ -35,11 +35,11 @@ async function inDoubt() {
     );
   /** Contacts by state, after a look at the law: they add up. */
   const counts = async () => {
-    const { total, pending, accepted, rejected, unknown, expired, cancelled, maybeTwice } = (
+    const { total, pending, accepted, rejected, unknown, expired, cancelled, possiblySentTwice } = (
       await built.read()
     ).counts;
     expect(pending + accepted + rejected + unknown + expired + cancelled).toBe(total);
-    return { pending, accepted, rejected, unknown, cancelled, maybeTwice };
+    return { pending, accepted, rejected, unknown, cancelled, possiblySentTwice };
   };
   return { ...built, keys, resolve, counts };
 }
@@ -71,7 +71,7 @@ const BEFORE = {
   rejected: 2,
   unknown: 11,
   cancelled: 0,
-  maybeTwice: 0,
+  possiblySentTwice: 0,
 };
 
 describe('what is unknown of a batch', () => {
@@ -119,7 +119,7 @@ describe('what is unknown of a batch', () => {
       resolved: 2,
       contacts: 11,
     });
-    const after = { ...BEFORE, pending: 11, unknown: 0, maybeTwice: 11 };
+    const after = { ...BEFORE, pending: 11, unknown: 0, possiblySentTwice: 11 };
     expect(await bench.counts()).toEqual(after);
     expect(await bench.read()).toMatchObject({ phase: 'sending', chunks: 4 });
   });

@@ -48,7 +48,6 @@ const handedAs = (name: VariableName) =>
 
 const NAMES = ROWS.map(({ variable }) => variable);
 const isName = (text: string) => NAMES.some((name) => name === text);
-const FORMER_NAMES = ROWS.flatMap((row) => metadataOf(row).formerly ?? []);
 
 function namesOf(group: string): VariableName[] {
   const rows = VARIABLE_GROUPS.find(({ title }) => title === group)?.rows ?? [];
@@ -70,7 +69,7 @@ describe('variables', () => {
   it.each(['worker', 'cli'])('%s gets every one, but those of the ops server', (name) => {
     const meant = NAMES.filter((one) => !NOT_HANDED_ON.has(one) && !OPS.has(one)).map(handedAs);
     const handed = new Set(Object.keys(environmentOf(name)));
-    expect(handed).toEqual(new Set([...meant, ...FORMER_NAMES]));
+    expect(handed).toEqual(new Set(meant));
   });
 
   it('what is not handed on is named where the variables are explained', () => {
@@ -86,7 +85,7 @@ describe('variables', () => {
       expect(handed).toContain(handedAs(name));
     }
     expect(handed).toEqual(expect.arrayContaining(['REDIS_PREFIX', 'ACCOUNT']));
-    const known = new Set<string>([...NAMES, ...NAMES.map(handedAs), ...FORMER_NAMES]);
+    const known = new Set<string>([...NAMES, ...NAMES.map(handedAs)]);
     expect(handed.filter((name) => !known.has(name))).toEqual([]);
   });
 

@@ -13,7 +13,6 @@ const counts = (
   expired: 0,
   cancelled: 0,
   possiblySentTwice: 0,
-  maybeTwice: 0,
   ...change,
 });
 const record = (distinct: number, twice = 0) => ({

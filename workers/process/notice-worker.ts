@@ -1,6 +1,6 @@
 import { loadConfig, type Config } from '../../src/config/config.ts';
 import { processEnvironment, type Environment } from '../../src/config/environment.ts';
-import { warnOfVariables } from '../../src/config/warn.ts';
+import { warnOfMistyped } from '../../src/config/mistyped.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { createLogger } from '../../src/logging/logger.ts';
 import { readQueueOptions, type NoticeQueueOptions } from '../../src/producer/options.ts';
@@ -72,7 +72,7 @@ export async function startNoticeWorker({
     );
   }
   const log = logger ?? createLogger(config);
-  warnOfVariables(log, config);
+  warnOfMistyped(log, config.mistyped);
   const worker = await startWorker({
     config: { ...config, service },
     logger: log,

@@ -1,5 +1,5 @@
 import { loadConfig, type Config } from '../../src/config/config.ts';
-import { warnOfVariables } from '../../src/config/warn.ts';
+import { warnOfMistyped } from '../../src/config/mistyped.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { createLogger } from '../../src/logging/logger.ts';
 import { answerSupervisor } from '../health/health-channel.ts';
@@ -29,7 +29,7 @@ export async function runWorkerProcess(
     );
   }
   const logger = createLogger(config);
-  warnOfVariables(logger, config);
+  warnOfMistyped(logger, config.mistyped);
   const at = config.worker.health;
   const health = at.port === 0 ? undefined : new ProcessHealth(index ?? 0);
   let server: HealthServer | undefined;

@@ -52,8 +52,6 @@ export interface BatchCounts {
    * that can have arrived twice. Not a state.
    */
   readonly possiblySentTwice: number;
-  /** @deprecated the former name of `possiblySentTwice` */
-  readonly maybeTwice: number;
 }
 
 /**
@@ -110,14 +108,6 @@ export function planFields(plan: BatchPlan): (string | number)[] {
 }
 
 /**
- * The count of contacts that were possibly sent twice, under its name and under its former one, which
- * JSON output, API and events keep.
- */
-export function possiblySentTwice(count: number) {
-  return { possiblySentTwice: count, maybeTwice: count };
-}
-
-/**
  * Reads a batch from its Redis hash; undefined if the hash is empty.
  *
  * @param mostChunks how many chunks have a state: readers walk over all chunks
@@ -153,7 +143,7 @@ export function batchFrom(
       unknown: number('unknown'),
       expired: number('expired'),
       cancelled: number('cancelled'),
-      ...possiblySentTwice(number('maybeTwice')),
+      possiblySentTwice: number('maybeTwice'),
     },
     begunAt: number('begunAt'),
     importedAt: number('importedAt'),

@@ -4,23 +4,19 @@ import { duration, integer, text, unknownRules, variable } from '../variable.ts'
 /** How fast the account may send; rates are in send requests per second. */
 const rateLimitVariables = {
   limit: variable('RATE_LIMIT', integer('send requests per second', 0, 100_000).default(0), {
-    formerly: 'PACE',
     description:
       'Maximum number of send requests per second of the whole account, over all workers; 0 sets no limit. `notices rate-limit` changes it while workers run.',
     note: 'Raised above the limit of the service: it responds with 429, and the rate limit decreases by itself. Lowered: slower.',
   }),
   floor: variable('RATE_LIMIT_FLOOR', integer('send requests per second', 1, 100_000).default(1), {
-    formerly: 'PACE_FLOOR',
     description: 'The rate limit never decreases below this.',
   }),
   fallPercent: variable('RATE_LIMIT_DECREASE_PERCENT', integer('percent', 1, 90).default(50), {
-    formerly: 'PACE_FALL_PERCENT',
     description:
       'By how much the rate limit decreases after a 429, once per hold that the 429 starts; without a rate limit it decreases from the recent send rate.',
     note: 'Lowered: more 429 responses until the rate limit is low enough.',
   }),
   recoveryMs: variable('RATE_LIMIT_RECOVERY_MS', duration(1_000, 86_400_000).default(120_000), {
-    formerly: 'PACE_RECOVERY_MS',
     description:
       'Time in which a decreased rate limit would recover from zero to its previous value; after a decrease by half it recovers in half of it.',
     note: 'Lowered: the limit of the service is exceeded again sooner, and each time sending is held.',

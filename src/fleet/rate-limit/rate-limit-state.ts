@@ -148,11 +148,3 @@ export const MAX_RATE_LIMIT = 100_000;
 
 /** Longest reason for a manual rate limit, in characters. */
 export const MAX_RATE_LIMIT_REASON = 100;
-
-/** The deprecated name and shape of {@link RateLimitStatus} in JSON: `byHand` is `manual`. */
-export type DeprecatedPace = Omit<RateLimitStatus, 'manual'> & { readonly byHand?: number };
-
-/** @returns the rate limit under its deprecated field names */
-export function deprecatedPace({ manual, ...others }: RateLimitStatus): DeprecatedPace {
-  return { ...others, ...(manual === undefined ? {} : { byHand: manual }) };
-}

@@ -7,7 +7,6 @@ import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts
 import type { TokenStatus } from '../../token/token-status.ts';
 import { AUDITED, type KeptAudit } from '../audit.ts';
 import type { ExplainedHold } from '../manual-hold.ts';
-import type { DeprecatedPace } from '../../fleet/rate-limit/rate-limit-state.ts';
 import type { Status } from '../status.ts';
 import { count, named, time } from './fields.ts';
 
@@ -92,11 +91,6 @@ export const rateLimitAnswer = named(
   z.object({ ...limited, manual: manualLimit }),
 ) satisfies z.ZodType<RateLimitStatus>;
 
-export const deprecatedPaceAnswer = named(
-  'Pace',
-  z.object({ ...limited, byHand: manualLimit }).describe('deprecated name of RateLimit'),
-) satisfies z.ZodType<DeprecatedPace>;
-
 const openBatch = z.object({
   id: z.string(),
   phase: z.enum(BATCH_PHASES),
@@ -168,7 +162,6 @@ const statusFacts = z.object({
     .describe('outcomes for a person to decide: single notices, and contacts of batches'),
   hold: holdFacts.exactOptional(),
   rateLimit: rateLimitAnswer.exactOptional(),
-  pace: deprecatedPaceAnswer.exactOptional().meta({ deprecated: true }),
   token: tokenAnswer.exactOptional(),
   workers: z.array(workerAnswer),
   redis: redisAnswer,

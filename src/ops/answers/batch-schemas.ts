@@ -19,7 +19,6 @@ export const batchCounts = z
     possiblySentTwice: count.describe(
       'contacts sent again after an unknown outcome: the most messages that can have arrived twice; not a state',
     ),
-    maybeTwice: count.describe('deprecated: the former name of possiblySentTwice'),
   })
   .describe(
     'contacts by state; pending, accepted, rejected, unknown, expired and cancelled add up to the total',

@@ -4,7 +4,6 @@ import { errorCodes } from '../answers/account-schemas.ts';
 import { batchCounts } from '../answers/batch-schemas.ts';
 import { count, named, time } from '../answers/fields.ts';
 import { explainHold, type ExplainedHold } from '../manual-hold.ts';
-import { deprecatedPace, type DeprecatedPace } from '../../fleet/rate-limit/rate-limit-state.ts';
 import type { Status } from '../status.ts';
 
 /*
@@ -13,19 +12,15 @@ import type { Status } from '../status.ts';
  * milliseconds since the epoch; null means "not yet" or "never".
  */
 
-/** The status as the API answers it: the hold with its texts, and fields under deprecated names. */
+/** The status as the API answers it: the hold with its texts. */
 export type StatusAnswer = Omit<Status, 'hold'> & {
   readonly hold?: ExplainedHold;
-  /** Deprecated name of `rateLimit`. */
-  readonly pace?: DeprecatedPace;
 };
 
 export function statusToJson({ hold, ...status }: Status): StatusAnswer {
-  const { rateLimit } = status;
   return {
     ...status,
     ...(hold === undefined ? {} : { hold: explainHold(hold) }),
-    ...(rateLimit === undefined ? {} : { pace: deprecatedPace(rateLimit) }),
   };
 }
 

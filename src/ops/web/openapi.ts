@@ -98,7 +98,6 @@ function operation(route: Route, toJson: ToJson): Json {
   return {
     operationId: operationId(route),
     summary,
-    ...(route.replacedBy === undefined ? {} : { deprecated: true }),
     'x-role': needs,
     security: open ? [] : securityOf(needs),
     ...(parameters.length > 0 ? { parameters } : {}),

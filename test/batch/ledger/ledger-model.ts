@@ -1,8 +1,4 @@
-import {
-  possiblySentTwice,
-  type BatchCounts,
-  type BatchPhase,
-} from '../../../src/batch/ledger/batch-record.ts';
+import { type BatchCounts, type BatchPhase } from '../../../src/batch/ledger/batch-record.ts';
 import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
@@ -80,7 +76,7 @@ export class LedgerModel {
       unknown: failed('unknown') + (cancelled ? inState('pending-possibly-sent') : 0),
       expired: failed('expired'),
       cancelled: cancelled ? inState('pending') : 0,
-      ...possiblySentTwice(this.#twice),
+      possiblySentTwice: this.#twice,
     };
   }
 

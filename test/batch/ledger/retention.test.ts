@@ -14,7 +14,6 @@ describe('nearEndOfRetention', () => {
     expired: 1,
     cancelled: 0,
     possiblySentTwice: 0,
-    maybeTwice: 0,
   };
   const batch = { finishedAt: 100 * DAY, retentionMs: 30 * DAY, counts };
 

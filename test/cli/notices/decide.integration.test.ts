@@ -106,7 +106,9 @@ describe('unknown outcomes are decided', () => {
     const again = ['--number', other?.contact ?? '', '--as', 'resend', '--yes'];
     expect((await notices('resolve', ...again)).stdout).toBe('1 contact resolved as resend.\n');
     const { counts, chunks } = await batch.read();
-    expect([counts.pending, counts.unknown, counts.maybeTwice, chunks]).toEqual([1, 17, 1, 3]);
+    expect([counts.pending, counts.unknown, counts.possiblySentTwice, chunks]).toEqual([
+      1, 17, 1, 3,
+    ]);
   }, 60_000);
 
   it('are exported with numbers and trace ids, which is recorded', async () => {

@@ -134,9 +134,9 @@ describe('notices unknown and resolve', () => {
   }, 60_000);
 
   it.each([
-    ['accepted', { accepted: 16, unknown: 0, cancelled: 0, pending: 0, maybeTwice: 0 }],
-    ['discard', { accepted: 13, unknown: 0, cancelled: 3, pending: 0, maybeTwice: 0 }],
-    ['resend', { accepted: 13, unknown: 0, cancelled: 0, pending: 3, maybeTwice: 3 }],
+    ['accepted', { accepted: 16, unknown: 0, cancelled: 0, pending: 0, possiblySentTwice: 0 }],
+    ['discard', { accepted: 13, unknown: 0, cancelled: 3, pending: 0, possiblySentTwice: 0 }],
+    ['resend', { accepted: 13, unknown: 0, cancelled: 0, pending: 3, possiblySentTwice: 3 }],
   ])('resolves what is unknown of a batch as %s, and its states add up', async (as, counts) => {
     const prefix = redis.freshPrefix();
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };

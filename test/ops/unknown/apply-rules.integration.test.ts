@@ -94,7 +94,11 @@ describe('rules for unknown outcomes', () => {
     const rule = 'code A: resend once';
     expect(await apply(rule)).toEqual([[rule, 11]]);
     expect(await board.getJobState(a)).toBe('waiting');
-    expect((await batch.read()).counts).toMatchObject({ pending: 10, unknown: 9, maybeTwice: 10 });
+    expect((await batch.read()).counts).toMatchObject({
+      pending: 10,
+      unknown: 9,
+      possiblySentTwice: 10,
+    });
 
     // Both are unknown again.
     await batch.settle(2, allFailed(10, 'unknown', 'A', ''));

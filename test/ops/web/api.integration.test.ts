@@ -375,8 +375,6 @@ it('every route of the API was answered here, or has a test file of its own', ()
     'GET /api/v1/events',
     'GET /api/v1/traffic',
     'POST /api/v1/find',
-    'GET /api/v1/pace',
-    'POST /api/v1/pace',
     'GET /api/v1/rate-limit',
     'POST /api/v1/rate-limit',
     'GET /metrics',

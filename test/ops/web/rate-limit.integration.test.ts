@@ -4,7 +4,6 @@ import { expectDocumented, startOps, type Caller } from './support/ops-bench.ts'
 
 const redis = testRedis();
 const PATH = '/api/v1/rate-limit';
-const OLD_PATH = '/api/v1/pace';
 
 async function bench(env: Readonly<Record<string, string>> = {}) {
   const prefix = redis.freshPrefix();
@@ -12,15 +11,15 @@ async function bench(env: Readonly<Record<string, string>> = {}) {
   return { prefix, server, viewer: await server.viewer(), operator: await server.operator() };
 }
 
-async function show(caller: Caller, path = PATH) {
-  const reply = await caller.get(path);
-  expectDocumented('GET', path, reply);
+async function show(caller: Caller) {
+  const reply = await caller.get(PATH);
+  expectDocumented('GET', PATH, reply);
   return reply.json;
 }
 
-async function set(caller: Caller, body: object, path = PATH) {
-  const reply = await caller.post(path, body);
-  expectDocumented('POST', path, reply);
+async function set(caller: Caller, body: object) {
+  const reply = await caller.post(PATH, body);
+  expectDocumented('POST', PATH, reply);
   return reply;
 }
 
@@ -98,35 +97,5 @@ describe('the rate limit', () => {
     expect(sent).toMatchObject({ status: 303, headers: { location: '/' } });
     const kept = await redis.client.hget(server.context.keys.rateLimit, 'byHand');
     expect(kept === null ? undefined : Number(kept)).toBe(stored);
-  });
-
-  it('has a deprecated path and deprecated fields, whose first use is logged', async () => {
-    const lines: unknown[] = [];
-    const { server, viewer, operator } = await bench();
-    server.context.logger.warn = (line: unknown) => lines.push(line);
-    expect(await show(viewer, OLD_PATH)).toEqual({ pace: null });
-    const pace = { configured: 0, byHand: 50, now: 50 };
-    const sent = await set(operator, { pace: 50, why: 'x' }, OLD_PATH);
-    expect([sent.status, sent.json]).toEqual([200, { pace }]);
-    expect(await show(viewer, OLD_PATH)).toEqual({ pace });
-    const status = await viewer.get('/api/v1/status');
-    expectDocumented('GET', '/api/v1/status', status);
-    const rateLimit = { configured: 0, manual: 50, now: 50 };
-    expect(status.json).toMatchObject({ pace, rateLimit });
-    expect((await set(operator, { rateLimit: 50, why: 'x' }, OLD_PATH)).status).toBe(400);
-    expect(lines).toEqual([{ event: 'ops-deprecated-route', route: OLD_PATH, replacedBy: PATH }]);
-    expect(await redis.client.hget(server.context.keys.rateLimit, 'byHand')).toBe('50');
-  });
-
-  it('set by an older version is shown in the audit stream', async () => {
-    const { server, viewer } = await bench();
-    const old = ['who', 'otto', 'what', 'pace', 'target', 'queue', 'as', '50', 'why', 'x'];
-    await redis.client.xadd(server.context.keys.audit, '*', ...old);
-    const { json } = await viewer.get('/api/v1/audit');
-    expect(json).toMatchObject({ entries: [{ who: 'otto', what: 'rate-limit', as: '50' }] });
-    // An older version must be able to read what this one stores.
-    await set(server.key('operator'), { rateLimit: 'off', why: 'x' });
-    const [stored] = await redis.client.xrevrange(server.context.keys.audit, '+', '-', 'COUNT', 1);
-    expect(stored?.[1]).toEqual(expect.arrayContaining(['what', 'pace', 'as', 'off']));
   });
 });

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import {
-  deprecatedPace,
   MAX_RATE_LIMIT,
   MAX_RATE_LIMIT_REASON,
   type RateLimitStatus,
@@ -10,13 +9,12 @@ import {
   setAuditedRateLimit,
   type ExplainedRateLimit,
 } from '../../manual-rate-limit.ts';
-import { deprecatedPaceAnswer, rateLimitAnswer } from '../../answers/account-schemas.ts';
+import { rateLimitAnswer } from '../../answers/account-schemas.ts';
 import { json, route, type Route } from '../http/route.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { why } from './inputs.ts';
 
-const NEW_PATH = '/api/v1/rate-limit';
-const OLD_PATH = '/api/v1/pace';
+const PATH = '/api/v1/rate-limit';
 
 const newLimit = z
   .union(
@@ -36,15 +34,11 @@ const answers = {
   },
 };
 
-const deprecatedAnswers = {
-  200: { ...answers[200], schema: z.object({ pace: deprecatedPaceAnswer.nullable() }) },
-};
-
 /** The rate limit of the account, and setting it manually. */
 export const RATE_LIMIT_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
-    path: NEW_PATH,
+    path: PATH,
     needs: 'viewer',
     kind: 'api',
     summary:
@@ -54,7 +48,7 @@ export const RATE_LIMIT_ROUTES: readonly Route[] = [
   }),
   route({
     method: 'POST',
-    path: NEW_PATH,
+    path: PATH,
     needs: 'operator',
     kind: 'api',
     summary: 'Sets the rate limit of all running workers until it is set again.',
@@ -64,28 +58,6 @@ export const RATE_LIMIT_ROUTES: readonly Route[] = [
       const found = await set(context, rateLimit, { who: name, why: words });
       return json({ rateLimit: found ?? null });
     },
-  }),
-  route({
-    method: 'GET',
-    path: OLD_PATH,
-    replacedBy: NEW_PATH,
-    needs: 'viewer',
-    kind: 'api',
-    summary: `Deprecated name of \`GET ${NEW_PATH}\`.`,
-    answers: deprecatedAnswers,
-    handle: async (_call, context) => json({ pace: paceOf(await read(context)) }),
-  }),
-  route({
-    method: 'POST',
-    path: OLD_PATH,
-    replacedBy: NEW_PATH,
-    needs: 'operator',
-    kind: 'api',
-    summary: `Deprecated name of \`POST ${NEW_PATH}\`.`,
-    body: z.strictObject({ pace: newLimit, why: reason }),
-    answers: deprecatedAnswers,
-    handle: async ({ body: { pace, why: words }, name }, context) =>
-      json({ pace: paceOf(await set(context, pace, { who: name, why: words })) }),
   }),
 ];
 
@@ -100,8 +72,4 @@ async function set(
 ): Promise<RateLimitStatus | undefined> {
   await setAuditedRateLimit(context, limit, actor);
   return read(context);
-}
-
-function paceOf(status: RateLimitStatus | undefined) {
-  return status === undefined ? null : deprecatedPace(status);
 }

@@ -30,8 +30,6 @@ export function registerRoutes(
   routes: readonly Route[],
   context: OpsContext,
 ): void {
-  /** Deprecated paths whose use is in the log. */
-  const warned = new Set<string>();
   for (const route of routes) {
     const { method, path, needs, kind, perMinute } = route;
     const limit = typeof perMinute === 'function' ? perMinute(context) : perMinute;
@@ -40,14 +38,7 @@ export function registerRoutes(
       url: path,
       bodyLimit: route.bodyDoc === undefined ? SMALL_BODY_BYTES : context.config.maxBodyBytes,
       config: { needs, kind, ...(limit === undefined ? {} : { perMinute: limit }) },
-      handler: (request, reply) => {
-        const { replacedBy } = route;
-        if (replacedBy !== undefined && !warned.has(path)) {
-          warned.add(path);
-          context.logger.warn({ event: 'ops-deprecated-route', route: path, replacedBy });
-        }
-        return serve(route, request, reply, context);
-      },
+      handler: (request, reply) => serve(route, request, reply, context),
     });
   }
 }

@@ -91,8 +91,6 @@ interface RouteHead {
   readonly answers: Readonly<Record<number, AnswerDoc>>;
   /** Highest number of requests per caller (per address on open routes) and minute. Default 1,200. */
   readonly perMinute?: number | ((context: OpsContext) => number);
-  /** Path of the route that replaces this one, which is deprecated; its first use is logged. */
-  readonly replacedBy?: string;
   /** Request headers that it reads, with their meaning. */
   readonly headers?: Readonly<Record<string, string>>;
 }

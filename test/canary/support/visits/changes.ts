@@ -21,7 +21,6 @@ export async function changeAll(
   await cancelNotices(visits, sent);
   await change('hold/lift', { why });
   await change('rate-limit', { rateLimit: 500, why });
-  await change('pace', { pace: 400, why });
   await change('batches/spring/redrive', { state: 'rejected', limit: 1, why });
   await change('failed-notices/delete', { template: 'CANARY', limit: 1, why });
   await change('failed-notices/redrive', { template: 'CANARY', limit: 2, why });

@@ -21,7 +21,7 @@ export function viewOf(role: Role): PageView {
 /** Counts of a batch whose states add up. */
 export function batchCounts(some: Partial<BatchAnswer['counts']>): BatchAnswer['counts'] {
   const states = { pending: 0, accepted: 0, rejected: 0, unknown: 0, expired: 0, cancelled: 0 };
-  const counts = { ...states, sending: 0, possiblySentTwice: 0, maybeTwice: 0, ...some };
+  const counts = { ...states, sending: 0, possiblySentTwice: 0, ...some };
   const { pending, accepted, rejected, unknown, expired, cancelled } = counts;
   return { ...counts, total: pending + accepted + rejected + unknown + expired + cancelled };
 }

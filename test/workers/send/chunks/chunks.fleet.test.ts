@@ -115,7 +115,7 @@ describe('a batch whose chunks are', () => {
   it('accepted: finished, each contact once with its variables, no payload left', async () => {
     const id = await begin([numbers(50), numbers(50, 50), numbers(7, 100)]);
     const { counts } = await finished(id);
-    expect(counts).toMatchObject({ total: 107, accepted: 107, pending: 0, maybeTwice: 0 });
+    expect(counts).toMatchObject({ total: 107, accepted: 107, pending: 0, possiblySentTwice: 0 });
     expect(fleet.emulator.record()).toMatchObject({ requests: 3, distinct: 107, twice: 0 });
     expect(fleet.emulator.details()[0]).toMatchObject({ vars: { var1: '값' } });
     expect(await ledger.payload(id, '0')).toBeUndefined();
@@ -162,14 +162,22 @@ describe('a batch whose chunks are', () => {
   it('unknown, at-least-once: tried again, counted as possibly twice', async () => {
     fault({ reset: 'after-acting', times: 1 });
     const id = await begin([numbers(10, 6_000)]);
-    expect((await finished(id)).counts).toMatchObject({ accepted: 10, unknown: 0, maybeTwice: 10 });
+    expect((await finished(id)).counts).toMatchObject({
+      accepted: 10,
+      unknown: 0,
+      possiblySentTwice: 10,
+    });
     expect(fleet.emulator.record().twice).toBe(10);
   });
 
   it('unknown, at-most-once: set aside, listed, never sent again', async () => {
     fault({ reset: 'after-acting', times: 1 });
     const id = await begin([numbers(10, 7_000)], { delivery: 'at-most-once' });
-    expect((await finished(id)).counts).toMatchObject({ accepted: 0, unknown: 10, maybeTwice: 0 });
+    expect((await finished(id)).counts).toMatchObject({
+      accepted: 0,
+      unknown: 10,
+      possiblySentTwice: 0,
+    });
     expect(fleet.emulator.record()).toMatchObject({ distinct: 10, twice: 0 });
     expect((await failuresOf(id))[0]?.contacts).toEqual(numbers(10, 7_000));
   });
@@ -190,7 +198,7 @@ describe('a batch whose chunks are', () => {
       accepted: 999,
       rejected: 0,
       unknown: 1,
-      maybeTwice: 999,
+      possiblySentTwice: 999,
     });
     expect((await failuresOf(id)).map(({ contacts }) => contacts)).toEqual([[SPOILER]]);
     expect(fleet.emulator.record()).toMatchObject({ distinct: 999, twice: 0 });
@@ -214,7 +222,7 @@ describe('a batch whose chunks are', () => {
       accepted: 5,
       rejected: 0,
       unknown: 5,
-      maybeTwice: 0,
+      possiblySentTwice: 0,
     });
     expect(fleet.emulator.faults().map(({ fired }) => fired)).toEqual([1, 1, 1, 1]);
     expect((await failuresOf(id)).map(({ contacts }) => contacts)).toEqual([numbers(5, 8_205)]);
@@ -229,7 +237,7 @@ describe('a batch whose chunks are', () => {
       accepted: 0,
       rejected: 5,
       unknown: 5,
-      maybeTwice: 0,
+      possiblySentTwice: 0,
     });
     const failures = await failuresOf(id);
     expect(failures.find(({ state }) => state === 'unknown')?.contacts).toEqual(numbers(5, 8_300));
@@ -240,14 +248,18 @@ describe('a batch whose chunks are', () => {
     fault({ status: 400, times: 1 });
     fault({ reset: 'after-acting', times: 1 });
     const id = await begin([numbers(10, 8_400)], { delivery: 'at-most-once' });
-    expect((await finished(id)).counts).toMatchObject({ accepted: 5, unknown: 5, maybeTwice: 0 });
+    expect((await finished(id)).counts).toMatchObject({
+      accepted: 5,
+      unknown: 5,
+      possiblySentTwice: 0,
+    });
     expect(fleet.emulator.record()).toMatchObject({ distinct: 10, twice: 0 });
   });
 
   it('provably not taken as often as there are attempts: rejected, and can be redriven', async () => {
     fault({ status: 408 });
     const id = await begin([numbers(10, 9_000)]);
-    expect((await finished(id)).counts).toMatchObject({ rejected: 10, maybeTwice: 0 });
+    expect((await finished(id)).counts).toMatchObject({ rejected: 10, possiblySentTwice: 0 });
     fleet.emulator.clearFaults();
     const [failure] = await failuresOf(id);
     expect(await ledger.redrive(id, failure?.name ?? '', 'rejected')).toBe('redriven');
@@ -268,7 +280,7 @@ describe('a batch whose chunks are', () => {
     expect((await finished(id)).counts).toMatchObject({
       accepted: 100,
       rejected: 0,
-      maybeTwice: 0,
+      possiblySentTwice: 0,
     });
     expect(fleet.attempts().every(({ attempt }) => Number(attempt) <= 3)).toBe(true);
   });
@@ -287,7 +299,7 @@ describe('a batch whose chunks are', () => {
     expect(counts.pending).toBeGreaterThan(0);
 
     await ledger.control(id, 'resume');
-    expect((await finished(id)).counts).toMatchObject({ accepted: 1_000, maybeTwice: 0 });
+    expect((await finished(id)).counts).toMatchObject({ accepted: 1_000, possiblySentTwice: 0 });
     expect(fleet.emulator.record()).toMatchObject({ distinct: 1_000, twice: 0 });
   });
 
