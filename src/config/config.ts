@@ -1,6 +1,4 @@
 import { InputError } from '../contracts/errors.ts';
-import type { UnknownRule } from '../contracts/outcome.ts';
-import { parseUnknownRules } from './unknown-rules.ts';
 import type { Environment } from './environment.ts';
 import type { MistypedVariable } from './mistyped.ts';
 import { readEnvironment, type ReadOptions } from './read.ts';
@@ -54,7 +52,7 @@ function configOf({ service, token, worker, ops, events, ...others }: ValueTree)
     /** Also without a service: `notices doctor --answer` needs no key pair. */
     answerRules: service.answerRules,
     token: { ...token, issueDeadlineMs },
-    worker: { ...worker, sendDeadlineMs, unknownRules: rulesOf(worker.unknownRules ?? '') },
+    worker: { ...worker, sendDeadlineMs },
     ops: {
       ...ops,
       trustedProxy: (ops.trustedProxy ?? '').split(/[\s,]+/).filter((part) => part !== ''),
@@ -63,12 +61,6 @@ function configOf({ service, token, worker, ops, events, ...others }: ValueTree)
     /** Where events are posted; undefined without a URL. */
     events: webhookConfig(events),
   };
-}
-
-/** The text is valid by then. */
-function rulesOf(text: string): readonly UnknownRule[] {
-  const parsed = parseUnknownRules(text);
-  return 'rules' in parsed ? parsed.rules : [];
 }
 
 function serviceConfig(

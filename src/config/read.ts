@@ -123,15 +123,11 @@ function readFileOf(row: Row, path: string): Reading {
 
 function validate(row: Row, given: string, from: Origin): Reading {
   const name = row.variable;
-  const { secret, expected, explains } = metadataOf(row);
+  const { secret, expected } = metadataOf(row);
   // A space at either end of a secret may belong to it; its pattern decides.
   const text = secret === 'value' ? given : given.trim();
   const parsed = parseText(row, text);
   if (parsed.success) return { from, text, value: parsed.data };
-  if (explains === true) {
-    const details = parsed.error.issues.map(({ message }) => message).join('; ');
-    return { from, text, issue: { field: name, problem: `expected ${expected}, but ${details}` } };
-  }
   const where = from === 'file' ? ` in the file of ${row.variable}_FILE` : '';
   const problem = `expected ${expected}, got ${showInvalid(row, text)}${where}`;
   return { from, text, issue: { field: name, problem } };

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { answerRulesSchema } from './answer-rules.ts';
 import { parseDuration, writeDuration } from '../format/duration.ts';
-import { parseUnknownRules } from './unknown-rules.ts';
 import { isPort, parseAddress, parseUrl, type UrlRules } from './address.ts';
 
 /**
@@ -33,8 +32,6 @@ interface Metadata extends Documentation {
   readonly readsPath?: true;
   /** The value is milliseconds; its text is a duration. */
   readonly isDuration?: true;
-  /** The messages of the schema say what is wrong with a value, and are shown. */
-  readonly explains?: true;
 }
 
 /**
@@ -168,18 +165,6 @@ export function answerRules() {
     })
     .pipe(answerRulesSchema)
     .meta({ expected, readsPath: true });
-}
-
-/** Rules for unknown outcomes, as text; the problem with them is part of the error. */
-export function unknownRules() {
-  const expected = 'rules for unknown outcomes (docs/notices.md)';
-  return z
-    .string()
-    .superRefine((given, context) => {
-      const parsed = parseUnknownRules(given);
-      if ('problem' in parsed) context.addIssue({ code: 'custom', message: parsed.problem });
-    })
-    .meta({ expected, explains: true });
 }
 
 /** Parses the text of an environment variable. A text that cannot be converted fails the schema. */

@@ -30,10 +30,6 @@ export interface UnknownFilter {
   readonly before?: number | undefined;
   /** Only what contains this phone number: digits only. */
   readonly number?: string | undefined;
-  /** Whether it was sent again before: a notice by anyone, contacts of a batch by a redrive or a decision. */
-  readonly sentAgain?: boolean | undefined;
-  /** Only what matches none of these. Their batch, chunk and number are not compared. */
-  readonly except?: readonly UnknownFilter[] | undefined;
 }
 
 /** What a filter compares of an unknown outcome. */
@@ -41,26 +37,18 @@ interface Compared {
   readonly code: string;
   readonly template: string;
   readonly at: number;
-  readonly sentAgain: boolean;
 }
 
 /** Whether a filter matches an unknown outcome, its batch, chunk and number left aside. */
 export function matchesUnknown(
-  { code, template, before = Infinity, sentAgain, except = [] }: UnknownFilter,
+  { code, template, before = Infinity }: UnknownFilter,
   found: Compared,
 ): boolean {
   return (
     found.at < before &&
     (code === undefined || found.code === code) &&
-    (template === undefined || found.template === template) &&
-    (sentAgain === undefined || found.sentAgain === sentAgain) &&
-    !except.some((filter) => matchesUnknown(filter, found))
+    (template === undefined || found.template === template)
   );
-}
-
-/** Whether a filter asks what was sent again: it is read only then. */
-export function asksSentAgain({ sentAgain, except = [] }: UnknownFilter): boolean {
-  return sentAgain !== undefined || except.some(asksSentAgain);
 }
 
 /** Ids per read. */
@@ -149,27 +137,10 @@ export async function matchingNotices(
   filter: UnknownFilter,
 ): Promise<UnknownNotice[]> {
   const { number } = filter;
-  const again = asksSentAgain(filter)
-    ? await readSentAgain(source.redis, source.keys, notices)
-    : [];
-  const found = notices.filter((notice, index) =>
-    matchesUnknown(filter, { ...notice, sentAgain: again[index] ?? false }),
-  );
+  const found = notices.filter((notice) => matchesUnknown(filter, notice));
   if (number === undefined) return found;
   const contacts = await readContacts(source, found);
   return found.filter((_, index) => contacts[index]?.some(({ contact }) => contact === number));
-}
-
-/** Whether notices were sent again before, in their order. */
-async function readSentAgain(
-  redis: RedisClient,
-  keys: Keys,
-  notices: readonly UnknownNotice[],
-): Promise<boolean[]> {
-  const kept = await Promise.all(
-    notices.map(({ id }) => redis.hexists(keys.noticeJob(id), EARLIER_FIELD)),
-  );
-  return kept.map((found) => found === 1);
 }
 
 /**

@@ -219,32 +219,6 @@ it('what is being sent is neither cancelled nor sent again', async () => {
   expect(await redis.client.hgetall(keys.noticeJob(id))).toEqual(stored);
 });
 
-const RULES_PROBLEM =
-  'expected rules for unknown outcomes (docs/notices.md), but rule 2 ("code A: discard") contradicts rule 1 ("code A: accepted"), which decides everything that it matches';
-
-it.each([['status'], ['ops'], ['worker']])(
-  'UNKNOWN_RULES that contradict each other: notices %s does not start',
-  async (command) => {
-    const env = {
-      REDIS_URL: redis.url,
-      BASE_URL: 'http://127.0.0.1:9',
-      ACCESS_KEY: 'a',
-      SECRET_KEY: 's',
-      UNKNOWN_RULES: 'code A: accepted; code A: discard',
-    };
-    const ended = await run([command, '--json'], env);
-    expect([ended.code, ended.stdout, errorOf(ended)]).toEqual([
-      2,
-      '',
-      {
-        code: 'CONFIG_INVALID',
-        message: `UNKNOWN_RULES: ${RULES_PROBLEM}. Fix the variables listed above; \`notices config\` shows the effective configuration.`,
-        issues: [{ field: 'UNKNOWN_RULES', problem: RULES_PROBLEM }],
-      },
-    ]);
-  },
-);
-
 it('a webhook that never answers: notices events test says so, and ends', async () => {
   const receiver = await startReceiver();
   receiver.answer(() => {});

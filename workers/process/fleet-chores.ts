@@ -5,39 +5,33 @@ import { logAudit } from '../../src/ops/chores/audit-log.ts';
 import { trimEvents } from '../../src/events/event.ts';
 import { createChores, type Chore } from '../../src/ops/chores/chores.ts';
 import { deleteEnded } from '../../src/ops/chores/delete-ended.ts';
-import { applyUnknownRules } from '../../src/ops/unknown/apply-rules.ts';
+import { acceptOldUnknown } from '../../src/ops/unknown/accept-old.ts';
 import type { UnknownContext } from '../../src/ops/unknown/select.ts';
 
 /** Intervals in milliseconds. */
 const AUDIT_LOG_MS = 10_000;
-const UNKNOWN_RULES_MS = 30_000;
+const ACCEPT_UNKNOWN_MS = 30_000;
 const DELETE_ENDED_MS = 480_000;
 const TRIM_EVENTS_MS = 10_000;
 
 /**
- * What one worker of the fleet does at intervals: it logs the audit streams, applies UNKNOWN_RULES, and deletes ended
- * jobs whose time is over, and the oldest events.
+ * What one worker of the fleet does at intervals: it logs the audit streams, counts old unknown outcomes as accepted, and
+ * deletes ended jobs whose time is over, and the oldest events.
  */
 export function createFleetChores(
   context: UnknownContext,
-  config: Pick<WorkerConfig, 'unknownRules' | 'keepAcceptedMs' | 'keepFailedMs' | 'noticeEvents'>,
+  config: Pick<
+    WorkerConfig,
+    'unknownAcceptedAfterMs' | 'keepAcceptedMs' | 'keepFailedMs' | 'noticeEvents'
+  >,
   log: Logger,
 ): BackgroundService {
   const { redis, keys } = context;
-  const { unknownRules: rules } = config;
+  const { unknownAcceptedAfterMs: acceptedAfterMs } = config;
   const auditLog: Chore = {
     name: 'audit-log',
     everyMs: AUDIT_LOG_MS,
     run: (signal) => logAudit(redis, keys, log, signal),
-  };
-  const unknownRules: Chore = {
-    name: 'unknown-rules',
-    everyMs: UNKNOWN_RULES_MS,
-    run: async (signal) => {
-      for (const applied of await applyUnknownRules(context, rules, signal)) {
-        log.info({ event: 'unknown-rule', ...applied });
-      }
-    },
   };
   const retention: Chore = {
     name: 'delete-ended',
@@ -50,5 +44,16 @@ export function createFleetChores(
     run: () => trimEvents(redis, keys, config.noticeEvents),
   };
   const chores = [auditLog, retention, events];
-  return createChores(context, rules.length === 0 ? chores : [...chores, unknownRules], log);
+  if (acceptedAfterMs !== undefined) {
+    chores.push({
+      name: 'accept-unknown',
+      everyMs: ACCEPT_UNKNOWN_MS,
+      run: async (signal) => {
+        const { resolved = 0, contacts = 0 } =
+          (await acceptOldUnknown(context, acceptedAfterMs, signal)) ?? {};
+        if (resolved > 0) log.info({ event: 'unknown-accepted', resolved, contacts });
+      },
+    });
+  }
+  return createChores(context, chores, log);
 }

@@ -251,21 +251,6 @@ export class LedgerReader {
     return Number((await this.ask(() => this.redis.hget(sizes, chunk))) ?? chunkSize);
   }
 
-  /** Whether a chunk was redriven, or is a part of one that was; of a batch of an earlier version also split off another. */
-  async wasRedriven(
-    { id, chunksOfList }: Pick<Batch, 'id' | 'chunksOfList'>,
-    chunk: number,
-  ): Promise<boolean> {
-    const { record, sizes } = this.keys.batch(id);
-    const [isCounted, mark] = await this.ask(() =>
-      Promise.all([
-        this.redis.hexists(record, 'redriven'),
-        this.redis.hexists(sizes, `${chunk}.again`),
-      ]),
-    );
-    return isCounted === 1 ? mark === 1 : chunk >= chunksOfList;
-  }
-
   /** Names of the chunks and failures whose contacts are stored. */
   async payloadNames(id: string): Promise<string[]> {
     const { payload } = this.keys.batch(id);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { duration, integer, text, unknownRules, variable } from '../variable.ts';
+import { duration, integer, text, variable } from '../variable.ts';
 
 /** How fast the account may send; rates are in send requests per second. */
 const rateLimitVariables = {
@@ -62,11 +62,15 @@ export const workerVariables = {
       'How often an at-least-once notice or chunk is sent again after its outcome was unknown; then it is listed as unknown. Each resend may deliver it once more. A redrive, and a decision to resend, begin to count anew.',
     note: 'Raised: fewer unknown notices after an outage of the service, and more that arrive twice.',
   }),
-  unknownRules: variable('UNKNOWN_RULES', unknownRules().exactOptional(), {
-    description:
-      'Rules that decide unknown outcomes, such as `older than 24 h: accepted; code ECONNRESET: resend once`. One worker of the fleet applies them about every half minute; the first rule that matches decides, and each decision is recorded in the audit stream. Without rules only people decide.',
-    note: 'A rule proves nothing about what arrived: `accepted` may count a lost notice as sent, and `resend once` may deliver it again, with at-least-once delivery up to 1 + UNKNOWN_RESENDS times.',
-  }),
+  unknownAcceptedAfterMs: variable(
+    'UNKNOWN_ACCEPTED_AFTER_MS',
+    duration(60_000, 31_536_000_000).exactOptional(),
+    {
+      description:
+        'How long an outcome stays unknown before the workers count it as accepted, with an entry in the audit stream. Without it only people decide.',
+      note: 'It proves nothing: a lost notice may count as sent.',
+    },
+  ),
   backoffBaseMs: variable('BACKOFF_BASE_MS', duration(1, 3_600_000).default(1_000), {
     description:
       'Upper bound of the random delay before the second attempt; it doubles with each further attempt. After a refusal or a page that no acceptance of another notice contradicts, the third attempt comes five times as late, and each further one four times as late as the one before.',

@@ -6,7 +6,7 @@ import { batchSeal, NO_SEALING, type Sealing } from '../../payload/seal.ts';
 import { cancelledChunks } from '../../batch/failures/cancelled-chunks.ts';
 import { selectFailures } from '../../batch/failures/select-failures.ts';
 import type { Contact } from '../../contracts/notice.ts';
-import { asksSentAgain, matchesUnknown, type UnknownFilter } from '../unknown.ts';
+import { matchesUnknown, type UnknownFilter } from '../unknown.ts';
 
 /** The unknown outcomes of one batch. */
 export interface UnknownOfBatch {
@@ -29,7 +29,7 @@ export interface UnknownPart extends FailureRecord {
 
 /** Where the unknown contacts of batches are read. The sealing is needed to select by number. */
 export interface UnknownSource {
-  readonly ledger: Pick<Ledger, 'failures' | 'states' | 'sizeOf' | 'payload' | 'wasRedriven'>;
+  readonly ledger: Pick<Ledger, 'failures' | 'states' | 'sizeOf' | 'payload'>;
   readonly sealing?: Sealing | undefined;
 }
 
@@ -46,12 +46,10 @@ export async function* unknownParts(
   const { id, templateCode: template, counts } = batch;
   const { batch: wanted = id, chunk, number } = filter;
   if (counts.unknown === 0 || wanted !== id) return;
-  const asked = asksSentAgain(filter);
   for await (const failure of unknownFailures(ledger, batch)) {
     const own = Number.parseInt(failure.name, 10);
     if (chunk !== undefined && own !== chunk) continue;
-    const sentAgain = asked && (await ledger.wasRedriven(batch, own));
-    if (!matchesUnknown(filter, { ...failure, template, sentAgain })) continue;
+    if (!matchesUnknown(filter, { ...failure, template })) continue;
     if (number === undefined) {
       yield failure;
       continue;

@@ -252,27 +252,4 @@ describe('a refused chunk that is at fault', () => {
     }
     expect(await bench.counts()).toEqual({ pending: 65, accepted: 65 });
   });
-
-  it('was redriven only if its chunk was', async () => {
-    const bench = await claimOne();
-    const redriven = async (...chunks: number[]) => {
-      const batch = await bench.batch();
-      return Promise.all(chunks.map((chunk) => bench.ledger.wasRedriven(batch, chunk)));
-    };
-    await bench.halve(0, 5);
-    await bench.claim(2);
-    await bench.settle(2, allFailed(5, 'rejected', 'C', ''));
-    await bench.ledger.redrive(bench.id, '2', 'rejected');
-    await bench.claim(4);
-    await bench.halve(4, 2);
-    expect(await redriven(0, 2, 3, 4, 5, 6)).toEqual([false, false, false, true, true, true]);
-    // An earlier version did not count redrives, also where this one redrives more.
-    const { record, sizes } = bench.keys.batch(bench.id);
-    await redis.client.hdel(record, 'redriven');
-    await redis.client.hdel(sizes, '4.again');
-    await bench.claim(3);
-    await bench.settle(3, allFailed(5, 'rejected', 'C', ''));
-    await bench.ledger.redrive(bench.id, '3', 'rejected');
-    expect(await redriven(1, 3, 4)).toEqual([false, true, true]);
-  });
 });

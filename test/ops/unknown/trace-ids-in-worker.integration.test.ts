@@ -11,7 +11,7 @@ import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts
 
 const redis = testRedis();
 
-it('a worker lists the trace id of the service, and one with UNKNOWN_RULES decides', async () => {
+it('a worker lists the trace id of the service, and one with UNKNOWN_ACCEPTED_AFTER_MS decides', async () => {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
   const queue = new NoticeQueue({
@@ -35,14 +35,20 @@ it('a worker lists the trace id of the service, and one with UNKNOWN_RULES decid
   });
   await worker.stop();
 
-  const rule = `code ${listed?.code}: discard`;
-  const ruled = await startWorkerInProcess(redis.url, prefix, { UNKNOWN_RULES: rule });
+  // As if two minutes had passed.
+  await redis.client.zincrby(keys.intents.unknownAt, -120_000, id);
+  const entry = (await redis.client.hget(keys.intents.unknown, id)) ?? '{}';
+  const at = Date.now() - 120_000;
+  const older = JSON.stringify({ ...(JSON.parse(entry) as object), at });
+  await redis.client.hset(keys.intents.unknown, id, older);
+  const env = { UNKNOWN_ACCEPTED_AFTER_MS: '1m' };
+  const ruled = await startWorkerInProcess(redis.url, prefix, env);
   onTestFinished(() => ruled.stop());
   const isDecided = async () => (await readAudit(redis.client, keys, 5)).length > 0;
   await until(isDecided, { what: 'the decision', deadlineMs: 20_000 });
   expect(await listUnknownNotices({ redis: redis.client, keys })).toEqual([]);
   expect(await readAudit(redis.client, keys, 5)).toMatchObject([
-    { who: 'UNKNOWN_RULES', what: 'resolve', target: id, as: 'discard', why: rule },
+    { who: 'UNKNOWN_ACCEPTED_AFTER_MS', what: 'resolve', target: id, as: 'accepted' },
   ]);
 }, 60_000);
 
