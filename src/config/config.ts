@@ -43,16 +43,39 @@ export function loadConfig(environment?: Environment, options?: ReadOptions): Co
   return { ...configOf(asTree(values)), mistyped };
 }
 
+/** After a 429 the rate limit decreases by half, and never below one request a second. */
+const RATE_LIMIT = { floor: 1, fallPercent: 50 };
+
+/** Immediate retries, within an attempt, of a request that was provably not sent. */
+const NOT_SENT_RETRIES = 2;
+
 /** Adds the fields that follow from other fields. */
-function configOf({ service, token, worker, ops, events, ...others }: ValueTree) {
+function configOf({ service, token, worker, redisWatch, ops, events, ...others }: ValueTree) {
   const { sendDeadlineMs, issueDeadlineMs } = service;
   return {
     ...others,
     service: serviceConfig(service, worker),
     /** Also without a service: `notices doctor --answer` needs no key pair. */
     answerRules: service.answerRules,
-    token: { ...token, issueDeadlineMs },
-    worker: { ...worker, sendDeadlineMs },
+    token: {
+      ...token,
+      issueDeadlineMs,
+      /** A younger token that gets a 403 is tried once more: most of those are not caused by the token. */
+      minAgeMs: 10 * token.graceMs,
+      /** Pauses after refused issuances: as between the probes of a hold, at most a minute. */
+      refusedMinMs: Math.min(worker.holdProbeMinMs, 60_000),
+      refusedMaxMs: Math.min(worker.holdProbeMaxMs, 60_000),
+    },
+    worker: {
+      ...worker,
+      rateLimit: { ...worker.rateLimit, ...RATE_LIMIT },
+      sendDeadlineMs,
+      /** How often workers look for jobs of crashed workers. */
+      stalledIntervalMs: worker.heartbeatMs,
+      /** A worker with nothing in flight for this long, although jobs wait and no hold is active, exits. */
+      stallGraceMs: 12 * worker.heartbeatMs,
+    },
+    redisWatch: { ...redisWatch, everyMs: 3 * worker.heartbeatMs },
     ops: {
       ...ops,
       trustedProxy: (ops.trustedProxy ?? '').split(/[\s,]+/).filter((part) => part !== ''),
@@ -67,7 +90,7 @@ function serviceConfig(
   values: ValueTree['service'],
   { concurrency, batchConcurrency }: ValueTree['worker'],
 ) {
-  const { insecureHttpHost: _, sendPathV1, sendPathV2, ...service } = values;
+  const { insecureHttpHost: _, ...service } = values;
   const { baseUrl, accessKey, secretKey, apiVersion } = service;
   if (baseUrl === undefined || accessKey === undefined || secretKey === undefined) return undefined;
   return {
@@ -75,7 +98,8 @@ function serviceConfig(
     baseUrl,
     accessKey,
     secretKey,
-    sendPath: apiVersion === 'v1' ? sendPathV1 : sendPathV2,
+    sendPath: service.sendPath ?? `/api/${apiVersion}/notices/send`,
+    notSentRetries: NOT_SENT_RETRIES,
     /** The most requests in flight at the same time. */
     connections: concurrency + batchConcurrency,
   };

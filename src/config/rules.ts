@@ -46,14 +46,14 @@ export const RULES: readonly Rule[] = [
     (v) => v.SEND_DEADLINE_MS < v.LOCK_DURATION_MS / 2,
   ),
   rule(
+    ['HEARTBEAT_MS', 'LOCK_DURATION_MS'],
+    'must be at most LOCK_DURATION_MS',
+    (v) => v.HEARTBEAT_MS <= v.LOCK_DURATION_MS,
+  ),
+  rule(
     ['SHUTDOWN_TIMEOUT_MS', 'SEND_DEADLINE_MS'],
     'must be more than SEND_DEADLINE_MS, so that a stopping worker can finish its requests in flight',
     (v) => v.SHUTDOWN_TIMEOUT_MS > v.SEND_DEADLINE_MS,
-  ),
-  rule(
-    ['STALLED_INTERVAL_MS', 'LOCK_DURATION_MS'],
-    'must be at most LOCK_DURATION_MS',
-    (v) => v.STALLED_INTERVAL_MS <= v.LOCK_DURATION_MS,
   ),
   rule(
     ['HOLD_PROBE_MIN_MS', 'HOLD_PROBE_MAX_MS'],
@@ -61,24 +61,9 @@ export const RULES: readonly Rule[] = [
     (v) => v.HOLD_PROBE_MIN_MS <= v.HOLD_PROBE_MAX_MS,
   ),
   rule(
-    ['RATE_LIMIT_FLOOR', 'RATE_LIMIT'],
-    'must be at most RATE_LIMIT, unless that is 0',
-    (v) => v.RATE_LIMIT === 0 || v.RATE_LIMIT_FLOOR <= v.RATE_LIMIT,
-  ),
-  rule(
     ['BACKOFF_BASE_MS', 'BACKOFF_CAP_MS'],
     'must be at most BACKOFF_CAP_MS',
     (v) => v.BACKOFF_BASE_MS <= v.BACKOFF_CAP_MS,
-  ),
-  rule(
-    ['TOKEN_REFUSED_MIN_MS', 'TOKEN_REFUSED_MAX_MS'],
-    'must be at most TOKEN_REFUSED_MAX_MS',
-    (v) => v.TOKEN_REFUSED_MIN_MS <= v.TOKEN_REFUSED_MAX_MS,
-  ),
-  rule(
-    ['TOKEN_GRACE_MS', 'TOKEN_MIN_AGE_MS'],
-    'must be at most TOKEN_MIN_AGE_MS',
-    (v) => v.TOKEN_GRACE_MS <= v.TOKEN_MIN_AGE_MS,
   ),
   rule(
     ['BASE_URL', 'INSECURE_HTTP_HOST', 'PROXY_URL'],

@@ -40,7 +40,7 @@ export const HOLDS = {
   address: {
     reason:
       'not the API answers, but a redirect, an HTML page or a certificate that does not verify',
-    remedy: 'check BASE_URL, SEND_PATH_V1 or SEND_PATH_V2, PROXY_URL and TLS_CA_FILE',
+    remedy: 'check BASE_URL, SEND_PATH or SEND_PATH, PROXY_URL and TLS_CA_FILE',
   },
   manual: {
     reason: 'held manually',

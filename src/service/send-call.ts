@@ -24,7 +24,7 @@ export interface SendEndpoint {
   readonly post: Post;
   /** Path of the send endpoint. */
   readonly path: string;
-  /** NOT_SENT_RETRIES: how often a request that was provably not sent is repeated. */
+  /** How often a request that was provably not sent is repeated. */
   readonly notSentRetries: number;
   readonly tokenHeaders: TokenHeadersCache;
   /** Rules that decide about its answers before the built-in table does. */

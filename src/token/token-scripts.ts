@@ -16,7 +16,7 @@ const TRIED_MS = 600_000;
 /** Refusals that are remembered at most: a service may give each one a code of its own. */
 const MOST_TRIED = 1_000;
 
-/** The longest refusal of an issuance (TOKEN_REFUSED_MAX_MS); a longer one is of a clock that went back. */
+/** The longest refusal of an issuance; a longer one is of a clock that went back. */
 const LONGEST_REFUSAL_MS = 60_000;
 
 /** The keys of a record, in the order in which every script takes them. */

@@ -36,14 +36,14 @@ const CASES: readonly Case[] = [
     broken: { LOCK_DURATION_MS: '60000' },
   },
   {
+    rule: 'HEARTBEAT_MS LOCK_DURATION_MS',
+    holds: { SEND_DEADLINE_MS: '20000', LOCK_DURATION_MS: '50000', HEARTBEAT_MS: '50000' },
+    broken: { SEND_DEADLINE_MS: '20000', LOCK_DURATION_MS: '50000', HEARTBEAT_MS: '50001' },
+  },
+  {
     rule: 'SHUTDOWN_TIMEOUT_MS SEND_DEADLINE_MS',
     holds: { SHUTDOWN_TIMEOUT_MS: '30001' },
     broken: { SHUTDOWN_TIMEOUT_MS: '30000' },
-  },
-  {
-    rule: 'STALLED_INTERVAL_MS LOCK_DURATION_MS',
-    holds: { STALLED_INTERVAL_MS: '90000' },
-    broken: { STALLED_INTERVAL_MS: '90001' },
   },
   {
     rule: 'HOLD_PROBE_MIN_MS HOLD_PROBE_MAX_MS',
@@ -51,24 +51,9 @@ const CASES: readonly Case[] = [
     broken: { HOLD_PROBE_MIN_MS: '60001' },
   },
   {
-    rule: 'RATE_LIMIT_FLOOR RATE_LIMIT',
-    holds: { RATE_LIMIT_FLOOR: '5', RATE_LIMIT: '5' },
-    broken: { RATE_LIMIT_FLOOR: '6', RATE_LIMIT: '5' },
-  },
-  {
     rule: 'BACKOFF_BASE_MS BACKOFF_CAP_MS',
     holds: { BACKOFF_CAP_MS: '1000' },
     broken: { BACKOFF_CAP_MS: '999' },
-  },
-  {
-    rule: 'TOKEN_REFUSED_MIN_MS TOKEN_REFUSED_MAX_MS',
-    holds: { TOKEN_REFUSED_MAX_MS: '2000' },
-    broken: { TOKEN_REFUSED_MAX_MS: '1999' },
-  },
-  {
-    rule: 'TOKEN_GRACE_MS TOKEN_MIN_AGE_MS',
-    holds: { TOKEN_GRACE_MS: '10000' },
-    broken: { TOKEN_GRACE_MS: '10001' },
   },
   {
     rule: 'BASE_URL INSECURE_HTTP_HOST PROXY_URL',

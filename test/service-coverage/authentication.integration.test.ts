@@ -58,7 +58,7 @@ describe('Authentication rules', () => {
   it('[auth-rule-1] on v1 a token that is not encoded a second time is answered 401, and the hold names API_VERSION', async () => {
     const emulator = await emulatorWith();
     // A worker for v2 whose path leads to v1 sends the token as issued.
-    const wrong = await line(emulator.url, { SEND_PATH_V2: '/api/v1/notices/send' });
+    const wrong = await line(emulator.url, { SEND_PATH: '/api/v1/notices/send' });
     const held = await wrong.deliverUntil('hold', noticeTo(FIRST));
     expect(HOLDS[held['hold'] as HoldKind].remedy).toContain('API_VERSION');
     await wrong.restart(V1);
@@ -114,7 +114,7 @@ describe('Authentication rules', () => {
     });
     // Without a grace time, a notice whose first request has the renewed token reports a second token
     // that never worked: `token-contested`. Within it, that token is tried once more.
-    await restart({ ...apart, TOKEN_GRACE_MS: '60000', TOKEN_MIN_AGE_MS: '60000' });
+    await restart({ ...apart, TOKEN_GRACE_MS: '60000' });
     emulator.addFault({ on: 'send', status: 401 });
     await queue.sendMany(['0100000011', '0100000012', '0100000013'].map((to) => noticeTo(to)));
     await until(async () => (await hold())?.kind === 'credentials', { what: 'the hold' });

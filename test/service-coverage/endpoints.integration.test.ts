@@ -81,7 +81,7 @@ describe('POST {base_url}/api/v2/token', () => {
 });
 
 describe('POST {base_url}/api/v2/notices/send', () => {
-  it('[send-method-path] the method is POST and the path that of the document, unless SEND_PATH_V2 says otherwise', async () => {
+  it('[send-method-path] the method is POST and the path that of the document, unless SEND_PATH says otherwise', async () => {
     const emulator = await emulatorWith();
     const wire = await wireTo(emulator);
     const { deliver } = await line(wire.url);
@@ -152,12 +152,12 @@ describe('POST {base_url}/api/v2/notices/send', () => {
     await until(() => acceptedNumbers(emulator).includes(SECOND), { what: 'the next attempt' });
   });
 
-  it('[not-shown-other-endpoints] TOKEN_PATH and SEND_PATH_V2 lead elsewhere where the service does', async () => {
+  it('[not-shown-other-endpoints] TOKEN_PATH and SEND_PATH lead elsewhere where the service does', async () => {
     const emulator = await emulatorWith();
     const wire = await wireTo(emulator, (path) => path.replace('/moved', '/api/v2'));
     const { deliver } = await line(wire.url, {
       TOKEN_PATH: '/moved/token',
-      SEND_PATH_V2: '/moved/notices/send',
+      SEND_PATH: '/moved/notices/send',
     });
     expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
     expect(wire.summary()).toEqual(['POST /moved/token 200', 'POST /moved/notices/send 200']);

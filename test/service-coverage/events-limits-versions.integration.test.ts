@@ -92,12 +92,12 @@ describe('Versioning', () => {
     expect(emulator.record().tokens.issued).toBe(1);
   });
 
-  it('[not-shown-v1-paths] SEND_PATH_V1 is the send path of v1, that of v2 with another number by default', async () => {
+  it('[not-shown-v1-paths] SEND_PATH is the send path of v1, that of v2 with another number by default', async () => {
     const emulator = await emulatorWith();
     const wire = await wireTo(emulator, (path) =>
       path.replace('/old/send', '/api/v1/notices/send'),
     );
-    const { deliver } = await line(wire.url, { API_VERSION: 'v1', SEND_PATH_V1: '/old/send' });
+    const { deliver } = await line(wire.url, { API_VERSION: 'v1', SEND_PATH: '/old/send' });
     expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
     expect(wire.summary().at(-1)).toBe('POST /old/send 200');
     const { sendPath } = configOf({ BASE_URL: emulator.url, API_VERSION: 'v1' }).service;
@@ -110,7 +110,7 @@ describe('Versioning', () => {
       /API_VERSION: .*v2, v1/,
     );
     const wire = await wireTo(emulator, (path) => path.replace('/api/v3/', '/api/v2/'));
-    const { deliver } = await line(wire.url, { SEND_PATH_V2: '/api/v3/notices/send' });
+    const { deliver } = await line(wire.url, { SEND_PATH: '/api/v3/notices/send' });
     expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
   });
 
@@ -124,7 +124,7 @@ describe('Versioning', () => {
     await queue.sendMany([FIRST, '0100000011', '0100000012'].map((to) => noticeTo(to)));
     await until(async () => (await hold())?.kind === 'address', { what: 'the hold' });
     emulator.clearFaults();
-    await restart({ SEND_PATH_V2: '/next/send' });
+    await restart({ SEND_PATH: '/next/send' });
     await until(() => wire.summary().at(-1) === 'POST /next/send 200', { what: 'the new path' });
     await until(() => acceptedNumbers(emulator).includes(FIRST), { what: 'what waits' });
     expect(wire.summary()).toContain('POST /next/send 200');

@@ -19,7 +19,7 @@ it('each notice has the event of its end although a worker is killed while they 
     env: {
       NOTICE_EVENTS: '10000',
       LOCK_DURATION_MS: '5000',
-      STALLED_INTERVAL_MS: '500',
+      HEARTBEAT_MS: '500',
       SEND_DEADLINE_MS: '2400',
       ANSWER_TIMEOUT_MS: '2000',
       ISSUE_DEADLINE_MS: '2400',

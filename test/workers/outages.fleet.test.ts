@@ -19,7 +19,6 @@ const SCALED = {
   BACKOFF_CAP_MS: '60',
   HOLD_PROBE_MIN_MS: '100',
   HOLD_PROBE_MAX_MS: '500',
-  NOT_SENT_RETRIES: '1',
   CONNECT_TIMEOUT_MS: '300',
 };
 /** Sixteen times those attempts: in proportion, longer than an hour is to the attempts by default. */

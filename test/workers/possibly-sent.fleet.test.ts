@@ -38,7 +38,6 @@ describe('notices that were sent again', () => {
       processes: 0,
       env: {
         LOCK_DURATION_MS: '4000',
-        STALLED_INTERVAL_MS: '500',
         SEND_DEADLINE_MS: '1900',
         ANSWER_TIMEOUT_MS: '1500',
         CONNECT_TIMEOUT_MS: '300',

@@ -58,7 +58,6 @@ describe('a rate limit in force', () => {
       ACCESS_KEY: 'emulator-access-key',
       SECRET_KEY: 'emulator-secret-key',
       CONCURRENCY: '1',
-      STALLED_INTERVAL_MS: '60000',
       HEARTBEAT_MS: '60000',
       RATE_LIMIT: limit,
     });

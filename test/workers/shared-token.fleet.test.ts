@@ -32,7 +32,7 @@ describe('a fleet shares one token', () => {
           TOKEN_LOCK_TTL_MS: String(lockTtlMs),
           ISSUE_DEADLINE_MS: '1400',
           LOCK_DURATION_MS: '10000',
-          STALLED_INTERVAL_MS: '1000',
+          HEARTBEAT_MS: '1000',
           SEND_DEADLINE_MS: '4500',
           ANSWER_TIMEOUT_MS: '1500',
           CONNECT_TIMEOUT_MS: '500',

@@ -128,7 +128,7 @@ describe('in steady state', () => {
   /** A worker that does nothing, with the limiter and the retention that holds and looks back need. */
   const bare = (jobs: number) => async (prefix: string) => {
     const connection = new Redis(server.url, { maxRetriesPerRequest: null });
-    const settings = loadConfig({ STALLED_INTERVAL_MS: '60000' }, { service: false }).worker;
+    const settings = loadConfig({ HEARTBEAT_MS: '60000' }, { service: false }).worker;
     const worker = buildSendWorker(
       {
         redis: connection,
@@ -168,7 +168,6 @@ describe('in steady state', () => {
         ACCESS_KEY: 'emulator-access-key',
         SECRET_KEY: 'emulator-secret-key',
         CONCURRENCY: '1',
-        STALLED_INTERVAL_MS: '60000',
         HEARTBEAT_MS: '60000',
         NOTICE_EVENTS: String(events),
       });

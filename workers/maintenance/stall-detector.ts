@@ -41,7 +41,6 @@ export interface StallDetectorOptions {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly worker: WatchedWorker;
-  /** STALL_GRACE_MS */
   readonly graceMs: number;
   readonly readiness: Pick<UnreadyReasons, 'set'>;
   readonly log: Logger;

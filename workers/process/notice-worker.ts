@@ -34,7 +34,7 @@ export interface NoticeWorkerOptions {
   /** Aborted to give the start up while Redis is away. Default: it waits */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Called once for each time that the worker takes no jobs for STALL_GRACE_MS although jobs wait: start it anew.
+   * Called once for each time that the worker takes no jobs for twelve heartbeats although jobs wait: start it anew.
    * Default: only the log tells
    */
   readonly onStall?: (() => void) | undefined;

@@ -22,9 +22,6 @@ export const opsVariables = {
         'Name of the environment, such as production: shown with the account at the top of pages, except for the sign-in and the board of queues.',
     },
   ),
-  color: variable('OPS_COLOR', choice(['gray', 'green', 'blue', 'orange', 'red']).default('gray'), {
-    description: 'Color in which OPS_NAME and the account are shown.',
-  }),
   host: variable(
     'OPS_HOST',
     text(/^[A-Za-z0-9.:-]{1,255}$/, 'an IP address or the name of a host').default('127.0.0.1'),

@@ -94,10 +94,6 @@ export const redisWatchVariables = {
   memoryHeadroom: variable('REDIS_MEMORY_HEADROOM', integer('percent', 0, 90).default(10), {
     description: 'Share of the Redis memory limit that should be free; below it workers warn.',
   }),
-  everyMs: variable('REDIS_WATCH_MS', duration(500, 3_600_000).default(15_000), {
-    description:
-      'How often a worker checks the persistence and the memory of Redis. It also does at each new connection, and every second while it takes no jobs because of what it found.',
-  }),
 };
 
 /** How workers detect that Redis was restored from an old copy, and what they do then. */

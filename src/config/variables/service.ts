@@ -2,7 +2,6 @@ import {
   answerRules,
   choice,
   certificates,
-  integer,
   privateKey,
   secret,
   text,
@@ -62,17 +61,15 @@ export const serviceVariables = {
     },
   ),
   apiVersion: variable('API_VERSION', choice(['v2', 'v1']).default('v2'), {
-    description: 'API version: decides the format of the bearer value and which send path is used.',
+    description:
+      'API version: decides the format of the bearer value and the default of SEND_PATH.',
   }),
   tokenPath: variable('TOKEN_PATH', path().default('/api/v2/token'), {
     description: 'Path of the token endpoint, the same for both versions.',
   }),
-  sendPathV2: variable('SEND_PATH_V2', path().default('/api/v2/notices/send'), {
-    description: 'Path of the send endpoint on v2.',
-  }),
-  sendPathV1: variable('SEND_PATH_V1', path().default('/api/v1/notices/send'), {
+  sendPath: variable('SEND_PATH', path().exactOptional(), {
     description:
-      'Path of the send endpoint on v1. The documentation of the service does not name it.',
+      'Path of the send endpoint. Default: /api/v2/notices/send, and with API_VERSION v1 the same with v1, which the documentation of the service does not name.',
   }),
   chatSenderKeyField: variable(
     'CHAT_SENDER_KEY_FIELD',
@@ -127,8 +124,5 @@ export const serviceVariables = {
   }),
   issueDeadlineMs: variable('ISSUE_DEADLINE_MS', duration(100, 120_000).default(10_000), {
     description: 'Timeout of issuing a token, retries included.',
-  }),
-  notSentRetries: variable('NOT_SENT_RETRIES', integer('retries', 0, 10).default(2), {
-    description: 'Immediate retries, within an attempt, of a request that was provably not sent.',
   }),
 };

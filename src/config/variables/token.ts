@@ -9,12 +9,7 @@ export const tokenVariables = {
   }),
   graceMs: variable('TOKEN_GRACE_MS', duration(0, 60_000).default(1_000), {
     description:
-      'A token younger than this that gets a 401 is tried once more, because parts of the service may not know it yet.',
-  }),
-  minAgeMs: variable('TOKEN_MIN_AGE_MS', duration(0, 600_000).default(10_000), {
-    description:
-      'A token younger than this that gets a 403 is tried once more; most 403 responses are not caused by the token.',
-    note: 'Lowered: a 403 that is not caused by the token makes the fleet issue a token sooner: one for each code in ten minutes.',
+      'A token younger than this that gets a 401 is tried once more, because parts of the service may not know it yet; one younger than ten times this, also after a 403.',
   }),
   budget: variable('TOKEN_BUDGET', integer('issuances', 1, 100_000).default(200), {
     description:
@@ -23,15 +18,6 @@ export const tokenVariables = {
   }),
   budgetWindowMs: variable('TOKEN_BUDGET_WINDOW_MS', duration(1_000, 86_400_000).default(600_000), {
     description: 'Time window of TOKEN_BUDGET.',
-  }),
-  refusedMinMs: variable('TOKEN_REFUSED_MIN_MS', duration(50, 60_000).default(2_000), {
-    description:
-      'How long the workers of a key pair wait after a refused issuance before the next one; it doubles with each further refusal. A quarter of it where the endpoint failed or did not answer. Others do not wait where the stored token works for them.',
-  }),
-  refusedMaxMs: variable('TOKEN_REFUSED_MAX_MS', duration(50, 60_000).default(60_000), {
-    description:
-      'The longest wait after a refused issuance; half of it where the endpoint failed or did not answer.',
-    note: 'Raised: after the key pair is fixed, sending resumes later.',
   }),
   renewBeforeMs: variable('TOKEN_RENEW_BEFORE_MS', duration(0, 3_600_000).default(60_000), {
     description: 'How long before its expiry, where that is known, a token is renewed.',

@@ -8,14 +8,6 @@ const rateLimitVariables = {
       'Maximum number of send requests per second of the whole account, over all workers; 0 sets no limit. `notices rate-limit` changes it while workers run.',
     note: 'Raised above the limit of the service: it responds with 429, and the rate limit decreases by itself. Lowered: slower.',
   }),
-  floor: variable('RATE_LIMIT_FLOOR', integer('send requests per second', 1, 100_000).default(1), {
-    description: 'The rate limit never decreases below this.',
-  }),
-  fallPercent: variable('RATE_LIMIT_DECREASE_PERCENT', integer('percent', 1, 90).default(50), {
-    description:
-      'By how much the rate limit decreases after a 429, once per hold that the 429 starts; without a rate limit it decreases from the recent send rate.',
-    note: 'Lowered: more 429 responses until the rate limit is low enough.',
-  }),
   recoveryMs: variable('RATE_LIMIT_RECOVERY_MS', duration(1_000, 86_400_000).default(120_000), {
     description:
       'Time in which a decreased rate limit would recover from zero to its previous value; after a decrease by half it recovers in half of it.',
@@ -83,12 +75,9 @@ export const workerVariables = {
     description: 'How long a worker keeps the lock of a job without renewing it.',
     note: 'Raised: the jobs of a crashed worker wait longer. Lowered: after a Redis outage longer than this, other workers take the jobs that were being sent. They find the answers that the first worker stores when Redis is back; without such an answer the notice may be sent twice.',
   }),
-  stalledIntervalMs: variable('STALLED_INTERVAL_MS', duration(100, 300_000).default(5_000), {
-    description: 'How often workers check for jobs of crashed workers.',
-  }),
   holdProbeMinMs: variable('HOLD_PROBE_MIN_MS', duration(50, 3_600_000).default(2_000), {
     description:
-      'Delay before the first job probes whether a hold is over; it doubles with each failed probe. A hold that refusals or pages of several notices caused is probed after a quarter of it. A Retry-After, or the pause after a refused issuance (TOKEN_REFUSED_MIN_MS), replaces it.',
+      'Delay before the first job probes whether a hold is over; it doubles with each failed probe. A hold that refusals or pages of several notices caused is probed after a quarter of it. A Retry-After, or the pause after a refused issuance, which begins with it, too, replaces it.',
   }),
   holdProbeMaxMs: variable('HOLD_PROBE_MAX_MS', duration(50, 3_600_000).default(60_000), {
     description:
@@ -117,13 +106,9 @@ export const workerVariables = {
     description: 'How long a stopping worker may take to finish the requests in flight.',
     note: 'The process manager that stops the worker must wait longer than this before it kills it: with PROCESSES above 1, at least 5 s longer.',
   }),
-  stallGraceMs: variable('STALL_GRACE_MS', duration(1_000, 3_600_000).default(60_000), {
-    description:
-      'A worker that has nothing in flight for this long, although jobs wait and no hold is active, exits with code 1 so that its supervisor restarts it.',
-  }),
   heartbeatMs: variable('HEARTBEAT_MS', duration(100, 60_000).default(5_000), {
     description:
-      'Interval of the heartbeat of a worker; after three missed ones it counts as gone.',
+      'Interval of the heartbeat of a worker; after three missed ones it counts as gone. As often workers look for jobs of crashed workers; every third time they check the persistence and the memory of Redis; and one that has nothing in flight for twelve of them, although jobs wait and no hold is active, exits with code 1 so that its supervisor restarts it.',
     note: 'Raised: a crashed worker, and changes of what workers report, are noticed later.',
   }),
   health: z.object(healthVariables),

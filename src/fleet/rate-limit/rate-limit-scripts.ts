@@ -127,7 +127,7 @@ export interface DecreaseAnswer {
  * theirs.
  *
  * KEYS: the hash of the rate limit, the hash of the hold. ARGV: RATE_LIMIT of this process,
- * RATE_LIMIT_FLOOR, share that is left after a decrease (0 to 1), RATE_LIMIT_RECOVERY_MS, requests per
+ * lowest limit, share that is left after a decrease (0 to 1), RATE_LIMIT_RECOVERY_MS, requests per
  * second of this process, its id, channel.
  */
 export const decreaseRateLimit = defineScript({
@@ -167,7 +167,7 @@ return { 1, text(refused), text(left), hint == 'changed' and 0 or 1 }`,
 /**
  * Adds the rate of another process to the rate that was observed when there was no limit.
  *
- * KEYS: the hash. ARGV: which decrease, RATE_LIMIT_FLOOR, share that is left after a decrease, requests
+ * KEYS: the hash. ARGV: which decrease, lowest limit, share that is left after a decrease, requests
  * per second, channel.
  */
 export const reportRate = defineScript({

@@ -75,7 +75,7 @@ worker held, with its bound in brackets.
 `;
 
 const FOOT = `
-Locks are short in these runs (LOCK_DURATION_MS ${LOCK_MS} ms, STALLED_INTERVAL_MS ${STALLED_MS} ms,
+Locks are short in these runs (LOCK_DURATION_MS ${LOCK_MS} ms, HEARTBEAT_MS ${STALLED_MS} ms,
 HOLD_PROBE_MAX_MS 1 s). With other settings the bounds change: for workers lock + 2 stalled intervals + 1.5 s (the next
 run waits for an end that the worker may have stored) + 1 s (new ones start) + 1 s, for holds probe interval + 1 s, for
 Redis 5 s (from the promotion in a failover), for the network send deadline + longest backoff + 1 s.

@@ -116,13 +116,13 @@ describe('a problem', () => {
   });
 
   it('shows the account, and the name and color of the environment', () => {
-    const place = { account: 'shop', name: 'production <1>', color: 'red' };
+    const place = { account: 'shop', name: 'production <1>' };
     const { text } = layout({ title: 'Batches', main: html`` }, { who: WHO, csrf: 'tok', place });
-    expect(text).toMatch(/<p class="place red">\s*<strong>production &lt;1&gt;<\/strong> shop/);
+    expect(text).toMatch(/<p class="place">\s*<strong>production &lt;1&gt;<\/strong> shop/);
     expect(text).toContain('<title>Batches - production &lt;1&gt;</title>');
-    const unnamed = { account: 'shop', color: 'gray' };
+    const unnamed = { account: 'shop' };
     expect(
       layout({ title: 'B', main: html`` }, { who: WHO, csrf: '', place: unnamed }).text,
-    ).toMatch(/<p class="place gray">\s*shop/);
+    ).toMatch(/<p class="place">\s*shop/);
   });
 });

@@ -36,9 +36,6 @@ const BRISK: Env = {
   HOLD_PROBE_MIN_MS: '50',
   HOLD_PROBE_MAX_MS: '200',
   TOKEN_GRACE_MS: '0',
-  TOKEN_MIN_AGE_MS: '0',
-  TOKEN_REFUSED_MIN_MS: '50',
-  TOKEN_REFUSED_MAX_MS: '200',
 };
 
 /** The way of a notice in one process: application, queue, worker; the service is beyond `baseUrl`. */

@@ -69,7 +69,7 @@ describe('a fleet on a Redis that changes', () => {
       redisUrl: server.url,
       prefix: 'watch',
       processes: 1,
-      env: { REDIS_WATCH_MS: '500', HEARTBEAT_MS: '200', STALL_GRACE_MS: '2000', ...env },
+      env: { HEARTBEAT_MS: '200', ...env },
       emulator: { latencyMs: 50 },
     });
     return { fleet, redis };
@@ -114,8 +114,8 @@ describe('a fleet on a Redis that changes', () => {
     await until(async () => (await unready())?.length === 0, { what: 'ready again', ...PATIENCE });
   }, 90_000);
 
-  it('checks at each new connection, and every second while it takes no jobs, whatever REDIS_WATCH_MS', async () => {
-    const { fleet: on, redis } = await start({ REDIS_WATCH_MS: '1h' });
+  it('checks at each new connection, and every second while it takes no jobs, whatever HEARTBEAT_MS', async () => {
+    const { fleet: on, redis } = await start({ HEARTBEAT_MS: '1m' });
     await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
     await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await until(() => said(on, 'redis-finding').some(({ code }) => code === 'evicts'), {

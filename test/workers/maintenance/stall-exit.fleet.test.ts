@@ -6,7 +6,7 @@ import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
 const PATIENCE = { deadlineMs: 30_000 };
-const ENV = { HEARTBEAT_MS: '200', STALL_GRACE_MS: '1000' };
+const ENV = { HEARTBEAT_MS: '200' };
 
 /**
  * The list of active jobs is of the wrong type: every fetch fails, while the connections are well and
@@ -64,7 +64,6 @@ describe('a stalled worker process', () => {
         ...ENV,
         CONCURRENCY: '1',
         LOCK_DURATION_MS: '9000',
-        STALLED_INTERVAL_MS: '500',
         SEND_DEADLINE_MS: '2400',
         ANSWER_TIMEOUT_MS: '2000',
         CONNECT_TIMEOUT_MS: '400',

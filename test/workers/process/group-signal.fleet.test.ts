@@ -37,7 +37,7 @@ describe('a stop signal to the process group of a supervised worker', () => {
         env: {
           CONCURRENCY: '10',
           LOCK_DURATION_MS: '6000',
-          STALLED_INTERVAL_MS: '1000',
+          HEARTBEAT_MS: '1000',
           SEND_DEADLINE_MS: '2500',
           ANSWER_TIMEOUT_MS: '1500',
           CONNECT_TIMEOUT_MS: '500',

@@ -94,7 +94,7 @@ describe('a worker that is told to stop', () => {
   }, 60_000);
 
   it('while it rests because Redis is not fit', async () => {
-    const { worker, fleet: on } = await start({ REDIS_WATCH_MS: '500' });
+    const { worker, fleet: on } = await start({});
     const redis = new Redis(on.env['REDIS_URL'] ?? '');
     await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
     redis.disconnect();

@@ -31,7 +31,6 @@ describe('a job whose attempt was', () => {
         BACKOFF_CAP_MS: '100',
         ANSWER_TIMEOUT_MS: '500',
         TOKEN_GRACE_MS: '500',
-        TOKEN_MIN_AGE_MS: '500',
         HOLD_PROBE_MIN_MS: '100',
       },
     });

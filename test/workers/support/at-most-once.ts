@@ -11,7 +11,7 @@ import { until } from '../../support/wait.ts';
 /** A dead worker's job is found after a second or two. */
 const SHORT_LOCK = {
   LOCK_DURATION_MS: '4000',
-  STALLED_INTERVAL_MS: '500',
+  HEARTBEAT_MS: '500',
   SEND_DEADLINE_MS: '1900',
   ANSWER_TIMEOUT_MS: '1500',
   CONNECT_TIMEOUT_MS: '300',

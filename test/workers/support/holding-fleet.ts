@@ -31,10 +31,7 @@ export function holdingFleet() {
         CONCURRENCY: '16',
         HOLD_PROBE_MIN_MS: '500',
         HOLD_PROBE_MAX_MS: '2000',
-        TOKEN_REFUSED_MIN_MS: '500',
-        TOKEN_REFUSED_MAX_MS: '2000',
         TOKEN_GRACE_MS: '500',
-        TOKEN_MIN_AGE_MS: '1000',
         ...env,
       },
     });

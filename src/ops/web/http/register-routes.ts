@@ -132,7 +132,7 @@ function readCall(
 
 /** What the server shows, for the top of its pages. */
 export function labelOf({ account, config }: Pick<OpsContext, 'account' | 'config'>): ServerLabel {
-  return { account, name: config.name, color: config.color };
+  return { account, name: config.name };
 }
 
 /** @returns the path and query of a URL of this server; `/` for all others, such as another site */

@@ -29,11 +29,10 @@ export interface RouteCall<Params = unknown, Query = unknown, Body = unknown> {
   readonly place: ServerLabel;
 }
 
-/** The account whose queue a server shows, and the name and color of its environment. */
+/** The account whose queue a server shows, and the name of its environment. */
 export interface ServerLabel {
   readonly account: string;
   readonly name?: string | undefined;
-  readonly color: string;
 }
 
 /** The answer of a handler; the server writes it. */

@@ -75,7 +75,7 @@ function header(
   return html`<header>
     ${
       place !== undefined &&
-      html`<p class="place ${place.color}">
+      html`<p class="place">
         ${place.name !== undefined && html`<strong>${place.name}</strong>`} ${place.account}
       </p>`
     }

@@ -63,7 +63,6 @@ export function restoredQueue() {
         ANSWER_TIMEOUT_MS: '1000',
         CONNECT_TIMEOUT_MS: '500',
         ISSUE_DEADLINE_MS: '1500',
-        STALLED_INTERVAL_MS: '500',
         CONCURRENCY: String(IN_FLIGHT),
         BATCH_CONCURRENCY: '2',
         // What is under way when Redis goes away is counted in notices.
