@@ -32,6 +32,12 @@ export const ERROR_CODES = {
     meaning: 'Redis rejected the command (out of memory, read-only, no permission).',
     remedy: 'Fix the problem of Redis named above, then call again with the same idempotency key.',
   },
+  REDIS_FULL: {
+    meaning:
+      'Redis has little memory left, which is kept for sending what waits; nothing more was enqueued.',
+    remedy:
+      'Let workers send what waits, or raise maxmemory; then call again (an import resumes where it stopped).',
+  },
   QUEUE_CLOSED: {
     meaning: 'The queue object was closed before the call.',
     remedy: 'Keep one NoticeQueue open as long as the process sends notices.',
@@ -281,6 +287,7 @@ export function exitCodeOf(error: unknown): 1 | 2 | 3 {
       return 2;
     case 'QUEUE_UNAVAILABLE':
     case 'QUEUE_REFUSED':
+    case 'REDIS_FULL':
     case 'REDIS_UNSUITABLE':
     case 'REDIS_MISSING':
       return 3;

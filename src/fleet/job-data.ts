@@ -48,6 +48,7 @@ if sentAgainAt(progress) ~= tonumber(ARGV[4]) then return 0 end
 local isOurs = lock == ARGV[1]
 local isFree = not lock and not ended and started == ARGV[2] and erased ~= started
 if not isOurs and not isFree then return 0 end
+alsoWhenFull()
 redis.call('HSET', KEYS[1], 'data', ARGV[3])
 return 1`,
   parse: (reply: unknown) => reply === 1,

@@ -36,6 +36,7 @@ const remember = defineScript({
   local name, ended, progress = unpack(redis.call('HMGET', KEYS[1], 'name', 'finishedOn', 'progress'))
   if not name or ended then return 0 end
   if sentAgainAt(progress) ~= tonumber(ARGV[3]) then return 0 end
+  alsoWhenFull()
   return redis.call('HSET', KEYS[1], '${END}', ARGV[1], '${END_RUN}', ARGV[2])`,
 });
 
@@ -60,6 +61,7 @@ const takeBack = defineScript({
   local known, started = redis.call('HGET', KEYS[1], '${END_RUN}'), tonumber(ARGV[2])
   if known and tonumber(known) == started then return 'known' end
   if not known or tonumber(known) ~= started - 1 then return 'counts' end
+  alsoWhenFull()
   redis.call('HSET', KEYS[1], '${END_RUN}', started)
   redis.call('HINCRBY', KEYS[1], 'stc', -1)
   return 'known'`,
@@ -75,6 +77,7 @@ const find = defineScript({
   local stalls = tonumber(redis.call('HGET', KEYS[1], '${STALLS}') or 0)
   if stalls >= tonumber(ARGV[1]) then return 'none' end
   if ARGV[2] == 'ask' then return 'wait' end
+  alsoWhenFull()
   redis.call('HSET', KEYS[1], '${STALLS}', ARGV[1])
   return 'none'`,
   parse: (reply: unknown) => reply as string,

@@ -11,6 +11,15 @@ import { defineScript } from '../redis/script.ts';
  */
 export type PossiblySentTwice = Readonly<Record<LaneName, number>>;
 
+/** KEYS: the counts. ARGV: the lane, the contacts. */
+const count = defineScript({
+  name: 'count possibly sent twice',
+  keys: 1,
+  lua: `
+alsoWhenFull()
+redis.call('HINCRBY', KEYS[1], ARGV[1], ARGV[2])`,
+});
+
 /** Takes a count back if the mark exists, which it removes. KEYS: the counts, the mark. ARGV: the lane, the contacts. */
 export const takeBackCount = defineScript({
   name: 'take back possibly sent twice',
@@ -32,7 +41,7 @@ export async function countPossiblySentTwice(
   contacts: number,
 ): Promise<void> {
   try {
-    await redis.hincrby(keys.possiblySentTwice, lane, contacts);
+    await count(redis, [keys.possiblySentTwice], [lane, contacts]);
   } catch (error) {
     throw redisFailure(error);
   }

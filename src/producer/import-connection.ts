@@ -11,6 +11,7 @@ import { connectRedis } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
+import { MemoryRoom } from './memory-room.ts';
 import type { QueueSettings } from './options.ts';
 
 /**
@@ -57,6 +58,7 @@ async function runImport(
   try {
     const target = {
       ledger,
+      room: new MemoryRoom(client, keys, 'lists'),
       queueChunks: (id: string) => queueChunks(ledger, queue, id),
       secret: async () => {
         try {

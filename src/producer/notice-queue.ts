@@ -74,7 +74,7 @@ export class NoticeQueue {
    * @throws NoticeQueueError IDEMPOTENCY_CONFLICT: the key was used for another notice; nothing was queued.
    *   QUEUE_UNAVAILABLE: Redis did not answer; the message states whether the notice may have been queued,
    *   and whether this process was too busy to read answers. Repeat the call with an idempotency key.
-   *   QUEUE_REFUSED: Redis refused it. QUEUE_CLOSED: after {@link NoticeQueue.close}.
+   *   QUEUE_REFUSED: Redis refused it. REDIS_FULL: its memory is kept for what waits. QUEUE_CLOSED: after {@link NoticeQueue.close}.
    */
   async send(notice: Notice, options: SendOptions = {}): Promise<Receipt> {
     this.#mustBeOpen();
@@ -224,7 +224,7 @@ export class NoticeQueue {
    * console.log(report.batch, report.contacts, report.refused);
    * @throws InputError NOTICE_INVALID that names every invalid option; nothing was queued
    * @throws NoticeQueueError SOURCE_INVALID, LIST_REPEATED, BATCH_CONFLICT, BATCH_CANCELLED,
-   *   REJECTS_UNWRITABLE, IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED, QUEUE_CLOSED; the message contains how many
+   *   REJECTS_UNWRITABLE, IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED, REDIS_FULL, QUEUE_CLOSED; the message contains how many
    *   contacts were queued
    */
   async import(source: ImportSource, options: ImportOptions): Promise<ImportReport> {

@@ -13,6 +13,7 @@ import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { ServerClock } from '../redis/server-clock.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
 import type { sendSpan } from '../tracing/spans.ts';
+import { MemoryRoom } from './memory-room.ts';
 import type { QueueSettings } from './options.ts';
 import { ADD_ONCE_MS, judge, needsAccount, planJob, type PlannedJob } from './planned-job.ts';
 import { RedisCalls } from './redis-calls.ts';
@@ -22,6 +23,10 @@ const JOBS_PER_CALL = 500;
 /** Contacts of one `addBulk` call, so that large jobs block neither this process nor Redis for long. */
 const CONTACTS_PER_CALL = 20_000;
 const KEYS_PER_CALL = 1_000;
+
+/** Memory of a waiting job in Redis, and of a contact in it; roughly. */
+const JOB_BYTES = 1_000;
+const CONTACT_BYTES = 200;
 
 /** The secret and the clock are read again after so long: the clocks of two machines drift apart. */
 const READ_AGAIN_MS = 600_000;
@@ -50,6 +55,7 @@ export class ProducerConnection {
   readonly #keys: Keys;
   readonly #sealing: Sealing;
   readonly #clock: ServerClock;
+  readonly #room: MemoryRoom;
   /** The reading of secret and clock, and when it began, in monotonic time. */
   #account: { readonly read: Promise<void>; readonly at: number } | undefined;
   /** The secret as it was read last. */
@@ -66,6 +72,7 @@ export class ProducerConnection {
     const onError = (error: Error) => this.#calls.noteError(error);
     this.#client = connectRedis(redis, 'producer', onError);
     this.#clock = new ServerClock(this.#client);
+    this.#room = new MemoryRoom(this.#client, this.#keys, 'notices');
     this.#calls = new RedisCalls(this.#client, {
       timeoutMs: enqueueTimeoutMs,
       // Redis detects a repetition for four times as long, because what was written may arrive late.
@@ -152,8 +159,13 @@ export class ProducerConnection {
       // In one round trip with the jobs; an error of the search index does not fail the call.
       const index = () =>
         writeEntries(this.#client, entries, this.#settings.findRetentionMs).catch(() => {});
+      const write = () => Promise.all([index(), queue.addBulk(calls)]);
+      const bytes = bytesOf(slice);
       const [, added] = await this.#calls.run(
-        () => Promise.all([index(), queue.addBulk(calls)]),
+        () => {
+          const hasRoom = this.#room.has(bytes);
+          return hasRoom === true ? write() : this.#writeWithRoom(hasRoom, write);
+        },
         weightOf(slice),
         ids.length > 0 ? 'more' : 'notices',
       );
@@ -166,6 +178,15 @@ export class ProducerConnection {
       }
     }
     return ids;
+  }
+
+  /** @throws NoticeQueueError REDIS_FULL */
+  async #writeWithRoom<Result>(
+    hasRoom: boolean | Promise<boolean>,
+    write: () => Promise<Result>,
+  ): Promise<Result> {
+    if (await hasRoom) return write();
+    throw new NoticeQueueError('REDIS_FULL');
   }
 
   /** Reads the secret of the account and the clock of Redis, once per connection. */
@@ -262,8 +283,14 @@ function* inCalls(jobs: readonly PlannedJob[]): Generator<PlannedJob[]> {
   if (call.length > 0) yield call;
 }
 
+/** About how much memory jobs take in Redis. */
+const bytesOf = (jobs: readonly PlannedJob[]): number =>
+  jobs.length * JOB_BYTES + contactsOf(jobs) * CONTACT_BYTES;
+
+const contactsOf = (jobs: readonly PlannedJob[]): number =>
+  jobs.reduce((sum, { data }) => sum + data.notice.contacts.length, 0);
+
 /** A call of `JOBS_PER_CALL` jobs weighs as much as one of `CONTACTS_PER_CALL` contacts. */
 function weightOf(jobs: readonly PlannedJob[]): number {
-  const contacts = jobs.reduce((sum, { data }) => sum + data.notice.contacts.length, 0);
-  return Math.max(jobs.length, (contacts / CONTACTS_PER_CALL) * JOBS_PER_CALL);
+  return Math.max(jobs.length, (contactsOf(jobs) / CONTACTS_PER_CALL) * JOBS_PER_CALL);
 }

@@ -266,7 +266,7 @@ function refusalOf(error: unknown, mayBeQueued: boolean): unknown {
   } catch (mistake) {
     return mistake;
   }
-  if (!mayBeQueued || failure.code !== 'QUEUE_REFUSED') return failure;
+  if (!mayBeQueued || failure.code === 'QUEUE_UNAVAILABLE') return failure;
   return new NoticeQueueError(
     'QUEUE_UNAVAILABLE',
     `The connection to Redis was lost, and Redis refused the repetition (${redisErrorCode(error)}); the notice may or may not have been queued.`,

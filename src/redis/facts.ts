@@ -30,7 +30,7 @@ export interface RedisFacts {
 const infoOfAccount = defineScript({
   name: 'info',
   keys: 1,
-  lua: `return redis.call('INFO')`,
+  lua: `return redis.call('INFO', unpack(ARGV))`,
   parse: String,
 });
 
@@ -46,15 +46,28 @@ export async function readRedisFacts(
   keys?: Pick<Keys, 'hold'>,
 ): Promise<RedisFacts> {
   try {
-    const info =
-      redis instanceof Cluster && keys !== undefined
-        ? await infoOfAccount(redis, [keys.hold], [])
-        : await redis.info();
+    const info = keys === undefined ? await redis.info() : await infoOf(redis, keys);
     const snapshots = fieldOf(info, 'aof_enabled') === '1' ? '' : await snapshotsOf(redis);
     return factsFrom(info, snapshots);
   } catch (error) {
     throw redisFailure(error);
   }
+}
+
+const infoOf = (redis: RedisClient, { hold }: Pick<Keys, 'hold'>, ...section: string[]) =>
+  redis instanceof Cluster ? infoOfAccount(redis, [hold], section) : redis.info(...section);
+
+/** The limit of memory (`maxmemory`, 0 without one), and what Redis compares with it, in bytes. */
+export async function readMemory(
+  redis: RedisClient,
+  keys: Pick<Keys, 'hold'>,
+): Promise<{ readonly used: number; readonly max: number }> {
+  const info = await infoOf(redis, keys, 'memory');
+  const bytes = (name: string) => Number(fieldOf(info, name)) || 0;
+  return {
+    used: bytes('used_memory') - bytes('mem_not_counted_for_evict'),
+    max: bytes('maxmemory'),
+  };
 }
 
 /** Reads the answer of INFO. @param snapshots the setting `save`; undefined when unknown */

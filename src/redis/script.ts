@@ -7,7 +7,9 @@ export type ScriptClient = Redis | Cluster;
 
 /**
  * Functions at the start of every script: Redis time in milliseconds since the epoch, as a whole
- * number and with its fraction. Redis runs a script at one moment, so repeated calls agree.
+ * number and with its fraction. Redis runs a script at one moment, so repeated calls agree. At `maxmemory` it refuses the
+ * first write of a script that needs memory, and none after one that needs none: a script without which workers cannot
+ * send or record what waits calls `alsoWhenFull` before its first write, which deletes nothing.
  */
 const PRELUDE = `
 local function exactClock()
@@ -15,6 +17,7 @@ local function exactClock()
   return time[1] * 1000 + time[2] / 1000
 end
 local function clock() return math.floor(exactClock()) end
+local function alsoWhenFull() redis.call('DEL', (string.match(KEYS[1], '^{.-}') or '') .. ':done:') end
 `;
 
 /** One Lua script. Redis runs it as a whole, with no other command in between. */

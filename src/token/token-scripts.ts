@@ -161,6 +161,7 @@ export const store = defineScript({
   lua: `${RECORD_PRELUDE}
 local nonce, fence, id, sealed = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local life, issuer, refusal, window = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
+alsoWhenFull()
 releaseOf(nonce)
 if token.fence == fence and token.id == id then return 1 end
 redis.call('ZADD', issued, now, nonce .. ':' .. text(fence))
@@ -196,6 +197,7 @@ local nonce, fence, code, refusal = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local shortest, longest = tonumber(ARGV[5]), tonumber(ARGV[6])
 local before = redis.call('HMGET', refused, 'fence', 'until', 'failures')
 if before[1] == text(fence) then return math.max(0, (number(before[2]) or 0) - now) end
+alsoWhenFull()
 releaseOf(nonce)
 if redis.call('EXISTS', lock) == 1 or fence <= (token.fence or 0) then return -1 end
 if refusal ~= '' and token.alive then

@@ -28,6 +28,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     'it stops and starts servers of its own, with passwords of its own',
   'test/redis/permission.integration.test.ts': 'it has users that lack single permissions',
   'test/redis/users.integration.test.ts': 'it has a Redis with the documented users only',
+  'test/workers/redis-full.fleet.test.ts': 'it has small Redis servers of its own',
   'test/workers/process/notice-worker.integration.test.ts': 'one is refused before it connects',
 };
 

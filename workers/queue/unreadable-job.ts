@@ -127,6 +127,7 @@ const setAside = defineScript({
   name: 'set fields of a job aside',
   keys: 1,
   lua: `
+alsoWhenFull()
 for at = 1, #ARGV, 3 do
   local name, text = ARGV[at], ARGV[at + 1]
   if redis.call('HGET', KEYS[1], name) == text then

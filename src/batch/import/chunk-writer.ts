@@ -13,6 +13,8 @@ const QUEUE_AFTER_CHUNKS = 50;
 const QUEUE_AFTER_MS = 500;
 /** While the import waits for workers: how often it reads the number of unsent contacts. */
 const POLL_MS = 250;
+/** How long an import waits for memory. */
+const FULL_MS = 60_000;
 /** The account's unsent contacts are read again after this many chunks: other imports add to them. */
 const REFRESH_AFTER_CHUNKS = 20;
 /** Redis memory of a chunk beside its payload: its job, its fields, its state. Measured. */
@@ -25,9 +27,16 @@ export interface WriterKeys {
   readonly find?: { readonly key: FindKey; readonly keepMs: number } | undefined;
 }
 
+/** Whether Redis has room for so many bytes more. */
+export interface FreeRoom {
+  has(bytes: number): boolean | Promise<boolean>;
+}
+
 /** The batch that a writer stores chunks in. */
 export interface WriterTarget {
   readonly ledger: Ledger;
+  /** The import waits while Redis is short of memory. */
+  readonly room: FreeRoom;
   /** Gives jobs to the chunks of a batch that have none. */
   readonly queueChunks: (id: string) => Promise<void>;
   readonly id: string;
@@ -183,10 +192,12 @@ export class ChunkWriter {
 
   async #store(chunk: StoredChunk, prints: Buffer | undefined): Promise<void> {
     const { size, payload } = chunk;
-    this.bytes += payload.length + (prints?.length ?? 0) + CHUNK_OVERHEAD_BYTES;
+    const bytes = payload.length + (prints?.length ?? 0) + CHUNK_OVERHEAD_BYTES;
+    this.bytes += bytes;
     if (this.#target === undefined) return;
     const { ledger, id } = this.#target;
     await this.#waitForRoom(this.#target);
+    if (!(await this.#target.room.has(bytes))) await this.#waitForMemory(this.#target, bytes);
     const find =
       prints === undefined ? undefined : { prints, keepMs: this.#keys.find?.keepMs ?? 0 };
     const result = await retryWhileAway(() => ledger.store(id, { ...chunk, find }), this.#signal);
@@ -212,14 +223,26 @@ export class ChunkWriter {
     if (this.#unsent < highWater) return;
     await this.#queue();
     onWaiting(true);
-    while (this.#unsent >= highWater) {
-      await pauseFor(POLL_MS, this.#signal);
-      // Stops waiting when the batch was cancelled: the store below then reports it.
-      const batch = await retryWhileAway(() => ledger.read(id), this.#signal);
-      if (batch === undefined || batch.phase === 'cancelled') break;
-      await refresh();
-    }
+    while (this.#unsent >= highWater && (await this.#stillWanted({ ledger, id }))) await refresh();
     onWaiting(false);
+  }
+
+  /** Waits until workers have made room for a chunk. @throws NoticeQueueError REDIS_FULL after a minute */
+  async #waitForMemory(target: WriterTarget, bytes: number): Promise<void> {
+    await this.#queue();
+    target.onWaiting(true);
+    const until = performance.now() + FULL_MS;
+    while (!(await target.room.has(bytes)) && (await this.#stillWanted(target))) {
+      if (performance.now() > until) throw new NoticeQueueError('REDIS_FULL');
+    }
+    target.onWaiting(false);
+  }
+
+  /** Pauses. @returns false when the batch was cancelled meanwhile: what is stored next reports it */
+  async #stillWanted({ ledger, id }: Pick<WriterTarget, 'ledger' | 'id'>): Promise<boolean> {
+    await pauseFor(POLL_MS, this.#signal);
+    const batch = await retryWhileAway(() => ledger.read(id), this.#signal);
+    return batch !== undefined && batch.phase !== 'cancelled';
   }
 
   async #queue(): Promise<void> {

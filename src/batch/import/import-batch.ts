@@ -7,7 +7,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Sealing } from '../../payload/seal.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
 import type { SentColumns } from '../source/sent-columns.ts';
-import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
+import { ChunkWriter, type FreeRoom, type WriterKeys } from './chunk-writer.ts';
 import {
   readImportOptions,
   type CheckedImportOptions,
@@ -48,6 +48,8 @@ export interface ImportTarget {
   readonly queueChunks: (id: string) => Promise<void>;
   /** The secret of the account. */
   readonly secret: () => Promise<string>;
+  /** Of the memory of Redis. */
+  readonly room: FreeRoom;
 }
 
 /**
@@ -62,7 +64,7 @@ export interface ImportTarget {
  * @param target undefined for a dry run without Redis
  * @throws InputError NOTICE_INVALID for invalid options; nothing was queued
  * @throws NoticeQueueError SOURCE_INVALID, LIST_REPEATED, BATCH_CONFLICT, BATCH_CANCELLED,
- * REJECTS_UNWRITABLE, IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED; the message contains how much was queued
+ * REJECTS_UNWRITABLE, IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED, REDIS_FULL; the message contains how much was queued
  */
 export async function importBatch(
   target: ImportTarget | undefined,

@@ -54,7 +54,8 @@ const intentScript = <Answer>(name: string, lua: string) =>
   defineScript<readonly Answer[]>({
     name: `intent ${name}`,
     keys: 4,
-    lua: `${PRELUDE}return each(function(job, nonce, third)${lua}
+    lua: `${PRELUDE}alsoWhenFull()
+return each(function(job, nonce, third)${lua}
 end)`,
     parse: (reply) => reply as readonly Answer[],
   });

@@ -70,7 +70,10 @@ export const takePermits = defineScript({
 local configured, wanted = ARGV[1], tonumber(ARGV[2])
 local blocked = 9007199254740991
 local function isBlocked(key) return tonumber(redis.call('GET', key) or 0) >= blocked end
-if configured ~= (kept[2] or '0') then redis.call('HSET', state, 'configured', configured) end
+if configured ~= (kept[2] or '0') then
+  alsoWhenFull()
+  redis.call('HSET', state, 'configured', configured)
+end
 if to and tonumber(kept[6]) > now and not isBlocked(KEYS[2]) then
   redis.call('HSET', state, 'risesFrom', text(now))
 end
@@ -78,6 +81,7 @@ local rate = effectiveRateLimit(configured)
 if not rate then
   return { 'unlimited' }
 end
+alsoWhenFull()
 local gap = 1000 / rate
 local at = math.max(tonumber(kept[8] or 0), now)
 if at > now + ${REACH_MS} + 1000 then
@@ -138,6 +142,7 @@ local floor, part, channel = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[7]
 local hold = redis.call('HMGET', KEYS[2], 'since', 'nextProbeAt')
 local cause = hold[1] or text(now)
 local risesFrom = math.max(tonumber(hold[2] or 0), now)
+alsoWhenFull()
 if fellFor == cause then
   if risesFrom > tonumber(kept[6]) then redis.call('HSET', state, 'risesFrom', text(risesFrom)) end
   return { 0, text(from), text(to), 0 }

@@ -73,10 +73,12 @@ export const beatEpoch = defineScript({
 local epoch, now = KEYS[1], clock()
 if field(epoch, 'id') == '' then
   if ARGV[1] ~= '' then return { 'check' } end
+  alsoWhenFull()
   redis.call('HSET', epoch, 'id', ARGV[8], 'bornAt', now, 'event', '')
 elseif not has(epoch, ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]) then
   return { 'check' }
 end
+alsoWhenFull()
 redis.call('SET', KEYS[2], ARGV[6], 'PX', ARGV[7])
 redis.call('ZADD', KEYS[3], now, ARGV[5])
 dropGone(KEYS[3], now, ARGV[7])
@@ -138,6 +140,7 @@ export const markRestored = defineScript({
   lua: `${HOLD_PRELUDE}${PRELUDE}
 local epoch = KEYS[5]
 if field(epoch, 'id') ~= ARGV[1] or field(epoch, 'event') ~= ARGV[2] then return { 'check' } end
+alsoWhenFull()
 if ARGV[1] == '' then redis.call('HSET', epoch, 'id', ARGV[3], 'bornAt', now) end
 -- A process that remembers an event which the copy lacks must see that this one came after it.
 if ARGV[2] ~= '' then remember(epoch, 'past', ARGV[2]) end

@@ -84,7 +84,12 @@ it('an import does not end where Redis has lost its last chunk meanwhile', async
   const list = listFile(csvList(300));
   const failure = await failureOf(
     importBatch(
-      { ledger: world.ledger, queueChunks, secret: () => Promise.resolve('s') },
+      {
+        ledger: world.ledger,
+        room: { has: () => true },
+        queueChunks,
+        secret: () => Promise.resolve('s'),
+      },
       list,
       options,
       settings,

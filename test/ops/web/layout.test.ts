@@ -59,6 +59,7 @@ describe('a problem', () => {
     ['TOO_MANY_REQUESTS', 429],
     ['QUEUE_UNAVAILABLE', 503],
     ['QUEUE_REFUSED', 503],
+    ['REDIS_FULL', 503],
     ['QUEUE_CLOSED', 503],
     ['REDIS_UNSUITABLE', 503],
     ['TOKEN_UNAVAILABLE', 503],

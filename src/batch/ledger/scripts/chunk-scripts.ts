@@ -29,6 +29,7 @@ export const claimChunk = ledgerScript(
 local LATE_MS = 200
 local chunk, nonce, token = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 if redis.call('GET', KEYS[12]) ~= token then return { 'lost' } end
+alsoWhenFull()
 local phase, state, now = field('phase'), stateOf(chunk), clock()
 if not phase or state == NONE then return { 'gone' } end
 if state == SETTLED then return { 'settled' } end

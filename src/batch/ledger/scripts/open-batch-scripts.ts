@@ -104,6 +104,7 @@ export const takeOpenBatch = defineScript({
 local now = clock()
 local id = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 1)[1]
 if not id then return {} end
+alsoWhenFull()
 redis.call('ZADD', KEYS[1], now + tonumber(ARGV[1]), id)
 return { id, now + tonumber(ARGV[1]) }`,
   parse: (reply: unknown) => reply as [] | [id: string, leaseEnds: number],

@@ -58,6 +58,7 @@ if redis.call('HGET', inflight, chunk) ~= nonce then return { 'known' } end
 local size, first, possiblySent = sizeOf(chunk), tonumber(ARGV[3]), state == SENDING_POSSIBLY_SENT
 if first < 1 or first >= size or ARGV[4] == '' or ARGV[5] == '' then return { 'unfit', size } end
 if not mayDerive() then return { 'whole' } end
+alsoWhenFull()
 local accepted = count('accepted')
 if tonumber(redis.call('HGET', sizes, chunk .. '.half')) == accepted then
   local fruitless = count('fruitlessAt') == accepted and count('fruitless') or 0
@@ -107,6 +108,7 @@ export const settleChunk = ledgerScript(
 local chunk, nonce = tonumber(ARGV[1]), ARGV[2]
 local accepted, rest, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local state, size, now = stateOf(chunk), sizeOf(chunk), clock()
+alsoWhenFull()
 local allAccepted = accepted == size and rest == 0 and #ARGV == 8
 if state == PENDING_POSSIBLY_SENT and allAccepted and field('phase') ~= 'cancelled' then
   add('pending', -size)

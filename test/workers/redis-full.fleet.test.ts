@@ -1,0 +1,140 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { Redis } from 'ioredis';
+import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
+import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
+import { NoticeQueue, type NoticeQueueError, type Contact, type Notice } from '../../src/index.ts';
+import { startWorker } from '../../workers/process/start-worker.ts';
+import { failureOf } from '../batch/support/import-world.ts';
+import { configOf } from '../service-coverage/support/line.ts';
+import { until } from '../support/wait.ts';
+
+/*
+ * A Redis whose memory applications fill: they are refused while workers still have room, so that what waits is sent and
+ * there is room again.
+ */
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function smallRedis(maxmemory: string, ...args: string[]): Promise<RedisServer> {
+  const server = await startRedisServer({ args: ['--maxmemory', maxmemory, ...args] });
+  closers.push(() => server.close());
+  return server;
+}
+
+async function service(): Promise<Emulator> {
+  const emulator = await startEmulator();
+  closers.push(() => emulator.close());
+  return emulator;
+}
+
+function queueAt({ url }: RedisServer): NoticeQueue {
+  const queue = new NoticeQueue({ redis: { url } });
+  closers.push(() => queue.close());
+  return queue;
+}
+
+function clientOf({ url }: RedisServer): Redis {
+  const client = new Redis(url);
+  closers.push(() => client.quit());
+  return client;
+}
+
+async function addWorker({ url }: RedisServer, emulator: Emulator): Promise<void> {
+  const config = configOf({
+    BASE_URL: emulator.url,
+    REDIS_URL: url,
+    REDIS_PERSISTENCE: 'ignore',
+    REDIS_USERNAME: '',
+    CONCURRENCY: '20',
+    KEEP_ACCEPTED_MS: '0s',
+  });
+  const worker = await startWorker({
+    config,
+    logger: pino({ level: 'silent' }),
+    abandoned: new AbortController().signal,
+  });
+  closers.push(async () => worker?.stop());
+  await until(() => worker?.readiness.reasons().length === 0, { what: 'a worker that is ready' });
+}
+
+const CONTACTS = 60_000;
+const numberOf = (at: number) => `010${String(10_000_000 + at)}`;
+const noticeOf = (at: number): Notice => ({
+  templateCode: 'FULL',
+  contacts: Array.from({ length: 40 }, (_, of) => ({
+    contact: numberOf(40 * at + of),
+    var1: 'x'.repeat(40),
+  })),
+});
+
+/** Sends until a call is refused. @returns how many were taken, and the refusal */
+async function fill(queue: NoticeQueue): Promise<readonly [number, NoticeQueueError]> {
+  for (let taken = 0; ;) {
+    const some = Array.from({ length: 100 }, (_, at) => queue.send(noticeOf(taken + at)));
+    const settled = await Promise.allSettled(some);
+    taken += settled.filter(({ status }) => status === 'fulfilled').length;
+    const refused = settled.find((one) => one.status === 'rejected');
+    if (refused !== undefined) return [taken, refused.reason as NoticeQueueError];
+  }
+}
+
+it('notices are refused while workers have room to send what waits', async () => {
+  const redis = await smallRedis('20mb');
+  const emulator = await service();
+  const queue = queueAt(redis);
+  const [taken, refusal] = await fill(queue);
+  expect(refusal).toMatchObject({ code: 'REDIS_FULL' });
+  expect(taken).toBeGreaterThan(1_000);
+  const client = clientOf(redis);
+  await addWorker(redis, emulator);
+  await until(() => emulator.record().requests >= taken, {
+    what: 'all to be sent',
+    deadlineMs: 90_000,
+  });
+  expect(await client.info('errorstats')).not.toContain('errorstat_OOM');
+  await queue.send(noticeOf(taken));
+  await until(() => emulator.record().requests > taken, { what: 'one more' });
+}, 120_000);
+
+it('a list waits for workers, and leaves room for notices', async () => {
+  const redis = await smallRedis('10mb');
+  const emulator = await service();
+  const queue = queueAt(redis);
+  function* list(): Generator<Contact> {
+    for (let at = 0; at < CONTACTS; at++) {
+      const [var1, var2, var3] = [1, 2, 3].map(() => randomBytes(30).toString('base64'));
+      yield { contact: numberOf(at), var1, var2, var3 };
+    }
+  }
+  let waited = false;
+  const imported = queue.import(list(), {
+    templateCode: 'LIST',
+    chunkSize: 100,
+    onProgress: ({ waiting }) => {
+      waited ||= waiting;
+    },
+  });
+  await until(() => waited, { what: 'the import to wait', deadlineMs: 60_000 });
+  const client = clientOf(redis);
+  await queue.send(noticeOf(900_000));
+  await addWorker(redis, emulator);
+  expect(await imported).toMatchObject({ contacts: CONTACTS });
+  expect(await client.info('errorstats')).not.toContain('errorstat_OOM');
+}, 120_000);
+
+it('a worker starts on a Redis that is full', async () => {
+  const redis = await smallRedis('20mb');
+  const emulator = await service();
+  const queue = queueAt(redis);
+  await queue.send(noticeOf(1));
+  const client = clientOf(redis);
+  await client.config('SET', 'maxmemory', '1');
+  expect(await failureOf(queue.send(noticeOf(2)))).toMatchObject({
+    code: expect.stringMatching(/REDIS_FULL|QUEUE_REFUSED/) as string,
+  });
+  await addWorker(redis, emulator);
+});
