@@ -82,7 +82,7 @@ the built-in table. Everything that a rule names must match:
 A failure without a code of the service is recorded as \`ANSWER_RULE_\` and the number of the rule. Rules apply
 only to answers: a request without an answer is always unknown or not sent. After 401 or 403 the token is
 renewed and the request repeated first. A refusal that is not repeated, because another token did not end it before, none
-could be had or tokens died early, is decided by the table and the evidence, not by a rule.
+could be had, is decided by the table and by what other notices met, not by a rule.
 
 **results**: where an answer has a result for each contact, each contact is settled separately.
 

@@ -42,6 +42,11 @@ export const HOLDS = {
       'not the API answers, but a redirect, an HTML page or a certificate that does not verify',
     remedy: 'check BASE_URL, SEND_PATH or SEND_PATH, PROXY_URL and TLS_CA_FILE',
   },
+  template: {
+    reason: 'the service refuses notice after notice of this template alike, and accepts none',
+    remedy:
+      'check the template at the service, its sender keys and its approval; probes find by themselves when it is accepted',
+  },
   manual: {
     reason: 'held manually',
     remedy: 'lift the hold when its cause is gone',

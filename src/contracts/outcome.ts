@@ -9,8 +9,8 @@ import type { HoldKind } from './hold.ts';
  * - `rejected`: the service refused this request for its content; the job fails, and is kept for redrive.
  * - `retry`: proof that the service accepted nothing; the job backs off. `counted` is false if the job is
  *   not the cause (the worker stops): no attempt is counted.
- * - `hold`: the next job would get the same; no attempt is counted. With `ownAfter` it may be the job's own
- *   fault: evidence makes it a hold, a retry or a rejection (src/fleet/hold/evidence.ts).
+ * - `hold`: the next job may get the same. What different notices met in a row makes it a hold of the account or of the
+ *   template, a retry or a rejection (src/fleet/hold/trouble.ts).
  * - `unknown`: the service may have accepted it; the delivery policy decides.
  * - `expired`: its `expiresAt` passed before it could be sent.
  * - `cancelled`: its batch was cancelled first.
@@ -20,7 +20,7 @@ export type Outcome =
   | {
       readonly kind: 'rejected';
       readonly code: string;
-      /** A refusal or page that is its own fault by the evidence: others were accepted in between. */
+      /** A refusal or page that is its own fault: others were accepted in between. */
       readonly own?: true;
     }
   | {
@@ -28,10 +28,10 @@ export type Outcome =
       readonly code: string;
       readonly counted: boolean;
       /**
-       * Distance of the attempts. `far`: others may get the same. `near`: others were accepted. Default: as
-       * after any failed attempt.
+       * Distance of the attempts. `far`: others may get the same. `near`: others were accepted. `ms`: the service asks for
+       * so long. Default: as after any failed attempt.
        */
-      readonly backoff?: 'far' | 'near';
+      readonly backoff?: 'far' | 'near' | { readonly ms: number };
     }
   | {
       readonly kind: 'hold';
@@ -39,15 +39,13 @@ export type Outcome =
       readonly code: string;
       /** Milliseconds to the next probe, if the cause says so (Retry-After, the rest of a refusal). */
       readonly forMs?: number;
-      /** The hold is placed whatever was accepted since. */
-      readonly always?: true;
       /**
-       * The service refused the key pair, the app or the address of this worker (`refused`), or of another one of its key
-       * pair, for whose next issuance it waits (`waits`): perhaps not those of all.
+       * Whom it concerns: everybody, by its cause (`all`); everybody, if different notices meet it in a row
+       * (`row`); the notices of its template, if they do so (`template`).
        */
-      readonly caller?: 'refused' | 'waits';
-      /** It may be the job's own: so many contradictions by acceptances prove it; 0: nothing does. */
-      readonly ownAfter?: number;
+      readonly scope: 'all' | 'row' | 'template';
+      /** It is the notice's own fault after so many contradictions by acceptances of others. Default: never. */
+      readonly rejectAfter?: number;
       /** The job comes again after so many milliseconds, behind the others. Default: it is next. */
       readonly behindMs?: number;
     }

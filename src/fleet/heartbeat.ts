@@ -18,6 +18,8 @@ export interface Heartbeat {
   readonly startedAt: number;
   /** Longest time since the last heartbeat for which the event loop was blocked, in milliseconds. */
   readonly loopDelayMs: number;
+  /** Milliseconds since a request of it was accepted; absent where none was. */
+  readonly acceptedAgoMs?: number;
   /** Why it is not ready, and since when by the worker's clock; absent or empty when it is ready. */
   readonly unready?: readonly { readonly reason: string; readonly since: number }[];
 }
@@ -29,7 +31,7 @@ export interface SeenWorker extends Heartbeat {
 }
 
 /** A worker counts as gone after this many missed heartbeats. */
-export const MISSED_HEARTBEATS = 3;
+const MISSED_HEARTBEATS = 3;
 
 /**
  * Stores the worker's state and advances the epoch, with one script.
@@ -107,4 +109,16 @@ export async function readWorkers(redis: RedisClient, keys: Keys): Promise<SeenW
           ],
     )
     .sort((a, b) => a.startedAt - b.startedAt);
+}
+
+/** So long ago at most another worker was accepted, to show that trouble is not everybody's; in milliseconds. */
+const RECENT_MS = 15_000;
+
+/** Whether requests of other workers were accepted recently. */
+export async function othersAccepted(redis: RedisClient, keys: Keys, id: string): Promise<boolean> {
+  const workers = await readWorkers(redis, keys);
+  return workers.some(
+    ({ id: other, ageMs, acceptedAgoMs = Infinity }) =>
+      other !== id && ageMs + acceptedAgoMs < RECENT_MS,
+  );
 }

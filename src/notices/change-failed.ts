@@ -20,7 +20,7 @@ import { earlierSends, type EarlierRun, type NoticeView } from './notice-state.t
  * | any other | 0 |
  *
  * KEYS: the failed ones, retention, events, counts of possibly sent twice, unknown outcomes, their ids by time,
- * mark of the request, witnesses of refusals: what it met before says nothing about the next run. ARGV: the prefix of
+ * mark of the request, what jobs met: what it met before says nothing about the next run. ARGV: the prefix of
  * BullMQ's keys, id, when it ended, the run as JSON, how many contacts are sent again that were possibly sent, since when it
  * is listed as unknown; empty where it is not.
  */
@@ -94,7 +94,7 @@ export function sendAgain(
     possiblySent: possiblySent - before.possiblySent,
     ...(own.length === 0 ? {} : { traceIds: own }),
   };
-  const { failedNotices, retention, events, possiblySentTwice, intents, witness } = keys;
+  const { failedNotices, retention, events, possiblySentTwice, intents, troubles } = keys;
   const { unknown, unknownAt } = intents;
   const lists = [failedNotices, retention, events, possiblySentTwice, unknown, unknownAt];
   const args = [
@@ -105,7 +105,7 @@ export function sendAgain(
     twice,
     unknownSince ?? '',
   ];
-  return sendAgainScript(redis, [...lists, keys.done(randomUUID()), witness], args);
+  return sendAgainScript(redis, [...lists, keys.done(randomUUID()), troubles], args);
 }
 
 /**

@@ -8,6 +8,7 @@ import type { NewestBatches } from './batches-summary.ts';
 import type { LaneName } from '../contracts/seen-attempt.ts';
 import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
 import { readHold } from '../fleet/hold/current-hold.ts';
+import { readTemplateHolds, type TemplateHold } from '../fleet/hold/template-hold.ts';
 import { readPossiblySentTwice, type PossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { readRateLimit, type RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -37,6 +38,8 @@ export interface FleetSnapshot {
   readonly now: number;
   /** The hold in force; undefined where there is none. */
   readonly hold: Hold | undefined;
+  /** The templates that are held. */
+  readonly templateHolds: readonly TemplateHold[];
   /** Live worker processes, in the order of their start. */
   readonly workers: readonly SeenWorker[];
   /** Undefined where no rate limit is or was in force. */
@@ -100,6 +103,7 @@ const READERS: {
 } = {
   now: async ({ redis }) => Math.floor(await redisTime(redis)),
   hold: ({ redis, keys }) => readHold(redis, keys),
+  templateHolds: ({ redis, keys }) => readTemplateHolds(redis, keys),
   workers: ({ redis, keys }) => readWorkers(redis, keys),
   rateLimit: ({ redis, keys, rateLimit = 0 }) => readRateLimit(redis, keys, rateLimit),
   token: async ({ redis, keys, pair, tokenBudgetWindowMs }) =>

@@ -32,6 +32,8 @@ export interface Status {
   /** Outcomes for a person to decide: single notices, and contacts of batches. */
   readonly unknown: { readonly notices: number; readonly contacts: number };
   readonly hold?: NonNullable<FleetSnapshot['hold']>;
+  /** Templates whose notices and lists wait while others are sent. */
+  readonly templateHolds: FleetSnapshot['templateHolds'];
   /** Absent where no rate limit is or was in force. */
   readonly rateLimit?: NonNullable<FleetSnapshot['rateLimit']>;
   /** Absent where BASE_URL and ACCESS_KEY are not configured: they name the token. */
@@ -98,6 +100,7 @@ export async function statusOf(
     'unknownContacts',
     'unknownNotices',
     'hold',
+    'templateHolds',
     'rateLimit',
     'token',
     'workers',
@@ -113,6 +116,7 @@ export async function statusOf(
     unknownContacts,
     unknownNotices,
     hold,
+    templateHolds,
     rateLimit,
     token,
     workers,
@@ -134,6 +138,7 @@ export async function statusOf(
     batches,
     unknown: { notices: unknownNotices, contacts: batches.unknown },
     ...(hold === undefined ? {} : { hold }),
+    templateHolds,
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(token === undefined ? {} : { token }),
     workers,

@@ -20,10 +20,10 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:token:<pair>:tried` | sorted set | status and code of refusals for which a token was issued | ten minutes |
  * | `<tag>:token:<pair>:issued` | sorted set | times of issuances, for the budget | TOKEN_BUDGET_WINDOW_MS |
  * | `<tag>:hold` | hash | the hold in effect | until lifted, or a day after its next probe; without one 365 days |
- * | `<tag>:hold:probe` | string | nonce of the probing job | one send deadline |
+ * | `<tag>:hold:lifter` | string | id of the process whose request lifted the last hold | a minute |
+ * | `<tag>:hold:templates` | hash | held templates (template-hold.ts) | until lifted |
+ * | `<tag>:troubles` | hash | what jobs met that have not ended (trouble.ts) | until they end; all of it a day after the last one |
  * | `<tag>:hold:lifted` | string | when a person lifted a hold: refused issuances from before are over | a minute |
- * | `<tag>:evidence` | hash | acceptances that were asked for after a refusal, notices refused since (evidence-scripts.ts) | forever (some 100 bytes) |
- * | `<tag>:witness` | hash | what each refused job met last | an hour after the last refusal, 10,000 jobs at most |
  * | `<tag>:pace` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
  * | `<tag>:batches` | sorted set | ids of batches by start time | with the batch |
  * | `<tag>:list:<delivery>:<digest>:batches` | sorted set | batches whose lists have this head, by the end of their retention; an earlier version has the last one in a string without `:batches` | with the last of them |
@@ -61,7 +61,6 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:ops:ended:<id>` | string | a session of the ops server that was signed out | until it would have expired |
  * | `<tag>:ops:scoped-since` | string | when idempotency keys of API keys got scopes (older-keys.ts) | forever (some 20 bytes) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
- * | `<tag>:worker:refused` | sorted set | ids of worker processes whose key pair or address the service refused, by the time until which that counts (refused-workers.ts) | a day after the last one |
  * | `<tag>:worker:<id>` | string | JSON of host, pid, version, jobs in flight | three heartbeats |
  * | `<tag>:traffic:<layout>:<seconds>:<block>` | string | traffic record: 60 intervals of 10 or 60 seconds, 32 bits per counter | 30 minutes; 49 hours |
  */
@@ -74,23 +73,22 @@ export interface Keys {
   /** BullMQ's keys that show that stalled jobs were looked for a moment ago, one for each queue. */
   readonly stalledChecks: readonly [notices: string, chunks: string];
   readonly hold: string;
-  readonly holdProbe: string;
+  /** Id of the process whose request lifted the last hold, for a minute. */
+  readonly holdLifter: string;
+  /** Held templates (template-hold.ts). */
+  readonly templateHolds: string;
   /** Channel: hints that a hold was placed, extended or lifted. */
   readonly holdHints: string;
   /** When a person lifted a hold. */
   readonly lifted: string;
-  /** What notices were refused with, and whether others were accepted since. */
-  readonly evidence: string;
-  readonly witness: string;
-  /** Channel: hints that an acceptance is asked for, or was reported. */
-  readonly evidenceHints: string;
+  /** What jobs met that have not ended (trouble.ts). */
+  readonly troubles: string;
   readonly rateLimit: string;
   /** Channel: hints that the rate limit was set manually or decreased. */
   readonly rateLimitHints: string;
   /** Advanced by each heartbeat (epoch.ts). */
   readonly epoch: string;
   readonly workers: string;
-  readonly refusedWorkers: string;
   worker(id: string): string;
   /** One block of the traffic record: its layout, the length of its intervals, its number. */
   traffic(layout: number, intervalMs: number, block: number): string;
@@ -236,17 +234,15 @@ export function keysOf(prefix: string, account: string): Keys {
       `${tag}:${CHUNK_QUEUE_NAME}:stalled-check`,
     ],
     hold: `${tag}:hold`,
-    holdProbe: `${tag}:hold:probe`,
+    holdLifter: `${tag}:hold:lifter`,
+    templateHolds: `${tag}:hold:templates`,
     holdHints: `${tag}:hold:hints`,
     lifted: `${tag}:hold:lifted`,
-    evidence: `${tag}:evidence`,
-    witness: `${tag}:witness`,
-    evidenceHints: `${tag}:evidence:hints`,
+    troubles: `${tag}:troubles`,
     rateLimit: `${tag}:pace`,
     rateLimitHints: `${tag}:pace:hints`,
     epoch: `${tag}:epoch`,
     workers: `${tag}:workers`,
-    refusedWorkers: `${tag}:worker:refused`,
     worker: (id) => `${tag}:worker:${id}`,
     traffic: (layout, intervalMs, block) =>
       `${tag}:traffic:${layout}:${intervalMs / 1_000}:${block}`,

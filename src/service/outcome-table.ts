@@ -15,10 +15,13 @@ export interface OutcomeRow {
  * Contradictions after which a refusal with a code of the API is the notice's own: refused, another one
  * accepted, refused again.
  */
-const OWN_WITH_CODE = 1;
+const REJECT_WITH_CODE = 1;
 
 /** The same for a page or a refusal without a code, which something in between may cause now and then. */
-const OWN_WITHOUT_CODE = 5;
+const REJECT_WITHOUT_CODE = 4;
+
+/** Statuses that speak of the route to the API or the form of every request, and never of one notice. */
+const OF_THE_ROUTE: ReadonlySet<number> = new Set([405, 407, 415, 421, 426, 431, 451]);
 
 const within = (answer: SendAnswer, from: number, to: number): boolean =>
   answer.status !== undefined && answer.status >= from && answer.status <= to;
@@ -31,15 +34,13 @@ const retry = (code: string, counted: boolean): Outcome => ({ kind: 'retry', cod
 const hold = (
   kind: HoldKind,
   code: string,
-  more: { forMs?: number; ownAfter?: number; caller?: 'refused' } = {},
-): Outcome => ({
-  kind: 'hold',
-  hold: kind,
-  code,
-  ...more,
-});
-const page = (answer: SendAnswer): Outcome =>
-  hold('address', codeOf(answer), { ownAfter: OWN_WITHOUT_CODE });
+  scope: 'all' | 'row' | 'template',
+  more: { forMs?: number; rejectAfter?: number } = {},
+): Outcome => ({ kind: 'hold', hold: kind, code, scope, ...more });
+const page = (): Outcome =>
+  hold('address', 'HTML_ANSWER', 'template', { rejectAfter: REJECT_WITHOUT_CODE });
+const until = ({ retryAfterMs }: SendAnswer) =>
+  retryAfterMs === undefined ? {} : { forMs: retryAfterMs };
 const reject = (answer: SendAnswer): Outcome => ({ kind: 'rejected', code: codeOf(answer) });
 const unknown = (code: string): Outcome => ({ kind: 'unknown', code });
 const accept = (confirmed: boolean): Outcome => ({ kind: 'accepted', confirmed });
@@ -54,9 +55,7 @@ function outcomeOfRule(answer: SendAnswer): Outcome {
     case 'retry':
       return retry(code, true);
     case 'hold': {
-      const forMs = answer.retryAfterMs;
-      const { hold: kind = 'address' } = answer.rule;
-      return { kind: 'hold', hold: kind, code, ...(forMs === undefined ? {} : { forMs }) };
+      return hold(answer.rule.hold ?? 'address', code, 'all', until(answer));
     }
     case 'unknown':
     case undefined:
@@ -98,13 +97,13 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     /** Not the configured service answers, and the next job would get the same. */
     name: 'not sent, the certificate does not verify',
     when: ({ stage, failure }) => stage === 'not-sent' && failure === 'certificate',
-    outcome: ({ failureCode }) => hold('address', failureCode ?? 'CERTIFICATE'),
+    outcome: ({ failureCode }) => hold('address', failureCode ?? 'CERTIFICATE', 'row'),
   },
   {
     /** Proof that nothing was accepted, after the immediate retries; the next job would get the same. */
     name: 'not sent',
     when: ({ stage }) => stage === 'not-sent',
-    outcome: () => hold('unreachable', 'SERVICE_UNREACHABLE'),
+    outcome: () => hold('unreachable', 'SERVICE_UNREACHABLE', 'row'),
   },
   {
     /** It was written to a connected socket; whether the service accepted it is not known. */
@@ -134,7 +133,7 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     /** A page: a login form, a captive portal, a parked domain. Not the API. */
     name: '2xx, a page',
     when: (answer) => within(answer, 200, 299) && isHtml(answer),
-    outcome: () => hold('address', 'HTML_ANSWER', { ownAfter: OWN_WITHOUT_CODE }),
+    outcome: page,
   },
   {
     /** A success status with a body that says the opposite: the body is more exact. */
@@ -159,13 +158,14 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     /** Redirects are never followed: a POST would become a GET, or go to another server. */
     name: '3xx',
     when: (answer) => within(answer, 300, 399),
-    outcome: page,
+    outcome: (answer) =>
+      hold('address', codeOf(answer), 'row', { rejectAfter: REJECT_WITHOUT_CODE }),
   },
   {
     /** The service states that it takes nothing, and until when. */
     name: '503 with Retry-After',
     when: ({ status, retryAfterMs }) => status === 503 && retryAfterMs !== undefined,
-    outcome: (answer) => hold('failing', codeOf(answer), { forMs: answer.retryAfterMs ?? 0 }),
+    outcome: (answer) => hold('failing', codeOf(answer), 'row', until(answer)),
   },
   {
     /** Also gateways that lost the service behind them, with pages, too. */
@@ -189,24 +189,20 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     /** Refused before anything was done; the next job would get the same, unless others are accepted. */
     name: '429',
     when: ({ status }) => status === 429,
-    outcome: (answer) =>
-      hold(
-        'throttled',
-        codeOf(answer),
-        answer.retryAfterMs === undefined ? {} : { forMs: answer.retryAfterMs },
-      ),
+    outcome: (answer) => hold('throttled', codeOf(answer), 'row', until(answer)),
   },
   {
     /** The credit of the account has run out. */
     name: '402',
     when: ({ status }) => status === 402,
-    outcome: (answer) => hold('credit', codeOf(answer)),
+    outcome: (answer) => hold('credit', codeOf(answer), 'all'),
   },
   {
-    /** A proxy asks for credentials. */
-    name: '407',
-    when: ({ status }) => status === 407,
-    outcome: (answer) => hold('address', codeOf(answer)),
+    /** A proxy asks for credentials, or a gateway does not take what every request looks like. */
+    name: '405, 407, 415, 421, 426, 431, 451',
+    when: ({ status }) => status !== undefined && OF_THE_ROUTE.has(status),
+    outcome: (answer) =>
+      hold('address', codeOf(answer), 'row', { rejectAfter: REJECT_WITHOUT_CODE }),
   },
   {
     /** Too large: the fault of this request, also if a gateway answers with a page. */
@@ -230,24 +226,26 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     /** The app or the address of the caller, as the service states it (service-api, Errors). */
     name: '401 or 403, a code about the app',
     when: (answer) => isRefusal(answer) && answer.code !== undefined && APP_CODES.has(answer.code),
-    outcome: (answer) => hold('credentials', codeOf(answer), { caller: 'refused' }),
+    outcome: (answer) => hold('credentials', codeOf(answer), 'all'),
   },
   {
     /** The key pair, or a token that became invalid again: never the notice. */
     name: '401 or 403, a code about the token',
     when: (answer) => isRefusal(answer) && concernsToken(answer.code),
-    outcome: (answer) => hold('credentials', codeOf(answer), { ownAfter: 0 }),
+    outcome: (answer) => hold('credentials', codeOf(answer), 'row'),
   },
   {
     /** Another code: the app, or this notice, such as a sender key of another team. */
     name: '401 or 403, another code',
     when: (answer) => isRefusal(answer) && answer.code !== undefined,
-    outcome: (answer) => hold('credentials', codeOf(answer), { ownAfter: OWN_WITH_CODE }),
+    outcome: (answer) =>
+      hold('credentials', codeOf(answer), 'template', { rejectAfter: REJECT_WITH_CODE }),
   },
   {
     name: '401 or 403, no code',
     when: isRefusal,
-    outcome: (answer) => hold('credentials', codeOf(answer), { ownAfter: OWN_WITHOUT_CODE }),
+    outcome: (answer) =>
+      hold('credentials', codeOf(answer), 'template', { rejectAfter: REJECT_WITHOUT_CODE }),
   },
   {
     /** A page: the path is wrong. */

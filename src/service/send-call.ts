@@ -129,7 +129,7 @@ export class SendCall extends Exchange {
     if (read.message !== undefined) answer.message = read.message;
     if (read.traceId !== undefined) answer.traceId = read.traceId;
     if (read.success !== undefined) answer.success = read.success;
-    // A refusal that was not repeated may be the token's: only the evidence decides about it.
+    // A refusal that was not repeated may be the token's: what other notices met decides about it.
     const isOfToken = (status === 401 || status === 403) && this.#refused.length < 2;
     if (rules !== undefined && !isOfToken) {
       Object.assign(answer, applyRules(rules, { ...read, status }, this.#numbers, mask));

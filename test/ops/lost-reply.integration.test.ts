@@ -4,7 +4,7 @@ import { redriveFailure, resolveFailure } from '../../src/batch/ledger/scripts/a
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { liftManualHold, placeManualHold, readHold } from '../../src/fleet/hold/current-hold.ts';
-import { liftManual } from '../../src/fleet/hold/manual-hold-scripts.ts';
+import { liftManual } from '../../src/fleet/hold/hold-scripts.ts';
 import { cancelScript } from '../../src/notices/cancel.ts';
 import { sendAgain, sendAgainScript } from '../../src/notices/change-failed.ts';
 import { endUnknown, removeFailedScript } from '../../src/notices/change-failed.ts';

@@ -59,12 +59,10 @@ async function asleep(setup: ReturnType<typeof open>, id: string, state: 'reject
 it('what it met before says nothing about its next run', async () => {
   const { keys, failed } = open();
   const id = await failed({});
-  await redis.client.hset(keys.witness, {
-    [id]: '1 1 5 1 0 token attempt own',
-    other: '1 1 0 0 0 t a held',
-  });
+  const history = JSON.stringify({ count: 2, contradicted: 1, at: 1 });
+  await redis.client.hset(keys.troubles, { [id]: history, other: history });
   await redriveNotices({ redis: redis.client, keys }, { state: 'rejected', ids: [id] }, WHO);
-  expect(await redis.client.hkeys(keys.witness)).toEqual(['other']);
+  expect(await redis.client.hkeys(keys.troubles)).toEqual(['other']);
 });
 
 it('an erasure in its earlier run does not keep its next run from recording what is left', async () => {

@@ -45,14 +45,13 @@ const retry = (code: string, counted: boolean): Outcome => ({ kind: 'retry', cod
 const hold = (
   hold: HoldKind,
   code: string,
-  more: { ownAfter?: number; caller?: 'refused' } = {},
-): Outcome => ({
-  kind: 'hold',
-  hold,
-  code,
-  ...more,
-});
-const page = (code: string): Outcome => hold('address', code, { ownAfter: 5 });
+  scope: 'all' | 'row' | 'template',
+  more: { rejectAfter?: number; forMs?: number } = {},
+): Outcome => ({ kind: 'hold', hold, code, scope, ...more });
+const refused = (code: string, rejectAfter: number): Outcome =>
+  hold('credentials', code, 'template', { rejectAfter });
+const ofRoute = (code: string): Outcome => hold('address', code, 'row', { rejectAfter: 4 });
+const PAGE = hold('address', 'HTML_ANSWER', 'template', { rejectAfter: 4 });
 const accepted = (confirmed: boolean): Outcome => ({ kind: 'accepted', confirmed });
 
 const rule = (outcome: 'accepted' | 'retry' | 'unknown') => ({ number: 1, outcome });
@@ -65,14 +64,14 @@ const CASES: [string, SendAnswer, Outcome][] = [
   [
     'not sent, the certificate does not verify',
     notSent({ failure: 'certificate', failureCode: 'CERT_HAS_EXPIRED' }),
-    hold('address', 'CERT_HAS_EXPIRED'),
+    hold('address', 'CERT_HAS_EXPIRED', 'row'),
   ],
-  ['not sent', notSent({ failure: 'dns' }), hold('unreachable', 'SERVICE_UNREACHABLE')],
-  ['not sent', notSent({ failure: 'timeout' }), hold('unreachable', 'SERVICE_UNREACHABLE')],
-  ['not sent', notSent({ failure: 'tls' }), hold('unreachable', 'SERVICE_UNREACHABLE')],
+  ['not sent', notSent({ failure: 'dns' }), hold('unreachable', 'SERVICE_UNREACHABLE', 'row')],
+  ['not sent', notSent({ failure: 'timeout' }), hold('unreachable', 'SERVICE_UNREACHABLE', 'row')],
+  ['not sent', notSent({ failure: 'tls' }), hold('unreachable', 'SERVICE_UNREACHABLE', 'row')],
   ['sent, no status', sent({ failure: 'reset', failureCode: 'ECONNRESET' }), unknown('ECONNRESET')],
   ['sent, no status', sent({ failure: 'aborted' }), unknown('NO_ANSWER')],
-  ['2xx, a page', answered(200, { body: 'html' }), page('HTML_ANSWER')],
+  ['2xx, a page', answered(200, { body: 'html' }), PAGE],
   [
     'an answer rule matches',
     answered(200, { rule: { number: 2, outcome: 'rejected' }, code: 'NO' }),
@@ -84,7 +83,7 @@ const CASES: [string, SendAnswer, Outcome][] = [
   [
     'an answer rule matches',
     answered(200, { rule: { number: 1, outcome: 'hold', hold: 'credit' }, code: 'QUOTA' }),
-    hold('credit', 'QUOTA'),
+    hold('credit', 'QUOTA', 'all'),
   ],
   ['results per contact', answered(200, { results: results('accepted') }), accepted(true)],
   [
@@ -119,12 +118,12 @@ const CASES: [string, SendAnswer, Outcome][] = [
   ['2xx, unreadable', answered(200, { body: 'text' }), accepted(false)],
   ['2xx, unreadable', answered(202, { body: 'broken', failure: 'reset' }), accepted(false)],
   ['2xx, unreadable', answered(200, { body: 'oversized' }), accepted(false)],
-  ['3xx', answered(302, { body: 'html' }), page('HTTP_302')],
-  ['3xx', answered(308), page('HTTP_308')],
+  ['3xx', answered(302, { body: 'html' }), ofRoute('HTTP_302')],
+  ['3xx', answered(308), ofRoute('HTTP_308')],
   [
     '503 with Retry-After',
     answered(503, { retryAfterMs: 2_000, code: 'BUSY' }),
-    { kind: 'hold', hold: 'failing', code: 'BUSY', forMs: 2_000 },
+    hold('failing', 'BUSY', 'row', { forMs: 2_000 }),
   ],
   ['5xx', answered(500), unknown('HTTP_500')],
   ['5xx', answered(502, { body: 'html' }), unknown('HTTP_502')],
@@ -133,14 +132,18 @@ const CASES: [string, SendAnswer, Outcome][] = [
   ['1xx, 600 and above', answered(600), unknown('HTTP_600')],
   ['408, 425', answered(408), retry('HTTP_408', true)],
   ['408, 425', answered(425), retry('HTTP_425', true)],
-  ['429', answered(429), { kind: 'hold', hold: 'throttled', code: 'HTTP_429' }],
+  ['429', answered(429), hold('throttled', 'HTTP_429', 'row')],
   [
     '429',
     answered(429, { retryAfterMs: 3_000, code: 'SLOW_DOWN' }),
-    { kind: 'hold', hold: 'throttled', code: 'SLOW_DOWN', forMs: 3_000 },
+    hold('throttled', 'SLOW_DOWN', 'row', { forMs: 3_000 }),
   ],
-  ['402', answered(402, { code: 'NO_CREDIT' }), hold('credit', 'NO_CREDIT')],
-  ['407', answered(407), hold('address', 'HTTP_407')],
+  ['402', answered(402, { code: 'NO_CREDIT' }), hold('credit', 'NO_CREDIT', 'all')],
+  ...[405, 407, 415, 421, 426, 431, 451].map((status): [string, SendAnswer, Outcome] => [
+    '405, 407, 415, 421, 426, 431, 451',
+    answered(status),
+    ofRoute(`HTTP_${status}`),
+  ]),
   ['413', answered(413, { body: 'html' }), rejected('HTTP_413')],
   [
     '401 or 403, given up before the second request',
@@ -152,46 +155,38 @@ const CASES: [string, SendAnswer, Outcome][] = [
     answered(401, { ...one(401), body: 'html', failure: 'timeout', givenUp: true }),
     retry('HTTP_401', false),
   ],
-  ['401 or 403, a page', answered(401, { ...two(401), body: 'html' }), page('HTTP_401')],
-  ['401 or 403, a page', answered(403, { ...one(403), body: 'html' }), page('HTTP_403')],
+  ['401 or 403, a page', answered(401, { ...two(401), body: 'html' }), PAGE],
+  ['401 or 403, a page', answered(403, { ...one(403), body: 'html' }), PAGE],
   [
     '401 or 403, a code about the app',
     answered(403, { ...two(403), code: 'ACCESS_KEY_NOT_APPROVED' }),
-    hold('credentials', 'ACCESS_KEY_NOT_APPROVED', { caller: 'refused' }),
+    hold('credentials', 'ACCESS_KEY_NOT_APPROVED', 'all'),
   ],
   [
     '401 or 403, a code about the app',
     answered(403, { ...one(403), code: 'IP_NOT_ALLOWED' }),
-    hold('credentials', 'IP_NOT_ALLOWED', { caller: 'refused' }),
+    hold('credentials', 'IP_NOT_ALLOWED', 'all'),
   ],
   ...['INVALID_ACCESS_KEY', 'TOKEN_EXPIRED', 'INVALID_BEARER_FORMAT'].map(
     (code): [string, SendAnswer, Outcome] => [
       '401 or 403, a code about the token',
       answered(401, { ...two(401), code }),
-      hold('credentials', code, { ownAfter: 0 }),
+      hold('credentials', code, 'row'),
     ],
   ),
   [
     '401 or 403, another code',
     answered(403, { ...two(403), code: 'SENDER_NOT_YOURS' }),
-    hold('credentials', 'SENDER_NOT_YOURS', { ownAfter: 1 }),
+    refused('SENDER_NOT_YOURS', 1),
   ],
   [
     '401 or 403, another code',
     answered(401, { ...one(401), code: 'SENDER_UNKNOWN' }),
-    hold('credentials', 'SENDER_UNKNOWN', { ownAfter: 1 }),
+    refused('SENDER_UNKNOWN', 1),
   ],
-  [
-    '401 or 403, no code',
-    answered(401, two(401)),
-    hold('credentials', 'HTTP_401', { ownAfter: 5 }),
-  ],
-  [
-    '401 or 403, no code',
-    answered(403, { ...one(403), body: 'none' }),
-    hold('credentials', 'HTTP_403', { ownAfter: 5 }),
-  ],
-  ['other 4xx, a page', answered(404, { body: 'html' }), page('HTTP_404')],
+  ['401 or 403, no code', answered(401, two(401)), refused('HTTP_401', 4)],
+  ['401 or 403, no code', answered(403, { ...one(403), body: 'none' }), refused('HTTP_403', 4)],
+  ['other 4xx, a page', answered(404, { body: 'html' }), PAGE],
   ['other 4xx', answered(404, { code: 'NO_TEMPLATE' }), rejected('NO_TEMPLATE')],
   ['other 4xx', answered(400, { body: 'none' }), rejected('HTTP_400')],
   ['other 4xx', answered(422, { body: 'broken' }), rejected('HTTP_422')],

@@ -20,7 +20,12 @@ describe('a 401 that is not repeated with another token', () => {
     const server = await httpServer((response) => json(response, 401, { code: 'SENDER_UNKNOWN' }));
     const client = openClient(server.url, { answerRules });
     const once = await client.send(NOTICE, kept, { deadlineMs: 8_000 });
-    expect(decideOutcome(once)).toMatchObject({ kind: 'hold', hold: 'credentials', ownAfter: 1 });
+    expect(decideOutcome(once)).toMatchObject({
+      kind: 'hold',
+      hold: 'credentials',
+      scope: 'template',
+      rejectAfter: 1,
+    });
     const repeated = await client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
     expect(repeated.requests).toBe(2);
     expect(decideOutcome(repeated)).toMatchObject({ kind: 'rejected', code: 'SENDER_UNKNOWN' });
@@ -37,7 +42,11 @@ describe('a 401 that is not repeated with another token', () => {
     const client = openClient(server.url, { answerTimeoutMs: 300 });
     const answer = await client.send(NOTICE, tokens, { deadlineMs: 8_000 });
     expect(answer.requests).toBe(requests);
-    expect(decideOutcome(answer)).toMatchObject({ kind: 'hold', ownAfter: 5 });
+    expect(decideOutcome(answer)).toMatchObject({
+      kind: 'hold',
+      scope: 'template',
+      rejectAfter: 4,
+    });
   });
 
   it('and whose body takes the time of the call is counted, and renews no token', async () => {
@@ -48,6 +57,10 @@ describe('a 401 that is not repeated with another token', () => {
     const tokens = tokensOf();
     const answer = await openClient(server.url).send(NOTICE, tokens, { deadlineMs: 300 });
     expect(tokens.renewals).toEqual([]);
-    expect(decideOutcome(answer)).toMatchObject({ kind: 'hold', ownAfter: 5 });
+    expect(decideOutcome(answer)).toMatchObject({
+      kind: 'hold',
+      scope: 'template',
+      rejectAfter: 4,
+    });
   });
 });

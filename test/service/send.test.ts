@@ -207,7 +207,11 @@ describe.each([401, 403] as const)('a %i (service-api, Authentication rule 4)', 
     const server = await httpServer((response) => json(response, status, {}));
     const answer = await openClient(server.url).send(NOTICE, tokensOf(FIRST, FIRST), WITHIN);
     expect(answer.refused).toHaveLength(2);
-    expect(decideOutcome(answer)).toMatchObject({ kind: 'hold', ownAfter: 5 });
+    expect(decideOutcome(answer)).toMatchObject({
+      kind: 'hold',
+      scope: 'template',
+      rejectAfter: 4,
+    });
   });
 
   it('whose renewal fails passes the error of the token source through', async () => {

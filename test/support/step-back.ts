@@ -9,7 +9,6 @@ export async function stepClockBack(redis: Redis, keys: Keys, ms: number): Promi
   const times: readonly (readonly [key: string, fields: readonly string[]])[] = [
     [keys.hold, ['since', 'nextProbeAt', 'setAt']],
     [keys.rateLimit, ['nextAt', 'fellAt', 'risesFrom']],
-    [keys.evidence, ['askedAt', 'hintAt']],
     [keys.epoch, ['bornAt', 'at']],
   ];
   for (const [key, fields] of times) {

@@ -4,7 +4,6 @@ import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { pause } from '../../src/async/cancellation.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
-import { ASIDE_STEP_MS, MOST_ASIDE } from '../../src/fleet/hold/hold-scripts.ts';
 import { readHold, placeManualHold } from '../../src/fleet/hold/current-hold.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
@@ -15,12 +14,10 @@ import { connectionAs } from '../support/redis-users.ts';
 
 /**
  * Redis commands that a worker process executes while nothing can be sent (limits.md). When a probe is
- * due, each free place takes a job, asks the gate and returns the job; some jobs leave the probe to others.
+ * due, each free place takes a job, asks the gate and returns the job.
  */
 const MOST_PER_SECOND = 100;
 const MOST_PER_JOB = 75;
-/** No probe is left to others for longer than so many steps. */
-const MOST_STEPS = 4;
 
 /** What is measured lasts until so many probes have been made, within these times. */
 const PROBES = 2;
@@ -107,11 +104,9 @@ async function cost(
     next = await nextProbeAt(redis, keys);
     if (next !== last) probes++;
   } while (elapsed() < LEAST_MS || (probes <= PROBES && elapsed() < MOST_MS));
-  const left = Math.min(probes * MOST_STEPS, Math.ceil(elapsed() / ASIDE_STEP_MS)) * MOST_ASIDE;
   return {
     commands: (await commands(redis)) - before,
-    most:
-      (elapsed() / 1_000) * MOST_PER_SECOND + (probes * worker.placesForJobs + left) * MOST_PER_JOB,
+    most: (elapsed() / 1_000) * MOST_PER_SECOND + probes * worker.placesForJobs * MOST_PER_JOB,
   };
 }
 

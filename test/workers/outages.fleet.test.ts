@@ -4,6 +4,7 @@ import type { Fault } from '../../src/emulator/faults/fault.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DELIVERY_POLICIES } from '../../src/contracts/delivery.ts';
 import { readHold } from '../../src/fleet/hold/current-hold.ts';
+import { DOUBT_ROW } from '../../src/fleet/hold/trouble.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
@@ -24,6 +25,8 @@ const SCALED = {
 /** Sixteen times those attempts: in proportion, longer than an hour is to the attempts by default. */
 const OUTAGE_MS = 8_000;
 const NOTICES = 200;
+/** The slots of both processes, and what begins in each before a row of failures makes it wait. */
+const IN_FLIGHT = 2 * (16 + DOUBT_ROW);
 
 describe.each(DELIVERY_POLICIES)('an outage of the service, %s', (delivery) => {
   const isOnce = delivery === 'at-most-once';
@@ -86,8 +89,8 @@ describe.each(DELIVERY_POLICIES)('an outage of the service, %s', (delivery) => {
   }, 60_000);
 
   it.each<[string, Omit<Fault, 'on'>, number]>([
-    ['503', { status: 503 }, 32],
-    ['500 after acting', { status: 500, afterActing: true }, 32],
+    ['503', { status: 503 }, IN_FLIGHT],
+    ['500 after acting', { status: 500, afterActing: true }, IN_FLIGHT],
     ['503 with Retry-After', { status: 503, retryAfter: 1 }, 0],
   ])(
     '%s: held as failing, nothing is rejected, and unknown is at most what may not be repeated',

@@ -5,6 +5,7 @@ import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { CLI, numbers, startFleet, type Fleet, type FleetWorker } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
+import { amongOthers } from './support/holding-fleet.ts';
 
 /** A sender key of another team, which the service refuses. */
 const FOREIGN = 'key-of-another-team';
@@ -68,7 +69,7 @@ describe('a worker that the service refuses', () => {
       await until(() => emulator.record().distinct === 20, { what: 'the first sends' });
       const refused = await on.addWorker(env);
       await on.sendEach(numbers(400, 1_000));
-      await until(() => eventsOf(refused, 'worker-refused').length > 0, {
+      await until(() => eventsOf(refused, 'worker-alone').length > 0, {
         what: 'the worker to be refused',
         deadlineMs: 20_000,
       });
@@ -77,15 +78,16 @@ describe('a worker that the service refuses', () => {
         deadlineMs: 30_000,
       });
 
-      expect(eventsOf(refused, 'worker-refused')[0]).toMatchObject({ code });
+      expect(eventsOf(refused, 'worker-alone')[0]).toMatchObject({ hold: 'credentials', code });
       for (const worker of on.workers) expect(eventsOf(worker, 'hold')).toEqual([]);
       const { twice, tokens } = emulator.record();
       expect({ twice, issued: tokens.issued }).toEqual({ twice: 0, issued: 1 });
       // None of its attempts was counted.
       expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
-      await until(async () => (await status(on)).includes('"reason":"credentials"'), {
-        what: 'the status to say why it is not ready',
-      });
+      const saysWhy = async () => (await status(on)).includes('"reason":"alone"');
+      await amongOthers(on, () =>
+        until(saysWhy, { what: 'the status to say why it is not ready', deadlineMs: 20_000 }),
+      );
     },
     90_000,
   );
@@ -101,7 +103,7 @@ describe('a worker that the service refuses', () => {
     await on.queue.sendMany(
       own.map((contact) => ({ templateCode: 'OWN', senderKey: FOREIGN, contacts: [contact] })),
     );
-    await until(() => eventsOf(refused, 'worker-refused').length > 0, {
+    await until(() => eventsOf(refused, 'worker-alone').length > 0, {
       what: 'the worker to be refused',
       deadlineMs: 20_000,
     });
@@ -131,21 +133,23 @@ describe('a worker that the service refuses', () => {
     emulator.setApp({ accessKey: 'emulator-access-key', allowlist: ['127.0.0.1'] });
     await until(() => emulator.record().distinct === 300, { what: 'all sent', deadlineMs: 30_000 });
     const before = on.workers.map(heldFor);
-    const refusals = eventsOf(refused, 'worker-refused').length;
+    const refusals = eventsOf(refused, 'worker-alone').length;
     await on.sendEach(numbers(400, 1_000));
     await until(() => emulator.record().distinct === 700, { what: 'the rest', deadlineMs: 20_000 });
-    expect(eventsOf(refused, 'worker-refused').length).toBeGreaterThan(refusals);
+    expect(eventsOf(refused, 'worker-alone').length).toBeGreaterThan(refusals);
     expect(on.workers.map(heldFor)).toEqual(before);
     expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
   }, 120_000);
 
   it('holds nothing together with another one of its key pair', async () => {
     const on = await open(2);
+    await on.sendEach(numbers(20));
+    await until(() => on.emulator.record().distinct === 20, { what: 'the first sends' });
     const earlier = { ACCESS_KEY: 'an-earlier-access-key' };
     const refused = [await on.addWorker(earlier), await on.addWorker(earlier)];
-    await on.sendEach(numbers(600));
-    await until(() => on.emulator.record().distinct === 600, { what: 'all', deadlineMs: 30_000 });
-    expect(refused.some((worker) => eventsOf(worker, 'worker-refused').length > 0)).toBe(true);
+    await on.sendEach(numbers(600, 1_000));
+    await until(() => on.emulator.record().distinct === 620, { what: 'all', deadlineMs: 30_000 });
+    expect(refused.some((worker) => eventsOf(worker, 'worker-alone').length > 0)).toBe(true);
     for (const worker of on.workers) expect(eventsOf(worker, 'hold')).toEqual([]);
     expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
   }, 90_000);
@@ -158,7 +162,7 @@ describe('a worker that the service refuses', () => {
     const [good, other] = [await on.addWorker(), await on.addWorker()];
     await on.sendEach(numbers(200, 1_000));
     await until(() => on.emulator.record().distinct === 201, { what: 'all', deadlineMs: 30_000 });
-    for (const worker of [good, other]) expect(eventsOf(worker, 'worker-refused')).toEqual([]);
+    for (const worker of [good, other]) expect(eventsOf(worker, 'worker-alone')).toEqual([]);
     expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
   }, 90_000);
 });

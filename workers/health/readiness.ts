@@ -8,8 +8,8 @@
  * - `event-loop`: the event loop was blocked for a second or more.
  * - `payload-key`: it met jobs whose contacts are encrypted with a key that it does not have; without any key of the
  *   account it takes no jobs. Set PAYLOAD_KEY, or PAYLOAD_KEY_PREVIOUS during a change of the key.
- * - `credentials`: the service refuses its key pair or its address, and not those of every live worker; it takes no jobs
- *   for a time, and tries again (worker-refusal.ts). Compare both with those of a worker that sends.
+ * - `alone`: its requests fail, and those of other workers do not: it has another key pair or address, or no connection. It
+ *   takes no jobs for a time, and tries again (hold-gate.ts). Compare it with a worker that sends.
  * - `stopping`: it is shutting down.
  *
  * A hold is not a reason: it concerns the queue, not the worker.
@@ -21,7 +21,7 @@ export type UnreadyReason =
   | 'stalled'
   | 'event-loop'
   | 'payload-key'
-  | 'credentials'
+  | 'alone'
   | 'stopping';
 
 /** A reason why a process cannot take and send jobs. */

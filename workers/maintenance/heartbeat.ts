@@ -19,6 +19,8 @@ export interface HeartbeatOptions {
   readonly concurrency: number;
   /** Jobs in progress. */
   readonly active: () => number;
+  /** Milliseconds since its last acceptance; infinite where there was none. */
+  readonly acceptedAgoMs: () => number;
   /** HEARTBEAT_MS */
   readonly everyMs: number;
   /** Sends a heartbeat. Not called again while a call is pending: then Redis does not answer. */
@@ -43,6 +45,7 @@ export function createHeartbeat({
   id,
   concurrency,
   active,
+  acceptedAgoMs,
   everyMs,
   send,
   deregister,
@@ -80,6 +83,8 @@ export function createHeartbeat({
       active: active(),
       startedAt,
       loopDelayMs,
+      // JSON has no infinity.
+      ...(Number.isFinite(acceptedAgoMs()) ? { acceptedAgoMs: Math.round(acceptedAgoMs()) } : {}),
       unready: readiness.reasons(),
     }),
     start: () => {

@@ -35,7 +35,7 @@ export class WorkerClock implements BackgroundService {
     this.#clock = new ServerClock(redis);
     this.#settings = settings;
     this.#log = log;
-    this.#afterStepBack = () => boundWaits(redis, keys, settings.sendDeadlineMs);
+    this.#afterStepBack = () => boundWaits(redis, keys);
   }
 
   /** The clock of Redis, in milliseconds since the epoch. */

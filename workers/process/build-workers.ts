@@ -32,5 +32,4 @@ export const holdSettings = (worker: WorkerConfig): HoldSettings => ({
   probeMinMs: worker.holdProbeMinMs,
   probeMaxMs: worker.holdProbeMaxMs,
   retryAfterMaxMs: worker.retryAfterMaxMs,
-  probeTtlMs: worker.sendDeadlineMs,
 });

@@ -8,14 +8,14 @@ import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { ServiceConfig } from '../../src/config/config.ts';
 import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import { VERSION } from '../../src/contracts/version.ts';
-import { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
+import { TroubleRecord } from '../../src/fleet/hold/trouble-record.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
 import { sentTwiceCounts } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/throttled-error-log.ts';
 import { Hints } from '../../src/redis/hints.ts';
 import { workerSealing } from '../../src/payload/seal.ts';
-import { keysOf, pairName } from '../../src/redis/keys.ts';
+import { keysOf } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/one-write.ts';
 import { createServiceClient } from '../../src/service/client.ts';
 import { noteAttempt } from '../../src/tracing/spans.ts';
@@ -37,11 +37,13 @@ import { WorkerGroup } from '../queue/worker-group.ts';
 import { AttemptLog } from '../send/attempt-log.ts';
 import { JobReturns } from '../send/job-returns.ts';
 import { SendGate } from '../send/send-gate.ts';
+import { ListTemplates } from '../send/take-back.ts';
 import { buildChunkWorker, buildNoticeWorker, holdSettings } from './build-workers.ts';
-import { createRefusal } from './create-refusal.ts';
+import { createHolds } from './create-holds.ts';
 import { createTokens } from './create-tokens.ts';
 import { createFleetChores } from './fleet-chores.ts';
 import { storeOwnRetention } from './store-retention.ts';
+import { takeBackNotice } from './take-back-notice.ts';
 import { waitForRedis, type WorkerProgram } from './wait-for-redis.ts';
 import { watchEvents } from './watch-events.ts';
 
@@ -87,7 +89,6 @@ export async function startWorker({
   const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const log = logger.child({ worker: id });
   const keys = keysOf(config.redis.prefix, config.account);
-  const pair = pairName(config.service);
   const { heartbeatMs, keepFailedMs, lockDurationMs, sendDeadlineMs } = config.worker;
 
   const onRedisError = throttledErrorLog(log, (code) => health?.counted.redisError(code));
@@ -115,18 +116,20 @@ export async function startWorker({
     noteAttempt(attempt);
   });
 
-  const holds = new HoldGate(
+  const clock = new WorkerClock(redis, keys, config.worker, log);
+  const holds = createHolds({
     redis,
     hints,
     keys,
-    keys.token(pair).current,
-    holdSettings(config.worker),
-    (move) => {
-      log.info({ event: 'hold', ...move }, `queue ${move.kind}`);
-      if (move.kind === 'held') rateLimiter.rejectAll();
-      else refusal.lifted();
-    },
-  );
+    id,
+    settings: holdSettings(config.worker),
+    now: clock.now,
+    onHeld: () => rateLimiter.rejectAll(),
+    onTemplateHeld: (held) => gate.templates.templateHeld(held),
+    suspend: (suspended) => workers.suspend('alone', suspended),
+    readiness,
+    log,
+  });
   const rateLimiter = new RateLimiter(redis, hints, keys, config.worker.rateLimit, {
     onDecrease: (decrease) =>
       log.warn({ event: 'rate-limit-decreased', ...decrease }, 'rate limit decreased after a 429'),
@@ -136,6 +139,7 @@ export async function startWorker({
     id,
     concurrency,
     active,
+    acceptedAgoMs: () => gate.acceptedAgoMs,
     everyMs: heartbeatMs,
     send: () => restoreGuard.check(),
     deregister: () => restoreGuard.deregister(),
@@ -157,7 +161,6 @@ export async function startWorker({
   });
   const service = createServiceClient(config.service);
   const tokens = createTokens({ redis, hints, keys, config, service, id, log, traffic, health });
-  const clock = new WorkerClock(redis, keys, config.worker, log);
   const redisMonitor = new RedisMonitor({
     redis,
     keys,
@@ -169,16 +172,6 @@ export async function startWorker({
       workers.suspend('redis-unsuitable', unfit);
     },
   });
-  const refusal = createRefusal({
-    redis,
-    keys,
-    id,
-    heartbeatMs,
-    settings: holdSettings(config.worker),
-    suspend: (suspended) => workers.suspend('credentials', suspended),
-    readiness,
-    log,
-  });
   const sealing = workerSealing(config.account, config.queue);
   const returns = new JobReturns(redis, keys.secret, sealing, stopping.signal, {
     suspend: (reason, applies) => workers.suspend(reason, applies),
@@ -186,17 +179,19 @@ export async function startWorker({
   });
   const locks = new JobLocks(lockDurationMs);
   const ledger = new Ledger(redis, keys);
+  const gate = new SendGate({
+    isSuspended: () => workers.suspended,
+    isComplete: () => restoreGuard.passed(),
+    holds,
+    troubles: new TroubleRecord(redis, keys),
+    rateLimiter,
+    log: attemptLog,
+    now: clock.now,
+  });
   const context = {
     service,
     tokens,
-    gate: new SendGate({
-      isSuspended: () => workers.suspended,
-      isComplete: () => restoreGuard.passed(),
-      holds,
-      rateLimiter,
-      refusal,
-      log: attemptLog,
-    }),
+    gate,
     locks,
     returns,
     log: attemptLog,
@@ -211,6 +206,8 @@ export async function startWorker({
     stopping: stopping.signal,
     ledger,
     sealing,
+    templates: new ListTemplates(),
+    takeBack: (job: string) => takeBackNotice(redis, keys, job),
     lockKey: (job: string) => keys.chunkLock(job),
   };
   const lane = (name: LaneName) => ({
@@ -266,7 +263,6 @@ export async function startWorker({
   health?.watch(readiness, { inFlight: active, slots: concurrency });
   // As long as sends are under way; the process bounds its stop as a whole.
   await lifecycle.start(workers, Infinity);
-  lifecycle.onStop(() => refusal.stop());
   await lifecycle.start(redisMonitor);
   log.info({ event: 'started', concurrency, version: VERSION });
 

@@ -2,7 +2,7 @@ import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Refusal, TokenSource } from '../../src/contracts/token.ts';
-import type { Aside, Entrant, Passage } from '../../src/fleet/hold/passage.ts';
+import { OPEN, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
@@ -11,6 +11,7 @@ import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { AttemptGuard, NotStarted } from './request-guard.ts';
+import type { Attempted, Entered, GateJob } from './gate-job.ts';
 import type { SendGate } from './send-gate.ts';
 
 /** The shared token, as far as an attempt needs it. */
@@ -21,7 +22,7 @@ export interface AttemptTokens extends TokenSource {
 /** What attempts need; a worker process composes it once. */
 export interface AttemptContext {
   readonly tokens: AttemptTokens;
-  readonly gate: Pick<SendGate, 'enter' | 'leave'>;
+  readonly gate: Pick<SendGate, 'enter' | 'leave' | 'restOf'>;
   /** The rate limit of the account, for the lane of the attempt. */
   readonly rateLimit: LaneRateLimit;
   readonly log: AttemptLog;
@@ -33,41 +34,41 @@ export interface AttemptContext {
 
 /** What allows the first request of an attempt. */
 export interface Entry {
-  readonly passage: Passage;
+  readonly entered: Entered;
   readonly permit: Permit;
 }
 
 /**
  * Gate and permit: whether a job may be sent now.
  *
- * @returns how long the job leaves a probe to others, or undefined where it is requeued
+ * @returns how long the job is put off because its template is held, or undefined where it is requeued
  */
 export async function enter(
-  entrant: Entrant,
+  job: GateJob,
   { gate, rateLimit, stopping }: AttemptContext,
-): Promise<Entry | Aside | undefined> {
+): Promise<Entry | PutOff | undefined> {
   if (stopping.aborted) return undefined;
-  const passage = await gate.enter(entrant);
-  if (passage === undefined || 'asideMs' in passage) return passage;
+  const entered = await gate.enter(job);
+  if (entered === undefined || 'putOffMs' in entered) return entered;
   const permit = await rateLimit.take(stopping);
-  if (permit !== undefined) return { passage, permit };
-  await gate.leave({ outcome: undefined }, passage, entrant.job);
+  if (permit !== undefined) return { entered, permit };
+  await gate.leave(job, entered, { outcome: undefined });
   return undefined;
 }
 
 /** Returns what {@link enter} has given to a job for which no request is made. */
 export async function leaveUnsent(
-  { passage, permit }: Entry,
+  job: GateJob,
+  { entered, permit }: Entry,
   { gate }: AttemptContext,
 ): Promise<void> {
   permit.release();
-  await gate.leave({ outcome: undefined }, passage, '');
+  await gate.leave(job, entered, { outcome: undefined });
 }
 
 /** One attempt: its send call, and what allows its requests. */
 export interface AttemptOptions {
-  /** Id of the job. */
-  readonly job: string;
+  readonly job: GateJob;
   /** Makes the send call. */
   readonly send: (tokens: TokenSource, options: SendCallOptions) => Promise<SendAnswer>;
   /** At-most-once: each request gets a connection of its own. */
@@ -78,28 +79,21 @@ export interface AttemptOptions {
   readonly recordIntent?: (() => Promise<boolean>) | undefined;
 }
 
-/** What is known after an attempt. */
-export interface Attempted {
-  /** Undefined when nothing was sent, or only a request that was refused, and no notice is to blame. */
-  readonly outcome: Outcome | undefined;
-  readonly answer?: SendAnswer | undefined;
-}
-
 /** Sends and decides: one request, or two when the token was renewed; the outcome by the table and by the gate. */
 export async function runAttempt(
   options: AttemptOptions,
-  { passage, permit }: Entry,
+  { entered, permit }: Entry,
   context: AttemptContext,
 ): Promise<Attempted> {
   const { job, mayBegin, recordIntent } = options;
   const { gate, rateLimit, stopping: cancel } = context;
   const guard = new AttemptGuard({ cancel, mayBegin, rateLimit, permit, recordIntent });
   // A kept connection that has died says nothing about the service.
-  const ownConnection = options.isOnce || passage.probe !== undefined;
+  const ownConnection = options.isOnce || entered.passage !== OPEN;
   const { outcome, answer } = await sendGuarded(options, ownConnection, guard, context);
   const ofRequest = outcomeOfRequest(outcome, answer?.results);
   const { requestedAt } = guard;
-  const left = await gate.leave({ outcome: ofRequest, answer, requestedAt }, passage, job);
+  const left = await gate.leave(job, entered, { outcome: ofRequest, answer, requestedAt });
   return { outcome: answer?.results === undefined ? left : outcome, answer };
 }
 
@@ -160,11 +154,10 @@ async function sendGuarded(
 /** What a failed wait for a token means: nothing was sent. */
 function outcomeOfTokenError(error: NoticeQueueError): Outcome {
   if (error instanceof TokenRefusedError) {
-    const { hold, refusalCode: code, retryInMs, scope } = error;
-    const refused = { kind: 'hold', hold, code, always: true } as const;
-    const until = { forMs: Math.max(1, retryInMs) };
-    if (hold !== 'credentials') return { ...refused, ...until };
-    return { ...refused, ...until, caller: scope === 'all' ? 'refused' : 'waits' };
+    const { hold, refusalCode: code, retryInMs } = error;
+    const refused = { kind: 'hold', hold, code, scope: 'all' } as const;
+    // Another worker may have another key pair: nothing but the probes says how long all are refused.
+    return hold === 'credentials' ? refused : { ...refused, forMs: Math.max(1, retryInMs) };
   }
   return { kind: 'retry', code: error.code, counted: false };
 }

@@ -6,9 +6,12 @@ import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.t
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
+import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import { openChunk } from '../../src/payload/chunk-payload.ts';
 import { enter, leaveUnsent, runAttempt } from './attempt.ts';
+import type { GateJob } from './gate-job.ts';
+import { untilDone } from './take-back.ts';
 import {
   recordChunk,
   settle,
@@ -19,6 +22,9 @@ import {
 } from './chunk-record.ts';
 import { delayJob, requeue, withoutStack, type LockedJob } from './disposition.ts';
 import { returnReasonOf, type ReturnReason } from './job-returns.ts';
+
+/** The body of the request of a chunk, without its contacts. */
+type ChunkFrame = Readonly<Record<string, unknown>> & { readonly templateCode: string };
 
 /** Pause between two tries of a claim that Redis did not answer. */
 const CLAIM_RETRY_MS = 200;
@@ -37,10 +43,10 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
   const lock = context.locks.of(job);
   let permit: Permit | undefined;
   try {
-    const possiblySent = () => possiblySentOf(job, data, context);
-    const entry = await enter({ job: job.id ?? '', possiblySent }, context);
+    const gateJob = gateJobOf(job, data, context);
+    const entry = await enter(gateJob, context);
     if (entry === undefined) requeue();
-    if ('asideMs' in entry) return await delayJob(locked, entry.asideMs, 'others probe first');
+    if ('putOffMs' in entry) return await delayJob(locked, entry.putOffMs, 'its template is held');
     ({ permit } = entry);
     const nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
     const lastAttempt = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
@@ -48,21 +54,35 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
     const askedAt = performance.now();
     const claim = await claimChunk(run, context);
     if (claim?.kind !== 'send') {
-      await leaveUnsent(entry, context);
+      await leaveUnsent(gateJob, entry, context);
       return await endUnclaimed(run, claim, context);
     }
     const opened = await open(run, claim, context);
     if (typeof opened === 'string') {
-      await leaveUnsent(entry, context);
+      await leaveUnsent(gateJob, entry, context);
       return await endUnread(run, claim, opened, context);
     }
     const { contacts } = opened;
     const line = context.log.begin(job);
-    const frame = JSON.parse(opened.frame) as Readonly<Record<string, unknown>>;
+    const frame = JSON.parse(opened.frame) as ChunkFrame;
+    const { templateCode: template } = frame;
+    context.templates.note(data.batch, template);
+    const restMs = context.gate.restOf(template);
+    if (gateJob.template === '' && restMs !== undefined) {
+      // The first chunk of its list that this process has seen.
+      await leaveUnsent(gateJob, entry, context);
+      await settle(run, allBack(claim.size, false), context);
+      return await delayJob(locked, restMs, 'its template is held');
+    }
     const expiresAt = askedAt + (claim.msToDeadline ?? Infinity);
     const attempted = await runAttempt(
       {
-        job: job.id ?? '',
+        job: {
+          ...gateJob,
+          template,
+          rowId: `${data.batch} ${claim.root}`,
+          isHalved: claim.bisect && claim.size > 1,
+        },
         send: (tokens, options) => context.service.sendBytes(frame, contacts, tokens, options),
         isOnce: claim.delivery === 'at-most-once',
         mayBegin: () => lock.valid() && performance.now() < expiresAt,
@@ -80,7 +100,7 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
       batch: data.batch,
       chunk: data.chunk,
       contacts: claim.size,
-      probe: entry.passage.probe !== undefined,
+      probe: entry.entered.passage !== OPEN,
       possiblySent: sent,
     });
     return await recordChunk(run, claim, contacts, { ...attempted, outcome }, mayResend, context);
@@ -100,15 +120,19 @@ function chunkOf(job: Job): ChunkJobData {
   }
 }
 
-/** What the gate counts, earlier jobs of the chunk included. */
-async function possiblySentOf(
+/** The chunk at the gate. Its template is known once this process has claimed a chunk of its list. */
+function gateJobOf(
   job: Job,
   { batch, chunk }: ChunkJobData,
-  { ledger }: ChunkContext,
-): Promise<number> {
-  const { delivery, possiblySent } = await ledger.historyOf(batch, chunk);
-  const sent = Math.max(possiblySent, possiblySentAttempts(job));
-  return sent + (delivery === 'at-most-once' ? 1 : 0);
+  { templates, ledger }: ChunkContext,
+): GateJob {
+  return {
+    id: job.id ?? '',
+    template: templates.of(batch) ?? '',
+    isFirstRun: job.attemptsStarted <= 1,
+    takeBack: () =>
+      untilDone(async () => (await ledger.redrive(batch, String(chunk), 'rejected')) !== 'known'),
+  };
 }
 
 /**

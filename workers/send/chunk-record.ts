@@ -1,11 +1,6 @@
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
-import {
-  allBack,
-  allFailed,
-  type Claim,
-  type Settlement,
-} from '../../src/batch/ledger/settlement.ts';
+import { allFailed, type Claim, type Settlement } from '../../src/batch/ledger/settlement.ts';
 import type { ChunkJobData } from '../../src/contracts/chunk-job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import {
@@ -20,21 +15,19 @@ import { encodePayload } from '../../src/payload/chunk-payload.ts';
 import { batchSeal, type Sealing } from '../../src/payload/seal.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { JobLock, JobLocks } from '../queue/job-locks.ts';
-import type { AttemptContext, Attempted } from './attempt.ts';
-import {
-  isSettled,
-  mayBeOneContact,
-  settlementOf,
-  settlementOfSorted,
-  sortByResult,
-} from './chunk-settlement.ts';
-import { applyOutcome, delayJob, detailOf, requeue, type LockedJob } from './disposition.ts';
+import type { AttemptContext } from './attempt.ts';
+import { mayBeOneContact, type Attempted } from './gate-job.ts';
+import { isSettled, settlementOf, settlementOfSorted, sortByResult } from './chunk-settlement.ts';
+import { applyOutcome, detailOf, requeue, type LockedJob } from './disposition.ts';
 import type { JobReturns } from './job-returns.ts';
+import type { ListTemplates } from './take-back.ts';
 
 /** What the jobs of chunks need; a worker process composes it once. */
 export interface ChunkContext extends AttemptContext {
   readonly service: Pick<ServiceClient, 'sendBytes'>;
-  readonly ledger: Pick<Ledger, 'claim' | 'halve' | 'historyOf' | 'settle'>;
+  readonly ledger: Pick<Ledger, 'claim' | 'halve' | 'redrive' | 'settle'>;
+  /** Templates of the lists that this process has seen. */
+  readonly templates: ListTemplates;
   readonly locks: Pick<JobLocks, 'of'>;
   readonly returns: Pick<JobReturns, 'returnJob'>;
   readonly sealing: Sealing;
@@ -48,12 +41,6 @@ export interface ChunkContext extends AttemptContext {
 export interface ChunkResult {
   readonly outcome: string;
 }
-
-/** Delay of a refused chunk that is not halved before other halves are decided. */
-const HALVE_LATER_MS = 5_000;
-
-/** For so long these may be undecided: a refusal or page needs several attempts as evidence. */
-const UNDECIDED_MS = { byStatus: 5_000, byEvidence: 20_000 };
 
 /** A run of the job of a chunk. */
 export interface ChunkRun {
@@ -118,14 +105,8 @@ export async function recordChunk(
       await settle(run, allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', detail), context);
       return { outcome: 'rejected' };
     }
-    const isOwn = outcome?.kind === 'rejected' && outcome.own === true;
-    const waitMs = isOwn ? UNDECIDED_MS.byEvidence : UNDECIDED_MS.byStatus;
-    const halved = await halve(run, all, encode, waitMs, traceIds('rejected'), context);
-    if (halved === 'later') {
-      await settle(run, allBack(size, false), context);
-      return delayJob(locked, HALVE_LATER_MS, 'other halves first');
-    }
-    if (halved !== 'whole') return { outcome: 'halved' };
+    await halve(run, all, encode, traceIds('rejected'), context);
+    return { outcome: 'halved' };
   }
   const kept = withTraceIds(detail, traceIds(outcome?.kind));
   const ended = { outcome, size, delivery, lastAttempt, detail: kept };
@@ -155,7 +136,6 @@ async function halve(
   { data: { batch, chunk }, nonce }: ChunkRun,
   contacts: readonly unknown[],
   encode: (contacts: readonly unknown[]) => Promise<Buffer>,
-  waitMs: number,
   traceIds: readonly string[],
   { ledger, log }: ChunkContext,
 ): ReturnType<Ledger['halve']> {
@@ -165,7 +145,7 @@ async function halve(
     await encode(contacts.slice(middle)),
   ] as const;
   return settleWithRetry(
-    () => ledger.halve(batch, chunk, nonce, middle, payloads, waitMs, traceIds),
+    () => ledger.halve(batch, chunk, nonce, middle, payloads, traceIds),
     (error) => log.trouble('settle', error),
   );
 }

@@ -68,18 +68,6 @@ export function isSettled(
   return rest === undefined;
 }
 
-/** Statuses that suggest that one contact, or their number, made the service refuse a request. */
-const CAUSED_BY_A_CONTACT: ReadonlySet<number> = new Set([400, 413, 422]);
-
-/**
- * Whether one of the contacts, or their number, may have made the service reject a chunk as a whole: by the status, or
- * by the evidence (`own`). The service has taken nothing of the request, so its halves may be sent.
- */
-export function mayBeOneContact(outcome: Outcome | undefined, status: number | undefined): boolean {
-  if (outcome?.kind !== 'rejected') return false;
-  return outcome.own === true || CAUSED_BY_A_CONTACT.has(status ?? 0);
-}
-
 /** Contacts of a chunk by what becomes of each. */
 export interface SortedContacts<Contact> {
   /** How many were accepted. */

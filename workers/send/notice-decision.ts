@@ -9,7 +9,8 @@ import {
 import { outcomeOfResults } from '../../src/service/outcome-table.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { JobLock } from '../queue/job-locks.ts';
-import { UNLISTED, type Attempted } from './attempt.ts';
+import { UNLISTED } from './attempt.ts';
+import type { Attempted } from './gate-job.ts';
 import { earlierOutcome, knownAfter, maySend, type NoticeIntent } from './notice-intent.ts';
 
 /** One run of the job of a single notice. */

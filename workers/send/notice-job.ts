@@ -1,7 +1,7 @@
 import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { firstDue, type JobData } from '../../src/contracts/job.ts';
+import { firstDue, sentAgainAt, type JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import {
   attemptsEndedUnknown,
@@ -9,6 +9,7 @@ import {
   possiblySentTraceIds,
   withPossiblySentMark,
 } from '../../src/contracts/possibly-sent.ts';
+import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
 import type { Sealing } from '../../src/payload/seal.ts';
 import { openJob, sealJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
@@ -17,13 +18,8 @@ import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { ListUnknown } from '../queue/end-after-stall.ts';
 import type { JobLocks } from '../queue/job-locks.ts';
 import { SendJob } from '../queue/send-job.ts';
-import {
-  enter,
-  outcomeOfRequest,
-  runAttempt,
-  type AttemptContext,
-  type Attempted,
-} from './attempt.ts';
+import { enter, outcomeOfRequest, runAttempt, type AttemptContext } from './attempt.ts';
+import type { Attempted } from './gate-job.ts';
 import {
   applyOutcome,
   delayJob,
@@ -45,6 +41,7 @@ import {
   type IntentContext,
   type NoticeIntent,
 } from './notice-intent.ts';
+import type { GateJob } from './gate-job.ts';
 
 /** What the jobs of single notices need; a worker process composes it once. */
 export interface NoticeContext extends AttemptContext, IntentContext {
@@ -57,6 +54,8 @@ export interface NoticeContext extends AttemptContext, IntentContext {
   readonly unknownResends: number;
   /** The clock of Redis, by which the whole fleet decides about deadlines; ms since the epoch. */
   readonly now: () => number;
+  /** Puts a rejected notice back to waiting: its template is held. */
+  readonly takeBack: (id: string) => Promise<void>;
   /** Writes the Redis commands from now to the end of this turn of the event loop at once. */
   readonly inOneWrite: () => void;
 }
@@ -97,12 +96,12 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
       context.log.trouble('notice', error);
       return afterProgramError(job, intent, context);
     });
-    const { outcome, answer, probe, results, asideMs } = end;
+    const { outcome, answer, probe, results, putOffMs } = end;
     const contacts = data.notice.contacts.length;
     const { possiblySent } = intent;
     line.end(outcome, answer, { contacts, possiblySent, probe, results });
     context.inOneWrite();
-    if (asideMs !== undefined) return await delayJob(locked, asideMs, 'others probe first');
+    if (putOffMs !== undefined) return await delayJob(locked, putOffMs, 'its template is held');
     if (outcome === undefined) requeue();
     return await endNotice(locked, intent, outcome, answer);
   } finally {
@@ -115,21 +114,26 @@ interface NoticeEnd extends Attempted {
   readonly results?: NoticeDecision['results'];
   /** It was the probe of a hold. */
   readonly probe?: boolean;
-  /** It leaves a probe to others for so many milliseconds. */
-  readonly asideMs?: number;
+  /** Its template is held: it comes again after so many milliseconds. */
+  readonly putOffMs?: number;
 }
 
 async function attemptNotice(job: Job, run: NoticeRun, context: NoticeContext): Promise<NoticeEnd> {
   const { data, intent } = run;
   if (!mayGo(run)) return recordNotice(job, run, { outcome: undefined }, context);
   const isOnce = data.delivery !== undefined;
-  const possiblySent = intent.possiblySent + (isOnce ? 1 : 0);
-  const entry = await enter({ job: intent.job, possiblySent }, context);
+  const gateJob: GateJob = {
+    id: intent.job,
+    template: data.notice.templateCode,
+    isFirstRun: job.attemptsStarted <= 1 && sentAgainAt(job) === 0,
+    takeBack: () => context.takeBack(intent.job),
+  };
+  const entry = await enter(gateJob, context);
   if (entry === undefined) return { outcome: undefined };
-  if ('asideMs' in entry) return { outcome: undefined, asideMs: entry.asideMs };
+  if ('putOffMs' in entry) return { outcome: undefined, putOffMs: entry.putOffMs };
   const attempted = await runAttempt(
     {
-      job: intent.job,
+      job: gateJob,
       send: (tokens, options) => context.service.send(data.notice, tokens, options),
       isOnce,
       mayBegin: () => mayGo(run),
@@ -139,7 +143,7 @@ async function attemptNotice(job: Job, run: NoticeRun, context: NoticeContext): 
     context,
   );
   const recorded = await recordNotice(job, run, attempted, context);
-  return { ...recorded, probe: entry.passage.probe !== undefined };
+  return { ...recorded, probe: entry.entered.passage !== OPEN };
 }
 
 /**

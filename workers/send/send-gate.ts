@@ -1,14 +1,32 @@
-import { randomBytes } from 'node:crypto';
+import { pause } from '../../src/async/cancellation.ts';
+import { signal, type Signal } from '../../src/async/signal.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
-import type { Aside, Entrant, Meeting, Passage } from '../../src/fleet/hold/passage.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
+import { OPEN, type HoldGate, type Passage, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
+import {
+  AccountRow,
+  Acceptances,
+  judgeTrouble,
+  Throttled,
+  withTrouble,
+  type Trouble,
+  type TroubleVerdict,
+} from '../../src/fleet/hold/trouble.ts';
+import type { TroubleRecord } from '../../src/fleet/hold/trouble-record.ts';
 import type { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import type { WorkerRefusal } from './worker-refusal.ts';
+import type { Attempted, Entered, GateJob, HoldOutcome } from './gate-job.ts';
+import { AGAIN_MS, TemplateRefusals } from './template-refusals.ts';
 
-/** Shortest hold after a 429, whatever its Retry-After says. */
+/** Shortest wait after a 429, whatever its Retry-After says. */
 const THROTTLED_MIN_MS = 1_000;
+
+/** The job is requeued at once: while Redis refuses, not more often than this. */
+const REDIS_AGAIN_MS = 200;
+
+/** Where the requests before it fail, one more waits at most so long for the end of one that is under way. */
+const ONE_ENDS_MS = 1_000;
+
+const ENTERED: Entered = { passage: OPEN, isContradicted: false };
 
 /** What decides whether attempts may be made. */
 export interface SendGateOptions {
@@ -16,175 +34,199 @@ export interface SendGateOptions {
   readonly isSuspended: () => boolean;
   /** Whether Redis has everything this worker remembers, i.e. is not an old copy (restore-guard.ts). */
   readonly isComplete: () => boolean | Promise<boolean>;
-  readonly holds: Pick<HoldGate, 'enter' | 'meet' | 'accepted'>;
+  readonly holds: HoldGate;
+  readonly troubles: TroubleRecord;
   readonly rateLimiter: Pick<RateLimiter, 'throttled'>;
-  /** Whether the service refuses this worker, or every one. */
-  readonly refusal: Pick<WorkerRefusal, 'judge' | 'accepted'>;
   readonly log: Pick<AttemptLog, 'trouble'>;
+  /** Redis time. */
+  readonly now: () => number;
 }
 
-/** What the gate needs to know of an attempt. */
-export interface GateAttempt {
-  /** Undefined when nothing was sent, or only a request that was refused, and no notice is to blame. */
-  readonly outcome: Outcome | undefined;
-  readonly answer?: SendAnswer | undefined;
-  /** Monotonic time before the last request. */
-  readonly requestedAt?: number | undefined;
-}
-
-/** Lets attempts begin, and places or lifts holds by their outcomes. A failing Redis sends nothing. */
+/**
+ * Lets attempts begin, and decides what their ends say about the next ones: about the account, one template, or the
+ * notice alone (src/fleet/hold/trouble.ts). A failing Redis sends nothing.
+ */
 export class SendGate {
   readonly #options: SendGateOptions;
+  readonly #account = new AccountRow(performance.now());
+  /** What concerns one template. */
+  readonly templates: TemplateRefusals;
+  readonly #acceptances = new Acceptances();
+  readonly #throttled = new Throttled();
+  #acceptedAt = -Infinity;
+  /** Attempts under way. */
+  #underWay = 0;
+  #nextEnd: Signal | undefined;
 
   constructor(options: SendGateOptions) {
     this.#options = options;
+    this.templates = new TemplateRefusals({
+      ...options,
+      judge: (job, entered, trouble, isHeld) => this.#judge(job, entered, trouble, isHeld),
+    });
   }
 
   /**
-   * Leave to make one attempt; undefined while the worker is suspended or the queue is held, or how long
-   * the job leaves a probe to others.
+   * Leave to make one attempt; undefined while the worker is suspended or the account is held, or how long
+   * the job is put off because its template is held.
    */
-  async enter(entrant: Entrant): Promise<Passage | Aside | undefined> {
+  async enter(job: GateJob): Promise<Entered | PutOff | undefined> {
     const { isSuspended, isComplete, holds, log } = this.#options;
     try {
       if (isSuspended()) return undefined;
       const complete = isComplete();
       if (!(complete instanceof Promise ? await complete : complete)) return undefined;
-      const passage = holds.enter(entrant);
-      return passage instanceof Promise ? await passage : passage;
+      if (this.#account.isDoubtful && this.#underWay > 0) await this.#oneEnds();
+      const history = job.isFirstRun ? undefined : await this.#options.troubles.read(job.id);
+      const entered = holds.enter(job.template, history !== undefined);
+      const passage = entered instanceof Promise ? await entered : entered;
+      if (passage === undefined || 'putOffMs' in passage) return passage;
+      this.#underWay++;
+      if (history === undefined) return passage === OPEN ? ENTERED : { ...ENTERED, passage };
+      return { passage, history, isContradicted: this.#acceptances.contradict(history) };
     } catch (error) {
       log.trouble('gate', error);
+      await pause(REDIS_AGAIN_MS);
       return undefined;
     }
   }
 
   /**
-   * Places or lifts holds after an attempt, and lowers the rate limit after a 429. A failing Redis costs
-   * a probe here, never an outcome.
+   * What an attempt came to for its job, after what it says about the others. A failing Redis costs a probe here,
+   * never an outcome.
    *
    * | outcome | becomes |
    * |---|---|
-   * | hold of this worker alone (worker-refusal.ts) | none: the job is returned, and nothing is held |
-   * | hold | hold, with the time after which the job comes again; or, by the evidence, a counted retry or a rejection; a code about the token counts from the second time |
-   * | unknown | unknown; with the time after which the job comes again where the queue is held |
+   * | hold, the account or the template is held | hold, with the time after which the job comes again |
+   * | hold, otherwise | a retry, counted or not, or a rejection (`judgeTrouble`) |
+   * | rejected, while the template is held or from now on | hold, with that time |
    * | any other, or none | the same |
-   *
-   * @param attempted its outcome is undefined where nothing was sent and no notice is to blame
-   * @param job its id
    */
-  async leave(
-    { outcome, answer, requestedAt }: GateAttempt,
-    passage: Passage,
-    job: string,
-  ): Promise<Outcome | undefined> {
-    const token = answer?.tokenId ?? '';
+  async leave(job: GateJob, entered: Entered, attempted: Attempted): Promise<Outcome | undefined> {
+    const { outcome } = attempted;
+    const { passage } = entered;
+    this.#underWay--;
+    this.#nextEnd?.give();
+    this.#nextEnd = undefined;
     try {
       switch (outcome?.kind) {
-        case 'hold':
-          return await this.#hold(outcome, passage, { job, token });
-        case 'unknown':
-          return await this.#meet(outcome, passage, { job, token });
         case 'accepted':
-          this.#options.refusal.accepted();
-          if (passage.probe !== undefined) await passage.answered('accepted', token);
-          else {
-            const reported = this.#options.holds.accepted(token, requestedAt ?? -Infinity);
-            if (reported !== undefined) await reported;
-          }
+          await this.#accepted(job, entered, attempted);
           break;
+        case 'hold':
+          if (outcome.scope === 'template')
+            return await this.templates.refused(job, entered, outcome, attempted.answer);
+          return await this.#met(job, entered, outcome);
         case 'rejected':
-          await passage.answered('rejected', token);
+          await this.#options.holds.answered(passage, job.template, 'rejected');
+          // One that names contacts is about these.
+          if (attempted.answer?.results !== undefined) break;
+          return await this.templates.rejected(job, entered, outcome, attempted.answer);
+        case 'unknown':
+          await this.#concernsAll(job, { hold: 'failing', code: outcome.code }, passage);
           break;
         case 'retry':
-          await passage.undecided();
+          await this.#options.holds.answered(passage, job.template, 'inconclusive');
           break;
         case 'expired':
         case 'cancelled':
         case undefined:
-          await passage.abandoned();
+          await this.#options.holds.answered(passage, job.template, 'abandoned');
           break;
       }
     } catch (error) {
       this.#options.log.trouble('hold', error);
-      if (outcome?.kind === 'hold' && outcome.ownAfter !== undefined) {
-        return { kind: 'retry', code: outcome.code, counted: false };
-      }
+      if (outcome?.kind === 'hold') return { kind: 'retry', code: outcome.code, counted: false };
     }
     return outcome;
   }
 
-  /** Places a hold, or none where the service refuses this worker alone. */
-  async #hold(
-    outcome: Extract<Outcome, { kind: 'hold' }>,
-    passage: Passage,
-    of: MeetingJob,
-  ): Promise<Outcome | undefined> {
-    if (outcome.caller === undefined) return await this.#meet(outcome, passage, of);
-    switch (await this.#options.refusal.judge(outcome)) {
-      case 'first':
-        return await this.#meet({ ...outcome, ownAfter: 0 }, passage, of);
-      case 'all':
-        return await this.#meet(outcome, passage, of);
-      case 'alone':
-        await passage.abandoned();
-        return undefined;
-    }
+  /** Milliseconds since the last acceptance; infinite where there was none. */
+  get acceptedAgoMs(): number {
+    return performance.now() - this.#acceptedAt;
   }
 
-  async #meet(
-    outcome: Extract<Outcome, { kind: 'hold' | 'unknown' }>,
-    passage: Passage,
-    { job, token }: MeetingJob,
-  ): Promise<Outcome> {
+  /** Milliseconds after which a job of a held template may come again; undefined where it is not held. */
+  restOf(template: string): number | undefined {
+    const { holds } = this.#options;
+    return holds.isTemplateHeld(template) ? holds.behindMs(template) : undefined;
+  }
+
+  /** Until an attempt under way has ended, or for a second. */
+  async #oneEnds(): Promise<void> {
+    this.#nextEnd ??= signal();
+    await Promise.race([this.#nextEnd.given, pause(ONE_ENDS_MS)]);
+  }
+
+  async #accepted(
+    job: GateJob,
+    { passage, history }: Entered,
+    { answer, requestedAt = performance.now() }: Attempted,
+  ): Promise<void> {
+    const { holds, now, troubles } = this.#options;
+    const monotonic = performance.now();
+    this.#acceptedAt = monotonic;
+    this.#account.accepted(monotonic);
+    this.templates.accepted(job.template);
+    this.#acceptances.note(answer?.tokenId ?? '', now() - (monotonic - requestedAt));
+    await holds.answered(passage, job.template, 'accepted');
+    if (history !== undefined) await troubles.forget(job.id);
+  }
+
+  /** Trouble that may concern the whole account. */
+  async #met(job: GateJob, entered: Entered, outcome: HoldOutcome): Promise<Outcome> {
     const { holds, rateLimiter } = this.#options;
-    const { code } = outcome;
-    const attempt = randomBytes(9).toString('base64url');
-    if (outcome.kind === 'unknown') {
-      const meeting = { job, attempt, class: 'unknown', hold: 'failing', code, token } as const;
-      const met = await holds.meet(meeting, passage);
-      return met.kind === 'held' ? { ...outcome, behindMs: met.behindMs } : outcome;
+    const { hold, code } = outcome;
+    const isThrottled = hold === 'throttled';
+    const forMs = isThrottled ? Math.max(outcome.forMs ?? 0, THROTTLED_MIN_MS) : outcome.forMs;
+    if (isThrottled && !holds.isHeld && this.#throttled.note(job.id, performance.now())) {
+      await rateLimiter.throttled();
     }
-    const { hold, forMs, ownAfter } = outcome;
-    const as = classOf(outcome);
-    const least = hold === 'throttled' ? THROTTLED_MIN_MS : 0;
-    const met = await holds.meet(
-      {
-        job,
-        attempt,
-        class: as,
-        hold,
-        code,
-        token,
-        ownAfter,
-        forMs: forMs === undefined ? undefined : Math.max(forMs, least),
-      },
-      passage,
+    await this.#concernsAll(
+      job,
+      { hold, code, forMs, always: outcome.scope === 'all' },
+      entered.passage,
     );
-    if (hold === 'throttled' && met.kind === 'held') await rateLimiter.throttled();
-    switch (met.kind) {
-      case 'held':
-        return met.behindMs === 0 ? outcome : { ...outcome, behindMs: met.behindMs };
-      case 'counted':
-        // A token that became invalid once more while the notice was sent is not its fault.
-        if (ownAfter === 0 && met.first) return { kind: 'retry', code, counted: false };
-        // Nor is an address, unless others were accepted.
-        if (outcome.caller !== undefined && !met.disproved)
-          return { kind: 'retry', code, counted: false };
-        return { kind: 'retry', code, counted: true, backoff: met.disproved ? 'near' : 'far' };
-      case 'own':
-        return { kind: 'rejected', code, own: true };
-    }
+    const { rejectAfter } = outcome;
+    const verdict = await this.#judge(job, entered, { hold, rejectAfter }, holds.isHeld);
+    if (verdict.kind === 'reject') return { kind: 'rejected', code, own: true };
+    if (holds.isHeld) return { ...outcome, behindMs: holds.behindMs(job.template) };
+    if (!verdict.counted) return { ...outcome, behindMs: forMs ?? AGAIN_MS };
+    const backoff = forMs === undefined ? verdict.backoff : { ms: forMs };
+    return { kind: 'retry', code, counted: true, backoff };
+  }
+
+  /** Places a hold of the account where a row of different notices, or the cause itself, says that all would meet it. */
+  async #concernsAll(
+    { id }: GateJob,
+    { hold, code, forMs, always = false }: AccountTrouble,
+    passage: Passage,
+  ): Promise<void> {
+    const { holds } = this.#options;
+    if (holds.failed(passage, { hold, code }, forMs)) return;
+    const isRow = this.#account.note(id, performance.now());
+    if (always || isRow || passage.probes !== undefined) await holds.place(hold, code, forMs);
+  }
+
+  /** What follows from a trouble for its own job; remembers it. */
+  async #judge(
+    { id }: GateJob,
+    { history, isContradicted }: Entered,
+    trouble: Trouble,
+    isHeld: boolean,
+  ): Promise<TroubleVerdict> {
+    const { troubles, now } = this.#options;
+    const verdict = judgeTrouble(trouble, history, isContradicted, isHeld);
+    if (verdict.kind === 'reject') await troubles.forget(id);
+    else await troubles.write(id, withTrouble(trouble, history, isContradicted, now()));
+    return verdict;
   }
 }
 
-/** The job that met it, and the token of its request. */
-interface MeetingJob {
-  readonly job: string;
-  readonly token: string;
-}
-
-function classOf({ always, hold, ownAfter }: Extract<Outcome, { kind: 'hold' }>): Meeting['class'] {
-  if (always === true) return 'always';
-  if (ownAfter === undefined) return 'stated';
-  return hold === 'credentials' ? 'refusal' : 'page';
+interface AccountTrouble {
+  readonly hold: HoldOutcome['hold'];
+  readonly code: string;
+  readonly forMs?: number | undefined;
+  /** The cause says so itself. */
+  readonly always?: boolean;
 }

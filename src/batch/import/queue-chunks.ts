@@ -53,12 +53,16 @@ interface ChunkJob {
   readonly opts: BulkJobOptions & { readonly jobId: string };
 }
 
-function jobsOf(batch: string, { chunks, now }: ChunksWithoutJob): ChunkJob[] {
+/** Parts of refused chunks go first: which contacts are refused is found before more chunks are sent. */
+function jobsOf(batch: string, { chunks, now, ofList }: ChunksWithoutJob): ChunkJob[] {
   return chunks.map(({ chunk, dueAt }) => {
     const data: ChunkJobData = { v: CHUNK_JOB_VERSION, batch, chunk };
     const jobId = chunkJobId(data);
     // In Redis time: the clock of an importer may be wrong.
-    const opts = dueAt > now ? { jobId, delay: dueAt - now, timestamp: now } : { jobId };
+    const opts =
+      dueAt > now
+        ? { jobId, delay: dueAt - now, timestamp: now }
+        : { jobId, ...(chunk >= ofList ? { lifo: true } : {}) };
     return { name: CHUNK_JOB_NAME, data, opts };
   });
 }

@@ -25,8 +25,7 @@
  * If an answer leaves some contacts unknown and others not taken, these are split off: they become a new chunk, `pending`
  * or `pending-possibly-sent` as it was claimed, and the unknown ones go to `pending-possibly-sent`.
  *
- * A chunk that the service refuses, by its status perhaps because of one contact, or at fault by the evidence
- * (src/fleet/hold/evidence.ts), is halved: it is `settled` without contacts, and two new chunks have them, `pending` or `pending-possibly-sent` as it was claimed.
+ * A chunk that the service refuses, perhaps because of one contact, is halved: it is `settled` without contacts, and two new chunks have them, `pending` or `pending-possibly-sent` as it was claimed.
  *
  * A redrive does not change a settled chunk: it creates a new one.
  */

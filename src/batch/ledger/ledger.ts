@@ -38,6 +38,8 @@ export interface StoredChunk {
 
 /** Chunks of a batch that need a job. */
 export interface ChunksWithoutJob {
+  /** The first so many chunks are of the list; the others are parts of these, or sent again. */
+  readonly ofList: number;
   /** The chunks from `first` up to, not including, `end` were examined. */
   readonly first: number;
   readonly end: number;
@@ -156,7 +158,8 @@ export class Ledger extends LedgerActions {
     ]);
     const kind = String(result);
     if (kind === 'send') {
-      const [frame, payload, size, possiblySent, delivery, bisect, msToDeadline, traceIds] = rest;
+      const [frame, payload, size, possiblySent, delivery, bisect, msToDeadline, traceIds, root] =
+        rest;
       return {
         kind,
         frame: String(frame),
@@ -166,6 +169,7 @@ export class Ledger extends LedgerActions {
         traceIds: String(traceIds)
           .split(' ')
           .filter((one) => one !== ''),
+        root: Number(root),
         delivery: String(delivery) === 'at-most-once' ? 'at-most-once' : 'at-least-once',
         bisect: String(bisect) === '1',
         ...(Number(msToDeadline) < 0 ? {} : { msToDeadline: Number(msToDeadline) }),
@@ -230,11 +234,8 @@ export class Ledger extends LedgerActions {
    *
    * @param first size of the first half
    * @param payloads of both halves
-   * @param waitMs so long the halves of others that are refused may take to be accepted
    * @param traceIds of the service, for the attempts that may have been accepted
-   * @returns `whole` if the chunk must be rejected as a whole: the contacts are not the cause, or an import of an
-   *   earlier version runs; `later` if it is to be tried again after some seconds, since other halves are not decided;
-   *   `known` if it changed nothing: another attempt has claimed the chunk, or it is settled
+   * @returns `known` if it changed nothing: another attempt has claimed the chunk, or it is settled
    * @throws RangeError if the halves are none; this is a defect of the caller
    */
   async halve(
@@ -243,17 +244,16 @@ export class Ledger extends LedgerActions {
     nonce: string,
     first: number,
     payloads: readonly [Buffer, Buffer],
-    waitMs: number,
     traceIds: readonly string[] = [],
-  ): Promise<'halved' | 'known' | 'later' | 'whole'> {
-    const args = [chunk, nonce, first, ...payloads, waitMs, traceIds.join(' ')];
+  ): Promise<'halved' | 'known'> {
+    const args = [chunk, nonce, first, ...payloads, traceIds.join(' ')];
     const keys = [this.keys.batchFind(id), this.keys.possiblySentTwice];
     const [result, size] = await this.run(halveChunk, id, args, keys);
     if (result === 'unfit') {
       throw new RangeError(`chunk ${chunk} of size ${Number(size)} has no first half of ${first}`);
     }
     if (result === 'halved') await this.publishHint(id);
-    return result as 'halved' | 'known' | 'later' | 'whole';
+    return result as 'halved' | 'known';
   }
 
   /**
@@ -284,12 +284,14 @@ export class Ledger extends LedgerActions {
   ): Promise<ChunksWithoutJob | undefined> {
     const answer = await this.run(chunksWithoutJob, id, [limit, aheadMs]);
     if (answer[0] !== 'chunks') return undefined;
-    const [first = 0, end = 0, now = 0, turnsTo = 0, ...found] = answer.slice(1).map(Number);
+    const [first = 0, end = 0, now = 0, turnsTo = 0, ofList = 0, ...found] = answer
+      .slice(1)
+      .map(Number);
     const chunks: { chunk: number; dueAt: number }[] = [];
     for (let at = 0; at + 1 < found.length; at += 2) {
       chunks.push({ chunk: found[at] ?? 0, dueAt: found[at + 1] ?? 0 });
     }
-    return { first, end, now, turnsTo, chunks };
+    return { first, end, now, turnsTo, ofList, chunks };
   }
 
   /** Records that the chunks from `first` up to, not including, `end` have jobs. */

@@ -14,6 +14,8 @@ export type Claim =
       readonly possiblySent: number;
       /** Of the service, for attempts at the chunk of which it is a half; oldest first. */
       readonly traceIds: readonly string[];
+      /** The chunk of the list that it was cut from; itself, where it was not. */
+      readonly root: number;
       readonly delivery: DeliveryPolicy;
       /** Whether a rejected chunk may be split to find the contact that causes the rejection. */
       readonly bisect: boolean;

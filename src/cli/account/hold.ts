@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { HOLDS, isProbed, MAX_HOLD_REASON, type Hold } from '../../contracts/hold.ts';
+import type { TemplateHold } from '../../fleet/hold/template-hold.ts';
 import { writeTime } from '../../format/relative-time.ts';
 import type { ExplainedHold } from '../../ops/manual-hold.ts';
 import { shortText, whyOption } from '../arguments.ts';
@@ -79,4 +80,11 @@ export function describeHold(hold: Hold | undefined, now: number): string {
   const probe = rest > 0 ? `next probe ${writeTime(hold.nextProbeAt, now)}` : 'the next job probes';
   const next = isProbed(hold.kind) ? `${probe}; ` : '';
   return `${hold.kind} (${hold.code}) ${since}: ${reason}; ${next}${remedy}`;
+}
+
+/** Describes the hold of a template in one line. */
+export function describeTemplateHold(held: TemplateHold, now: number): string {
+  const { template, kind, code, since } = held;
+  const { reason, remedy } = HOLDS[kind];
+  return `${template} (${code}) ${writeTime(since, now, (span) => `for ${span}`)}: ${reason}; ${remedy}`;
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Status } from '../../ops/status.ts';
-import { describeHold } from './hold.ts';
+import { describeHold, describeTemplateHold } from './hold.ts';
 import { describeRateLimit } from './rate-limit.ts';
 import { countOf, formatCount, formatDuration, formatSize } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
@@ -49,6 +49,10 @@ function describe(status: Status): string[] {
       ['unknown', describeUnknown(status.unknown)],
       ['sent twice', describeSentTwice(status)],
       ['hold', describeHold(status.hold, now)],
+      ...status.templateHolds.map((held): [string, string] => [
+        'template held',
+        describeTemplateHold(held, now),
+      ]),
       ['rate limit', describeRateLimit(status.rateLimit, now)],
       ['token', describeToken(status, now)],
       ['workers', workers.length === 0 ? 'none: nothing is being sent' : `${workers.length}`],

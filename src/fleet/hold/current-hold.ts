@@ -3,9 +3,7 @@ import { hintChannel } from '../../redis/hints.ts';
 import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Keys } from '../../redis/keys.ts';
-import { transitionKeys } from './hold-prelude.ts';
-import { boundFleet } from './hold-scripts.ts';
-import { liftManual, placeManual } from './manual-hold-scripts.ts';
+import { boundFleet, holdKeys, liftManual, placeManual } from './hold-scripts.ts';
 
 /** Reads the hold in effect; undefined when there is none. */
 export async function readHold(redis: RedisClient, keys: Keys): Promise<Hold | undefined> {
@@ -33,10 +31,8 @@ export async function placeManualHold(
   keys: Keys,
   why: string,
 ): Promise<boolean> {
-  return (
-    (await placeManual(redis, transitionKeys(keys), [why, hintChannel(redis, keys.holdHints)])) ===
-    1
-  );
+  const args = [why, hintChannel(redis, keys.holdHints)];
+  return (await placeManual(redis, holdKeys(keys), args)) === 1;
 }
 
 /**
@@ -51,7 +47,7 @@ export async function liftManualHold(
   keys: Keys,
   seen?: HoldKind,
 ): Promise<HoldKind | undefined> {
-  const from = [...transitionKeys(keys), keys.done(randomUUID()), keys.lifted];
+  const from = [...holdKeys(keys), keys.done(randomUUID()), keys.lifted];
   const args = [hintChannel(redis, keys.holdHints), seen ?? ''];
   const kind = String(await liftManual(redis, from, args));
   return kind in HOLDS ? (kind as HoldKind) : undefined;
@@ -62,14 +58,9 @@ export async function liftManualHold(
  * open batches then last no longer than they were to last at first. Safe to repeat, and without effect at any
  * other time.
  *
- * @param probeTtlMs how long a probe may take (SEND_DEADLINE_MS)
  * @throws ScriptFailure
  */
-export async function boundWaits(
-  redis: RedisClient,
-  keys: Keys,
-  probeTtlMs: number,
-): Promise<void> {
-  const bounded = [...transitionKeys(keys), ...keys.stalledChecks, keys.openBatches];
-  await boundFleet(redis, bounded, [probeTtlMs]);
+export async function boundWaits(redis: RedisClient, keys: Keys): Promise<void> {
+  const bounded = [...holdKeys(keys), ...keys.stalledChecks, keys.openBatches];
+  await boundFleet(redis, bounded, []);
 }

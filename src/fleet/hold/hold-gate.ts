@@ -1,255 +1,34 @@
-import { randomUUID } from 'node:crypto';
 import type { HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel, type Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
-import { Evidence } from './evidence.ts';
-import { meet } from './evidence-scripts.ts';
-import { transitionKeys } from './hold-prelude.ts';
-import { endProbe, enterHold, releaseProbe, undecidedProbe } from './hold-scripts.ts';
-import { OPEN, type Aside, type Entrant, type Meeting, type Met, type Passage } from './passage.ts';
+import { OTHERS_FIRST_MS, OwnTrouble, type Aside } from './own-trouble.ts';
+import { endProbe, enterHold, holdKeys, placeHold } from './hold-scripts.ts';
+import {
+  enterTemplate,
+  holdTemplate,
+  liftTemplate,
+  readTemplateHolds,
+  type TemplateHold,
+} from './template-hold.ts';
+import { probeLimits } from './trouble.ts';
 
-/**
- * The gate that every attempt passes. The queue is in one of three states, stored in Redis:
- *
- * - open: no hold. Attempts pass, without a round trip once the process knows.
- * - held: a hold was placed. BullMQ's limiter keys are set until the next probe, so that no worker
- *   fetches jobs; jobs that were fetched before are requeued here without spending an attempt.
- *   open -> held: {@link HoldGate.meet}. held -> held: met again; the next probe moves further away,
- *   never closer.
- * - probing: the next probe is due, and the first attempt at the gate took the probe's nonce; all
- *   others wait. The nonce expires after the longest time of an attempt, so a probe whose worker died
- *   is replaced. A job that met the hold itself leaves the probe to others for a moment, and so does one that
- *   was possibly sent where a probe may be taken without an answer (not `credentials`, `address`).
- *   held -> probing: {@link HoldGate.enter}. probing -> open: {@link Passage.answered}, by the table below.
- *   probing -> held, one failed probe more: {@link HoldGate.meet} with the passage, or
- *   {@link Passage.undecided}. probing -> held, due at once: {@link Passage.abandoned}, and an answer that
- *   does not lift this hold.
- *
- * | hold | lifted by |
- * |---|---|
- * | credentials, credit | an acceptance |
- * | failing | three acceptances without a failed probe in between, each probe at once after the other |
- * | address, throttled, token-contested, token-unavailable, unreachable | an acceptance or rejection |
- *
- * A `manual` hold has no probe: `placeManualHold` (current-hold.ts) places it in any state, and only
- * `liftManualHold` lifts it (which lifts any other hold, too). The same holds for `restored`, which
- * the restore guard places over any other hold (workers/maintenance/restore-guard.ts) and a manual hold
- * does not replace.
- *
- * A process learns of holds from hints and from its own attempts; after a gap in the hints it reads the
- * key. Before a hint arrives it may send a few more requests, each of which fails by itself.
- */
-export class HoldGate {
-  readonly #redis: RedisClient;
-  readonly #hints: Pick<Hints, 'subscribe'>;
-  readonly #keys: GateKeys;
-  readonly #settings: HoldSettings;
-  readonly #evidence: Evidence;
-  readonly #onMove: (move: HoldMove) => void;
-  /** Whether attempts ask Redis; false while this process knows that there is no hold. */
-  #mustAsk = true;
-  /** Raised whenever the process learns something: an answer that was asked for before is then outdated. */
-  #news = 0;
-  /** As read after the last hint. */
-  #isHeld: boolean | undefined;
-  #unsubscribe: (() => void) | undefined;
-
-  /**
-   * @param currentToken key of the token's record: an acceptance counts as evidence with the current token
-   * @param onMove called with each hold that this process learns of, for the log
-   */
-  constructor(
-    redis: RedisClient,
-    hints: Pick<Hints, 'subscribe'>,
-    keys: Keys,
-    currentToken: string,
-    settings: HoldSettings,
-    onMove: (move: HoldMove) => void = () => {},
-  ) {
-    this.#redis = redis;
-    this.#hints = hints;
-    this.#keys = gateKeys(redis, keys, currentToken);
-    this.#settings = settings;
-    this.#evidence = new Evidence(redis, hints, this.#keys.probe, this.#keys.evidenceChannel);
-    this.#onMove = onMove;
-  }
-
-  /** Subscribes to hints. Until the first answer of Redis every attempt asks Redis. */
-  start(): void {
-    this.#evidence.start();
-    this.#unsubscribe ??= this.#hints.subscribe(this.#keys.channel, (text) => {
-      this.forget();
-      if (text !== undefined) void this.#reportMove();
-    });
-  }
-
-  /** After a hint: what it is about is read, not believed. */
-  async #reportMove(): Promise<void> {
-    try {
-      const [hold] = await this.#redis.hmget(this.#keys.hold[0] ?? '', 'kind');
-      if (hold !== null && hold !== undefined) {
-        this.#onMove({ kind: 'held', hold: hold as HoldKind });
-      } else if (this.#isHeld !== false) this.#onMove({ kind: 'lifted' });
-      this.#isHeld = typeof hold === 'string';
-    } catch {
-      // The next attempt asks, and fails as this did.
-    }
-  }
-
-  /** Unsubscribes. */
-  stop(): void {
-    this.#evidence.stop();
-    this.#unsubscribe?.();
-    this.#unsubscribe = undefined;
-  }
-
-  /** Makes the next attempt ask Redis, even before a hint arrives. */
-  forget(): void {
-    this.#news++;
-    this.#mustAsk = true;
-  }
-
-  /**
-   * Asks to make an attempt: without a promise while this process knows that there is no hold.
-   *
-   * @returns a passage; how long this job leaves the probe to others; or undefined when the queue is held:
-   *   requeue the job
-   * @throws ScriptFailure, and what the entrant throws
-   */
-  enter(entrant: Entrant): Passage | Promise<Passage | Aside | undefined> {
-    return this.#mustAsk ? this.#ask(entrant) : OPEN;
-  }
-
-  async #ask({ job, possiblySent }: Entrant): Promise<Passage | Aside | undefined> {
-    const nonce = randomUUID();
-    const news = this.#news;
-    const sent = typeof possiblySent === 'number' ? possiblySent : await possiblySent();
-    const args = [nonce, this.#settings.probeTtlMs, job, sent];
-    let verdict: string;
-    let ms: number;
-    try {
-      const answer = (await enterHold(this.#redis, this.#keys.probe, args)) as [string, unknown?];
-      verdict = answer[0];
-      ms = Number(answer[1] ?? 0);
-    } catch (error) {
-      // Its answer may be lost: a probe that nothing follows would stop all sends until its nonce expires.
-      void releaseProbe(this.#redis, this.#keys.hold, [nonce]).catch(() => {});
-      throw error;
-    }
-    switch (verdict) {
-      case 'open':
-        if (news === this.#news) this.#mustAsk = false;
-        return OPEN;
-      case 'probe':
-        return this.#probe(nonce);
-      case 'aside':
-        return { asideMs: ms };
-      default:
-        return undefined;
-    }
-  }
-
-  /**
-   * Records what a job met, and decides whether the queue is held, or its hold extended (evidence.ts).
-   *
-   * @param passage of the attempt
-   * @throws ScriptFailure
-   */
-  async meet(meeting: Meeting, passage: Pick<Passage, 'probe'>): Promise<Met> {
-    const { job, attempt, class: as, hold, code, token, forMs, ownAfter = 0 } = meeting;
-    const { retryAfterMaxMs } = this.#settings;
-    const bounded = Math.ceil(Math.min(Math.max(forMs ?? 0, 0), retryAfterMaxMs));
-    const { shortest, longest } = probesOf(meeting, this.#settings);
-    const { channel, evidenceChannel } = this.#keys;
-    const [verdict, value, first] = (await meet(this.#redis, this.#keys.meet, [
-      job,
-      attempt,
-      as,
-      hold,
-      code,
-      token,
-      passage.probe ?? '',
-      bounded,
-      shortest,
-      longest,
-      ownAfter,
-      channel,
-      evidenceChannel,
-    ])) as [Met['kind'], number?, number?];
-    switch (verdict) {
-      case 'held':
-        this.forget();
-        return { kind: 'held', behindMs: value ?? 0 };
-      case 'counted':
-        return { kind: 'counted', disproved: value === 1, first: first === 1 };
-      case 'own':
-        return { kind: 'own' };
-    }
-  }
-
-  /**
-   * An attempt that is no probe was accepted: evidence, where it is asked for.
-   *
-   * @param token id of its token
-   * @param begunAt monotonic time before its request
-   * @returns undefined where nothing is asked for
-   * @throws ScriptFailure
-   */
-  accepted(token: string, begunAt: number): Promise<void> | undefined {
-    return this.#evidence.accepted(token, begunAt);
-  }
-
-  #probe(nonce: string): Passage {
-    const { channel, evidenceChannel, hold, probe } = this.#keys;
-    const { probeMinMs, probeMaxMs } = this.#settings;
-    return {
-      probe: nonce,
-      answered: async (as, token) => {
-        await endProbe(this.#redis, probe, [nonce, channel, evidenceChannel, as, token]);
-      },
-      undecided: async () => {
-        await undecidedProbe(this.#redis, hold, [nonce, channel, probeMinMs, probeMaxMs]);
-      },
-      abandoned: async () => {
-        await releaseProbe(this.#redis, hold, [nonce]);
-      },
-    };
-  }
+/** Permission to make one attempt. */
+export interface Passage {
+  /** It probes the hold that is in effect since then. */
+  readonly probes?: { readonly kind: HoldKind; readonly since: string };
+  /** It probes the hold of its template. */
+  readonly probesTemplate?: true;
+  /** It is the one attempt that a doubted process makes. */
+  readonly isTrial?: true;
 }
 
-/** Keys and channels of the scripts. */
-interface GateKeys {
-  readonly hold: readonly string[];
-  readonly probe: readonly string[];
-  readonly meet: readonly string[];
-  readonly channel: string;
-  readonly evidenceChannel: string;
-}
+/** The passage of most attempts. */
+export const OPEN: Passage = {};
 
-function gateKeys(redis: RedisClient, keys: Keys, currentToken: string): GateKeys {
-  const hold = transitionKeys(keys);
-  const probe = [...hold, keys.evidence, keys.witness, currentToken];
-  return {
-    hold,
-    probe,
-    meet: [...probe, keys.noticesIn('wait'), keys.waitingChunks, keys.noticesIn('prioritized')],
-    channel: hintChannel(redis, keys.holdHints),
-    evidenceChannel: hintChannel(redis, keys.evidenceHints),
-  };
-}
-
-/**
- * Intervals of probes. What may be one notice's own is probed four times as often: the others may be fine.
- * A connection attempt costs nothing, so `unreachable` is probed every few seconds.
- */
-function probesOf(
-  { hold, class: as }: Pick<Meeting, 'hold' | 'class'>,
-  { probeMinMs: shortest, probeMaxMs: longest }: HoldSettings,
-): { readonly shortest: number; readonly longest: number } {
-  if (hold === 'unreachable') return { shortest, longest: Math.min(longest, 2 * shortest + 1_000) };
-  if (as === 'page' || as === 'refusal') return { shortest: shortest / 4, longest: longest / 4 };
-  return { shortest, longest };
+/** The template is held: the job comes again after so many milliseconds. */
+export interface PutOff {
+  readonly putOffMs: number;
 }
 
 /** Limits of holds, in milliseconds. */
@@ -260,10 +39,288 @@ export interface HoldSettings {
   readonly probeMaxMs: number;
   /** RETRY_AFTER_MAX_MS: longest Retry-After that is followed. */
   readonly retryAfterMaxMs: number;
-  /** How long a probe may take: one attempt. */
-  readonly probeTtlMs: number;
 }
 
 /** A hold was placed or lifted. */
 export type HoldMove =
   { readonly kind: 'held'; readonly hold: HoldKind } | { readonly kind: 'lifted' };
+
+/** What a gate works with. */
+export interface HoldGateOptions {
+  readonly redis: RedisClient;
+  readonly hints: Hints;
+  readonly keys: Keys;
+  /** Id of this process. */
+  readonly id: string;
+  readonly settings: HoldSettings;
+  /** Redis time. */
+  readonly now: () => number;
+  /** Whether requests of other processes were accepted recently. */
+  readonly othersAccepted: () => Promise<boolean>;
+  /** Called with each hold that this process learns of, for the log. */
+  readonly onMove: (move: HoldMove) => void;
+  /** Called when this process steps aside for a time, and when it does so no longer. */
+  readonly onAside: (aside: Aside | undefined) => void;
+  /** Called with each template whose hold this process learns of. */
+  readonly onTemplateHeld: (held: TemplateHold) => void;
+}
+
+/**
+ * The gate that every attempt passes. The account is in one of two states, stored in Redis:
+ *
+ * - open: no hold. Attempts pass, without a round trip once the process knows. open -> held: {@link HoldGate.place}.
+ * - held: BullMQ's limiter keys are set until the next probe, so that no worker fetches jobs; jobs that were fetched
+ *   before are requeued without spending an attempt. When the probe is due, the first attempt at the gate makes
+ *   it, and moves the next one further away. held -> open: {@link HoldGate.answered}, by the table.
+ *
+ * | hold | lifted by |
+ * |---|---|
+ * | credentials, credit | an acceptance |
+ * | failing | two acceptances, the second probe at once after the first |
+ * | address, throttled, token-contested, token-unavailable, unreachable | an acceptance or rejection |
+ * | manual, restored | a person (current-hold.ts) |
+ *
+ * A template is held in the same way, apart from the others (template-hold.ts): its jobs are put off one by one.
+ *
+ * A process that may be in trouble alone makes one attempt at a time, or none (own-trouble.ts).
+ *
+ * A process learns of holds from hints and from its own attempts; a hint only makes it ask. Before a hint
+ * arrives it may send a few more requests, each of which fails by itself.
+ */
+export class HoldGate {
+  readonly #options: HoldGateOptions;
+  readonly #holdKeys: readonly string[];
+  readonly #channel: string;
+  readonly #own: OwnTrouble;
+  /** Whether attempts ask Redis; false while this process knows that there is no hold. */
+  #mustAsk = true;
+  /** Raised whenever the process learns something: an answer that was asked for before is then outdated. */
+  #news = 0;
+  /** The held templates, with the time of their next round of probes as far as it is known. */
+  #templates = new Map<string, number>();
+  #mustReadTemplates = true;
+  #known: HoldKind | undefined;
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(options: HoldGateOptions) {
+    this.#options = options;
+    this.#holdKeys = holdKeys(options.keys);
+    this.#channel = hintChannel(options.redis, options.keys.holdHints);
+    const { probeMinMs: minMs, probeMaxMs: maxMs } = options.settings;
+    this.#own = new OwnTrouble({ minMs, maxMs }, options.onAside);
+  }
+
+  /** Subscribes to hints. Until the first answer of Redis every attempt asks Redis. */
+  start(): void {
+    this.#unsubscribe ??= this.#options.hints.subscribe(this.#channel, () => {
+      this.forget();
+      void this.#learn().catch(() => {});
+    });
+  }
+
+  /** Unsubscribes. */
+  stop(): void {
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
+    this.#own.stop();
+  }
+
+  /** Makes the next attempt ask Redis, even before a hint arrives. */
+  forget(): void {
+    this.#news++;
+    this.#mustAsk = true;
+    this.#mustReadTemplates = true;
+  }
+
+  /** Whether this process takes no jobs because it alone is in trouble. */
+  get isAside(): boolean {
+    return this.#own.isAside;
+  }
+
+  /**
+   * Asks to make an attempt: without a promise while this process knows that there is no hold.
+   *
+   * @param wasRefused whether the job met trouble before
+   * @returns a passage; how long the job is put off because its template is held; or undefined when the account is
+   *   held: requeue the job
+   * @throws ScriptFailure, and what ioredis throws
+   */
+  enter(template: string, wasRefused: boolean): Passage | Promise<Passage | PutOff | undefined> {
+    const isOpen = !this.#mustAsk && !this.#mustReadTemplates && !this.#templates.has(template);
+    return isOpen && !this.#isOnTrial ? OPEN : this.#ask(template, wasRefused);
+  }
+
+  async #ask(template: string, wasRefused: boolean): Promise<Passage | PutOff | undefined> {
+    if (this.#mustReadTemplates) await this.#readTemplates();
+    const ofTemplate = await this.#enterTemplate(template, wasRefused);
+    if (ofTemplate !== undefined && 'putOffMs' in ofTemplate) return ofTemplate;
+    const probes = await this.#enterHold();
+    if (probes === 'held') return undefined;
+    const passage = { ...(ofTemplate ?? OPEN), ...(probes === undefined ? {} : { probes }) };
+    if (probes !== undefined || !this.#isOnTrial) return passage;
+    if (this.isAside) return undefined;
+    if (await this.#own.trial()) return { ...passage, isTrial: true };
+    return this.enter(template, wasRefused);
+  }
+
+  async #enterTemplate(
+    template: string,
+    wasRefused: boolean,
+  ): Promise<Passage | PutOff | undefined> {
+    const { redis, keys, settings, now } = this.#options;
+    let nextAt = this.#templates.get(template);
+    if (nextAt === undefined) return undefined;
+    if (nextAt <= now()) {
+      const limits = limitsOf('template', settings);
+      const verdict = await enterTemplate(redis, keys, template, limits);
+      if (verdict === 'open') this.#templates.delete(template);
+      if (typeof verdict !== 'number')
+        return verdict === 'probe' ? { probesTemplate: true } : undefined;
+      this.#templates.set(template, verdict);
+      nextAt = verdict;
+    }
+    // Where nothing was tried yet goes first.
+    const behindMs = wasRefused ? OTHERS_FIRST_MS : 0;
+    const restMs = Math.max(0, nextAt - now());
+    return { putOffMs: Math.ceil(restMs + behindMs + Math.random() * OTHERS_FIRST_MS) };
+  }
+
+  /** @returns the hold that is probed, undefined without one, or `held` */
+  async #enterHold(): Promise<Passage['probes'] | 'held'> {
+    if (!this.#mustAsk) return undefined;
+    const { redis, keys, id } = this.#options;
+    await this.#own.othersFirst();
+    const news = this.#news;
+    const reply = await enterHold(redis, [...this.#holdKeys, keys.holdLifter], []);
+    const [verdict, kind, at] = reply as [string, string, unknown?];
+    if (verdict === 'probe') {
+      this.#note(kind as HoldKind);
+      return { kind: kind as HoldKind, since: String(at) };
+    }
+    if (verdict === 'wait') {
+      this.#note(kind as HoldKind);
+      return 'held';
+    }
+    this.#own.holdEnded(kind, id);
+    this.#note(undefined);
+    if (news === this.#news) this.#mustAsk = false;
+    return undefined;
+  }
+
+  /** A doubted process that knows of no hold. */
+  get #isOnTrial(): boolean {
+    return this.#own.isDoubted && !this.#mustAsk;
+  }
+
+  /**
+   * Places the hold of the account, or replaces one of another kind; or steps aside.
+   *
+   * @param forMs milliseconds to the next probe, where the cause names them
+   * @throws ScriptFailure
+   */
+  async place(kind: HoldKind, code: string, forMs = 0): Promise<void> {
+    const { redis, settings, othersAccepted } = this.#options;
+    if (!this.#own.wasAccepted && (await othersAccepted())) {
+      this.#own.stepAside({ hold: kind, code }, forMs);
+      return;
+    }
+    const { minMs, maxMs } = limitsOf(kind, settings);
+    const bounded = Math.min(Math.max(forMs, 0), settings.retryAfterMaxMs);
+    const args = [kind, code, Math.ceil(bounded), minMs, maxMs, this.#channel];
+    const nextAt = Number(await placeHold(redis, this.#holdKeys, args));
+    this.#own.doubt(nextAt - this.#options.now());
+    this.forget();
+    this.#note(kind);
+  }
+
+  /**
+   * A probe, a trial, or any other attempt met trouble that may concern everybody.
+   *
+   * @returns true where nothing more is to be done: the hold remains, or this process steps aside
+   */
+  failed({ probes, isTrial }: Passage, aside: Omit<Aside, 'forMs'>, forMs = 0): boolean {
+    if (isTrial === true) this.#own.stepAside(aside, forMs);
+    if (probes !== undefined) this.#own.doubt(0);
+    return isTrial === true || (probes?.kind === aside.hold && forMs === 0);
+  }
+
+  /**
+   * The service answered, or an attempt ended without a request: ends a probe by the table above.
+   *
+   * @throws ScriptFailure
+   */
+  async answered(
+    { probes, probesTemplate, isTrial }: Passage,
+    template: string,
+    how: 'accepted' | 'rejected' | 'abandoned' | 'inconclusive',
+  ): Promise<void> {
+    const { redis, keys, id } = this.#options;
+    if (how === 'accepted') this.#own.accepted();
+    else if (isTrial === true) this.#own.trialEnded();
+    if (how === 'accepted' && probesTemplate === true) {
+      await liftTemplate(redis, keys, template, 'acceptance');
+      this.#templates.delete(template);
+    }
+    if (probes === undefined || how === 'inconclusive') return;
+    const args = [probes.since, how, id, this.#channel];
+    await endProbe(redis, [...this.#holdKeys, keys.holdLifter], args);
+  }
+
+  /**
+   * Holds a template.
+   *
+   * @returns whether it was not held before
+   * @throws ScriptFailure
+   */
+  async holdTemplate(template: string, kind: HoldKind, code: string): Promise<boolean> {
+    const { redis, keys, settings } = this.#options;
+    const { minMs } = limitsOf('template', settings);
+    const placed = await holdTemplate(redis, keys, template, kind, code, minMs);
+    await this.#readTemplates();
+    return placed;
+  }
+
+  /** Whether a template is held, as far as this process knows. */
+  isTemplateHeld(template: string): boolean {
+    return this.#templates.has(template);
+  }
+
+  /** Whether the account is held or this process aside, as far as this process knows. */
+  get isHeld(): boolean {
+    return this.#known !== undefined || this.isAside;
+  }
+
+  /** Milliseconds after which a job that met the hold may come again, behind those that did not. */
+  behindMs(template: string): number {
+    const nextAt = this.#templates.get(template) ?? 0;
+    return Math.max(0, nextAt - this.#options.now()) + (1 + Math.random()) * OTHERS_FIRST_MS;
+  }
+
+  async #readTemplates(): Promise<void> {
+    const { redis, keys, onTemplateHeld } = this.#options;
+    const news = this.#news;
+    const held = await readTemplateHolds(redis, keys);
+    const before = this.#templates;
+    this.#templates = new Map(held.map(({ template, nextProbeAt }) => [template, nextProbeAt]));
+    for (const one of held) if (!before.has(one.template)) onTemplateHeld(one);
+    if (news === this.#news) this.#mustReadTemplates = false;
+  }
+
+  /** Reads what a hint is about. */
+  async #learn(): Promise<void> {
+    const { redis, keys } = this.#options;
+    const [kind] = await Promise.all([redis.hget(keys.hold, 'kind'), this.#readTemplates()]);
+    this.#note(kind === null ? undefined : (kind as HoldKind));
+    if (kind === null) this.#own.return();
+  }
+
+  #note(kind: HoldKind | undefined): void {
+    if (kind === this.#known) return;
+    this.#known = kind;
+    this.#options.onMove(kind === undefined ? { kind: 'lifted' } : { kind: 'held', hold: kind });
+  }
+}
+
+function limitsOf(kind: HoldKind, { probeMinMs, probeMaxMs }: HoldSettings) {
+  return probeLimits(kind, { minMs: probeMinMs, maxMs: probeMaxMs });
+}

@@ -126,7 +126,7 @@ export interface DecreaseAnswer {
 }
 
 /**
- * Decreases the limit after a 429: once for each hold. It rises again from the hold's next probe on.
+ * Decreases the limit after 429s: once a second, or once for a hold. It rises again from the hold's next probe on.
  * Without a limit, the rate of this process is decreased, and the hint asks the other processes for
  * theirs.
  *
@@ -140,10 +140,12 @@ export const decreaseRateLimit = defineScript({
   lua: `${PRELUDE}
 local floor, part, channel = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[7]
 local hold = redis.call('HMGET', KEYS[2], 'since', 'nextProbeAt')
-local cause = hold[1] or text(now)
+local cause = hold[1] or string.format('s%d', now / 1000)
+local fellAt = tonumber(redis.call('HGET', state, 'fellAt') or 0)
+local isSameSecond = now - fellAt < 1000 and (not hold[1] or string.sub(fellFor or '', 1, 1) == 's')
 local risesFrom = math.max(tonumber(hold[2] or 0), now)
 alsoWhenFull()
-if fellFor == cause then
+if fellFor and (fellFor == cause or isSameSecond) then
   if risesFrom > tonumber(kept[6]) then redis.call('HSET', state, 'risesFrom', text(risesFrom)) end
   return { 0, text(from), text(to), 0 }
 end

@@ -1,7 +1,6 @@
 import { defineScript } from '../../redis/script.ts';
 import { EARLIER_KEPT, type EpochMemory } from './epoch.ts';
-import { HOLD_PRELUDE } from '../hold/hold-prelude.ts';
-import { MANUAL_HOLD_MS } from '../hold/manual-hold-scripts.ts';
+import { HOLD_PRELUDE, MANUAL_HOLD_MS } from '../hold/hold-scripts.ts';
 
 /**
  * The changes of the epoch (see epoch.ts), one script each. Fields of its hash: id, bornAt, beats, at,
@@ -135,10 +134,10 @@ return { redis.call('HGETALL', KEYS[1]), now, server, up and now - up * 1000 or 
  */
 export const markRestored = defineScript({
   name: 'mark restored',
-  keys: 5,
+  keys: 4,
   parse: memoryFrom,
   lua: `${HOLD_PRELUDE}${PRELUDE}
-local epoch = KEYS[5]
+local epoch = KEYS[4]
 if field(epoch, 'id') ~= ARGV[1] or field(epoch, 'event') ~= ARGV[2] then return { 'check' } end
 alsoWhenFull()
 if ARGV[1] == '' then redis.call('HSET', epoch, 'id', ARGV[3], 'bornAt', now) end
@@ -148,7 +147,7 @@ if ARGV[11] ~= '' and ARGV[11] ~= ARGV[2] then remember(epoch, 'past', ARGV[11])
 redis.call('HSET', epoch, 'event', ARGV[4], 'eventAt', now, 'why', ARGV[5], 'copyAt', ARGV[6],
   'missingMs', ARGV[7], 'verdict', ARGV[8], 'missed', ARGV[9])
 if ARGV[8] == 'held' then
-  redis.call('DEL', hold, probe)
+  redis.call('DEL', hold)
   redis.call('HSET', hold, 'kind', 'restored', 'code', ARGV[5], 'since', now, 'nextProbeAt', 0,
     'failedProbes', 0)
   redis.call('PEXPIRE', hold, ${MANUAL_HOLD_MS})

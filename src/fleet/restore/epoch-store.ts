@@ -92,12 +92,12 @@ export async function recordRestored(
   epoch: Epoch | undefined,
   { why, copyAt, missingMs, verdict, missed, after }: RestoreMark,
 ): Promise<EpochMemory | undefined> {
-  const { hold, holdProbe, limiter, chunkLimiter, holdHints } = keys;
+  const { hold, limiter, chunkLimiter, holdHints } = keys;
   const seen = [epoch?.id ?? '', epoch?.event?.id ?? '', randomUUID(), randomUUID()];
   const channel = hintChannel(redis, holdHints);
   const args = [...seen, why, copyAt, Math.round(missingMs), verdict, missed, channel, after];
   try {
-    const taken = [hold, holdProbe, limiter, chunkLimiter, keys.epoch];
+    const taken = [hold, limiter, chunkLimiter, keys.epoch];
     return await markRestored(redis, taken, args);
   } catch (error) {
     throw redisFailure(error);

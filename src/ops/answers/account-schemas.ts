@@ -6,6 +6,7 @@ import type { SeenWorker } from '../../fleet/heartbeat.ts';
 import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
 import type { TokenStatus } from '../../token/token-status.ts';
 import { AUDITED, type KeptAudit } from '../audit.ts';
+import type { TemplateHold } from '../../fleet/hold/template-hold.ts';
 import type { ExplainedHold } from '../manual-hold.ts';
 import type { Status } from '../status.ts';
 import { count, named, time } from './fields.ts';
@@ -24,6 +25,16 @@ const holdFacts = z.object({
   nextProbeAt: z.number().describe('when one job tries again; without meaning for a manual hold'),
   failedProbes: count,
 }) satisfies z.ZodType<Hold>;
+
+/** A held template. */
+const templateHold = z.object({
+  template: z.string(),
+  kind: holdKind,
+  code: z.string().describe('what its notices were refused with'),
+  since: time,
+  nextProbeAt: z.number().describe('when some of its notices try again'),
+  rounds: count.describe('rounds of probes so far'),
+}) satisfies z.ZodType<TemplateHold>;
 
 export const holdAnswer = named(
   'Hold',
@@ -46,6 +57,10 @@ export const workerAnswer = named(
       .exactOptional()
       .describe('why it is not ready; absent or empty when it is'),
     ageMs: z.number().describe('milliseconds since its last heartbeat'),
+    acceptedAgoMs: z
+      .number()
+      .exactOptional()
+      .describe('milliseconds from its last acceptance to its last heartbeat'),
   }),
 ) satisfies z.ZodType<SeenWorker>;
 
@@ -142,6 +157,9 @@ const statusFacts = z.object({
   account: z.string(),
   jobs: z.object({ waiting: count, active: count, delayed: count, done: count, failed: count }),
   oldestWaitingMs: z.number().exactOptional(),
+  templateHolds: z
+    .array(templateHold)
+    .describe('templates whose notices and lists wait while others are sent'),
   possiblySentTwice: z
     .object({ notices: count, chunks: count })
     .describe(

@@ -129,7 +129,7 @@ describe('a refused chunk that is at fault', () => {
     await bench.queue();
     await bench.claim(0);
     const halve = (chunk: number, first: number, nonce = 'a') =>
-      bench.ledger.halve(bench.id, chunk, nonce, first, HALVES, 20_000);
+      bench.ledger.halve(bench.id, chunk, nonce, first, HALVES);
     return { ...bench, halve };
   }
 
@@ -190,49 +190,15 @@ describe('a refused chunk that is at fault', () => {
     expect(await bench.counts()).toEqual({ pending: 20, sending: 10 });
   });
 
-  it('is rejected as a whole while an import of an earlier version runs', async () => {
-    const bench = await openBatch(redis, {}, [10], false);
-    await redis.client.hdel(bench.keys.batch(bench.id).record, 'derived');
-    await bench.claim(0);
-    expect(await bench.ledger.halve(bench.id, 0, 'a', 5, HALVES, 20_000)).toBe('whole');
-    expect(await bench.counts()).toEqual({ pending: 10, sending: 10 });
-  });
-
-  it('is rejected as a whole after twelve halves in vain, and not once another contact was accepted', async () => {
-    const bench = await claimOne({}, [8_192, 1]);
-    let chunk = 0;
+  it('is halved down to one contact, and its parts know the chunk that they were cut from', async () => {
+    const bench = await claimOne({}, [10, 8_192]);
+    expect(await bench.claim(1)).toMatchObject({ root: 1 });
+    let chunk = 1;
     for (let size = 8_192; size > 1; size /= 2) {
       expect([size, await bench.halve(chunk, size / 2)]).toEqual([size, 'halved']);
       chunk = (await bench.batch()).chunks - 1;
-      await bench.claim(chunk);
+      expect(await bench.claim(chunk)).toMatchObject({ size: size / 2, root: 1 });
     }
-    const other = 2;
-    await bench.claim(other);
-    const { record } = bench.keys.batch(bench.id);
-    await redis.client.hset(record, 'fruitlessSince', 1);
-    expect(await bench.halve(other, 5)).toBe('whole');
-    await bench.claim(1);
-    await bench.settle(1, allAccepted(1));
-    expect(await bench.halve(other, 5)).toBe('halved');
-  });
-
-  it('waits, where more than twelve halves are refused at once, until one of theirs is accepted', async () => {
-    const bench = await claimOne({}, Array<number>(7).fill(20));
-    for (let chunk = 0; chunk < 7; chunk += 1) {
-      await bench.claim(chunk);
-      expect(await bench.halve(chunk, 10)).toBe('halved');
-    }
-    const halves = Array.from({ length: 14 }, (_, index) => 7 + index);
-    for (const half of halves) await bench.claim(half);
-    const halved = [];
-    for (const half of halves) halved.push(await bench.halve(half, 5));
-    expect(halved).toEqual([...Array<string>(12).fill('halved'), 'later', 'later']);
-    // One that is smaller than all of them goes on: it may be the one contact.
-    for (const smaller of [22, 23]) await bench.claim(smaller);
-    expect([await bench.halve(22, 2), await bench.halve(23, 2)]).toEqual(['halved', 'later']);
-    await bench.claim(21);
-    await bench.settle(21, allAccepted(5));
-    expect(await bench.halve(20, 5)).toBe('halved');
   });
 
   it('is halved also where thirteen chunks have one contact at fault each', async () => {

@@ -369,7 +369,7 @@ export class Pair {
     const { chunk, nonce, contacts } = attempt;
     const first = 1 + (cut % (contacts.length - 1));
     const payloads = [encode(contacts.slice(0, first)), encode(contacts.slice(first))] as const;
-    const halve = () => this.#ledger.halve(this.id, chunk, nonce, first, payloads, 20_000);
+    const halve = () => this.#ledger.halve(this.id, chunk, nonce, first, payloads);
     const answer = await halve();
     strictEqual(answer, this.model.halve(chunk, nonce, first));
     // The second one is a repetition of the command.

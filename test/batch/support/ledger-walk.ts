@@ -113,7 +113,7 @@ export class LedgerWalk {
         const { chunk, nonce, contacts } = attempt;
         const first = 1 + (other % (contacts.length - 1));
         const payloads = [encode(contacts.slice(0, first)), encode(contacts.slice(first))] as const;
-        const halve = () => ledger.halve(ID, chunk, nonce, first, payloads, 20_000);
+        const halve = () => ledger.halve(ID, chunk, nonce, first, payloads);
         await halve();
         assert.equal(await halve(), 'known');
         return;

@@ -11,14 +11,14 @@ const SPOILED_CHUNKS = 40;
 /** How long a part of all requests is answered with 503, in milliseconds. */
 const PART_MS = 1_500;
 
-/** As many tokens as must die early before the next one is taken for replaced by another program. */
-const EARLY_DEATHS = 3;
+/** Tokens that are revoked before notices are refused as if theirs were. */
+const REVOKED = 3;
 
-/** Tokens are revoked, each after the fleet has noted that the one before it died. */
-async function dieEarly(stage: Stage): Promise<number> {
+/** Tokens are revoked, each after notices were accepted with it. */
+async function revokeSome(stage: Stage): Promise<number> {
   const { emulator } = stage.fleet;
   let revoked = 0;
-  for (let death = 0; death < EARLY_DEATHS; death++) {
+  for (let death = 0; death < REVOKED; death++) {
     const { issued } = emulator.record().tokens;
     revoked += emulator.revokeTokens();
     await until(() => emulator.record().tokens.issued > issued, { what: 'the next token' });
@@ -70,9 +70,9 @@ export const BAD_NOTICE_SCENARIOS: readonly Scenario[] = [
   ),
   among(
     '401 with a code of its own, after early deaths of tokens',
-    `${EARLY_DEATHS} tokens are revoked, then ${BAD.unknownSender.count} notices with an unknown sender key`,
+    `${REVOKED} tokens are revoked, then ${BAD.unknownSender.count} notices with an unknown sender key`,
     BAD.unknownSender,
-    dieEarly,
+    revokeSome,
   ),
   {
     name: 'bad contacts in a batch',

@@ -1,11 +1,11 @@
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
-import { ROW } from '../../../src/fleet/hold/evidence-scripts.ts';
+import { DOUBT_ROW } from '../../../src/fleet/hold/trouble.ts';
 import type { Scenario } from '../support/scenario.ts';
 import { CHUNK_SLOTS, NOTICE_SLOTS, OUTAGE_MS } from '../support/settings.ts';
 import { PLAN } from '../support/plan.ts';
 
-/** The slots of all workers; and those whose answers are not enough for a hold may have taken another job. */
-const IN_FLIGHT = PLAN.processes * (CHUNK_SLOTS + NOTICE_SLOTS) + ROW - 1;
+/** The slots of all workers; and what begins in each process before a row of failures makes it wait. */
+const IN_FLIGHT = PLAN.processes * (CHUNK_SLOTS + NOTICE_SLOTS + DOUBT_ROW);
 const LONG = `for ${OUTAGE_MS / 1_000} s, more than twice as long as all attempts of a job take`;
 
 const outage = (

@@ -1,7 +1,7 @@
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
 import { until } from '../../support/wait.ts';
 import type { Scenario } from '../support/scenario.ts';
-import { ENV, LATENCY_MS } from '../support/settings.ts';
+import { ENV } from '../support/settings.ts';
 
 const STORM_MS = 1_500;
 /** Long enough for the probes to have reached their longest distance. */
@@ -27,10 +27,10 @@ const storm = (
 });
 
 /**
- * A page may be a notice's own: the hold is placed after a second without an acceptance, and until then a job
- * that meets one spends attempts. It cannot meet more than the latency allows.
+ * A page may be a notice's own: its template is held after twenty in a row. Until then a notice comes again after a
+ * second, and only its first page uses up no attempt.
  */
-const PAGE = { spent: 1_000 / LATENCY_MS } as const;
+const PAGE = { spent: STORM_MS / 1_000 } as const;
 
 /** A storm whose answers speak of the account and not of the notice. */
 const held = (
@@ -93,13 +93,10 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
     { status: 404, ...HTML },
     PAGE,
   ),
-  held(
-    'redirects',
-    '302 to another host for 1.5 s',
-    'address',
-    { status: 302, headers: { location: 'http://127.0.0.1:9/' } },
-    PAGE,
-  ),
+  held('redirects', '302 to another host for 1.5 s', 'address', {
+    status: 302,
+    headers: { location: 'http://127.0.0.1:9/' },
+  }),
   storm('garbage', 'bytes that are not HTTP, for every third call', {
     garbage: 'this is not HTTP\r\n\r\n',
     rate: 0.33,

@@ -38,8 +38,8 @@ export const AFTER_SILENCE = 15_000 + AFTER_REDIS;
 
 /** An outage at least two and a half times as long as ATTEMPTS attempts take: 2.15 s of delays, and the answers. */
 export const OUTAGE_MS = 12_000;
-/** Held as `failing`, the service must accept three probes before the others follow. */
-export const AFTER_OUTAGE = AFTER_HOLD + 3 * 250 + 1_000;
+/** Held as `failing`, the service must accept two probes before the others follow. */
+export const AFTER_OUTAGE = AFTER_HOLD + 2 * 250 + 1_000;
 
 /** As by default: no fault of the suite may use up what a notice may be tried. */
 export const ATTEMPTS = 10;

@@ -436,13 +436,14 @@ async function closeAll(closers: readonly Closer[]): Promise<void> {
   for (const close of closers) await close();
 }
 
-/** The holds that workers have told of. */
+/** The holds that workers have told of, of the account and of templates. */
 export function holdsSeen({ workers }: Pick<Fleet, 'workers'>): ReadonlySet<string> {
   return new Set(
     workers.flatMap(({ lines }) =>
-      lines
-        .filter(({ event, kind }) => event === 'hold' && kind === 'held')
-        .map(({ hold }) => String(hold)),
+      lines.flatMap(({ event, kind, hold }) => {
+        if (event === 'template-held') return [String(kind)];
+        return event === 'hold' && kind === 'held' ? [String(hold)] : [];
+      }),
     ),
   );
 }

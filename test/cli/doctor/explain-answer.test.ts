@@ -29,7 +29,13 @@ it.each([
     'HTTP/1.1 403 Forbidden\n\n{"code":"OTHER_TEAM"}',
     {
       row: '401 or 403, another code',
-      outcome: { kind: 'hold', hold: 'credentials', code: 'OTHER_TEAM', ownAfter: 1 },
+      outcome: {
+        kind: 'hold',
+        hold: 'credentials',
+        code: 'OTHER_TEAM',
+        scope: 'template',
+        rejectAfter: 1,
+      },
     },
   ],
   [
@@ -58,7 +64,13 @@ it.each([
     'HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 403 Forbidden\r\n\r\n{"code":"OTHER_TEAM"}',
     {
       status: 403,
-      outcome: { kind: 'hold', hold: 'credentials', code: 'OTHER_TEAM', ownAfter: 1 },
+      outcome: {
+        kind: 'hold',
+        hold: 'credentials',
+        code: 'OTHER_TEAM',
+        scope: 'template',
+        rejectAfter: 1,
+      },
     },
   ],
   [

@@ -1,197 +1,177 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { HoldKind } from '../../../src/contracts/hold.ts';
 import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
-import { HoldGate, type HoldMove } from '../../../src/fleet/hold/hold-gate.ts';
-import type { Passage } from '../../../src/fleet/hold/passage.ts';
-import { hintChannel, Hints } from '../../../src/redis/hints.ts';
-import { keysOf, type Keys } from '../../../src/redis/keys.ts';
-import { testRedis } from '../../support/redis.ts';
-import { signal, until } from '../../support/wait.ts';
+import { hintChannel } from '../../../src/redis/hints.ts';
+import type { Keys } from '../../../src/redis/keys.ts';
+import { until } from '../../support/wait.ts';
+import { hasGates, SETTINGS, type GateProcess } from './support/gates.ts';
 
-const SETTINGS = {
-  probeMinMs: 200,
-  probeMaxMs: 1_000,
-  retryAfterMaxMs: 60_000,
-  probeTtlMs: 5_000,
-};
-
-const JOB = { job: 'job', possiblySent: 0 };
-let attempts = 0;
-
-/** Holds the queue for what is stated for every job. */
-async function place(
-  gate: HoldGate,
-  hold: HoldKind,
-  code: string,
-  passage: Passage,
-  forMs?: number,
-): Promise<void> {
-  const attempt = `attempt-${++attempts}`;
-  const meeting = { job: 'job', attempt, class: 'always', hold, code, token: '', forMs } as const;
-  await gate.meet(meeting, passage);
-}
+const CODE = { hold: 'unreachable', code: 'SERVICE_UNREACHABLE' } as const;
 
 describe('HoldGate', () => {
-  const redis = testRedis();
-  const gates: HoldGate[] = [];
+  const { redis, process, freshKeys, untilDue, evals } = hasGates();
+  const held = (keys: Keys) => readHold(redis.client, keys);
+  /** Until a process may probe that leaves the probe to others first. */
+  const enters = async ({ gate }: GateProcess) => {
+    const passage = await gate.enter('T', false);
+    return passage === undefined || 'putOffMs' in passage ? undefined : passage;
+  };
 
-  afterEach(() => {
-    for (const gate of gates.splice(0)) gate.stop();
+  it('lets every attempt pass without asking Redis while there is no hold', async () => {
+    const { open } = await process(freshKeys());
+    const before = await evals();
+    for (let count = 0; count < 1_000; count++) await open();
+    expect(await evals()).toBe(before);
   });
 
-  /** A process of the fleet, as far as holds go. */
-  async function process(keys: Keys): Promise<{ gate: HoldGate; moves: HoldMove[] }> {
-    const moves: HoldMove[] = [];
-    const hints = new Hints(redis.connect({ name: 'hints', forWorker: true }));
-    const listening = signal();
-    hints.subscribe(hintChannel(redis.client, keys.holdHints), (text) => {
-      if (text === undefined) listening.resolve();
-    });
-    const gate = new HoldGate(
-      redis.client,
-      hints,
-      keys,
-      keys.token('pair').current,
-      SETTINGS,
-      (move) => moves.push(move),
-    );
-    gates.push(gate);
-    gate.start();
-    await listening.promise;
-    expect(await gate.enter(JOB)).toBeDefined();
-    return { gate, moves };
-  }
-
-  it('believes no hint of the same account in another database of the server', async () => {
+  it('a hold closes every gate of the fleet and stops BullMQ from fetching', async () => {
     const keys = freshKeys();
-    const { moves } = await process(keys);
+    const [one, other] = [await process(keys), await process(keys)];
+    await one.gate.place('credit', 'HTTP_402', 5_000);
+    await until(() => other.moves.length > 0, { what: 'the hint' });
+    expect(other.moves).toEqual([{ kind: 'held', hold: 'credit' }]);
+    expect(await enters(one)).toBeUndefined();
+    expect(await enters(other)).toBeUndefined();
+    expect(Number(await redis.client.get(keys.limiter))).toBe(Number.MAX_SAFE_INTEGER);
+    expect(await held(keys)).toMatchObject({ kind: 'credit', code: 'HTTP_402', failedProbes: 0 });
+  });
+
+  it('a manual hold closes every gate at once, and only a person lifts it', async () => {
+    const keys = freshKeys();
+    const one = await process(keys);
+    expect(await placeManualHold(redis.client, keys, 'wrong template')).toBe(true);
+    await until(() => one.moves.length > 0, { what: 'the hint' });
+    await one.gate.place('credit', 'HTTP_402');
+    expect(await held(keys)).toMatchObject({ kind: 'manual' });
+    expect(await enters(one)).toBeUndefined();
+    await liftManualHold(redis.client, keys);
+    await until(async () => (await enters(one)) !== undefined, { what: 'the end' });
+  });
+
+  it('a hint is no news: the hold is read', async () => {
+    const keys = freshKeys();
+    const one = await process(keys);
+    await placeManualHold(redis.client, keys, 'wrong template');
+    await until(() => one.moves.length === 1, { what: 'the hint' });
+    await redis.client.publish(hintChannel(redis.client, keys.holdHints), '');
+    await redis.client.publish(hintChannel(redis.client, keys.holdHints), 'failing');
+    expect(await enters(one)).toBeUndefined();
+    expect(one.moves).toEqual([{ kind: 'held', hold: 'manual' }]);
+  });
+
+  it('gets no hint of the same account in another database of the server', async () => {
+    const keys = freshKeys();
+    const one = await process(keys);
     const inStaging = redis.client.duplicate({ db: 1 });
     try {
       await placeManualHold(redis.client, keys, 'maintenance');
-      await until(() => moves.length === 1, { what: 'the hold' });
+      await until(() => one.moves.length === 1, { what: 'the hold' });
       await placeManualHold(inStaging, keys, 'a test');
       await liftManualHold(inStaging, keys);
       await liftManualHold(redis.client, keys);
-      await until(() => moves.some(({ kind }) => kind === 'lifted'), {
-        what: 'the end of the hold',
-      });
-      expect(moves).toEqual([{ kind: 'held', hold: 'manual' }, { kind: 'lifted' }]);
+      await until(() => one.moves.length > 1, { what: 'the end of the hold' });
+      expect(one.moves).toEqual([{ kind: 'held', hold: 'manual' }, { kind: 'lifted' }]);
     } finally {
       inStaging.disconnect();
     }
   });
 
-  const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
-
-  async function open(gate: HoldGate): Promise<Passage> {
-    const passage = await gate.enter(JOB);
-    if (passage === undefined || 'asideMs' in passage) throw new Error('the gate is closed');
-    return passage;
-  }
-
-  const held = (keys: Keys) => readHold(redis.client, keys);
-
-  /** Waits until the next probe is due, by the clock of Redis. */
-  async function untilDue(keys: Keys): Promise<void> {
-    await until(async () => (await redis.client.pttl(keys.limiter)) < 0, { what: 'the probe' });
-  }
-
-  it('lets every attempt pass without asking Redis while there is no hold', async () => {
-    const { gate } = await process(freshKeys());
-    const before = await evals();
-    for (let count = 0; count < 1_000; count++) expect(await gate.enter(JOB)).toBeDefined();
-    expect(await evals()).toBe(before);
-  });
-
-  async function evals(): Promise<number> {
-    const stats = await redis.client.info('commandstats');
-    return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
-  }
-
-  it('a hold closes every gate of the fleet and stops BullMQ from fetching', async () => {
-    const keys = freshKeys();
-    const [one, other] = [await process(keys), await process(keys)];
-    await place(one.gate, 'credit', 'HTTP_402', await open(one.gate));
-    await until(() => other.moves.length > 0, { what: 'the hint' });
-    expect(other.moves).toEqual([{ kind: 'held', hold: 'credit' }]);
-    expect(await one.gate.enter(JOB)).toBeUndefined();
-    expect(await other.gate.enter(JOB)).toBeUndefined();
-    expect(Number(await redis.client.get(keys.limiter))).toBe(Number.MAX_SAFE_INTEGER);
-    expect(await held(keys)).toMatchObject({ kind: 'credit', code: 'HTTP_402', failedProbes: 0 });
-  });
-
-  it('a manual hold closes every gate at once', async () => {
-    const keys = freshKeys();
-    const { gate, moves } = await process(keys);
-    expect(gate.enter(JOB)).not.toBeInstanceOf(Promise);
-    expect(await placeManualHold(redis.client, keys, 'wrong template')).toBe(true);
-    await until(() => moves.length > 0, { what: 'the hint' });
-    expect(moves).toEqual([{ kind: 'held', hold: 'manual' }]);
-    expect(await gate.enter(JOB)).toBeUndefined();
-  });
-
-  it('the next probe only moves further away', async () => {
+  it('the next probe only moves further away, and Retry-After is bounded', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
-    const passage = await open(gate);
-    await place(gate, 'throttled', 'HTTP_429', passage, 30_000);
+    await gate.place('throttled', 'HTTP_429', 30_000);
     const first = await held(keys);
-    await place(gate, 'throttled', 'HTTP_429', passage, 1_000);
+    await gate.place('throttled', 'HTTP_429', 1_000);
     expect(await held(keys)).toEqual(first);
     expect(await redis.client.pttl(keys.limiter)).toBeGreaterThan(29_000);
-    await place(gate, 'throttled', 'HTTP_429', passage, 40_000);
-    expect((await held(keys))?.nextProbeAt).toBeGreaterThan(first?.nextProbeAt ?? Infinity);
-  });
-
-  it('Retry-After is bounded', async () => {
-    const keys = freshKeys();
-    const { gate } = await process(keys);
-    await place(gate, 'throttled', 'HTTP_429', await open(gate), 1e12);
-    const hold = await held(keys);
-    expect((hold?.nextProbeAt ?? 0) - (hold?.since ?? 0)).toBe(SETTINGS.retryAfterMaxMs);
+    await gate.place('throttled', 'HTTP_429', 1e12);
+    const rest = (await held(keys))?.nextProbeAt ?? 0;
+    expect(rest - (first?.since ?? 0)).toBeLessThan(SETTINGS.retryAfterMaxMs + 5_000);
   });
 
   it('when a probe is due exactly one job probes', async () => {
     const keys = freshKeys();
     const [one, other] = [await process(keys), await process(keys)];
-    await place(one.gate, 'credit', 'HTTP_402', await open(one.gate));
+    await one.gate.place('credit', 'HTTP_402');
     await until(() => other.moves.length > 0, { what: 'the hint' });
     await untilDue(keys);
-    const passages = await Promise.all(
-      Array.from(
-        { length: 20 },
-        async (_, index) => await (index % 2 === 0 ? one : other).gate.enter(JOB),
-      ),
-    );
+    const passages = await Promise.all(Array.from({ length: 20 }, () => enters(other)));
     expect(passages.filter((passage) => passage !== undefined)).toHaveLength(1);
+  });
+
+  it('the process that placed the hold leaves the first probe to others', async () => {
+    const keys = freshKeys();
+    const [one, other] = [await process(keys), await process(keys)];
+    await one.gate.place('credit', 'HTTP_402');
+    await until(() => other.moves.length > 0, { what: 'the hint' });
+    await untilDue(keys);
+    const late = enters(one);
+    expect((await other.open()).probes).toMatchObject({ kind: 'credit' });
+    await late;
+    expect((await held(keys))?.failedProbes).toBeLessThanOrEqual(2);
   });
 
   it('a probe that succeeds opens every gate', async () => {
     const keys = freshKeys();
     const [one, other] = [await process(keys), await process(keys)];
-    await place(one.gate, 'credit', 'HTTP_402', await open(one.gate));
+    await one.gate.place('credit', 'HTTP_402');
+    await until(() => other.moves.length > 0, { what: 'the hint' });
     await untilDue(keys);
-    const probe = await open(one.gate);
-    expect(probe.probe).toBeDefined();
-    await probe.answered('accepted', '');
+    await other.gate.answered(await other.open(), 'T', 'accepted');
     expect(await held(keys)).toBeUndefined();
     expect(await redis.client.exists(keys.limiter)).toBe(0);
-    await until(() => other.moves.at(-1)?.kind === 'lifted', { what: 'the hint' });
-    expect((await open(other.gate)).probe).toBeUndefined();
+    await until(() => one.moves.at(-1)?.kind === 'lifted', { what: 'the hint' });
+    expect((await one.open()).probes).toBeUndefined();
   });
 
-  it('failed probes double the interval up to the longest', async () => {
+  it('failing is lifted by the second acceptance, probed at once after the first', async () => {
     const keys = freshKeys();
-    const { gate } = await process(keys);
-    await place(gate, 'credit', 'HTTP_402', await open(gate));
-    const distances: number[] = [];
-    for (let failed = 1; failed <= 4; failed++) {
+    const [one, other] = [await process(keys), await process(keys)];
+    await one.gate.place('failing', 'HTTP_500');
+    await until(() => other.moves.length > 0, { what: 'the hint' });
+    await untilDue(keys);
+    await other.gate.answered(await other.open(), 'T', 'accepted');
+    expect(await held(keys)).toMatchObject({ kind: 'failing' });
+    await other.gate.answered(await other.open(), 'T', 'accepted');
+    expect(await held(keys)).toBeUndefined();
+  });
+
+  it.each<HoldKind>(['unreachable', 'throttled', 'address', 'token-unavailable'])(
+    'a rejection lifts %s',
+    async (kind) => {
+      const keys = freshKeys();
+      const one = await process(keys);
+      await one.gate.place(kind, 'CODE');
       await untilDue(keys);
-      const probe = await open(gate);
+      await one.gate.answered(await one.open(), 'T', 'rejected');
+      expect(await held(keys)).toBeUndefined();
+    },
+  );
+
+  it.each<HoldKind>(['credit', 'failing', 'credentials'])(
+    'a rejection proves nothing about %s: another one probes at once',
+    async (kind) => {
+      const keys = freshKeys();
+      const one = await process(keys);
+      await one.gate.place(kind, 'CODE');
+      await untilDue(keys);
+      await one.gate.answered(await one.open(), 'T', 'rejected');
+      expect(await held(keys)).toMatchObject({ kind });
+      expect((await one.open()).probes).toBeDefined();
+    },
+  );
+
+  it('probes double their distance up to the longest, whatever becomes of them', async () => {
+    const keys = freshKeys();
+    const [one, other] = [await process(keys), await process(keys)];
+    await one.gate.place('credit', 'HTTP_402');
+    const distances: number[] = [];
+    for (let probes = 1; probes <= 4; probes++) {
+      await untilDue(keys);
+      await other.open();
       const [seconds, micros] = await redis.client.time();
-      await (failed % 2 === 0 ? probe.undecided() : place(gate, 'credit', 'HTTP_402', probe));
       const hold = await held(keys);
-      expect(hold).toMatchObject({ kind: 'credit', code: 'HTTP_402', failedProbes: failed });
+      expect(hold).toMatchObject({ kind: 'credit', failedProbes: probes });
       const now = Number(seconds) * 1_000 + Number(micros) / 1_000;
       distances.push(Math.round(((hold?.nextProbeAt ?? 0) - now) / 100) * 100);
     }
@@ -200,112 +180,165 @@ describe('HoldGate', () => {
 
   it('an abandoned probe leaves the next one due at once', async () => {
     const keys = freshKeys();
-    const { gate } = await process(keys);
-    await place(gate, 'credit', 'HTTP_402', await open(gate));
+    const one = await process(keys);
+    await one.gate.place('credit', 'HTTP_402');
     await untilDue(keys);
-    await (await open(gate)).abandoned();
-    const again = await open(gate);
-    expect(again.probe).toBeDefined();
-    expect((await held(keys))?.failedProbes).toBe(0);
+    await one.gate.answered(await one.open(), 'T', 'abandoned');
+    expect((await one.open()).probes).toBeDefined();
+    expect((await held(keys))?.failedProbes).toBe(1);
   });
 
-  it('an attempt that started before the hold does not lift it', async () => {
+  it('a probe of an earlier hold does not lift the present one', async () => {
     const keys = freshKeys();
-    const { gate } = await process(keys);
-    const early = await open(gate);
-    await place(gate, 'credit', 'HTTP_402', await open(gate));
-    await early.answered('accepted', '');
+    const one = await process(keys);
+    await one.gate.place('credit', 'HTTP_402');
+    await untilDue(keys);
+    const probe = await one.open();
+    await liftManualHold(redis.client, keys);
+    await one.gate.place('credit', 'HTTP_402');
+    await one.gate.answered(probe, 'T', 'accepted');
     expect(await held(keys)).toMatchObject({ kind: 'credit' });
-  });
-
-  it('a probe whose worker died expires, also after a clock went back', async () => {
-    const keys = freshKeys();
-    const { gate } = await process(keys);
-    await place(gate, 'credit', 'HTTP_402', await open(gate));
-    await untilDue(keys);
-    await open(gate);
-    await redis.client.pexpire(keys.holdProbe, 3_600_000);
-    expect(await gate.enter(JOB)).toBeUndefined();
-    expect(await redis.client.pttl(keys.holdProbe)).toBeLessThanOrEqual(SETTINGS.probeTtlMs);
   });
 
   it('another reason replaces the kind and restarts the count', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
-    const passage = await open(gate);
-    await place(gate, 'throttled', 'HTTP_429', passage, 5_000);
+    await gate.place('throttled', 'HTTP_429', 5_000);
     const first = await held(keys);
-    await place(gate, 'credit', 'HTTP_402', passage);
-    expect(await held(keys)).toMatchObject({
-      kind: 'credit' satisfies HoldKind,
-      nextProbeAt: first?.nextProbeAt,
-      failedProbes: 0,
-    });
+    await gate.place('credit', 'HTTP_402');
+    const next = { kind: 'credit', nextProbeAt: first?.nextProbeAt, failedProbes: 0 };
+    expect(await held(keys)).toMatchObject(next);
   });
 
   it('a hold that was placed while this process got no hints is found at the gate', async () => {
     const keys = freshKeys();
-    const deaf = new HoldGate(
-      redis.client,
-      { subscribe: () => () => {} },
-      keys,
-      keys.token('pair').current,
-      SETTINGS,
-    );
-    const { gate } = await process(keys);
-    await place(gate, 'credit', 'HTTP_402', await open(gate), 5_000);
-    expect(await deaf.enter(JOB)).toBeUndefined();
+    const [deaf, one] = [await process(keys, false), await process(keys)];
+    await one.gate.place('credit', 'HTTP_402', 5_000);
+    expect(await enters(deaf)).toBeDefined();
+    deaf.gate.forget();
+    expect(await enters(deaf)).toBeUndefined();
+    await deaf.gate.place('credit', 'HTTP_402', 5_000);
+    expect(await enters(deaf)).toBeUndefined();
+  });
+});
+
+describe('a process that is alone in trouble', () => {
+  const { redis, process, freshKeys, untilDue } = hasGates();
+
+  /** One process places a hold, and another one lifts it. */
+  async function afterHold() {
+    const keys = freshKeys();
+    const [bad, good] = [await process(keys), await process(keys)];
+    await bad.gate.place('unreachable', 'SERVICE_UNREACHABLE');
+    await until(() => good.moves.length > 0, { what: 'the hint' });
+    await untilDue(keys);
+    await good.gate.answered(await good.open(), 'T', 'accepted');
+    await until(() => bad.moves.at(-1)?.kind === 'lifted', { what: 'the hint' });
+    return { keys, bad, good };
+  }
+
+  it('makes one attempt at a time; one that fails makes it step aside, and holds nobody', async () => {
+    const { keys, bad, good } = await afterHold();
+    const trial = await bad.open();
+    expect(trial).toEqual({ isTrial: true });
+    const waits = bad.gate.enter('T', false);
+    expect(bad.gate.failed(trial, CODE)).toBe(true);
+    expect(await waits).toBeUndefined();
+    expect(bad.asides).toEqual([{ ...CODE, forMs: 400 }]);
+    expect(bad.gate.isAside).toBe(true);
+    expect(await readHold(redis.client, keys)).toBeUndefined();
+    expect(await good.open()).toEqual({});
   });
 
-  it('a hint of a hold counts although the answer that there is none is read after it', async () => {
-    const keys = freshKeys();
-    const { gate } = await process(keys);
-    const hints: ((text: string | undefined) => void)[] = [];
-    const client = redis.connect();
-    const [answered, mayRead] = [signal(), signal()];
-    const slow = new Proxy(client, {
-      get: (target, name) =>
-        name === 'evalsha'
-          ? async (...args: Parameters<typeof client.evalsha>) => {
-              const answer = await target.evalsha(...args);
-              answered.resolve();
-              await mayRead.promise;
-              return answer;
-            }
-          : (Reflect.get(target, name) as unknown),
-    });
-    const subscribe = (_: string, listener: (text: string | undefined) => void) => {
-      hints.push(listener);
-      return () => {};
-    };
-    const { current } = keys.token('pair');
-    const other = new HoldGate(slow, { subscribe }, keys, current, SETTINGS);
-    gates.push(other);
-    other.start();
-
-    const asked = other.enter(JOB);
-    await answered.promise;
-    await place(gate, 'credit', 'HTTP_402', await open(gate), 5_000);
-    for (const hint of hints) hint('credit');
-    mayRead.resolve();
-    expect(await asked).toBeDefined();
-    expect(await other.enter(JOB)).toBeUndefined();
+  it('tries again after a time that doubles, and goes on after an acceptance', async () => {
+    const { bad } = await afterHold();
+    bad.gate.failed(await bad.open(), CODE);
+    await until(() => !bad.gate.isAside, { what: 'its return' });
+    const again = await bad.open();
+    expect(again).toEqual({ isTrial: true });
+    bad.gate.failed(again, CODE);
+    expect(bad.asides.at(-1)).toEqual({ ...CODE, forMs: 800 });
+    await until(() => !bad.gate.isAside, { what: 'its return' });
+    await bad.gate.answered(await bad.open(), 'T', 'accepted');
+    expect(await bad.open()).toEqual({});
   });
 
-  it('its own hold closes the gate of a process that gets no hints', async () => {
+  it('an attempt that proves nothing passes the trial on', async () => {
+    const { bad } = await afterHold();
+    const trial = await bad.open();
+    const next = bad.open();
+    await bad.gate.answered(trial, 'T', 'inconclusive');
+    expect(await next).toEqual({ isTrial: true });
+  });
+
+  it('one that was never accepted, while others are, holds nobody', async () => {
     const keys = freshKeys();
-    const deaf = new HoldGate(
-      redis.client,
-      { subscribe: () => () => {} },
-      keys,
-      keys.token('pair').current,
-      SETTINGS,
-    );
-    const passage = await open(deaf);
-    const before = await evals();
-    expect(await deaf.enter(JOB)).toBeDefined();
-    expect(await evals()).toBe(before);
-    await place(deaf, 'credit', 'HTTP_402', passage, 5_000);
-    expect(await deaf.enter(JOB)).toBeUndefined();
+    const newcomer = await process(keys, true, true);
+    await newcomer.gate.place('credentials', 'INVALID_ACCESS_KEY');
+    expect(await readHold(redis.client, keys)).toBeUndefined();
+    expect(newcomer.asides).toEqual([
+      { hold: 'credentials', code: 'INVALID_ACCESS_KEY', forMs: 400 },
+    ]);
+    await until(() => !newcomer.gate.isAside, { what: 'its return' });
+    expect(await newcomer.open()).toEqual({ isTrial: true });
+  });
+
+  it('one that lifted its own hold is not on trial', async () => {
+    const keys = freshKeys();
+    const one = await process(keys);
+    await one.gate.place('unreachable', 'SERVICE_UNREACHABLE');
+    await untilDue(keys);
+    await one.gate.answered(await one.open(), 'T', 'accepted');
+    expect(await one.open()).toEqual({});
+  });
+});
+
+describe('a held template', () => {
+  const { redis, process, freshKeys } = hasGates();
+  const putOff = async ({ gate }: GateProcess, wasRefused = false) => {
+    const entered = await gate.enter('T', wasRefused);
+    return entered !== undefined && 'putOffMs' in entered ? entered.putOffMs : undefined;
+  };
+
+  it('puts off its own jobs, in every process, and no other one', async () => {
+    const keys = freshKeys();
+    const [one, other] = [await process(keys), await process(keys)];
+    expect(await one.gate.holdTemplate('T', 'template', 'HTTP_404')).toBe(true);
+    expect(await one.gate.holdTemplate('T', 'template', 'HTTP_404')).toBe(false);
+    await until(async () => (await putOff(other)) !== undefined, { what: 'the hint' });
+    expect(await putOff(one)).toBeLessThan(1_000);
+    expect(await one.open('OTHER')).toEqual({});
+    expect(await other.open('OTHER')).toEqual({});
+  });
+
+  it('is probed by one, then by two, then by four; what was refused comes after what was not', async () => {
+    const keys = freshKeys();
+    const one = await process(keys);
+    await one.gate.holdTemplate('T', 'template', 'HTTP_404');
+    for (const probes of [1, 2, 4]) {
+      const due = async () => (await one.gate.enter('T', false)) as object;
+      await until(async () => 'probesTemplate' in (await due()), { what: 'the round' });
+      const more = await Promise.all(Array.from({ length: 10 }, due));
+      expect(more.filter((entered) => 'probesTemplate' in entered)).toHaveLength(probes - 1);
+    }
+    expect(await putOff(one, true)).toBeGreaterThan((await putOff(one)) ?? Infinity);
+  });
+
+  it('goes on after a probe that is accepted', async () => {
+    const keys = freshKeys();
+    const one = await process(keys);
+    await one.gate.holdTemplate('T', 'template', 'HTTP_404');
+    await until(async () => (await putOff(one)) === undefined, { what: 'the probe' });
+    await one.gate.answered({ probesTemplate: true }, 'T', 'accepted');
+    expect(await one.open()).toEqual({});
+    expect(await redis.client.exists(keys.templateHolds)).toBe(0);
+  });
+
+  it('a record that cannot be read holds nothing', async () => {
+    const keys = freshKeys();
+    await redis.client.hset(keys.templateHolds, 'T', '{broken', 'U', '[]');
+    const one = await process(keys);
+    expect(await one.open('T')).toEqual({});
+    expect(await one.open('U')).toEqual({});
   });
 });

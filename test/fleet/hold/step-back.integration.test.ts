@@ -1,24 +1,16 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { boundWaits, placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
-import type { Passage } from '../../../src/fleet/hold/passage.ts';
 import { takePermits } from '../../../src/fleet/rate-limit/rate-limit-scripts.ts';
 import { ScriptFailure } from '../../../src/redis/script.ts';
 import { redisTime } from '../../../src/redis/server-clock.ts';
+import { Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { stepClockBack } from '../../support/step-back.ts';
-import { until } from '../../support/wait.ts';
 
 const HOUR_MS = 3_600_000;
-const PROBE_TTL_MS = 5_000;
-const SETTINGS = {
-  probeMinMs: 200,
-  probeMaxMs: 1_000,
-  retryAfterMaxMs: 60_000,
-  probeTtlMs: PROBE_TTL_MS,
-};
-const JOB = { job: 'job', possiblySent: 0 };
+const SETTINGS = { probeMinMs: 200, probeMaxMs: 1_000, retryAfterMaxMs: 60_000 };
 
 describe('after the clock of Redis went back an hour', () => {
   const redis = testRedis();
@@ -27,23 +19,30 @@ describe('after the clock of Redis went back an hour', () => {
 
   beforeEach(() => {
     keys = keysOf(redis.freshPrefix(), 'default');
-    const deaf = { subscribe: () => () => {} };
-    gate = new HoldGate(redis.client, deaf, keys, keys.token('pair').current, SETTINGS);
+    gate = new HoldGate({
+      redis: redis.client,
+      hints: new Hints(redis.connect({ name: 'hints', forWorker: true })),
+      keys,
+      id: 'process',
+      settings: SETTINGS,
+      now: () => Date.now(),
+      othersAccepted: () => Promise.resolve(false),
+      onMove: () => {},
+      onAside: () => {},
+      onTemplateHeld: () => {},
+    });
   });
 
   const back = () => stepClockBack(redis.client, keys, HOUR_MS);
-  const bound = () => boundWaits(redis.client, keys, PROBE_TTL_MS);
-  const place = async (attempt: string, forMs: number) => {
-    const meeting = { job: 'job', attempt, class: 'always', hold: 'throttled' } as const;
-    await gate.meet({ ...meeting, code: 'HTTP_429', token: '', forMs }, { probe: undefined });
-  };
+  const bound = () => boundWaits(redis.client, keys);
+  const place = (forMs: number) => gate.place('throttled', 'HTTP_429', forMs);
   const untilProbe = async () =>
     ((await readHold(redis.client, keys))?.nextProbeAt ?? NaN) - (await redisTime(redis.client));
   const limiters = () =>
     Promise.all([keys.limiter, keys.chunkLimiter].map((key) => redis.client.pttl(key)));
 
   it('a hold lasts no longer than it was to last, and workers may then fetch', async () => {
-    await place('one', 5_000);
+    await place(5_000);
     await back();
     await bound();
     for (const rest of [await untilProbe(), ...(await limiters())]) {
@@ -53,30 +52,19 @@ describe('after the clock of Redis went back an hour', () => {
   });
 
   it('a job that was fetched before bounds the hold as well', async () => {
-    await place('one', 5_000);
+    await place(5_000);
     await back();
-    expect(await gate.enter(JOB)).toBeUndefined();
+    expect(await gate.enter('T', false)).toBeUndefined();
     expect(await untilProbe()).toBeLessThanOrEqual(5_001);
     expect(Math.max(...(await limiters()))).toBeLessThanOrEqual(5_001);
   });
 
   it('a hold that is met again goes on from now', async () => {
-    await place('one', 5_000);
+    await place(5_000);
     await back();
-    await place('two', 8_000);
+    await place(8_000);
     expect(await untilProbe()).toBeLessThanOrEqual(8_001);
     expect(Math.max(...(await limiters()))).toBeLessThanOrEqual(8_001);
-  });
-
-  it('a probe that is under way keeps others away no longer than a probe may take', async () => {
-    await place('one', 100);
-    await until(async () => (await limiters())[0] === -2, { what: 'the probe to be due' });
-    const probe = (await gate.enter(JOB)) as Passage;
-    expect(probe.probe).toBeDefined();
-    await back();
-    await bound();
-    expect(await redis.client.pttl(keys.holdProbe)).toBeLessThanOrEqual(PROBE_TTL_MS);
-    expect(Math.max(...(await limiters()))).toBeLessThanOrEqual(PROBE_TTL_MS);
   });
 
   it('the lanes are not blocked for a rate limit that sets its keys anew', async () => {
@@ -104,7 +92,7 @@ describe('after the clock of Redis went back an hour', () => {
   });
 
   it('while a hold is in effect, its limit still rises from the next probe on', async () => {
-    await place('one', 5_000);
+    await place(5_000);
     const probeAt = (await readHold(redis.client, keys))?.nextProbeAt ?? 0;
     const fall = { fellAt: probeAt - 5_000, fellFor: '1', fellFrom: 80, fellTo: 40 };
     await redis.client.hset(keys.rateLimit, { ...fall, risesFrom: probeAt, recoveryMs: 600_000 });
@@ -134,11 +122,11 @@ describe('after the clock of Redis went back an hour', () => {
   it('fails where Redis cannot be reached', async () => {
     const closed = redis.connect();
     closed.disconnect();
-    await expect(boundWaits(closed, keys, PROBE_TTL_MS)).rejects.toThrow(ScriptFailure);
+    await expect(boundWaits(closed, keys)).rejects.toThrow(ScriptFailure);
   });
 
   it('nothing changes that lasts as long as it should', async () => {
-    await place('one', 5_000);
+    await place(5_000);
     const before = await redis.client.hgetall(keys.hold);
     await bound();
     expect(await redis.client.hgetall(keys.hold)).toEqual(before);

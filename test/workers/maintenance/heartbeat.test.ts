@@ -13,6 +13,7 @@ it('a worker without a connection is not ready until a heartbeat is answered', a
     id: 'a',
     concurrency: 1,
     active: () => 0,
+    acceptedAgoMs: () => Infinity,
     everyMs: 5,
     send: () => {
       seen.push(reasons());

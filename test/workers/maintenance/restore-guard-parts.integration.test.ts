@@ -10,6 +10,7 @@ import { readEpoch } from '../../../src/fleet/restore/epoch-store.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
 import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
+import { Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { UnreadyReasons } from '../../../workers/health/readiness.ts';
 import { RestoreGuard } from '../../../workers/maintenance/restore-guard.ts';
@@ -31,7 +32,6 @@ const HOLD_SETTINGS = {
   probeMinMs: 1_000,
   probeMaxMs: 1_000,
   retryAfterMaxMs: 1_000,
-  probeTtlMs: 1_000,
 };
 const silent = pino({ level: 'silent' });
 
@@ -45,13 +45,18 @@ describe('the restore guard', () => {
     const state = { id, host: 'h', pid: 1, version: '0', active: 0, concurrency: 1 };
     const client = redis.connect({ name: id, forWorker: true });
     // It is not started: no hint reaches it.
-    const gate = new HoldGate(
-      client,
-      { subscribe: () => () => {} },
+    const gate = new HoldGate({
+      redis: client,
+      hints: new Hints(redis.connect({ name: 'hints', forWorker: true })),
       keys,
-      keys.token('pair').current,
-      HOLD_SETTINGS,
-    );
+      id,
+      settings: HOLD_SETTINGS,
+      now: Date.now,
+      othersAccepted: () => Promise.resolve(false),
+      onMove: () => {},
+      onAside: () => {},
+      onTemplateHeld: () => {},
+    });
     const guard = new RestoreGuard({
       redis: client,
       keys,
@@ -99,11 +104,11 @@ describe('the restore guard', () => {
     await guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     await guard.check();
-    expect(await gate.enter({ job: 'job', possiblySent: 0 })).toBeDefined();
+    expect(await gate.enter('T', false)).toBeDefined();
     await goBack(keys, { ...copy, server: 'abc123' });
     await guard.check();
     expect(await guard.passed()).toBe(true);
-    expect(await gate.enter({ job: 'job', possiblySent: 0 })).toBeUndefined();
+    expect(await gate.enter('T', false)).toBeUndefined();
   });
 
   it('the last worker marks a clean shutdown', async () => {
@@ -280,7 +285,7 @@ describe('the restore guard', () => {
     expect(readiness.reasons()).toMatchObject([{ reason: 'copy-unchecked' }]);
     expect(await guard.passed()).toBe(true);
     expect(await heldAs(keys)).toBe('restored');
-    expect(await gate.enter({ job: 'job', possiblySent: 0 })).toBeUndefined();
+    expect(await gate.enter('T', false)).toBeUndefined();
   });
 
   it('asks nothing while it is verified', async () => {

@@ -1,7 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { Token } from '../../../src/contracts/token.ts';
-import { OPEN } from '../../../src/fleet/hold/passage.ts';
 import type { Permit } from '../../../src/fleet/rate-limit/permit-queue.ts';
 import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
@@ -13,12 +12,9 @@ import {
   type AttemptContext,
   type AttemptOptions,
 } from '../../../workers/send/attempt.ts';
+import { ENTERED, GATE_JOB, OPEN_GATE } from './support/open-gate.ts';
 
 const TOKEN = { id: 't' } as Token;
-const GATE: AttemptContext['gate'] = {
-  enter: () => Promise.resolve(OPEN),
-  leave: ({ outcome }) => Promise.resolve(outcome),
-};
 const GOOD: Permit = { use: () => true, release: () => {} };
 const ACCEPTED: SendAnswer = {
   stage: 'answered',
@@ -61,7 +57,7 @@ describe('an attempt and its slots', () => {
         renew: () => note('renew', TOKEN),
         renewalHelped: () => Promise.resolve(),
       },
-      gate: GATE,
+      gate: OPEN_GATE,
       rateLimit: {
         take: () => {
           const kind = left.shift() ?? 'none';
@@ -75,11 +71,11 @@ describe('an attempt and its slots', () => {
     };
     /** @param renews whether the service refuses the first token */
     const attempt = async (renews = false) => {
-      const entry = await enter({ job: 'job', possiblySent: 0 }, parts);
-      if (entry === undefined || 'asideMs' in entry) return undefined;
+      const entry = await enter(GATE_JOB, parts);
+      if (entry === undefined || 'putOffMs' in entry) return undefined;
       return runAttempt(
         {
-          job: 'job',
+          job: GATE_JOB,
           send: async (tokens, { deadlineMs, guard }) => {
             const deadline = new Deadline(deadlineMs);
             const statuses = renews ? [{ status: 401 } as const, undefined] : [undefined];
@@ -194,7 +190,7 @@ describe('an attempt that fails unexpectedly', () => {
       renew: () => Promise.resolve(TOKEN),
       renewalHelped: () => Promise.resolve(),
     },
-    gate: GATE,
+    gate: OPEN_GATE,
     rateLimit: { take: () => ({ use: () => true, release: () => {} }) },
     sendDeadlineMs: 5_000,
     stopping: new AbortController().signal,
@@ -202,8 +198,8 @@ describe('an attempt that fails unexpectedly', () => {
   };
   const failing = (send: AttemptOptions['send'], stopping = new AbortController().signal) =>
     runAttempt(
-      { job: 'job', send, isOnce: false, mayBegin: () => true },
-      { passage: OPEN, permit: GOOD },
+      { job: GATE_JOB, send, isOnce: false, mayBegin: () => true },
+      { entered: ENTERED, permit: GOOD },
       { ...context, stopping },
     );
 
@@ -247,7 +243,7 @@ it('an answer that accepts one contact shows that the renewal ended a refusal', 
         return Promise.resolve();
       },
     },
-    gate: GATE,
+    gate: OPEN_GATE,
     rateLimit: { take: () => ({ use: () => true, release: () => {} }) },
     sendDeadlineMs: 5_000,
     stopping: new AbortController().signal,
@@ -265,8 +261,8 @@ it('an answer that accepts one contact shows that the renewal ended a refusal', 
       results,
       refused: [{ tokenId: 'first', status: 401 as const }],
     });
-  const options = { job: 'job', send, isOnce: false, mayBegin: () => true };
-  const entry = { passage: OPEN, permit: GOOD };
+  const options = { job: GATE_JOB, send, isOnce: false, mayBegin: () => true };
+  const entry = { entered: ENTERED, permit: GOOD };
   expect((await runAttempt(options, entry, context)).outcome?.kind).toBe('rejected');
   expect(reports).toEqual(['helped after 401']);
 });

@@ -1,11 +1,11 @@
 import { DelayedError, type Job } from 'bullmq';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { OPEN } from '../../../src/fleet/hold/passage.ts';
 import { NO_SEALING } from '../../../src/payload/seal.ts';
 import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import { runNotice, type NoticeContext } from '../../../workers/send/notice-job.ts';
+import { OPEN_GATE } from './support/open-gate.ts';
 
 const NOW = 1_800_000_000_000;
 const ACCEPTED: SendAnswer = {
@@ -38,10 +38,7 @@ async function run(delay: number | undefined, now: number) {
       renew: () => Promise.reject(new Error('none is asked for')),
       renewalHelped: none,
     },
-    gate: {
-      enter: () => Promise.resolve(OPEN),
-      leave: ({ outcome }) => Promise.resolve(outcome),
-    },
+    gate: OPEN_GATE,
     rateLimit: { take: () => ({ use: () => true, release: () => {} }) },
     sendDeadlineMs: 1_000,
     stopping: new AbortController().signal,
@@ -58,6 +55,7 @@ async function run(delay: number | undefined, now: number) {
     sealing: NO_SEALING,
     unknownResends: 2,
     now: () => now,
+    takeBack: none,
   };
   const job = {
     id: 'job',

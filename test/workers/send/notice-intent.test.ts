@@ -21,7 +21,7 @@ const ACCEPTED: Outcome = { kind: 'accepted', confirmed: true };
 const UNKNOWN: Outcome = { kind: 'unknown', code: 'TIMEOUT' };
 const REJECTED: Outcome = { kind: 'rejected', code: 'NO' };
 const RETRY: Outcome = { kind: 'retry', code: 'ECONNREFUSED', counted: true };
-const HOLD: Outcome = { kind: 'hold', hold: 'credit', code: 'HTTP_402' };
+const HOLD: Outcome = { kind: 'hold', hold: 'credit', code: 'HTTP_402', scope: 'all' };
 const EXPIRED: Outcome = { kind: 'expired' };
 type Verdict = IntentVerdict | 'asked' | undefined;
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { JobData } from '../../../src/contracts/job.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
 import { openRunStage, type RunStage, type TestNotice } from './support/notice-run.ts';
@@ -57,13 +58,13 @@ describe('a run of a notice', () => {
     };
     await on.run(notice);
     expect(outcomes(notice)).toEqual(['returned']);
-    expect(on.left).toEqual(['abandoned']);
+    expect(on.left).toEqual(['nothing']);
     expect(on.emulator.record().requests).toBe(0);
   });
 
   it('ends it as expired where its deadline passes between its two requests', async () => {
     const { on } = await open();
-    const soon = Date.now() + 200;
+    const soon = Date.now() + 1_000;
     const late = await on.notice('010009', { expiresAt: soon });
     on.emulator.addFault({ on: 'send', status: 401, times: 1 });
     let asked = 0;
@@ -78,7 +79,7 @@ describe('a run of a notice', () => {
 
   it('counts a refused request, and no resend, where it may not be sent a second time', async () => {
     const { on } = await open();
-    const expiresAt = Date.now() + 200;
+    const expiresAt = Date.now() + 1_000;
     const failedReason = 'HTTP_500 (may have been taken: 1)';
     const late = await on.notice('010009', { expiresAt, failedReason });
     on.emulator.addFault({ on: 'send', status: 401, times: 1 });
@@ -111,10 +112,11 @@ describe('a run of a notice', () => {
 
   it('makes no request while the queue is held, or when the worker stops', async () => {
     const { on, notice } = await open();
-    const { passage } = on;
-    on.passage = undefined;
+    await placeManualHold(redis.client, on.keys, 'for a test');
+    on.holds.forget();
     await on.run(notice);
-    on.passage = passage;
+    expect(on.left).toEqual([]);
+    await liftManualHold(redis.client, on.keys);
     on.beforeToken = () => {
       on.stopping.abort();
       return Promise.resolve();
@@ -126,10 +128,12 @@ describe('a run of a notice', () => {
 
   it('sends it as a probe', async () => {
     const { on, notice } = await open();
-    if (on.passage !== undefined) on.passage = { ...on.passage, probe: 'nonce' };
+    await on.holds.place('unreachable', 'SERVICE_UNREACHABLE');
+    const isDue = async () => (await redis.client.pttl(on.keys.limiter)) < 0;
+    await until(isDue, { what: 'the probe', everyMs: 1 });
     await on.run(notice);
     expect(notice.lines).toMatchObject([{ outcome: 'accepted', probe: true }]);
-    expect(on.left).toEqual(['accepted']);
+    expect(await readHold(redis.client, on.keys)).toBeUndefined();
   });
 
   it('that meets a hold spends no attempt', async () => {
@@ -137,7 +141,7 @@ describe('a run of a notice', () => {
     on.emulator.addFault({ on: 'send', status: 402 });
     await on.run(notice);
     expect(notice.lines).toMatchObject([{ outcome: 'hold', hold: 'credit' }]);
-    expect(on.left).toEqual(['credit']);
+    expect(await readHold(redis.client, on.keys)).toMatchObject({ kind: 'credit' });
   });
 
   it('that is refused once by a 401 is sent again with another token, once', async () => {

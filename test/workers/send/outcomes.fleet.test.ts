@@ -45,7 +45,6 @@ describe('a job whose attempt was', () => {
   beforeEach(async () => {
     fleet.emulator.clearFaults();
     await liftManualHold(redis.client, keys);
-    await redis.client.del(keys.evidence);
   });
 
   /** Hands over one notice under a fault and waits until its job is done or failed. */
@@ -216,7 +215,7 @@ describe('a job whose attempt was', () => {
     await run([]);
     const job = await run([{ status: 401, code: 'INVALID_ACCESS_KEY', times: 2 }]);
     expect(job).toMatchObject({ state: 'completed', attemptsMade: 1, accepted: 1 });
-    expect(job.lines[0]).toMatchObject({ outcome: 'retry', counted: false });
+    expect(job.lines[0]).toMatchObject({ outcome: 'hold', hold: 'credentials' });
     expect(job.lines.every(({ attempt }) => attempt === 1)).toBe(true);
   });
 

@@ -13,7 +13,7 @@ const REJECTED: Outcome = { kind: 'rejected', code: 'NO' };
 const RETRY: Outcome = { kind: 'retry', code: 'ECONNREFUSED', counted: true };
 const UNCOUNTED: Outcome = { kind: 'retry', code: 'HTTP_401', counted: false };
 const UNKNOWN: Outcome = { kind: 'unknown', code: 'TIMEOUT' };
-const HOLD: Outcome = { kind: 'hold', hold: 'credit', code: 'HTTP_402' };
+const HOLD: Outcome = { kind: 'hold', hold: 'credit', code: 'HTTP_402', scope: 'all' };
 const EXPIRED: Outcome = { kind: 'expired' };
 
 const earlier = (code: string): Outcome => ({

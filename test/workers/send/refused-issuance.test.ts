@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { TokenRefusedError } from '../../../src/contracts/errors.ts';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
 import { runAttempt } from '../../../workers/send/attempt.ts';
-import { OPEN } from '../../../src/fleet/hold/passage.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
+import { ENTERED, GATE_JOB, OPEN_GATE } from './support/open-gate.ts';
 
 const PERMIT = { use: () => true, release: () => {} };
 
@@ -18,18 +18,15 @@ async function outcomeOf(refused: TokenRefusedError): Promise<Outcome | undefine
   };
   const { outcome } = await runAttempt(
     {
-      job: 'job',
+      job: GATE_JOB,
       send: (source) => source.get() as Promise<never>,
       isOnce: false,
       mayBegin: () => true,
     },
-    { passage: OPEN, permit: PERMIT },
+    { entered: ENTERED, permit: PERMIT },
     {
       tokens,
-      gate: {
-        enter: () => Promise.resolve(undefined),
-        leave: ({ outcome }) => Promise.resolve(outcome),
-      },
+      gate: OPEN_GATE,
       rateLimit: { take: () => PERMIT },
       sendDeadlineMs: 1_000,
       stopping: new AbortController().signal,
@@ -41,11 +38,11 @@ async function outcomeOf(refused: TokenRefusedError): Promise<Outcome | undefine
 
 const CODE = 'INVALID_ACCESS_KEY';
 const held = (hold: TokenRefusedError['hold']) =>
-  ({ kind: 'hold', hold, code: CODE, always: true }) as const;
+  ({ kind: 'hold', hold, code: CODE, scope: 'all' }) as const;
 
 it.each<[TokenRefusedError['hold'], TokenRefusedError['scope'], Outcome]>([
-  ['credentials', 'other', { ...held('credentials'), forMs: 2_000, caller: 'waits' }],
-  ['credentials', 'all', { ...held('credentials'), forMs: 2_000, caller: 'refused' }],
+  ['credentials', 'other', held('credentials')],
+  ['credentials', 'all', held('credentials')],
   ['token-unavailable', 'other', { ...held('token-unavailable'), forMs: 2_000 }],
   ['token-unavailable', 'all', { ...held('token-unavailable'), forMs: 2_000 }],
   ['token-contested', 'other', { ...held('token-contested'), forMs: 2_000 }],

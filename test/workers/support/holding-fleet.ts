@@ -1,6 +1,7 @@
 import type { Job, Queue } from 'bullmq';
 import { afterEach } from 'vitest';
 import { readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
@@ -42,17 +43,20 @@ export function holdingFleet() {
   const hold = (on: Fleet) =>
     readHold(redis.client, keysOf(on.env['REDIS_PREFIX'] ?? '', 'default'));
 
+  const templateHolds = (on: Fleet) =>
+    readTemplateHolds(redis.client, keysOf(on.env['REDIS_PREFIX'] ?? '', 'default'));
+
   /** Jobs that ended as failed. Exact at a moment: a job that is accepted meanwhile does not count. */
   const failedJobs = async (): Promise<number> => (await board?.getFailedCount()) ?? 0;
 
   const jobsLeft = async (): Promise<Job[]> =>
     (await board?.getJobs(['waiting', 'active', 'delayed', 'failed'])) ?? [];
 
-  return { start, hold, failedJobs, jobsLeft };
+  return { start, hold, templateHolds, failedJobs, jobsLeft };
 }
 
 /**
- * Other notices are sent and accepted meanwhile: without them nothing is evidence against those that are refused.
+ * Other notices are sent and accepted meanwhile: without them nothing contradicts those that are refused.
  *
  * @returns how many others
  */

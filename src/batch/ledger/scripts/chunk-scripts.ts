@@ -10,7 +10,7 @@ import { ledgerScript } from './ledger-prelude.ts';
  * job's lock, after how many possibly sent attempts none follows; the last keys are that lock and the count of possibly
  * sent twice. Nothing is sent unless the result is ['send', frame, payload, size, number of possibly sent attempts,
  * delivery, bisect 0 or 1, milliseconds to its deadline or -1 for none, trace ids of attempts at the chunk of which it is
- * a half].
+ * a half, the chunk of the list that it was cut from].
  * Otherwise: ['lost'] another worker owns the job; ['gone'] no such batch or chunk; ['paused'];
  * ['cancelled']; ['settled']; ['expired', size, number of possibly sent attempts, code] its deadline has
  * passed; ['parked', the same] it must not or cannot be sent, and is now unknown; ['later', ms] the rate
@@ -40,7 +40,7 @@ local possiblySent = underWay or state == PENDING_POSSIBLY_SENT
 local function sent() return math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1)) end
 local function send(possiblySent)
   return { 'send', field('frame'), bytes, size, possiblySent and sent() or 0, delivery, field('bisect'),
-    msToDeadline(now), redis.call('HGET', sizes, chunk .. '.traces') or '' }
+    msToDeadline(now), redis.call('HGET', sizes, chunk .. '.traces') or '', rootOf(chunk) }
 end
 if underWay and bytes and redis.call('HGET', inflight, chunk) == nonce then
   return send(state == SENDING_POSSIBLY_SENT)

@@ -15,10 +15,9 @@ import { stateNumber, type ChunkState } from '../chunk-state.ts';
  * - `<chunk>.parts`: number of failed parts;
  * - `<chunk>.again`: it was redriven, or is a part of such a chunk;
  * - `<chunk>.sent`: number of its attempts that the service may have accepted; an earlier version does not count them;
- * - `<chunk>.half`: it is a half of a chunk that was refused; the contacts of the batch that were accepted by then.
+ * - `<chunk>.root`: it is a part of a chunk that was refused: the chunk of the list that it was cut from.
  *
- * `fruitless` is the number of such halves that were refused in a row, the last `fruitlessSince`, with `fruitlessAt`
- * contacts accepted. `derived`
+ * `derived`
  * is the number of chunks that are not of the list, but of a redrive or split off others, `redriven` that of redrives
  * (a batch of an earlier version does not count them). `queued` is the number of chunks from the first on that
  * have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
@@ -92,6 +91,7 @@ end
 local function sizeOf(chunk)
   return tonumber(redis.call('HGET', sizes, chunk)) or count('chunkSize')
 end
+local function rootOf(chunk) return redis.call('HGET', sizes, chunk .. '.root') or chunk end
 -- One more attempt of the chunk that the service may have accepted.
 local function countSent(chunk) redis.call('HINCRBY', sizes, chunk .. '.sent', 1) end
 local function event(name, ...)

@@ -9,7 +9,7 @@ import { ledgerScript } from './ledger-prelude.ts';
 /**
  * Finds chunks without a job. ARGV: how many chunks to examine at most; how far ahead, in milliseconds,
  * a batch with a rate gets jobs. Returns ['none'], or ['chunks', first, end, now, end of the turns,
- * then chunk and time of its job for each chunk that needs one]; all chunks from `first` up to, not
+ * number of chunks of the list, then chunk and time of its job for each chunk that needs one]; all chunks from `first` up to, not
  * including, `end` were examined. Settled chunks need no job.
  *
  * The jobs of a batch with a rate get turns, one after the other; without a rate all are due now.
@@ -40,7 +40,7 @@ while chunk < math.min(last, first + tonumber(ARGV[1])) do
   chunk = chunk + 1
 end
 if chunk == first then return { 'none' } end
-return { 'chunks', first, chunk, now, turn, unpack(found) }`,
+return { 'chunks', first, chunk, now, turn, last - count('derived'), unpack(found) }`,
 );
 
 /**

@@ -11,7 +11,7 @@ local function newChunk(index, chunk, size, bytes, possiblySent, now)
   local number = chunkCount()
   redis.call('HSET', payload, number, bytes)
   redis.call('HSET', sizes, number, size)
-  for _, of in ipairs({ '.again', '.half', '.traces', possiblySent and '.sent' or nil }) do
+  for _, of in ipairs({ '.again', '.root', '.traces', possiblySent and '.sent' or nil }) do
     local kept = redis.call('HGET', sizes, chunk .. of)
     if kept then redis.call('HSET', sizes, number .. of, kept) end
   end
@@ -35,18 +35,11 @@ local function mayDerive() return field('importedAt') ~= '0' or field('derived')
 `;
 
 /**
- * After so many halves in a row that the service refused, each without an acceptance in the batch since it was made, only
- * one that is smaller than all of them is halved: down to one contact, each of which may be the cause.
- */
-const MAX_FRUITLESS_HALVES = 12;
-
-/**
  * Replaces a chunk that the service refuses, perhaps because of one of its contacts, by two chunks of its contacts, each
- * with the history of the chunk. ARGV: chunk, nonce; size of the first half, and the payloads of both; for how many
- * milliseconds after the last of them the halves of those that were refused in a row may still be accepted; the trace ids
- * of the service for the attempts that may have been accepted. The last keys are the search index and the count of possibly sent twice. Returns ['halved']; ['known'] if another attempt has claimed the
- * chunk, or it is settled; ['later'] if it is to be tried again, since halves of halves are not decided yet; ['whole'] if
- * it must be rejected as a whole; or ['unfit', size].
+ * with the history of the chunk. ARGV: chunk, nonce; size of the first half, and the payloads of both; the trace ids
+ * of the service for the attempts that may have been accepted. The last keys are the search index and the count of
+ * possibly sent twice. Returns ['halved']; ['known'] if another attempt has claimed the chunk, or it is settled; or
+ * ['unfit', size].
  */
 export const halveChunk = ledgerScript(
   'halve',
@@ -57,28 +50,18 @@ if state ~= SENDING and state ~= SENDING_POSSIBLY_SENT then return { 'known' } e
 if redis.call('HGET', inflight, chunk) ~= nonce then return { 'known' } end
 local size, first, possiblySent = sizeOf(chunk), tonumber(ARGV[3]), state == SENDING_POSSIBLY_SENT
 if first < 1 or first >= size or ARGV[4] == '' or ARGV[5] == '' then return { 'unfit', size } end
-if not mayDerive() then return { 'whole' } end
 alsoWhenFull()
-local accepted = count('accepted')
-if tonumber(redis.call('HGET', sizes, chunk .. '.half')) == accepted then
-  local fruitless = count('fruitlessAt') == accepted and count('fruitless') or 0
-  local smallest = fruitless > 0 and count('fruitlessSize') or size + 1
-  if fruitless >= ${MAX_FRUITLESS_HALVES} and size >= smallest then
-    return { now - count('fruitlessSince') < tonumber(ARGV[6]) and 'later' or 'whole' }
-  end
-  redis.call('HSET', record, 'fruitless', fruitless + 1, 'fruitlessAt', accepted, 'fruitlessSince', now,
-    'fruitlessSize', math.min(size, smallest))
-end
 moved(now)
-if ARGV[7] ~= '' then redis.call('HSET', sizes, chunk .. '.traces', ARGV[7]) end
+if ARGV[6] ~= '' then redis.call('HSET', sizes, chunk .. '.traces', ARGV[6]) end
 add('sending', -size)
 if possiblySent then countTwice(KEYS[13], -size) end
 redis.call('HDEL', inflight, chunk)
 setState(chunk, SETTLED)
 redis.call('HDEL', payload, chunk)
+local root = rootOf(chunk)
 for half, part in ipairs({ first, size - first }) do
   local number = newChunk(KEYS[12], chunk, part, ARGV[3 + half], possiblySent, now)
-  redis.call('HSET', sizes, number .. '.half', accepted)
+  redis.call('HSET', sizes, number .. '.root', root)
 end
 finishIfDone(now)
 return { 'halved' }`,

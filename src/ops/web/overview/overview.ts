@@ -1,5 +1,5 @@
 import { countOf, formatCount } from '../../../format/format.ts';
-import { isProbed } from '../../../contracts/hold.ts';
+import { HOLDS, isProbed } from '../../../contracts/hold.ts';
 import type { ExplainedHold } from '../../manual-hold.ts';
 import type { Traffic } from '../../../traffic/read-traffic.ts';
 import type { StatusAnswer } from '../answers.ts';
@@ -64,7 +64,7 @@ function stateOf({ status, traffic }: OverviewData): {
   readonly title: string;
   readonly text: string;
 } {
-  const { hold, workers, jobs, redis, batches } = status;
+  const { hold, templateHolds, workers, jobs, redis, batches } = status;
   const unsent = batches.pending;
   if (hold !== undefined) {
     return {
@@ -102,6 +102,16 @@ function stateOf({ status, traffic }: OverviewData): {
       tone: 'bad',
       title: 'Stalled',
       text: `${countOf(stalled.length, 'batch', 'batches')} made no progress for more than a minute; see below what to do.`,
+    };
+  }
+  const [first, ...others] = templateHolds;
+  if (first !== undefined) {
+    const more = others.length === 0 ? '' : `, and ${countOf(others.length, 'other template')}`;
+    const { reason, remedy } = HOLDS[first.kind];
+    return {
+      tone: 'warn',
+      title: `Template ${first.template} is held${more}`,
+      text: `${first.code}: ${reason}. Others are sent. What to do: ${remedy}.`,
     };
   }
   if (jobs.waiting + jobs.active > 0 || (unsent > 0 && sentRecently)) {

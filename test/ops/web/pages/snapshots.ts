@@ -80,6 +80,7 @@ export function someBatches(some: Partial<BatchesSummary> = {}): BatchesSummary 
 export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
   return {
     now: NOW,
+    templateHolds: [],
     account: 'default',
     prefix: 'notices',
     jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },

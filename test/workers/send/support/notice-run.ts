@@ -5,16 +5,17 @@ import type { JobData } from '../../../../src/contracts/job.ts';
 import type { Contact } from '../../../../src/contracts/notice.ts';
 import { startEmulator, type Emulator } from '../../../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../../../src/emulator/options.ts';
-import type { Passage } from '../../../../src/fleet/hold/passage.ts';
+import { HoldGate } from '../../../../src/fleet/hold/hold-gate.ts';
+import { TroubleRecord } from '../../../../src/fleet/hold/trouble-record.ts';
 import { Intents } from '../../../../src/fleet/intents/intents.ts';
 import { NO_SEALING } from '../../../../src/payload/seal.ts';
+import { Hints } from '../../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
 import { createServiceClient } from '../../../../src/service/client.ts';
 import { SendJob } from '../../../../workers/queue/send-job.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import { runNotice, type NoticeContext } from '../../../../workers/send/notice-job.ts';
 import { SendGate } from '../../../../workers/send/send-gate.ts';
-import { NOT_REFUSED } from '../../../support/not-refused.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 
 const LOCK = 'lock';
@@ -31,7 +32,7 @@ export interface TestNotice {
   readonly lines: Record<string, unknown>[];
 }
 
-/** What notices are run with: a real emulator, client and Redis; gate and token source by hand. */
+/** What notices are run with: a real emulator, client, gate and Redis; token source by hand. */
 export interface RunStage {
   readonly emulator: Emulator;
   readonly keys: Keys;
@@ -39,9 +40,9 @@ export interface RunStage {
   readonly stopping: AbortController;
   /** Called before a token is handed out, right before a request. */
   beforeToken: () => Promise<void>;
-  /** What the gate answers next. */
-  passage: Passage | undefined;
-  /** Outcomes that left the gate: 'accepted', 'undecided', 'abandoned' or a kind of hold. */
+  /** It hears of no hold by itself. */
+  readonly holds: HoldGate;
+  /** What came to the gate at the ends of attempts: kinds of outcomes, or 'nothing'. */
   readonly left: string[];
   /** Contacts that are counted as possibly sent twice. */
   twice: number;
@@ -90,6 +91,29 @@ export async function openRunStage(
     const { value } = await service.issueToken();
     return { id: value.slice(0, 16), value };
   };
+  const holds = new HoldGate({
+    redis: redis.client,
+    hints: new Hints(redis.connect({ name: 'hints', forWorker: true })),
+    keys,
+    id: 'worker',
+    settings: { probeMinMs: 1, probeMaxMs: 1_000, retryAfterMaxMs: 1_000 },
+    now: Date.now,
+    othersAccepted: () => Promise.resolve(false),
+    onMove: () => {},
+    onAside: () => {},
+    onTemplateHeld: () => {},
+  });
+  // Its first question to Redis, which takes a moment.
+  await holds.enter('T', false);
+  const gate = new SendGate({
+    isSuspended: () => false,
+    isComplete: () => true,
+    holds,
+    troubles: new TroubleRecord(redis.client, keys),
+    rateLimiter: { throttled: () => Promise.resolve() },
+    log,
+    now: Date.now,
+  });
   const context: NoticeContext = {
     service,
     tokens: {
@@ -97,28 +121,14 @@ export async function openRunStage(
       renew: token,
       renewalHelped: () => Promise.resolve(),
     },
-    gate: new SendGate({
-      isSuspended: () => false,
-      isComplete: () => Promise.resolve(true),
-      holds: {
-        enter: () => Promise.resolve(stage.passage),
-        meet: ({ hold, class: as }) => {
-          left.push(as === 'unknown' ? as : hold);
-          return Promise.resolve(
-            as === 'unknown'
-              ? { kind: 'counted', disproved: false, first: false }
-              : { kind: 'held', behindMs: 0 },
-          );
-        },
-        accepted: () => {
-          left.push('accepted');
-          return Promise.resolve();
-        },
+    gate: {
+      enter: (job) => gate.enter(job),
+      leave: (job, entered, attempted) => {
+        left.push(attempted.outcome?.kind ?? 'nothing');
+        return gate.leave(job, entered, attempted);
       },
-      rateLimiter: { throttled: () => Promise.resolve() },
-      refusal: NOT_REFUSED,
-      log,
-    }),
+      restOf: (template) => gate.restOf(template),
+    },
     rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },
     log,
     intents,
@@ -143,10 +153,7 @@ export async function openRunStage(
     sealing: NO_SEALING,
     unknownResends: 2,
     now: Date.now,
-  };
-  const note = (what: string) => () => {
-    left.push(what);
-    return Promise.resolve();
+    takeBack: () => Promise.resolve(),
   };
   const stage: RunStage = {
     emulator,
@@ -154,12 +161,7 @@ export async function openRunStage(
     intents,
     stopping,
     beforeToken: () => Promise.resolve(),
-    passage: {
-      probe: undefined,
-      answered: (as) => note(as)(),
-      undecided: note('undecided'),
-      abandoned: note('abandoned'),
-    },
+    holds,
     left,
     twice: 0,
     notice: async (number, { expiresAt, settled, failedReason } = {}) => {

@@ -4,7 +4,6 @@ import type { Job, Queue } from 'bullmq';
 import { pino } from 'pino';
 import { loadConfig } from '../../../../src/config/config.ts';
 import { readNotice } from '../../../../src/contracts/read-notice.ts';
-import { OPEN } from '../../../../src/fleet/hold/passage.ts';
 import { Intents } from '../../../../src/fleet/intents/intents.ts';
 import { sentTwiceCounts } from '../../../../src/fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../../../../src/notices/cancel.ts';
@@ -25,6 +24,7 @@ import { runNotice, type NoticeContext } from '../../../../workers/send/notice-j
 import { listUnknown } from '../../../../workers/send/list-unknown.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 import { HeldLine } from './held-line.ts';
+import { OPEN_GATE } from './open-gate.ts';
 import { signal, until } from '../../../support/wait.ts';
 import { after } from './notice-model.ts';
 import {
@@ -201,8 +201,8 @@ export class NoticeStage {
     const stopping = new AbortController().signal;
     const shared: Omit<NoticeContext, 'listUnknown'> = {
       gate: {
-        enter: () => Promise.resolve(runOf().isHeld ? undefined : OPEN),
-        leave: ({ outcome }) => Promise.resolve(outcome),
+        ...OPEN_GATE,
+        enter: (job) => (runOf().isHeld ? Promise.resolve(undefined) : OPEN_GATE.enter(job)),
       },
       tokens: {
         get: () => Promise.resolve({ id: 'token', value: 'token' }),
@@ -241,6 +241,7 @@ export class NoticeStage {
       sealing: NO_SEALING,
       unknownResends: RESENDS,
       now: () => Date.now() + this.#aheadMs,
+      takeBack: () => Promise.resolve(),
     };
     const list = listUnknown(shared);
     const context = { ...shared, listUnknown: list };

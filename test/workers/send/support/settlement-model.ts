@@ -9,7 +9,6 @@ import { chunkJobId } from '../../../../src/contracts/chunk-job.ts';
 import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
 import { NoticeQueueError } from '../../../../src/contracts/errors.ts';
 import type { Contact } from '../../../../src/contracts/notice.ts';
-import { OPEN } from '../../../../src/fleet/hold/passage.ts';
 import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
 import type { SendAnswer } from '../../../../src/service/response/send-answer.ts';
 import { AttemptError } from '../../../../workers/queue/attempt-error.ts';
@@ -17,8 +16,10 @@ import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import { runChunk } from '../../../../workers/send/chunk-job.ts';
 import type { ChunkContext } from '../../../../workers/send/chunk-record.ts';
 import { JobReturns } from '../../../../workers/send/job-returns.ts';
+import { ListTemplates } from '../../../../workers/send/take-back.ts';
 import { PLAN, RETENTION_MS } from '../../../batch/support/batch-bench.ts';
 import type { TestRedis } from '../../../support/redis.ts';
+import { OPEN_GATE } from './open-gate.ts';
 import { withMistake, type Mistake } from './planted-script.ts';
 
 /** What becomes of a command of the ledger. */
@@ -278,10 +279,8 @@ export class SettlementRun {
     };
     return {
       tokens,
-      gate: {
-        enter: () => Promise.resolve(OPEN),
-        leave: ({ outcome }) => Promise.resolve(outcome),
-      },
+      gate: OPEN_GATE,
+      templates: new ListTemplates(),
       rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },
       log: new AttemptLog(silent),
       sendDeadlineMs: 1_000,
@@ -295,7 +294,7 @@ export class SettlementRun {
       },
       ledger: {
         claim: (...args) => this.#command(() => ledger.claim(...args), fate),
-        historyOf: (...args) => ledger.historyOf(...args),
+        redrive: (...args) => ledger.redrive(...args),
         halve: (...args) => this.#command(() => ledger.halve(...args), fate),
         settle: (...args) => {
           const settling = this.#command(() => ledger.settle(...args), fate);

@@ -1,0 +1,173 @@
+import { HOLDS, type HoldKind } from '../../contracts/hold.ts';
+import type { RedisClient } from '../../redis/connect.ts';
+import { hintChannel } from '../../redis/hints.ts';
+import type { Keys } from '../../redis/keys.ts';
+import { defineScript } from '../../redis/script.ts';
+import { MOST_PROBES } from './trouble.ts';
+
+/**
+ * A template whose notices and chunks wait, while those of others are sent: the service refused some twenty
+ * in a row alike, and accepted none. Times are Redis time, in milliseconds since the epoch.
+ */
+export interface TemplateHold {
+  readonly template: string;
+  readonly kind: HoldKind;
+  /** Status or code of the refusals; the reason of a person. */
+  readonly code: string;
+  readonly since: number;
+  readonly nextProbeAt: number;
+  /** Rounds of probes so far. */
+  readonly rounds: number;
+}
+
+/** Most templates that are held at a time: more are not, and their notices end by themselves. */
+const MOST_HELD = 1_000;
+
+/**
+ * The record of a held template, as JSON in a field of one hash: kind, code, since, next (time of the next round),
+ * setAt, round, left (probes of this round that nobody has taken). A round of probes is taken one by one, and
+ * whoever takes the last moves the next round away: a refusal takes nothing, so several at a time find a good notice
+ * behind many that are at fault. Nothing is lost with a probe whose worker dies.
+ */
+const PRELUDE = `
+local holds, template, now = KEYS[1], ARGV[1], clock()
+alsoWhenFull()
+local function read()
+  local isRead, held = pcall(cjson.decode, redis.call('HGET', holds, template) or 'null')
+  if not isRead or type(held) ~= 'table' then return nil end
+  held.next, held.setAt = tonumber(held.next) or 0, tonumber(held.setAt) or 0
+  if held.setAt > now then held.next, held.setAt = now + held.next - held.setAt, now end
+  return held
+end
+local function write(held) redis.call('HSET', holds, template, cjson.encode(held)) end
+`;
+
+const placeScript = defineScript({
+  name: 'hold template',
+  keys: 1,
+  lua: `${PRELUDE}
+local held = read()
+if held and (held.kind == 'manual' or ARGV[2] ~= 'manual') then return 0 end
+if not held and redis.call('HLEN', holds) >= ${MOST_HELD} then return 0 end
+write({ kind = ARGV[2], code = ARGV[3], since = now, setAt = now, next = now + tonumber(ARGV[4]), round = 0, left = 1 })
+redis.call('PUBLISH', ARGV[5], '')
+return 1`,
+});
+
+const enterScript = defineScript({
+  name: 'enter held template',
+  keys: 1,
+  lua: `${PRELUDE}
+local held = read()
+if not held then return { 'open' } end
+if held.kind == 'manual' then return { 'wait', now + 60000 } end
+if held.next > now then return { 'wait', held.next } end
+held.left = (tonumber(held.left) or 1) - 1
+if held.left <= 0 then
+  held.round = (tonumber(held.round) or 0) + 1
+  held.left = math.min(2 ^ math.min(held.round, 10), ${MOST_PROBES})
+  held.next, held.setAt = now + math.min(tonumber(ARGV[2]) * 2 ^ math.min(held.round, 20), tonumber(ARGV[3])), now
+end
+write(held)
+return { 'probe', held.next }`,
+});
+
+const liftScript = defineScript({
+  name: 'lift template hold',
+  keys: 1,
+  lua: `${PRELUDE}
+local held = read()
+if not held or held.kind == 'manual' and ARGV[2] ~= 'manual' then return 0 end
+redis.call('HDEL', holds, template)
+redis.call('PUBLISH', ARGV[3], '')
+return 1`,
+});
+
+type HeldKeys = Pick<Keys, 'templateHolds' | 'holdHints'>;
+
+/**
+ * Holds a template.
+ *
+ * @param kind `manual` where a person does it; no other one replaces that
+ * @param code status or code of the refusals; why, of a person
+ * @returns whether it was not held before
+ * @throws ScriptFailure
+ */
+export async function holdTemplate(
+  redis: RedisClient,
+  { templateHolds, holdHints }: HeldKeys,
+  template: string,
+  kind: HoldKind,
+  code: string,
+  firstProbeMs = 0,
+): Promise<boolean> {
+  const args = [template, kind, code, Math.ceil(firstProbeMs), hintChannel(redis, holdHints)];
+  return (await placeScript(redis, [templateHolds], args)) === 1;
+}
+
+/**
+ * Asks to send a notice of a template that was held a moment ago.
+ *
+ * @param distances of the rounds of probes, in milliseconds
+ * @returns `open`, `probe`, or the time of the next round
+ * @throws ScriptFailure
+ */
+export async function enterTemplate(
+  redis: RedisClient,
+  { templateHolds }: HeldKeys,
+  template: string,
+  distances: { readonly minMs: number; readonly maxMs: number },
+): Promise<'open' | 'probe' | number> {
+  const args = [template, distances.minMs, distances.maxMs];
+  const [verdict, at] = (await enterScript(redis, [templateHolds], args)) as [string, number?];
+  return verdict === 'wait' ? Number(at) : verdict === 'probe' ? 'probe' : 'open';
+}
+
+/**
+ * Lets the notices of a template go on.
+ *
+ * @param by `acceptance` does not lift what a person holds
+ * @returns whether it was held
+ * @throws ScriptFailure
+ */
+export async function liftTemplate(
+  redis: RedisClient,
+  { templateHolds, holdHints }: HeldKeys,
+  template: string,
+  by: 'acceptance' | 'manual',
+): Promise<boolean> {
+  return (
+    (await liftScript(redis, [templateHolds], [template, by, hintChannel(redis, holdHints)])) === 1
+  );
+}
+
+/** The templates that are held, at most a thousand. */
+export async function readTemplateHolds(
+  redis: RedisClient,
+  { templateHolds }: HeldKeys,
+): Promise<TemplateHold[]> {
+  return Object.entries(await redis.hgetall(templateHolds)).flatMap(([template, text]) => {
+    const held = parsed(text);
+    const { kind, code, since, next, round } = held;
+    if (typeof kind !== 'string' || !(kind in HOLDS)) return [];
+    return [
+      {
+        template,
+        kind: kind as HoldKind,
+        code: typeof code === 'string' ? code : '',
+        since: Number(since),
+        nextProbeAt: Number(next),
+        rounds: Number(round),
+      },
+    ];
+  });
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

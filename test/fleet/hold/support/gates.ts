@@ -1,0 +1,79 @@
+import { afterEach } from 'vitest';
+import { HoldGate, type HoldMove, type Passage } from '../../../../src/fleet/hold/hold-gate.ts';
+import type { Aside } from '../../../../src/fleet/hold/own-trouble.ts';
+import { hintChannel, Hints } from '../../../../src/redis/hints.ts';
+import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
+import { ServerClock } from '../../../../src/redis/server-clock.ts';
+import { testRedis } from '../../../support/redis.ts';
+import { signal, until } from '../../../support/wait.ts';
+
+export const SETTINGS = { probeMinMs: 200, probeMaxMs: 1_000, retryAfterMaxMs: 60_000 };
+
+/** A process of the fleet, as far as holds go. */
+export interface GateProcess {
+  readonly id: string;
+  readonly gate: HoldGate;
+  readonly moves: HoldMove[];
+  readonly asides: (Aside | undefined)[];
+  /** Makes an attempt; fails the test where the gate is closed. */
+  readonly open: (template?: string) => Promise<Passage>;
+}
+
+/** Processes that share a real Redis, for the tests of one file. */
+export function hasGates() {
+  const redis = testRedis();
+  const gates: HoldGate[] = [];
+  afterEach(() => {
+    for (const gate of gates.splice(0)) gate.stop();
+  });
+
+  /** @param hears whether it gets hints @param othersAccepted what it finds of the others */
+  async function process(keys: Keys, hears = true, othersAccepted = false): Promise<GateProcess> {
+    const moves: HoldMove[] = [];
+    const asides: (Aside | undefined)[] = [];
+    const hints = new Hints(redis.connect({ name: 'hints', forWorker: true }));
+    const listening = signal();
+    hints.subscribe(hintChannel(redis.client, keys.holdHints), (text) => {
+      if (text === undefined) listening.resolve();
+    });
+    const clock = new ServerClock(redis.client);
+    await clock.read();
+    const id = `process-${gates.length}`;
+    const gate = new HoldGate({
+      redis: redis.client,
+      hints,
+      keys,
+      id,
+      settings: SETTINGS,
+      now: () => clock.now(),
+      othersAccepted: () => Promise.resolve(othersAccepted),
+      onMove: (move) => moves.push(move),
+      onAside: (aside) => asides.push(aside),
+      onTemplateHeld: () => {},
+    });
+    gates.push(gate);
+    if (hears) gate.start();
+    await listening.promise;
+    const open = async (template = 'T') => {
+      const passage = await gate.enter(template, false);
+      if (passage === undefined || 'putOffMs' in passage) throw new Error('the gate is closed');
+      return passage;
+    };
+    await open();
+    return { id, gate, moves, asides, open };
+  }
+
+  return {
+    redis,
+    process,
+    freshKeys: () => keysOf(redis.freshPrefix(), 'default'),
+    /** Waits until the next probe is due, by the clock of Redis. */
+    untilDue: async (keys: Keys) => {
+      await until(async () => (await redis.client.pttl(keys.limiter)) < 0, { what: 'the probe' });
+    },
+    evals: async () => {
+      const stats = await redis.client.info('commandstats');
+      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+    },
+  };
+}

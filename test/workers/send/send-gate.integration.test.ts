@@ -1,0 +1,241 @@
+import { describe, expect, it } from 'vitest';
+import type { Outcome } from '../../../src/contracts/outcome.ts';
+import { readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
+import { ROW, TEMPLATE_ROW } from '../../../src/fleet/hold/trouble.ts';
+import { TroubleRecord } from '../../../src/fleet/hold/trouble-record.ts';
+import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
+import type { Attempted, GateJob } from '../../../workers/send/gate-job.ts';
+import { SendGate } from '../../../workers/send/send-gate.ts';
+import { hasGates } from '../../fleet/hold/support/gates.ts';
+import { until } from '../../support/wait.ts';
+
+const hold = (
+  kind: Extract<Outcome, { kind: 'hold' }>['hold'],
+  scope: 'all' | 'row' | 'template',
+  more: { rejectAfter?: number; forMs?: number } = {},
+): Outcome => ({ kind: 'hold', hold: kind, code: 'CODE', scope, ...more });
+const ACCEPTED: Outcome = { kind: 'accepted', confirmed: true };
+const REJECTED: Outcome = { kind: 'rejected', code: 'CODE' };
+const UNKNOWN: Outcome = { kind: 'unknown', code: 'HTTP_500' };
+const PAGE = hold('address', 'template', { rejectAfter: 4 });
+const REFUSED = hold('credentials', 'template', { rejectAfter: 1 });
+
+describe('SendGate', () => {
+  const { redis, process, freshKeys } = hasGates();
+
+  function fleet() {
+    const keys = freshKeys();
+    const takenBack: string[] = [];
+    const throttled: number[] = [];
+    const worker = async () => {
+      const { gate: holds } = await process(keys);
+      const gate = new SendGate({
+        isSuspended: () => false,
+        isComplete: () => true,
+        holds,
+        troubles: new TroubleRecord(redis.client, keys),
+        rateLimiter: { throttled: () => Promise.resolve(void throttled.push(1)) },
+        log: { trouble: (_, error) => expect.fail(String(error)) },
+        now: () => performance.timeOrigin + performance.now(),
+      });
+      /** One attempt of a job from gate to end. */
+      const attempt = async (
+        id: string,
+        outcome: Outcome,
+        more: Partial<GateJob> & { tokenId?: string; status?: number } = {},
+      ) => {
+        const job: GateJob = {
+          id,
+          template: 'T',
+          isFirstRun: true,
+          takeBack: () => Promise.resolve(void takenBack.push(id)),
+          ...more,
+        };
+        const entered = await gate.enter(job);
+        if (entered === undefined || 'putOffMs' in entered) return undefined;
+        const answer = {
+          tokenId: more.tokenId ?? 'token',
+          status: more.status ?? 400,
+        } as SendAnswer;
+        const attempted: Attempted = { outcome, answer, requestedAt: performance.now() };
+        return gate.leave(job, entered, attempted);
+      };
+      return { gate, holds, attempt };
+    };
+    return {
+      keys,
+      takenBack,
+      throttled,
+      worker,
+      held: async () => (await readHold(redis.client, keys))?.kind,
+      templates: async () =>
+        (await readTemplateHolds(redis.client, keys)).map(({ template }) => template),
+    };
+  }
+
+  it.each<[string, Outcome, string]>([
+    ['5xx', UNKNOWN, 'failing'],
+    ['no connection', hold('unreachable', 'row'), 'unreachable'],
+    ['429', hold('throttled', 'row'), 'throttled'],
+    ['503 with Retry-After', hold('failing', 'row', { forMs: 1_000 }), 'failing'],
+    ['redirects', hold('address', 'row'), 'address'],
+  ])('%s of twelve different notices in a row hold the account', async (_, outcome, kind) => {
+    const { worker, held } = fleet();
+    const { attempt } = await worker();
+    for (let n = 1; n < ROW; n++) await attempt(`n${n}`, outcome);
+    await attempt('n1', outcome);
+    expect(await held()).toBeUndefined();
+    await attempt('another', outcome);
+    expect(await held()).toBe(kind);
+  });
+
+  it('an acceptance ends the row', async () => {
+    const { worker, held } = fleet();
+    const { attempt } = await worker();
+    for (let n = 1; n < 2 * ROW; n++) {
+      await attempt(`n${n}`, UNKNOWN);
+      if (n % (ROW - 1) === 0) await attempt(`good${n}`, ACCEPTED);
+    }
+    expect(await held()).toBeUndefined();
+  });
+
+  it('what everybody meets by its cause holds at once', async () => {
+    const { worker, held } = fleet();
+    const { attempt } = await worker();
+    const outcome = await attempt('n', hold('credit', 'all'));
+    expect(outcome).toMatchObject({ kind: 'hold', hold: 'credit' });
+    expect(await held()).toBe('credit');
+  });
+
+  it('the first trouble uses up no attempt, a later one does where nothing is held', async () => {
+    const { attempt } = await fleet().worker();
+    const lost = hold('unreachable', 'row');
+    expect(await attempt('n', lost)).toMatchObject({ kind: 'hold', behindMs: 1_000 });
+    const again = await attempt('n', lost, { isFirstRun: false });
+    expect(again).toMatchObject({ kind: 'retry', counted: true, backoff: 'far' });
+  });
+
+  it('a 429 of one notice lowers no rate limit; those of three do, once', async () => {
+    const { worker, throttled } = fleet();
+    const { attempt } = await worker();
+    const limited = hold('throttled', 'row', { forMs: 5_000 });
+    for (let time = 0; time < 5; time++) {
+      const outcome = await attempt('n', limited, { isFirstRun: time === 0 });
+      expect(outcome).toMatchObject(
+        time === 0
+          ? { kind: 'hold', behindMs: 5_000 }
+          : { kind: 'retry', counted: true, backoff: { ms: 5_000 } },
+      );
+    }
+    expect(throttled).toHaveLength(0);
+    await attempt('n2', limited);
+    await attempt('n3', limited);
+    expect(throttled).toHaveLength(1);
+  });
+
+  it('a refusal is a notice’s own once another one was accepted with the same token', async () => {
+    const { attempt } = await fleet().worker();
+    expect(await attempt('n', REFUSED)).toMatchObject({ kind: 'hold' });
+    await attempt('other', ACCEPTED, { tokenId: 'another token' });
+    const far = await attempt('n', REFUSED, { isFirstRun: false });
+    expect(far).toMatchObject({ kind: 'retry', counted: true, backoff: 'far' });
+    await until(() => true, { what: 'a later time' });
+    await attempt('other', ACCEPTED);
+    const own = await attempt('n', REFUSED, { isFirstRun: false });
+    expect(own).toEqual({ kind: 'rejected', code: 'CODE', own: true });
+  });
+
+  it('a page is a notice’s own after four contradictions', async () => {
+    const { attempt } = await fleet().worker();
+    const outcomes: (string | undefined)[] = [];
+    for (let time = 0; time < 5; time++) {
+      outcomes.push((await attempt('n', PAGE, { isFirstRun: time === 0 }))?.kind);
+      await attempt(`good${time}`, ACCEPTED);
+    }
+    expect(outcomes).toEqual(['hold', 'retry', 'retry', 'retry', 'rejected']);
+  });
+
+  it.each<[string, Outcome]>([
+    ['rejections', REJECTED],
+    ['refusals', REFUSED],
+    ['pages', PAGE],
+  ])('%s of twenty different notices in a row hold their template only', async (_, outcome) => {
+    const { worker, held, templates, takenBack } = fleet();
+    const { attempt } = await worker();
+    for (let n = 1; n < TEMPLATE_ROW; n++) await attempt(`n${n}`, outcome);
+    expect(await templates()).toEqual([]);
+    const last = await attempt('last', outcome);
+    expect(await templates()).toEqual(['T']);
+    expect(last).toMatchObject({ kind: 'hold' });
+    expect(await attempt('next', outcome)).toBeUndefined();
+    expect(await attempt('other', ACCEPTED, { template: 'OTHER' })).toEqual(ACCEPTED);
+    expect(await held()).toBeUndefined();
+    // What was rejected goes back, also in the other processes; what only waits comes again by itself.
+    const back = outcome.kind === 'rejected' ? TEMPLATE_ROW - 1 : 0;
+    await until(() => takenBack.length === back, { what: 'those rejected to go back' });
+  });
+
+  it('rejections with another code, or with acceptances between them, hold nothing', async () => {
+    const { worker, templates } = fleet();
+    const { attempt } = await worker();
+    for (let n = 0; n < 3 * TEMPLATE_ROW; n++) {
+      const code = n % 2 === 0 ? 'ONE' : 'OTHER';
+      expect(await attempt(`n${n}`, { kind: 'rejected', code })).toMatchObject({ code });
+    }
+    for (let n = 0; n < 3 * TEMPLATE_ROW; n++) {
+      await attempt(`m${n}`, n % (TEMPLATE_ROW - 1) === 0 ? ACCEPTED : REJECTED);
+    }
+    expect(await templates()).toEqual([]);
+  });
+
+  it('parts of one chunk count as one, until there are a hundred', async () => {
+    const { worker, templates } = fleet();
+    const { attempt } = await worker();
+    for (let n = 1; n < 100; n++) {
+      const part = { rowId: 'chunk', isHalved: n < 90 };
+      expect(await attempt(`part${n}`, REJECTED, part)).toEqual(REJECTED);
+    }
+    expect(await templates()).toEqual([]);
+    await attempt('last', REJECTED, { rowId: 'chunk', isHalved: true });
+    expect(await templates()).toEqual(['T']);
+  });
+
+  it('a chunk that no single contact is the cause of counts as four', async () => {
+    const { worker, templates } = fleet();
+    const { attempt } = await worker();
+    for (let n = 1; n < 5; n++) await attempt(`c${n}`, REJECTED, { isHalved: true, status: 404 });
+    expect(await templates()).toEqual([]);
+    await attempt('last', REJECTED, { isHalved: true, status: 404 });
+    expect(await templates()).toEqual(['T']);
+  });
+
+  it('a probe that is accepted lets the template go on; what it refused before is then its own', async () => {
+    const { worker, templates } = fleet();
+    const { attempt } = await worker();
+    for (let n = 1; n <= TEMPLATE_ROW; n++) await attempt(`n${n}`, REJECTED);
+    const accepted = async () => (await attempt('good', ACCEPTED)) !== undefined;
+    await until(accepted, { what: 'the probe' });
+    expect(await templates()).toEqual([]);
+    expect(await attempt('n1', REJECTED, { isFirstRun: false })).toEqual(REJECTED);
+  });
+
+  it('another process takes back what it rejected in the same row', async () => {
+    const { worker, takenBack } = fleet();
+    const [one, other] = [await worker(), await worker()];
+    for (let n = 1; n < 5; n++) await other.attempt(`other${n}`, REJECTED);
+    for (let n = 1; n <= TEMPLATE_ROW; n++) await one.attempt(`n${n}`, REJECTED);
+    other.gate.templates.templateHeld({
+      template: 'T',
+      kind: 'template',
+      code: 'CODE',
+      since: 0,
+      nextProbeAt: 0,
+      rounds: 0,
+    });
+    const all = TEMPLATE_ROW - 1 + 4;
+    await until(() => takenBack.length >= all, { what: 'all to go back' });
+    expect(new Set(takenBack).size).toBe(all);
+    expect(takenBack).toHaveLength(all);
+  });
+});

@@ -1,0 +1,51 @@
+import type { Outcome } from '../../src/contracts/outcome.ts';
+import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
+import type { TroubleHistory } from '../../src/fleet/hold/trouble.ts';
+import type { SendAnswer } from '../../src/service/response/send-answer.ts';
+
+/** A job at the gate. */
+export interface GateJob {
+  readonly id: string;
+  readonly template: string;
+  /** What it counts as in a row of refusals: the chunk that it is a part of. Default: the job itself. */
+  readonly rowId?: string;
+  /** Whether it may have met trouble before. */
+  readonly isFirstRun: boolean;
+  /** A chunk that is halved where one contact may be why it is rejected: that is not its end. */
+  readonly isHalved?: boolean;
+  /** Puts it back to waiting after it was rejected. */
+  readonly takeBack: () => Promise<unknown>;
+}
+
+/** What is known after an attempt. */
+export interface Attempted {
+  /** Undefined when nothing was sent, or only a request that was refused, and no notice is to blame. */
+  readonly outcome: Outcome | undefined;
+  readonly answer?: SendAnswer | undefined;
+  /** Monotonic time before the last request. */
+  readonly requestedAt?: number | undefined;
+}
+
+/** Permission to make one attempt of a job. */
+export interface Entered {
+  readonly passage: Passage;
+  /** What the job met before. */
+  readonly history?: TroubleHistory;
+  /** Whether another one was accepted since. */
+  readonly isContradicted: boolean;
+}
+
+/** An outcome that may concern others than the notice. */
+export type HoldOutcome = Extract<Outcome, { kind: 'hold' }>;
+
+/** Statuses that suggest that one contact, or their number, made the service refuse a request. */
+const CAUSED_BY_A_CONTACT: ReadonlySet<number> = new Set([400, 413, 422]);
+
+/**
+ * Whether one of the contacts, or their number, may have made the service reject a chunk as a whole: by the status, or
+ * by the evidence (`own`). The service has taken nothing of the request, so its halves may be sent.
+ */
+export function mayBeOneContact(outcome: Outcome | undefined, status: number | undefined): boolean {
+  if (outcome?.kind !== 'rejected') return false;
+  return outcome.own === true || CAUSED_BY_A_CONTACT.has(status ?? 0);
+}

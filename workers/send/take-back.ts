@@ -1,0 +1,27 @@
+import { pause } from '../../src/async/cancellation.ts';
+
+/** The end of what is taken back may still be under way. */
+const AGAIN_MS = 200;
+const TRIES = 25;
+
+/** Repeats what is not possible yet, for some seconds. */
+export async function untilDone(attempt: () => Promise<boolean>): Promise<void> {
+  for (let tries = 1; tries < TRIES && !(await attempt()); tries++) await pause(AGAIN_MS);
+}
+
+/** Most lists whose templates a process remembers. */
+const MOST_LISTS = 1_000;
+
+/** The templates of lists, by the ids of their batches. */
+export class ListTemplates {
+  readonly #templates = new Map<string, string>();
+
+  of(batch: string): string | undefined {
+    return this.#templates.get(batch);
+  }
+
+  note(batch: string, template: string): void {
+    if (this.#templates.size >= MOST_LISTS) this.#templates.clear();
+    this.#templates.set(batch, template);
+  }
+}

@@ -1,0 +1,158 @@
+import type { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
+import type { TemplateHold } from '../../src/fleet/hold/template-hold.ts';
+import {
+  TemplateRows,
+  withTrouble,
+  type Refused,
+  type Trouble,
+  type TroubleVerdict,
+} from '../../src/fleet/hold/trouble.ts';
+import type { TroubleRecord } from '../../src/fleet/hold/trouble-record.ts';
+import type { Outcome } from '../../src/contracts/outcome.ts';
+import type { SendAnswer } from '../../src/service/response/send-answer.ts';
+import type { AttemptLog } from './attempt-log.ts';
+import { mayBeOneContact, type Entered, type GateJob, type HoldOutcome } from './gate-job.ts';
+
+/** A notice that met trouble for the first time, and no hold, comes again after this time. */
+export const AGAIN_MS = 1_000;
+
+/** A chunk that is refused as a whole counts as so many notices: five hold their template. */
+const WHOLE_CHUNK = 4;
+
+type Rejected = Extract<Outcome, { kind: 'rejected' }>;
+
+/** What {@link TemplateRefusals} works with. */
+export interface TemplateRefusalOptions {
+  readonly holds: HoldGate;
+  readonly troubles: TroubleRecord;
+  readonly log: Pick<AttemptLog, 'trouble'>;
+  /** Redis time. */
+  readonly now: () => number;
+  /** What follows from a trouble for its own job. */
+  readonly judge: (
+    job: GateJob,
+    entered: Entered,
+    trouble: Trouble,
+    isHeld: boolean,
+  ) => Promise<TroubleVerdict>;
+}
+
+/**
+ * Rejections, refusals and pages, which concern one notice, or all of its template: then the template is held
+ * (src/fleet/hold/template-hold.ts), and what was rejected in the row goes back to waiting.
+ */
+export class TemplateRefusals {
+  readonly #options: TemplateRefusalOptions;
+  readonly #templates = new TemplateRows();
+
+  constructor(options: TemplateRefusalOptions) {
+    this.#options = options;
+  }
+
+  accepted(template: string): void {
+    this.#templates.accepted(template);
+  }
+
+  /** Another process has held a template: those which this one rejected in the row go back, too. */
+  templateHeld({ template, code }: TemplateHold): void {
+    this.#takeBack(this.#templates.take(template, code));
+  }
+
+  /** A rejection is the end of its notice, unless its template is held, from now on or since before. */
+  async rejected(
+    job: GateJob,
+    entered: Entered,
+    outcome: Rejected,
+    answer: SendAnswer | undefined,
+  ): Promise<Outcome> {
+    const { holds } = this.#options;
+    const { id, template, takeBack } = job;
+    const { code } = outcome;
+    const isHalved = job.isHalved === true && mayBeOneContact(outcome, answer?.status);
+    if (!holds.isTemplateHeld(template)) {
+      const row = this.#note(job, outcome, answer, isHalved ? undefined : takeBack);
+      if (row === undefined) return outcome;
+      await this.#hold(
+        template,
+        'template',
+        code,
+        row.filter((one) => one.job !== id),
+      );
+    }
+    // Smaller parts of a list may be accepted.
+    if (isHalved) return outcome;
+    await this.#options.judge(job, entered, { hold: 'template' }, true);
+    const behindMs = holds.behindMs(template);
+    return { kind: 'hold', hold: 'template', code, scope: 'template', behindMs };
+  }
+
+  /** A refusal or a page concerns one notice, or all of its template. */
+  async refused(
+    job: GateJob,
+    entered: Entered,
+    outcome: HoldOutcome,
+    answer: SendAnswer | undefined,
+  ): Promise<Outcome> {
+    const { holds } = this.#options;
+    const { template } = job;
+    const { hold, code, rejectAfter } = outcome;
+    await holds.answered(entered.passage, template, 'inconclusive');
+    const tokenId = hold === 'credentials' ? answer?.tokenId : undefined;
+    const wasHeld = holds.isTemplateHeld(template);
+    const verdict = await this.#options.judge(
+      job,
+      entered,
+      { hold, tokenId, rejectAfter },
+      wasHeld,
+    );
+    if (verdict.kind === 'reject') return { kind: 'rejected', code, own: true };
+    if (!wasHeld) {
+      const row = this.#note(job, outcome, answer);
+      if (row !== undefined) await this.#hold(template, hold, code, row);
+    }
+    if (holds.isTemplateHeld(template)) return { ...outcome, behindMs: holds.behindMs(template) };
+    if (!verdict.counted) return { ...outcome, behindMs: AGAIN_MS };
+    return { kind: 'retry', code, counted: true, backoff: verdict.backoff };
+  }
+
+  /** @returns the row of the template, where it is long enough */
+  #note(
+    { template, id, rowId = id, isHalved: isChunk = false }: GateJob,
+    outcome: HoldOutcome | Rejected,
+    answer: SendAnswer | undefined,
+    takeBack?: Refused['takeBack'],
+  ): readonly Refused[] | undefined {
+    // Of a chunk: none of its contacts is the cause.
+    const weight = isChunk && !mayBeOneContact(outcome, answer?.status) ? WHOLE_CHUNK : 1;
+    const refused = { job: id, at: this.#options.now(), weight, takeBack };
+    return this.#templates.note(
+      template,
+      rowId,
+      `${answer?.status ?? ''} ${outcome.code}`,
+      refused,
+    );
+  }
+
+  /** Holds a template; what this process rejected in the row goes back to waiting. */
+  async #hold(
+    template: string,
+    kind: HoldOutcome['hold'],
+    code: string,
+    row: readonly Refused[],
+  ): Promise<void> {
+    await this.#options.holds.holdTemplate(template, kind, code);
+    this.#takeBack(row);
+  }
+
+  /** Their ends may still be under way, so nothing waits for it. */
+  #takeBack(row: readonly Refused[]): void {
+    const { troubles, log } = this.#options;
+    for (const { job, at, takeBack } of row) {
+      if (takeBack === undefined) continue;
+      const history = withTrouble({ hold: 'template' }, undefined, false, at);
+      takeBack()
+        .then(() => troubles.write(job, history))
+        .catch((error: unknown) => log.trouble('take-back', error));
+    }
+  }
+}
