@@ -14,6 +14,7 @@ export const QUEUED_CASES: readonly Case[] = [
   ['62 data that is not JSON', MALFORMED, "'text that is not JSON'"],
   ['63 options that are not JSON', MALFORMED, "'options that are not JSON'"],
   ['64 null, a list, or no data', JOB, '{ data: null, message'],
+  ['65 a later version is refused', JOB, '{ ...good, v: 3 }'],
   ['66 an earlier version is refused', JOB, '{ ...good, v: 0 }'],
   ['67 the data decide, whatever the job is called', MALFORMED, "queue.add('send', {})"],
   ['68 a deadline that is no time', JOB, 'expiresAt: 1.5'],
