@@ -156,7 +156,7 @@ export class HoldGate {
     if (ofTemplate !== undefined && 'putOffMs' in ofTemplate) return ofTemplate;
     const probes = await this.#enterHold();
     if (probes === 'held') return undefined;
-    const passage = { ...(ofTemplate ?? OPEN), ...(probes === undefined ? {} : { probes }) };
+    const passage = probes === undefined ? (ofTemplate ?? OPEN) : { ...ofTemplate, probes };
     if (probes !== undefined || !this.#isOnTrial) return passage;
     if (this.isAside) return undefined;
     if (await this.#own.trial()) return { ...passage, isTrial: true };

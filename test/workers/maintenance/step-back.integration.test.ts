@@ -10,7 +10,6 @@ import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../support/worker-in-process.ts';
 
 const HOUR_S = 3_600;
-const RETRY_AFTER_S = 2;
 
 const redis = testRedis();
 
@@ -23,9 +22,9 @@ it('a hold ends in time although the clock of Redis goes back an hour', async ()
   onTestFinished(() => worker.stop());
   const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   onTestFinished(() => queue.close());
-  worker.emulator.addFault({ on: 'send', status: 429, retryAfter: RETRY_AFTER_S, times: 1 });
+  worker.emulator.addFault({ on: 'send', status: 402, times: 1 });
   await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
-  await until(async () => (await readHold(redis.client, keys))?.kind === 'throttled', {
+  await until(async () => (await readHold(redis.client, keys))?.kind === 'credit', {
     what: 'the hold',
   });
   await stepClockBack(redis.client, keys, HOUR_S * 1_000);
