@@ -121,7 +121,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   events: {
     group: 'Single notices:',
     description: 'list events, oldest first; test and replay the webhook',
-    example: 'notices events --follow --json',
+    example: 'notices events list --follow --json',
     load: async () => (await import('./notices/events.ts')).eventsCommand,
   },
   delete: {

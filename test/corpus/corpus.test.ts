@@ -43,7 +43,10 @@ describe('the corpus', () => {
       ofPoint.map((line) => `${point} ${line}`),
     );
     expect(REVIEW.map(([name]) => name)).toEqual(lines);
-    const points = Array.from({ length: 18 }, (_, index) => `${index + 1}`);
+    // Point 8 was about a sign-in that does not exist any more.
+    const points = Array.from({ length: 18 }, (_, index) => `${index + 1}`).filter(
+      (point) => point !== '8',
+    );
     expect(Object.keys(REVIEW_LINES)).toEqual([...points, 'proof']);
   });
 

@@ -25,11 +25,7 @@ export const QUEUED_CASES: readonly Case[] = [
     'names the job so that BullMQ takes the id',
   ],
   ['71 data that are too large or nested too deeply', JOB, 'nested too deeply or too large'],
-  [
-    '72 a stored token that cannot be used',
-    'token/acquire-decision.test.ts',
-    'is refused where it is none',
-  ],
+  ['72 a stored token that cannot be used', 'token/token-seal.test.ts', 'answers nothing for'],
   ['73 a lock without a lifetime', ACQUIRE, "'a lock without ttl is removed'"],
   ['74 any state of lock and fence', ACQUIRE, 'in any state'],
   [
