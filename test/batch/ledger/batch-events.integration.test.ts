@@ -95,6 +95,46 @@ describe('batchEvents', () => {
     expect(await take(queue.events({ from: rejected?.cursor }), 1)).toEqual([finished]);
   });
 
+  it.each<[string, readonly [size: number, accepted: number][], readonly object[]]>([
+    ['50 at once', [[50, 0]], [{ batch: 'b-1', rejected: 50, code: 'BAD' }]],
+    [
+      '30 three times, once',
+      [
+        [30, 0],
+        [30, 0],
+        [30, 0],
+      ],
+      [{ rejected: 60 }],
+    ],
+    ['49', [[49, 0]], []],
+    ['59 beside an acceptance', [[60, 1]], []],
+    [
+      '60 after an acceptance',
+      [
+        [1, 1],
+        [60, 0],
+      ],
+      [],
+    ],
+  ])('tells of a batch that is refused: %s', async (_, chunks, told) => {
+    const bench = await openBatch(
+      redis,
+      {},
+      chunks.map(([size]) => size),
+    );
+    for (const [chunk, [size, accepted]] of chunks.entries()) {
+      await bench.claim(chunk);
+      const rest = size - accepted;
+      const part = { state: 'rejected', size: rest, code: 'BAD', message: '' } as const;
+      const payload = Buffer.from('x');
+      await bench.settle(chunk, { accepted, failed: rest > 0 ? [{ ...part, payload }] : [] });
+    }
+    const parts = chunks.filter(([size, accepted]) => size > accepted).length;
+    const events = await take(queueOf(bench).events({ from: '0' }), parts + told.length + 1);
+    expect(events.filter(({ event }) => event === 'batch.refused')).toMatchObject(told);
+    expect(events.at(-1)?.event).toBe('batch.finished');
+  });
+
   it('waits for what is to come, from the moment at which it is asked', async () => {
     const bench = await eventful();
     const taken = take(queueOf(bench).events(), 1);
