@@ -65,7 +65,7 @@ export type Outcome =
 /** Names of the outcomes, for logs, metrics and tables. */
 export type OutcomeKind = Outcome['kind'];
 
-/** Every outcome, in the order of tables, metrics and the traffic record. */
+/** Every outcome, in the order of tables and metrics. */
 export const OUTCOME_KINDS = [
   'accepted',
   'rejected',

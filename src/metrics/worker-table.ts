@@ -1,7 +1,6 @@
 import { HOLDS } from '../contracts/hold.ts';
 import { OUTCOME_KINDS } from '../contracts/outcome.ts';
 import { LANES } from '../contracts/seen-attempt.ts';
-import { DURATION_BOUNDS_MS } from '../traffic/histogram.ts';
 import { CODE_LABELS, REDIS_CODE_LABELS } from './code-label.ts';
 import { inSeconds, type MetricRows } from './metric.ts';
 
@@ -13,6 +12,21 @@ export const CODED_OUTCOMES = ['rejected', 'retry', 'hold', 'unknown'] as const;
 
 /** Holds that the token can cause. */
 const TOKEN_HOLDS = ['credentials', 'token-contested', 'token-unavailable'] as const;
+
+/** Upper bounds of the buckets of durations, in milliseconds. */
+const DURATION_BOUNDS_MS = {
+  /** Response times of the service: fine in the usual range, up to the longest deadline of a send. */
+  answer: [
+    5, 10, 20, 35, 50, 75, 100, 150, 250, 400, 700, 1_200, 2_500, 5_000, 10_000, 20_000, 60_000,
+  ],
+  /** From the time a job is due to its attempt; waits of hours come from holds and batches. */
+  queueWait: [
+    5, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000, 15_000, 60_000, 300_000, 1_800_000, 7_200_000,
+    28_800_000,
+  ],
+  /** Waits for the token; 0 in steady state, when it comes from memory. */
+  tokenWait: [1, 5, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000],
+};
 
 /** Metrics of one worker process. Each series also has the label `process`. */
 export const WORKER_METRICS = {

@@ -62,7 +62,7 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:ops:scoped-since` | string | when idempotency keys of API keys got scopes (older-keys.ts) | forever (some 20 bytes) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | string | JSON of host, pid, version, jobs in flight | three heartbeats |
- * | `<tag>:traffic:<layout>:<seconds>:<block>` | string | traffic record: 60 intervals of 10 or 60 seconds, 32 bits per counter | 30 minutes; 49 hours |
+ * | `<tag>:traffic:<hour>` | hash | requests, and contacts by outcome, of each minute and lane | four hours |
  */
 export interface Keys {
   /** BullMQ's `prefix`; with {@link QUEUE_NAME} it makes the queue's keys. */
@@ -90,8 +90,8 @@ export interface Keys {
   readonly epoch: string;
   readonly workers: string;
   worker(id: string): string;
-  /** One block of the traffic record: its layout, the length of its intervals, its number. */
-  traffic(layout: number, intervalMs: number, block: number): string;
+  /** @param hour hours since the epoch */
+  traffic(hour: number): string;
   token(pair: string): TokenKeys;
   readonly batches: string;
   /** Number of contacts of all batches that are stored and not settled. */
@@ -244,8 +244,7 @@ export function keysOf(prefix: string, account: string): Keys {
     epoch: `${tag}:epoch`,
     workers: `${tag}:workers`,
     worker: (id) => `${tag}:worker:${id}`,
-    traffic: (layout, intervalMs, block) =>
-      `${tag}:traffic:${layout}:${intervalMs / 1_000}:${block}`,
+    traffic: (hour) => `${tag}:traffic:${hour}`,
     token: (pair) => {
       const record = `${tag}:token:${pair}`;
       return {

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import type { AxeResults } from 'axe-core';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { trafficOf } from '../../src/ops/web/api/traffic-routes.ts';
+import { readTraffic } from '../../src/traffic/traffic.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -94,7 +94,7 @@ describe('every page', () => {
     };
     const { page, forgive } = await watched.look('otto', { ...options, withAxe: true });
     await page.goto('/');
-    await page.locator('.plot canvas').nth(1).waitFor();
+    await page.locator('.plot canvas').waitFor();
     await headline(page, 'Waiting');
     await inspect(page, 'overview');
     for (const path of ['/batches', '/batches/refused-in-part', '/batches/waits', '/unknown']) {
@@ -145,8 +145,9 @@ describe('every page', () => {
     const watched = await busy();
     // The page is asked for once, and workers write down what they sent with their heartbeat.
     const recorded = async () => {
-      const { total } = await trafficOf(watched.ops.context, 60);
-      return total.attempts.accepted > 0;
+      const { redis: client, keys } = watched.ops.context;
+      const { total } = await readTraffic(client, keys);
+      return total.chunks.accepted > 0;
     };
     await until(recorded, { what: 'the sends to be recorded', deadlineMs: PATIENCE_MS });
     const { page } = await watched.look('vera', { javaScript: false });

@@ -23,6 +23,8 @@ export interface HeartbeatOptions {
   readonly acceptedAgoMs: () => number;
   /** HEARTBEAT_MS */
   readonly everyMs: number;
+  /** What was sent since it was asked last. */
+  readonly takeSent: () => Heartbeat['sent'];
   /** Sends a heartbeat. Not called again while a call is pending: then Redis does not answer. */
   readonly send: () => Promise<void>;
   /** Deregisters the worker; called at the stop, if the heartbeats were started. */
@@ -47,6 +49,7 @@ export function createHeartbeat({
   active,
   acceptedAgoMs,
   everyMs,
+  takeSent,
   send,
   deregister,
   readiness,
@@ -55,12 +58,14 @@ export function createHeartbeat({
   const startedAt = Date.now();
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   let loopDelayMs = 0;
+  let sent: Heartbeat['sent'];
   let sending = false;
   let timer: NodeJS.Timeout | undefined;
 
   const tick = async () => {
     loopDelayMs = Math.max(0, Math.round(loop.max / 1e6) - RESOLUTION_MS);
     loop.reset();
+    sent = takeSent();
     const slow = loopDelayMs >= SLOW_LOOP_MS;
     if (slow) log.warn({ event: 'slow-loop', loopDelayMs });
     readiness.set('event-loop', slow);
@@ -85,6 +90,7 @@ export function createHeartbeat({
       loopDelayMs,
       // JSON has no infinity.
       ...(Number.isFinite(acceptedAgoMs()) ? { acceptedAgoMs: Math.round(acceptedAgoMs()) } : {}),
+      sent,
       unready: readiness.reasons(),
     }),
     start: () => {

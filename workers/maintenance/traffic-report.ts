@@ -1,23 +1,17 @@
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
-import type { TrafficTally } from '../../src/traffic/tally.ts';
-import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
-import type { Keys } from '../../src/redis/keys.ts';
 
 /** Writes the counts of this process to the traffic record every `everyMs`, and once more at the stop. */
 export function createTrafficReport(
-  redis: RedisClient,
-  keys: Keys,
-  tally: TrafficTally,
+  write: () => Promise<void>,
   everyMs: number,
   log: Logger,
 ): BackgroundService {
   // One write at a time: while Redis is unavailable the counts collect here and not in the client.
   let writing: Promise<void> | undefined;
   const report = () => {
-    writing ??= tally
-      .write(redis, keys)
+    writing ??= write()
       .catch((error: unknown) => {
         log.warn({ event: 'traffic-trouble', ...redisErrorFields(error) });
       })

@@ -7,7 +7,6 @@ import type { ServiceClient } from '../../src/service/client.ts';
 import { SharedToken } from '../../src/token/shared-token.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
 import type { TokenSettings } from '../../src/token/token-decision.ts';
-import type { TrafficTally } from '../../src/traffic/tally.ts';
 import type { ProcessHealth } from '../health/process-health.ts';
 
 /** What the shared token of a worker needs. */
@@ -20,13 +19,12 @@ export interface WorkerTokenOptions {
   /** Id of the worker. */
   readonly id: string;
   readonly log: Logger;
-  readonly traffic: TrafficTally;
   readonly health: ProcessHealth | undefined;
 }
 
-/** The shared token of a worker, whose events are in its log, its metrics and the traffic record. */
+/** The shared token of a worker, whose events are in its log and its metrics. */
 export function createTokens(options: WorkerTokenOptions): SharedToken {
-  const { redis, hints, keys, config, service, id, log, traffic, health } = options;
+  const { redis, hints, keys, config, service, id, log, health } = options;
   const pair = pairName(config.service);
   return new SharedToken({
     redis,
@@ -41,9 +39,6 @@ export function createTokens(options: WorkerTokenOptions): SharedToken {
       log.info({ event: `token-${kind}`, ...facts });
       health?.counted.tokenEvent(event);
     },
-    onWait: (ms) => {
-      traffic.tokenWait(ms);
-      health?.counted.tokenWait(ms);
-    },
+    onWait: (ms) => health?.counted.tokenWait(ms),
   });
 }

@@ -19,7 +19,7 @@ import { keysOf } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/one-write.ts';
 import { createServiceClient } from '../../src/service/client.ts';
 import { noteAttempt } from '../../src/tracing/spans.ts';
-import { TrafficTally } from '../../src/traffic/tally.ts';
+import { TrafficTally } from '../../src/traffic/traffic.ts';
 import type { ProcessHealth } from '../health/process-health.ts';
 import { UnreadyReasons, type Readiness } from '../health/readiness.ts';
 import { createBatchWalker } from '../maintenance/batch-walker.ts';
@@ -141,6 +141,7 @@ export async function startWorker({
     active,
     acceptedAgoMs: () => gate.acceptedAgoMs,
     everyMs: heartbeatMs,
+    takeSent: () => traffic.takeRecent(),
     send: () => restoreGuard.check(),
     deregister: () => restoreGuard.deregister(),
     readiness,
@@ -160,7 +161,7 @@ export async function startWorker({
     stopping: new Cancellation(stopping.signal, abandoned),
   });
   const service = createServiceClient(config.service);
-  const tokens = createTokens({ redis, hints, keys, config, service, id, log, traffic, health });
+  const tokens = createTokens({ redis, hints, keys, config, service, id, log, health });
   const redisMonitor = new RedisMonitor({
     redis,
     keys,
@@ -255,8 +256,9 @@ export async function startWorker({
   // Stops after the heartbeat: it reports when no worker is left.
   await lifecycle.start(watchEvents(redis, keys, config, log, true));
   await lifecycle.start(heartbeat);
+  const report = () => traffic.write(redis, keys, clock.now());
   // The last report must not use up the time of the others when Redis does not answer.
-  await lifecycle.start(createTrafficReport(redis, keys, traffic, heartbeatMs, log), 1_000);
+  await lifecycle.start(createTrafficReport(report, heartbeatMs, log), 1_000);
   await lifecycle.start(createBatchWalker({ redis, hints, keys, ledger, log, sendDeadlineMs }));
   await lifecycle.start(createFleetChores({ redis, keys, ledger }, config.worker, log));
   await lifecycle.start(stallDetector);

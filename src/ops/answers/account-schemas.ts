@@ -52,6 +52,10 @@ export const workerAnswer = named(
     concurrency: count.describe('jobs that it takes at the same time'),
     startedAt: time,
     loopDelayMs: z.number().describe('longest recent event loop delay, in milliseconds'),
+    sent: z
+      .object({ requests: count, contacts: count, forMs: z.number() })
+      .exactOptional()
+      .describe('requests, and contacts that were accepted, in the time before the heartbeat'),
     unready: z
       .array(z.object({ reason: z.string(), since: time }))
       .exactOptional()

@@ -9,12 +9,14 @@ it('a worker without a connection is not ready until a heartbeat is answered', a
   const reasons = () => readiness.reasons().map(({ reason }) => reason);
   const away = signal();
   const seen: (readonly string[])[] = [];
+  const sent = { requests: 2, contacts: 3, forMs: 5 };
   const heartbeat = createHeartbeat({
     id: 'a',
     concurrency: 1,
     active: () => 0,
     acceptedAgoMs: () => Infinity,
     everyMs: 5,
+    takeSent: () => sent,
     send: () => {
       seen.push(reasons());
       return away.promise;
@@ -28,6 +30,7 @@ it('a worker without a connection is not ready until a heartbeat is answered', a
   await heartbeat.start();
   await until(() => seen.length > 0, { what: 'the first heartbeat', everyMs: 1 });
   expect(seen[0]).toContain('redis-away');
+  expect(heartbeat.state().sent).toEqual(sent);
   away.resolve();
   await until(() => !reasons().includes('redis-away'), { what: 'the answer', everyMs: 1 });
 });

@@ -1,7 +1,7 @@
 import { countOf, formatCount } from '../../../format/format.ts';
 import { HOLDS, isProbed } from '../../../contracts/hold.ts';
 import type { ExplainedHold } from '../../manual-hold.ts';
-import type { Traffic } from '../../../traffic/read-traffic.ts';
+import type { Traffic, TrafficCount } from '../../../traffic/traffic.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, figure, form, mayAct, moment, whyField, type PageView } from '../pages/elements.ts';
@@ -15,13 +15,11 @@ import { workersSection } from './fleet-sections.ts';
 export interface OverviewData {
   readonly status: StatusAnswer;
   readonly traffic: Traffic;
-  /** Period of the traffic, in minutes. */
-  readonly minutes: number;
 }
 
 /** The state of the queue, what waits, and why the queue is held. */
 export function overviewPage(data: OverviewData, view: PageView): Html {
-  const { status, traffic, minutes } = data;
+  const { status, traffic } = data;
   const { unknown, batches } = status;
   const state = stateOf(data);
   return html`<section class="card state ${state.tone}" id="state" data-live="status" data-refresh>
@@ -34,7 +32,7 @@ export function overviewPage(data: OverviewData, view: PageView): Html {
       <h2>Queue</h2>
       <dl class="tiles">
         ${tile('waiting', figure('jobs.waiting', status.jobs.waiting), oldest(status, view.now))}
-        ${tile('last minute', html`${formatCount(lastMinute(traffic))}`, html`contacts accepted`)}
+        ${tile('last full minute', html`${formatCount(sent(traffic, 'accepted', -2, -1))}`, html`contacts accepted`)}
         ${tile('in flight', figure('jobs.active', status.jobs.active))}
         ${tile('delayed', figure('jobs.delayed', status.jobs.delayed))}
         ${tile('failed', figure('jobs.failed', status.jobs.failed))}
@@ -43,7 +41,7 @@ export function overviewPage(data: OverviewData, view: PageView): Html {
         ${tile('unknown', html`<a href="/unknown">${formatCount(unknown.notices + unknown.contacts)}</a>`)}
       </dl>
     </section>
-    ${attentionSection(status)} ${trafficSection(traffic, minutes)}
+    ${attentionSection(status)} ${trafficSection(traffic, status.workers)}
     ${workersSection(status.workers, view)}
     <div class="columns">
       ${rateLimitSection(status.rateLimit, view)} ${tokenSection(status, view)}
@@ -51,12 +49,11 @@ export function overviewPage(data: OverviewData, view: PageView): Html {
     </div>`;
 }
 
-/** Contacts that the service accepted in the last six points of traffic, ten seconds each. */
-const lastMinute = ({ recent }: Traffic): number =>
-  recent.slice(-6).reduce((sum, { contacts }) => sum + contacts.accepted, 0);
-
-/** The last points of traffic, ten seconds each, in which a request counts as recent. */
-const RECENT_POINTS = 4;
+/** The sum of both lanes in some of the minutes. */
+const sent = ({ minutes }: Traffic, count: TrafficCount, from: number, to?: number): number =>
+  minutes
+    .slice(from, to)
+    .reduce((sum, { notices, chunks }) => sum + notices[count] + chunks[count], 0);
 
 /** The state of the queue in one word, and its explanation. */
 function stateOf({ status, traffic }: OverviewData): {
@@ -95,7 +92,7 @@ function stateOf({ status, traffic }: OverviewData): {
       text: 'The reason is shown with the workers below.',
     };
   }
-  const sentRecently = traffic.recent.slice(-RECENT_POINTS).some(({ requests }) => requests > 0);
+  const sentRecently = sent(traffic, 'requests', -2) > 0;
   const stalled = batches.openBatches.filter((batch) => batch.stalled);
   if (stalled.length > 0) {
     return {

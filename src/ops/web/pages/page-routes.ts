@@ -3,13 +3,13 @@ import { checkNumber } from '../../../batch/source/check-number.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { digestFailures } from '../../failure-digest.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
-import { TRAFFIC_MINUTES } from '../../../traffic/read-traffic.ts';
+import { readTraffic } from '../../../traffic/traffic.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
 import { statusToJson } from '../answers.ts';
 import { batchToJson } from '../batch-json.ts';
 import { noSuchBatch } from '../api/batch-routes.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../api/find-routes.ts';
-import { batchParams, queryNumber } from '../api/inputs.ts';
+import { batchParams } from '../api/inputs.ts';
 import { noticeParams } from '../api/notice-life-routes.ts';
 import {
   FIND_UNKNOWN_PER_MINUTE,
@@ -20,7 +20,6 @@ import {
 } from '../api/unknown-selection.ts';
 import { html } from '../http/html.ts';
 import { auditFor } from '../api/status-routes.ts';
-import { trafficOf } from '../api/traffic-routes.ts';
 import { route, type RouteCall, type Route } from '../http/route.ts';
 import { auditPage } from './audit.ts';
 import { batchPage } from './batch.ts';
@@ -34,8 +33,6 @@ import { downloadLink, selectionForm, selectionPage } from './unknown-selection.
 import { unknownPage } from './unknown.ts';
 
 const UNKNOWN_NOTICES = 100;
-/** Default period of the overview. */
-const DEFAULT_MINUTES = 60;
 
 /** The pages of the navigation. Each reads through the same functions as the API. */
 export const PAGE_ROUTES: readonly Route[] = [
@@ -43,11 +40,10 @@ export const PAGE_ROUTES: readonly Route[] = [
     ...PAGE,
     path: '/',
     summary: 'Overview: the state of the queue, what waits, and why the queue is held.',
-    query: z.object({ minutes: queryNumber(1, TRAFFIC_MINUTES, DEFAULT_MINUTES) }),
     handle: async (call, context) => {
-      const { minutes } = call.query;
-      const [status, traffic] = await Promise.all([context.status(), trafficOf(context, minutes)]);
-      const main = overviewPage({ status: statusToJson(status), traffic, minutes }, viewOf(call));
+      const { redis, keys } = context;
+      const [status, traffic] = await Promise.all([context.status(), readTraffic(redis, keys)]);
+      const main = overviewPage({ status: statusToJson(status), traffic }, viewOf(call));
       return framed(call, { title: 'Overview', nav: '/', charts: true, main });
     },
   }),

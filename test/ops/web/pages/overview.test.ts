@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { HOLDS, isProbed, type HoldKind } from '../../../../src/contracts/hold.ts';
 import { explainHold } from '../../../../src/ops/manual-hold.ts';
 import type { StatusAnswer } from '../../../../src/ops/web/answers.ts';
+import { noTraffic } from '../../../../src/traffic/traffic.ts';
 import { overviewPage, type OverviewData } from '../../../../src/ops/web/overview/overview.ts';
 import {
   EVIL,
@@ -9,7 +10,7 @@ import {
   NOW,
   someBatches,
   someOverview,
-  somePoint,
+  someMinute,
   someStatus,
   someTraffic,
   someWorker,
@@ -27,7 +28,7 @@ const redisThat = (severity: 'refuse' | 'warn') => ({
     { code: 'evicts', severity, words: 'Redis would evict notices', remedy: 'fix it' } as const,
   ],
 });
-const sending = someTraffic({ recent: [somePoint({ requests: 4 }), somePoint()] });
+const sending = someTraffic({ minutes: [someMinute({ requests: 4 }), someMinute()] });
 
 describe('how it stands', () => {
   it.each<[string, string, Partial<OverviewData>]>([
@@ -149,25 +150,32 @@ describe('the figures', () => {
     expect(text).toContain('href="/unknown">5<');
   });
 
-  it('of the last minute: the contacts that were accepted in its six points, and not before', () => {
-    const points = [1_000, 200, 30, 4, 0, 0, 5].map((accepted) => somePoint({}, { accepted }));
-    const text = draw({ traffic: someTraffic({ recent: points }) }).replaceAll(/\s+/g, ' ');
-    expect(text).toMatch(/<dt>last minute<\/dt> <dd>239<\/dd> <dd[^>]*>contacts accepted<\/dd>/);
+  it('of the last full minute: the contacts that were accepted in it', () => {
+    const minutes = [1_000, 239, 5].map((accepted) => someMinute({ accepted }));
+    const text = draw({ traffic: someTraffic({ minutes }) }).replaceAll(/\s+/g, ' ');
+    expect(text).toMatch(
+      /<dt>last full minute<\/dt> <dd>239<\/dd> <dd[^>]*>contacts accepted<\/dd>/,
+    );
   });
 
-  it('of the traffic, of which nothing is said that was not measured', () => {
-    const answerMs = { p50: 40, p95: 250, p99: 1_200, count: 60 };
-    const traffic = someTraffic({
-      now: somePoint({ spanMs: 30_000, requests: 60, answerMs }, { accepted: 900 }),
-      total: somePoint({}, { accepted: 5_000, unknown: 3 }),
-    });
-    const text = draw({ traffic }).replaceAll(/>\s+/g, '>').replaceAll(/\s+</g, '<');
-    for (const figure of ['>2.0<', '>30<', '>40 ms<', '>250 ms<', '>1.2 s<', '>5,000<']) {
+  it('of the traffic: the rate of all workers, and sums of what there was', () => {
+    const total = noTraffic();
+    total.notices.accepted = 12;
+    total.chunks.accepted = 5_000;
+    total.chunks.unknown = 3;
+    const workers = [
+      someWorker({ sent: { requests: 10, contacts: 150, forMs: 5_000 } }),
+      someWorker({ sent: { requests: 5, contacts: 8, forMs: 10_000 } }),
+      someWorker(),
+    ];
+    const text = draw({ traffic: someTraffic({ total }), status: someStatus({ workers }) })
+      .replaceAll(/>\s+/g, '>')
+      .replaceAll(/\s+</g, '<');
+    for (const figure of ['>2.5<', '>31<', '>12<', '>5,000<', '>3<']) {
       expect(text).toContain(figure);
     }
-    expect(text).not.toContain('the service rejected this notice');
-    expect(draw({})).toContain('Nothing was sent in the last hour.');
-    expect(draw({ minutes: 7 })).toContain('Nothing was sent in the last 7 minutes.');
+    expect(text).not.toContain('the service rejected it');
+    expect(draw({})).toContain('Nothing was sent in the last 3 hours.');
   });
 
   it('of the rate limit', () => {

@@ -1,5 +1,9 @@
-import { OUTCOME_KINDS, type OutcomeKind } from '../../../../src/contracts/outcome.ts';
-import type { Traffic, TrafficPoint } from '../../../../src/traffic/read-traffic.ts';
+import {
+  noTraffic,
+  type LaneCounts,
+  type Traffic,
+  type TrafficMinute,
+} from '../../../../src/traffic/traffic.ts';
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
 import type { BatchAnswer, StatusAnswer } from '../../../../src/ops/web/answers.ts';
 import type { BatchesSummary } from '../../../../src/ops/batches-summary.ts';
@@ -104,34 +108,15 @@ export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
   };
 }
 
-const byOutcome = (some: Partial<Record<OutcomeKind, number>> = {}) =>
-  ({ ...Object.fromEntries(OUTCOME_KINDS.map((kind) => [kind, 0])), ...some }) as Record<
-    OutcomeKind,
-    number
-  >;
-
-/** A traffic point without traffic. */
-export function somePoint(
-  some: Partial<TrafficPoint> = {},
-  attempts: Partial<Record<OutcomeKind, number>> = {},
-): TrafficPoint {
-  const lane = { accepted: 0, contactsAccepted: 0 };
-  return {
-    at: NOW,
-    spanMs: 10_000,
-    requests: 0,
-    possiblySentTwice: 0,
-    attempts: byOutcome(attempts),
-    contacts: byOutcome(attempts),
-    lanes: { notices: lane, chunks: lane },
-    ...some,
-  };
+/** A minute with some counts of single notices. */
+export function someMinute(some: Partial<LaneCounts> = {}): TrafficMinute {
+  const none = noTraffic();
+  return { at: NOW, ...none, notices: { ...none.notices, ...some } };
 }
 
 /** A traffic record without traffic. */
 export function someTraffic(some: Partial<Traffic> = {}): Traffic {
-  const point = somePoint();
-  return { at: NOW, now: point, recent: [point], series: [point], total: point, ...some };
+  return { at: NOW, minutes: [someMinute()], total: noTraffic(), ...some };
 }
 
 /** An overview of an idle queue. */
@@ -139,7 +124,6 @@ export function someOverview(some: Partial<OverviewData> = {}): OverviewData {
   return {
     status: someStatus(),
     traffic: someTraffic(),
-    minutes: 60,
     ...some,
   };
 }

@@ -1,0 +1,107 @@
+import { Redis } from 'ioredis';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
+import type { SeenAttempt } from '../../src/contracts/seen-attempt.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { readTraffic, TrafficTally } from '../../src/traffic/traffic.ts';
+import { testRedis } from '../support/redis.ts';
+
+const ACCEPTED: SeenAttempt = { lane: 'notices', outcome: 'accepted', contacts: 1, requests: 1 };
+const UNKNOWN: SeenAttempt = { lane: 'chunks', outcome: 'unknown', contacts: 500, requests: 2 };
+const MINUTE = 60_000;
+
+describe('the traffic record', () => {
+  const redis = testRedis();
+  afterEach(() => redis.cleanup());
+  const world = async () => {
+    const keys = keysOf(redis.freshPrefix(), 'default');
+    const [seconds] = await redis.client.time();
+    const now = Number(seconds) * 1_000;
+    const write = async (at: number, ...attempts: readonly SeenAttempt[]) => {
+      const tally = new TrafficTally();
+      for (const attempt of attempts) tally.attempt(attempt);
+      await tally.write(redis.client, keys, at);
+    };
+    return { keys, now, write, read: () => readTraffic(redis.client, keys) };
+  };
+
+  it('adds up what several workers counted, each contact by its own outcome', async () => {
+    const { now, write, read } = await world();
+    await write(now, ACCEPTED, { ...ACCEPTED, contacts: 10 });
+    await write(now, UNKNOWN, { ...ACCEPTED, outcome: 'hold', contacts: 7 });
+    await write(now, {
+      lane: 'chunks',
+      outcome: 'retry',
+      contacts: 6,
+      contactsBy: { accepted: 3, rejected: 2, retry: 1 },
+      requests: 1,
+    });
+    const { minutes, total } = await read();
+    expect(total).toEqual({
+      notices: { requests: 3, accepted: 11, rejected: 0, unknown: 0, retry: 0 },
+      chunks: { requests: 3, accepted: 3, rejected: 2, unknown: 500, retry: 1 },
+    });
+    expect(minutes).toHaveLength(180);
+    expect(minutes.reduce((sum, { notices }) => sum + notices.accepted, 0)).toBe(11);
+  });
+
+  it('keeps minutes apart for three hours', async () => {
+    const { now, write, read } = await world();
+    for (const [ago, count] of [
+      [0, 1],
+      [1, 2],
+      [61, 3],
+      [178, 4],
+      [181, 100],
+    ] as const) {
+      await write(now - ago * MINUTE, { ...ACCEPTED, contacts: count });
+    }
+    const { minutes, total } = await read();
+    const of = (ago: number) =>
+      minutes.find(({ at }) => at === Math.floor(now / MINUTE - ago) * MINUTE)?.notices.accepted;
+    expect([0, 1, 2, 61, 178].map(of)).toEqual([1, 2, 0, 3, 4]);
+    expect(total.notices.accepted).toBe(10);
+  });
+
+  it('is one key an hour, which expires; without counts nothing is written', async () => {
+    const { keys, now, write } = await world();
+    await write(now);
+    expect(await redis.keys()).toEqual([]);
+    await write(now, ACCEPTED, UNKNOWN);
+    expect(await redis.keys()).toEqual([keys.traffic(Math.floor(now / 3_600_000))]);
+    const [key = ''] = await redis.keys();
+    expect(await redis.client.pttl(key)).toBeGreaterThan(180 * MINUTE);
+    expect(await redis.client.pttl(key)).toBeLessThanOrEqual(240 * MINUTE);
+  });
+
+  it('keeps what Redis refused, and writes it the next time', async () => {
+    const { keys } = await world();
+    const server = await startRedisServer();
+    const client = new Redis(server.url);
+    try {
+      const [seconds] = await client.time();
+      const at = Number(seconds) * 1_000;
+      const tally = new TrafficTally();
+      tally.attempt(ACCEPTED);
+      await client.config('SET', 'maxmemory', '1');
+      await expect(tally.write(client, keys, at)).rejects.toThrow(/EXECABORT|OOM/);
+      tally.attempt(UNKNOWN);
+      await client.config('SET', 'maxmemory', '0');
+      await tally.write(client, keys, at);
+      const { total } = await readTraffic(client, keys);
+      expect([total.notices.accepted, total.chunks.unknown]).toEqual([1, 500]);
+    } finally {
+      client.disconnect();
+      await server.close();
+    }
+  });
+});
+
+it('a heartbeat has what was sent since the one before', () => {
+  const tally = new TrafficTally();
+  tally.attempt(ACCEPTED);
+  tally.attempt(UNKNOWN);
+  tally.attempt({ ...ACCEPTED, contacts: 10 });
+  expect(tally.takeRecent()).toMatchObject({ requests: 4, contacts: 11 });
+  expect(tally.takeRecent()).toMatchObject({ requests: 0, contacts: 0 });
+});
