@@ -1,7 +1,7 @@
 import { countOf, formatCount } from '../../../format/format.ts';
 import { HOLDS, isProbed } from '../../../contracts/hold.ts';
 import type { ExplainedHold } from '../../manual-hold.ts';
-import type { Traffic, TrafficCount } from '../../../traffic/traffic.ts';
+import type { Traffic } from '../../../traffic/traffic.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, figure, form, mayAct, moment, whyField, type PageView } from '../pages/elements.ts';
@@ -21,7 +21,7 @@ export interface OverviewData {
 export function overviewPage(data: OverviewData, view: PageView): Html {
   const { status, traffic } = data;
   const { unknown, batches } = status;
-  const state = stateOf(data);
+  const state = stateOf(status);
   return html`<section class="card state ${state.tone}" id="state" data-live="status" data-refresh>
       <h2>${state.title}</h2>
       <p>${state.text}</p>
@@ -32,7 +32,7 @@ export function overviewPage(data: OverviewData, view: PageView): Html {
       <h2>Queue</h2>
       <dl class="tiles">
         ${tile('waiting', figure('jobs.waiting', status.jobs.waiting), oldest(status, view.now))}
-        ${tile('last full minute', html`${formatCount(sent(traffic, 'accepted', -2, -1))}`, html`contacts accepted`)}
+        ${tile('last full minute', html`${formatCount(lastMinute(traffic))}`, html`contacts accepted`)}
         ${tile('in flight', figure('jobs.active', status.jobs.active))}
         ${tile('delayed', figure('jobs.delayed', status.jobs.delayed))}
         ${tile('failed', figure('jobs.failed', status.jobs.failed))}
@@ -49,14 +49,14 @@ export function overviewPage(data: OverviewData, view: PageView): Html {
     </div>`;
 }
 
-/** The sum of both lanes in some of the minutes. */
-const sent = ({ minutes }: Traffic, count: TrafficCount, from: number, to?: number): number =>
-  minutes
-    .slice(from, to)
-    .reduce((sum, { notices, chunks }) => sum + notices[count] + chunks[count], 0);
+/** Contacts that the service accepted in the last full minute. */
+function lastMinute({ minutes }: Traffic): number {
+  const last = minutes.at(-2);
+  return last === undefined ? 0 : last.notices.accepted + last.chunks.accepted;
+}
 
 /** The state of the queue in one word, and its explanation. */
-function stateOf({ status, traffic }: OverviewData): {
+function stateOf(status: StatusAnswer): {
   readonly tone: 'good' | 'warn' | 'bad';
   readonly title: string;
   readonly text: string;
@@ -92,7 +92,7 @@ function stateOf({ status, traffic }: OverviewData): {
       text: 'The reason is shown with the workers below.',
     };
   }
-  const sentRecently = sent(traffic, 'requests', -2) > 0;
+  const sentRecently = workers.some(({ sent }) => (sent?.requests ?? 0) > 0);
   const stalled = batches.openBatches.filter((batch) => batch.stalled);
   if (stalled.length > 0) {
     return {

@@ -28,7 +28,7 @@ const redisThat = (severity: 'refuse' | 'warn') => ({
     { code: 'evicts', severity, words: 'Redis would evict notices', remedy: 'fix it' } as const,
   ],
 });
-const sending = someTraffic({ minutes: [someMinute({ requests: 4 }), someMinute()] });
+const sending = [someWorker({ sent: { requests: 4, contacts: 4, forMs: 5_000 } })];
 
 describe('how it stands', () => {
   it.each<[string, string, Partial<OverviewData>]>([
@@ -38,9 +38,9 @@ describe('how it stands', () => {
     [
       'Sending',
       'good',
-      { status: someStatus({ batches: someBatches({ pending: 10 }) }), traffic: sending },
+      { status: someStatus({ batches: someBatches({ pending: 10 }), workers: sending }) },
     ],
-    ['Idle', 'good', { traffic: sending }],
+    ['Idle', 'good', { status: someStatus({ workers: sending }) }],
     ['Waiting', 'warn', { status: someStatus({ batches: someBatches({ pending: 10 }) }) }],
     ['No worker', 'warn', { status: someStatus({ workers: [] }) }],
     [
