@@ -59,12 +59,6 @@ export const ALLOWED: readonly AllowedPlace[] = [
   })),
   ...['Redis', 'files of Redis'].map((place) => ({
     place,
-    canaries: ['digest of a list'],
-    why: 'a list that is imported twice is recognized by it, by all who import',
-    page: 'digest of a list, to recognize it',
-  })),
-  ...['Redis', 'files of Redis'].map((place) => ({
-    place,
     canaries: ['malformed', 'malformedValue', 'notJson'],
     why: 'another producer stored it, and no worker can read it',
     page: "another producer's jobs that no worker can read",
@@ -79,7 +73,7 @@ export const ALLOWED: readonly AllowedPlace[] = [
   },
   {
     place: 'slow log of Redis',
-    canaries: ['digest of a list', 'malformed', 'malformedValue', 'notJson'],
+    canaries: ['malformed', 'malformedValue', 'notJson'],
     why: 'as in the commands that store them',
     page: 'slow log of Redis',
   },
