@@ -22,8 +22,7 @@ export interface Heartbeat {
   readonly acceptedAgoMs?: number;
   /** Requests, and contacts that were accepted, in the time before the heartbeat; absent in the first one. */
   readonly sent?:
-    | { readonly requests: number; readonly contacts: number; readonly forMs: number }
-    | undefined;
+    { readonly requests: number; readonly contacts: number; readonly forMs: number } | undefined;
   /** Why it is not ready, and since when by the worker's clock; absent or empty when it is ready. */
   readonly unready?: readonly { readonly reason: string; readonly since: number }[];
 }

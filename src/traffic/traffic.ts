@@ -28,7 +28,7 @@ export interface Traffic {
 }
 
 /** How many minutes the record goes back. */
-export const TRAFFIC_MINUTES = 180;
+const TRAFFIC_MINUTES = 180;
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;

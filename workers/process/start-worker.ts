@@ -106,7 +106,6 @@ export async function startWorker({
   redis.on('ready', () => readiness.set('redis-away', false));
   const hints = new Hints(subscriber);
   const inFlight = new InFlight();
-  const active = () => inFlight.active;
   const lanes = lanesOf(config.worker);
   const concurrency = lanes.notices.concurrency + lanes.chunks.concurrency;
   const traffic = new TrafficTally();
@@ -138,7 +137,7 @@ export async function startWorker({
   const heartbeat = createHeartbeat({
     id,
     concurrency,
-    active,
+    active: () => inFlight.active,
     acceptedAgoMs: () => gate.acceptedAgoMs,
     everyMs: heartbeatMs,
     takeSent: () => traffic.takeRecent(),
@@ -262,7 +261,7 @@ export async function startWorker({
   await lifecycle.start(createBatchWalker({ redis, hints, keys, ledger, log, sendDeadlineMs }));
   await lifecycle.start(createFleetChores({ redis, keys, ledger }, config.worker, log));
   await lifecycle.start(stallDetector);
-  health?.watch(readiness, { inFlight: active, slots: concurrency });
+  health?.watch(readiness, { inFlight: () => inFlight.active, slots: concurrency });
   // As long as sends are under way; the process bounds its stop as a whole.
   await lifecycle.start(workers, Infinity);
   await lifecycle.start(redisMonitor);
