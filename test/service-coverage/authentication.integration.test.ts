@@ -99,16 +99,16 @@ describe('Authentication rules', () => {
     }
   });
 
-  it('[auth-rule-4] a second refusal is not retried within the attempt; refused for several notices it is a hold', async () => {
+  it('[auth-rule-4] a second refusal is not retried within the attempt; refused for twenty notices it holds their template', async () => {
     const emulator = await emulatorWith();
     const apart = { BACKOFF_BASE_MS: '300', BACKOFF_CAP_MS: '1000' };
-    const { deliver, hold, queue, restart } = await line(emulator.url, apart);
+    const { deliver, templateHolds, queue, restart } = await line(emulator.url, apart);
     await deliver(noticeTo(FIRST));
     emulator.addFault({ on: 'send', times: 2, status: 403, code: 'SENDER_KEY_NOT_YOURS' });
     const refused = await deliver(noticeTo(SECOND));
     expect(refused).toMatchObject({
-      outcome: 'retry',
-      counted: true,
+      outcome: 'hold',
+      hold: 'credentials',
       code: 'SENDER_KEY_NOT_YOURS',
       requests: 2,
     });
@@ -116,8 +116,11 @@ describe('Authentication rules', () => {
     // that never worked: `token-contested`. Within it, that token is tried once more.
     await restart({ ...apart, TOKEN_GRACE_MS: '60000' });
     emulator.addFault({ on: 'send', status: 401 });
-    await queue.sendMany(['0100000011', '0100000012', '0100000013'].map((to) => noticeTo(to)));
-    await until(async () => (await hold())?.kind === 'credentials', { what: 'the hold' });
+    const more = Array.from({ length: 25 }, (_, n) => noticeTo(`01000000${100 + n}`));
+    await queue.sendMany(more);
+    await until(async () => (await templateHolds())[0]?.kind === 'credentials', {
+      what: 'the hold',
+    });
   });
 
   it('[auth-rule-5] a client is built once: one connection and one token for all sends, also for the next worker', async () => {

@@ -46,13 +46,14 @@ describe('Limits', () => {
     expect(attempts().map(({ attempt }) => attempt)).toEqual([1, 1]);
   });
 
-  it('[not-shown-size-limits] a request that is too large is rejected for itself, and CHUNK_SIZE makes requests smaller', async () => {
+  it('[not-shown-size-limits] a request that is too large is rejected for itself, and chunkSize makes those of lists smaller', async () => {
     const emulator = await emulatorWith();
     const wire = await wireTo(emulator);
-    const { deliver, queue } = await line(wire.url, { CHUNK_SIZE: '1' });
+    const { deliver, queue } = await line(wire.url);
     emulator.addFault({ on: 'send', times: 1, status: 413, bodyText: '<html>Too large</html>' });
     expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'rejected', status: 413 });
-    await queue.send(noticeTo(FIRST, SECOND));
+    const { contacts: list, ...rest } = noticeTo(FIRST, SECOND);
+    await queue.import(list, { ...rest, chunkSize: 1 });
     // The wire writes a call down after the emulator has.
     const taken = () =>
       wire.calls.filter(({ path, status }) => path.endsWith('/send') && status === 200);

@@ -32,7 +32,7 @@ export class AttemptLog {
     const onAttempt = this.#onAttempt;
     return {
       end(returned, answer, facts = {}) {
-        const outcome = returned ?? afterRefusal(answer, facts);
+        const outcome = returned ?? afterRefusal(answer);
         if (outcome !== undefined) {
           onAttempt(
             seenAttempt(outcome, answer, facts, job.attemptsMade === 0 ? waitedMs : undefined),
@@ -44,13 +44,6 @@ export class AttemptLog {
         logger[level](lineOf(job, outcome, answer, facts, waitedMs, tookMs), 'attempt');
       },
     };
-  }
-
-  /** Logs that a request with several notices was rejected and is sent again in parts. */
-  groupRefused(notices: number, code: string, answer: SendAnswer | undefined): void {
-    const { status, message: serviceMessage, traceId: requestId } = answer ?? {};
-    const facts = { notices, code, status, serviceMessage, requestId };
-    this.#logger.info({ event: 'group-refused', ...facts });
   }
 
   /** Logs an error of Redis that does not change the outcome of an attempt. */
@@ -74,12 +67,6 @@ export interface AttemptFacts {
   readonly possiblySent?: number;
   /** Of its contacts, where the answer has results per contact. Default: those of the answer. */
   readonly results?: readonly ContactResult[] | undefined;
-  /** Single notices in the same request, if there were several. */
-  readonly together?: number | undefined;
-  /** Requests of rejected groups that are counted with this attempt, besides its own. */
-  readonly uncounted?: number | undefined;
-  /** False if the request is counted with another notice of it. */
-  readonly counted?: boolean | undefined;
   /** It was the probe of a hold. */
   readonly probe?: boolean | undefined;
   readonly batch?: string;
@@ -87,14 +74,10 @@ export interface AttemptFacts {
 }
 
 /** The outcome of a job that is returned after a request of it was refused: it was not returned unsent. */
-function afterRefusal(
-  answer: SendAnswer | undefined,
-  { uncounted = 0 }: AttemptFacts,
-): Outcome | undefined {
+function afterRefusal(answer: SendAnswer | undefined): Outcome | undefined {
   const first = answer?.refused[0];
-  if (first === undefined && uncounted === 0) return undefined;
-  const code = first === undefined ? 'GROUP_REFUSED' : (first.code ?? `HTTP_${first.status}`);
-  return { kind: 'retry', code, counted: false };
+  if (first === undefined) return undefined;
+  return { kind: 'retry', code: first.code ?? `HTTP_${first.status}`, counted: false };
 }
 
 /** @param waitedMs absent if this is not the first attempt of the job */
@@ -104,20 +87,20 @@ function seenAttempt(
   facts: AttemptFacts,
   waitedMs: number | undefined,
 ): SeenAttempt {
-  const { counted = true, uncounted = 0, contacts = 0 } = facts;
+  const { contacts = 0 } = facts;
   // Field by field, as lineOf().
   const seen: { -readonly [Fact in keyof SeenAttempt]: SeenAttempt[Fact] } = {
     lane: facts.batch === undefined ? 'notices' : 'chunks',
     outcome: outcome.kind,
     contacts,
-    requests: counted ? (answer?.requests ?? 0) + uncounted : 0,
+    requests: answer?.requests ?? 0,
   };
   if ('code' in outcome) seen.code = outcome.code;
   if (outcome.kind === 'hold') seen.hold = outcome.hold;
   const by = contactsBy(facts.results ?? answer?.results);
   if (by !== undefined) seen.contactsBy = by;
   if (isSentAgain(outcome, facts)) seen.possiblySentTwice = contacts;
-  if (counted && answer?.answerMs !== undefined) seen.answerMs = answer.answerMs;
+  if (answer?.answerMs !== undefined) seen.answerMs = answer.answerMs;
   if (waitedMs !== undefined && endsWait(outcome)) seen.waitedMs = waitedMs;
   return seen;
 }
@@ -165,7 +148,7 @@ function lineOf(
   waitedMs: number,
   tookMs: number,
 ) {
-  const { probe, together = 1, contacts, batch, chunk, possiblySent = 0 } = facts;
+  const { probe, contacts, batch, chunk, possiblySent = 0 } = facts;
   const isUnknown = outcome?.kind === 'unknown' && outcome.earlier !== true;
   return {
     event: 'attempt',
@@ -177,7 +160,6 @@ function lineOf(
     code: outcome !== undefined && 'code' in outcome ? outcome.code : undefined,
     counted: outcome?.kind === 'retry' ? outcome.counted : undefined,
     probe: probe === true ? probe : undefined,
-    together: together > 1 ? together : undefined,
     contacts,
     results: contactsBy(facts.results ?? answer?.results),
     rule: answer?.rule?.number,

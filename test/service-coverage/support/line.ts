@@ -6,6 +6,7 @@ import type { Notice, Receipt } from '../../../src/contracts/notice.ts';
 import type { Emulator } from '../../../src/emulator/emulator.ts';
 import { EMULATOR_DEFAULTS } from '../../../src/emulator/defaults.ts';
 import { readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { createServiceClient, type ServiceClient } from '../../../src/service/client.ts';
@@ -52,6 +53,8 @@ export interface Line {
   readonly attempts: (receipt?: Receipt) => LogLine[];
   /** The hold in force. */
   readonly hold: () => Promise<Hold | undefined>;
+  /** The held templates. */
+  readonly templateHolds: () => ReturnType<typeof readTemplateHolds>;
   /** Starts a worker in place of the one before, with other variables beside the first ones. */
   readonly restart: (env?: Env) => Promise<void>;
   /** Starts another worker beside the others. */
@@ -156,6 +159,7 @@ async function openLine(
     deliverUntil: (outcome, notice) =>
       deliverWhere(notice, `an attempt that is ${outcome}`, (line) => line['outcome'] === outcome),
     hold: () => readHold(redis.client, keysOf(prefix, 'default')),
+    templateHolds: () => readTemplateHolds(redis.client, keysOf(prefix, 'default')),
     restart: async (more) => {
       await stopAll();
       await addWorker(more);

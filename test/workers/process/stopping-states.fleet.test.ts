@@ -31,7 +31,7 @@ const ENV = {
  * |---|---|---|
  * | idle, held, paused for Redis | at once | 0 |
  * | sending, and the service does not answer | when the answer's time is over | 0 |
- * | bisecting a chunk | after the part under way; the rest goes back | 0 |
+ * | sending a half of a refused chunk | after it; the other half waits | 0 |
  * | waiting for a Redis that is away or frozen, before its start | at once | 0 |
  * | Redis away or frozen, nothing under way | after two seconds without an answer | 0 |
  * | Redis away, an outcome is known that it has not heard | when it is back and has heard it | 0 |
@@ -116,8 +116,8 @@ describe('a worker that is told to stop', () => {
     expect(on.attempts().map(({ outcome }) => outcome)).toEqual(['unknown', 'unknown', 'unknown']);
   }, 60_000);
 
-  it('while it bisects a chunk: what was not tried goes back', async () => {
-    const { worker, fleet: on } = await start();
+  it('between the halves of a refused chunk: the other half waits', async () => {
+    const { worker, fleet: on } = await start({ BATCH_CONCURRENCY: '1' });
     // The whole is refused, and each half takes its time.
     on.emulator.addFault({ on: 'send', status: 400, times: 1 });
     on.emulator.addFault({ on: 'send', latencyMs: 1_500 });

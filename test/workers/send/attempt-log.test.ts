@@ -15,13 +15,13 @@ const REFUSED: SendAnswer = {
 };
 
 /** Logs a job that ended without an outcome. */
-function returned(answer: SendAnswer | undefined, uncounted = 0) {
+function returned(answer: SendAnswer | undefined) {
   const lines: Record<string, unknown>[] = [];
   const seen: SeenAttempt[] = [];
   const write = (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>);
   const log = new AttemptLog(pino({ level: 'info' }, { write }), (attempt) => seen.push(attempt));
   const job = { id: 'j', attemptsMade: 0, opts: {}, timestamp: Date.now() } as unknown as Job;
-  log.begin(job).end(undefined, answer, { contacts: 1, uncounted });
+  log.begin(job).end(undefined, answer, { contacts: 1 });
   return { lines, seen };
 }
 
@@ -36,11 +36,5 @@ describe('a job that is returned', () => {
     expect(lines).toMatchObject([
       { outcome: 'retry', code: 'HTTP_401', counted: false, status: 401, requests: 1 },
     ]);
-  });
-
-  it('with requests of a group that was refused counts them', () => {
-    const { lines, seen } = returned(undefined, 2);
-    expect(seen).toMatchObject([{ outcome: 'retry', code: 'GROUP_REFUSED', requests: 2 }]);
-    expect(lines).toMatchObject([{ outcome: 'retry', code: 'GROUP_REFUSED', counted: false }]);
   });
 });
