@@ -49,11 +49,16 @@ describe('a resend that the batch does not allow any more', () => {
     const bench = await inDoubt();
     const { ledger, keys } = bench;
     const context = { ledger, redis: redis.client, keys };
-    const paused = Object.assign(Object.create(ledger) as typeof ledger, {
-      redrive: async (...one: Parameters<typeof ledger.redrive>) => {
-        const done = await ledger.redrive(...one);
-        await ledger.control('b', 'pause');
-        return done;
+    const redrive = async (...one: Parameters<typeof ledger.redrive>) => {
+      const done = await ledger.redrive(...one);
+      await ledger.control('b', 'pause');
+      return done;
+    };
+    const paused = new Proxy(ledger, {
+      get: (target, name) => {
+        if (name === 'redrive') return redrive;
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
       },
     });
     const decision = { as: 'resend', who: 'kim', why: '' } as const;

@@ -146,7 +146,7 @@ describe('POST {base_url}/api/v2/notices/send', () => {
     emulator.addFault({ on: 'send', times: 1, ...page });
     const { deliver } = await line(emulator.url);
     expect(await deliver(noticeTo(SECOND))).toMatchObject({
-      outcome: 'retry',
+      outcome: 'hold',
       code: 'HTML_ANSWER',
     });
     await until(() => acceptedNumbers(emulator).includes(SECOND), { what: 'the next attempt' });

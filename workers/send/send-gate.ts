@@ -178,7 +178,8 @@ export class SendGate {
     const { holds, rateLimiter } = this.#options;
     const { hold, code } = outcome;
     const isThrottled = hold === 'throttled';
-    const forMs = isThrottled ? Math.max(outcome.forMs ?? 0, THROTTLED_MIN_MS) : outcome.forMs;
+    const asked = outcome.forMs === undefined ? undefined : holds.boundedMs(outcome.forMs);
+    const forMs = isThrottled ? Math.max(asked ?? 0, THROTTLED_MIN_MS) : asked;
     if (isThrottled && !holds.isHeld && this.#throttled.note(job.id, performance.now())) {
       await rateLimiter.throttled();
     }

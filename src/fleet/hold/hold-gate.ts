@@ -225,8 +225,7 @@ export class HoldGate {
       return;
     }
     const { minMs, maxMs } = limitsOf(kind, settings);
-    const bounded = Math.min(Math.max(forMs, 0), settings.retryAfterMaxMs);
-    const args = [kind, code, Math.ceil(bounded), minMs, maxMs, this.#channel];
+    const args = [kind, code, Math.ceil(this.boundedMs(forMs)), minMs, maxMs, this.#channel];
     const nextAt = Number(await placeHold(redis, this.#holdKeys, args));
     this.#own.doubt(nextAt - this.#options.now());
     this.forget();
@@ -288,6 +287,11 @@ export class HoldGate {
   /** Whether the account is held or this process aside, as far as this process knows. */
   get isHeld(): boolean {
     return this.#known !== undefined || this.isAside;
+  }
+
+  /** A time that the service asked for, as far as it is followed: at most RETRY_AFTER_MAX_MS. */
+  boundedMs(forMs: number): number {
+    return Math.min(Math.max(forMs, 0), this.#options.settings.retryAfterMaxMs);
   }
 
   /** Milliseconds after which a job that met the hold may come again, behind those that did not. */

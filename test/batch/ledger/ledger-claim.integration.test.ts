@@ -165,6 +165,7 @@ describe('claim', () => {
       size: 3,
       possiblySent: 0,
       traceIds: [],
+      root: 0,
       delivery: 'at-least-once',
       bisect: false,
     });

@@ -35,6 +35,7 @@ describe('notices status', () => {
       possiblySentTwice: { notices: 0, chunks: 0 },
       batches: { pending: 0, open: 0, openBatches: [], rejected: 0, unknown: 0 },
       unknown: { notices: 0, contacts: 0 },
+      templateHolds: [],
       workers: [],
       redis: expect.objectContaining({
         version: expect.stringMatching(/^\d+\./) as string,

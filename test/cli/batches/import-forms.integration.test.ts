@@ -75,7 +75,9 @@ describe('a list without titles, of which nothing says so', () => {
       );
       expect(stderr).not.toMatch(/0000000|E\+09/);
     }
-    expect(await redis.keys(prefix)).toEqual([]);
+    // The secret of the account is no part of a list.
+    const keys = await redis.keys(prefix);
+    expect(keys.filter((key) => !key.endsWith(':secret'))).toEqual([]);
   });
 
   it('is read with that option, its first contact included', async () => {
@@ -138,7 +140,9 @@ describe('text of other encodings', () => {
     const { code, stderr } = await importing(file(name, bytes));
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
     expect(stderr).not.toContain('--encoding');
-    expect(await redis.keys(prefix)).toEqual([]);
+    // The secret of the account is no part of a list.
+    const keys = await redis.keys(prefix);
+    expect(keys.filter((key) => !key.endsWith(':secret'))).toEqual([]);
   });
 });
 
@@ -173,7 +177,9 @@ describe('gzip', () => {
     const { prefix, import: importing } = world();
     const { code, stderr } = await importing(file(`bad-${name.length}.csv.gz`, bytes));
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
-    expect(await redis.keys(prefix)).toEqual([]);
+    // The secret of the account is no part of a list.
+    const keys = await redis.keys(prefix);
+    expect(keys.filter((key) => !key.endsWith(':secret'))).toEqual([]);
   });
 });
 
