@@ -4,9 +4,8 @@ import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { LANES } from '../contracts/seen-attempt.ts';
 import { evicts } from '../redis/suitability.ts';
 import type { FleetFact, FleetReader, FleetSnapshot } from '../ops/snapshot.ts';
-import { BATCH_PHASES, FLEET_METRICS, JOB_STATES } from './fleet-table.ts';
+import { BATCH_PHASES, FLEET_METRICS, JOB_STATES, ACCOUNT_HOLDS } from './fleet-table.ts';
 import { MetricTable } from './registry.ts';
-import { HOLD_KINDS } from './worker-table.ts';
 
 /** Content type of responses with metrics. */
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
@@ -21,6 +20,7 @@ export interface FleetMetrics {
 const FACTS = [
   'now',
   'hold',
+  'templateHolds',
   'workers',
   'token',
   'redis',
@@ -92,15 +92,16 @@ function setQueues(table: FleetMetricTable, snapshot: MetricsSnapshot): void {
   for (const lane of LANES) sentTwice.set({ lane }, snapshot.possiblySentTwice[lane]);
 }
 
-function setHold(table: FleetMetricTable, { now, hold }: MetricsSnapshot): void {
+function setHold(table: FleetMetricTable, { now, hold, templateHolds }: MetricsSnapshot): void {
   const held = table.gauge('notices_held');
   const since = table.gauge('notices_hold_seconds');
-  for (const kind of HOLD_KINDS) {
+  for (const kind of ACCOUNT_HOLDS) {
     const inForce = kind === hold?.kind;
     held.set({ hold: kind }, inForce ? 1 : 0);
-    since.set({ hold: kind }, inForce ? seconds(now - hold.since) : 0);
+    since.set({ hold: kind }, inForce && hold !== undefined ? seconds(now - hold.since) : 0);
   }
   table.gauge('notices_hold_failed_probes').set(hold?.failedProbes ?? 0);
+  table.gauge('notices_held_templates').set(templateHolds.length);
 }
 
 function setBatches(

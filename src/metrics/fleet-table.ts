@@ -4,6 +4,9 @@ import { NEWEST_BATCHES } from '../ops/snapshot.ts';
 import type { MetricRows } from './metric.ts';
 import { HOLD_KINDS } from './worker-table.ts';
 
+/** The holds of the account: `template` is of one template. */
+export const ACCOUNT_HOLDS = HOLD_KINDS.filter((kind) => kind !== 'template');
+
 /** States of jobs that are counted. */
 export const JOB_STATES = ['waiting', 'active', 'delayed', 'failed'] as const;
 
@@ -37,16 +40,20 @@ export const FLEET_METRICS = {
   notices_held: {
     type: 'gauge',
     help: '1 for the hold in force, 0 for the others.',
-    labels: { hold: HOLD_KINDS },
+    labels: { hold: ACCOUNT_HOLDS },
   },
   notices_hold_seconds: {
     type: 'gauge',
     help: 'Duration of the hold in force; 0 for the others.',
-    labels: { hold: HOLD_KINDS },
+    labels: { hold: ACCOUNT_HOLDS },
   },
   notices_hold_failed_probes: {
     type: 'gauge',
     help: 'Consecutive failed probes of the hold in force.',
+  },
+  notices_held_templates: {
+    type: 'gauge',
+    help: 'Templates whose notices and lists wait while others are sent.',
   },
   notices_unknown_notices: {
     type: 'gauge',

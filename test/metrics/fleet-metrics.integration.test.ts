@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { allAccepted } from '../../src/batch/ledger/settlement.ts';
-import { HOLDS } from '../../src/contracts/hold.ts';
+import { ACCOUNT_HOLDS } from '../../src/metrics/fleet-table.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
 import { FleetReader, type FleetSource } from '../../src/ops/snapshot.ts';
@@ -90,7 +90,7 @@ describe('the metrics of the fleet', () => {
     expect(value('notices_hold_seconds', { hold: 'credit' })).toBeGreaterThanOrEqual(89);
     expect(value('notices_hold_failed_probes')).toBe(4);
     const held = samples.filter(({ name }) => name === 'notices_held');
-    expect(new Set(held.map(({ labels }) => labels['hold']))).toEqual(new Set(Object.keys(HOLDS)));
+    expect(new Set(held.map(({ labels }) => labels['hold']))).toEqual(new Set(ACCOUNT_HOLDS));
     expect(held.reduce((sum, sample) => sum + sample.value, 0)).toBe(1);
   });
 

@@ -76,7 +76,10 @@ export class SendGate {
       if (isSuspended()) return undefined;
       const complete = isComplete();
       if (!(complete instanceof Promise ? await complete : complete)) return undefined;
-      if (this.#account.isDoubtful && this.#underWay > 0) await this.#oneEnds();
+      const until = performance.now() + ONE_ENDS_MS;
+      while (this.#account.isDoubtful && this.#underWay > 0 && performance.now() < until) {
+        await this.#oneEnds();
+      }
       const history = job.isFirstRun ? undefined : await this.#options.troubles.read(job.id);
       const entered = holds.enter(job.template, history !== undefined);
       const passage = entered instanceof Promise ? await entered : entered;
@@ -206,7 +209,9 @@ export class SendGate {
     const { holds } = this.#options;
     if (holds.failed(passage, { hold, code }, forMs)) return;
     const isRow = this.#account.note(id, performance.now());
-    if (always || isRow || passage.probes !== undefined) await holds.place(hold, code, forMs);
+    if (!always && !isRow && passage.probes === undefined) return;
+    await holds.place(hold, code, forMs);
+    this.#account.clear();
   }
 
   /** What follows from a trouble for its own job; remembers it. */

@@ -55,7 +55,10 @@ interface ChunkJob {
 
 /** Parts of refused chunks go first: which contacts are refused is found before more chunks are sent. */
 function jobsOf(batch: string, { chunks, now, ofList }: ChunksWithoutJob): ChunkJob[] {
-  return chunks.map(({ chunk, dueAt }) => {
+  const parts = chunks.filter(({ chunk }) => chunk >= ofList);
+  // The last one that is added in front is taken first.
+  const inOrder = [...chunks.slice(0, chunks.length - parts.length), ...parts.reverse()];
+  return inOrder.map(({ chunk, dueAt }) => {
     const data: ChunkJobData = { v: CHUNK_JOB_VERSION, batch, chunk };
     const jobId = chunkJobId(data);
     // In Redis time: the clock of an importer may be wrong.

@@ -153,13 +153,15 @@ export class AccountRow {
     return this.#jobs.size >= DOUBT_ROW;
   }
 
-  /** @returns whether the row is long enough for a hold; it then begins anew */
+  /** @returns whether the row is long enough for a hold; once that is placed, {@link AccountRow.clear} begins it anew */
   note(job: string, now: number): boolean {
     this.#jobs.add(job);
     const isQuiet = now - this.#acceptedAt >= QUIET_MS;
-    if (this.#jobs.size < (isQuiet ? QUIET_ROW : ROW)) return false;
+    return this.#jobs.size >= (isQuiet ? QUIET_ROW : ROW);
+  }
+
+  clear(): void {
     this.#jobs.clear();
-    return true;
   }
 }
 

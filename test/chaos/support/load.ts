@@ -152,7 +152,11 @@ function spoiledOf(listed: readonly string[], chunks: number): string[] {
   return Array.from({ length: chunks }, (_, at) => listed[at * every + CHUNK / 2] ?? '');
 }
 
-const CALL_AGAIN: ReadonlySet<string> = new Set(['QUEUE_UNAVAILABLE', 'QUEUE_REFUSED']);
+const CALL_AGAIN: ReadonlySet<string> = new Set([
+  'QUEUE_UNAVAILABLE',
+  'QUEUE_REFUSED',
+  'REDIS_FULL',
+]);
 
 async function again<Result>(call: () => Promise<Result>): Promise<Result> {
   for (;;) {

@@ -372,7 +372,10 @@ export function simulate({
     } else if (isProbe) {
       process.doubted = true;
       process.othersUntil = (holds.get(ALL)?.nextAt ?? now) + OTHERS_FIRST_MS;
-    } else if (process.row.note(job, now)) place(ALL, kind, process);
+    } else if (process.row.note(job, now)) {
+      place(ALL, kind, process);
+      process.row.clear();
+    }
     if (result === 'error') {
       seen.doubtful++;
       notice.possiblySent++;

@@ -6,7 +6,8 @@ import type { FailureRecord } from '../../../../src/batch/ledger/ledger-reader.t
 import { decodeContacts, encodePayload } from '../../../../src/payload/chunk-payload.ts';
 import { queueChunks } from '../../../../src/batch/import/queue-chunks.ts';
 import type { Fault } from '../../../../src/emulator/faults/fault.ts';
-import { CHUNK_QUEUE_NAME, keysOf } from '../../../../src/redis/keys.ts';
+import { readTemplateHolds } from '../../../../src/fleet/hold/template-hold.ts';
+import { CHUNK_QUEUE_NAME, keysOf, type Keys } from '../../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../../src/redis/open-queue.ts';
 import { numbers, startFleet, type Fleet } from '../../../support/fleet.ts';
 import { testRedis } from '../../../support/redis.ts';
@@ -18,6 +19,7 @@ const SPOILER = '01099999999';
 describe('a batch whose chunks are', () => {
   const redis = testRedis();
   let fleet: Fleet;
+  let keys: Keys;
   let ledger: Ledger;
   let queue: Queue;
   let next = 0;
@@ -37,7 +39,7 @@ describe('a batch whose chunks are', () => {
       },
       emulator: { rejectContacts: [SPOILER] },
     });
-    const keys = keysOf(prefix, 'default');
+    keys = keysOf(prefix, 'default');
     ledger = new Ledger(redis.client, keys);
     queue = openBullQueue(CHUNK_QUEUE_NAME, redis.connect({ name: 'chunks' }), keys);
   });
@@ -52,6 +54,9 @@ describe('a batch whose chunks are', () => {
     fleet.emulator.reset();
   });
 
+  const templatesHeld = async () =>
+    (await readTemplateHolds(redis.client, keys)).map(({ template }) => template);
+
   /** Stores a batch, chunk by chunk, as an import does. */
   async function begin(
     chunks: readonly (readonly string[])[],
@@ -59,8 +64,8 @@ describe('a batch whose chunks are', () => {
   ): Promise<string> {
     const id = `batch-${(next += 1)}`;
     const whole: BatchPlan = {
-      frame: JSON.stringify({ templateCode: 'BATCH', scheduleType: 'DIRECTLY' }),
-      templateCode: 'BATCH',
+      frame: JSON.stringify({ templateCode: `T${next}`, scheduleType: 'DIRECTLY' }),
+      templateCode: `T${next}`,
       chunkSize: chunks[0]?.length ?? 1,
       delivery: 'at-least-once',
       expiresAt: 0,
@@ -145,11 +150,14 @@ describe('a batch whose chunks are', () => {
     expect(fleet.emulator.record().requests).toBe(0);
   });
 
-  it('refused whatever they hold: given up soon, not contact by contact', async () => {
+  it('refused whatever they hold: their template is held soon, and they wait', async () => {
     fault({ status: 400, code: 'BAD_TEMPLATE_VALUES' });
     const id = await begin([numbers(512, 4_000)]);
-    expect((await finished(id)).counts).toMatchObject({ rejected: 512 });
-    expect(fleet.emulator.faults()[0]?.fired).toBeLessThanOrEqual(64);
+    await until(async () => (await templatesHeld()).includes(`T${next}`), { what: 'the hold' });
+    expect(fleet.emulator.faults()[0]?.fired).toBeLessThanOrEqual(120);
+    fleet.emulator.clearFaults();
+    expect((await finished(id)).counts).toMatchObject({ accepted: 512, rejected: 0 });
+    expect(fleet.emulator.record().twice).toBe(0);
   });
 
   it('of a template that is not there: rejected without halving', async () => {
@@ -204,12 +212,16 @@ describe('a batch whose chunks are', () => {
     expect(fleet.emulator.record()).toMatchObject({ distinct: 999, twice: 0 });
   });
 
-  it('unknown and then refused whatever they hold: given up soon, as unknown', async () => {
+  it('unknown and then refused whatever they hold: they wait, and none is rejected', async () => {
     fault({ status: 503, times: 1 });
     fault({ status: 400 });
     const id = await begin([numbers(512, 8_100)]);
-    expect((await finished(id)).counts).toMatchObject({ accepted: 0, rejected: 0, unknown: 512 });
-    expect(fleet.emulator.faults()[1]?.fired).toBeLessThanOrEqual(64);
+    await until(async () => (await templatesHeld()).includes(`T${next}`), { what: 'the hold' });
+    expect(fleet.emulator.faults()[1]?.fired).toBeLessThanOrEqual(120);
+    fleet.emulator.clearFaults();
+    const { counts } = await finished(id);
+    expect(counts).toMatchObject({ rejected: 0 });
+    expect(counts.accepted + counts.unknown).toBe(512);
   });
 
   it('halved, the second half unknown, then refused: that half is unknown', async () => {
