@@ -65,7 +65,10 @@ async function cost(
   const redis = new Redis(server.url);
   onTestFinished(() => redis.disconnect());
   const keys = keysOf('held', 'default');
-  const worker = await startWorkerInProcess(server.url, 'held', { ISSUE_DEADLINE_MS: '2000' });
+  const worker = await startWorkerInProcess(server.url, 'held', {
+    ISSUE_DEADLINE_MS: '2000',
+    TOKEN_BUDGET: '3',
+  });
   onTestFinished(() => worker.stop());
   const queue = new NoticeQueue({ redis: connectionAs('application', server.url), prefix: 'held' });
   onTestFinished(() => queue.close());

@@ -130,6 +130,7 @@ function gateJobOf(
     id: job.id ?? '',
     template: templates.of(batch) ?? '',
     isFirstRun: job.attemptsStarted <= 1,
+    runs: job.attemptsStarted,
     takeBack: () =>
       untilDone(async () => (await ledger.redrive(batch, String(chunk), 'rejected')) !== 'known'),
   };

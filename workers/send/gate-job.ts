@@ -11,6 +11,8 @@ export interface GateJob {
   readonly rowId?: string;
   /** Whether it may have met trouble before. */
   readonly isFirstRun: boolean;
+  /** Runs so far, this one included. Default 1. */
+  readonly runs?: number;
   /** A chunk that is halved where one contact may be why it is rejected: that is not its end. */
   readonly isHalved?: boolean;
   /** Puts it back to waiting after it was rejected. */

@@ -126,6 +126,7 @@ async function attemptNotice(job: Job, run: NoticeRun, context: NoticeContext): 
     id: intent.job,
     template: data.notice.templateCode,
     isFirstRun: job.attemptsStarted <= 1 && sentAgainAt(job) === 0,
+    runs: job.attemptsStarted,
     takeBack: () => context.takeBack(intent.job),
   };
   const entry = await enter(gateJob, context);

@@ -81,7 +81,7 @@ export class SendGate {
         await this.#oneEnds();
       }
       const history = job.isFirstRun ? undefined : await this.#options.troubles.read(job.id);
-      const entered = holds.enter(job.template, history !== undefined);
+      const entered = holds.enter(job.template, history !== undefined, job.runs);
       const passage = entered instanceof Promise ? await entered : entered;
       if (passage === undefined || 'putOffMs' in passage) return passage;
       this.#underWay++;

@@ -65,6 +65,9 @@ export interface HoldGateOptions {
   readonly onTemplateHeld: (held: TemplateHold) => void;
 }
 
+/** Jobs of a held template come again within so many times {@link OTHERS_FIRST_MS} after a round: 15 s. */
+const MOST_SPREAD = 30;
+
 /**
  * The gate that every attempt passes. The account is in one of two states, stored in Redis:
  *
@@ -141,18 +144,27 @@ export class HoldGate {
    * Asks to make an attempt: without a promise while this process knows that there is no hold.
    *
    * @param wasRefused whether the job met trouble before
+   * @param runs of the job so far: the more, the further apart those of a held template come again
    * @returns a passage; how long the job is put off because its template is held; or undefined when the account is
    *   held: requeue the job
    * @throws ScriptFailure, and what ioredis throws
    */
-  enter(template: string, wasRefused: boolean): Passage | Promise<Passage | PutOff | undefined> {
+  enter(
+    template: string,
+    wasRefused: boolean,
+    runs = 1,
+  ): Passage | Promise<Passage | PutOff | undefined> {
     const isOpen = !this.#mustAsk && !this.#mustReadTemplates && !this.#templates.has(template);
-    return isOpen && !this.#isOnTrial ? OPEN : this.#ask(template, wasRefused);
+    return isOpen && !this.#isOnTrial ? OPEN : this.#ask(template, wasRefused, runs);
   }
 
-  async #ask(template: string, wasRefused: boolean): Promise<Passage | PutOff | undefined> {
+  async #ask(
+    template: string,
+    wasRefused: boolean,
+    runs: number,
+  ): Promise<Passage | PutOff | undefined> {
     if (this.#mustReadTemplates) await this.#readTemplates();
-    const ofTemplate = await this.#enterTemplate(template, wasRefused);
+    const ofTemplate = await this.#enterTemplate(template, wasRefused, runs);
     if (ofTemplate !== undefined && 'putOffMs' in ofTemplate) return ofTemplate;
     const probes = await this.#enterHold();
     if (probes === 'held') return undefined;
@@ -160,12 +172,13 @@ export class HoldGate {
     if (probes !== undefined || !this.#isOnTrial) return passage;
     if (this.isAside) return undefined;
     if (await this.#own.trial()) return { ...passage, isTrial: true };
-    return this.enter(template, wasRefused);
+    return this.enter(template, wasRefused, runs);
   }
 
   async #enterTemplate(
     template: string,
     wasRefused: boolean,
+    runs: number,
   ): Promise<Passage | PutOff | undefined> {
     const { redis, keys, settings, now } = this.#options;
     let nextAt = this.#templates.get(template);
@@ -182,7 +195,9 @@ export class HoldGate {
     // Where nothing was tried yet goes first.
     const behindMs = wasRefused ? OTHERS_FIRST_MS : 0;
     const restMs = Math.max(0, nextAt - now());
-    return { putOffMs: Math.ceil(restMs + behindMs + Math.random() * OTHERS_FIRST_MS) };
+    // Thousands that come again with each round would keep workers from other notices.
+    const spreadMs = Math.random() * OTHERS_FIRST_MS * Math.min(runs, MOST_SPREAD);
+    return { putOffMs: Math.ceil(restMs + behindMs + spreadMs) };
   }
 
   /** @returns the hold that is probed, undefined without one, or `held` */
