@@ -69,25 +69,16 @@ export interface SettledContact {
 }
 
 /**
- * When a job was due at first, in milliseconds since the epoch: later attempts and holds do not change it. BullMQ's own
- * field `delay` is the wait for the next attempt while the job is delayed, and then 0.
- */
-export function firstDue(job: {
-  readonly timestamp: number;
-  readonly opts: { readonly delay?: number | undefined };
-}): number {
-  return job.timestamp + (job.opts.delay ?? 0);
-}
-
-/**
  * Since when a job waits for its first attempt, in milliseconds since the epoch: since it was due, or since a failed one
  * was sent again. That time is the progress of the job (src/notices/change-failed.ts), which BullMQ reads with it: it
- * costs no command.
+ * costs no command. BullMQ's own field `delay` is the wait for the next attempt, not that for the first.
  */
-export function waitsSince(
-  job: Parameters<typeof firstDue>[0] & { readonly progress?: unknown },
-): number {
-  return Math.max(firstDue(job), sentAgainAt(job));
+export function waitsSince(job: {
+  readonly timestamp: number;
+  readonly opts: { readonly delay?: number | undefined };
+  readonly progress?: unknown;
+}): number {
+  return Math.max(job.timestamp + (job.opts.delay ?? 0), sentAgainAt(job));
 }
 
 /** When a person last sent a job again, in milliseconds since the epoch; 0 for never. */

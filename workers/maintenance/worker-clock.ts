@@ -15,7 +15,7 @@ const SKEW_MS = 5_000;
 
 /**
  * Reads the clock of Redis at the start and with each heartbeat, and logs once when the wall clock of this
- * process differs: BullMQ decides by the wall clock when a delayed notice is due.
+ * process differs: times in logs are wrong then.
  *
  * Sees that the clock of Redis went back: it was set, or a failover led to a server whose clock is behind. What the
  * fleet then waits for would last longer by as much, so it is bounded; once at the start, too, for this process does

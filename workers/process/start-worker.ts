@@ -177,7 +177,7 @@ export async function startWorker({
     suspend: (reason, applies) => workers.suspend(reason, applies),
     report: (reason, forMs) => readiness.report(reason, forMs),
   });
-  const locks = new JobLocks(lockDurationMs);
+  const locks = new JobLocks(lockDurationMs, clock.now);
   const ledger = new Ledger(redis, keys);
   const gate = new SendGate({
     isSuspended: () => workers.suspended,
@@ -211,7 +211,7 @@ export async function startWorker({
     lockKey: (job: string) => keys.chunkLock(job),
   };
   const lane = (name: LaneName) => ({
-    options: { redis, keys, settings: config.worker, lane: lanes[name], inFlight },
+    options: { redis, keys, settings: config.worker, lane: lanes[name], inFlight, now: clock.now },
     context: { ...context, rateLimit: rateLimiter.lane(name) },
   });
   const notices = lane('notices');

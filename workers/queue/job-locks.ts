@@ -17,16 +17,19 @@ export interface JobLock {
  * about to send. A lock counts as ours for half of its duration after the last renewal was sent; the total
  * deadline of a send is shorter than the other half, so a send that starts in time also ends in time.
  *
- * Two clocks: the wall clock measures the time between fetch and start of a job, the monotonic clock does
- * not jump when the wall clock is set back.
+ * Two clocks: that of Redis measures the time between fetch and start of a job, the monotonic clock does
+ * not jump when that is set back.
  */
 export class JobLocks {
   readonly #lockDurationMs: number;
+  readonly #now: () => number;
   /** The run of each job that was fetched last; an earlier one of the same job has lost its lock. */
   readonly #runs = new Map<string, { renewedAt: number }>();
 
-  constructor(lockDurationMs: number) {
+  /** @param now the clock by which a job was fetched. Default: the wall clock */
+  constructor(lockDurationMs: number, now: () => number = Date.now) {
     this.#lockDurationMs = lockDurationMs;
+    this.#now = now;
   }
 
   /** Follows the renewals of a worker. A failed renewal means that the lock is lost. */
@@ -49,7 +52,8 @@ export class JobLocks {
   /** The lock of a job that was just fetched. */
   of(job: Job): JobLock {
     const id = job.id ?? '';
-    const waitedMs = Math.max(0, Date.now() - (job.processedOn ?? Date.now()));
+    const now = this.#now();
+    const waitedMs = Math.max(0, now - (job.processedOn ?? now));
     const run = { renewedAt: performance.now() - waitedMs };
     const earlier = this.#runs.get(id);
     if (earlier !== undefined) earlier.renewedAt = -Infinity;

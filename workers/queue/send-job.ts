@@ -8,6 +8,7 @@ import type { RedisClient } from '../../src/redis/connect.ts';
 import { isProgramError, isRefusedLastingly } from '../../src/redis/failure.ts';
 import { UnknownOutcomeError } from './attempt-error.ts';
 import type { InFlight } from './in-flight.ts';
+import { followRedisTime } from './redis-time.ts';
 import { guardFetches, repairActiveJobs } from './unreadable-job.ts';
 
 /** The next job, where BullMQ fetched one with the move. */
@@ -32,6 +33,8 @@ export type AnnounceEnd = (
 export interface JobEnding {
   readonly redis: RedisClient;
   readonly lockDurationMs: number;
+  /** The clock of Redis, in milliseconds since the epoch. Default: the wall clock. */
+  readonly now?: (() => number) | undefined;
   readonly inFlight: Pick<InFlight, 'recorded'>;
   /** Whether an end that BullMQ does not take is stored. Not where the ledger knows what became of the contacts. */
   readonly remembers: boolean;
@@ -56,6 +59,7 @@ export class SendWorker extends Worker {
   constructor(name: string, run: Processor, options: WorkerOptions, ending: JobEnding) {
     super(name, run, options);
     this.ending = ending;
+    if (ending.now !== undefined) followRedisTime(this.backend, ending.now);
     guardFetches(this.backend, () => repairActiveJobs(ending.redis, this.toKey('')));
   }
 

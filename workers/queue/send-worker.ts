@@ -64,6 +64,8 @@ export interface SendWorkerOptions {
     'attempts' | 'backoffBaseMs' | 'backoffCapMs' | 'lockDurationMs' | 'stalledIntervalMs'
   >;
   readonly inFlight: InFlight;
+  /** The clock of Redis. Default: the wall clock. */
+  readonly now?: () => number;
   readonly announce?: AnnounceEnd | undefined;
   readonly listUnknown?: ListUnknown | undefined;
 }
@@ -135,6 +137,7 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
     {
       redis,
       lockDurationMs: settings.lockDurationMs,
+      now: options.now,
       inFlight,
       remembers,
       announce,

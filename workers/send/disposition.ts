@@ -83,10 +83,7 @@ export async function applyOutcome(
   }
 }
 
-/**
- * Delays an unsent job by `ms` milliseconds without counting an attempt. BullMQ promotes it by the clock
- * of a worker, so the delay is added to our own.
- */
+/** Delays an unsent job by `ms` milliseconds, which BullMQ reckons from the wall clock, without counting an attempt. */
 export async function delayJob(
   { job, lockToken }: LockedJob,
   ms: number,

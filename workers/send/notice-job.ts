@@ -1,7 +1,7 @@
 import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { firstDue, sentAgainAt, type JobData } from '../../src/contracts/job.ts';
+import { sentAgainAt, type JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import {
   attemptsEndedUnknown,
@@ -61,12 +61,6 @@ export interface NoticeContext extends AttemptContext, IntentContext {
 }
 
 /**
- * A worker whose clock is fast fetches delayed notices early. Up to this much is tolerated: it is less than
- * the clock of Redis is known to.
- */
-const EARLY_MS = 100;
-
-/**
  * Runs the job of a single notice once: read it, gate and permit, send, decide, record, and end the job by the
  * outcome.
  *
@@ -85,8 +79,6 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     return endUnreadable(locked, error, context);
   }
   const line = context.log.begin(job);
-  const earlyMs = msUntilDue(job, context.now);
-  if (earlyMs > EARLY_MS) return delayJob(locked, earlyMs, 'not due yet');
   const lock = context.locks.of(job);
   try {
     const intent = noticeIntent(job, data, lockToken, context.unknownResends);
@@ -253,9 +245,4 @@ async function afterProgramError(
     if (await listUnknown(job, reason)) return { outcome: { kind: 'unknown', code, final: true } };
   }
   return { outcome: isOnce ? { kind: 'retry', code, counted: true } : { kind: 'unknown', code } };
-}
-
-/** Milliseconds until a notice is due that was sent with a delay; 0 for any other. */
-function msUntilDue(job: Job, now: () => number): number {
-  return (job.opts.delay ?? 0) > 0 ? Math.max(0, firstDue(job) - now()) : 0;
 }
