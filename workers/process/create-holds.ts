@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { othersAccepted } from '../../src/fleet/heartbeat.ts';
 import { HoldGate, type HoldSettings } from '../../src/fleet/hold/hold-gate.ts';
-import type { TemplateHold } from '../../src/fleet/hold/template-hold.ts';
+import type { NamedHold } from '../../src/fleet/hold/template-hold.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Hints } from '../../src/redis/hints.ts';
 import type { Keys } from '../../src/redis/keys.ts';
@@ -21,7 +21,7 @@ export interface CreateHoldsOptions {
   /** Redis time. */
   readonly now: () => number;
   readonly onHeld: () => void;
-  readonly onTemplateHeld: (held: TemplateHold) => void;
+  readonly onTemplateHeld: (held: NamedHold) => void;
   /** Takes no further jobs, or takes them again. */
   readonly suspend: (suspended: boolean) => void;
   readonly readiness: UnreadyReasons;

@@ -7,6 +7,7 @@ import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
 import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
+import { heldName } from '../../src/fleet/hold/template-hold.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import { openChunk } from '../../src/payload/chunk-payload.ts';
 import { enter, leaveUnsent, runAttempt } from './attempt.ts';
@@ -24,7 +25,11 @@ import { delayJob, requeue, withoutStack, type LockedJob } from './disposition.t
 import { returnReasonOf, type ReturnReason } from './job-returns.ts';
 
 /** The body of the request of a chunk, without its contacts. */
-type ChunkFrame = Readonly<Record<string, unknown>> & { readonly templateCode: string };
+type ChunkFrame = Readonly<Record<string, unknown>> & {
+  readonly templateCode: string;
+  readonly senderKey?: unknown;
+  readonly chatSenderKey?: unknown;
+};
 
 /** Pause between two tries of a claim that Redis did not answer. */
 const CLAIM_RETRY_MS = 200;
@@ -65,7 +70,7 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
     const { contacts } = opened;
     const line = context.log.begin(job);
     const frame = JSON.parse(opened.frame) as ChunkFrame;
-    const { templateCode: template } = frame;
+    const template = heldName(frame.templateCode, frame);
     context.templates.note(data.batch, template);
     const restMs = context.gate.restOf(template);
     if (gateJob.template === '' && restMs !== undefined) {

@@ -6,6 +6,7 @@ import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 /** A job at the gate. */
 export interface GateJob {
   readonly id: string;
+  /** Under which its template is held (heldName); empty while it is not known. */
   readonly template: string;
   /** What it counts as in a row of refusals: the chunk that it is a part of. Default: the job itself. */
   readonly rowId?: string;

@@ -10,6 +10,7 @@ import {
   withPossiblySentMark,
 } from '../../src/contracts/possibly-sent.ts';
 import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
+import { heldName } from '../../src/fleet/hold/template-hold.ts';
 import type { Sealing } from '../../src/payload/seal.ts';
 import { openJob, sealJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
@@ -116,7 +117,7 @@ async function attemptNotice(job: Job, run: NoticeRun, context: NoticeContext): 
   const isOnce = data.delivery !== undefined;
   const gateJob: GateJob = {
     id: intent.job,
-    template: data.notice.templateCode,
+    template: heldName(data.notice.templateCode, data.notice),
     isFirstRun: job.attemptsStarted <= 1 && sentAgainAt(job) === 0,
     runs: job.attemptsStarted,
     takeBack: () => context.takeBack(intent.job),

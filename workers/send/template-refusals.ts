@@ -1,5 +1,5 @@
 import type { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
-import type { TemplateHold } from '../../src/fleet/hold/template-hold.ts';
+import { heldTemplate, type NamedHold } from '../../src/fleet/hold/template-hold.ts';
 import {
   TemplateRows,
   withTrouble,
@@ -15,6 +15,10 @@ import { mayBeOneContact, type Entered, type GateJob, type HoldOutcome } from '.
 
 /** A notice that met trouble for the first time, and no hold, comes again after this time. */
 export const AGAIN_MS = 1_000;
+
+/** So long an acceptance says that its template is in order, in milliseconds; of so many templates. */
+const ACCEPTED_MS = 600_000;
+const MOST_ACCEPTED = 1_000;
 
 /** A chunk that is refused as a whole counts as so many notices: five hold their template. */
 const WHOLE_CHUNK = 4;
@@ -44,18 +48,32 @@ export interface TemplateRefusalOptions {
 export class TemplateRefusals {
   readonly #options: TemplateRefusalOptions;
   readonly #templates = new TemplateRows();
+  /** Under which name notices of a template were last accepted, and when (monotonic). */
+  readonly #accepted = new Map<string, { readonly name: string; readonly at: number }>();
 
   constructor(options: TemplateRefusalOptions) {
     this.#options = options;
   }
 
-  accepted(template: string): void {
-    this.#templates.accepted(template);
+  /** @param name as in {@link GateJob.template} */
+  accepted(name: string): void {
+    this.#templates.accepted(name);
+    if (this.#accepted.size >= MOST_ACCEPTED) this.#accepted.clear();
+    this.#accepted.set(heldTemplate(name), { name, at: performance.now() });
+  }
+
+  /**
+   * Whether notices of the same template with other sender keys go: then a refusal is about these keys, and a hold does
+   * not excuse its notices.
+   */
+  #isOfSender(name: string): boolean {
+    const last = this.#accepted.get(heldTemplate(name));
+    return last !== undefined && last.name !== name && performance.now() - last.at < ACCEPTED_MS;
   }
 
   /** Another process has held a template: those which this one rejected in the row go back, too. */
-  templateHeld({ template, code }: TemplateHold): void {
-    this.#takeBack(this.#templates.take(template, code));
+  templateHeld({ name, code }: NamedHold): void {
+    this.#takeBack(this.#templates.take(name, code));
   }
 
   /** A rejection is the end of its notice, unless its template is held, from now on or since before. */
@@ -103,7 +121,7 @@ export class TemplateRefusals {
       job,
       entered,
       { hold, tokenId, rejectAfter },
-      wasHeld,
+      wasHeld && !this.#isOfSender(template),
     );
     if (verdict.kind === 'reject') return { kind: 'rejected', code, own: true };
     if (!wasHeld) {

@@ -6,10 +6,11 @@ import { OTHERS_FIRST_MS, OwnTrouble, type Aside } from './own-trouble.ts';
 import { endProbe, enterHold, holdKeys, placeHold } from './hold-scripts.ts';
 import {
   enterTemplate,
+  heldTemplate,
   holdTemplate,
   liftTemplate,
-  readTemplateHolds,
-  type TemplateHold,
+  readNamedHolds,
+  type NamedHold,
 } from './template-hold.ts';
 import { probeLimits } from './trouble.ts';
 
@@ -62,7 +63,7 @@ export interface HoldGateOptions {
   /** Called when this process steps aside for a time, and when it does so no longer. */
   readonly onAside: (aside: Aside | undefined) => void;
   /** Called with each template whose hold this process learns of. */
-  readonly onTemplateHeld: (held: TemplateHold) => void;
+  readonly onTemplateHeld: (held: NamedHold) => void;
 }
 
 /** Jobs of a held template come again within so many times {@link OTHERS_FIRST_MS} after a round: 15 s. */
@@ -99,7 +100,7 @@ export class HoldGate {
   #mustAsk = true;
   /** Raised whenever the process learns something: an answer that was asked for before is then outdated. */
   #news = 0;
-  /** The held templates, with the time of their next round of probes as far as it is known. */
+  /** The held templates by name, with the time of their next round of probes as far as it is known. */
   #templates = new Map<string, number>();
   #mustReadTemplates = true;
   #known: HoldKind | undefined;
@@ -154,7 +155,7 @@ export class HoldGate {
     wasRefused: boolean,
     runs = 1,
   ): Passage | Promise<Passage | PutOff | undefined> {
-    const isOpen = !this.#mustAsk && !this.#mustReadTemplates && !this.#templates.has(template);
+    const isOpen = !this.#mustAsk && !this.#mustReadTemplates && !this.isTemplateHeld(template);
     return isOpen && !this.#isOnTrial ? OPEN : this.#ask(template, wasRefused, runs);
   }
 
@@ -181,15 +182,16 @@ export class HoldGate {
     runs: number,
   ): Promise<Passage | PutOff | undefined> {
     const { redis, keys, settings, now } = this.#options;
-    let nextAt = this.#templates.get(template);
-    if (nextAt === undefined) return undefined;
+    const held = this.#heldAs(template);
+    if (held === undefined) return undefined;
+    let { nextAt } = held;
     if (nextAt <= now()) {
       const limits = limitsOf('template', settings);
-      const verdict = await enterTemplate(redis, keys, template, limits);
-      if (verdict === 'open') this.#templates.delete(template);
+      const verdict = await enterTemplate(redis, keys, held.name, limits);
+      if (verdict === 'open') this.#templates.delete(held.name);
       if (typeof verdict !== 'number')
         return verdict === 'probe' ? { probesTemplate: true } : undefined;
-      this.#templates.set(template, verdict);
+      this.#templates.set(held.name, verdict);
       nextAt = verdict;
     }
     // Where nothing was tried yet goes first.
@@ -296,7 +298,17 @@ export class HoldGate {
 
   /** Whether a template is held, as far as this process knows. */
   isTemplateHeld(template: string): boolean {
-    return this.#templates.has(template);
+    return this.#heldAs(template) !== undefined;
+  }
+
+  /** The hold that is in effect for notices of this name: of the template, by a person, or their own. */
+  #heldAs(name: string): { readonly name: string; readonly nextAt: number } | undefined {
+    if (this.#templates.size === 0) return undefined;
+    for (const held of [heldTemplate(name), name]) {
+      const nextAt = this.#templates.get(held);
+      if (nextAt !== undefined) return { name: held, nextAt };
+    }
+    return undefined;
   }
 
   /** Whether the account is held or this process aside, as far as this process knows. */
@@ -311,17 +323,17 @@ export class HoldGate {
 
   /** Milliseconds after which a job that met the hold may come again, behind those that did not. */
   behindMs(template: string): number {
-    const nextAt = this.#templates.get(template) ?? 0;
+    const nextAt = this.#heldAs(template)?.nextAt ?? 0;
     return Math.max(0, nextAt - this.#options.now()) + (1 + Math.random()) * OTHERS_FIRST_MS;
   }
 
   async #readTemplates(): Promise<void> {
     const { redis, keys, onTemplateHeld } = this.#options;
     const news = this.#news;
-    const held = await readTemplateHolds(redis, keys);
+    const held = await readNamedHolds(redis, keys);
     const before = this.#templates;
-    this.#templates = new Map(held.map(({ template, nextProbeAt }) => [template, nextProbeAt]));
-    for (const one of held) if (!before.has(one.template)) onTemplateHeld(one);
+    this.#templates = new Map(held.map(({ name, nextProbeAt }) => [name, nextProbeAt]));
+    for (const one of held) if (!before.has(one.name)) onTemplateHeld(one);
     if (news === this.#news) this.#mustReadTemplates = false;
   }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { HOLDS, type HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel } from '../../redis/hints.ts';
@@ -18,6 +19,28 @@ export interface TemplateHold {
   readonly nextProbeAt: number;
   /** Rounds of probes so far. */
   readonly rounds: number;
+}
+
+/** A held template with its {@link heldName}. */
+export type NamedHold = TemplateHold & { readonly name: string };
+
+/**
+ * The name under which notices of a template are held: with their sender keys, since the service refuses what is sent
+ * by an unknown sender, too, and those of another sender are not at fault. A person holds the template alone.
+ */
+export function heldName(
+  templateCode: string,
+  { senderKey, chatSenderKey }: { readonly senderKey?: unknown; readonly chatSenderKey?: unknown },
+): string {
+  if (senderKey === undefined && chatSenderKey === undefined) return `${templateCode}\n`;
+  const senders = JSON.stringify([senderKey, chatSenderKey]);
+  return `${templateCode}\n${createHash('sha256').update(senders).digest('hex').slice(0, 8)}`;
+}
+
+/** The template in such a name. */
+export function heldTemplate(name: string): string {
+  const end = name.lastIndexOf('\n');
+  return end < 0 ? name : name.slice(0, end);
 }
 
 /** Most templates that are held at a time: more are not, and their notices end by themselves. */
@@ -77,8 +100,14 @@ const liftScript = defineScript({
   keys: 1,
   lua: `${PRELUDE}
 local held = read()
-if not held or held.kind == 'manual' and ARGV[2] ~= 'manual' then return 0 end
-redis.call('HDEL', holds, template)
+local lifted = 0
+if held and (held.kind ~= 'manual' or ARGV[2] == 'manual') then lifted = redis.call('HDEL', holds, template) end
+if ARGV[2] == 'manual' then
+  for _, name in ipairs(redis.call('HKEYS', holds)) do
+    if string.match(name, '^(.*)\\n') == template then lifted = lifted + redis.call('HDEL', holds, name) end
+  end
+end
+if lifted == 0 then return 0 end
 redis.call('PUBLISH', ARGV[3], '')
 return 1`,
 });
@@ -126,6 +155,7 @@ export async function enterTemplate(
 /**
  * Lets the notices of a template go on.
  *
+ * @param template its name ({@link heldName}); of a person the template, whatever the sender keys
  * @param by `acceptance` does not lift what a person holds
  * @returns whether it was held
  * @throws ScriptFailure
@@ -141,18 +171,30 @@ export async function liftTemplate(
   );
 }
 
-/** The templates that are held, at most a thousand. */
+/** The templates that are held, once for each group of senders; at most a thousand. */
 export async function readTemplateHolds(
   redis: RedisClient,
-  { templateHolds }: HeldKeys,
+  keys: HeldKeys,
 ): Promise<TemplateHold[]> {
-  return Object.entries(await redis.hgetall(templateHolds)).flatMap(([template, text]) => {
+  const held = await readNamedHolds(redis, keys);
+  return held.map(({ template, kind, code, since, nextProbeAt, rounds }) => {
+    return { template, kind, code, since, nextProbeAt, rounds };
+  });
+}
+
+/** The same, with their names. */
+export async function readNamedHolds(
+  redis: RedisClient,
+  { templateHolds }: HeldKeys,
+): Promise<NamedHold[]> {
+  return Object.entries(await redis.hgetall(templateHolds)).flatMap(([name, text]) => {
     const held = parsed(text);
     const { kind, code, since, next, round } = held;
     if (typeof kind !== 'string' || !(kind in HOLDS)) return [];
     return [
       {
-        template,
+        name,
+        template: heldTemplate(name),
         kind: kind as HoldKind,
         code: typeof code === 'string' ? code : '',
         since: Number(since),

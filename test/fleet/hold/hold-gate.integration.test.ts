@@ -1,4 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import {
+  heldName,
+  liftTemplate,
+  readTemplateHolds,
+} from '../../../src/fleet/hold/template-hold.ts';
 import type { HoldKind } from '../../../src/contracts/hold.ts';
 import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
 import { hintChannel } from '../../../src/redis/hints.ts';
@@ -331,6 +336,27 @@ describe('a held template', () => {
     await until(async () => (await putOff(one)) === undefined, { what: 'the probe' });
     await one.gate.answered({ probesTemplate: true }, 'T', 'accepted');
     expect(await one.open()).toEqual({});
+    expect(await redis.client.exists(keys.templateHolds)).toBe(0);
+  });
+
+  it('is held for the senders that were refused; by a person for all of them', async () => {
+    const keys = freshKeys();
+    const one = await process(keys);
+    const [own, foreign] = [{}, { senderKey: 'foreign' }].map((notice) => heldName('T', notice));
+    const isOpen = async (name = '') =>
+      !('putOffMs' in ((await one.gate.enter(name, false)) ?? {}));
+    await one.gate.holdTemplate(foreign ?? '', 'template', 'HTTP_403');
+    expect([await isOpen(own), await isOpen(foreign)]).toEqual([true, false]);
+    await one.gate.holdTemplate('T', 'manual', 'wrong text');
+    expect([await isOpen(own), await isOpen(foreign)]).toEqual([false, false]);
+    expect(await liftTemplate(redis.client, keys, foreign ?? '', 'acceptance')).toBe(true);
+    expect(await liftTemplate(redis.client, keys, 'T', 'acceptance')).toBe(false);
+    await one.gate.holdTemplate(foreign ?? '', 'template', 'HTTP_403');
+    expect((await readTemplateHolds(redis.client, keys)).map(({ template }) => template)).toEqual([
+      'T',
+      'T',
+    ]);
+    expect(await liftTemplate(redis.client, keys, 'T', 'manual')).toBe(true);
     expect(await redis.client.exists(keys.templateHolds)).toBe(0);
   });
 

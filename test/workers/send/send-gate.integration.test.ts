@@ -226,6 +226,7 @@ describe('SendGate', () => {
     for (let n = 1; n < 5; n++) await other.attempt(`other${n}`, REJECTED);
     for (let n = 1; n <= TEMPLATE_ROW; n++) await one.attempt(`n${n}`, REJECTED);
     other.gate.templates.templateHeld({
+      name: 'T',
       template: 'T',
       kind: 'template',
       code: 'CODE',
