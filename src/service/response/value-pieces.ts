@@ -8,6 +8,10 @@ const MIN_GLUED = 4;
 const ASCII = /^[\0-\x7f]*$/;
 const WORD_CHARACTER = /[\p{Script=Latin}\p{N}]/u;
 const CHARACTER = /[\p{L}\p{N}]/u;
+/** By code of ASCII: 1 for 0 to 9, A to Z and a to z. */
+const IS_CHARACTER = Uint8Array.from({ length: 128 }, (_, code) =>
+  /[0-9A-Za-z]/.test(String.fromCharCode(code)) ? 1 : 0,
+);
 
 /** A part of a text that repeats a value: from and to, and how many letters and digits it has. */
 export interface Repeat {
@@ -77,17 +81,13 @@ function fold(text: string): { readonly folded: string; readonly places: readonl
   let folded = '';
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (code < 128 ? !isAsciiCharacter(code) : !CHARACTER.test(text.charAt(at))) continue;
+    if (code < 128 ? IS_CHARACTER[code] === 0 : !CHARACTER.test(text.charAt(at))) continue;
     const lower = text.charAt(at).toLowerCase().charAt(0);
     folded += lower === 'ς' ? 'σ' : lower;
     places.push(at);
   }
   return { folded, places };
 }
-
-/** 0 to 9, A to Z, a to z. */
-const isAsciiCharacter = (code: number): boolean =>
-  (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
 
 const FILTER_SIZE = 4_096;
 
@@ -110,18 +110,12 @@ export function sharesPart(body: Uint8Array, texts: readonly string[], size: num
   let length = 0;
   let last = 0;
   for (const byte of body) {
-    if (byte < 128 && !isAsciiCharacter(byte)) continue;
+    if (byte < 128 && IS_CHARACTER[byte] === 0) continue;
     const lower = byte >= 65 && byte <= 90 ? byte + 32 : byte;
     letters[length] = lower;
     length += 1;
-    const isEnding = endings[endingOf(last, lower)] === 1;
-    if (
-      isEnding &&
-      length >= size &&
-      parts.has(letters.toString('latin1', length - size, length))
-    ) {
-      return true;
-    }
+    const isEnding = endings[endingOf(last, lower)] === 1 && length >= size;
+    if (isEnding && parts.has(letters.toString('latin1', length - size, length))) return true;
     last = lower;
   }
   return false;
