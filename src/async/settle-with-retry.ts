@@ -2,7 +2,7 @@ import { NoticeQueueError } from '../contracts/errors.ts';
 import { pause } from './cancellation.ts';
 
 /** Longest pause between two tries, in milliseconds. */
-export const LONGEST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 500;
 
 /**
  * Records a known outcome in Redis, repeating the command until Redis has answered it: a known outcome

@@ -15,7 +15,7 @@ export interface JobRun {
 export const ERASED = 'notices:erased';
 
 /** When a person last sent a job again, by its field `progress`. */
-export const SENT_AGAIN_LUA = `
+const SENT_AGAIN_LUA = `
 local function sentAgainAt(progress)
   local ok, read = pcall(cjson.decode, progress or '')
   return ok and type(read) == 'table' and read.sentAgainAt or 0

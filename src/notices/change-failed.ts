@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { ERASED } from '../fleet/job-data.ts';
-import { END_FIELDS } from '../fleet/job-ends.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
@@ -46,7 +45,7 @@ redis.call('HSET', job, '${EARLIER_FIELD}', cjson.encode(runs),
   'progress', cjson.encode({ sentAgainAt = run.at }))
 announce(KEYS[2], KEYS[3], id, 'pending', '')
 if tonumber(ARGV[5]) > 0 then redis.call('HINCRBY', KEYS[4], 'notices', ARGV[5]) end
-redis.call('HDEL', job, 'stc', 'finishedOn', 'processedOn', 'failedReason', 'atm', 'ats', '${ERASED}', '${END_FIELDS.join("','")}')
+redis.call('HDEL', job, 'stc', 'finishedOn', 'processedOn', 'failedReason', 'atm', 'ats', '${ERASED}')
 redis.call('HDEL', KEYS[5], id)
 redis.call('ZREM', KEYS[6], id)
 redis.call('HDEL', KEYS[8], id)

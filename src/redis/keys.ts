@@ -6,7 +6,7 @@ export const LIST_BATCHES = ':batches';
 /**
  * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
  * so that scripts may use several of them on a Redis Cluster. BullMQ's own keys have the same tag, as
- * `<tag>:send:*` and `<tag>:chunks:*`; in the hash of a job, the fields `notices:*` are ours (job-ends.ts), and
+ * `<tag>:send:*` and `<tag>:chunks:*`; in the hash of a job, the fields `notices:*` are ours, and
  * `progress` has the time at which a failed notice was sent again (change-failed.ts).
  * Names and formats of keys never change between versions: a running installation must survive an upgrade.
  * Some therefore use older terms than the code (`pace` is the rate limit).

@@ -135,7 +135,7 @@ describe('a job that is put back', () => {
     'is as BullMQ puts it back, with priority $priority',
     async ({ priority }) => {
       const { keys, board, failed } = open();
-      const fields = { ats: 2, processedOn: 1, stacktrace: '[]', 'notices:end': '{}' };
+      const fields = { ats: 2, processedOn: 1, stacktrace: '[]' };
       const ids = [await failed(fields, { priority }), await failed(fields, { priority })];
       const [own = '', theirs = ''] = ids;
       await redis.client.del(board.toKey('marker'));
@@ -147,13 +147,12 @@ describe('a job that is put back', () => {
       const [ours, bulls] = await Promise.all(
         ids.map((id) => redis.client.hgetall(keys.noticeJob(id))),
       );
-      const names = (stored = {}) => Object.keys(stored).filter((name) => name !== 'notices:end');
+      const names = (stored = {}) => Object.keys(stored);
       expect(
         names(ours)
           .filter((name) => name !== EARLIER_FIELD && name !== 'progress')
           .sort(),
       ).toEqual(names(bulls).sort());
-      expect(ours).not.toHaveProperty('notices:end');
       const byPriority = await redis.client.zrange(keys.noticesIn('prioritized'), '0', '-1');
       const waiting = await redis.client.lrange(keys.noticesIn('wait'), 0, -1);
       expect([...byPriority, ...waiting.toReversed()]).toEqual([own, theirs]);

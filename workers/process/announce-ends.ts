@@ -1,14 +1,13 @@
 import type { Job } from 'bullmq';
 import type { JobData } from '../../src/contracts/job.ts';
 import { failureOf, possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
-import type { JobEnd } from '../../src/fleet/job-ends.ts';
 import { appendNoticeEnd, type EndEntry } from '../../src/events/announce.ts';
 import type { EndState } from '../../src/events/event.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/one-write.ts';
 import { UnknownOutcomeError } from '../queue/attempt-error.ts';
-import type { AnnounceEnd } from '../queue/send-job.ts';
+import type { AnnounceEnd, JobEnd } from '../queue/send-job.ts';
 
 /**
  * Appends an event for the end of each single notice, in the write that ends its job.

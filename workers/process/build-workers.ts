@@ -16,9 +16,8 @@ export function buildNoticeWorker(
   const { redis, keys, settings } = options;
   const context = { ...shared, listUnknown: listUnknown(shared) };
   const announce = announceEnds(redis, keys, settings.noticeEvents);
-  return buildSendWorker(
-    { ...options, announce, listUnknown: context.listUnknown },
-    (job, lockToken) => runNotice({ job, lockToken }, context),
+  return buildSendWorker({ ...options, announce }, (job, lockToken) =>
+    runNotice({ job, lockToken }, context),
   );
 }
 

@@ -3,13 +3,40 @@ import { pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import { sentAgainAt } from '../../src/contracts/job.ts';
 import { replaceJobData } from '../../src/fleet/job-data.ts';
-import { rememberEnd, type JobEnd } from '../../src/fleet/job-ends.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { isProgramError, isRefusedLastingly } from '../../src/redis/failure.ts';
-import { UnknownOutcomeError } from './attempt-error.ts';
+import { defineScript } from '../../src/redis/script.ts';
 import type { InFlight } from './in-flight.ts';
 import { followRedisTime } from './redis-time.ts';
 import { guardFetches, repairActiveJobs } from './unreadable-job.ts';
+
+/** How a run ended its job for good: with a result, or as failed with a reason. */
+export type JobEnd =
+  | { readonly kind: 'completed'; readonly result: unknown }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/**
+ * Extends the lock of a job as BullMQ does, or takes it again where it has ended and the job is still in this run:
+ * BullMQ alone would run it anew after each time that Redis was away for longer than a lock.
+ *
+ * KEYS: the job, its lock. ARGV: token of the lock, its duration, when the run was fetched, stalls before it.
+ */
+const keepLock = defineScript({
+  name: 'keep the lock of a job',
+  keys: 2,
+  lua: `
+local lock = redis.call('GET', KEYS[2])
+if not lock then
+  local at, stalls, ended = unpack(redis.call('HMGET', KEYS[1], 'processedOn', 'stc', 'finishedOn'))
+  if ended or at ~= ARGV[3] or (stalls or '0') ~= ARGV[4] then return 0 end
+elseif lock ~= ARGV[1] then
+  return 0
+end
+alsoWhenFull()
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
+return 1`,
+  parse: (reply: unknown) => reply === 1,
+});
 
 /** The next job, where BullMQ fetched one with the move. */
 type Moved = Awaited<ReturnType<Job['moveToCompleted']>>;
@@ -36,8 +63,6 @@ export interface JobEnding {
   /** The clock of Redis, in milliseconds since the epoch. Default: the wall clock. */
   readonly now?: (() => number) | undefined;
   readonly inFlight: Pick<InFlight, 'recorded'>;
-  /** Whether an end that BullMQ does not take is stored. Not where the ledger knows what became of the contacts. */
-  readonly remembers: boolean;
   readonly announce?: AnnounceEnd | undefined;
 }
 
@@ -120,16 +145,16 @@ export class SendWorker extends Worker {
  *
  * - moving -> moved: Redis has taken it. BullMQ learns only this.
  * - moving -> moving: Redis refused it or is away. After a pause the lock is extended and the move
- *   repeated.
- * - moving -> stored: the job is no longer ours (its lock ended meanwhile), or the move can never succeed.
- *   An end for good of a single notice is stored with the job, for the worker that gets it next (job-ends.ts).
+ *   repeated; also where the lock has ended, as long as no other run has begun.
+ * - moving -> lost: another run has the job, or the move can never succeed. That run counts this one as
+ *   possibly sent.
  */
 export class SendJob extends Job {
   /** Fields of it in Redis cannot be read. */
   isUnreadable = false;
   /** What this run learned of some of its contacts came too late: the job has the data of before. */
   hasLostData = false;
-  #isStored = false;
+  #isLost = false;
 
   override moveToCompleted(result: unknown, token: string, fetchNext?: boolean): Promise<Moved> {
     const end: JobEnd = { kind: 'completed', result };
@@ -138,12 +163,10 @@ export class SendJob extends Job {
 
   override async moveToFailed(error: Error, token: string, fetchNext?: boolean): Promise<Moved> {
     // BullMQ reports the error of a move as a failed attempt.
-    if (this.#isStored) throw error;
+    if (this.#isLost) throw error;
     const isLast =
       error.name === 'UnrecoverableError' || this.attemptsMade + 1 >= (this.opts.attempts ?? 1);
-    const failed = { kind: 'failed', reason: error.message } as const;
-    const unknown = error instanceof UnknownOutcomeError ? { unknown: true } : {};
-    const end: JobEnd | undefined = isLast ? { ...failed, ...unknown } : undefined;
+    const end: JobEnd | undefined = isLast ? { kind: 'failed', reason: error.message } : undefined;
     return this.#end(end, error, token, () => super.moveToFailed(error, token, fetchNext));
   }
 
@@ -182,9 +205,9 @@ export class SendJob extends Job {
   ): Promise<Moved> {
     const { announce, inFlight } = this.#ending;
     try {
-      if (end === undefined || announce === undefined) return await this.#move(token, move, end);
+      if (end === undefined || announce === undefined) return await this.#move(token, move);
       const announceEnd = (lock?: string) => announce(this, end, error, lock);
-      return await this.#announceAndMove(announceEnd, token, move, end);
+      return await this.#announceAndMove(announceEnd, token, move);
     } finally {
       inFlight.recorded(this);
       // BullMQ's set of jobs under way keeps jobs that have ended from being collected soon (src/async/slots.ts).
@@ -201,7 +224,6 @@ export class SendJob extends Job {
     announce: (lockToken?: string) => Promise<boolean>,
     token: string,
     move: () => Promise<Moved>,
-    end: JobEnd,
   ): Promise<Moved> {
     const event = { isRefused: false };
     const taken = (failure: unknown) => {
@@ -215,16 +237,12 @@ export class SendJob extends Job {
       return announce(lockToken).catch(taken);
     };
     let announced: Promise<boolean> | undefined;
-    const moved = await this.#move(
-      token,
-      async () => {
-        if (announced === undefined || !(await announced)) announced = send(token);
-        return move();
-      },
-      end,
-    );
+    const moved = await this.#move(token, async () => {
+      if (announced === undefined || !(await announced)) announced = send(token);
+      return move();
+    });
     // The job has ended, and its lock with it. Meanwhile no lock of the next job, which came with the move, is renewed.
-    while (!this.#isStored && announced !== undefined && !(await announced) && !event.isRefused) {
+    while (!this.#isLost && announced !== undefined && !(await announced) && !event.isRefused) {
       await pause(FETCH_AGAIN_MS);
       announced = send();
     }
@@ -235,44 +253,34 @@ export class SendJob extends Job {
   async #move<Result>(
     token: string | undefined,
     move: () => Promise<Result>,
-    end?: JobEnd,
   ): Promise<Result | undefined> {
     let tries = 0;
     try {
       return await settleWithRetry(
         async () => {
-          if (tries++ > 0) await this.#extend(token);
-          return await move();
+          if (tries++ > 0) await this.#keepLock(token);
+          try {
+            return await move();
+          } catch (error) {
+            if (!isNotOurs(error) || !(await this.#keepLock(token))) throw error;
+            return await move();
+          }
         },
         (error) => this.#report(error),
         (error) => !isNotOurs(error) && !isProgramError(error),
       );
     } catch (error) {
-      if (end !== undefined) await this.#store(end);
+      this.#isLost = true;
       if (isNotOurs(error)) return undefined;
       throw error;
     }
   }
 
-  async #store(end: JobEnd): Promise<void> {
-    this.#isStored = true;
-    const { redis, remembers } = this.#ending;
-    if (!remembers) return;
-    await settleWithRetry(
-      () =>
-        rememberEnd(redis, jobKeyOf(this), end, {
-          // Of a run whose data is lost, not all is known by its end: its stall counts.
-          started: this.hasLostData ? 0 : this.attemptsStarted,
-          sentAgainAt: sentAgainAt(this),
-        }),
-      (error) => this.#report(error),
-      (error) => !isProgramError(error),
-    );
-  }
-
-  /** A lock that is lost is found by the move itself. */
-  async #extend(token: string | undefined): Promise<void> {
-    await this.extendLock(token ?? '', this.#ending.lockDurationMs).catch(() => 0);
+  /** @returns whether this run has the lock */
+  #keepLock(token = ''): Promise<boolean> {
+    const { redis, lockDurationMs } = this.#ending;
+    const run = [token, lockDurationMs, this.processedOn ?? '', this.stalledCounter];
+    return keepLock(redis, [jobKeyOf(this), `${jobKeyOf(this)}:lock`], run);
   }
 
   #report(error: unknown): void {

@@ -5,7 +5,6 @@ import type { RedisClient } from '../../src/redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { jobSpan } from '../../src/tracing/spans.ts';
 import { AttemptError, backoffMs } from './attempt-error.ts';
-import { endStoredAfterStall, type ListUnknown } from './end-after-stall.ts';
 import type { InFlight } from './in-flight.ts';
 import { jobKeyOf, SendJob, SendWorker, type AnnounceEnd } from './send-job.ts';
 import { setFieldsAside } from './unreadable-job.ts';
@@ -67,7 +66,6 @@ export interface SendWorkerOptions {
   /** The clock of Redis. Default: the wall clock. */
   readonly now?: () => number;
   readonly announce?: AnnounceEnd | undefined;
-  readonly listUnknown?: ListUnknown | undefined;
 }
 
 /** Runs a job. */
@@ -91,20 +89,18 @@ const STALLS_ALLOWED = 1_000;
  * need not know.
  */
 export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWorker {
-  const { redis, keys, lane, settings, inFlight, announce, listUnknown } = options;
-  const remembers = lane.name === 'notices';
+  const { redis, keys, lane, settings, inFlight, announce } = options;
   const runJob: RunJob = (job, lockToken) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
     job.opts.backoff = { type: 'full-jitter' };
     const runOnce = () => run(job, lockToken);
     const prepareAndRun = async () => {
-      if (isUnreadable(job)) await setFieldsAside(redis, jobKeyOf(job));
-      const hasStalled = job.stalledCounter > 0;
-      const look = () => endStoredAfterStall(job, redis, remembers, listUnknown);
-      return (hasStalled ? await look() : null) ?? runOnce();
+      await setFieldsAside(redis, jobKeyOf(job));
+      return runOnce();
     };
-    const isUsual = job.stalledCounter === 0 && !isUnreadable(job);
-    return inFlight.run(job, () => jobSpan(job, lane.name, isUsual ? runOnce : prepareAndRun));
+    return inFlight.run(job, () =>
+      jobSpan(job, lane.name, isUnreadable(job) ? prepareAndRun : runOnce),
+    );
   };
   return new SendWorker(
     lane.queueName,
@@ -139,7 +135,6 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
       lockDurationMs: settings.lockDurationMs,
       now: options.now,
       inFlight,
-      remembers,
       announce,
     },
   );

@@ -8,13 +8,19 @@ import {
   possiblySentTraceIds,
 } from '../../src/contracts/possibly-sent.ts';
 import { readFrame } from '../../src/payload/sealed-job.ts';
-import type { ListUnknown } from '../queue/end-after-stall.ts';
 import type { IntentContext } from './notice-intent.ts';
 
 /**
- * Lists a notice as unknown that fails although one of its runs may have sent it: for the reason which an earlier run has
- * stored, because no worker can read it any more, or by an error in this program. One that is listed is left: that run knew
- * more. Of an at-least-once notice whose template cannot be read either, nothing can be listed.
+ * Called before a job fails although one of its runs may have sent it.
+ *
+ * @param reason with which it fails
+ * @returns whether it is listed as unknown now
+ */
+export type ListUnknown = (job: Job, reason: string) => Promise<boolean>;
+
+/**
+ * Lists a notice as unknown that fails although one of its runs may have sent it: because no worker can read it any more,
+ * or by an error in this program. One that is listed is left: that run knew more. Of an at-least-once notice whose template cannot be read either, nothing can be listed.
  */
 export function listUnknown({
   intents,

@@ -16,7 +16,7 @@ import { openJob, sealJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
-import type { ListUnknown } from '../queue/end-after-stall.ts';
+import type { ListUnknown } from './list-unknown.ts';
 import type { JobLocks } from '../queue/job-locks.ts';
 import { SendJob } from '../queue/send-job.ts';
 import { enter, outcomeOfRequest, runAttempt, type AttemptContext } from './attempt.ts';

@@ -73,7 +73,7 @@ export const workerVariables = {
   }),
   lockDurationMs: variable('LOCK_DURATION_MS', duration(500, 3_600_000).default(90_000), {
     description: 'How long a worker keeps the lock of a job without renewing it.',
-    note: 'Raised: the jobs of a crashed worker wait longer. Lowered: after a Redis outage longer than this, other workers take the jobs that were being sent. They find the answers that the first worker stores when Redis is back; without such an answer the notice may be sent twice.',
+    note: 'Raised: the jobs of a crashed worker wait longer. Lowered: after a Redis outage longer than this, another worker may take a job before the first one has recorded its answer: it counts as possibly sent.',
   }),
   holdProbeMinMs: variable('HOLD_PROBE_MIN_MS', duration(50, 3_600_000).default(2_000), {
     description:

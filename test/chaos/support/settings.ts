@@ -1,5 +1,3 @@
-import { AFTER_STALL_MS } from '../../../workers/queue/end-after-stall.ts';
-
 /** Id of the batch of a load, and contacts of its chunks. */
 export const BATCH = 'chaos';
 export const CHUNK = 10;
@@ -14,11 +12,8 @@ const BACKOFF_CAP_MS = 300;
 /** Of each answer of the service: what the speed of an undisturbed fleet is bound by. */
 export const LATENCY_MS = 250;
 
-/**
- * When others have all that a dead worker held: its locks are over, two checks found the jobs, and their next run has
- * waited for an end that the worker may have stored.
- */
-export const TAKEN_OVER_MS = LOCK_MS + 2 * STALLED_MS + AFTER_STALL_MS;
+/** When others have all that a dead worker held: its locks are over, and two checks found the jobs. */
+export const TAKEN_OVER_MS = LOCK_MS + 2 * STALLED_MS;
 
 /** Two sets of workers start at a time on two cores, and each process takes a second of one. */
 const START_MS = 1_000;

@@ -3,8 +3,6 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { END_FIELDS } from '../../../src/fleet/job-ends.ts';
-import { UnknownOutcomeError } from '../../../workers/queue/attempt-error.ts';
 import { InFlight } from '../../../workers/queue/in-flight.ts';
 import { buildSendWorker, lanesOf } from '../../../workers/queue/send-worker.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -105,53 +103,6 @@ describe('a job whose run ends while Redis refuses writes', () => {
     const job = (await queue.getJob(id)) as Job;
     expect([runs, job.attemptsMade, job.stalledCounter]).toEqual([1, attempts, 0]);
     await until(() => !inFlight.busy, { what: 'nothing to be left to record' });
-    await queue.close();
-  });
-
-  it.each([
-    ['rejected', new UnrecoverableError('X'), false, { kind: 'failed', reason: 'X' }],
-    [
-      'unknown',
-      new UnknownOutcomeError('X'),
-      false,
-      { kind: 'failed', reason: 'X', unknown: true },
-    ],
-    [
-      'of some contacts of which the job has no record',
-      new UnrecoverableError('X'),
-      true,
-      undefined,
-    ],
-  ] as const)('stores an end that comes too late: %s', async (_, error, losesData, expected) => {
-    const keys = keysOf(redis.freshPrefix(), 'default');
-    const settings = loadConfig({}, { service: false }).worker;
-    const key = (job: Job) => keys.noticeJob(job.id ?? '');
-    const sender = buildSendWorker(
-      {
-        redis: redis.connect({ forWorker: true }),
-        keys,
-        lane: lanesOf({ ...settings, concurrency: 1 }).notices,
-        settings,
-        inFlight: new InFlight(),
-      },
-      async (job) => {
-        // Another run has it.
-        await redis.client.hincrby(key(job), 'ats', 1);
-        await redis.client.set(`${key(job)}:lock`, 'theirs');
-        if (losesData) await job.updateData({ v: 1 });
-        throw error;
-      },
-    );
-    worker = sender;
-    sender.on('error', () => {});
-    void sender.run();
-    const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
-    const { id = '' } = await queue.add('send', {});
-    const stored = () => redis.client.hmget(keys.noticeJob(id), ...END_FIELDS);
-    await until(async () => (await stored())[0], { what: 'the end' });
-    const [end, run] = await stored();
-    expect(JSON.parse(end ?? '')).toEqual(expected ?? { kind: 'failed', reason: 'X' });
-    expect(run).toBe(losesData ? '0' : '1');
     await queue.close();
   });
 

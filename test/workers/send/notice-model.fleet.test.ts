@@ -27,7 +27,6 @@ it('a worker that has lost its job does not let it expire after another one sent
     { kind: 'lose lock', worker: 0 },
     { kind: 'stall' },
     { kind: 'fetch', worker: 1 },
-    { kind: 'look', worker: 1 },
     { kind: 'ask', worker: 1, answer: 'accepted, lost' },
     { kind: 'expire' },
     { kind: 'ask', worker: 0, answer: 'accepted' },
@@ -36,7 +35,6 @@ it('a worker that has lost its job does not let it expire after another one sent
     { kind: 'kill', worker: 1 },
     { kind: 'stall' },
     { kind: 'fetch', worker: 1 },
-    { kind: 'look', worker: 1 },
     { kind: 'ask', worker: 1, answer: 'accepted' },
     { kind: 'record', worker: 1, twice: false },
   ];

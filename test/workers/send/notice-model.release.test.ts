@@ -37,17 +37,6 @@ describe('a single notice, much of which goes wrong', () => {
     60_000,
   );
 
-  it.each(DELIVERY_POLICIES)(
-    'breaks them where the run after a stall does not wait, %s',
-    (delivery) => {
-      const one = { delivery, answers, troubles: TROUBLES };
-      const rules = { ...RULES, waitsAfterStall: false };
-      const { broken } = wander(one, { walks: 5_000, steps: STEPS, seed: 1 }, rules);
-      expect(broken.join()).toContain('sent although its end was known');
-    },
-    60_000,
-  );
-
   it('does what its model does in long random walks, for 40 seconds', async () => {
     const { seed, walks, moves, different } = await playNotices(redis, 3_000, {
       steps: STEPS,

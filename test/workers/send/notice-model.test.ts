@@ -83,24 +83,6 @@ const WRONG: readonly [string, Law, keyof typeof SCENARIOS, Partial<Rules>][] = 
     { countsAgain: false },
   ],
   [
-    'an end that BullMQ does not take is not stored',
-    'sent although its end was known',
-    'killed and stalled workers',
-    { storesEnds: false },
-  ],
-  [
-    'the run after a stall does not wait',
-    'sent although its end was known',
-    'killed and stalled workers, at-most-once',
-    { waitsAfterStall: false },
-  ],
-  [
-    'what is sent again does not wait after its first stall',
-    'sent although its end was known',
-    'a person sends it again',
-    { forgetsStalls: false },
-  ],
-  [
     'a worker without the lock moves the job',
     'ended twice',
     'killed and stalled workers',
@@ -130,30 +112,6 @@ const WRONG: readonly [string, Law, keyof typeof SCENARIOS, Partial<Rules>][] = 
     'rejected although it was accepted',
     'a person cancels, and the deadline passes',
     { knownAfter: (outcome) => outcome },
-  ],
-  [
-    'a worker that has lost the job lets it expire',
-    'rejected although it was accepted',
-    'the deadline passes for a worker that has lost the job',
-    { endsOwnOnly: false },
-  ],
-  [
-    'an end is stored after a person has sent the notice again',
-    'rejected although it was accepted',
-    'a person sends it again',
-    { storesOwnLife: false },
-  ],
-  [
-    'the stall of a run whose end is known counts, and what it makes unknown is not listed',
-    'unknown, and in no list',
-    'killed and stalled workers',
-    { takesBackStalls: false, listsUnsure: false },
-  ],
-  [
-    'what another run may have sent is not listed',
-    'unknown, and in no list',
-    'killed and stalled workers, twice',
-    { listsUnsure: false },
   ],
   [
     'an earlier attempt does not forbid a request',

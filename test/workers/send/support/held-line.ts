@@ -6,8 +6,8 @@ export class HeldLine {
   refuses = false;
   /** The next command is executed twice; the second answer is read, as after a reconnect. */
   repeatsNext = false;
-  /** Called with what the search for a stored end answers; its second step waits for the result. */
-  onFind: ((found: string) => Promise<void>) | undefined;
+  /** Whether the command is of a run that was killed. */
+  isDead = () => false;
   /** Called when a command was refused. */
   onRefusal = () => {};
 
@@ -16,6 +16,7 @@ export class HeldLine {
     const send = redis.sendCommand.bind(redis);
     redis.sendCommand = (command, stream) => {
       const isScript = command.name === 'evalsha' || command.name === 'eval';
+      if (this.isDead()) return new Promise(() => {});
       if (!isScript) return send(command, stream);
       if (this.refuses) {
         const refusal = new Error('NOREPLICAS Not enough good replicas to write.');
@@ -28,18 +29,6 @@ export class HeldLine {
         const first = new Command(command.name, [...command.args]);
         first.promise.catch(() => {});
         void send(first, stream);
-      }
-      const step = String(command.args.at(-1));
-      const { onFind } = this;
-      if (onFind !== undefined && step === 'waited') {
-        void onFind('waited').then(() => send(command, stream));
-        return command.promise;
-      }
-      if (onFind !== undefined && step === 'ask') {
-        command.promise.then(
-          (found) => found === 'wait' && void onFind('wait'),
-          () => {},
-        );
       }
       return send(command, stream);
     };

@@ -13,13 +13,10 @@ import {
   ATTEMPTS,
   RESENDS,
   NO_TROUBLES,
-  isForGood,
   isOver,
   movesOf,
-  other,
   possiblySentNow,
   viewOf,
-  type Behind,
   type Answer,
   type Law,
   type Move,
@@ -33,19 +30,9 @@ import {
 
 /** The world after a move, and which laws it broke. */
 export function after(world: World, move: Move, rules: Rules): World {
-  const next = noteKnown(world, step(world, move, rules), move);
+  const next = step(world, move, rules);
   const broken = judge(world, next, move);
   return broken.length === 0 ? next : { ...next, broken: [...next.broken, ...broken] };
-}
-
-/** Notes in a run that becomes ready whether the end of the job is known already. */
-function noteKnown(before: World, next: World, move: Move): World {
-  if (move.kind !== 'fetch' && move.kind !== 'look') return next;
-  if (next.runs[move.worker]?.phase !== 'ready') return next;
-  const others = before.runs[other(move.worker)];
-  const holdsEnd = others?.phase === 'ending' && isForGood(others.end);
-  const isKnown = before.known || (holdsEnd && others.life === before.life);
-  return isKnown ? withRun(next, move.worker, { isKnown }) : next;
 }
 
 function step(world: World, move: Move, rules: Rules): World {
@@ -71,11 +58,9 @@ function step(world: World, move: Move, rules: Rules): World {
       return { ...gone(spend(world, 'redrives')), listed: undefined };
     case 'redrive':
     case 'resend':
-      return again(spend(world, 'redrives'), move.kind, rules);
+      return again(spend(world, 'redrives'), move.kind);
     case 'fetch':
-      return fetched(world, move.worker, rules);
-    case 'look':
-      return looked(world, move.worker, rules);
+      return fetched(world, move.worker);
     case 'requeue':
       return asked(spend(world, 'returns'), move.worker, undefined, rules);
     case 'ask':
@@ -111,7 +96,7 @@ function withoutRun(world: World, worker: Worker): World {
 const freed = (world: World, worker: Worker): World =>
   world.lock === worker ? { ...world, lock: undefined } : world;
 
-const gone = (world: World): World => ({ ...world, place: 'none', stored: undefined });
+const gone = (world: World): World => ({ ...world, place: 'none' });
 
 function cancelled(world: World, rules: Rules): World {
   if (isOver(world) || world.listed !== undefined) return world;
@@ -121,7 +106,7 @@ function cancelled(world: World, rules: Rules): World {
 }
 
 /** A person sends a failed notice again. */
-function again(world: World, kind: 'redrive' | 'resend', rules: Rules): World {
+function again(world: World, kind: 'redrive' | 'resend'): World {
   const { state, possiblySent } = viewOf(world);
   const { listed } = world;
   // Rejected ones that were possibly sent in an earlier run are left out.
@@ -132,60 +117,19 @@ function again(world: World, kind: 'redrive' | 'resend', rules: Rules): World {
     ...ADDED,
     place: 'wait',
     result: undefined,
-    stored: undefined,
     listed: undefined,
-    waitedStalls: rules.forgetsStalls ? 0 : world.waitedStalls,
     earlier: possiblySent,
-    life: world.life + 1,
     twice: world.twice + (counts ? 1 : 0),
     acceptedBefore: world.acceptedBefore + world.accepted,
   };
 }
 
-function fetched(world: World, worker: Worker, rules: Rules): World {
-  const { attempts, reason, stalls, stored, waitedStalls, life } = world;
-  const run: Run = { phase: 'ready', attempts, reason, stalls, owned: true, life, behind: 0 };
-  const before = world.runs[other(worker)];
-  const others = before && { ...before, behind: oneMore(before.behind) };
-  const storedBehind = stored === undefined ? 0 : oneMore(world.storedBehind);
-  const active = { ...world, place: 'active', lock: worker, storedBehind } as const;
-  const runs = (phase: Run['phase']): World => {
-    const one: Run = { ...run, phase };
-    return { ...active, runs: worker === 0 ? [one, others] : [others, one] };
-  };
-  if (stalls === 0) return runs('ready');
-  if (stored !== undefined) return found(runs('looking'), worker, stored, rules);
-  return rules.waitsAfterStall && waitedStalls < stalls ? runs('looking') : runs('ready');
-}
-
-const oneMore = (behind: Behind): Behind => (behind === 0 ? 1 : 2);
-
-/** The run found the stored end. */
-function found(before: World, worker: Worker, end: RunEnd, rules: Rules): World {
-  let world = withRun(before, worker, { phase: 'ending', end });
-  if (world.lock !== worker) return world;
-  const isKnown = rules.takesBackStalls && world.storedBehind === 1;
-  if (isKnown) world = { ...world, stalls: world.stalls - 1, storedBehind: 0 };
-  if (end.kind !== 'failed' || !rules.listsUnsure) return world;
-  if (world.delivery === 'at-most-once' && world.intent !== undefined) {
-    return { ...world, intent: undefined, listed: { possiblySent: 1 } };
-  }
-  if (world.listed !== undefined) return world;
-  const { stalls: stalledCounter, delivery } = world;
-  const attempted = { failedReason: end.reason, stalledCounter };
-  const possiblySent = possiblySentAttempts(attempted, delivery);
-  return possiblySent > 0 ? { ...world, listed: { possiblySent } } : world;
-}
-
-function looked(world: World, worker: Worker, rules: Rules): World {
-  const { stored } = world;
-  if (stored !== undefined) return found(world, worker, stored, rules);
-  const stalls = world.runs[worker]?.stalls ?? 0;
-  return {
-    ...withRun(world, worker, { phase: 'ready' }),
-    waitedStalls: stalls,
-    waitedInLife: stalls,
-  };
+function fetched(world: World, worker: Worker): World {
+  const { attempts, reason, stalls } = world;
+  const run: Run = { phase: 'ready', attempts, reason, stalls, owned: true };
+  const others = world.runs[worker === 0 ? 1 : 0];
+  const runs = worker === 0 ? ([run, others] as const) : ([others, run] as const);
+  return { ...world, place: 'active', lock: worker, last: worker, runs };
 }
 
 /** The delivery policy of a run, as the code keeps it. */
@@ -252,7 +196,7 @@ function asked(before: World, worker: Worker, answer: Answer | undefined, rules:
 function leftOutAs(world: World, run: Run, rules: Rules): Outcome | undefined {
   const intent = intentOf(world, run);
   const isAtLeastOnce = world.delivery === 'at-least-once';
-  if (isAtLeastOnce && rules.endsOwnOnly && !run.owned) return undefined;
+  if (isAtLeastOnce && !run.owned) return undefined;
   const earlier = rules.earlierOutcome(intent);
   if (earlier !== undefined || !world.late) return earlier;
   const neverStarted = isAtLeastOnce || intent.verdict === 'send';
@@ -322,15 +266,8 @@ function recorded(world: World, worker: Worker, rules: Rules): World {
   const { end } = world.runs[worker] ?? fail();
   const next = withoutRun(world, worker);
   if (end === undefined) return next;
-  if (rules.checksLock && world.lock !== worker) {
-    if (!isForGood(end) || isOver(world)) return next;
-    const { life, behind } = world.runs[worker] ?? fail();
-    const isOfThisLife = life === world.life;
-    const known = world.known || isOfThisLife;
-    if (!rules.storesEnds || (rules.storesOwnLife && !isOfThisLife)) return { ...next, known };
-    // Runs are counted anew in each life: the number of one of another life may be that of the run before.
-    return { ...next, known, stored: end, storedBehind: isOfThisLife ? behind : 0 };
-  }
+  const isOurs = world.lock === undefined && world.place === 'active' && world.last === worker;
+  if (rules.checksLock && world.lock !== worker && !isOurs) return next;
   const free = freed(next, worker);
   switch (end.kind) {
     case 'requeued':
@@ -358,9 +295,6 @@ function judge(before: World, next: World, move: Move): Law[] {
   if (accepted + acceptedBefore - 1 > twice) broken.push('accepted twice and not counted');
   if (next.ends > 1) broken.push('ended twice');
   if (move.kind === 'ask' && next.runs[move.worker]?.phase === 'asking') {
-    if (before.runs[move.worker]?.isKnown === true) {
-      broken.push('sent although its end was known');
-    }
     if (before.result === 'cancelled' && before.place === 'completed') {
       broken.push('sent after it was cancelled');
     }

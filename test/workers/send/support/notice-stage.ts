@@ -57,8 +57,6 @@ class HeldRun {
   /** The queue is held for it. */
   isHeld = false;
   answer: Answer = 'accepted';
-  readonly looking = signal();
-  readonly mayLook = signal();
   readonly ready = signal();
   readonly mayAsk = signal();
   readonly asking = signal();
@@ -84,8 +82,6 @@ class HeldRun {
     job.moveToFailed = held(job.moveToFailed.bind(job));
     job.moveToWait = held(job.moveToWait.bind(job));
     job.moveToDelayed = held(job.moveToDelayed.bind(job));
-    const extend = job.extendLock.bind(job);
-    job.extendLock = (...args) => (this.isDead ? new Promise<number>(() => {}) : extend(...args));
   }
 }
 
@@ -192,11 +188,7 @@ export class NoticeStage {
   #build(index: 0 | 1): StageWorker {
     const line = new HeldLine(this.#redis.connect({ forWorker: true }));
     const runOf = (): HeldRun => this.#current.getStore() ?? fail();
-    line.onFind = (found) => {
-      const run = runOf();
-      if (found === 'wait') run.looking.resolve();
-      return run.mayLook.promise;
-    };
+    line.isDead = () => this.#current.getStore()?.isDead === true;
     const log = new AttemptLog(pino({ level: 'silent' }));
     const stopping = new AbortController().signal;
     const shared: Omit<NoticeContext, 'listUnknown'> = {
@@ -243,8 +235,7 @@ export class NoticeStage {
       now: () => Date.now() + this.#aheadMs,
       takeBack: () => Promise.resolve(),
     };
-    const list = listUnknown(shared);
-    const context = { ...shared, listUnknown: list };
+    const context = { ...shared, listUnknown: listUnknown(shared) };
     const worker = buildSendWorker(
       {
         redis: line.redis,
@@ -252,7 +243,6 @@ export class NoticeStage {
         lane: lanesOf(SETTINGS).notices,
         settings: SETTINGS,
         inFlight: new InFlight(),
-        listUnknown: list,
       },
       async (job, lockToken) => {
         const run = runOf();
@@ -321,9 +311,6 @@ export class NoticeStage {
     const run = one.run ?? fail();
     const lock = this.#keys.noticeLock(this.#id);
     switch (move.kind) {
-      case 'look':
-        run.mayLook.resolve();
-        return this.#reach(one, next, move.worker);
       case 'requeue':
         run.isHeld = true;
         run.mayAsk.resolve();
@@ -382,7 +369,7 @@ export class NoticeStage {
     const run = one.run ?? fail();
     const phase = next.runs[worker]?.phase ?? fail();
     const reached = (name: typeof phase) => run[name].promise.then(() => name);
-    const order = ['looking', 'ready', 'asking', 'ending'] as const;
+    const order = ['ready', 'asking', 'ending'] as const;
     const later = order.slice(order.indexOf(phase));
     const found = await Promise.race(later.map(reached));
     deepStrictEqual(found, phase, 'the phase of the run');

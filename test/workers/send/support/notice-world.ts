@@ -18,12 +18,11 @@ import { earlierOutcome, intentEnd, knownAfter } from '../../../../workers/send/
  *
  * A run of the job by a worker:
  *
- * - looking: the job stalled, and the worker that had it may be about to store its end.
- * - ready: right before the request. looking -> ready: no end is stored.
+ * - ready: right before the request.
  * - asking: its request is under way. ready -> asking: the intent, or the count of what is sent again, is recorded.
  * - ending: what it ends with is known, and is not recorded. asking -> ending: answered. ready -> ending: no
- *   request may be made. looking -> ending: the end was stored by the other worker.
- * - none. ending -> none: the end is recorded, or stored with the job where its lock is lost. any -> none: killed.
+ *   request may be made.
+ * - none. ending -> none: the end is recorded, or lost where another run has begun. any -> none: killed.
  */
 
 /** Attempts of a notice. */
@@ -52,7 +51,7 @@ export const ANSWERS: Readonly<Record<Answer, SendAnswer>> = {
 export type Move =
   | { readonly kind: 'add again' | 'due' | 'stall' | 'expire' | 'remove' }
   | { readonly kind: 'cancel' | 'redrive' | 'accept' | 'discard' | 'resend' }
-  | { readonly kind: 'fetch' | 'look' | 'requeue' | 'answer' | 'kill'; readonly worker: Worker }
+  | { readonly kind: 'fetch' | 'requeue' | 'answer' | 'kill'; readonly worker: Worker }
   /** Its lock ends while it lives: the process was stopped, or Redis was away. */
   | { readonly kind: 'lose lock'; readonly worker: Worker }
   | { readonly kind: 'ask'; readonly worker: Worker; readonly answer: Answer }
@@ -70,12 +69,9 @@ export type RunEnd =
   | { readonly kind: 'retry'; readonly reason: string }
   | { readonly kind: 'delayed' | 'requeued' };
 
-/** A number of runs; 2 is two or more. */
-export type Behind = 0 | 1 | 2;
-
 /** A run of the job by a worker. */
 export interface Run {
-  readonly phase: 'looking' | 'ready' | 'asking' | 'ending';
+  readonly phase: 'ready' | 'asking' | 'ending';
   readonly attempts: number;
   readonly reason: string;
   readonly stalls: number;
@@ -85,12 +81,6 @@ export interface Run {
   readonly answer?: Answer;
   readonly end?: RunEnd;
   readonly refused?: true;
-  /** How often a person had sent the notice again when it began. */
-  readonly life: number;
-  /** How many runs have started since it did; 2 is two or more. */
-  readonly behind: Behind;
-  /** When it became ready, a worker that lived knew how the job ends for good. */
-  readonly isKnown?: true;
 }
 
 /** How often each kind of trouble may still happen. */
@@ -114,12 +104,9 @@ export interface World {
   readonly attempts: number;
   readonly reason: string;
   readonly stalls: number;
-  /** After how many stalls a run has waited, as it is stored with the job. */
-  readonly waitedStalls: number;
-  readonly stored?: RunEnd | undefined;
-  /** How many runs have started since the last one whose end is known by the stored one. */
-  readonly storedBehind: Behind;
   readonly lock?: Worker | undefined;
+  /** Who has begun its last run. */
+  readonly last?: Worker | undefined;
   /** The open intent: whose, and whether its request was accepted. */
   readonly intent?: { readonly of: number; readonly accepted: boolean } | undefined;
   /** Its entry in the list of unknown outcomes. */
@@ -136,10 +123,6 @@ export interface World {
   readonly ends: number;
   /** Before that. */
   readonly acceptedBefore: number;
-  readonly life: number;
-  readonly waitedInLife: number;
-  /** A worker knew how this life of it ends, and lived to store that. */
-  readonly known: boolean;
   readonly broken: readonly Law[];
 }
 
@@ -149,7 +132,6 @@ export type Law =
   | 'ended twice'
   | 'sent after it was cancelled'
   | 'at-most-once, and sent again'
-  | 'sent although its end was known'
   | 'sent too often'
   | 'rejected although it was accepted'
   | 'accepted although it was not'
@@ -163,18 +145,6 @@ export interface Rules {
   readonly earlierOutcome: typeof earlierOutcome;
   /** Whether what is sent again is counted first. */
   readonly countsAgain: boolean;
-  /** Whether an end that BullMQ does not take any more is stored. */
-  readonly storesEnds: boolean;
-  /** Whether an end is stored only in the life of the notice that it is of. */
-  readonly storesOwnLife: boolean;
-  /** Whether the stall of a run whose end is known no longer counts. */
-  readonly takesBackStalls: boolean;
-  /** Whether what fails by a stored end, and was possibly sent by another run, is listed. */
-  readonly listsUnsure: boolean;
-  /** Whether the run after a stall waits for the worker that had the job. */
-  readonly waitsAfterStall: boolean;
-  /** Whether a person's decision forgets what the stalls before it left. */
-  readonly forgetsStalls: boolean;
   /** Whether a job is moved only by the worker that has its lock. */
   readonly checksLock: boolean;
   /** Whether an add is known for a while after the job is gone. */
@@ -183,8 +153,6 @@ export interface Rules {
   readonly cancelsUnsentOnly: boolean;
   /** Whether cancelling leaves a job alone that a worker has. */
   readonly cancelsIdleOnly: boolean;
-  /** Whether an at-least-once notice ends without a request only where the worker surely has its lock. */
-  readonly endsOwnOnly: boolean;
   /** Whether stalled jobs go back to the queue. */
   readonly findsStalled: boolean;
 }
@@ -195,17 +163,10 @@ export const RULES: Rules = {
   intentEnd,
   earlierOutcome,
   countsAgain: true,
-  storesEnds: true,
-  storesOwnLife: true,
-  takesBackStalls: true,
-  listsUnsure: true,
-  waitsAfterStall: true,
-  forgetsStalls: true,
   checksLock: true,
   knowsAdds: true,
   cancelsUnsentOnly: true,
   cancelsIdleOnly: true,
-  endsOwnOnly: true,
   findsStalled: true,
 };
 
@@ -220,7 +181,6 @@ export function begin(delivery: DeliveryPolicy, delayed: boolean, left: Troubles
     acceptedBefore: 0,
     twice: 0,
     late: false,
-    life: 0,
     broken: [],
   };
 }
@@ -230,13 +190,9 @@ export const ADDED = {
   attempts: 0,
   reason: '',
   stalls: 0,
-  waitedStalls: 0,
-  storedBehind: 0,
   earlier: 0,
   accepted: 0,
   ends: 0,
-  known: false,
-  waitedInLife: 0,
 } as const;
 
 /** What a person sees of the notice. */
@@ -278,40 +234,31 @@ const WORKERS: readonly Worker[] = [0, 1];
 /** Whether the job has ended. */
 export const isOver = ({ place }: World) =>
   place === 'completed' || place === 'failed' || place === 'none';
-/** Whether no attempt follows. */
-export const isForGood = (end: RunEnd | undefined) =>
-  end?.kind === 'completed' || end?.kind === 'failed';
 
 /** The moves that can happen. @param answers of the service */
 export function movesOf(world: World, answers: readonly Answer[]): Move[] {
   const { place, left, runs, lock } = world;
-  // A worker that lives stores its end before anything that takes seconds: the next attempt of the job, the wait
-  // after a stall, a person's decision.
-  const isEnding = runs.some((run) => run?.phase === 'ending');
-  const hasWaited = world.stalls > 0 && world.waitedInLife >= world.stalls;
   const moves: Move[] = [];
   const may = (is: boolean, ...some: readonly Move[]) => {
     if (is) moves.push(...some);
   };
   may(left.repeats > 0, { kind: 'add again' });
-  may(place === 'delayed' && !isEnding, { kind: 'due' });
+  may(place === 'delayed', { kind: 'due' });
   may(place === 'active' && lock === undefined, { kind: 'stall' });
   may(left.expiries > 0 && !world.late, { kind: 'expire' });
   may(left.cancels > 0 && place !== 'none', { kind: 'cancel' });
   may(left.removals > 0 && (place === 'completed' || place === 'failed'), { kind: 'remove' });
-  if (left.redrives > 0 && place === 'failed' && !isEnding) {
+  if (left.redrives > 0 && place === 'failed') {
     moves.push({ kind: 'redrive' });
     may(world.listed !== undefined, { kind: 'accept' }, { kind: 'discard' }, { kind: 'resend' });
   }
   for (const worker of WORKERS) {
     const run = runs[worker];
-    const mayFetch = place === 'wait' && !(hasWaited && isEnding);
-    may(mayFetch && run === undefined, { kind: 'fetch', worker });
+    may(place === 'wait' && run === undefined, { kind: 'fetch', worker });
     if (run === undefined) continue;
     const { phase } = run;
     may(left.kills > 0, { kind: 'kill', worker });
     may(left.losses > 0 && lock === worker, { kind: 'lose lock', worker });
-    may(phase === 'looking' && !isEnding, { kind: 'look', worker });
     if (phase === 'ready') {
       may(left.returns > 0, { kind: 'requeue', worker });
       moves.push(...answers.map((answer) => ({ kind: 'ask', worker, answer }) as const));
@@ -325,9 +272,6 @@ export function movesOf(world: World, answers: readonly Answer[]): Move[] {
   }
   return moves;
 }
-
-/** The other worker. */
-export const other = (worker: Worker): Worker => (worker === 0 ? 1 : 0);
 
 /** Nothing goes wrong. */
 export const NO_TROUBLES: Troubles = {
