@@ -1,0 +1,69 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { provideRedis } from './redis/provide-redis.ts';
+
+/*
+ * Packs the project and runs examples as their readers do: each in a copy of its folder, with the packed file installed, by
+ * `npm test`. Arguments name examples; without any, all are run. The last line counts them.
+ */
+const SOURCE = 'examples';
+
+async function main(): Promise<void> {
+  const named = process.argv.slice(2);
+  const folder = mkdtempSync(path.join(tmpdir(), 'notice-queue-examples-'));
+  const redis = await provideRedis();
+  let failed = 0;
+  try {
+    const tarball = pack(folder);
+    const names = named.length > 0 ? named : all();
+    for (const name of names) {
+      const began = performance.now();
+      const passed = tryExample(name, path.join(folder, name), tarball, redis.url);
+      if (!passed) failed += 1;
+      const seconds = Math.round((performance.now() - began) / 1000);
+      console.log(`${passed ? 'PASS' : 'FAIL'} ${SOURCE}/${name} (${seconds} s)`);
+    }
+    console.log(`${names.length - failed} passed, ${failed} failed`);
+  } finally {
+    await redis.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+  if (failed > 0) process.exitCode = 1;
+}
+
+function all(): string[] {
+  const entries = readdirSync(SOURCE, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+function pack(folder: string): string {
+  const args = ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder];
+  return path.join(folder, execFileSync('npm', args, { encoding: 'utf8' }).trim());
+}
+
+function tryExample(name: string, folder: string, tarball: string, redisUrl: string): boolean {
+  cpSync(path.join(SOURCE, name), folder, {
+    recursive: true,
+    filter: (source) => path.basename(source) !== 'node_modules',
+  });
+  const env = {
+    ...process.env,
+    REDIS_URL: redisUrl,
+    REDIS_PREFIX: `example-${name}`,
+    NOTICE_QUEUE_TARBALL: tarball,
+  };
+  const npm = (...args: string[]) =>
+    execFileSync('npm', args, { cwd: folder, env, stdio: 'inherit', timeout: 300_000 });
+  try {
+    npm('install', '--no-audit', '--no-fund', '--loglevel=error', tarball);
+    npm('test', '--silent');
+    return true;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    return false;
+  }
+}
+
+await main();
