@@ -24,31 +24,22 @@ export type Leg = (typeof LEGS)[number];
 export interface BenchOptions {
   /** The exact counts alone; fails where one is beyond its bound. */
   readonly quick: boolean;
-  /** Profiles in place of figures. */
-  readonly profile: boolean;
   readonly legs: ReadonlySet<Leg>;
   readonly rounds: number;
   /** How many jobs wait in the leg `growth`. */
   readonly sizes: readonly number[];
   /** Whether the run writes its results; a part of a run does not. */
   readonly writes: boolean;
-  /** Results of an earlier run; changes beyond the spread of the rounds are printed. */
-  readonly compare: string | undefined;
 }
 
 export const USAGE = `npm run bench -- [options]
 
-  (none)          all legs but the soak, half an hour; writes bench/results.json, the figures and charts
-                  of bench/figures.md, and the tables of docs/scaling.md; under another Node than
-                  the oldest supported one, bench/results-node-24.json and its part of
-                  bench/figures.md, for example
+  (none)          all legs but the soak, half an hour; writes bench/results.json, the figures of
+                  bench/figures.md, and the tables of docs/scaling.md
   --full          with a million jobs that wait, and a million delayed ones: some minutes more
   --soak          with ten minutes of steady load
   --quick         the exact counts alone, some twenty seconds; fails where one is out of bounds
-  --profile       where the time of each leg goes, in place of figures
   --rounds N      rounds of each leg (5)
-  --compare FILE  prints what changed since the results in FILE (such as bench/results.json) by more than
-                  the rounds differ
   --only A,B      these legs alone, and nothing is written: ${LEGS.join(', ')}
 `;
 
@@ -58,12 +49,10 @@ export function readOptions(args: readonly string[]): BenchOptions {
     args: [...args],
     options: {
       quick: { type: 'boolean', default: false },
-      profile: { type: 'boolean', default: false },
       soak: { type: 'boolean', default: false },
       full: { type: 'boolean', default: false },
       rounds: { type: 'string', default: '5' },
       only: { type: 'string' },
-      compare: { type: 'string' },
     },
   });
   const rounds = Number(values.rounds);
@@ -76,16 +65,11 @@ export function readOptions(args: readonly string[]): BenchOptions {
     return leg;
   });
   const usual = LEGS.filter((leg) => leg !== 'soak' || values.soak);
-  if (values.compare !== undefined && (values.quick || values.profile)) {
-    throw new RangeError('--compare: --quick and --profile measure nothing in rounds');
-  }
   return {
     quick: values.quick,
-    profile: values.profile,
     legs: new Set(values.quick ? (['counts'] as const) : (only ?? usual)),
     rounds,
     sizes: values.full ? [1_000, 100_000, 1_000_000] : [1_000, 100_000],
     writes: !values.quick && only === undefined,
-    compare: values.compare,
   };
 }

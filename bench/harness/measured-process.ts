@@ -1,7 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import type { Profiler } from 'node:inspector';
 import type { ProbeAnswer, ProbeQuestion, Usage } from './probe.ts';
 
 const PROBE = new URL('./probe.js', import.meta.url).href;
@@ -17,8 +16,6 @@ export interface MeasuredProcess {
   readonly logFile: string;
   /** What it has used since its start. */
   usage(): Promise<Usage>;
-  startProfile(): Promise<void>;
-  stopProfile(): Promise<Profiler.Profile>;
   send(message: object): void;
   /** The next message that has this field; what came before the call counts, too. */
   next<T extends object>(field: keyof T & string, withinMs?: number): Promise<T>;
@@ -86,23 +83,15 @@ export function startMeasured(
       clearTimeout(deadline);
     }
   };
-  const ask = async <T>(probe: ProbeQuestion['probe']): Promise<T> => {
-    child.send({ probe } satisfies ProbeQuestion);
-    const answer = await take<ProbeAnswer>(
-      (message) => 'probe' in message && message.probe === probe,
-      probe,
-    );
-    return answer.value as T;
+  const usage = async (): Promise<Usage> => {
+    child.send({ probe: 'usage' } satisfies ProbeQuestion);
+    return (await take<ProbeAnswer>((message) => 'probe' in message, 'usage')).value;
   };
 
   return {
     pid: child.pid ?? 0,
     logFile,
-    usage: () => ask('usage'),
-    startProfile: async () => {
-      await ask('profile-start');
-    },
-    stopProfile: () => ask('profile-stop'),
+    usage,
     send: (message) => {
       child.send(message);
     },

@@ -1,8 +1,7 @@
 /**
  * Loaded before the program in every measured process (`--import`): answers its parent what the
- * process has used so far, and profiles it on demand. The program itself runs as it always does.
+ * process has used so far. The program itself runs as it always does.
  */
-import { Session } from 'node:inspector/promises';
 import { nowMs } from './clock.ts';
 
 /** What a process has used since its start. */
@@ -17,11 +16,11 @@ export interface Usage {
 
 /** What the parent asks, and what it is answered. */
 export interface ProbeQuestion {
-  readonly probe: 'usage' | 'profile-start' | 'profile-stop';
+  readonly probe: 'usage';
 }
 export interface ProbeAnswer {
   readonly probe: ProbeQuestion['probe'];
-  readonly value: unknown;
+  readonly value: Usage;
 }
 
 let jsonChars = 0;
@@ -50,32 +49,9 @@ function usage(): Usage {
   };
 }
 
-let session: Session | undefined;
-
-async function answer({ probe }: ProbeQuestion): Promise<unknown> {
-  switch (probe) {
-    case 'usage':
-      return usage();
-    case 'profile-start':
-      session = new Session();
-      session.connect();
-      await session.post('Profiler.enable');
-      await session.post('Profiler.setSamplingInterval', { interval: 500 });
-      await session.post('Profiler.start');
-      return true;
-    case 'profile-stop': {
-      const stopped = await session?.post('Profiler.stop');
-      session?.disconnect();
-      return stopped?.profile;
-    }
-  }
-}
-
 if (process.send !== undefined) {
   process.on('message', (message) => {
-    const question = message as Partial<ProbeQuestion> | null;
-    if (question?.probe === undefined) return;
-    const { probe } = question;
-    void answer({ probe }).then((value) => process.send?.({ probe, value } satisfies ProbeAnswer));
+    const { probe } = (message ?? {}) as Partial<ProbeQuestion>;
+    if (probe !== undefined) process.send?.({ probe, value: usage() } satisfies ProbeAnswer);
   });
 }

@@ -2,19 +2,9 @@ import { spreadOf } from '../harness/spread.ts';
 import type { PageTime } from '../legs/pages.ts';
 import { NAMES } from '../legs/single-sends.ts';
 import type { Startup } from '../legs/startup.ts';
-import type { Race, Results } from '../results.ts';
+import type { Results } from '../results.ts';
 import { count, countTable, raceTable, sharingTable, table, verdictTable } from './tables.ts';
 import { verdicts } from './targets.ts';
-
-/** The targets and the races of senders alone: a run under another version of Node. */
-export function mainFigures(results: Results): string {
-  const races = (race: Race) => raceTable(race, 'contacts', NAMES.axios);
-  return [
-    ...targetSection(results),
-    ...section('Single sends', results.singles, races),
-    ...section('Chunks of 1,000 contacts', results.chunks, races),
-  ].join('\n\n');
-}
 
 /** The figures of a run as Markdown: the targets first, then the details. */
 export function figures(results: Results): string {
@@ -22,28 +12,13 @@ export function figures(results: Results): string {
     ...targetSection(results),
     ...section('Counts', results.counts, countTable),
     ...section('Start-up and memory', results.startup, startupTables),
-    ...raceSection('Single sends', 'single-sends.svg', results.singles, 'contacts', NAMES.axios),
-    ...(results.singles === undefined
-      ? []
-      : [image('CPU of a single send', 'single-sends-cpu.svg')]),
-    ...raceSection(
-      'Chunks of 1,000 contacts',
-      'chunks.svg',
-      results.chunks,
-      'contacts',
-      NAMES.axios,
-    ),
+    ...raceSection('Single sends', results.singles, 'contacts', NAMES.axios),
+    ...raceSection('Chunks of 1,000 contacts', results.chunks, 'contacts', NAMES.axios),
     ...section('Chunks, with the emulator as the service', results.chunksEmulated, (race) =>
       raceTable(race, 'contacts', NAMES.axios),
     ),
-    ...raceSection(
-      'The HTTP client alone',
-      'http-clients.svg',
-      results.clients,
-      'requests',
-      NAMES.undici,
-    ),
-    ...raceSection('Import', 'import.svg', results.importing, 'rows', NAMES.csvParse),
+    ...raceSection('The HTTP client alone', results.clients, 'requests', NAMES.undici),
+    ...raceSection('Import', results.importing, 'rows', NAMES.csvParse),
     ...section('Peak memory of an import', results.importPeakMb, ({ million, fourMillion }) =>
       table(
         ['rows', 'MB'],
@@ -126,22 +101,18 @@ function section<T>(
 
 function raceSection(
   title: string,
-  chart: string,
   race: Results['singles'],
   unit: string,
   reference: string,
 ): readonly string[] {
   if (race === undefined) return [];
-  return [`### ${title}`, image(title, chart), raceTable(race, unit, reference)];
+  return [`### ${title}`, raceTable(race, unit, reference)];
 }
-
-const image = (title: string, file: string) => `![${title}](charts/${file})`;
 
 function growthSection({ growth }: Results): readonly string[] {
   if (growth === undefined) return [];
   return [
     '### Cost as the queue grows',
-    image('Cost of a send as the queue grows', 'growth.svg'),
     table(
       [
         'jobs waiting',

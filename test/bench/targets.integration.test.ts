@@ -1,11 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { NAMES } from '../../bench/legs/single-sends.ts';
 import { BARE, LIGHT_COMMANDS, PACKAGES } from '../../bench/legs/startup.ts';
 import { figures } from '../../bench/report/figures.ts';
-import { between } from '../../bench/report/page.ts';
-import { publicationOf } from '../../bench/report/publication.ts';
-import { charts } from '../../bench/report/charts.ts';
 import { TARGETS, verdicts } from '../../bench/report/targets.ts';
 import type { Machine } from '../../bench/harness/machine.ts';
 import type { Results, Rounds } from '../../bench/results.ts';
@@ -120,58 +116,5 @@ describe('the targets', () => {
       expect([reached, isMet]).toStrictEqual([undefined, undefined]);
     }
     expect(figures({ machine, rounds: 1 })).toContain('not measured');
-  });
-
-  it('have charts for what was raced, with every figure in their description', () => {
-    const drawn = charts(met);
-    expect([...drawn.keys()]).toStrictEqual([
-      'single-sends.svg',
-      'single-sends-cpu.svg',
-      'chunks.svg',
-      'import.svg',
-    ]);
-    for (const name of Object.values(NAMES).filter((each) => met.singles?.[each] !== undefined)) {
-      expect(drawn.get('single-sends.svg')).toMatch(
-        new RegExp(`<desc.*${name.replace('+', '\\+')}: \\d`),
-      );
-    }
-  });
-});
-
-describe('a run under another version of Node', () => {
-  it('has its own file of results and its own part of the page', () => {
-    expect(publicationOf('24.11.0', '>=20.19')).toMatchObject({
-      results: 'bench/results-node-24.json',
-      part: 'figures of Node 24',
-      isMain: false,
-    });
-    expect(publicationOf('20.20.2', '>=20.19')).toMatchObject({
-      results: 'bench/results.json',
-      part: 'figures',
-      isMain: true,
-    });
-  });
-
-  it('is published with its targets and the races of senders, and nothing else', () => {
-    const text = publicationOf('24.11.0', '>=20.19').text({
-      ...met,
-      machine: { ...machine, node: '24.11.0' },
-    });
-    const titles = [...text.matchAll(/^### (.+)$/gm)].map(([, title]) => title);
-    expect(titles).toStrictEqual(['Targets', 'Single sends', 'Chunks of 1,000 contacts']);
-    expect(text).toContain('Node 24.11.0');
-    expect(text).toContain(`| ${NAMES.chunks} | 300 |`);
-  });
-
-  it('finds its part in the page', async () => {
-    const page = await readFile('bench/figures.md', 'utf8');
-    for (const node of ['20.20.2', '24.11.0']) {
-      const { part } = publicationOf(node, '>=20.19');
-      expect(between(page, part, 'new figures')).toContain('\n\nnew figures\n\n');
-    }
-  });
-
-  it('has to have a version', () => {
-    expect(() => publicationOf('', '>=20.19')).toThrow(RangeError);
   });
 });
