@@ -22,7 +22,7 @@ export const generalVariables = {
     choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
     {
       description: 'The lowest level of log lines that are written.',
-      note: 'With `warn`, an attempt has a line unless it was cancelled, its job was returned unsent, or its notice was accepted and never possibly sent before.',
+      note: 'An attempt has a line; with `info`, not where its notice was accepted at once, which is counted every ten seconds.',
     },
   ),
   logFormat: variable('LOG_FORMAT', choice(['auto', 'json', 'text']).default('auto'), {

@@ -78,6 +78,8 @@ export async function startFleet(options: {
     BASE_URL: emulator.url,
     ACCESS_KEY: 'emulator-access-key',
     SECRET_KEY: 'emulator-secret-key',
+    // Lines of what is accepted.
+    LOG_LEVEL: 'debug',
     ...options.env,
   };
   const queue = new NoticeQueue({

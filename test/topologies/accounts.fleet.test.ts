@@ -51,7 +51,7 @@ async function startAccount(
       ACCESS_KEY: pair.accessKey,
       SECRET_KEY: pair.secretKey,
     },
-    logger: pino({ level: 'info' }, log),
+    logger: pino({ level: 'debug' }, log),
   });
   onTestFinished(() => worker.stop());
   return worker;

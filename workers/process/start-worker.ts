@@ -239,6 +239,7 @@ export async function startWorker({
   });
 
   lifecycle.onStop(() => service.close());
+  lifecycle.onStop(() => attemptLog.flush());
   // BullMQ workers connect when they are built: they are closed also where the start ends before theirs.
   lifecycle.onStop(() => workers.stop(), Infinity);
   if (!(await lifecycle.start(restoreGuard))) {

@@ -8,15 +8,22 @@ import { redisErrorFields } from '../../src/redis/failure.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 
+const COUNT_EVERY_MS = 10_000;
+
 /**
  * Logs one line per attempt, event `attempt`, with all facts and nothing secret or personal. To see what
  * happened to a job, filter by `job`.
  *
- * An attempt that ended without a request and is not counted (`returned`) is logged at level debug.
+ * At level debug: what was accepted at the first attempt with nothing to remark, and an attempt that ended without a
+ * request and is not counted (`returned`). Every ten seconds in which something was accepted, one line of level info,
+ * event `accepted`, counts it.
  */
 export class AttemptLog {
   readonly #logger: Logger;
   readonly #onAttempt: (attempt: SeenAttempt) => void;
+  /** Since the last line that counts them. */
+  #accepted = { jobs: 0, contacts: 0 };
+  #counting: NodeJS.Timeout | undefined;
 
   /** @param onAttempt called with each attempt that has an outcome, for counting */
   constructor(logger: Logger, onAttempt: (attempt: SeenAttempt) => void = () => {}) {
@@ -29,21 +36,36 @@ export class AttemptLog {
     const startedAt = performance.now();
     const waitedMs = Math.max(0, (job.processedOn ?? Date.now()) - waitsSince(job));
     const logger = this.#logger;
-    const onAttempt = this.#onAttempt;
     return {
-      end(returned, answer, facts = {}) {
+      end: (returned, answer, facts = {}) => {
         const outcome = returned ?? afterRefusal(answer);
         if (outcome !== undefined) {
-          onAttempt(
-            seenAttempt(outcome, answer, facts, job.attemptsMade === 0 ? waitedMs : undefined),
-          );
+          const isFirst = job.attemptsMade === 0;
+          const seen = seenAttempt(outcome, answer, facts, isFirst ? waitedMs : undefined);
+          this.#onAttempt(seen);
+          if (seen.outcome === 'accepted') this.#count(seen);
         }
-        const level = levelOf(outcome, facts);
+        const level = levelOf(job, outcome, answer, facts);
         if (!logger.isLevelEnabled(level)) return;
         const tookMs = performance.now() - startedAt;
         logger[level](lineOf(job, outcome, answer, facts, waitedMs, tookMs), 'attempt');
       },
     };
+  }
+
+  #count({ contacts, contactsBy: by }: SeenAttempt): void {
+    this.#accepted.jobs += 1;
+    this.#accepted.contacts += by === undefined ? contacts : (by.accepted ?? 0);
+    this.#counting ??= setTimeout(() => this.flush(), COUNT_EVERY_MS).unref();
+  }
+
+  /** Logs how much was accepted since the last such line, where something was. */
+  flush(): void {
+    if (this.#counting === undefined) return;
+    clearTimeout(this.#counting);
+    this.#counting = undefined;
+    this.#logger.info({ event: 'accepted', ...this.#accepted });
+    this.#accepted = { jobs: 0, contacts: 0 };
   }
 
   /** Logs an error of Redis that does not change the outcome of an attempt. */
@@ -183,16 +205,19 @@ function lineOf(
   };
 }
 
-/** What was possibly sent twice is named at LOG_LEVEL=warn, too, which leaves out what was accepted once. */
+/** What was possibly sent twice is named at LOG_LEVEL=warn, too. */
 function levelOf(
+  job: Job,
   outcome: Outcome | undefined,
-  { possiblySent = 0 }: AttemptFacts,
+  answer: SendAnswer | undefined,
+  { possiblySent = 0, probe }: AttemptFacts,
 ): 'debug' | 'info' | 'warn' | 'error' {
   switch (outcome?.kind) {
     case undefined:
       return 'debug';
     case 'accepted':
-      return possiblySent > 0 ? 'warn' : 'info';
+      if (possiblySent > 0) return 'warn';
+      return isUsual(job, outcome, answer) && probe !== true ? 'debug' : 'info';
     case 'cancelled':
       return 'info';
     case 'rejected':
@@ -203,4 +228,14 @@ function levelOf(
     case 'retry':
       return 'warn';
   }
+}
+
+/** Whether a notice was accepted at its first attempt, with all of its contacts and the token at hand. */
+function isUsual(
+  job: Job,
+  outcome: Extract<Outcome, { kind: 'accepted' }>,
+  answer: SendAnswer | undefined,
+): boolean {
+  const isWhole = answer?.results?.every(({ outcome: of }) => of === 'accepted') ?? true;
+  return job.attemptsMade === 0 && outcome.confirmed && isWhole && answer?.refused.length === 0;
 }

@@ -119,7 +119,7 @@ async function openLine(
 
   const log: LogLine[] = [];
   const logger = pino(
-    { level: 'info', base: null },
+    { level: 'debug', base: null },
     { write: (line: string) => log.push(JSON.parse(line) as LogLine) },
   );
   const workers: RunningWorker[] = [];

@@ -28,7 +28,7 @@ it('sends in the process of its caller, logs to its pino, and stops', async () =
     await until(() => emulator.record().contacts === 1, { what: 'the notice' });
   }
   const events = lines.map((line) => (JSON.parse(line) as { event?: string }).event);
-  expect(events).toEqual(expect.arrayContaining(['started', 'attempt', 'stopped']));
+  expect(events).toEqual(expect.arrayContaining(['started', 'accepted', 'stopped']));
 });
 
 it('reads where Redis is from a connection of its caller, which it neither uses nor closes', async () => {

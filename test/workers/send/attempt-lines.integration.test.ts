@@ -94,7 +94,7 @@ it.each(['notice', 'chunk'])(
   },
 );
 
-it('a notice that was possibly sent before has a line of level warn when it is accepted, any other of level info', async () => {
+it('a notice that was possibly sent before has a line of level warn when it is accepted, any other of level debug', async () => {
   emulator = await startEmulator();
   const { queue, attempts } = await lines.line(emulator.url);
   const contacts = [{ contact: '01000000001' }];
@@ -108,7 +108,7 @@ it('a notice that was possibly sent before has a line of level warn when it is a
     pino.levels.labels[Number(level)],
   ]);
   expect(shown).toEqual([
-    ['accepted', 'info'],
+    ['accepted', 'debug'],
     ['unknown', 'error'],
     ['accepted', 'warn'],
   ]);

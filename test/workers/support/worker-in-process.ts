@@ -41,7 +41,7 @@ export async function startWorkerInProcess(
   const log = { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) };
   const worker = await startWorker({
     config: { ...config, service },
-    logger: pino({ level: 'info' }, log),
+    logger: pino({ level: 'debug' }, log),
     abandoned: new AbortController().signal,
   });
   return {
