@@ -67,23 +67,21 @@ and \`failures\`, the metrics and the log. A scenario passes if
   service takes nothing (counted in the process, in seconds that lie within such a time);
 - **it recovers** within the bound for this kind of fault.
 
-Columns: **faults** injected, and in brackets how often they **took effect** (connections, calls, jobs);
-**contacts** queued, **lost**, accepted **twice**; **resent**: \`possiblySentTwice\` in \`notices status\`, sent
-again although possibly sent before; **unknown**: set aside for a decision; **tokens** issued; **recovery**: the longest time from the end of a
-fault to full speed (four fifths of the speed before), or to the end of the last job that a dead or frozen
-worker held, with its bound in brackets.
+Columns: **effects** of the faults (connections, calls, jobs); contacts **lost**, accepted **twice**, **resent**
+(\`possiblySentTwice\` in \`notices status\`: sent again although possibly sent before), and **unknown**, set aside for a decision;
+**recovery**: the longest time from the end of a fault to full speed (four fifths of the speed before), or to the end of the last
+job that a dead or frozen worker held, with its bound in brackets. Two figures are those of at-least-once and at-most-once.
 `;
 
 const FOOT = `
 Locks are short in these runs (LOCK_DURATION_MS ${LOCK_MS} ms, HEARTBEAT_MS ${STALLED_MS} ms,
-HOLD_PROBE_MAX_MS 1 s). With other settings the bounds change: for workers lock + 2 stalled intervals + 1.5 s (the next
-run waits for an end that the worker may have stored) + 1 s (new ones start) + 1 s, for holds probe interval + 1 s, for
+HOLD_PROBE_MAX_MS 1 s). With other settings the bounds change: for workers lock + 2 stalled intervals + 1 s (new ones start) + 1 s, for holds probe interval + 1 s, for
 Redis 5 s (from the promotion in a failover), for the network send deadline + longest backoff + 1 s.
 `;
 
 const TITLES = [
-  '| scenario | what is broken | faults (effects) | contacts | lost | twice | resent | unknown | tokens | recovery |',
-  '|---|---|--:|--:|--:|--:|--:|--:|--:|--:|',
+  '| scenario | what is broken | effects | lost | twice | resent | unknown | recovery |',
+  '|---|---|--:|--:|--:|--:|--:|--:|',
 ];
 
 /** The page, or the scenarios that failed or were not run. */
@@ -92,32 +90,31 @@ export function renderReport(
 ): { readonly page: string } | { readonly missing: string[] } {
   const missing: string[] = [];
   const parts: string[] = [HEAD];
-  for (const delivery of DELIVERY_POLICIES) {
-    parts.push(`## ${delivery}`);
-    for (const { title, scenarios } of CATALOGUE) {
-      const lines: string[] = [];
-      const notes: string[] = [];
-      for (const { name, breaks } of scenarios) {
+  for (const { title, scenarios } of CATALOGUE) {
+    const lines: string[] = [];
+    const notes: string[] = [];
+    for (const { name, breaks } of scenarios) {
+      const both = DELIVERY_POLICIES.flatMap((delivery) => {
         // The last one: a scenario may have needed its second try.
         const row = rows.findLast((one) => one.scenario === name && one.delivery === delivery);
         if (row === undefined || row.broken.length > 0) missing.push(`${name}, ${delivery}`);
-        else lines.push(tableLine(breaks, row));
-        if (row?.note !== undefined) notes.push(`${name}: ${row.note}`);
-      }
-      parts.push(`### ${title}`, [...TITLES, ...lines].join('\n'), ...notes);
+        if (row?.note !== undefined) notes.push(`${name}, ${delivery}: ${row.note}`);
+        return row ?? [];
+      });
+      lines.push(tableLine(name, breaks, both));
     }
+    parts.push(`## ${title}`, [...TITLES, ...lines].join('\n'), ...notes);
   }
   parts.push(FOOT);
   return missing.length > 0 ? { missing } : { page: parts.join('\n\n') };
 }
 
-function tableLine(breaks: string, row: Row): string {
-  const { scenario, faults, strikes, handedOver, lost, twice, again, unknown, issued } = row;
-  const counts = [handedOver, lost, twice, again, unknown, issued].map((count) =>
-    count.toLocaleString('en-US'),
+function tableLine(name: string, breaks: string, rows: readonly Row[]): string {
+  const each = (show: (row: Row) => string) => [...new Set(rows.map(show))].join(', ');
+  const counts = (['strikes', 'lost', 'twice', 'again', 'unknown'] as const).map((count) =>
+    each((row) => row[count].toLocaleString('en-US')),
   );
-  const cells = [scenario, breaks, `${faults} (${strikes})`, ...counts, recoveryOf(row)];
-  return `| ${cells.join(' | ')} |`;
+  return `| ${[name, breaks, ...counts, each(recoveryOf)].join(' | ')} |`;
 }
 
 function recoveryOf({ recoveriesMs, boundMs }: Row): string {
