@@ -116,10 +116,10 @@ export const ACCESS_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'a form of thousands of fields that stops the server for seconds',
-    file: 'src/ops/web/http/form-fields.ts',
+    file: 'src/ops/operations/from-text.ts',
     from: 'const texts = found.get(name);',
     to: 'const texts = [...found].find(([one]) => one === name)?.[1];',
-    test: 'ops/web/http/form-fields.test.ts',
+    test: 'ops/operations/from-text.test.ts',
     words: 'and not with its square',
   },
   {

@@ -19,6 +19,14 @@ import {
   type FailedReport,
   type FailedSelection,
 } from '../ops/notice-actions.ts';
+import { runParsed, type Operation } from '../ops/operations/operation.ts';
+import {
+  OPERATIONS,
+  type OperationInput,
+  type OperationName,
+  type OperationOutput,
+} from '../ops/operations/operations.ts';
+import { sealingOf } from '../payload/seal.ts';
 import { withEnvironment } from '../producer/from-environment.ts';
 import {
   readQueueOptions,
@@ -208,6 +216,30 @@ export class NoticeAdmin {
     checked(releaseSchema, releaseKey, 'releaseKey');
     return this.#with((context) =>
       deleteNotices(context, selection, this.#actor(why), releaseKey, signal),
+    );
+  }
+
+  /**
+   * Any operation of the HTTP API and of the commands, by its name: `admin.run('hold lift', { template: 'ORDER' })`.
+   *
+   * @throws InputError REQUEST_INVALID that names every invalid field
+   * @throws NoticeQueueError NOT_FOUND, or NOT_POSSIBLE with the reason
+   */
+  async run<Name extends OperationName>(
+    name: Name,
+    input: OperationInput<Name>,
+    { why = '', signal }: AdminOptions = {},
+  ): Promise<OperationOutput<Name>> {
+    const row: Operation | undefined = OPERATIONS.find((one) => one.name === name);
+    if (row === undefined) throw new NoticeQueueError('NOT_FOUND', 'No operation has this name.');
+    const parsed = parseInput(row.input.strict(), input, 'REQUEST_INVALID', '', 'input');
+    const sealing = sealingOf(this.#settings.account, this.#settings);
+    return this.#with(
+      (context) =>
+        runParsed(row, { ...context, sealing, configuredRateLimit: 0 }, parsed, {
+          ...this.#actor(why),
+          signal,
+        }) as Promise<OperationOutput<Name>>,
     );
   }
 

@@ -48,6 +48,12 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     example: "notices erase 01012345678 --why 'request of the person'",
     load: async () => (await import('./notices/erase.ts')).eraseCommand,
   },
+  waiting: {
+    group: 'Single notices:',
+    description: 'sum up the single notices that wait, by template',
+    example: 'notices waiting --template ORDER_SHIPPED --within 2h',
+    load: async () => (await import('./notices/waiting.ts')).waitingCommand,
+  },
   unknown: {
     group: 'Single notices:',
     description: 'list notices whose outcome is unknown: the service may have accepted them',
@@ -99,8 +105,8 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   cancel: {
     group: 'Batches:',
     takes: '[id]',
-    description: 'end a batch permanently, or cancel a single notice that waits',
-    example: 'notices cancel spring',
+    description: 'end a batch permanently, or cancel single notices that wait',
+    example: 'notices cancel --template ORDER_SHIPPED --within 2h',
     load: async () => (await import('./batches/cancel.ts')).cancelCommand,
   },
   failures: {
@@ -145,10 +151,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   'rate-limit': {
     group: 'Account:',
-    takes: '[limit]',
+    takes: '[rate-limit]',
     description: 'show the rate limit of the account, or set it while workers run',
     example: 'notices rate-limit 50 --why "the service asked for it"',
-    load: async () => (await import('./account/rate-limit.ts')).rateLimitCommand,
+    load: async () => (await import('./account/hold.ts')).rateLimitCommand,
   },
   audit: {
     group: 'Account:',

@@ -1,6 +1,12 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { HOLDS, type Hold, type HoldKind } from '../contracts/hold.ts';
 import { liftManualHold, placeManualHold } from '../fleet/hold/current-hold.ts';
+import {
+  holdTemplate,
+  liftTemplate,
+  readTemplateHolds,
+  type TemplateHold,
+} from '../fleet/hold/template-hold.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
@@ -76,10 +82,7 @@ export async function liftAuditedHold(
   try {
     const lifted = await liftManualHold(redis, keys, seen);
     if (lifted !== undefined && seen !== undefined && lifted !== seen) {
-      throw new NoticeQueueError(
-        'NOT_POSSIBLE',
-        `The hold in force is ${lifted} now; read why, then lift that one.`,
-      );
+      throw otherKind(lifted);
     }
     if (lifted !== undefined) {
       const as = `lifted ${lifted}`;
@@ -89,4 +92,68 @@ export async function liftAuditedHold(
   } catch (error) {
     throw redisFailure(error);
   }
+}
+
+/** The templates that are held. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
+export async function templateHolds({ redis, keys }: HoldTarget): Promise<TemplateHold[]> {
+  try {
+    return await readTemplateHolds(redis, keys);
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+/**
+ * Holds a template until it is lifted manually, and records it in the audit stream.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function holdTemplateAudited(
+  { redis, keys }: HoldTarget,
+  template: string,
+  actor: Actor,
+): Promise<void> {
+  try {
+    const { why } = actor;
+    await holdTemplate(redis, keys, template, 'manual', withoutNumbers(why));
+    const target = `template ${template}`;
+    await appendAudit(redis, keys, { ...actor, what: 'hold', target, as: 'placed' });
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+/**
+ * Lets the notices of a template go on, and records it in the audit stream.
+ *
+ * @param seen the kind that the person has seen. Default: any
+ * @returns the kind of its hold; undefined where it was not held
+ * @throws NoticeQueueError NOT_POSSIBLE if it is held for another reason; QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function liftTemplateAudited(
+  { redis, keys }: HoldTarget,
+  template: string,
+  actor: Actor,
+  seen?: HoldKind,
+): Promise<HoldKind | undefined> {
+  try {
+    const held = await readTemplateHolds(redis, keys);
+    const kind = held.find((one) => one.template === template)?.kind;
+    if (kind !== undefined && seen !== undefined && kind !== seen) throw otherKind(kind);
+    if (kind === undefined || !(await liftTemplate(redis, keys, template, 'manual'))) {
+      return undefined;
+    }
+    const target = `template ${template}`;
+    await appendAudit(redis, keys, { ...actor, what: 'hold', target, as: `lifted ${kind}` });
+    return kind;
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+function otherKind(kind: HoldKind): NoticeQueueError {
+  return new NoticeQueueError(
+    'NOT_POSSIBLE',
+    `The hold in force is ${kind} now; read why, then lift that one.`,
+  );
 }

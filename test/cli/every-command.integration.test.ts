@@ -23,6 +23,7 @@ const ENDING: Readonly<Record<string, readonly [readonly string[], number, RegEx
   redrive: [['sending', '--yes'], 0, /^No contact matches/],
   delete: [['--notices', '--yes'], 0, /^No failed notice matches/],
   events: [[], 0, /^No event is kept\.$|batch\.finished/m],
+  waiting: [[], 0, /^waiting +T +1 +1 /m],
   unknown: [[], 0, /^No outcome is unknown\.$/m],
   resolve: [['--all', '--as', 'accepted', '--yes'], 0, /^Nothing was done\.$/m],
   restored: [[], 0, /^No old copy/],

@@ -55,6 +55,7 @@ const ENDING: Readonly<Record<string, readonly [string, number]>> = {
   send: ['send --template T --contact 01000000001', 0],
   show: ['show n-none', 1],
   find: ['find 01000000001', 0],
+  waiting: ['waiting', 0],
   unknown: ['unknown', 0],
   resolve: ['resolve --all --as accepted --yes', 0],
   'events list': ['events', 0],

@@ -21,19 +21,27 @@ describe('a command that needs neither Redis nor the service loads the definitio
     { args: ['version'], ended: 2, files: 12 },
     { args: ['--frobnicate'], ended: 2, files: 12 },
     { args: ['help', 'send'], ended: 0, files: 30 },
-    { args: ['status', '--help'], ended: 0, files: 30 },
     { args: ['import', '--help'], ended: 0, files: 30 },
     { args: ['resolve', '--help'], ended: 0, files: 30 },
     { args: ['worker', '--processes', 'many'], ended: 2, files: 30 },
     { args: ['send', '--frobnicate'], ended: 2, files: 30 },
     { args: ['send', '--template'], ended: 2, files: 30 },
-    { args: ['hold', 'place'], ended: 2, files: 30 },
   ])('notices $args', async ({ args, ended, files }) => {
     const { code, packages, ours } = await loadedBy(args);
     expect([code, packages]).toEqual([ended, ['commander']]);
     expect(ours.length).toBeLessThanOrEqual(files);
     expect(ours.filter((file) => SCHEMAS.test(file))).toEqual([]);
   });
+});
+
+it.each([
+  { args: ['hold', 'place'], ended: 2 },
+  { args: ['status', '--help'], ended: 0 },
+  { args: ['waiting', '--help'], ended: 0 },
+  { args: ['cancel'], ended: 2 },
+])('notices $args: has its flags from schemas, and loads no client', async ({ args, ended }) => {
+  const { code, packages } = await loadedBy(args);
+  expect([code, packages]).toEqual([ended, ['commander', 'zod']]);
 });
 
 it('notices config: reads the environment, and loads no client and no server', async () => {

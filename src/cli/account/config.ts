@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { CommandContext } from '../command-context.ts';
-import { print, table } from '../output.ts';
+import { table } from '../../format/table.ts';
+import { print } from '../output.ts';
 
 /** `notices config`: exits with 2 when the configuration is invalid. */
 export function configCommand(context: CommandContext): Command {

@@ -8,7 +8,8 @@ import { UsageError } from '../usage-error.ts';
 import { STOPPED, type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { agreed } from '../confirm.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, table, wantsJson, writeOut, writeText } from '../output.ts';
+import { table } from '../../format/table.ts';
+import { print, wantsJson, writeOut, writeText } from '../output.ts';
 
 const NEVER = 'No old copy of the queue has been detected in this Redis.';
 

@@ -1,12 +1,13 @@
 import { Command } from 'commander';
 import type { Status } from '../../ops/status.ts';
-import { describeHold, describeTemplateHold } from './hold.ts';
-import { describeRateLimit } from './rate-limit.ts';
+import { describeHold, describeTemplateHold } from '../../ops/operations/hold.ts';
+import { describeRateLimit } from '../../ops/operations/rate-limit.ts';
 import { countOf, formatCount, formatDuration, formatSize } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
 import type { CommandContext } from '../command-context.ts';
 import { readConfig } from '../open-queue.ts';
-import { print, table } from '../output.ts';
+import { table } from '../../format/table.ts';
+import { print } from '../output.ts';
 
 /** `notices status`: needs no credentials; shows the token only when they are set. */
 export function statusCommand(context: CommandContext): Command {

@@ -7,7 +7,7 @@ import type { BatchControlContext } from '../../ops/batch-actions.ts';
 import { formatDuration, formatCount, countOf, formatRate } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
 import { noSuchBatch } from '../open-queue.ts';
-import { table } from '../output.ts';
+import { table } from '../../format/table.ts';
 
 /** @throws UsageError when the batch does not exist, and what `readBatchSnapshot` throws */
 export async function viewBatch(open: BatchControlContext, id: string): Promise<BatchSnapshot> {

@@ -4,12 +4,14 @@ import { BATCH_ID } from '../../contracts/chunk-job.ts';
 import type { NoticeRef } from '../../notices/notice-state.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { CANCEL_TEXT } from '../../ops/notice-words.ts';
-import { apiKeyOption, keyOf, whyOption } from '../arguments.ts';
+import { apiKeyOption, keyOf } from '../arguments.ts';
 import { type CommandContext, currentUser } from '../command-context.ts';
 import { agreed } from '../confirm.ts';
 import { noSuchBatch, withLedger, type OpenLedger } from '../open-queue.ts';
 import { print } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
+import { cancelSelected } from '../../ops/operations/waiting.ts';
+import { addFlags, runOperation, typedOf } from '../operation-command.ts';
 import { control } from './batch-control.ts';
 
 interface CancelFlags {
@@ -21,30 +23,36 @@ interface CancelFlags {
 }
 
 /**
- * `notices cancel ID`: a batch or a single notice. Exits with 1 where the phase of the batch does not allow
+ * `notices cancel`: a batch or a single notice by its id, or all notices that wait and match. Exits with 1 where the phase of the batch does not allow
  * it, the notice was or may have been sent, or the user declined.
  */
 export function cancelCommand(context: CommandContext): Command {
-  return new Command('cancel')
-    .argument('[id]', 'id of the batch or notice')
+  const command = new Command('cancel')
+    .argument('[id]', 'id of the batch or notice; without it all that the flags select')
     .option('--key <idempotency key>', 'the notice that was sent with this idempotency key')
-    .addOption(apiKeyOption())
-    .option('--release-key', 'a notice: release its idempotency key, so that it can be sent anew')
-    .addOption(whyOption())
-    .option('--yes', 'a batch: do not ask for confirmation')
-    .action(async (id: string | undefined, flags: CancelFlags, command: Command) => {
-      if ((id === undefined) === (flags.key === undefined)) {
-        throw new UsageError('use either an id or --key');
-      }
-      const byKey = await keyOf(flags.key, flags.apiKey);
-      await withLedger(context, async (open) => {
-        const batch =
-          id !== undefined && BATCH_ID.test(id) ? await open.ledger.read(id) : undefined;
-        await (batch === undefined
-          ? cancelNotice(context, open, id ?? byKey, flags, command)
-          : cancelBatch(context, open, batch, flags, command));
-      });
+    .addOption(apiKeyOption());
+  addFlags(command, cancelSelected);
+  return command.action(async (id: string | undefined, flags: CancelFlags) => {
+    const { releaseKey: _, ...selected } = typedOf(cancelSelected, { ...flags });
+    const isSelected = Object.keys(selected).length > 0;
+    const given = [id !== undefined, flags.key !== undefined, isSelected];
+    if (given.filter(Boolean).length !== 1) {
+      throw new UsageError('use either an id, --key, or flags that select such as --template');
+    }
+    if (isSelected) {
+      if (flags.apiKey !== undefined) throw new UsageError('--api-key: use it with --key');
+      const typed = typedOf(cancelSelected, { ...flags });
+      await runOperation(context, command, cancelSelected, typed, flags.why, flags.yes);
+      return;
+    }
+    const byKey = await keyOf(flags.key, flags.apiKey);
+    await withLedger(context, async (open) => {
+      const batch = id !== undefined && BATCH_ID.test(id) ? await open.ledger.read(id) : undefined;
+      await (batch === undefined
+        ? cancelNotice(context, open, id ?? byKey, flags, command)
+        : cancelBatch(context, open, batch, flags, command));
     });
+  });
 }
 
 async function cancelBatch(

@@ -9,7 +9,8 @@ import { type CommandContext, untilStopped } from '../command-context.ts';
 import { recordDone } from '../record-done.ts';
 import { UsageError } from '../usage-error.ts';
 import { withLedger, openQueue, readConfig, type OpenLedger } from '../open-queue.ts';
-import { writeJsonLine, table, wantsJson, writeLines, writeText } from '../output.ts';
+import { table } from '../../format/table.ts';
+import { writeJsonLine, wantsJson, writeLines, writeText } from '../output.ts';
 
 /** Maximum number of lines of the list in the report; the rejects file has all of them. */
 const MAX_SHOWN = 5;

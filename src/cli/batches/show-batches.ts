@@ -8,7 +8,8 @@ import { batchId, wholeNumber } from '../arguments.ts';
 import { untilStopped, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
 import { UsageError } from '../usage-error.ts';
-import { print, table, wantsJson, writeJsonLine } from '../output.ts';
+import { table } from '../../format/table.ts';
+import { print, wantsJson, writeJsonLine } from '../output.ts';
 
 /** Flags of `notices batches`. */
 interface BatchesFlags extends BatchFilterText {

@@ -10,7 +10,8 @@ import { readAnswer } from '../../service/response/read-answer.ts';
 import type { SendAnswer } from '../../service/response/send-answer.ts';
 import { UsageError } from '../usage-error.ts';
 import type { CommandContext } from '../command-context.ts';
-import { print, table } from '../output.ts';
+import { table } from '../../format/table.ts';
+import { print } from '../output.ts';
 
 /** What becomes of an answer. */
 export interface ExplainedAnswer {

@@ -5,7 +5,8 @@ import { terminalLine } from '../../format/terminal-text.ts';
 import { wholeNumber } from '../arguments.ts';
 import { untilStopped, type CommandContext } from '../command-context.ts';
 import { readConfig, withLedger } from '../open-queue.ts';
-import { print, table, wantsJson, writeAll, writeJsonLine } from '../output.ts';
+import { table } from '../../format/table.ts';
+import { print, wantsJson, writeAll, writeJsonLine } from '../output.ts';
 
 interface EventsFlags {
   from: string;

@@ -8,7 +8,8 @@ import { age, wholeNumber, whyOption } from '../arguments.ts';
 import { STOPPED, currentUser, untilStopped, type CommandContext } from '../command-context.ts';
 import { agreed } from '../confirm.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, table, wantsJson, writeLines, writeOut } from '../output.ts';
+import { table } from '../../format/table.ts';
+import { print, wantsJson, writeLines, writeOut } from '../output.ts';
 import { saysExported } from '../says-exported.ts';
 import { UsageError } from '../usage-error.ts';
 

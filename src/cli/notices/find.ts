@@ -6,7 +6,8 @@ import { writeTime } from '../../format/relative-time.ts';
 import { whyOption } from '../arguments.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
-import { print, table } from '../output.ts';
+import { table } from '../../format/table.ts';
+import { print } from '../output.ts';
 
 /** `notices find`: the outcome of notices for one phone number. */
 export function findCommand(context: CommandContext): Command {

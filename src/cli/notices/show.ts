@@ -7,7 +7,8 @@ import { describeNotKept, describePending, nextStep } from '../../ops/notice-wor
 import { apiKeyOption, keyOf } from '../arguments.ts';
 import { untilStopped, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
-import { print, table } from '../output.ts';
+import { table } from '../../format/table.ts';
+import { print } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface ShowFlags {

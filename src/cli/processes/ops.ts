@@ -5,7 +5,8 @@ import { askSecret } from '../confirm.ts';
 import { UsageError } from '../usage-error.ts';
 import type { CommandContext } from '../command-context.ts';
 import { readConfig } from '../open-queue.ts';
-import { print, table } from '../output.ts';
+import { table } from '../../format/table.ts';
+import { print } from '../output.ts';
 
 /** File descriptor of the log; standard output has the address. */
 const STDERR = 2;

@@ -27,7 +27,7 @@ const holdFacts = z.object({
 }) satisfies z.ZodType<Hold>;
 
 /** A held template. */
-const templateHold = z.object({
+export const templateHold = z.object({
   template: z.string(),
   kind: holdKind,
   code: z.string().describe('what its notices were refused with'),

@@ -68,7 +68,10 @@ describe('notices hold', () => {
   it('says so where nothing holds, and --json answers objects', async () => {
     const env = freshEnv();
     expect((await run(['hold'], env)).stdout.trim()).toBe('none');
-    expect(JSON.parse((await run(['hold', '--json'], env)).stdout)).toEqual({ hold: null });
+    expect(JSON.parse((await run(['hold', '--json'], env)).stdout)).toEqual({
+      hold: null,
+      templates: [],
+    });
     expect((await run(['hold', 'lift'], env)).stdout).toContain('No hold was active.');
     const placed = await run(['hold', 'place', '--why', 'test', '--json'], env);
     expect(JSON.parse(placed.stdout)).toMatchObject({ hold: { kind: 'manual', code: 'test' } });

@@ -83,6 +83,9 @@ describe('notices cancel, of a single notice', () => {
       'No batch named "no-such-batch" (it may have been deleted). "notices batches" lists all batches.',
     ]);
     const both = await cancel('spring', '--key', 'k', '--json');
-    expect([both.code, errorOf(both).message]).toEqual([2, 'use either an id or --key']);
+    expect([both.code, errorOf(both).message]).toEqual([
+      2,
+      'use either an id, --key, or flags that select such as --template',
+    ]);
   });
 });

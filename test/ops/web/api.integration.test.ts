@@ -98,7 +98,7 @@ describe('status', () => {
 describe('the hold', () => {
   it('is placed and lifted by an operator, and both stand in the audit stream', async () => {
     const { server, viewer, operator } = await bench();
-    expect((await viewer.get('/api/v1/hold')).json).toEqual({ hold: null });
+    expect((await viewer.get('/api/v1/hold')).json).toEqual({ hold: null, templates: [] });
     const placed = await operator.post('/api/v1/hold/place', { why: ' new template ' });
     expect(placed.json).toMatchObject({ hold: { kind: 'manual', code: 'new template' } });
     expect((await viewer.get('/api/v1/status')).json).toMatchObject({ hold: { kind: 'manual' } });
@@ -375,6 +375,8 @@ it('every route of the API was answered here, or has a test file of its own', ()
     'GET /api/v1/events',
     'GET /api/v1/traffic',
     'POST /api/v1/find',
+    'GET /api/v1/waiting',
+    'POST /api/v1/waiting/cancel',
     'GET /api/v1/rate-limit',
     'POST /api/v1/rate-limit',
     'GET /metrics',

@@ -15,6 +15,7 @@ const ENV = { FIND_KEY: '5'.repeat(64) };
 /** Bodies that the schemas let through. */
 const BODIES: Readonly<Record<string, object>> = {
   '/api/v1/hold/place': { why: 'x' },
+  '/api/v1/waiting/cancel': { template: 'T', why: 'x' },
   '/api/v1/rate-limit': { rateLimit: 'off', why: 'x' },
   '/api/v1/notices/:id/cancel': { why: 'x' },
   '/api/v1/notices/cancel': { idempotencyKey: 'k', why: 'x' },

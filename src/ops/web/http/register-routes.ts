@@ -2,9 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { parseInput } from '../../../contracts/parse-input.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
+import { fromForm, fromQuery } from '../../operations/from-text.ts';
 import { reads } from '../access/authorize.ts';
 import type { Identity } from '../access/identity.ts';
-import { fromForm } from './form-fields.ts';
 import { streamEvents } from '../live/event-stream.ts';
 import type { OpsContext } from '../ops-context.ts';
 import type { RouteCall, Route, RouteAnswer, ServerLabel } from './route.ts';
@@ -113,7 +113,7 @@ function readCall(
     form !== undefined && body !== undefined ? fromForm(form, body) : (request.body ?? {});
   return {
     params: checked(params, request.params, 'path'),
-    query: checked(query, request.query, 'query'),
+    query: checked(query, query && fromQuery(request.query, query), 'query'),
     body: checked(body, given, 'body'),
     who,
     name: who?.name ?? '',

@@ -3,17 +3,17 @@ import { EVENT_ROUTES } from '../api/status-routes.ts';
 import { FAILED_NOTICE_ROUTES } from '../api/failed-notice-routes.ts';
 import { FAILURE_ROUTES } from '../api/failure-routes.ts';
 import { FIND_ROUTES } from '../api/find-routes.ts';
-import { HOLD_ROUTES } from '../api/hold-routes.ts';
 import { NOTICE_ROUTES } from '../api/notice-routes.ts';
 import { NOTICE_LIFE_ROUTES } from '../api/notice-life-routes.ts';
+import { OPERATIONS } from '../../operations/operations.ts';
 import { openApiRoutes } from '../openapi.ts';
-import { RATE_LIMIT_ROUTES } from '../api/rate-limit-routes.ts';
 import { STATUS_ROUTES } from '../api/status-routes.ts';
 import { TRAFFIC_ROUTES } from '../api/traffic-routes.ts';
 import { UNKNOWN_ROUTES } from '../api/unknown-routes.ts';
 import { ASSET_ROUTES } from '../assets.ts';
 import { HEALTH_ROUTES } from '../health-routes.ts';
 import { PAGE_ROUTES } from '../pages/page-routes.ts';
+import { operationRoute } from './operation-routes.ts';
 import type { Route } from './route.ts';
 import { SIGN_IN_ROUTES } from '../access/sign-in-routes.ts';
 
@@ -24,8 +24,7 @@ const ROUTES: readonly Route[] = [
   ...PAGE_ROUTES,
   ...STATUS_ROUTES,
   ...TRAFFIC_ROUTES,
-  ...HOLD_ROUTES,
-  ...RATE_LIMIT_ROUTES,
+  ...OPERATIONS.map(operationRoute),
   ...BATCH_ROUTES,
   ...FAILURE_ROUTES,
   ...UNKNOWN_ROUTES,

@@ -1,0 +1,147 @@
+import { readFrame } from '../payload/sealed-job.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import { redisFailure } from '../redis/failure.ts';
+import type { Keys } from '../redis/keys.ts';
+
+/** Where notices wait: for a worker, or for their time or their next attempt. */
+export const WAITING_STATES = ['waiting', 'delayed'] as const;
+
+/** Selects notices that wait; a field that is undefined matches all. Times are milliseconds since the epoch. */
+export interface WaitingFilter {
+  readonly state?: (typeof WAITING_STATES)[number] | undefined;
+  readonly template?: string | undefined;
+  /** Only those that were queued at this time or later. */
+  readonly queuedAfter?: number | undefined;
+  /** Only those that were queued before. */
+  readonly queuedBefore?: number | undefined;
+}
+
+/** A single notice that waits. */
+export interface WaitingNotice {
+  readonly id: string;
+  readonly state: (typeof WAITING_STATES)[number];
+  /** Empty where its data cannot be read. */
+  readonly template: string;
+  readonly contacts: number;
+  /** When it was queued, by the clock of its producer. */
+  readonly queuedAt: number;
+}
+
+/** Ids per read of a place. */
+const IDS = 5_000;
+
+/** Jobs of a page, which are read at a time. */
+export const WAITING_PAGE = 200;
+
+/**
+ * Yields the notices that wait and match, in pages: of each place the newest, or those that are due last, first.
+ * What is queued meanwhile may be among them.
+ *
+ * @param signal ends it between two pages
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function* waitingNotices(
+  redis: RedisClient,
+  keys: Keys,
+  filter: WaitingFilter,
+  signal?: AbortSignal,
+): AsyncGenerator<readonly WaitingNotice[]> {
+  const seen = new Set<string>();
+  try {
+    // A job moves from here to below only, so that none is missed.
+    for (const place of ['delayed', 'prioritized', 'wait', 'paused'] as const) {
+      const state = place === 'delayed' ? 'delayed' : 'waiting';
+      if (filter.state !== undefined && filter.state !== state) continue;
+      const ids = (await idsIn(redis, keys.noticeJob(place), place)).filter((id) => !seen.has(id));
+      for (let from = 0; from < ids.length; from += WAITING_PAGE) {
+        if (signal?.aborted === true) return;
+        const some = ids.slice(from, from + WAITING_PAGE);
+        for (const id of some) seen.add(id);
+        const jobs = await Promise.all(some.map((id) => readWaiting(redis, keys, id, state)));
+        yield jobs.flatMap((job) => (job !== undefined && matches(filter, job) ? [job] : []));
+      }
+    }
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+/** The ids of a place, from the end where no worker takes them: they keep their order while they are read. */
+async function idsIn(redis: RedisClient, key: string, place: string): Promise<string[]> {
+  const isList = place === 'wait' || place === 'paused';
+  const ids = new Set<string>();
+  for (let from = 0; ; from += IDS) {
+    const page = isList
+      ? await redis.lrange(key, from, from + IDS - 1)
+      : await redis.zrevrange(key, from, from + IDS - 1);
+    for (const id of page) ids.add(id);
+    if (page.length < IDS) return [...ids];
+  }
+}
+
+async function readWaiting(
+  redis: RedisClient,
+  keys: Keys,
+  id: string,
+  state: WaitingNotice['state'],
+): Promise<WaitingNotice | undefined> {
+  const [data, timestamp] = await redis.hmget(keys.noticeJob(id), 'data', 'timestamp');
+  if (data === null || data === undefined) return undefined;
+  return { id, state, queuedAt: Number(timestamp ?? 0), ...frameOf(data) };
+}
+
+function frameOf(data: string): Pick<WaitingNotice, 'template' | 'contacts'> {
+  try {
+    const { templateCode: template, contacts } = readFrame(JSON.parse(data));
+    return { template, contacts };
+  } catch {
+    // A worker that takes it rejects it.
+    return { template: '', contacts: 0 };
+  }
+}
+
+function matches(
+  { template, queuedAfter = 0, queuedBefore = Infinity }: WaitingFilter,
+  notice: WaitingNotice,
+): boolean {
+  return (
+    (template === undefined || notice.template === template) &&
+    notice.queuedAt >= queuedAfter &&
+    notice.queuedAt < queuedBefore
+  );
+}
+
+/** Notices that wait with the same template and state. */
+export interface WaitingGroup {
+  readonly state: WaitingNotice['state'];
+  readonly template: string;
+  readonly notices: number;
+  readonly contacts: number;
+  readonly oldest: number;
+  readonly newest: number;
+}
+
+/** Sums up what waits and matches, the largest group first. */
+export async function groupWaiting(
+  redis: RedisClient,
+  keys: Keys,
+  filter: WaitingFilter,
+  signal?: AbortSignal,
+): Promise<WaitingGroup[]> {
+  const groups = new Map<string, WaitingGroup>();
+  for await (const page of waitingNotices(redis, keys, filter, signal)) {
+    for (const { state, template, contacts, queuedAt } of page) {
+      const name = `${state} ${template}`;
+      const sum = groups.get(name);
+      groups.set(name, {
+        state,
+        template,
+        notices: (sum?.notices ?? 0) + 1,
+        contacts: (sum?.contacts ?? 0) + contacts,
+        oldest: Math.min(sum?.oldest ?? Infinity, queuedAt),
+        newest: Math.max(sum?.newest ?? 0, queuedAt),
+      });
+    }
+  }
+  return [...groups.values()].sort((a, b) => b.notices - a.notices);
+}

@@ -1,0 +1,132 @@
+import type { z } from 'zod';
+import type { Ledger } from '../../batch/ledger/ledger.ts';
+import type { Sealing } from '../../payload/seal.ts';
+import type { RedisClient } from '../../redis/connect.ts';
+import { redisFailure } from '../../redis/failure.ts';
+import type { Keys } from '../../redis/keys.ts';
+import { redisTime } from '../../redis/server-clock.ts';
+import type { Actor } from '../audit.ts';
+
+/** What the function of an operation works with. */
+export interface OperationContext {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  readonly ledger: Ledger;
+  /** Decrypts stored contacts. */
+  readonly sealing: Sealing;
+  /** RATE_LIMIT, shown until a worker has reported its own; 0 for no limit. */
+  readonly configuredRateLimit: number;
+}
+
+/** Who calls, and what ends the call early. */
+export interface OperationCall extends Actor {
+  /** Stops it between two steps; what was done before stays done. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called with the number that is done so far, where there are many. */
+  readonly onProgress?: ((done: number) => void) | undefined;
+}
+
+/** What would be done, for the question whether to do it. */
+export interface OperationPreview<Input> {
+  readonly lines: readonly string[];
+  /** Undefined where there is nothing to do: the operation then answers so itself. */
+  readonly question: string | undefined;
+  /** The input that does no more than what was shown. */
+  readonly input: Input;
+}
+
+/**
+ * An operation: from this row come the HTTP route with its OpenAPI, the command with its flags and help, what
+ * `NoticeAdmin.run` takes and answers, and the test matrix. Its function records a change in the audit stream.
+ */
+export interface OperationSpec<Name extends string, I extends z.ZodObject, O extends z.ZodType> {
+  /** The words of its command. */
+  readonly name: Name;
+  /** One sentence: what it does. */
+  readonly summary: string;
+  /** What it answers, in a sentence. */
+  readonly answers: string;
+  readonly needs: 'viewer' | 'operator';
+  /** Path of its route. Its parameters, such as `:id`, are fields of the input, and arguments of the command. */
+  readonly path: string;
+  /**
+   * Set where it changes something, which is recorded with who did it and why. A program over HTTP says why, a person at a
+   * terminal may; `always`: the reason is shown to others, too. `may`: nobody has to.
+   */
+  readonly why?: 'always' | 'over-http' | 'may';
+  readonly maxWhy?: number;
+  /** Highest number of requests per caller and minute. Default: that of the server. */
+  readonly perMinute?: number;
+  /** Fields that are arguments of the command, besides the parameters of the path. */
+  readonly args?: readonly string[];
+  readonly input: I;
+  readonly output: O;
+  /** Why it can be refused, by HTTP status, besides what every operation answers. */
+  readonly problems?: Readonly<Record<number, string>>;
+  /** What a command shows before it asks whether to go on. */
+  readonly preview?: (
+    context: OperationContext,
+    input: z.output<I>,
+    call: OperationCall,
+  ) => Promise<OperationPreview<z.output<I>>>;
+  readonly run: (
+    context: OperationContext,
+    input: z.output<I>,
+    call: OperationCall,
+  ) => Promise<z.output<O>>;
+  /** The answer in lines for a terminal. */
+  readonly text: (answer: z.output<O>, now: number) => readonly string[];
+  /** Whether a command ends with 0. Default: always */
+  readonly isDone?: (answer: z.output<O>) => boolean;
+}
+
+/** A row of the table, whatever its types. */
+export interface Operation extends Omit<
+  OperationSpec<string, z.ZodObject, z.ZodType>,
+  'preview' | 'run' | 'text' | 'isDone'
+> {
+  readonly preview?: (
+    context: OperationContext,
+    input: never,
+    call: OperationCall,
+  ) => Promise<OperationPreview<unknown>>;
+  readonly run: (context: OperationContext, input: never, call: OperationCall) => Promise<unknown>;
+  readonly text: (answer: never, now: number) => readonly string[];
+  readonly isDone?: (answer: never) => boolean;
+}
+
+/** Defines a row; its function gets the input that its schema has parsed. */
+export function operation<
+  const Name extends string,
+  I extends z.ZodObject,
+  const O extends z.ZodType,
+>(spec: OperationSpec<Name, I, O>): OperationSpec<Name, I, O> {
+  return spec;
+}
+
+/** Whether an operation changes something. */
+export const isChange = ({ why }: Pick<Operation, 'why'>): boolean => why !== undefined;
+
+/** The names of the parameters in a path. */
+export function paramsOf({ path }: Pick<Operation, 'path'>): string[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+}
+
+/** Runs an operation with input that its schema has parsed. */
+export function runParsed(
+  row: Operation,
+  context: OperationContext,
+  input: unknown,
+  call: OperationCall,
+): Promise<unknown> {
+  return row.run(context, input as never, call);
+}
+
+/** Redis time, rounded up: what is later is after it. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
+export async function redisNow(redis: RedisClient): Promise<number> {
+  try {
+    return Math.ceil(await redisTime(redis));
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}

@@ -1,0 +1,30 @@
+import type { z } from 'zod';
+import { liftHold, placeHold, showHold } from './hold.ts';
+import { setRateLimit, showRateLimit } from './rate-limit.ts';
+import { cancelSelected, listWaiting } from './waiting.ts';
+
+/** Every operation. A new one is a row here: its route, command, library call and matrix of tests come with it. */
+export const OPERATIONS = [
+  showHold,
+  placeHold,
+  liftHold,
+  showRateLimit,
+  setRateLimit,
+  listWaiting,
+  cancelSelected,
+] as const;
+
+type Listed = (typeof OPERATIONS)[number];
+
+/** The name of an operation. */
+export type OperationName = Listed['name'];
+
+/** What an operation takes. */
+export type OperationInput<Name extends OperationName> = z.input<
+  Extract<Listed, { readonly name: Name }>['input']
+>;
+
+/** What an operation answers. */
+export type OperationOutput<Name extends OperationName> = z.output<
+  Extract<Listed, { readonly name: Name }>['output']
+>;

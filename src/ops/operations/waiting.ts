@@ -1,0 +1,186 @@
+import { z } from 'zod';
+import { InputError } from '../../contracts/errors.ts';
+import { countOf, formatCount } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
+import { table } from '../../format/table.ts';
+import {
+  groupWaiting,
+  WAITING_STATES,
+  type WaitingFilter,
+  type WaitingGroup,
+} from '../../notices/waiting.ts';
+import { msAhead } from '../../batch/failures/redrive-rate.ts';
+import { count, time } from '../answers/fields.ts';
+import { appendAudit } from '../audit.ts';
+import { cancelWaiting } from '../cancel-waiting.ts';
+import { duration, instant, rate, template, waitMs, whole } from './fields.ts';
+import { operation, redisNow } from './operation.ts';
+
+/** What selects notices that wait. */
+const select = {
+  template: template.optional().describe('only with this template code'),
+  state: z
+    .enum(WAITING_STATES)
+    .optional()
+    .describe('only those that wait for a worker, or for their time or next attempt'),
+  queuedAfter: instant.optional().describe('only queued at this time or later'),
+  queuedBefore: instant.optional().describe('only queued before this time'),
+  within: duration.optional().describe('only queued within this time before now'),
+};
+
+type Select = z.output<z.ZodObject<typeof select>>;
+
+function filterOf({ within, queuedAfter, queuedBefore, template, state }: Select): WaitingFilter {
+  if (within !== undefined && queuedAfter !== undefined) {
+    const problem = 'expected only one of within and queuedAfter';
+    throw new InputError('REQUEST_INVALID', [{ field: 'within', problem }]);
+  }
+  const after = within === undefined ? queuedAfter : Date.now() - within;
+  return { template, state, queuedAfter: after, queuedBefore };
+}
+
+const group = z.object({
+  state: z.enum(WAITING_STATES),
+  template: z.string().describe('empty where the data cannot be read'),
+  notices: count,
+  contacts: count,
+  oldest: time.describe('when the oldest was queued'),
+  newest: time.describe('when the newest was queued'),
+});
+
+function groupLines(groups: readonly WaitingGroup[], now: number): string[] {
+  return table([
+    ['STATE', 'TEMPLATE', 'NOTICES', 'CONTACTS', 'OLDEST', 'NEWEST'],
+    ...groups.map((one) => [
+      one.state,
+      one.template,
+      formatCount(one.notices),
+      formatCount(one.contacts),
+      writeTime(one.oldest, now),
+      writeTime(one.newest, now),
+    ]),
+  ]);
+}
+
+const sumOf = (groups: readonly WaitingGroup[]) => ({
+  notices: groups.reduce((sum, one) => sum + one.notices, 0),
+  contacts: groups.reduce((sum, one) => sum + one.contacts, 0),
+});
+
+/** Requests per caller and minute: each may read every notice that waits. */
+const PER_MINUTE = 30;
+
+export const listWaiting = operation({
+  name: 'waiting',
+  summary: 'Sums up the single notices that wait, by template; a preview of cancelling them.',
+  answers: 'The groups, the largest first.',
+  needs: 'viewer',
+  path: '/api/v1/waiting',
+  perMinute: PER_MINUTE,
+  input: z.object(select),
+  output: z.object({
+    at: time.describe('when it was read; as `queuedBefore` nothing later is cancelled'),
+    notices: count,
+    contacts: count,
+    groups: z.array(group),
+    complete: z.boolean().describe('false where it took too long to read all'),
+  }),
+  run: async ({ redis, keys }, input, { signal }) => {
+    const filter = filterOf(input);
+    const at = await redisNow(redis);
+    const groups = await groupWaiting(redis, keys, filter, signal);
+    return { at, ...sumOf(groups), groups, complete: signal?.aborted !== true };
+  },
+  text: ({ groups, notices, contacts, complete }, now) => [
+    ...(groups.length === 0 ? ['No single notice waits.'] : groupLines(groups, now)),
+    ...(groups.length > 1
+      ? [`${countOf(notices, 'notice')}, ${countOf(contacts, 'contact')} in all.`]
+      : []),
+    ...(complete ? [] : ['Stopped before all were read.']),
+  ],
+});
+
+export const cancelSelected = operation({
+  name: 'cancel',
+  summary: 'Cancels the single notices that wait and match, the newest first.',
+  answers: 'What was cancelled. Repeat it while `complete` is false.',
+  needs: 'operator',
+  why: 'over-http',
+  path: '/api/v1/waiting/cancel',
+  perMinute: PER_MINUTE,
+  input: z.object({
+    ...select,
+    limit: whole(1, 1_000_000_000).optional().describe('most notices'),
+    rate: rate.describe('most notices per second'),
+    releaseKey: z
+      .boolean()
+      .optional()
+      .describe('release their idempotency keys, so that they can be sent anew'),
+  }),
+  output: z.object({
+    cancelled: count.describe('notices: they were not sent and will not be'),
+    contacts: count.describe('of these'),
+    possiblySent: count.describe('not cancelled: an earlier attempt may have been accepted'),
+    gone: count.describe('taken by a worker, or ended, meanwhile'),
+    complete: z.boolean().describe('false because of the limit, or it took too long: repeat it'),
+    waitMs,
+  }),
+  preview: async ({ redis, keys }, input, { signal }) => {
+    const filter = selective(input);
+    const { within: _, ...rest } = input;
+    // Nothing that is queued later, and by now within the same time.
+    const { queuedAfter, queuedBefore = await redisNow(redis) } = filter;
+    const shown = { ...filter, queuedBefore };
+    const groups = await groupWaiting(redis, keys, shown, signal);
+    const { notices, contacts } = sumOf(groups);
+    const most = Math.min(notices, input.limit ?? notices);
+    return {
+      lines: groups.length === 0 ? [] : groupLines(groups, Date.now()),
+      question:
+        notices === 0
+          ? undefined
+          : `Cancel ${most < notices ? `${formatCount(most)} of ` : ''}${countOf(notices, 'notice')} (${countOf(contacts, 'contact')})? They are never sent.`,
+      input: { ...rest, queuedAfter, queuedBefore },
+    };
+  },
+  run: async ({ redis, keys }, input, { who, why, signal, onProgress }) => {
+    const startedAt = performance.now();
+    const { limit, rate: most, releaseKey } = input;
+    const report = { cancelled: 0, contacts: 0, possiblySent: 0, gone: 0 };
+    const options = { limit, rate: most, releaseKey, onProgress, signal };
+    try {
+      const complete = await cancelWaiting(redis, keys, selective(input), report, options);
+      const done = report.cancelled + report.possiblySent + report.gone;
+      const wait = most === undefined ? {} : { waitMs: Math.ceil(msAhead(done, most, startedAt)) };
+      return { ...report, complete, ...wait };
+    } finally {
+      if (report.cancelled > 0) {
+        const { template: code } = input;
+        const what = code === undefined ? 'cancelled' : `cancelled ${code}`;
+        const as = releaseKey === true ? `${what}, keys released` : what;
+        const { contacts } = report;
+        const entry = { who, why, what: 'cancel', target: 'single notices', as, contacts } as const;
+        await appendAudit(redis, keys, entry);
+      }
+    }
+  },
+  text: ({ cancelled, contacts, possiblySent, gone, complete }) => [
+    cancelled === 0
+      ? 'No notice was cancelled.'
+      : `${countOf(cancelled, 'notice')} (${countOf(contacts, 'contact')}) cancelled: they were not sent and will not be.`,
+    ...(possiblySent === 0
+      ? []
+      : [`${formatCount(possiblySent)} left: an earlier attempt may have been accepted.`]),
+    ...(gone === 0 ? [] : [`${formatCount(gone)} left: taken by a worker, or ended, meanwhile.`]),
+    ...(complete ? [] : ['It stopped before all were tried. Run the command again for the rest.']),
+  ],
+  isDone: ({ possiblySent, gone, complete }) => possiblySent + gone === 0 && complete,
+});
+
+/** The filter of a change. @throws InputError REQUEST_INVALID where it would select everything */
+function selective(input: Select): WaitingFilter {
+  const filter = filterOf(input);
+  if (Object.values(filter).some((field) => field !== undefined)) return filter;
+  const problem = 'expected at least one of template, state, queuedAfter, queuedBefore and within';
+  throw new InputError('REQUEST_INVALID', [{ field: 'template', problem }]);
+}

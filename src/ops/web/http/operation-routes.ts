@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { withAbortSignal } from '../../../async/cancellation.ts';
+import { Deadline } from '../../../async/deadline.ts';
+import { why as reason } from '../../operations/fields.ts';
+import { isChange, paramsOf, runParsed, type Operation } from '../../operations/operation.ts';
+import { json, route, type AnswerDoc, type Route } from './route.ts';
+
+/** Longest duration of a request in milliseconds; the answer tells what is left. */
+const MOST_MS = 20_000;
+
+/** The route of an operation: what changes something is a POST with a body, all else a GET with a query. */
+export function operationRoute(row: Operation): Route {
+  const { summary, needs, path, answers: says, input, output, problems = {}, perMinute } = row;
+  const names = new Set(paramsOf(row));
+  const fields = Object.entries(input.shape);
+  const inPath = Object.fromEntries(fields.filter(([name]) => names.has(name)));
+  const others = Object.fromEntries(fields.filter(([name]) => !names.has(name)));
+  const params = names.size === 0 ? undefined : z.strictObject(inPath);
+  const refusals: Record<number, AnswerDoc> = Object.fromEntries(
+    Object.entries(problems).map(([status, text]) => [status, { says: text }]),
+  );
+  const isPost = isChange(row);
+  return route({
+    method: isPost ? 'POST' : 'GET',
+    path,
+    needs,
+    kind: 'api',
+    summary,
+    ...(perMinute === undefined ? {} : { perMinute }),
+    ...(params === undefined ? {} : { params }),
+    ...(isPost
+      ? { body: z.strictObject({ ...others, ...whyField(row) }) }
+      : { query: z.object(others) }),
+    answers: { 200: { says, schema: output }, ...refusals },
+    handle: async ({ params: own, query, body, name }, context) => {
+      const { why = '', ...rest } = { ...own, ...query, ...body } as { why?: string };
+      const deadline = new Deadline(MOST_MS, context.closing);
+      try {
+        return await withAbortSignal(deadline, async (signal) =>
+          json(await runParsed(row, context, rest, { who: name, why, signal })),
+        );
+      } finally {
+        deadline.close();
+      }
+    },
+  });
+}
+
+function whyField({ why, maxWhy }: Operation): z.ZodRawShape {
+  const field = maxWhy === undefined ? reason : reason.max(maxWhy);
+  return { why: why === 'may' ? field.optional() : field };
+}
