@@ -1,63 +1,163 @@
+/** Whose fault a hold is: who can end its cause. */
+export const FAULTS = [
+  'our configuration',
+  'the service',
+  'the network',
+  'the template',
+  'a person',
+] as const;
+
+export type HoldFault = (typeof FAULTS)[number];
+
+/** What to do about a hold: whose fault it is, one sentence, and the command to begin with. */
+interface Remedy {
+  readonly fault: HoldFault;
+  readonly remedy: string;
+  readonly command: string;
+}
+
 /**
  * Holds: sending is stopped for the whole account, for a cause that is not one notice's. One row per kind,
- * for the person who is called when notices stop.
+ * for the person who is called when notices stop; {@link CODE_REMEDIES} say more where the code is known.
  */
 export const HOLDS = {
   credentials: {
     reason:
       'the service refuses the key pair, the app or the caller address, or one notice after another',
+    fault: 'our configuration',
     remedy:
       'check ACCESS_KEY, SECRET_KEY, API_VERSION, the approval of the app and its IP allowlist; if the code is about the notices (a sender key, a template), correct or cancel them',
+    command: 'notices doctor',
   },
   'token-contested': {
     reason:
       'tokens become invalid soon after they are issued: another program issues tokens for this app',
+    fault: 'a person',
     remedy:
       'stop the other program that uses this key pair, or give it an app of its own; if nothing was ever accepted, check API_VERSION',
+    command: 'notices status',
   },
   'token-unavailable': {
     reason: 'the token endpoint does not answer',
+    fault: 'the service',
     remedy: 'check BASE_URL, TOKEN_PATH and the network; the service itself may be down',
+    command: 'notices doctor',
   },
   unreachable: {
     reason: 'no connection to the service: nothing is sent',
+    fault: 'the network',
     remedy: 'check BASE_URL, PROXY_URL, the name server and the network; the service may be down',
+    command: 'notices doctor',
   },
   failing: {
     reason: 'requests end with a server error or without an answer, so each may have been taken',
+    fault: 'the service',
     remedy:
       'wait: one notice or chunk at a time probes it, those sent at most once last; ask the service about its outage',
+    command: 'notices unknown',
   },
   credit: {
     reason: 'the credit of the account has run out (402)',
+    fault: 'a person',
     remedy: 'top up the account at the service',
+    command: 'notices hold lift',
   },
   throttled: {
     reason: 'the service limits the send requests (429)',
+    fault: 'the service',
     remedy:
-      'wait: the rate limit was decreased; if it happens often, set RATE_LIMIT or ask the service for a higher limit',
+      'wait: sending resumes by itself; if it happens often, set RATE_LIMIT or ask the service for a higher limit',
+    command: 'notices status',
   },
   address: {
     reason:
       'not the API answers, but a redirect, an HTML page or a certificate that does not verify',
-    remedy: 'check BASE_URL, SEND_PATH or SEND_PATH, PROXY_URL and TLS_CA_FILE',
+    fault: 'our configuration',
+    remedy: 'check BASE_URL, SEND_PATH, PROXY_URL and TLS_CA_FILE',
+    command: 'notices doctor',
   },
   template: {
     reason: 'the service refuses notice after notice of this template alike, and accepts none',
+    fault: 'the template',
     remedy:
       'check the template at the service, its sender keys and its approval; probes find by themselves when it is accepted',
+    command: 'notices status',
   },
   manual: {
     reason: 'held manually',
+    fault: 'a person',
     remedy: 'lift the hold when its cause is gone',
+    command: 'notices hold lift',
   },
   restored: {
     reason:
       'Redis contains an old copy of the queue, or may: notices sent since the copy was made would be sent again',
+    fault: 'a person',
     remedy:
       '"notices restored" lists what may be sent again; park it, or cancel or pause its batches, then lift the hold',
+    command: 'notices restored',
   },
-} as const;
+} as const satisfies Record<string, Remedy & { readonly reason: string }>;
+
+/** What to do about a hold where its code says more than its kind; each has a section in docs/operating.md. */
+const CODE_REMEDIES: Readonly<Record<string, Remedy>> = {
+  INVALID_ACCESS_KEY: {
+    fault: 'our configuration',
+    remedy:
+      'compare ACCESS_KEY, SECRET_KEY and API_VERSION with the console of the service, and restart the workers with the right ones',
+    command: 'notices doctor',
+  },
+  ACCESS_KEY_NOT_APPROVED: {
+    fault: 'the service',
+    remedy: 'have the app approved in the console of the service; sending then resumes by itself',
+    command: 'notices doctor',
+  },
+  IP_NOT_ALLOWED: {
+    fault: 'our configuration',
+    remedy:
+      'add the outbound address of the workers (that of the NAT gateway or proxy) to the allowlist of the app',
+    command: 'notices doctor',
+  },
+  SERVICE_REFUSED: {
+    fault: 'the service',
+    remedy: 'correct what the code and the message of the service name; they are in the log',
+    command: 'notices doctor',
+  },
+  SERVICE_UNREACHABLE: {
+    fault: 'the network',
+    remedy: 'check BASE_URL, the name server, the firewall and PROXY_URL',
+    command: 'notices doctor',
+  },
+  TOKEN_INVALID: {
+    fault: 'our configuration',
+    remedy: 'check BASE_URL and TOKEN_PATH: this may not be the messaging service',
+    command: 'notices doctor',
+  },
+  TOKEN_UNAVAILABLE: {
+    fault: 'the service',
+    remedy: 'wait, and ask the service about its token endpoint; workers probe by themselves',
+    command: 'notices doctor',
+  },
+};
+
+/** Codes of a certificate that cannot be verified. */
+const CERTIFICATE = /^(?:CERT|DEPTH_ZERO|ERR_TLS|SELF_SIGNED|UNABLE_TO)/;
+
+/** What to do about a hold, and the section of docs/operating.md that says more. */
+export function remedyOf(kind: HoldKind, code: string): Remedy & { readonly section: string } {
+  const byCode = kind === 'manual' ? undefined : CODE_REMEDIES[code];
+  if (byCode !== undefined) return { ...byCode, section: code.toLowerCase() };
+  const { fault, remedy, command } = HOLDS[kind];
+  if (kind === 'address' && CERTIFICATE.test(code)) {
+    const name = 'name its authority in TLS_CA_FILE, or have the certificate renewed';
+    return { fault, remedy: name, command, section: kind };
+  }
+  // The code is about the notices, not about the key pair.
+  if (kind === 'credentials' && /TEMPLATE|SENDER/.test(code)) {
+    return { ...HOLDS.template, section: 'template' };
+  }
+  return { fault, remedy, command, section: kind };
+}
 
 /** Kind of a hold. */
 export type HoldKind = keyof typeof HOLDS;

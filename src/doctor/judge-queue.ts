@@ -3,7 +3,7 @@ import type { Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { countOf } from '../format/format.ts';
 import { writeTime } from '../format/relative-time.ts';
-import { HOLDS } from '../contracts/hold.ts';
+import { HOLDS, remedyOf } from '../contracts/hold.ts';
 import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import type { QueueSnapshot } from './queue-snapshot.ts';
@@ -27,10 +27,21 @@ export function judgeQueue(snapshot: QueueSnapshot): Finding[] {
   ];
 }
 
-function hold({ hold }: QueueSnapshot): Finding {
-  if (hold === undefined) return ok('queue.hold', 'the queue is not held');
-  const { reason, remedy } = HOLDS[hold.kind];
-  const says = `the queue is held (${hold.kind}): ${reason}`;
+function hold({ hold, templateHolds }: QueueSnapshot): Finding {
+  if (hold === undefined) {
+    const [first] = templateHolds;
+    if (first === undefined) return ok('queue.hold', 'the queue is not held');
+    const { template, kind, code } = first;
+    return warn(
+      'queue.hold',
+      `${countOf(templateHolds.length, 'template')} held, such as ${template} (${code}): ${HOLDS[kind].reason}`,
+      remedyOf(kind, code).remedy,
+    );
+  }
+  const { reason } = HOLDS[hold.kind];
+  const { remedy } = remedyOf(hold.kind, hold.code);
+  const code = hold.code === '' ? '' : `, ${hold.code}`;
+  const says = `the queue is held (${hold.kind}${code}): ${reason}`;
   // A manual hold is intended, so it is only a warning.
   return hold.kind === 'manual'
     ? warn('queue.hold', says, remedy)
@@ -93,9 +104,10 @@ function waiting({ waiting, oldestWaitingMs = 0, workers, hold, now }: QueueSnap
   return ok('queue.waiting', `${countOf(waiting, 'single notice')} waiting`);
 }
 
-function batches({ batches, backingOff, workers, hold, now }: QueueSnapshot): Finding {
+function batches(snapshot: QueueSnapshot): Finding {
+  const { batches, backingOff, now } = snapshot;
   const open = batches.filter(({ counts }) => counts.pending > 0);
-  const around = surroundingsOf({ workers, hold }, true);
+  const around = surroundingsOf(snapshot, true);
   const stalled = open.filter(
     (batch) => !backingOff.has(batch.id) && motionOf(batch, around, now).stalled,
   );

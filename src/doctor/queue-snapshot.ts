@@ -13,7 +13,10 @@ import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 
 /** The state of the queue, as it is judged. Times are milliseconds. */
-export interface QueueSnapshot extends Pick<FleetSnapshot, 'hold' | 'workers' | 'unknownNotices'> {
+export interface QueueSnapshot extends Pick<
+  FleetSnapshot,
+  'hold' | 'templateHolds' | 'workers' | 'unknownNotices'
+> {
   /** Batches in which something waits or is unknown, or is about to be deleted; the newest first. */
   readonly batches: readonly Batch[];
   /** Those of them in which all that is left waits for its next attempt. */
@@ -43,6 +46,7 @@ export async function readQueueSnapshot(
   try {
     const { noticeJobs, noticeWaitingSince, ...facts } = await reader.read(
       'hold',
+      'templateHolds',
       'workers',
       'unknownNotices',
       'noticeJobs',

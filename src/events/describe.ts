@@ -1,4 +1,4 @@
-import { HOLDS } from '../contracts/hold.ts';
+import { HOLDS, remedyOf } from '../contracts/hold.ts';
 import { countOf, formatCount, formatDuration } from '../format/format.ts';
 import type { AccountEvent } from './event.ts';
 
@@ -54,7 +54,7 @@ export function describeEvent(event: AccountEvent): {
   const { meaning, remedy } = EVENTS[event.event];
   const detail = detailOf(event);
   const title = detail === '' ? meaning : `${meaning}: ${detail}`;
-  if (event.event === 'hold.begun') return { title, remedy: HOLDS[event.kind].remedy };
+  if (event.event === 'hold.begun') return { title, remedy: remedyOf(event.kind, event.code ?? '').remedy };
   const isComplete = event.event === 'batch.finished' && event.accepted === event.total;
   return { title, remedy: isComplete ? '' : remedy };
 }

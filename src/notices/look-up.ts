@@ -1,5 +1,5 @@
 import { ERROR_CODES } from '../contracts/errors.ts';
-import { HOLDS, type HoldKind } from '../contracts/hold.ts';
+import { HOLDS, remedyOf as remedyOfHold, type HoldKind } from '../contracts/hold.ts';
 import { SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
 import { isName } from '../contracts/notice.ts';
 import {
@@ -45,7 +45,9 @@ const NO_ACCOUNT: Account = { hold: undefined, limited: false };
 function accountOf({ hold, rateLimit, now }: StoredAccount): Account {
   const { kind, since } = hold;
   const isHeld = kind !== undefined && kind in HOLDS;
-  const { reason: meaning, remedy } = HOLDS[isHeld ? (kind as HoldKind) : 'manual'];
+  const held = isHeld ? (kind as HoldKind) : 'manual';
+  const { reason: meaning } = HOLDS[held];
+  const { remedy } = remedyOfHold(held, hold['code'] ?? '');
   const isLimited = effectiveRateLimit(readRateLimitState(rateLimit, 0), now) !== undefined;
   return {
     hold: isHeld

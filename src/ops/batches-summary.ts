@@ -1,3 +1,4 @@
+import { readGroups, type GroupSource } from '../batch/failures/failure-groups.ts';
 import type { Batch, BatchPhase } from '../batch/ledger/batch-record.ts';
 import { readMotion } from '../batch/ledger/batch-motion.ts';
 import type { LedgerReader } from '../batch/ledger/ledger-reader.ts';
@@ -21,6 +22,18 @@ export interface OpenBatch {
   readonly importStopped: boolean;
   /** The command that continues the import; absent where it has not stopped. */
   readonly continueImport?: string;
+  /** Its template, where that is held: then the list has paused itself. */
+  readonly heldTemplate?: string;
+}
+
+/** A list of which the service rejected contacts. */
+export interface RefusedList {
+  readonly id: string;
+  readonly total: number;
+  readonly rejected: number;
+  /** The code of most of them. */
+  readonly code: string;
+  readonly movedAt: number;
 }
 
 /** What batches contribute to the state of the account. */
@@ -32,6 +45,8 @@ export interface BatchesSummary {
   /** The first of them, the newest first. */
   readonly openBatches: readonly OpenBatch[];
   readonly rejected: number;
+  /** The newest of those lists. */
+  readonly refused: readonly RefusedList[];
   /** Contacts of all batches whose outcome is unknown and can be resolved. */
   readonly unknown: number;
 }
@@ -47,6 +62,11 @@ export interface NewestBatches {
 /** Open batches that are listed. */
 const LISTED = 10;
 
+/** Lists with rejected contacts that are named: a command each. */
+const REFUSED = 5;
+/** Failures of each that are read at most where the ledger has no sums of them. */
+const READ_FAILURES = 1_000;
+
 /**
  * Summarizes the newest batches.
  *
@@ -54,12 +74,13 @@ const LISTED = 10;
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function summarizeBatches(
-  ledger: Pick<LedgerReader, 'nextAttempt'>,
+  ledger: Pick<LedgerReader, 'nextAttempt'> & GroupSource,
   { batches, importing }: NewestBatches,
   { pending, unknown }: Pick<BatchesSummary, 'pending' | 'unknown'>,
   fleet: SendingFleet & { readonly now: number },
 ): Promise<BatchesSummary> {
   const open = batches.filter(isOpen);
+  const held = new Set(fleet.templateHolds.map(({ template }) => template));
   const openBatches = await Promise.all(
     open.slice(0, LISTED).map(async (batch) => {
       const { id, phase, counts } = batch;
@@ -74,13 +95,27 @@ export async function summarizeBatches(
         pending: counts.pending,
         ...(waits === undefined ? {} : { waits }),
         stalled,
+        ...(held.has(batch.templateCode) ? { heldTemplate: batch.templateCode } : {}),
         importStopped: stopped,
         ...(stopped ? { continueImport: continueImport(batch) } : {}),
       };
     }),
   );
   const rejected = batches.reduce((sum, { counts }) => sum + counts.rejected, 0);
-  return { pending, open: open.length, openBatches, rejected, unknown };
+  const refused = await readRefused(ledger, batches);
+  return { pending, open: open.length, openBatches, rejected, refused, unknown };
+}
+
+async function readRefused(ledger: GroupSource, batches: readonly Batch[]): Promise<RefusedList[]> {
+  const some = batches.filter(({ counts }) => counts.rejected > 0).slice(0, REFUSED);
+  return Promise.all(
+    some.map(async (batch) => {
+      const { id, counts, movedAt } = batch;
+      const { groups } = await readGroups(ledger, batch, { state: 'rejected' }, READ_FAILURES);
+      const { total, rejected } = counts;
+      return { id, total, rejected, code: groups[0]?.code ?? '', movedAt };
+    }),
+  );
 }
 
 const isOpen = ({ phase, counts }: Batch): boolean =>

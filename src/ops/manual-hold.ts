@@ -1,5 +1,5 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
-import { HOLDS, type Hold, type HoldKind } from '../contracts/hold.ts';
+import { HOLDS, remedyOf, type Hold, type HoldKind } from '../contracts/hold.ts';
 import { liftManualHold, placeManualHold } from '../fleet/hold/current-hold.ts';
 import {
   holdTemplate,
@@ -13,12 +13,10 @@ import type { Keys } from '../redis/keys.ts';
 import { appendAudit, withoutNumbers, type Actor } from './audit.ts';
 import { FleetReader } from './snapshot.ts';
 
-/** A hold with the texts of its kind. */
-export interface ExplainedHold extends Hold {
+/** A hold with the texts of its kind and code. */
+export interface ExplainedHold extends Hold, ReturnType<typeof remedyOf> {
   /** Why the queue is held. */
   readonly reason: string;
-  /** What to do about it. */
-  readonly remedy: string;
 }
 
 /** The account that is held. */
@@ -27,10 +25,10 @@ interface HoldTarget {
   readonly keys: Keys;
 }
 
-/** Adds the texts of the kind of the hold. */
+/** Adds the texts of the kind and code of the hold. */
 export function explainHold(hold: Hold): ExplainedHold {
-  const { reason, remedy } = HOLDS[hold.kind];
-  return { ...hold, reason, remedy };
+  const { reason } = HOLDS[hold.kind];
+  return { ...hold, reason, ...remedyOf(hold.kind, hold.code) };
 }
 
 /**

@@ -3,6 +3,7 @@ import type { RedisFacts } from '../redis/facts.ts';
 import { keysOf, pairName } from '../redis/keys.ts';
 import { judgeRedis, type RedisFinding, type RedisRules } from '../redis/suitability.ts';
 import { summarizeBatches, type BatchesSummary } from './batches-summary.ts';
+import { headlineOf, type Headline } from './answers/headline.ts';
 import { withRedis } from '../redis/with-redis.ts';
 import { FleetReader, type FleetSnapshot, type JobCounts } from './snapshot.ts';
 
@@ -10,6 +11,8 @@ import { FleetReader, type FleetSnapshot, type JobCounts } from './snapshot.ts';
 export interface Status {
   /** When it was read: Redis time, milliseconds since the epoch. */
   readonly now: number;
+  /** The worst thing that is true. */
+  readonly headline: Headline;
   readonly account: string;
   /** REDIS_PREFIX */
   readonly prefix: string;
@@ -126,7 +129,7 @@ export async function statusOf(
   const { completed, ...jobs } = noticeJobs;
   const ofAll = { pending: unsentContacts, unknown: unknownContacts };
   const batches = await summarizeBatches(reader.ledger, newestBatches, ofAll, snapshot);
-  return {
+  const status = {
     now,
     account,
     prefix: settings.prefix,
@@ -144,4 +147,5 @@ export async function statusOf(
     workers,
     redis: { ...redis, address: addressOf(settings), findings: judgeRedis(redis, redisRules) },
   };
+  return { headline: headlineOf(status), ...status };
 }

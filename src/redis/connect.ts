@@ -161,6 +161,8 @@ function openClient(
     ...(url.protocol === 'rediss:' ? tlsOptions(settings) : {}),
     connectTimeout: settings.connectTimeoutMs,
     reconnectOnError: reconnectOnReadOnly(),
+    // Users of docs/redis.md may not name their library.
+    disableClientInfo: true,
     ...roleOptions(role, commandTimeoutMs),
   };
   if (settings.cluster.length > 0) {

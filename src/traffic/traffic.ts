@@ -5,10 +5,10 @@ import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
 
 /**
- * What is counted for each minute and lane: requests written to a socket, and contacts by the outcome of their attempt
- * (`retry`: provably not accepted, tried again).
+ * What is counted for each minute and lane: requests written to a socket, and contacts that were accepted. What else
+ * became of contacts is not known after an attempt: their chunk may be halved, or their template held.
  */
-export const TRAFFIC_COUNTS = ['requests', 'accepted', 'rejected', 'unknown', 'retry'] as const;
+export const TRAFFIC_COUNTS = ['requests', 'accepted'] as const;
 
 export type TrafficCount = (typeof TRAFFIC_COUNTS)[number];
 export type LaneCounts = Record<TrafficCount, number>;
@@ -35,7 +35,7 @@ const HOUR_MS = 3_600_000;
 const KEPT_MS = TRAFFIC_MINUTES * MINUTE_MS + HOUR_MS;
 
 export function noTraffic(): TrafficCounts {
-  const none = () => ({ requests: 0, accepted: 0, rejected: 0, unknown: 0, retry: 0 });
+  const none = () => ({ requests: 0, accepted: 0 });
   return { notices: none(), chunks: none() };
 }
 
@@ -46,35 +46,28 @@ export function noTraffic(): TrafficCounts {
 export class TrafficTally {
   #counts = noTraffic();
   #recent = { requests: 0, contacts: 0, since: performance.now() };
+  #before = { requests: 0, contacts: 0, since: this.#recent.since };
 
   /** Counts one attempt. */
   attempt({ lane, outcome, requests, contacts, contactsBy }: SeenAttempt): void {
-    const counts = this.#counts[lane];
-    const before = counts.accepted;
-    counts.requests += requests;
-    if (contactsBy !== undefined) {
-      counts.accepted += contactsBy.accepted ?? 0;
-      counts.rejected += contactsBy.rejected ?? 0;
-      counts.unknown += contactsBy.unknown ?? 0;
-      counts.retry += contactsBy.retry ?? 0;
-    } else if (
-      outcome === 'accepted' ||
-      outcome === 'rejected' ||
-      outcome === 'unknown' ||
-      outcome === 'retry'
-    ) {
-      counts[outcome] += contacts;
-    }
+    const accepted = contactsBy?.accepted ?? (outcome === 'accepted' ? contacts : 0);
+    this.#counts[lane].requests += requests;
+    this.#counts[lane].accepted += accepted;
     this.#recent.requests += requests;
-    this.#recent.contacts += counts.accepted - before;
+    this.#recent.contacts += accepted;
   }
 
-  /** What was sent since it was asked last: requests, and contacts that were accepted. */
+  /** What was sent since it was asked last but one: requests, and contacts that were accepted. */
   takeRecent(): { requests: number; contacts: number; forMs: number } {
-    const { requests, contacts, since } = this.#recent;
+    const before = this.#before;
     const now = performance.now();
+    this.#before = this.#recent;
     this.#recent = { requests: 0, contacts: 0, since: now };
-    return { requests, contacts, forMs: Math.round(now - since) };
+    return {
+      requests: before.requests + this.#before.requests,
+      contacts: before.contacts + this.#before.contacts,
+      forMs: Math.round(now - before.since),
+    };
   }
 
   /**

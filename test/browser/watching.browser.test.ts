@@ -76,8 +76,8 @@ describe('a person who watches', () => {
     });
     await headline(page, 'Held: credentials');
     const held = page.locator('#state');
-    await held.getByText('ACCESS_KEY_NOT_APPROVED').waitFor();
-    await held.getByText('check ACCESS_KEY, SECRET_KEY').waitFor();
+    await held.getByText('ACCESS_KEY_NOT_APPROVED', { exact: true }).waitFor();
+    await held.getByText('have the app approved').waitFor();
     emulator.setApp({ accessKey: 'emulator-access-key', approved: true });
     await headline(page, 'Idle');
     expect(await isSamePage(page)).toBe(true);

@@ -32,6 +32,7 @@ const batch = (fields: Record<string, string | number>) => {
 const GOOD: QueueSnapshot = {
   now: NOW,
   hold: undefined,
+  templateHolds: [],
   workers: [worker()],
   version: '1.0.0',
   waiting: 0,

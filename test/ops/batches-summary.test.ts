@@ -3,7 +3,14 @@ import { batchFrom, type Batch, type BatchPhase } from '../../src/batch/ledger/b
 import { someWorker } from './web/pages/snapshots.ts';
 import { summarizeBatches } from '../../src/ops/batches-summary.ts';
 
-const FLEET = { workers: [someWorker({ active: 0 })], hold: undefined, now: 0 };
+const FLEET = { workers: [someWorker({ active: 0 })], hold: undefined, templateHolds: [], now: 0 };
+const sum = {
+  state: 'rejected',
+  code: 'TEMPLATE_NOT_APPROVED',
+  parts: 1,
+  message: '',
+  first: '0',
+} as const;
 function of(id: string, phase: BatchPhase, some: Partial<Batch> = {}): Batch {
   const batch = batchFrom(id, { phase, importedAt: '5' });
   if (batch === undefined) throw new Error('no batch');
@@ -18,7 +25,13 @@ const summary = async (
   nextAttempt?: number,
 ) =>
   summarizeBatches(
-    { nextAttempt: () => Promise.resolve(nextAttempt) },
+    {
+      nextAttempt: () => Promise.resolve(nextAttempt),
+      failureSums: () => Promise.resolve([{ ...sum, contacts: 2 }]),
+      failures: () => {
+        throw new Error('the sums are enough');
+      },
+    },
     { batches, importing: new Set(importing) },
     ofAll,
     FLEET,
@@ -57,6 +70,10 @@ describe('the summary of batches', () => {
       open: 0,
       rejected: 4,
       unknown: 9,
+      refused: [
+        { id: 'a', rejected: 2, code: 'TEMPLATE_NOT_APPROVED' },
+        { id: 'b', rejected: 2, code: 'TEMPLATE_NOT_APPROVED' },
+      ],
     });
   });
 

@@ -240,6 +240,28 @@ describe('a user cannot', () => {
     ['GET', 'of-another-program'],
     ['GET', '{other:default}:secret'],
     ['EVAL', `return redis.call('GET', 'of-another-program')`, '0'],
+    ['EVAL', `return redis.call('FLUSHALL')`, '0'],
+    [
+      'FUNCTION',
+      'LOAD',
+      'REPLACE',
+      "#!lua name=mine\nredis.register_function('f', function() end)",
+    ],
+    ['FUNCTION', 'DELETE', 'other'],
+    ['FUNCTION', 'FLUSH'],
+    ['FCALL', 'f', '0'],
+    ['SCRIPT', 'LOAD', 'return 1'],
+    ['CLIENT', 'TRACKING', 'ON', 'BCAST'],
+    ['CLIENT', 'KILL', 'TYPE', 'normal'],
+    ['CLIENT', 'PAUSE', '1'],
+    ['CLIENT', 'NO-EVICT', 'ON'],
+    ['SWAPDB', '0', '1'],
+    ['MIGRATE', '127.0.0.1', '1', KEY('secret'), '0', '10'],
+    ['COPY', KEY('secret'), KEY('secret2')],
+    ['SORT', KEY('unsent')],
+    ['MONITOR'],
+    ['SHUTDOWN', 'NOSAVE'],
+    ['REPLICAOF', 'NO', 'ONE'],
   ];
   const CASES: readonly (readonly [User, readonly (readonly string[])[]])[] = [
     [

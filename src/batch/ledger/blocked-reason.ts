@@ -1,5 +1,5 @@
 import { shellWord } from '../../format/shell-word.ts';
-import { HOLDS, type Hold } from '../../contracts/hold.ts';
+import { HOLDS, remedyOf, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import type { Batch } from './batch-record.ts';
 
 /** What decides, beside the batch itself, whether it is being sent. */
@@ -9,23 +9,28 @@ export interface BatchSurroundings {
   /** Jobs that are in progress in all of them. */
   readonly active: number;
   readonly hold: Hold | undefined;
+  readonly templateHolds: readonly HeldTemplate[];
   /** Whether a process is importing the batch. */
   readonly importing: boolean;
 }
+
+/** A template that is held. */
+type HeldTemplate = { readonly template: string; readonly kind: HoldKind; readonly code: string };
 
 /** What is read of the fleet to decide it. */
 export interface SendingFleet {
   readonly workers: readonly { readonly active: number }[];
   readonly hold?: Hold | undefined;
+  readonly templateHolds: readonly HeldTemplate[];
 }
 
 /** What decides it beside the batch, of what was read. */
 export function surroundingsOf(
-  { workers, hold }: SendingFleet,
+  { workers, hold, templateHolds }: SendingFleet,
   importing: boolean,
 ): BatchSurroundings {
   const active = workers.reduce((sum, worker) => sum + worker.active, 0);
-  return { workers: workers.length, active, hold, importing };
+  return { workers: workers.length, active, hold, templateHolds, importing };
 }
 
 /**
@@ -39,7 +44,7 @@ export function surroundingsOf(
  * | importing | none | its import is running | its import has not finished |
  * | importing | none | its import is not running | its import stopped |
  * | importing, sending | some | no worker | no worker is running |
- * | importing, sending | some | a hold | the hold's reason and remedy |
+ * | importing, sending | some | a hold, also of its template | the hold's reason and remedy |
  * | cancelled | some: attempts whose worker stopped | no worker | no worker is running |
  */
 export function blockedReason(batch: Batch, around: BatchSurroundings): string | undefined {
@@ -52,8 +57,14 @@ export function blockedReason(batch: Batch, around: BatchSurroundings): string |
   }
   if (phase === 'cancelled') return undefined;
   if (around.hold !== undefined) {
-    const { reason, remedy } = HOLDS[around.hold.kind];
-    return `the queue is held (${around.hold.kind}): ${reason}; ${remedy}`;
+    const { kind, code } = around.hold;
+    const { remedy } = remedyOf(kind, code);
+    return `the queue is held (${kind}): ${HOLDS[kind].reason}; ${remedy}`;
+  }
+  const held = around.templateHolds.find(({ template }) => template === batch.templateCode);
+  if (held !== undefined) {
+    const { kind, code } = held;
+    return `its template is held (${code}): ${HOLDS[kind].reason}; ${remedyOf(kind, code).remedy}`;
   }
   return undefined;
 }

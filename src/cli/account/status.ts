@@ -39,6 +39,7 @@ function describe(status: Status): string[] {
       ? ''
       : `, ${writeTime(now - status.oldestWaitingMs, now, (span) => `the oldest for ${span}`)}`;
   return [
+    ...describeHeadline(status.headline),
     ...table([
       ['account', `${status.account}, prefix ${status.prefix}, Redis at ${redis.address}`],
       ['waiting', `${jobs.waiting}${oldest}`],
@@ -71,6 +72,16 @@ function describe(status: Status): string[] {
       ({ host, pid, active, concurrency, ageMs, loopDelayMs, unready }) =>
         `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heartbeat ${writeTime(now - ageMs, now)}${slowLoop(loopDelayMs)}${unreadyReasons(unready)}`,
     ),
+  ];
+}
+
+function describeHeadline({ title, text, until, fault, command, section }: Status['headline']) {
+  const end = until === undefined ? '' : ` until ${writeTime(until, Date.now())}`;
+  return [
+    `${title}${end}. ${text}`,
+    ...(fault === undefined ? [] : [`  whose fault: ${fault}`]),
+    ...(command === undefined ? [] : [`  begin with: ${command}`]),
+    ...(section === undefined ? [] : [`  read: docs/operating.md#${section}`]),
   ];
 }
 

@@ -106,7 +106,7 @@ export const workerVariables = {
     description: 'How long a stopping worker may take to finish the requests in flight.',
     note: 'The process manager that stops the worker must wait longer than this before it kills it: with PROCESSES above 1, at least 5 s longer.',
   }),
-  heartbeatMs: variable('HEARTBEAT_MS', duration(100, 60_000).default(5_000), {
+  heartbeatMs: variable('HEARTBEAT_MS', duration(100, 60_000).default(3_000), {
     description:
       'Interval of the heartbeat of a worker; after three missed ones it counts as gone. As often workers look for jobs of crashed workers; every third time they check the persistence and the memory of Redis; and one that has nothing in flight for twelve of them, although jobs wait and no hold is active, exits with code 1 so that its supervisor restarts it.',
     note: 'Raised: a crashed worker, and changes of what workers report, are noticed later.',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { BATCH_PHASES } from '../../batch/ledger/batch-record.ts';
 import { ERROR_CODES, type ErrorCode } from '../../contracts/errors.ts';
-import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
+import { FAULTS, HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import type { SeenWorker } from '../../fleet/heartbeat.ts';
 import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
 import type { TokenStatus } from '../../token/token-status.ts';
@@ -38,7 +38,14 @@ export const templateHold = z.object({
 
 export const holdAnswer = named(
   'Hold',
-  z.object({ ...holdFacts.shape, reason: z.string(), remedy: z.string() }),
+  z.object({
+    ...holdFacts.shape,
+    reason: z.string(),
+    fault: z.enum(FAULTS).describe('whose fault it is'),
+    remedy: z.string(),
+    command: z.string().describe('the command to begin with'),
+    section: z.string().describe('of docs/operating.md'),
+  }),
 ) satisfies z.ZodType<ExplainedHold>;
 
 export const workerAnswer = named(
@@ -122,6 +129,10 @@ const openBatch = z.object({
     .string()
     .exactOptional()
     .describe('the command that continues its import; absent where that has not stopped'),
+  heldTemplate: z
+    .string()
+    .exactOptional()
+    .describe('its template, where that is held: the list has paused itself'),
 });
 
 const redisAnswer = z.object({
@@ -158,6 +169,18 @@ const redisAnswer = z.object({
 /** The state of the account. The API adds the texts of the hold. */
 const statusFacts = z.object({
   now: time.describe('when it was read: Redis time, milliseconds since the epoch'),
+  headline: z
+    .object({
+      tone: z.enum(['good', 'warn', 'bad']),
+      title: z.string(),
+      text: z.string(),
+      until: z.number().describe('when it ends by itself').optional(),
+      fault: z.enum(FAULTS).optional(),
+      command: z.string().describe('the command to begin with').optional(),
+      section: z.string().describe('of docs/operating.md').optional(),
+      batch: z.string().describe('the list that it is about').optional(),
+    })
+    .describe('the worst thing that is true'),
   account: z.string(),
   jobs: z.object({ waiting: count, active: count, delayed: count, done: count, failed: count }),
   oldestWaitingMs: z.number().exactOptional(),
@@ -176,6 +199,17 @@ const statusFacts = z.object({
       open: count.describe('batches that have not ended; of the newest 200, like `rejected`'),
       openBatches: z.array(openBatch),
       rejected: count.describe('contacts'),
+      refused: z
+        .array(
+          z.object({
+            id: z.string(),
+            total: count,
+            rejected: count,
+            code: z.string().describe('of most of them'),
+            movedAt: time,
+          }),
+        )
+        .describe('the newest lists with rejected contacts'),
       unknown: count.describe('contacts of all batches that can be resolved'),
     })
     .describe('contacts of batches, and the batches that have not ended, the newest first'),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HOLDS, isProbed, MAX_HOLD_REASON, type Hold } from '../../contracts/hold.ts';
+import { HOLDS, isProbed, MAX_HOLD_REASON, remedyOf, type Hold } from '../../contracts/hold.ts';
 import type { TemplateHold } from '../../fleet/hold/template-hold.ts';
 import { writeTime } from '../../format/relative-time.ts';
 import { holdAnswer, templateHold } from '../answers/account-schemas.ts';
@@ -103,17 +103,19 @@ export const liftHold = operation({
 /** Describes a hold in one line: kind, reason, duration, next probe, remedy. */
 export function describeHold(hold: Hold | undefined, now: number): string {
   if (hold === undefined) return 'none';
-  const { reason, remedy } = HOLDS[hold.kind];
+  const { reason } = HOLDS[hold.kind];
+  const { fault, remedy, command } = remedyOf(hold.kind, hold.code);
   const since = writeTime(hold.since, now, (span) => `for ${span}`);
   const rest = hold.nextProbeAt - now;
   const probe = rest > 0 ? `next probe ${writeTime(hold.nextProbeAt, now)}` : 'the next job probes';
   const next = isProbed(hold.kind) ? `${probe}; ` : '';
-  return `${hold.kind} (${hold.code}) ${since}: ${reason}; ${next}${remedy}`;
+  return `${hold.kind} (${hold.code}) ${since}: ${reason}; ${next}whose fault: ${fault}; ${remedy}: "${command}"`;
 }
 
 /** Describes the hold of a template in one line. */
 export function describeTemplateHold(one: TemplateHold, now: number): string {
   const { template: code, kind, since } = one;
-  const { reason, remedy } = HOLDS[kind];
+  const { reason } = HOLDS[kind];
+  const { remedy } = remedyOf(kind, one.code);
   return `${code} (${one.code}) ${writeTime(since, now, (span) => `for ${span}`)}: ${reason}; ${remedy}`;
 }

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { createRequire } from 'node:module';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { z } from 'zod';
@@ -7,7 +6,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { route, type Route } from './http/route.ts';
 
 /**
- * A file that browsers load, unchanged from src/ops/web/assets or from a package: no build step.
+ * A file that browsers load, unchanged from src/ops/web/assets: no build step.
  */
 export interface Asset {
   readonly type: string;
@@ -22,12 +21,6 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** The folder of the assets: beside this file, or for a built file in dist beside its source. */
 const PLACES = ['./assets/', '../../../../src/ops/web/assets/'];
-
-/** Files of packages by asset name. */
-const PACKAGED = {
-  'uplot.css': 'uplot/dist/uPlot.min.css',
-  'uplot.js': 'uplot/dist/uPlot.esm.js',
-} as const;
 
 let kept: { readonly files: ReadonlyMap<string, Asset>; readonly stamp: string } | undefined;
 
@@ -61,17 +54,10 @@ function readAssets() {
   if (folder === undefined) throw new TypeError('the package lacks src/ops/web/assets');
   const files = new Map<string, Asset>();
   const hash = createHash('sha256');
-  const { resolve } = createRequire(import.meta.url);
-  const places: [name: string, file: URL | string][] = [
-    ...readdirSync(folder)
-      .sort()
-      .map((name): [string, URL] => [name, new URL(name, folder)]),
-    ...Object.entries(PACKAGED).map(([name, file]): [string, string] => [name, resolve(file)]),
-  ];
-  for (const [name, file] of places) {
+  for (const name of readdirSync(folder).sort()) {
     const type = TYPES[extname(name)];
     if (type === undefined) continue;
-    const body = readFileSync(file);
+    const body = readFileSync(new URL(name, folder));
     files.set(name, { type, body });
     hash.update(`${name}\n${body.length}\n`).update(body);
   }

@@ -17,7 +17,13 @@ function still(some: Readonly<Record<string, string | number>> = {}): Batch {
 }
 
 const HOLD: Hold = { kind: 'credit', code: 'HTTP_402', since: 0, nextProbeAt: 0, failedProbes: 0 };
-const idle: BatchSurroundings = { workers: 2, active: 0, hold: undefined, importing: false };
+const idle: BatchSurroundings = {
+  workers: 2,
+  active: 0,
+  hold: undefined,
+  templateHolds: [],
+  importing: false,
+};
 const none: BatchSurroundings = { ...idle, workers: 0 };
 const RESTARTED = { movedAt: NOW - 10, restartedAt: NOW - 10 };
 

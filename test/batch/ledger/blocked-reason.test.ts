@@ -15,7 +15,13 @@ function batch(phase: string, pending: number): Batch {
 }
 
 const HOLD: Hold = { kind: 'credit', code: 'HTTP_402', since: 0, nextProbeAt: 0, failedProbes: 0 };
-const fine: BatchSurroundings = { workers: 2, active: 0, hold: undefined, importing: true };
+const fine: BatchSurroundings = {
+  workers: 2,
+  active: 0,
+  hold: undefined,
+  templateHolds: [],
+  importing: true,
+};
 const none: BatchSurroundings = { ...fine, workers: 0 };
 const held: BatchSurroundings = { ...fine, hold: HOLD };
 

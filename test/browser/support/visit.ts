@@ -28,6 +28,8 @@ export interface VisitOptions {
   /** Loads axe-core with every page. */
   readonly withAxe?: boolean;
   readonly javaScript?: boolean;
+  /** Zone of the browser. Default: that of the machine. */
+  readonly timezoneId?: string;
 }
 
 /** A window of a browser, and all that went wrong in it. */
@@ -54,6 +56,7 @@ export async function visit(url: string, options: VisitOptions = {}): Promise<Vi
     viewport: { ...viewport },
     javaScriptEnabled: options.javaScript ?? true,
     reducedMotion: 'reduce',
+    ...(options.timezoneId === undefined ? {} : { timezoneId: options.timezoneId }),
   });
   context.setDefaultTimeout(PATIENCE_MS);
   if (cookie !== undefined) {

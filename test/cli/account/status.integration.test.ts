@@ -29,11 +29,19 @@ describe('notices status', () => {
     const status = await statusOf({ ...envOf(prefix), ...EVERY_RIGHT });
     expect(status).toEqual({
       now: expect.any(Number) as number,
+      headline: {
+        tone: 'warn',
+        title: 'No worker',
+        text: 'Nothing is sent. Start a worker.',
+        fault: 'our configuration',
+        command: 'notices worker',
+        section: 'workersnone',
+      },
       account: 'default',
       prefix,
       jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },
       possiblySentTwice: { notices: 0, chunks: 0 },
-      batches: { pending: 0, open: 0, openBatches: [], rejected: 0, unknown: 0 },
+      batches: { pending: 0, open: 0, openBatches: [], rejected: 0, refused: [], unknown: 0 },
       unknown: { notices: 0, contacts: 0 },
       templateHolds: [],
       workers: [],

@@ -40,8 +40,8 @@ it('a connection whose caller reads no answer is closed, and not one of a downlo
   socket.on('error', () => {});
   await once(socket, 'connect');
   // Complete requests, so that no time limit of a request applies; their answers fill every buffer.
-  const count = Math.ceil(15_000_000 / (findAsset('uplot.js')?.body.length ?? 0));
-  socket.write(`GET ${assetPath('uplot.js')} HTTP/1.1\r\nhost: ${host}\r\n\r\n`.repeat(count));
+  const count = Math.ceil(15_000_000 / (findAsset('ops.css')?.body.length ?? 0));
+  socket.write(`GET ${assetPath('ops.css')} HTTP/1.1\r\nhost: ${host}\r\n\r\n`.repeat(count));
   expect(await download).toMatchObject({ status: 200, text: 'found' });
   const isEnded = () => {
     // Who reads nothing learns of the end by writing; until then nothing was written, which would count as a move.

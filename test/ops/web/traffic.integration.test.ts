@@ -20,7 +20,7 @@ it('the API has the traffic of three hours in minutes', async () => {
   expect(reply.json['minutes']).toHaveLength(180);
   expect(reply.json['total']).toMatchObject({
     notices: { requests: 0, accepted: 0 },
-    chunks: { requests: 2, accepted: 500, unknown: 500, rejected: 0 },
+    chunks: { requests: 2, accepted: 500 },
   });
 });
 

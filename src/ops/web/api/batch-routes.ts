@@ -125,7 +125,7 @@ export async function listBatches(
   const page = { limit, offset, mostRead: MOST_READ };
   const [{ batches, total, next }, fleet] = await Promise.all([
     findBatches(ledger, filter, page),
-    new FleetReader({ redis, keys }).read('workers', 'hold', 'now'),
+    new FleetReader({ redis, keys }).read('workers', 'hold', 'templateHolds', 'now'),
   ]);
   // Whether it is being imported decides only what is said of a batch without pending contacts.
   const around = surroundingsOf(fleet, true);

@@ -7,9 +7,6 @@ const number = z.int().min(0);
 const laneCounts = z.object({
   requests: number.describe('send requests'),
   accepted: number.describe('contacts that the service accepted'),
-  rejected: number,
-  unknown: number.describe('contacts that the service may have accepted'),
-  retry: number.describe('contacts that were provably not accepted, and are tried again'),
 });
 const lanes = { notices: laneCounts, chunks: laneCounts };
 
@@ -20,7 +17,7 @@ export const TRAFFIC_ROUTES: readonly Route[] = [
     path: '/api/v1/traffic',
     needs: 'viewer',
     kind: 'api',
-    summary: 'Requests, and contacts by outcome, of each minute of the last three hours.',
+    summary: 'Requests, and contacts that were accepted, of each minute of the last three hours.',
     answers: {
       200: {
         says: 'The minutes and their sums.',

@@ -18,7 +18,8 @@ export function listen(question, handlers) {
     }
     source.addEventListener('error', () => {
       if (source?.readyState === EventSource.CLOSED) void checkSession();
-      else showTrouble('The ops server does not respond; this page retries by itself.');
+      else
+        stale('Ops server away', 'The ops server does not respond; this page retries by itself.');
     });
   };
   const follow = () => {
@@ -56,6 +57,51 @@ export async function change(path, body) {
   const found = await answer.json();
   if (!answer.ok) throw new Error(found.detail);
   return found;
+}
+
+/** The title of the page as the server made it. */
+const TITLE = document.title;
+let said = '';
+
+/**
+ * Says the worst thing that is true in the title of the tab and, where it changes, to screen readers: what they are to
+ * read must not be replaced.
+ *
+ * @param {string} text @param {boolean} isGood
+ */
+function say(text, isGood) {
+  document.title = isGood ? TITLE : `${text} - ${TITLE}`;
+  const box = document.getElementById('said');
+  if (box !== null && said !== '' && said !== text) box.textContent = text;
+  said = text;
+}
+
+let freshAt = new Date();
+
+/** What the page shows is no longer confirmed. @param {string} title @param {string} cause */
+function stale(title, cause) {
+  showTrouble(cause);
+  say(title, false);
+  if (document.body.classList.contains('stale')) return;
+  document.body.classList.add('stale');
+  const heading = document.querySelector('#state h2');
+  if (heading === null) return;
+  const before = `Last known at ${freshAt.toLocaleTimeString()}: ${heading.textContent}`;
+  heading.textContent = title;
+  const text = heading.parentElement?.querySelector('p');
+  if (text !== null && text !== undefined) text.textContent = before;
+}
+
+/** What the page shows is true again. @param {{ title: string, tone: string }} headline */
+function fresh({ title, tone }) {
+  showTrouble();
+  freshAt = new Date();
+  const isNews = said !== title;
+  say(title, tone === 'good');
+  const wasStale = document.body.classList.contains('stale');
+  if (isNews || wasStale) refreshedAt = -Infinity;
+  // Until then it stays grey.
+  void refresh().then((done) => done && document.body.classList.remove('stale'));
 }
 
 /** Reloads the page after a refused stream: at once where the session has ended, else after a delay. */
@@ -102,13 +148,16 @@ function inUse(section) {
 
 /**
  * Replaces the sections of the page with new ones of the server, so that only the server renders them.
+ *
+ * @returns whether it did
  */
 async function refresh() {
-  if (performance.now() - refreshedAt < REFRESH_MS) return;
+  if (performance.now() - refreshedAt < REFRESH_MS) return false;
   refreshedAt = performance.now();
   const answer = await fetch(location.href).catch(() => undefined);
-  if (answer === undefined || !answer.ok || answer.redirected) return;
+  if (answer === undefined || !answer.ok || answer.redirected) return false;
   const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  localise(found);
   for (const section of document.querySelectorAll('[data-refresh]')) {
     const newer = found.getElementById(section.id);
     if (newer !== null && !inUse(section) && shown(section) !== shown(newer)) {
@@ -116,6 +165,7 @@ async function refresh() {
       offerAll(newer);
     }
   }
+  return true;
 }
 
 /** A section without the time at which its forms were made. @param {Element} section */
@@ -137,18 +187,32 @@ function offerAll(place) {
   }
 }
 
+/** Times of day in the zone of the browser; the tooltip has UTC. @param {ParentNode} place */
+function localise(place) {
+  for (const time of place.querySelectorAll('time[datetime]')) {
+    const clock = time.querySelector('.clock');
+    if (clock === null) continue;
+    const at = new Date(time.getAttribute('datetime') ?? '');
+    const isToday = at.toDateString() === new Date().toDateString();
+    const day = isToday ? '' : `${at.toLocaleDateString('sv')} `;
+    /** @type {Intl.DateTimeFormatOptions} */
+    const style = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' };
+    clock.textContent = `${day}${at.toLocaleTimeString('en-GB', style)}`;
+  }
+}
+
 retry();
+localise(document);
 offerAll(document);
 if (document.querySelector('[data-live], [data-refresh]') !== null) {
   const batch = document.querySelector('[data-live="batch"]')?.getAttribute('data-batch') ?? '';
   const question = batch === '' ? '' : `?batch=${encodeURIComponent(batch)}`;
   listen(question, {
     status: (data) => {
-      showTrouble();
       if (batch === '') fill(data);
-      void refresh();
+      fresh(data.headline);
     },
     batch: fill,
-    trouble: ({ cause }) => showTrouble(cause),
+    trouble: ({ cause }) => stale('Redis is away', cause),
   });
 }

@@ -1,9 +1,28 @@
-import { countOf, formatCount, formatDuration, formatSize } from '../../../format/format.ts';
+import {
+  countOf,
+  formatCount,
+  formatDuration,
+  formatRate,
+  formatSize,
+} from '../../../format/format.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
-import { STALLED_TAG } from '../pages/batches.ts';
-import { moment, type PageView, head, table } from '../pages/elements.ts';
+import {
+  ask,
+  form,
+  head,
+  mayAct,
+  moment,
+  table,
+  whyField,
+  type PageView,
+} from '../pages/elements.ts';
 import type { SeenWorker } from '../../../fleet/heartbeat.ts';
+import {
+  LEAST_OBSERVED,
+  MAX_RATE_LIMIT,
+  type RateLimitStatus,
+} from '../../../fleet/rate-limit/rate-limit-state.ts';
 
 const PERSISTENCE = {
   aof: 'append-only file',
@@ -12,9 +31,9 @@ const PERSISTENCE = {
   unknown: 'not shown',
 } as const;
 
-/** Redis: version, memory, settings, and what is wrong with them. */
+/** Redis: version, memory and settings. */
 export function redisSection({ redis }: Pick<StatusAnswer, 'redis'>): Html {
-  const { version, policy, persistence, usedBytes, maxBytes, findings } = redis;
+  const { version, policy, persistence, usedBytes, maxBytes } = redis;
   return html`<section class="card" id="redis" data-refresh>
     <h2>Redis</h2>
     <dl>
@@ -27,13 +46,6 @@ export function redisSection({ redis }: Pick<StatusAnswer, 'redis'>): Html {
       <dt>Persistence</dt>
       <dd>${PERSISTENCE[persistence]}</dd>
     </dl>
-    ${findings.map(
-      ({ severity, words, remedy }) =>
-        html`<p class="note ${severity === 'refuse' && 'bad'}">
-          ${severity === 'refuse' && html`<strong>Workers refuse this Redis:</strong>`} ${words};
-          ${remedy}.
-        </p>`,
-    )}
   </section>`;
 }
 
@@ -98,9 +110,7 @@ export function workersSection(all: readonly SeenWorker[], { now }: PageView): H
               head('Process', true),
               head('Version'),
               head('Jobs', true),
-              head('Started'),
               head('Last heartbeat'),
-              head('Blocked for', true),
             ],
             all.map((worker) => row(worker, now)),
           )
@@ -109,65 +119,126 @@ export function workersSection(all: readonly SeenWorker[], { now }: PageView): H
 }
 
 function row(worker: SeenWorker, now: number): Html {
-  const { host, pid, version, active, concurrency, startedAt, ageMs, loopDelayMs } = worker;
-  const { unready = [] } = worker;
+  const { host, pid, version, active, concurrency, ageMs, loopDelayMs, unready = [] } = worker;
   return html`<tr>
       <td>${host}</td>
       <td class="number">${pid}</td>
       <td>${version}</td>
       <td class="number">${formatCount(active)} of ${formatCount(concurrency)}</td>
-      <td>${moment(startedAt, now)}</td>
       <td>${moment(now - ageMs, now)}</td>
-      <td class="number ${loopDelayMs >= SLOW_LOOP_MS && 'bad'}">${formatDuration(loopDelayMs)}</td>
     </tr>
+    ${
+      loopDelayMs >= SLOW_LOOP_MS &&
+      html`<tr>
+        <td class="bad" colspan="5">
+          ${pid} was blocked for ${formatDuration(loopDelayMs)}: give it more CPU time, or lower
+          CONCURRENCY
+        </td>
+      </tr>`
+    }
     ${unready.map(
       ({ reason, since }) =>
         html`<tr>
-          <td class="bad" colspan="7">
+          <td class="bad" colspan="5">
             ${pid} is not ready: ${reason}, since ${moment(since, now)}
           </td>
         </tr>`,
     )}`;
 }
 
-/** What a person has to decide or repair; nothing where there is nothing. */
-export function attentionSection({ unknown, jobs, batches, redis }: StatusAnswer): Html | false {
-  const stopped = batches.openBatches.filter(({ importStopped }) => importStopped);
-  // An unknown notice is one of the failed jobs.
-  const failed = Math.max(0, jobs.failed - unknown.notices);
-  const unresolved = `${countOf(unknown.notices, 'single notice')} and ${countOf(unknown.contacts, 'contact')} of batches`;
-  const items = [
-    unknown.notices + unknown.contacts > 0 &&
-      html`<a href="/unknown">${unresolved}</a> with an unknown outcome: the service may have
-        accepted them. Decide what they count as.`,
-    failed > 0 &&
-      html`<a href="/notices">${countOf(failed, 'single notice')}</a> failed and
-        ${failed === 1 ? 'is' : 'are'} kept for a while.`,
-    batches.rejected > 0 &&
-      html`<a href="/batches">${countOf(batches.rejected, 'contact')}</a> of batches
-        ${batches.rejected === 1 ? 'was' : 'were'} rejected; each batch shows the codes.`,
-    ...stopped.map(
-      ({ id, total, continueImport: command }) =>
-        html`The import of <a href="/batches/${id}">${id}</a> stopped after
-          ${countOf(total, 'contact')}: run the same import again; it continues where it stopped:
-          <code>${command}</code>, with the list and the other flags of the first time.`,
-    ),
-    ...batches.openBatches
-      .filter(({ stalled }) => stalled)
-      .map(
-        ({ id, pending, waits }) =>
-          html`${STALLED_TAG} <a href="/batches/${id}">${id}</a>, ${countOf(pending, 'contact')}
-            pending: ${waits}.`,
-      ),
-    ...redis.findings.map(({ words, remedy }) => html`Redis: ${words}; ${remedy}`),
-  ].filter((item) => item !== false);
-  return (
-    items.length > 0 &&
-    html`<section class="card" id="attention" data-refresh>
-      <h2>Needs attention</h2>
-      <ul>
-        ${items.map((item) => html`<li>${item}</li>`)}
-      </ul>
-    </section>`
+/** The rate limit: what is in force, whether it was set manually, and whether a 429 has lowered it. */
+export function rateLimitSection({ rateLimit, hold }: StatusAnswer, view: PageView): Html {
+  const isPaused = hold?.kind === 'throttled' && hold.nextProbeAt > view.now;
+  return html`<section class="card" id="rate-limit" data-refresh>
+    <h2>Rate limit</h2>
+    ${
+      isPaused &&
+      html`<p class="note">
+        Paused because the service asked; resumes ${moment(hold.nextProbeAt, view.now)}.
+      </p>`
+    }
+    ${
+      rateLimit === undefined
+        ? !isPaused && html`<p class="quiet">No limit is set.</p>`
+        : limitFacts(rateLimit, isPaused, view.now)
+    }
+    ${
+      mayAct(view) &&
+      html`<div class="acts">${ask('Set a rate limit...', rateLimitForm(view))}</div>`
+    }
+  </section>`;
+}
+
+function limitFacts(
+  { configured, manual, fall, now: inForce, lowUntil }: RateLimitStatus,
+  isPaused: boolean,
+  now: number,
+): Html {
+  const text = (limit: number) =>
+    limit === 0 ? 'no limit' : `${countOf(limit, 'request')} per second`;
+  // Below that rate a 429 only holds the queue.
+  const isLowered = fall !== undefined && fall.from >= LEAST_OBSERVED;
+  return html`<dl>
+      ${
+        !isPaused &&
+        html`<dt>In force</dt>
+          <dd>
+            ${
+              inForce === undefined
+                ? 'no limit'
+                : html`<strong>${formatRate(inForce)}</strong> requests per second`
+            }
+          </dd>`
+      }
+      <dt>Configured</dt>
+      <dd>${text(configured)}</dd>
+      ${
+        manual !== undefined &&
+        html`<dt>Set manually</dt>
+          <dd>${text(manual)}, instead of the configured limit</dd>`
+      }
+      ${
+        isLowered &&
+        html`<dt>Last decrease</dt>
+          <dd>
+            from ${formatRate(fall.from)} to ${formatRate(fall.to)} per second,
+            ${moment(fall.at, now)}
+          </dd>`
+      }
+    </dl>
+    ${
+      lowUntil !== undefined &&
+      html`<p class="note">
+        The service answered 429 (too many requests), so the limit was lowered. It rises again, and
+        is fully restored ${moment(lowUntil, now)}.
+      </p>`
+    }`;
+}
+
+function rateLimitForm(view: PageView): Html {
+  return form(
+    view,
+    '/api/v1/rate-limit',
+    html`<p>
+        All workers together apply it within seconds, until it is set again. Setting it also ends a
+        decrease after a 429.
+      </p>
+      <label for="rate-limit-set">Requests per second</label>
+      <input
+        id="rate-limit-set"
+        name="rateLimit"
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck="false"
+        required
+        pattern="[0-9]{1,6}|off|default"
+        aria-describedby="rate-limit-help"
+      />
+      <p class="quiet small" id="rate-limit-help">
+        1 to ${formatCount(MAX_RATE_LIMIT)}; <code>off</code> for no limit; <code>default</code> for
+        the configured limit
+      </p>
+      ${whyField('why-rate-limit')}
+      <button type="submit">Set the rate limit</button>`,
   );
 }

@@ -1,15 +1,14 @@
-import { countOf, formatCount } from '../../../format/format.ts';
-import { HOLDS, isProbed } from '../../../contracts/hold.ts';
-import type { ExplainedHold } from '../../manual-hold.ts';
+import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import type { Traffic } from '../../../traffic/traffic.ts';
+import { LANES } from '../../../contracts/seen-attempt.ts';
+import { isProbed } from '../../../contracts/hold.ts';
+import { sentPerSecond } from '../../answers/headline.ts';
+import type { ExplainedHold } from '../../manual-hold.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
+import { STALLED_TAG } from '../pages/batches.ts';
 import { ask, figure, form, mayAct, moment, whyField, type PageView } from '../pages/elements.ts';
-import { rateLimitSection } from './rate-limit.ts';
-import { attentionSection, redisSection } from './fleet-sections.ts';
-import { tokenSection } from './fleet-sections.ts';
-import { trafficSection } from './traffic.ts';
-import { workersSection } from './fleet-sections.ts';
+import { rateLimitSection, redisSection, tokenSection, workersSection } from './fleet-sections.ts';
 
 /** Content of the overview. */
 export interface OverviewData {
@@ -17,130 +16,53 @@ export interface OverviewData {
   readonly traffic: Traffic;
 }
 
-/** The state of the queue, what waits, and why the queue is held. */
-export function overviewPage(data: OverviewData, view: PageView): Html {
-  const { status, traffic } = data;
-  const { unknown, batches } = status;
-  const state = stateOf(status);
-  return html`<section class="card state ${state.tone}" id="state" data-live="status" data-refresh>
-      <h2>${state.title}</h2>
-      <p>${state.text}</p>
-      ${status.hold !== undefined && held(status.hold, view)}
-      ${mayAct(view) && holdActions(status.hold, view)}
-    </section>
+/** The worst thing that is true and what to do about it, what needs a person, what waits, and the fleet. */
+export function overviewPage({ status, traffic }: OverviewData, view: PageView): Html {
+  const { jobs, batches, unknown, workers } = status;
+  return html`${stateSection(status, view)} ${attentionSection(status)}
     <section class="card" id="jobs" data-refresh>
       <h2>Queue</h2>
       <dl class="tiles">
-        ${tile('waiting', figure('jobs.waiting', status.jobs.waiting), oldest(status, view.now))}
-        ${tile('last full minute', html`${formatCount(lastMinute(traffic))}`, html`contacts accepted`)}
-        ${tile('in flight', figure('jobs.active', status.jobs.active))}
-        ${tile('delayed', figure('jobs.delayed', status.jobs.delayed))}
-        ${tile('failed', figure('jobs.failed', status.jobs.failed))}
-        ${tile('contacts of batches', html`<a href="/batches">${formatCount(batches.pending)}</a>`, html`wait to be sent`)}
-        ${tile('possibly sent twice', html`${formatCount(status.possiblySentTwice.notices + status.possiblySentTwice.chunks)}`, html`contacts, at most`)}
+        ${tile('waiting', figure('jobs.waiting', jobs.waiting), oldest(status, view.now))}
+        ${tile('in flight', figure('jobs.active', jobs.active))}
+        ${tile('delayed', figure('jobs.delayed', jobs.delayed))}
+        ${tile('contacts per second', html`${formatRate(sentPerSecond(workers))}`)}
+        ${tile('contacts of lists', html`<a href="/batches">${formatCount(batches.pending)}</a>`)}
         ${tile('unknown', html`<a href="/unknown">${formatCount(unknown.notices + unknown.contacts)}</a>`)}
       </dl>
+      ${sentSoFar(status, traffic)}
     </section>
-    ${attentionSection(status)} ${trafficSection(traffic, status.workers)}
-    ${workersSection(status.workers, view)}
+    ${workersSection(workers, view)}
     <div class="columns">
-      ${rateLimitSection(status.rateLimit, view)} ${tokenSection(status, view)}
-      ${redisSection(status)}
+      ${rateLimitSection(status, view)} ${tokenSection(status, view)} ${redisSection(status)}
     </div>`;
 }
 
-/** Contacts that the service accepted in the last full minute. */
-function lastMinute({ minutes }: Traffic): number {
-  const last = minutes.at(-2);
-  return last === undefined ? 0 : last.notices.accepted + last.chunks.accepted;
+function stateSection({ headline, hold }: StatusAnswer, view: PageView): Html {
+  const { tone, title, text, until, fault, command, section, batch } = headline;
+  return html`<section class="card state ${tone}" id="state" data-live="status" data-refresh>
+    <h2>${title}${until !== undefined && html`; resumes ${moment(until, view.now)}`}</h2>
+    <p>${text}</p>
+    <dl>
+      ${fault !== undefined && fact('Whose fault', html`${fault}`)}
+      ${command !== undefined && fact('Begin with', html`<code>${command}</code>`)}
+      ${section !== undefined && fact('Read', html`<a href="/help#${section}">what it means, and what to do</a>`)}
+      ${batch !== undefined && fact('List', html`<a href="/batches/${batch}">${batch}</a>`)}
+      ${hold !== undefined && holdFacts(hold, view.now)}
+    </dl>
+    ${mayAct(view) && holdActions(hold, view)}
+  </section>`;
 }
 
-/** The state of the queue in one word, and its explanation. */
-function stateOf(status: StatusAnswer): {
-  readonly tone: 'good' | 'warn' | 'bad';
-  readonly title: string;
-  readonly text: string;
-} {
-  const { hold, templateHolds, workers, jobs, redis, batches } = status;
-  const unsent = batches.pending;
-  if (hold !== undefined) {
-    return {
-      tone: 'bad',
-      title: `Held: ${hold.kind}`,
-      text: `Nothing is sent and no retry is used up: ${hold.reason}.`,
-    };
-  }
-  if (workers.length === 0) {
-    return {
-      tone: jobs.waiting + unsent > 0 ? 'bad' : 'warn',
-      title: 'No worker',
-      text: 'Nothing is sent. Start a worker with "notices worker".',
-    };
-  }
-  const refusal = redis.findings.find(({ severity }) => severity === 'refuse');
-  if (refusal !== undefined) {
-    return {
-      tone: 'bad',
-      title: 'Redis is unsuitable',
-      text: `Workers take no jobs: ${refusal.words}.`,
-    };
-  }
-  if (workers.every(({ unready = [] }) => unready.length > 0)) {
-    return {
-      tone: 'bad',
-      title: 'No worker is ready',
-      text: 'The reason is shown with the workers below.',
-    };
-  }
-  const sentRecently = workers.some(({ sent }) => (sent?.requests ?? 0) > 0);
-  const stalled = batches.openBatches.filter((batch) => batch.stalled);
-  if (stalled.length > 0) {
-    return {
-      tone: 'bad',
-      title: 'Stalled',
-      text: `${countOf(stalled.length, 'batch', 'batches')} made no progress for more than a minute; see below what to do.`,
-    };
-  }
-  const [first, ...others] = templateHolds;
-  if (first !== undefined) {
-    const more = others.length === 0 ? '' : `, and ${countOf(others.length, 'other template')}`;
-    const { reason, remedy } = HOLDS[first.kind];
-    return {
-      tone: 'warn',
-      title: `Template ${first.template} is held${more}`,
-      text: `${first.code}: ${reason}. Others are sent. What to do: ${remedy}.`,
-    };
-  }
-  if (jobs.waiting + jobs.active > 0 || (unsent > 0 && sentRecently)) {
-    return { tone: 'good', title: 'Sending', text: 'Notices are being sent.' };
-  }
-  return unsent > 0
-    ? {
-        tone: 'warn',
-        title: 'Waiting',
-        text: 'Contacts of batches wait, and none was sent recently: their batches may be paused.',
-      }
-    : { tone: 'good', title: 'Idle', text: 'Nothing waits; new notices are sent at once.' };
+function holdFacts({ kind, code, since, nextProbeAt }: ExplainedHold, now: number): Html {
+  return html`${fact('Since', moment(since, now))}
+  ${isProbed(kind) && kind !== 'throttled' && fact('Next probe', nextProbeAt <= now ? html`now` : moment(nextProbeAt, now))}
+  ${code !== '' && fact(kind === 'manual' ? 'Reason given' : 'Code', html`<code>${code}</code>`)}`;
 }
 
-function held({ kind, code, since, nextProbeAt, remedy }: ExplainedHold, { now }: PageView): Html {
-  return html`<dl>
-    <dt>What to do</dt>
-    <dd>${remedy}</dd>
-    <dt>Since</dt>
-    <dd>${moment(since, now)}</dd>
-    ${
-      isProbed(kind) &&
-      html`<dt>Next probe</dt>
-        <dd>${nextProbeAt <= now ? 'now' : moment(nextProbeAt, now)}</dd>`
-    }
-    ${
-      code !== '' &&
-      html`<dt>${kind === 'manual' ? 'Reason given' : 'Code'}</dt>
-        <dd><code>${code}</code></dd>`
-    }
-  </dl>`;
-}
+const fact = (name: string, value: Html) =>
+  html`<dt>${name}</dt>
+    <dd>${value}</dd>`;
 
 /** What happens when a hold is lifted that does not come back by itself. */
 const LIFT_EFFECTS: Partial<Record<ExplainedHold['kind'], string>> = {
@@ -150,38 +72,97 @@ const LIFT_EFFECTS: Partial<Record<ExplainedHold['kind'], string>> = {
 };
 
 function holdActions(hold: ExplainedHold | undefined, view: PageView): Html {
+  const place = html`<p>
+      No more requests are sent until the hold is lifted; requests in flight finish.
+    </p>
+    ${whyField('why-hold')}
+    <button type="submit" class="danger">Hold the queue</button>`;
   if (hold === undefined) {
     return html`<div class="acts">
-      ${ask(
-        'Hold the queue...',
-        form(
-          view,
-          '/api/v1/hold/place',
-          html`<p>No more requests are sent until the hold is lifted; requests in flight finish.</p>
-            ${whyField('why-hold')}
-            <button type="submit" class="danger">Hold the queue</button>`,
-        ),
-      )}
+      ${ask('Hold the queue...', form(view, '/api/v1/hold/place', place))}
     </div>`;
   }
+  const effect =
+    LIFT_EFFECTS[hold.kind] ??
+    'A token is asked for and sending resumes at once. If the cause persists, the hold comes back by itself.';
+  const lift = html`<p>${effect}</p>
+    <input type="hidden" name="kind" value="${hold.kind}" />
+    ${whyField('why-lift')}
+    <button type="submit">Lift the hold</button>`;
   return html`<div class="acts">
-    ${ask(
-      'Lift the hold...',
-      form(
-        view,
-        '/api/v1/hold/lift',
-        html`<p>
-            ${
-              LIFT_EFFECTS[hold.kind] ??
-              'Sending resumes at once. If the cause persists, the hold comes back by itself.'
-            }
-          </p>
-          <input type="hidden" name="kind" value="${hold.kind}" />
-          ${whyField('why-lift')}
-          <button type="submit">Lift the hold</button>`,
-      ),
-    )}
+    ${ask('Lift the hold...', form(view, '/api/v1/hold/lift', lift))}
   </div>`;
+}
+
+/** What a person has to decide or repair; nothing where there is nothing. */
+function attentionSection({ unknown, jobs, batches, redis }: StatusAnswer): Html | false {
+  // An unknown notice is one of the failed jobs.
+  const failed = Math.max(0, jobs.failed - unknown.notices);
+  const undecided = `${countOf(unknown.notices, 'single notice')} and ${countOf(unknown.contacts, 'contact')} of lists`;
+  const list = (id: string) => html`<a href="/batches/${id}">${id}</a>`;
+  const items = [
+    unknown.notices + unknown.contacts > 0 &&
+      html`<a href="/unknown">${undecided}</a> with an unknown outcome: the service may have
+        accepted them. Decide what they count as.`,
+    failed > 0 &&
+      html`<a href="/notices">${countOf(failed, 'single notice')}</a> failed and
+        ${failed === 1 ? 'is' : 'are'} kept for a while.`,
+    ...batches.refused.map(
+      ({ id, total, rejected, code }) =>
+        html`List ${list(id)}: ${rejected === total ? 'all ' : `${formatCount(rejected)} of `}
+          ${countOf(total, 'contact')} rejected, <code>${code}</code>.`,
+    ),
+    ...batches.openBatches.map(
+      ({ id, importStopped, total, continueImport: command }) =>
+        importStopped &&
+        html`The import of ${list(id)} stopped after ${countOf(total, 'contact')}: run the same
+          import again; it continues where it stopped: <code>${command}</code>, with the list and
+          the other flags of the first time.`,
+    ),
+    ...batches.openBatches.map(
+      ({ id, stalled, pending, waits }) =>
+        stalled &&
+        html`${STALLED_TAG} ${list(id)}, ${countOf(pending, 'contact')} pending: ${waits}.`,
+    ),
+    ...redis.findings.map(({ words, remedy }) => html`Redis: ${words}; ${remedy}`),
+  ].filter((item) => item !== false);
+  return (
+    items.length > 0 &&
+    html`<section class="card" id="attention" data-refresh>
+      <h2>Needs attention</h2>
+      <ul>
+        ${items.map((item) => html`<li>${item}</li>`)}
+      </ul>
+    </section>`
+  );
+}
+
+/** Contacts accepted in each of the last minutes, and their sums: what was sent, and when it stopped. */
+function sentSoFar({ possiblySentTwice: twice }: StatusAnswer, { minutes, total }: Traffic): Html {
+  const accepted = (of: Traffic['total']) =>
+    LANES.reduce((sum, lane) => sum + of[lane].accepted, 0);
+  const requests = LANES.reduce((sum, lane) => sum + total[lane].requests, 0);
+  const repeated = twice.notices + twice.chunks;
+  // The last minute is not over yet.
+  const values = minutes.slice(-61, -1).map(accepted);
+  const most = Math.max(...values, 1);
+  const title = `Contacts accepted in each minute of the last hour, ${formatCount(most)} at most, ${formatCount(values.at(-1) ?? 0)} in the last one`;
+  const any = values.some((value) => value > 0);
+  return html`${
+      any &&
+      html`<svg class="spark" viewBox="0 0 60 20" preserveAspectRatio="none" role="img">
+        <title>${title}</title>
+        ${values.map((value, at) => {
+          const height = Math.round((value / most) * 200) / 10;
+          return html`<rect x="${at}" y="${20 - height}" width="0.8" height="${height}" />`;
+        })}
+      </svg>`
+    }
+    <p class="quiet small">
+      Last 3 hours: ${countOf(accepted(total), 'contact')} accepted with
+      ${countOf(requests, 'request')}.${any && html` ${title}.`}
+      ${repeated > 0 && html`At most ${countOf(repeated, 'contact')} possibly sent twice since the account exists.`}
+    </p>`;
 }
 
 function tile(name: string, value: Html, below?: Html): Html {

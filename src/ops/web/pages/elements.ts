@@ -25,12 +25,12 @@ export function mayAct({ who }: PageView): boolean {
   return who?.role === 'operator';
 }
 
-/** A time relative to now, and as time of day in UTC; of another day with its date. */
+/** A time relative to now, and as time of day: in UTC, until the script writes it in the zone of the browser. */
 export function moment(at: number, now: number, say?: SayTime): Html {
   const { words, day, time, exact } = relativeTime(at, now, say);
   const clock = `${day}${time.slice(0, 5)} UTC`;
   return html`<time datetime="${exact}" title="${exact}"
-    >${words} <span class="quiet small">${clock}</span></time
+    >${words} <span class="quiet small clock">${clock}</span></time
   >`;
 }
 

@@ -16,8 +16,6 @@ export interface PageContent {
   readonly title: string;
   /** Path of the navigation entry that is marked as current. */
   readonly nav?: string;
-  /** Whether the page has charts. Default: no. */
-  readonly charts?: boolean;
   readonly main: Html;
 }
 
@@ -30,13 +28,11 @@ const NAVIGATION = [
   { path: '/find', title: 'Find' },
   { path: '/queues', title: 'Queues' },
   { path: '/audit', title: 'Audit' },
+  { path: '/help', title: 'Help' },
 ] as const;
 
 /** A whole page: head, navigation and content. */
-export function layout(
-  { title, nav, charts = false, main }: PageContent,
-  { who, csrf, place }: Viewer,
-): Html {
+export function layout({ title, nav, main }: PageContent, { who, csrf, place }: Viewer): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -48,16 +44,12 @@ export function layout(
         <link rel="icon" href="${assetPath('icon.svg')}" />
         <link rel="stylesheet" href="${assetPath('ops.css')}" />
         <script type="module" src="${assetPath('ops.js')}"></script>
-        ${
-          charts &&
-          html`<link rel="stylesheet" href="${assetPath('uplot.css')}" />
-            <script type="module" src="${assetPath('charts.js')}"></script>`
-        }
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>
         ${who !== undefined && header(who, csrf, nav, place)}
         <div id="trouble" class="trouble" role="alert" hidden></div>
+        <p id="said" class="unseen" role="status"></p>
         <main id="main" tabindex="-1">
           <h1>${title}</h1>
           ${main}

@@ -26,6 +26,7 @@ import { batchPage } from './batch.ts';
 import { findPage, type FindPageData } from './find.ts';
 import { mayAct, viewOf } from './elements.ts';
 import { framed, PAGE } from './layout.ts';
+import { HELP_ROUTES } from './help.ts';
 import { LIST_ROUTES } from './list-routes.ts';
 import { noticePage } from './notice.ts';
 import { overviewPage } from '../overview/overview.ts';
@@ -44,10 +45,11 @@ export const PAGE_ROUTES: readonly Route[] = [
       const { redis, keys } = context;
       const [status, traffic] = await Promise.all([context.status(), readTraffic(redis, keys)]);
       const main = overviewPage({ status: statusToJson(status), traffic }, viewOf(call));
-      return framed(call, { title: 'Overview', nav: '/', charts: true, main });
+      return framed(call, { title: 'Overview', nav: '/', main });
     },
   }),
   ...LIST_ROUTES,
+  ...HELP_ROUTES,
   route({
     ...PAGE,
     path: '/batches/:id',

@@ -36,7 +36,7 @@ describe('search results', () => {
     for (const words of [
       '<td data-label="State">accepted or expired</td>',
       '<td data-label="Confirmed">no: the job is no longer kept</td>',
-      '>60 s ago <span class="quiet small">03:03 UTC<',
+      '>60 s ago <span class="quiet small clock">03:03 UTC<',
       '<a href="/batches/autumn">autumn</a>, chunk 1,200',
       '<i class="dot rejected"></i>rejected',
       '<td data-label="Confirmed">probably: the contact has been deleted</td>',
@@ -50,7 +50,7 @@ describe('search results', () => {
   it('shows what was covered', () => {
     const text = draw({}).replaceAll(/\s+/g, ' ');
     expect(text).toMatch(
-      /the last 7 d <span class="quiet small">[\d-]{10} 03:04 UTC<\/span><\/time ?>: single notices, and 1,234 contacts of 3 batches\./,
+      /the last 7 d <span class="quiet small clock">[\d-]{10} 03:04 UTC<\/span><\/time ?>: single notices, and 1,234 contacts of 3 batches\./,
     );
     expect(text).toContain('belongs to another number: less than 0.01 %.');
     expect(text).not.toContain('could not be searched');

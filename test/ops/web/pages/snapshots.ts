@@ -6,6 +6,7 @@ import {
 } from '../../../../src/traffic/traffic.ts';
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
 import type { BatchAnswer, StatusAnswer } from '../../../../src/ops/web/answers.ts';
+import { headlineOf } from '../../../../src/ops/answers/headline.ts';
 import type { BatchesSummary } from '../../../../src/ops/batches-summary.ts';
 import type { OverviewData } from '../../../../src/ops/web/overview/overview.ts';
 import type { PageView } from '../../../../src/ops/web/pages/elements.ts';
@@ -66,7 +67,7 @@ export function someWorker(some: Partial<Worker> = {}): Worker {
     host: 'host-1',
     pid: 4_711,
     version: '1.2.3',
-    active: 1,
+    active: 0,
     concurrency: 8,
     startedAt: NOW - 3_600_000,
     loopDelayMs: 12,
@@ -77,12 +78,12 @@ export function someWorker(some: Partial<Worker> = {}): Worker {
 
 /** Batches of which nothing is left. */
 export function someBatches(some: Partial<BatchesSummary> = {}): BatchesSummary {
-  return { pending: 0, open: 0, openBatches: [], rejected: 0, unknown: 0, ...some };
+  return { pending: 0, open: 0, openBatches: [], rejected: 0, refused: [], unknown: 0, ...some };
 }
 
 /** A queue that is idle, with one worker. */
 export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
-  return {
+  const facts = {
     now: NOW,
     templateHolds: [],
     account: 'default',
@@ -105,7 +106,8 @@ export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
       findings: [],
     },
     ...some,
-  };
+  } satisfies Omit<StatusAnswer, 'headline'>;
+  return { headline: headlineOf(facts), ...facts };
 }
 
 /** A minute with some counts of single notices. */

@@ -1,0 +1,156 @@
+import { mkdirSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
+import { numbers } from '../support/fleet.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+import { headline, isSamePage, markPage } from './support/read-page.ts';
+import { PATIENCE_MS, type VisitOptions } from './support/visit.ts';
+import { startWatched, type Watched } from './support/watched.ts';
+
+/*
+ * What an engineer on call sees of a trouble: what is wrong, whose fault it is, what to type. Pictures of each are in
+ * test-output/pages.
+ */
+
+const redis = testRedis();
+const PICTURES = 'test-output/pages';
+mkdirSync(PICTURES, { recursive: true });
+
+const LOOKS: readonly (readonly [string, VisitOptions])[] = [
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['phone', { viewport: { width: 375, height: 812 } }],
+  ['phone-dark', { viewport: { width: 375, height: 812 }, colorScheme: 'dark' }],
+];
+
+const rows = (count: number) => numbers(count).map((contact) => ({ contact, var1: 'x' }));
+
+/** Looks at the overview in each way; the first action of a phone is within its first two screens. */
+async function picture(watched: Watched, name: string): Promise<void> {
+  for (const [look, options] of LOOKS) {
+    const { page } = await watched.look('otto', options);
+    await page.goto('/');
+    await page.locator('#state').waitFor();
+    await page.screenshot({ path: `${PICTURES}/trouble-${name}-${look}.png`, fullPage: true });
+    const action = await page.locator('.acts').first().boundingBox();
+    expect((action?.y ?? Infinity) + (action?.height ?? 0)).toBeLessThan(2 * 812);
+    await page.close();
+  }
+}
+
+const state = (page: Page) => page.locator('#state');
+
+describe('an engineer on call', () => {
+  it('reads of a list that was rejected throughout, its code, and that it is not the service', async () => {
+    const watched = await startWatched(redis, { emulator: { unknownTemplates: ['GONE'] } });
+    const { queue } = watched.fleet;
+    const { page } = await watched.look();
+    await page.goto('/');
+    await headline(page, 'Idle');
+    await queue.import(rows(30), { templateCode: 'GONE', batchId: 'wrongtpl', chunkSize: 10 });
+    await headline(page, 'List wrongtpl: all 30 rejected, TEMPLATE_NOT_FOUND');
+    await state(page).getByText('the template', { exact: true }).waitFor();
+    await state(page).getByText('notices failures wrongtpl').waitFor();
+    await until(async () => (await page.title()).startsWith('List wrongtpl'), {
+      what: 'the title of the tab',
+      deadlineMs: PATIENCE_MS,
+    });
+    await picture(watched, 'refused-list');
+    await state(page).getByRole('link', { name: 'what it means' }).click();
+    await page.getByRole('heading', { name: 'batch.refused' }).waitFor();
+    expect(new URL(page.url()).hash).toBe('#batchrefused');
+    await page.goto('/');
+    await state(page).getByRole('link', { name: 'wrongtpl' }).click();
+    await page.getByRole('cell', { name: 'TEMPLATE_NOT_FOUND' }).waitFor();
+  });
+
+  it('reads that a list has paused itself after dozens of equal refusals', async () => {
+    const watched = await startWatched(redis, { emulator: { unknownTemplates: ['GONE'] } });
+    await watched.fleet.queue.import(rows(600), {
+      templateCode: 'GONE',
+      batchId: 'long',
+      chunkSize: 1,
+    });
+    const { page } = await watched.look();
+    await page.goto('/');
+    await headline(page, 'Template GONE is held, TEMPLATE_NOT_FOUND');
+    await state(page).getByText('List long has paused itself').waitFor();
+    await picture(watched, 'held-template');
+    await page.goto('/batches/long');
+    await page.getByText('Not sending: its template is held (TEMPLATE_NOT_FOUND)').waitFor();
+  });
+
+  it('reads until when a 429 pauses, and that there is nothing to do', async () => {
+    const watched = await startWatched(redis);
+    watched.fleet.emulator.addFault({ on: 'send', status: 429, retryAfter: 60 });
+    await watched.fleet.sendEach(numbers(40));
+    const { page } = await watched.look();
+    await page.goto('/');
+    await headline(page, 'Paused because the service asked; resumes in');
+    await state(page).getByText('Nothing to do').waitFor();
+    const card = page.locator('#rate-limit');
+    expect(await card.innerText()).toMatch(/Paused because the service asked; resumes/);
+    expect(await card.innerText()).not.toMatch(/In force|from 0|at 0/);
+    expect(await state(page).getAttribute('class')).toContain('warn');
+    await picture(watched, 'throttled');
+  });
+
+  it('reads of the first send within seconds, and of no rate beside Idle', async () => {
+    const watched = await startWatched(redis, { emulator: { latencyMs: 5 } });
+    const { page } = await watched.look('vera');
+    await page.goto('/');
+    await headline(page, 'Idle');
+    await markPage(page);
+    let stopped = false;
+    const sending = (async () => {
+      for (let from = 0; !stopped; from += 15) await watched.fleet.sendEach(numbers(15, from));
+    })();
+    const startedAt = performance.now();
+    await headline(page, 'Sending');
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    await state(page).getByText('contacts per second are being sent').waitFor();
+    stopped = true;
+    await sending;
+    await headline(page, 'Idle');
+    const tile = page.locator('#jobs dl > div', { hasText: 'contacts per second' });
+    await until(async () => (await tile.locator('dd').innerText()) === '0', {
+      what: 'the rate to be that of the headline',
+      deadlineMs: 4_000,
+    });
+    expect(await isSamePage(page)).toBe(true);
+  });
+
+  it('sees what is stale in grey with its time, while Redis is away', async () => {
+    const server = await startRedisServer();
+    const own = { url: server.url, freshPrefix: () => 'away' };
+    const watched = await startWatched(own);
+    const { page, forgive } = await watched.look('vera');
+    forgive(/status of 503/);
+    await page.goto('/');
+    await headline(page, 'Idle');
+    await server.close();
+    await headline(page, 'Redis is away');
+    await state(page)
+      .getByText(/^Last known at .*: Idle$/)
+      .waitFor();
+    expect(await page.title()).toMatch(/^Redis is away - /);
+    expect(await page.locator('#said').innerText()).toBe('Redis is away');
+    const opacity = await page
+      .locator('#jobs')
+      .evaluate((one) => Number(getComputedStyle(one).opacity));
+    expect(opacity).toBeLessThan(1);
+    await page.screenshot({ path: `${PICTURES}/trouble-redis-away.png`, fullPage: true });
+  });
+
+  it('sees times in the zone of the browser, and UTC beside them', async () => {
+    const watched = await startWatched(redis);
+    const { page } = await watched.look('vera', { timezoneId: 'Asia/Seoul' });
+    await page.goto('/');
+    const time = page.locator('#workers time').first();
+    const exact = (await time.getAttribute('title')) ?? '';
+    const local = new Date(new Date(exact).getTime() + 9 * 3_600_000).toISOString().slice(11, 16);
+    expect(await time.innerText()).toContain(`${local} GMT+9`);
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import { headlineOf, sentPerSecond } from '../../src/ops/answers/headline.ts';
+import type { StatusAnswer } from '../../src/ops/web/answers.ts';
+import { NOW, someBatches, someStatus, someWorker } from './web/pages/snapshots.ts';
+
+const hold = (kind: 'credentials' | 'throttled' | 'failing', code: string, inMs = 60_000) => ({
+  kind,
+  code,
+  since: NOW - 5_000,
+  nextProbeAt: NOW + inMs,
+  failedProbes: 0,
+});
+const of = (some: Omit<Partial<StatusAnswer>, 'hold'> & { hold?: ReturnType<typeof hold> }) => {
+  const { headline: _, hold: none, ...facts } = someStatus(some as Partial<StatusAnswer>);
+  return headlineOf({ ...facts, ...(some.hold === undefined ? {} : { hold: some.hold }) });
+};
+const refused = {
+  id: 'wrongtpl',
+  total: 4_627,
+  rejected: 4_627,
+  code: 'TEMPLATE_NOT_APPROVED',
+  movedAt: NOW - 60_000,
+};
+const open = {
+  id: 'may',
+  phase: 'sending',
+  total: 500,
+  pending: 400,
+  stalled: false,
+  importStopped: false,
+} as const;
+
+describe('the headline is the worst thing that is true', () => {
+  it('a list that was rejected throughout, with its code, its link and a command', () => {
+    expect(of({ batches: someBatches({ rejected: 4_777, refused: [refused] }) })).toMatchObject({
+      tone: 'bad',
+      title: 'List wrongtpl: all 4,627 rejected, TEMPLATE_NOT_APPROVED',
+      text: expect.stringContaining('The template or its sender keys, not the service') as string,
+      fault: 'the template',
+      command: 'notices failures wrongtpl',
+      batch: 'wrongtpl',
+    });
+    const part = { ...refused, rejected: 4_000 };
+    expect(of({ batches: someBatches({ refused: [part] }) }).title).toBe('Idle');
+    const old = { ...refused, movedAt: NOW - 25 * 3_600_000 };
+    expect(of({ batches: someBatches({ refused: [old] }) }).title).toBe('Idle');
+  });
+
+  it('a list that has paused itself because its template is held', () => {
+    const held = {
+      template: 'SALE',
+      kind: 'template',
+      code: 'TEMPLATE_NOT_APPROVED',
+      since: NOW - 9_000,
+      nextProbeAt: NOW + 9_000,
+      rounds: 1,
+    } as const;
+    const batches = someBatches({ pending: 400, openBatches: [{ ...open, heldTemplate: 'SALE' }] });
+    const found = of({ templateHolds: [held], batches });
+    expect(found.title).toBe('Template SALE is held, TEMPLATE_NOT_APPROVED');
+    expect(found.text).toContain('List may has paused itself: 400 of 500 contacts wait.');
+    expect(found.text).toContain('Others are sent.');
+    expect(found).toMatchObject({ fault: 'the template', section: 'template', batch: 'may' });
+  });
+
+  it.each([
+    ['INVALID_ACCESS_KEY', 'our configuration', 'compare ACCESS_KEY, SECRET_KEY and API_VERSION'],
+    ['ACCESS_KEY_NOT_APPROVED', 'the service', 'have the app approved'],
+    ['IP_NOT_ALLOWED', 'our configuration', 'add the outbound address'],
+    ['SERVICE_REFUSED', 'the service', 'correct what the code'],
+    ['TEMPLATE_NOT_APPROVED', 'the template', 'check the template'],
+  ])('credentials, %s: the fault of %s', (code, fault, words) => {
+    const found = of({ hold: hold('credentials', code) });
+    expect(found).toMatchObject({ tone: 'bad', title: 'Held: credentials', fault });
+    expect(found.text).toContain(words);
+    expect(found.text).toContain('what waits keeps its attempts');
+  });
+
+  it('says of server errors what is true of them', () => {
+    const { text, fault } = of({ hold: hold('failing', 'HTTP_500') });
+    expect(text).not.toContain('attempts');
+    expect(text).toContain('the service may take it');
+    expect(fault).toBe('the service');
+  });
+
+  it('a 429: until when, whose fault, and nothing to do', () => {
+    const found = of({ hold: hold('throttled', 'HTTP_429') });
+    expect(found).toMatchObject({
+      tone: 'warn',
+      title: 'Paused because the service asked',
+      until: NOW + 60_000,
+      fault: 'the service',
+    });
+    expect(found.text).toContain('Nothing to do');
+    expect(of({ hold: hold('throttled', 'HTTP_429', -1) }).until).toBeUndefined();
+  });
+
+  it('what was sent in the last seconds counts as sending, although nothing waits', () => {
+    const workers = [someWorker({ sent: { requests: 900, contacts: 900, forMs: 6_000 } })];
+    expect(of({ workers })).toMatchObject({
+      title: 'Sending',
+      text: '150 contacts per second are being sent.',
+    });
+    expect(sentPerSecond(workers)).toBe(150);
+    // Without it there is no rate either.
+    expect(of({})).toMatchObject({ title: 'Idle', text: 'Nothing waits.' });
+  });
+
+  it('what a person has to decide, a stopped import, and a paused list', () => {
+    expect(of({ unknown: { notices: 2, contacts: 3 } })).toMatchObject({
+      tone: 'warn',
+      title: '5 unknown outcomes to decide',
+      command: 'notices unknown',
+    });
+    const stopped = { ...open, importStopped: true, continueImport: 'notices import FILE' };
+    const batches = someBatches({ pending: 400, openBatches: [stopped] });
+    expect(of({ batches })).toMatchObject({
+      title: 'The import of may stopped',
+      command: 'notices import FILE',
+    });
+    const paused = { ...open, phase: 'paused' } as const;
+    expect(of({ batches: someBatches({ pending: 400, openBatches: [paused] }) })).toMatchObject({
+      title: 'List may is paused',
+      text: '400 of 500 contacts wait until a person resumes it.',
+      command: 'notices resume may',
+    });
+  });
+
+  it('no worker is worse than a pause that the service asked for', () => {
+    const status = { workers: [], hold: hold('throttled', 'HTTP_429') };
+    expect(of(status).title).toBe('No worker');
+    expect(of({ workers: [], hold: hold('failing', '') }).title).toBe('Held: failing');
+  });
+});
