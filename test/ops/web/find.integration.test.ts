@@ -113,7 +113,7 @@ describe('the page', () => {
     expect(shown).not.toContain('/batches/other');
     expect(shown.match(/<i class="dot pending"><\/i>pending<\/td><td[^>]*>yes</g)).toHaveLength(2);
     expect(shown).toMatch(
-      /in the last 7 d ?<span class="quiet small">[\d-]{10} \d\d:\d\d UTC<\/span><\/time ?>: single notices, and 2 contacts of 2 batches\./,
+      /in the last 7 d ?<span class="quiet small clock">[\d-]{10} \d\d:\d\d UTC<\/span><\/time ?>: single notices, and 2 contacts of 2 batches\./,
     );
     expect(text).not.toMatch(TRACES);
   });
