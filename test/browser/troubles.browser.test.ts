@@ -79,7 +79,9 @@ describe('an engineer on call', () => {
     await state(page).getByText('List long has paused itself').waitFor();
     await picture(watched, 'held-template');
     await page.goto('/batches/long');
-    await page.getByText('Not sending: its template is held (TEMPLATE_NOT_FOUND)').waitFor();
+    const why = page.getByText('Not sending: its template is held (TEMPLATE_NOT_FOUND)');
+    await why.waitFor();
+    expect(await why.innerText()).toContain('check the template at the service');
   });
 
   it('reads until when a 429 pauses, and that there is nothing to do', async () => {
@@ -103,15 +105,16 @@ describe('an engineer on call', () => {
     await page.goto('/');
     await headline(page, 'Idle');
     await markPage(page);
-    let stopped = false;
+    const stop = new AbortController();
     const sending = (async () => {
-      for (let from = 0; !stopped; from += 15) await watched.fleet.sendEach(numbers(15, from));
+      for (let from = 0; !stop.signal.aborted; from += 15)
+        await watched.fleet.sendEach(numbers(15, from));
     })();
     const startedAt = performance.now();
     await headline(page, 'Sending');
     expect(performance.now() - startedAt).toBeLessThan(5_000);
     await state(page).getByText('contacts per second are being sent').waitFor();
-    stopped = true;
+    stop.abort();
     await sending;
     await headline(page, 'Idle');
     const tile = page.locator('#jobs dl > div', { hasText: 'contacts per second' });

@@ -10,10 +10,8 @@ const hold = (kind: 'credentials' | 'throttled' | 'failing', code: string, inMs 
   nextProbeAt: NOW + inMs,
   failedProbes: 0,
 });
-const of = (some: Omit<Partial<StatusAnswer>, 'hold'> & { hold?: ReturnType<typeof hold> }) => {
-  const { headline: _, hold: none, ...facts } = someStatus(some as Partial<StatusAnswer>);
-  return headlineOf({ ...facts, ...(some.hold === undefined ? {} : { hold: some.hold }) });
-};
+const of = (some: Omit<Partial<StatusAnswer>, 'hold'> & { hold?: ReturnType<typeof hold> }) =>
+  headlineOf({ ...someStatus(), ...some });
 const refused = {
   id: 'wrongtpl',
   total: 4_627,

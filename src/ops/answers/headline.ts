@@ -1,8 +1,10 @@
 import { HOLDS, remedyOf, type HoldFault } from '../../contracts/hold.ts';
 import { countOf, formatCount, formatRate } from '../../format/format.ts';
 import { shellWord } from '../../format/shell-word.ts';
+import type { RedisFinding } from '../../redis/suitability.ts';
 import type { SeenWorker } from '../../fleet/heartbeat.ts';
-import type { Status } from '../status.ts';
+import type { BatchesSummary } from '../batches-summary.ts';
+import type { FleetSnapshot, JobCounts } from '../snapshot.ts';
 
 /** The worst thing that is true of the account: what pages, `notices status` and the API say first. */
 export interface Headline {
@@ -20,7 +22,17 @@ export interface Headline {
   readonly batch?: string | undefined;
 }
 
-type HeadlineFacts = Omit<Status, 'headline'>;
+/** What it is judged by: a part of the status. */
+interface HeadlineFacts {
+  readonly now: number;
+  readonly hold?: FleetSnapshot['hold'];
+  readonly templateHolds: FleetSnapshot['templateHolds'];
+  readonly workers: readonly SeenWorker[];
+  readonly jobs: Omit<JobCounts, 'completed'>;
+  readonly batches: BatchesSummary;
+  readonly unknown: { readonly notices: number; readonly contacts: number };
+  readonly redis: { readonly findings: readonly RedisFinding[] };
+}
 
 /** The worst thing that is true: the first of {@link JUDGES} that applies. */
 export function headlineOf(status: HeadlineFacts): Headline {
@@ -173,7 +185,7 @@ function heldTemplate({ templateHolds, batches }: HeadlineFacts): Headline | und
     list === undefined
       ? ''
       : ` List ${list.id}${andOthers(lists.length - 1)} has paused itself: ${formatCount(list.pending)} of ${countOf(list.total, 'contact')} wait.`;
-  const why = kind === 'manual' ? `A person holds it: ${code}` : `${sentence(HOLDS[kind].reason)}`;
+  const why = kind === 'manual' ? `A person holds it: ${code}` : sentence(HOLDS[kind].reason);
   return {
     tone: 'warn',
     title: `Template ${template} is held${kind === 'manual' ? '' : `, ${code}`}${andOthers(others.length)}`,

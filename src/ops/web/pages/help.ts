@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { html, Html } from '../http/html.ts';
+import { html, type Html } from '../http/html.ts';
 import { route, type Route } from '../http/route.ts';
 import { framed, PAGE } from './layout.ts';
 
