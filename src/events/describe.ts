@@ -54,7 +54,8 @@ export function describeEvent(event: AccountEvent): {
   const { meaning, remedy } = EVENTS[event.event];
   const detail = detailOf(event);
   const title = detail === '' ? meaning : `${meaning}: ${detail}`;
-  if (event.event === 'hold.begun') return { title, remedy: remedyOf(event.kind, event.code ?? '').remedy };
+  if (event.event === 'hold.begun')
+    return { title, remedy: remedyOf(event.kind, event.code ?? '').remedy };
   const isComplete = event.event === 'batch.finished' && event.accepted === event.total;
   return { title, remedy: isComplete ? '' : remedy };
 }
