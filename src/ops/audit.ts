@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { checkNumber } from '../batch/source/check-number.ts';
+import { lookUpNumber } from '../batch/source/check-number.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
@@ -124,7 +124,7 @@ export async function auditSearch(
   actor: Actor,
   number: string,
 ): Promise<void> {
-  const checked = checkNumber(number);
+  const checked = lookUpNumber(number);
   if (checked.kind === 'refused') return;
   const target = `number ${maskNumber(checked.number)}`;
   await appendAudit(redis, keys, { ...actor, what: 'search', target, as: 'searched' });

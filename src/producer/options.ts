@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ImportOptions } from '../batch/import/import-options.ts';
 import { plainRemoteHosts } from '../config/address.ts';
 import { processEnvironment, type Environment } from '../config/environment.ts';
 import { arePair, environmentIssues } from '../config/rules.ts';
@@ -85,6 +86,11 @@ export interface NoticeQueueOptions {
    */
   chunkSize?: number | undefined;
   /**
+   * Country whose national phone numbers lists have: `KR`, `JP` or `US`. Variable COUNTRY.
+   * @default none: numbers have 8 to 15 digits
+   */
+  country?: ImportOptions['country'];
+  /**
    * What happens after an unknown outcome, for sends and imports without their own
    * `delivery`. Variable DELIVERY.
    * @default 'at-least-once'
@@ -138,7 +144,7 @@ export interface NoticeQueueOptions {
 // and defaults. A program may also pass `undefined`, which means the default.
 const { prefix, username, password, sentinelName, sentinelPassword, ...others } = redisVariables;
 const { tlsCa, tlsCert, tlsKey, ...connection } = others;
-const { payloadKey, payloadKeyPrevious: _, findKey, ...queue } = queueVariables;
+const { payloadKey, payloadKeyPrevious: _, findKey, country, ...queue } = queueVariables;
 
 const namedSchema = z
   .strictObject(
@@ -238,6 +244,7 @@ const optionsSchema = z.strictObject(
     account: generalVariables.account,
     payloadKey: payloadKey.unwrap().optional(),
     findKey: findKey.unwrap().optional(),
+    country: country.unwrap().optional(),
   },
   'expected an options object',
 );

@@ -1,5 +1,5 @@
 import { Ledger } from '../batch/ledger/ledger.ts';
-import { checkNumber } from '../batch/source/check-number.ts';
+import { lookUpNumber } from '../batch/source/check-number.ts';
 import { InputError } from '../contracts/errors.ts';
 import { FALSE_POSITIVE_RATE } from '../number-index/chunk-fingerprints.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
@@ -35,7 +35,7 @@ export async function findInQueue(
       'is not set, so notices are not searchable: set the same 32 random bytes for producers, importers and searches; notices that are queued from then on can be found';
     throw new InputError('CONFIG_INVALID', [{ field: 'FIND_KEY', problem }]);
   }
-  const checked = checkNumber(number);
+  const checked = lookUpNumber(number);
   if (checked.kind === 'refused') {
     throw new InputError('NOTICE_INVALID', [{ field: 'number', problem: checked.reason }]);
   }

@@ -49,6 +49,7 @@ function everything(): Record<string, string> {
     REDIS_PERSISTENCE: 'require',
     REDIS_MEMORY_HEADROOM: '11',
     CHUNK_SIZE: '1001',
+    COUNTRY: 'KR',
     DELIVERY: 'at-most-once',
     IDEMPOTENCY_WINDOW_MS: '86400001',
     ENQUEUE_TIMEOUT_MS: '2002',
@@ -166,6 +167,7 @@ const EXPECTED: Config = {
   },
   queue: {
     chunkSize: 1001,
+    country: 'KR',
     delivery: 'at-most-once',
     idempotencyWindowMs: 86400001,
     enqueueTimeoutMs: 2002,

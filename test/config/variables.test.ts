@@ -51,6 +51,7 @@ const DEFAULTS: Record<string, unknown> = {
   REDIS_PERSISTENCE: 'warn',
   REDIS_MEMORY_HEADROOM: 10,
   CHUNK_SIZE: 1000,
+  COUNTRY: undefined,
   DELIVERY: 'at-least-once',
   IDEMPOTENCY_WINDOW_MS: 86400000,
   ENQUEUE_TIMEOUT_MS: 2000,

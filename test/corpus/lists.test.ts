@@ -72,13 +72,13 @@ it.each<readonly [string, 'csv' | 'ndjson', string, readonly unknown[]]>([
   [
     '54 the same field twice',
     'ndjson',
-    '{"contact":"0101","contact":"01012345678","var1":"a","var1":"b"}',
+    '{"contact":"01000000101","contact":"01012345678","var1":"a","var1":"b"}',
     [contact('b')],
   ],
   [
     '59 a byte order mark inside',
     'ndjson',
-    '{"contact":"01012345678","var1":"a"}\n\ufeff{"contact":"0102"}\n',
+    '{"contact":"01012345678","var1":"a"}\n\ufeff{"contact":"01000000102"}\n',
     [contact('a'), 'line 2 is refused'],
   ],
 ])('%s', async (_name, format, text, expected) => {

@@ -5,10 +5,11 @@ import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { sealFrame } from '../../payload/chunk-payload.ts';
 import type { Sealing } from '../../payload/seal.ts';
+import type { SentColumns } from '../source/sent-columns.ts';
 import type { OpenedList } from './opened-list.ts';
 import { decideImport } from './decide-import.ts';
 import { findBatches, listName } from './find-batches.ts';
-import type { CheckedImportOptions } from './import-options.ts';
+import type { CheckedImportOptions, ImportReport } from './import-options.ts';
 import { batchIdOf, type ImportPlan } from './import-plan.ts';
 import type { ListHead } from './list-digest.ts';
 
@@ -111,3 +112,25 @@ function conflict(id: string, differing: readonly string[] = []): NoticeQueueErr
 
 /** Not derived from the list: ids are logged, and there are so few phone numbers that all could be tried. */
 const randomId = () => batchIdOf(randomBytes(12).toString('base64url'));
+
+/** The report of an import that has nothing left to do. */
+export function alreadyImported(batch: Batch, columns: SentColumns): ImportReport {
+  const { refusedRows: refused, duplicateRows: duplicates, counts } = batch;
+  return {
+    batch: batch.id,
+    rows: counts.total + refused + duplicates,
+    contacts: counts.total,
+    chunks: batch.chunks,
+    duplicates,
+    refused,
+    columns,
+    normalised: 0,
+    repaired: {},
+    bytes: 0,
+    resumed: true,
+    alreadyImported: true,
+    dryRun: false,
+    firstRefused: [],
+    firstDuplicates: [],
+  };
+}

@@ -23,8 +23,6 @@ export interface BatchesOfList extends FoundBatches {
  * 1. has the same list: it ends with its head, or both are known as a whole;
  * 2. may have it: a list that can be read only once is known by its head, and one whose import has not reached its end
  *    may be corrected meanwhile. Of these, one whose import has ended comes first, unless the list is sent `again`.
- *
- * The list is read as a whole only if another one with its head is known.
  */
 export async function findBatches(
   ledger: Ledger,
@@ -57,10 +55,9 @@ export async function findBatches(
 
   const ids = contacts === 0 ? [] : await idsOf(identity);
   const loaded = await load(ids);
-  let content = '';
-  if (!complete && list.canReread && loaded.some((record) => record.content !== '')) {
-    content = await list.content();
-  }
+  // Another import has created it meanwhile.
+  if (records.has(options.batchId ?? '')) return findBatches(ledger, list, options);
+  const content = complete ? '' : (list.knownContent ?? '');
   // An id may have been used again, for another list.
   const whole = complete ? identity : content;
   const isWhole = (record: ImportRecord) => whole !== '' && record.content === whole;

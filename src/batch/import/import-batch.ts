@@ -1,13 +1,9 @@
-import type { DeliveryPolicy } from '../../contracts/delivery.ts';
+import { COUNTRIES } from '../../format/country.ts';
 import { ERROR_CODES, ImportError, NoticeQueueError } from '../../contracts/errors.ts';
-import type { FindKey } from '../../number-index/number-key.ts';
 import { countOf } from '../../format/format.ts';
-import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Sealing } from '../../payload/seal.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
-import type { SentColumns } from '../source/sent-columns.ts';
-import { ChunkWriter, type FreeRoom, type WriterKeys } from './chunk-writer.ts';
+import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
 import {
   readImportOptions,
   type CheckedImportOptions,
@@ -15,42 +11,19 @@ import {
   type ImportReport,
 } from './import-options.ts';
 import { ImportLease } from './import-lease.ts';
-import { beginBatch, type StartedBatch } from './begin-batch.ts';
+import { alreadyImported, beginBatch, type StartedBatch } from './begin-batch.ts';
 import { listName } from './find-batches.ts';
-import { planImport, type ImportPlan } from './import-plan.ts';
-import { OpenedList } from './opened-list.ts';
+import {
+  planImport,
+  type ImportPlan,
+  type ImportSettings,
+  type ImportTarget,
+} from './import-plan.ts';
+import { checkList, OpenedList, tallyOf, type ListCheck } from './opened-list.ts';
 import { ListDigest } from './list-digest.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { retryWhileAway } from './retry-while-away.ts';
 import { RowProcessor, RowTally } from './row-processor.ts';
-
-/** Settings of the configuration that an import uses. */
-export interface ImportSettings {
-  /** Contacts of a chunk, unless the options give another number. */
-  readonly chunkSize: number;
-  /** What happens after an unknown outcome, unless the options decide it. */
-  readonly delivery: DeliveryPolicy;
-  /** The import waits while Redis holds this many unsent contacts. */
-  readonly highWater: number;
-  /** How long the batch is kept after its end, in milliseconds. */
-  readonly batchRetentionMs: number;
-  readonly sealing: Sealing;
-  /** Hashes phone numbers for the search index; undefined for no index. */
-  readonly findKey?: FindKey | undefined;
-  /** How long the search index keeps the chunks, in milliseconds. */
-  readonly findRetentionMs: number;
-}
-
-/** Where an import stores its batch. */
-export interface ImportTarget {
-  readonly ledger: Ledger;
-  /** Gives jobs to the chunks of a batch that have none. */
-  readonly queueChunks: (id: string) => Promise<void>;
-  /** The secret of the account. */
-  readonly secret: () => Promise<string>;
-  /** Of the memory of Redis. */
-  readonly room: FreeRoom;
-}
 
 /**
  * Imports a list of any length as a batch: checks the rows, skips repeated phone numbers, cuts the
@@ -75,7 +48,9 @@ export async function importBatch(
   const checked = readImportOptions(options);
   // Reports an invalid notice before reading the list.
   planImport(checked, settings);
-  const list = await openSource(source, checked);
+  const { country = settings.country, allowImplausible } = checked;
+  const rules = { country: country && COUNTRIES[country], allowImplausible };
+  const list = await openSource(source, { ...checked, rules });
   try {
     const plan = planImport(checked, settings);
     const run = new ImportRun(list, checked, plan, settings);
@@ -94,6 +69,8 @@ class ImportRun {
   readonly #tally = new RowTally();
   #secret = '';
   #waiting = false;
+  /** Undefined for a dry run, and for a list that can be read only once. */
+  #checked: ListCheck | undefined;
 
   constructor(
     list: OpenSource,
@@ -110,8 +87,17 @@ class ImportRun {
   async into(target: ImportTarget | undefined): Promise<ImportReport> {
     this.#secret = (await target?.secret()) ?? '';
     const { identity } = this.#plan;
-    const list = await OpenedList.read(this.#list, identity, this.#secret, this.#options.signal);
+    const { signal } = this.#options;
+    if (target !== undefined && this.#list.canReread) {
+      const digest = new ListDigest(identity, this.#secret);
+      this.#checked = await checkList(this.#list, digest, this.#options);
+    }
+    const content = this.#checked?.content;
+    const list = await OpenedList.read(this.#list, identity, this.#secret, { content, signal });
     try {
+      const tally = this.#checked?.tally ?? tallyOf(list.head.parts);
+      const problem = target && tally.whyImplausible();
+      if (problem !== undefined) throw new NoticeQueueError('SOURCE_INVALID', problem);
       return await this.#import(list, target);
     } finally {
       list.abandon();
@@ -149,9 +135,11 @@ class ImportRun {
       await lease?.stop();
     }
     this.#reportProgress();
+    const problem = this.#options.dryRun ? this.#tally.whyImplausible() : undefined;
     return {
       batch: id,
       ...this.#tally.report(),
+      ...(problem === undefined ? {} : { problem }),
       columns: list.columns(),
       chunks: writer.chunks,
       bytes: writer.bytes,
@@ -231,8 +219,13 @@ class ImportRun {
     }
     // Detects a file that changed during the import before its last chunk is stored.
     await this.#list.verify();
+    const content = digest.contacts === 0 ? '' : digest.content();
+    if (this.#checked !== undefined && this.#checked.content !== content) {
+      const name = this.#list.file ?? 'The list';
+      throw new NoticeQueueError('SOURCE_INVALID', `${name} changed during the import.`);
+    }
     await processor.end();
-    return digest.contacts === 0 ? undefined : digest.content();
+    return content === '' ? undefined : content;
   }
 
   #reportProgress(): void {
@@ -266,24 +259,4 @@ class ImportRun {
     const detail = `${message} ${countOf(queued, 'contact')} ${queued === 1 ? 'is' : 'are'} already queued, in batch ${id}.${warning}`;
     return new ImportError(error.code, detail, id, queued);
   }
-}
-
-function alreadyImported(batch: Batch, columns: SentColumns): ImportReport {
-  const { refusedRows: refused, duplicateRows: duplicates, counts } = batch;
-  return {
-    batch: batch.id,
-    rows: counts.total + refused + duplicates,
-    contacts: counts.total,
-    chunks: batch.chunks,
-    duplicates,
-    refused,
-    columns,
-    normalised: 0,
-    bytes: 0,
-    resumed: true,
-    alreadyImported: true,
-    dryRun: false,
-    firstRefused: [],
-    firstDuplicates: [],
-  };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { BATCH_ID } from '../../contracts/chunk-job.ts';
+import { COUNTRY_NAMES, type CountryName } from '../../format/country.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 import { parseInput } from '../../contracts/parse-input.ts';
 import { sendOptionsSchema } from '../../contracts/send-options.ts';
@@ -63,6 +64,17 @@ export interface ImportOptions {
   expiresAt?: Date | number | string | undefined;
   /** Contacts per second at most. @default no limit but that of the account */
   rate?: number | undefined;
+  /**
+   * Country whose national numbers the list has: `KR`, `JP` or `US`. A number that is none of them is refused;
+   * international numbers and those that lost their leading zero are repaired.
+   * @default the queue's `country`; without it numbers have 8 to 15 digits
+   */
+  country?: CountryName | undefined;
+  /**
+   * Also send to numbers that no phone has. Without it they are refused, and so is a list of which they are more than
+   * one percent. @default false
+   */
+  allowImplausible?: boolean | undefined;
   /** Send to every row, even if several have the same phone number. @default false */
   allowDuplicates?: boolean | undefined;
   /** Split a rejected chunk in half until the rejected contact is found. @default true */
@@ -134,8 +146,10 @@ export interface ImportReport {
   readonly refused: number;
   /** Columns of the list (for objects: fields) that are sent to the service, and those that are not. */
   readonly columns: SentColumns;
-  /** Contacts whose phone number had separators or full-width digits, which were replaced. */
+  /** Contacts whose phone number was repaired. */
   readonly normalised: number;
+  /** How many of them in each way, such as `separators` or `country code`. */
+  readonly repaired: Readonly<Record<string, number>>;
   /** Redis memory of the chunks that this run stored, in bytes, estimated. */
   readonly bytes: number;
   /** Whether this run continued an unfinished import. */
@@ -144,6 +158,8 @@ export interface ImportReport {
   readonly alreadyImported: boolean;
   /** Whether this was a dry run, which queues nothing. */
   readonly dryRun: boolean;
+  /** Of a dry run: why an import refuses the list as a whole; absent if it does not. */
+  readonly problem?: string;
   /** Path of the file of refused rows; absent if there is none. */
   readonly rejectsFile?: string;
   /** The first 20 refused rows, without their values. */
@@ -206,6 +222,8 @@ const optionsSchema = z
         .optional(),
       expiresAt: sendOptionsSchema.shape.expiresAt,
       rate: count('contacts per second', 1_000_000_000),
+      country: z.enum(COUNTRY_NAMES, `expected one of ${COUNTRY_NAMES.join(', ')}`).optional(),
+      allowImplausible: flag.default(false),
       allowDuplicates: flag.default(false),
       bisect: flag,
       dryRun: flag.default(false),

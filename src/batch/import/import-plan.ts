@@ -1,6 +1,42 @@
+import type { DeliveryPolicy } from '../../contracts/delivery.ts';
 import { readNotice } from '../../contracts/read-notice.ts';
+import type { CountryName } from '../../format/country.ts';
+import type { FindKey } from '../../number-index/number-key.ts';
+import type { Sealing } from '../../payload/seal.ts';
 import type { BatchPlan } from '../ledger/batch-record.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { FreeRoom } from './chunk-writer.ts';
 import type { CheckedImportOptions } from './import-options.ts';
+
+/** Settings of the configuration that an import uses. */
+export interface ImportSettings {
+  /** Contacts of a chunk, unless the options give another number. */
+  readonly chunkSize: number;
+  /** What happens after an unknown outcome, unless the options decide it. */
+  readonly delivery: DeliveryPolicy;
+  /** The import waits while Redis holds this many unsent contacts. */
+  readonly highWater: number;
+  /** How long the batch is kept after its end, in milliseconds. */
+  readonly batchRetentionMs: number;
+  readonly sealing: Sealing;
+  /** Hashes phone numbers for the search index; undefined for no index. */
+  readonly findKey?: FindKey | undefined;
+  /** Whose national numbers lists have, unless the options name another one. */
+  readonly country?: CountryName | undefined;
+  /** How long the search index keeps the chunks, in milliseconds. */
+  readonly findRetentionMs: number;
+}
+
+/** Where an import stores its batch. */
+export interface ImportTarget {
+  readonly ledger: Ledger;
+  /** Gives jobs to the chunks of a batch that have none. */
+  readonly queueChunks: (id: string) => Promise<void>;
+  /** The secret of the account. */
+  readonly secret: () => Promise<string>;
+  /** Of the memory of Redis. */
+  readonly room: FreeRoom;
+}
 
 /** What an import creates its batch with. */
 export interface ImportPlan {

@@ -1,26 +1,32 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { OpenSource } from '../source/open-source.ts';
 import { nextRows, type SourcePart, type SourceReader } from '../source/source-row.ts';
+import type { CheckedImportOptions } from './import-options.ts';
 import { ListDigest, readHead, type ListHead } from './list-digest.ts';
+import { RowProcessor, RowTally } from './row-processor.ts';
+
+interface KnownList {
+  /** Digest of the whole list, if it was read before. */
+  readonly content: string | undefined;
+  readonly signal: AbortSignal | undefined;
+}
 
 /** A list whose head was read, to find out whether it was imported before. */
 export class OpenedList {
   readonly head: ListHead;
-  readonly #list: OpenSource;
   readonly #digest: ListDigest;
+  readonly #content: string | undefined;
   readonly #signal: AbortSignal | undefined;
-  #reader: SourceReader;
-  #isRead = false;
+  readonly #reader: SourceReader;
 
   private constructor(
-    list: OpenSource,
     { reader, head, digest }: { reader: SourceReader; head: ListHead; digest: ListDigest },
-    signal: AbortSignal | undefined,
+    { content, signal }: KnownList,
   ) {
-    this.#list = list;
     this.#reader = reader;
     this.head = head;
     this.#digest = digest;
+    this.#content = content;
     this.#signal = signal;
   }
 
@@ -34,25 +40,20 @@ export class OpenedList {
     list: OpenSource,
     frame: string,
     secret: string,
-    signal: AbortSignal | undefined,
+    options: KnownList,
   ): Promise<OpenedList> {
     const reader = await list.read();
     const digest = new ListDigest(frame, secret);
     try {
-      const head = await readHead(reader.rows, digest, signal);
+      const head = await readHead(reader.rows, digest, options.signal);
       if (head === undefined) {
         throw new NoticeQueueError('SOURCE_INVALID', 'The list contains no contacts.');
       }
-      return new OpenedList(list, { reader, head, digest }, signal);
+      return new OpenedList({ reader, head, digest }, options);
     } catch (error) {
       abandon(reader);
       throw error;
     }
-  }
-
-  /** Whether {@link rows} can be called after {@link content}. */
-  get canReread(): boolean {
-    return this.#list.canReread;
   }
 
   /** Titles of the columns; undefined for a list of objects. */
@@ -65,20 +66,24 @@ export class OpenedList {
     return this.#reader.columns();
   }
 
-  /** Reads the list to its end. @returns digest of the whole list */
+  /** Digest of the whole list, if it is known before all of it is read. */
+  get knownContent(): string | undefined {
+    return this.head.complete ? this.head.identity : this.#content;
+  }
+
+  /** The same; reads the list to its end if it must. Then it has no more {@link rows}. */
   async content(): Promise<string> {
-    while (!this.#isRead) {
+    if (this.knownContent !== undefined) return this.knownContent;
+    for (;;) {
       const rows = await nextRows(this.#reader.rows, this.#signal);
-      for (const part of rows ?? []) this.#digest.addPart(part);
-      this.#isRead = rows === undefined;
+      if (rows === undefined) return this.#digest.content();
+      for (const part of rows) this.#digest.addPart(part);
     }
-    return this.#digest.content();
   }
 
   /** All rows, those of the head included. */
   async *rows(): AsyncGenerator<readonly SourcePart[], void> {
-    if (this.#isRead) this.#reader = await this.#list.read();
-    else yield this.head.parts;
+    yield this.head.parts;
     for (;;) {
       const rows = await nextRows(this.#reader.rows, this.#signal);
       if (rows === undefined) return;
@@ -97,4 +102,44 @@ export class OpenedList {
 
 function abandon({ rows }: SourceReader): void {
   void rows.return?.().catch(() => {});
+}
+
+/** What is known of a list before anything of it is stored. */
+export interface ListCheck {
+  readonly tally: RowTally;
+  /** Digest of the whole list; '' if it has no contacts. */
+  readonly content: string;
+}
+
+/** Reads a whole list, which can be read again. @throws NoticeQueueError SOURCE_INVALID */
+export async function checkList(
+  list: OpenSource,
+  digest: ListDigest,
+  { allowDuplicates, signal }: Pick<CheckedImportOptions, 'allowDuplicates' | 'signal'>,
+): Promise<ListCheck> {
+  const tally = new RowTally();
+  const rest = { writer: undefined, rejects: undefined, chunkSize: Infinity };
+  const processor = new RowProcessor({ tally, digest, allowDuplicates, ...rest });
+  const { rows } = await list.read();
+  try {
+    for (;;) {
+      const parts = await nextRows(rows, signal);
+      if (parts === undefined) break;
+      await processor.process(parts);
+    }
+  } finally {
+    void rows.return?.().catch(() => {});
+  }
+  return { tally, content: digest.contacts === 0 ? '' : digest.content() };
+}
+
+/** Counts the first rows of a list that can be read only once. */
+export function tallyOf(parts: readonly SourcePart[]): RowTally {
+  const tally = new RowTally();
+  for (const part of parts) {
+    if ('block' in part) tally.contacts += part.to - part.from;
+    else if (part.check.kind === 'refused') tally.countRefused(part.line, part.check);
+    else tally.countContact(part.check.repaired);
+  }
+  return tally;
 }

@@ -1,19 +1,23 @@
+import type { Repair } from '../source/check-number.ts';
 import type { RowRefusal } from '../source/check-row.ts';
 import type { ContactBlock, SourcePart, SourceRow, SourceRun } from '../source/source-row.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 import type { ImportReport } from './import-options.ts';
 import type { ListDigest } from './list-digest.ts';
+import { countOf, formatCount } from '../../format/format.ts';
 import { FULL_CHUNK_BYTES } from '../../payload/chunk-payload.ts';
 import { NumberSet } from './number-set.ts';
 import type { RejectsFile } from './rejects-file.ts';
 
 /** The most refused rows, and the most duplicates, that a report lists. */
 const MAX_LISTED = 20;
+const NONE: readonly Repair[] = [];
 
 /** Where the rows of an import go, and how they are cut into chunks. */
 export interface RowProcessorOptions {
   readonly tally: RowTally;
-  readonly writer: ChunkWriter;
+  /** Gets the chunks; undefined where the rows are only checked and counted. */
+  readonly writer: ChunkWriter | undefined;
   /** Undefined where refused rows are only counted. */
   readonly rejects: RejectsFile | undefined;
   /** Contacts of a full chunk. */
@@ -31,11 +35,12 @@ export class RowProcessor {
   readonly #options: RowProcessorOptions;
   /** Numbers seen so far; undefined where duplicates are allowed. */
   readonly #seen: NumberSet | undefined;
-  readonly #chunk: ChunkBuilder;
+  readonly #chunk: ChunkBuilder | undefined;
 
   constructor(options: RowProcessorOptions) {
     this.#options = options;
-    this.#chunk = new ChunkBuilder(options.writer.wantsNumbers);
+    const { writer } = options;
+    this.#chunk = writer && new ChunkBuilder(writer.wantsNumbers);
     this.#seen = options.allowDuplicates ? undefined : new NumberSet();
   }
 
@@ -48,7 +53,7 @@ export class RowProcessor {
 
   /** Writes the last chunk, which may be smaller. */
   async end(): Promise<void> {
-    if (this.#chunk.size > 0) await this.#writeChunk();
+    if (this.#chunk !== undefined && this.#chunk.size > 0) await this.#writeChunk();
   }
 
   async #processRow({ line, check, original }: SourceRow): Promise<void> {
@@ -60,9 +65,9 @@ export class RowProcessor {
     } else if (this.#seen?.add(check.number) === false) {
       tally.countDuplicate(line);
     } else {
-      tally.countContact(check.normalised);
-      this.#chunk.addJson(check.json, check.number);
-      if (this.#chunk.isFull(chunkSize)) await this.#writeChunk();
+      tally.countContact(check.repaired);
+      this.#chunk?.addJson(check.json, check.number);
+      if (this.#chunk?.isFull(chunkSize) === true) await this.#writeChunk();
     }
   }
 
@@ -74,7 +79,8 @@ export class RowProcessor {
         tally.countDuplicate(block.lines[index] ?? 0);
         continue;
       }
-      tally.countContact(false);
+      tally.countContact();
+      if (this.#chunk === undefined) continue;
       this.#chunk.add(block, index);
       if (!this.#chunk.isFull(chunkSize)) continue;
       digest.addRun(block, digested, index + 1);
@@ -86,9 +92,10 @@ export class RowProcessor {
 
   async #writeChunk(): Promise<void> {
     const { tally, writer, digest } = this.#options;
+    if (this.#chunk === undefined) return;
     const { size } = this.#chunk;
     const { json, numbers } = this.#chunk.take();
-    await writer.add({ json, size, numbers, rows: tally.rows, digest: digest.content() });
+    await writer?.add({ json, size, numbers, rows: tally.rows, digest: digest.content() });
   }
 }
 
@@ -97,7 +104,10 @@ export class RowTally {
   contacts = 0;
   duplicates = 0;
   refused = 0;
+  implausible = 0;
   #normalised = 0;
+  readonly #repaired = new Map<Repair, number>();
+  #implausibleAt: ImportReport['firstRefused'][number] | undefined;
   readonly #firstRefused: ImportReport['firstRefused'][number][] = [];
   readonly #firstDuplicates: number[] = [];
 
@@ -105,10 +115,14 @@ export class RowTally {
     return this.contacts + this.duplicates + this.refused;
   }
 
-  /** @param normalised whether separators or full-width digits of the number were replaced */
-  countContact(normalised: boolean): void {
+  /** @param repaired what was done to its number */
+  countContact(repaired: readonly Repair[] = NONE): void {
     this.contacts++;
-    if (normalised) this.#normalised++;
+    if (repaired.length === 0) return;
+    this.#normalised++;
+    for (const repair of repaired) {
+      this.#repaired.set(repair, (this.#repaired.get(repair) ?? 0) + 1);
+    }
   }
 
   countDuplicate(line: number): void {
@@ -116,9 +130,20 @@ export class RowTally {
     if (this.#firstDuplicates.length < MAX_LISTED) this.#firstDuplicates.push(line);
   }
 
-  countRefused(line: number, { field, reason }: RowRefusal): void {
+  countRefused(line: number, { field, reason, implausible }: RowRefusal): void {
     this.refused++;
+    if (implausible === true && this.implausible++ === 0)
+      this.#implausibleAt = { line, field, reason };
     if (this.#firstRefused.length < MAX_LISTED) this.#firstRefused.push({ line, field, reason });
+  }
+
+  /** Why the list is most likely not the one that is meant; undefined if it is. */
+  whyImplausible(): string | undefined {
+    const { implausible } = this;
+    const numbers = this.contacts + this.duplicates + implausible;
+    if (implausible * 100 <= numbers) return undefined;
+    const { line, field, reason } = this.#implausibleAt ?? { line: 0, field: '', reason: '' };
+    return `${formatCount(implausible)} of ${countOf(numbers, 'number')} ${implausible === 1 ? 'is' : 'are'} implausible (line ${line}, ${field}: ${reason}). Is this the column with the phone numbers? --allow-implausible (allowImplausible) sends to them, too; nothing was queued.`;
   }
 
   /** The counts as the fields of an {@link ImportReport}. */
@@ -130,6 +155,7 @@ export class RowTally {
       duplicates,
       refused,
       normalised: this.#normalised,
+      repaired: Object.fromEntries(this.#repaired),
       firstRefused: this.#firstRefused,
       firstDuplicates: this.#firstDuplicates,
     };

@@ -1,6 +1,6 @@
 import { whyNotJson, whyNotText } from '../../contracts/json-value.ts';
 import { MAX_VALUE_LENGTH, VARIABLE_NAME } from '../../contracts/notice.ts';
-import { checkNumber } from './check-number.ts';
+import { checkNumber, type NumberRules, type Repair } from './check-number.ts';
 import { FORBIDDEN_NAMES, type Columns } from './column-map.ts';
 import { compareFields, type FieldChoice } from './sent-columns.ts';
 
@@ -14,8 +14,8 @@ interface ContactRow {
   readonly number: string;
   /** The contact as JSON. */
   readonly json: string;
-  /** Whether separators or full-width digits of the number were replaced. */
-  readonly normalised: boolean;
+  /** What was done to the number. */
+  readonly repaired: readonly Repair[];
 }
 
 /** Why a row is refused. */
@@ -27,6 +27,8 @@ export interface RowRefusal {
   readonly value: string;
   /** What was expected, and what to do; contains no values. */
   readonly reason: string;
+  /** Its number has the form of one, and no phone has it. */
+  readonly implausible?: boolean;
 }
 
 /** Checks a row of cells. Hand-written: a schema would take four times as long. */
@@ -41,9 +43,12 @@ export function checkCells(cells: readonly string[], columns: Columns): RowCheck
     );
   }
   const text = columns.unescape(cells[columns.contact.index] ?? '');
-  const checked = checkNumber(text);
-  if (checked.kind === 'refused') return refused(columns.contact.title, text, checked.reason);
-  const { number, normalised } = checked;
+  const checked = checkNumber(text, columns.rules);
+  if (checked.kind === 'refused') {
+    const { reason, implausible } = checked;
+    return { ...refused(columns.contact.title, text, reason), implausible };
+  }
+  const { number, repaired } = checked;
   let json = `{"contact":"${number}"`;
   for (const column of columns.others) {
     const value = columns.unescape(cells[column.index] ?? '');
@@ -51,7 +56,7 @@ export function checkCells(cells: readonly string[], columns: Columns): RowCheck
     if (problem !== undefined) return refused(column.title, value, problem);
     json += column.json + JSON.stringify(value);
   }
-  return { kind: 'contact', number, json: `${json}}`, normalised };
+  return { kind: 'contact', number, json: `${json}}`, repaired };
 }
 
 /**
@@ -59,7 +64,11 @@ export function checkCells(cells: readonly string[], columns: Columns): RowCheck
  *
  * @param choice which fields are sent, and under which names
  */
-export function checkContact(contact: unknown, choice: FieldChoice): RowCheck {
+export function checkContact(
+  contact: unknown,
+  choice: FieldChoice,
+  rules: NumberRules = {},
+): RowCheck {
   if (typeof contact !== 'object' || contact === null || Array.isArray(contact)) {
     return refused(
       '',
@@ -84,9 +93,12 @@ export function checkContact(contact: unknown, choice: FieldChoice): RowCheck {
   if (typeof text !== 'string') {
     return refused('contact', textOf(text), 'expected a phone number as text, in quotes');
   }
-  const checked = checkNumber(text);
-  if (checked.kind === 'refused') return refused('contact', text, checked.reason);
-  const { number, normalised } = checked;
+  const checked = checkNumber(text, rules);
+  if (checked.kind === 'refused') {
+    const { reason, implausible } = checked;
+    return { ...refused('contact', text, reason), implausible };
+  }
+  const { number, repaired } = checked;
   fields.delete('contact');
   let json = `{"contact":"${number}"`;
   // Field by field: as an object, fields with names such as "2" would come first, and the list would have another
@@ -94,7 +106,7 @@ export function checkContact(contact: unknown, choice: FieldChoice): RowCheck {
   for (const [name, value] of [...fields].sort(([left], [right]) => compareFields(left, right))) {
     json += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
   }
-  return { kind: 'contact', number, json: `${json}}`, normalised };
+  return { kind: 'contact', number, json: `${json}}`, repaired };
 }
 
 /** Makes a refusal. */

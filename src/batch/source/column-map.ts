@@ -1,7 +1,8 @@
 import { VARIABLE_NAME } from '../../contracts/notice.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import { isLongNumber, isNumberCell } from './check-number.ts';
-import { DELIMITERS, delimiterHint } from './delimiters.ts';
+import { isLongNumber, isNumberCell, type NumberRules } from './check-number.ts';
+import { DELIMITERS } from './delimiters.ts';
+import { describeColumns } from './describe-columns.ts';
 import { unescapeCell } from '../failures/csv-line.ts';
 import {
   compareFields,
@@ -55,6 +56,7 @@ export interface Columns {
   readonly original: (cells: readonly string[]) => readonly string[];
   /** Whether cells have no such escapes. */
   readonly isPlain: boolean;
+  readonly rules: NumberRules;
 }
 
 const unchanged = <T>(value: T) => value;
@@ -78,34 +80,45 @@ export function readColumns(
     readonly map?: FieldMap | undefined;
     /** Whether columns that are neither mapped nor `contact` nor `varN` are sent. */
     readonly passThrough: boolean;
+    /** By default those of numbers of any country. */
+    readonly rules?: NumberRules | undefined;
+    /** Some rows of the list, to find the column with the numbers. */
+    readonly sample?: readonly (readonly string[])[];
   },
 ): Columns {
+  const { rules = {}, sample = [] } = options;
   const isPlain = !first.some((cell) => cell.trim() === REASON_COLUMN);
   const header = options.header || !isPlain;
   const unescape = isPlain ? unchanged : unescapeCell;
   const titles = header
-    ? first.map((title) => unescape(title).trim())
+    ? first.map((title) => titleOf(unescape(title)))
     : first.map((_, index) => String(index + 1));
   const names = header ? titles.map(canonical) : titles;
   if (header && isPlain) refuseContactAsTitle(titles, options.map?.['contact']);
-  if (header) refuseInvalidNames(names);
+  if (header) refuseForbiddenNames(names);
   const isFailures = names.includes(FAILURES_COLUMN);
   const all = isFailures || (options.header && options.passThrough);
   const isOwn = (_: unknown, index: number) =>
     isPlain || titles[index] === FAILURES_COLUMN || !isAdded(titles[index] ?? '');
   const positions = isFailures ? [] : [...titles.keys()].filter(isOwn);
-  const mapped = byMap(titles, positions, options.map ?? {}, { ...options, header });
+  const hint = () => {
+    const [only = ''] = first.length === 1 ? first : [];
+    const other = DELIMITERS.find((one) => one !== options.delimiter && only.includes(one));
+    return describeColumns(titles, other, sample, rules.country);
+  };
+  const mapped = byMap(header ? titles : [], positions, options.map ?? {}, hint);
   const named = byName(header ? names : [], mapped);
   const chosen = [
     ...mapped,
     ...named.filter(({ name }) => all || (options.map === undefined && isSentByName(name))),
   ];
+  if (header) refuseRepeated(chosen);
   const contact = chosen.find(({ name }) => name === 'contact');
   if (contact === undefined) {
     throw new NoticeQueueError(
       'SOURCE_INVALID',
       header
-        ? `Line 1: there is no column "contact". ${describeColumns(titles, options.delimiter)}`
+        ? `Line 1: there is no column "contact". ${hint()}`
         : 'A list without a header row needs a map with the position of the contact column, such as contact=1.',
     );
   }
@@ -122,6 +135,7 @@ export function readColumns(
     unescape,
     original: isPlain ? unchanged : (cells) => cells.filter(isOwn).map(unescape),
     isPlain,
+    rules,
   };
 }
 
@@ -136,16 +150,26 @@ function canonical(title: string): string {
   return lower === 'contact' || /^var[1-9][0-9]*$/.test(lower) ? lower : title;
 }
 
-function refuseInvalidNames(names: readonly string[]): void {
+/** A title as it is compared: the same characters, however they are encoded and whatever blanks are between them. */
+function titleOf(cell: string): string {
+  const composed = cell.normalize('NFC').replaceAll(/\p{Cf}/gu, '');
+  return composed.replaceAll(/[\s\p{Z}]+/gu, ' ').trim();
+}
+
+function refuseForbiddenNames(names: readonly string[]): void {
+  const index = names.findIndex((name) => FORBIDDEN_NAMES.has(name));
+  if (index < 0) return;
+  throw new NoticeQueueError(
+    'SOURCE_INVALID',
+    `Line 1, column ${index + 1}: the column name "${names[index]}" is not allowed; rename it.`,
+  );
+}
+
+/** Two columns that would become the same field. Other titles may stand twice. */
+function refuseRepeated(chosen: readonly Chosen[]): void {
   const seen = new Set<string>();
-  for (const [index, name] of names.entries()) {
-    if (FORBIDDEN_NAMES.has(name)) {
-      throw new NoticeQueueError(
-        'SOURCE_INVALID',
-        `Line 1, column ${index + 1}: the column name "${name}" is not allowed; rename it.`,
-      );
-    }
-    if (name !== '' && seen.has(name)) {
+  for (const { index, name } of chosen) {
+    if (seen.has(name)) {
       throw new NoticeQueueError(
         'SOURCE_INVALID',
         `Line 1, column ${index + 1}: there is already a column "${shownTitle(name)}"; rename one of them.`,
@@ -162,7 +186,7 @@ function refuseInvalidNames(names: readonly string[]): void {
  * @param source the column of the contacts in the map
  */
 function refuseContactAsTitle(titles: readonly string[], source: string | number = ''): void {
-  const title = String(source).trim();
+  const title = titleOf(String(source));
   const cell = titles[Number(title) - 1] ?? '';
   const isContact = titles.includes(title) ? isLongNumber(cell) : isNumberCell(cell);
   if (!isContact) return;
@@ -192,56 +216,31 @@ function sentColumns(titles: readonly string[], chosen: readonly Chosen[]): Sent
 
 const isAdded = (title: string) => title.startsWith(REJECTED_PREFIX);
 
+/** @param titles none for a list without them */
 function byMap(
   titles: readonly string[],
   positions: readonly number[],
   map: FieldMap,
-  { header, delimiter }: { readonly header: boolean; readonly delimiter: string },
+  hint: () => string,
 ): Chosen[] {
   return Object.entries(map).map(([name, source]) => {
-    const index = indexOf(header ? titles : [], positions, source);
+    const title = titleOf(String(source));
+    const named = typeof source === 'string' ? titles.indexOf(title) : -1;
+    const other = titles.indexOf(title, named + 1);
+    if (named >= 0 && other >= 0) {
+      throw new NoticeQueueError(
+        'SOURCE_INVALID',
+        `Line 1: the map takes ${name} from column "${shownTitle(title)}", and there are two of this title: rename one, or write the position in the map, such as ${name}=${named + 1} or ${name}=${other + 1}.`,
+      );
+    }
+    // Titles are searched before positions: a column may be titled "2".
+    const index = named >= 0 ? named : positions[Number(source) - 1];
     if (index !== undefined) return { index, name };
     throw new NoticeQueueError(
       'SOURCE_INVALID',
-      `Line 1: the map takes ${name} from column "${source}", which does not exist. ${describeColumns(titles, delimiter)}`,
+      `Line 1: the map takes ${name} from column "${source}", which does not exist. ${hint()}`,
     );
   });
-}
-
-/** Titles are searched before positions: a column may be titled "2". */
-function indexOf(
-  titles: readonly string[],
-  positions: readonly number[],
-  source: string | number,
-): number | undefined {
-  const named = typeof source === 'string' ? titles.indexOf(source.trim()) : -1;
-  return named >= 0 ? named : positions[Number(source) - 1];
-}
-
-function describeColumns(titles: readonly string[], delimiter: string): string {
-  const columns = titles
-    .slice(0, 20)
-    .map((title) => `"${shownTitle(title)}"`)
-    .join(', ');
-  const other = DELIMITERS.find(
-    (character) => character !== delimiter && titles.length === 1 && titles[0]?.includes(character),
-  );
-  return `The columns are ${columns}. ${other === undefined ? mapHint(titles) : delimiterHint(other)}`;
-}
-
-/** The column that is most likely the one with the numbers. */
-const NUMBERS = /phone|mobile|cell|tel|number|contact|\uC804\uD654|\uBC88\uD638/i;
-
-function mapHint(titles: readonly string[]): string {
-  const named = titles.find((one) => NUMBERS.test(one));
-  const number = titles.findIndex(isLongNumber) + 1;
-  if (named === undefined && number > 0) {
-    return `Has the list no titles? Then add --no-header --map contact=${number} (in a program: header: false and the option map).`;
-  }
-  const title = shownTitle(named ?? titles[0] ?? '');
-  const value = `contact=${title}`;
-  const shown = /^[\w=.-]+$/.test(value) ? value : `"${value}"`;
-  return `Name the one with the phone numbers, such as --map ${shown} (in a program: the option map).`;
 }
 
 function columnOf(index: number, title: string, name: string): Column {

@@ -1,6 +1,7 @@
-import { afterQuote, csvError, notClosed, QUOTE_IN_CELL } from './csv-structure.ts';
+import { afterQuote, csvError, notClosed, QUOTE_IN_CELL } from './csv-errors.ts';
 
 const QUOTE = 0x22;
+const EQUALS = 0x3d;
 const LF = 0x0a;
 const CR = 0x0d;
 
@@ -34,6 +35,8 @@ export function readRow(
   let nextLine = line;
   for (;;) {
     const column = cells.length + 1;
+    // `="010..."`: a spreadsheet's text, as it is written into a file that is no spreadsheet.
+    if (text[at] === EQUALS && text[at + 1] === QUOTE) at++;
     if (text[at] === QUOTE) {
       const close = closingQuote(text, at, last);
       if (close === undefined) return undefined;

@@ -1,5 +1,6 @@
 import { MAX_VALUE_LENGTH } from '../../contracts/notice.ts';
 import type { Columns } from './column-map.ts';
+import type { Country } from '../../format/country.ts';
 import { ContactBlock, MAX_EXACT_DIGITS, type SourceRun } from './source-row.ts';
 import { endOfLine } from './csv-row.ts';
 
@@ -14,6 +15,8 @@ const MAY_BE_CONTROL = 4;
 /** A block with less room is replaced by a new one; longer rows are not read here. */
 const MIN_ROOM_BYTES = 8 * 1024;
 
+/** The fewest digits of a number that is taken without a country. */
+const MIN_DIGITS = 8;
 const ZERO = 0x30;
 const LF = 0x0a;
 const CR = 0x0d;
@@ -44,6 +47,7 @@ export class FastCsvReader {
   readonly #kinds = new Uint8Array(256);
   readonly #width: number;
   readonly #contactCell: number;
+  readonly #country: Country | undefined;
   readonly #open = Buffer.from(',{"contact":"');
   readonly #values: readonly Value[];
   /** Bytes of the JSON around the values. */
@@ -63,6 +67,7 @@ export class FastCsvReader {
     this.#kinds[delimiter] = DELIMITER;
     this.#width = columns.width;
     this.#contactCell = columns.contact.index;
+    this.#country = columns.rules.country;
     this.#values = columns.others.map(({ index, json }) => ({
       cell: index,
       before: Buffer.from(`"${json}"`),
@@ -138,7 +143,7 @@ export class FastCsvReader {
     const from = starts[this.#contactCell] ?? 0;
     const stop = stops[this.#contactCell] ?? 0;
     const digits = stop - from;
-    if (digits < 1 || digits > MAX_EXACT_DIGITS || !isCertainlyValid(text, from)) return false;
+    if (!isCertainlyValid(text, from, digits, this.#country)) return false;
 
     let to = copy(this.#open, 0, this.#open.length, json, block.length);
     let number = 0;
@@ -164,8 +169,22 @@ export class FastCsvReader {
   }
 }
 
-/** A number that starts like this has no country code and has not lost its zero (check-number.ts). */
-function isCertainlyValid(text: Buffer, at: number): boolean {
+/** Digits that start like this are taken as they are (check-number.ts). */
+function isCertainlyValid(
+  text: Buffer,
+  at: number,
+  digits: number,
+  country: Country | undefined,
+): boolean {
+  if (country !== undefined) {
+    const { start, digits: many } = country.certain ?? { start: '', digits: 0 };
+    if (digits !== many) return false;
+    for (let index = 0; index < start.length; index++) {
+      if (text[at + index] !== start.charCodeAt(index)) return false;
+    }
+    return true;
+  }
+  if (digits < MIN_DIGITS || digits > MAX_EXACT_DIGITS) return false;
   const first = text[at] ?? 0;
   if (first === ZERO) return text[at + 1] !== ZERO;
   return first !== ZERO + 1 && first !== ZERO + 8;

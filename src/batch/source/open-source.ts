@@ -1,10 +1,9 @@
-import { createHash, type Hash } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { Contact } from '../../contracts/notice.ts';
 import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
-import { CsvStructure } from './csv-structure.ts';
 import type { CheckedImportOptions } from '../import/import-options.ts';
+import type { NumberRules } from './check-number.ts';
 import { readContacts, readNdjson } from './read-contacts.ts';
 import { readCsv } from './read-csv.ts';
 import { readUtf8 } from './read-utf8.ts';
@@ -29,7 +28,7 @@ export interface OpenSource {
   bytesRead(): number;
   /** Starts reading the rows, from the beginning. @throws NoticeQueueError SOURCE_INVALID */
   read(): Promise<SourceReader>;
-  /** Call after the last row. @throws NoticeQueueError SOURCE_INVALID if the file has changed */
+  /** Call after the last row. @throws NoticeQueueError SOURCE_INVALID if the file was written meanwhile */
   verify(): Promise<void>;
   close(): Promise<void>;
 }
@@ -37,13 +36,15 @@ export interface OpenSource {
 type SourceOptions = Pick<
   CheckedImportOptions,
   'format' | 'delimiter' | 'encoding' | 'header' | 'map' | 'passThrough' | 'signal'
->;
+> & {
+  /** By default those of numbers of any country. */
+  readonly rules?: NumberRules;
+};
 
 const READ_BYTES = 128 * 1024;
 
 /**
- * Opens a list. A file is read twice: first to check its encoding and quotes and to hash its content, so
- * that nothing of an invalid file is queued; then for its rows.
+ * Opens a list. Nothing of it is read yet.
  *
  * @throws NoticeQueueError SOURCE_INVALID if it cannot be opened or read
  * @throws InputError NOTICE_INVALID if `source` is none of {@link ImportSource}
@@ -79,15 +80,10 @@ async function openFile(name: string, options: SourceOptions): Promise<OpenSourc
     if (before.size === 0n) throw new NoticeQueueError('SOURCE_INVALID', `${name} is empty.`);
     const size = Number(before.size);
     const format = options.format ?? formatByName(name);
-    const first = createHash('sha256');
-    const kind = await checkFile(bytesOf(file, size, first, options.signal), format, options);
-    const digest = first.digest('base64url');
-    let again = createHash('sha256');
     let bytesRead = 0;
     const counted = async function* () {
-      again = createHash('sha256');
       bytesRead = 0;
-      for await (const piece of bytesOf(file, size, again, options.signal)) {
+      for await (const piece of bytesOf(file, size, options.signal)) {
         bytesRead += piece.length;
         yield piece;
       }
@@ -97,11 +93,10 @@ async function openFile(name: string, options: SourceOptions): Promise<OpenSourc
       totalBytes: size,
       canReread: true,
       bytesRead: () => bytesRead,
-      read: () => readAs(kind, readUtf8(counted(), options.encoding), options),
+      read: () => readAs(format, counted(), options),
       verify: async () => {
         const after = await file.stat({ bigint: true });
-        const same = after.size === before.size && after.mtimeNs === before.mtimeNs;
-        if (same && again.digest('base64url') === digest) return;
+        if (after.size === before.size && after.mtimeNs === before.mtimeNs) return;
         throw new NoticeQueueError('SOURCE_INVALID', `${name} changed during the import.`);
       },
       close: () => file.close(),
@@ -122,11 +117,10 @@ async function openForReading(name: string): Promise<FileHandle> {
   }
 }
 
-/** The first `size` bytes of a file, which are also hashed; bytes appended meanwhile are not read. */
+/** The first `size` bytes of a file; bytes appended meanwhile are not read. */
 async function* bytesOf(
   file: FileHandle,
   size: number,
-  hash: Hash,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Buffer, void> {
   let position = 0;
@@ -137,26 +131,8 @@ async function* bytesOf(
     const { bytesRead } = await file.read(piece, 0, length, position);
     if (bytesRead === 0) return;
     position += bytesRead;
-    const bytes = piece.subarray(0, bytesRead);
-    hash.update(bytes);
-    yield bytes;
+    yield piece.subarray(0, bytesRead);
   }
-}
-
-/** Checks the encoding and the quotes of a whole file. @returns its format */
-async function checkFile(
-  bytes: AsyncIterable<Buffer>,
-  format: Format | undefined,
-  { encoding, delimiter }: SourceOptions,
-): Promise<Format> {
-  const structure = new CsvStructure(delimiter);
-  let kind = format;
-  for await (const piece of readUtf8(bytes, encoding)) {
-    kind ??= formatByText(piece);
-    if (kind === 'csv') structure.write(piece);
-  }
-  structure.end();
-  return kind ?? 'csv';
 }
 
 function openStream(stream: Readable, options: SourceOptions): OpenSource {
@@ -182,16 +158,7 @@ function openStream(stream: Readable, options: SourceOptions): OpenSource {
     totalBytes: undefined,
     canReread: false,
     bytesRead: () => bytesRead,
-    read: async () => {
-      const text = readUtf8(bytes(), options.encoding);
-      const first = await text.next();
-      const beginning = first.done === true ? Buffer.alloc(0) : first.value;
-      const all = async function* () {
-        yield beginning;
-        yield* text;
-      };
-      return readAs(options.format ?? formatByText(beginning), all(), options);
-    },
+    read: () => readAs(options.format, bytes(), options),
     verify: () => Promise.resolve(),
     close: () => {
       options.signal?.removeEventListener('abort', onAbort);
@@ -203,14 +170,14 @@ function openStream(stream: Readable, options: SourceOptions): OpenSource {
 
 function openContacts(
   contacts: Iterable<Contact> | AsyncIterable<Contact>,
-  { map, passThrough }: SourceOptions,
+  { map, passThrough, rules = {} }: SourceOptions,
 ): OpenSource {
   return {
     file: undefined,
     totalBytes: undefined,
     canReread: Array.isArray(contacts),
     bytesRead: () => 0,
-    read: () => Promise.resolve(readContacts(contacts, new FieldChoice(map, passThrough))),
+    read: () => Promise.resolve(readContacts(contacts, new FieldChoice(map, passThrough), rules)),
     verify: () => Promise.resolve(),
     close: () => Promise.resolve(),
   };
@@ -228,11 +195,18 @@ function formatByText(beginning: Buffer): Format {
   return /^\s*\{/.test(beginning.toString()) ? 'ndjson' : 'csv';
 }
 
-function readAs(
-  format: Format,
-  text: AsyncIterable<Buffer>,
+async function readAs(
+  format: Format | undefined,
+  bytes: AsyncIterable<Buffer>,
   options: SourceOptions,
 ): Promise<SourceReader> {
-  if (format === 'csv') return readCsv(text, options);
-  return Promise.resolve(readNdjson(text, new FieldChoice(options.map, options.passThrough)));
+  const text = readUtf8(bytes, options.encoding);
+  const first = await text.next();
+  const beginning = first.done === true ? Buffer.alloc(0) : first.value;
+  const all = async function* () {
+    yield beginning;
+    yield* text;
+  };
+  if ((format ?? formatByText(beginning)) === 'csv') return readCsv(all(), options);
+  return readNdjson(all(), new FieldChoice(options.map, options.passThrough), options.rules ?? {});
 }

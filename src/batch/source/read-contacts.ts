@@ -1,5 +1,6 @@
 import type { Contact } from '../../contracts/notice.ts';
 import { checkContact, refused } from './check-row.ts';
+import type { NumberRules } from './check-number.ts';
 import type { FieldChoice } from './sent-columns.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourceRow } from './source-row.ts';
 
@@ -10,12 +11,13 @@ const ROWS_PER_READ = 250;
 export function readContacts(
   contacts: Iterable<Contact> | AsyncIterable<Contact>,
   choice: FieldChoice,
+  rules: NumberRules = {},
 ): SourceReader {
   async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
     let batch: SourceRow[] = [];
     let line = 0;
     for await (const contact of contacts) {
-      batch.push(rowOf(++line, contact, choice));
+      batch.push(rowOf(++line, contact, choice, rules));
       if (batch.length < ROWS_PER_READ) continue;
       yield batch;
       batch = [];
@@ -26,7 +28,11 @@ export function readContacts(
 }
 
 /** Reads NDJSON: one contact object per line, which ends with LF, CRLF or CR; empty lines are skipped, invalid ones are refused. */
-export function readNdjson(text: AsyncIterable<Buffer>, choice: FieldChoice): SourceReader {
+export function readNdjson(
+  text: AsyncIterable<Buffer>,
+  choice: FieldChoice,
+  rules: NumberRules = {},
+): SourceReader {
   async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
     let line = 0;
     for await (const lines of readLines(text)) {
@@ -36,7 +42,7 @@ export function readNdjson(text: AsyncIterable<Buffer>, choice: FieldChoice): So
         if (content === TOO_LONG) {
           const reason = `the line is longer than ${MAX_ROW_LENGTH} characters`;
           batch.push({ line, check: refused('', '', reason), original: '' });
-        } else if (content.trim() !== '') batch.push(parsedRow(line, content, choice));
+        } else if (content.trim() !== '') batch.push(parsedRow(line, content, choice, rules));
       }
       if (batch.length > 0) yield batch;
     }
@@ -74,7 +80,7 @@ async function* readLines(text: AsyncIterable<Buffer>): AsyncGenerator<string[],
   else if (rest !== '') yield [rest];
 }
 
-function parsedRow(line: number, text: string, choice: FieldChoice): SourceRow {
+function parsedRow(line: number, text: string, choice: FieldChoice, rules: NumberRules): SourceRow {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -83,12 +89,12 @@ function parsedRow(line: number, text: string, choice: FieldChoice): SourceRow {
       'expected one JSON object on the line, such as {"contact":"01012345678","var1":"..."}';
     return { line, check: refused('', '', reason), original: text };
   }
-  const check = checkContact(value, choice);
+  const check = checkContact(value, choice, rules);
   return { line, check, original: check.kind === 'refused' ? text : undefined };
 }
 
-function rowOf(line: number, contact: unknown, choice: FieldChoice): SourceRow {
-  const check = checkContact(contact, choice);
+function rowOf(line: number, contact: unknown, choice: FieldChoice, rules: NumberRules): SourceRow {
+  const check = checkContact(contact, choice, rules);
   return { line, check, original: check.kind === 'refused' ? jsonOf(contact) : undefined };
 }
 

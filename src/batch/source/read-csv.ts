@@ -1,9 +1,10 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import { checkCells } from './check-row.ts';
+import { checkCells, type RowCheck } from './check-row.ts';
 import { readColumns, type Columns } from './column-map.ts';
 import { endOfLine, readRow, type CsvRow } from './csv-row.ts';
-import { csvError } from './csv-structure.ts';
+import { tooLong } from './csv-errors.ts';
 import { FastCsvReader } from './fast-csv-reader.ts';
+import type { NumberRules } from './check-number.ts';
 import type { FieldMap } from './sent-columns.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourcePart } from './source-row.ts';
 
@@ -15,10 +16,13 @@ export interface CsvOptions {
   readonly map?: FieldMap | undefined;
   /** Whether columns that are neither mapped nor `contact` nor `varN` are sent. */
   readonly passThrough: boolean;
+  /** By default those of numbers of any country. */
+  readonly rules?: NumberRules | undefined;
 }
 
 /**
- * Reads a CSV list: quotes as in RFC 4180; lines end with LF, CRLF or CR; empty lines are skipped.
+ * Reads a CSV list: quotes as in RFC 4180; lines end with LF, CRLF or CR; empty lines are skipped, and so are rows of
+ * nothing but delimiters. A first line such as `sep=;` names the delimiter.
  *
  * @param text UTF-8 in pieces that end with a complete character
  * @throws NoticeQueueError SOURCE_INVALID if columns are missing or invalid; from `rows` for a
@@ -33,7 +37,8 @@ export async function readCsv(
   if (first === undefined) {
     throw new NoticeQueueError('SOURCE_INVALID', 'The list is empty: there is no first row.');
   }
-  const columns = readColumns(first.cells, options);
+  const { delimiter } = list;
+  const columns = readColumns(first.cells, { ...options, delimiter, sample: list.sample(first) });
   return {
     titles: columns.titles,
     columns: () => columns.sent,
@@ -44,7 +49,7 @@ export async function readCsv(
 /** Reads rows from text that arrives in pieces. */
 class CsvText {
   readonly #pieces: AsyncIterator<Buffer>;
-  readonly #delimiter: Buffer;
+  #delimiter: Buffer;
   /** Text that was received and not yet read completely. */
   #text: Buffer = Buffer.alloc(0);
   /** Offset of the next row. */
@@ -60,12 +65,39 @@ class CsvText {
 
   /** The first row that is not empty; the position stays before it. Undefined if there is none. */
   async firstRow(): Promise<CsvRow | undefined> {
+    if (this.#line === 1 && this.#at === 0) await this.#readSeparator();
     for (;;) {
       const row = this.#row();
       if (row !== undefined) return row;
       if (this.#last) return undefined;
       await this.#receive();
     }
+  }
+
+  get delimiter(): string {
+    return this.#delimiter.toString();
+  }
+
+  /** Rows after the first one, as many as were received; at most twenty. */
+  sample({ next, nextLine }: CsvRow): readonly (readonly string[])[] {
+    const rows: (readonly string[])[] = [];
+    let [at, line] = [next, nextLine];
+    while (rows.length < MOST_SAMPLED && at < this.#text.length) {
+      const row = sampled(this.#text, at, this.#delimiter, line);
+      if (row === undefined) break;
+      rows.push(row.cells);
+      [at, line] = [row.next, row.nextLine];
+    }
+    return rows;
+  }
+
+  async #readSeparator(): Promise<void> {
+    while (!this.#last && this.#text.length < SEPARATOR_BYTES) await this.#receive();
+    const line = SEPARATOR.exec(this.#text.toString('utf8', 0, SEPARATOR_BYTES));
+    if (line?.[1] === undefined) return;
+    this.#delimiter = Buffer.from(line[1]);
+    this.#at = Buffer.byteLength(line[0]);
+    this.#line = 2;
   }
 
   /** All rows, without that of the titles. */
@@ -107,15 +139,24 @@ class CsvText {
       }
       const row = this.#row();
       if (row === undefined) return parts;
-      const check = checkCells(row.cells, columns);
+      if (isTooLong(this.#text.subarray(this.#at, row.next))) throw tooLong(this.#line);
+      const check = this.#named(checkCells(row.cells, columns), row, columns);
       const original = check.kind === 'refused' ? columns.original(row.cells) : undefined;
       parts.push({ line: this.#line, check, original });
       this.#skip(row);
     }
   }
 
-  /** The next row, if it is complete; the position stays before it. Skips empty lines. */
+  /** The next row, if it is complete; the position stays before it. Skips empty lines and rows of empty cells. */
   #row(): CsvRow | undefined {
+    for (;;) {
+      const row = this.#anyRow();
+      if (row === undefined || !isEmpty(row)) return row;
+      this.#skip(row);
+    }
+  }
+
+  #anyRow(): CsvRow | undefined {
     while (this.#text[this.#at] === LF || this.#text[this.#at] === CR) {
       const next = endOfLine(this.#text, this.#at, this.#last);
       if (next === undefined) return undefined;
@@ -126,6 +167,16 @@ class CsvText {
     return readRow(this.#text, this.#at, this.#delimiter, this.#line, this.#last);
   }
 
+  /** Says of a row that was cut off with its file that it was. */
+  #named(check: RowCheck, { cells, next }: CsvRow, { width, contact }: Columns): RowCheck {
+    if (check.kind === 'contact' || !this.#last || next < this.#text.length) return check;
+    const end = this.#text.at(-1);
+    if (end === LF || end === CR) return check;
+    const isShort = check.implausible === true && contact.index === width - 1;
+    if (!isShort && cells.length >= width) return check;
+    return { ...check, reason: `${check.reason}; ${CUT}` };
+  }
+
   #skip(row: CsvRow): void {
     this.#at = row.next;
     this.#line = row.nextLine;
@@ -134,12 +185,10 @@ class CsvText {
   /** Waits for more text. @throws NoticeQueueError SOURCE_INVALID for a row that is too long */
   async #receive(): Promise<void> {
     const rest = this.#text.subarray(this.#at);
-    if (rest.length > MAX_ROW_LENGTH && charactersOf(rest) > MAX_ROW_LENGTH) {
-      throw csvError(
-        this.#line,
-        1,
-        `the row is longer than ${MAX_ROW_LENGTH} characters, or a quote is never closed`,
-      );
+    if (isTooLong(rest)) {
+      // Throws where the row is so long because a quote is never closed.
+      readRow(rest, 0, this.#delimiter, this.#line, true);
+      throw tooLong(this.#line);
     }
     // A row that is not complete is read again from its start: with at least as much text as before, so that
     // a long row in small pieces takes time in proportion to its length.
@@ -159,10 +208,28 @@ class CsvText {
 
 const LF = 0x0a;
 const CR = 0x0d;
+const CUT = 'the list ends here without the end of a line, as a file does that was cut off';
+const MOST_SAMPLED = 20;
+/** What spreadsheets write before the titles, to name the delimiter. */
+const SEPARATOR = /^"?sep=([^"\r\n])"?(?:\r\n|\r|\n)/i;
+const SEPARATOR_BYTES = 16;
 
-/** As the check of a file counts them: else a row that it accepts would end the import in the middle of the list. */
-function charactersOf(text: Buffer): number {
-  let count = 0;
-  for (const byte of text) if ((byte & 0xc0) !== 0x80) count++;
-  return count;
+const isEmpty = ({ cells }: CsvRow): boolean =>
+  cells.length > 1 && cells.every((cell) => cell.trim() === '');
+
+/** A row for an error message: one that cannot be read has an error of its own. */
+function sampled(text: Buffer, at: number, delimiter: Buffer, line: number): CsvRow | undefined {
+  try {
+    return readRow(text, at, delimiter, line, false);
+  } catch {
+    return undefined;
+  }
+}
+
+/** In characters, not in bytes. */
+function isTooLong(row: Buffer): boolean {
+  if (row.length <= MAX_ROW_LENGTH) return false;
+  let characters = 0;
+  for (const byte of row) if ((byte & 0xc0) !== 0x80) characters++;
+  return characters > MAX_ROW_LENGTH;
 }

@@ -2,6 +2,7 @@ import { collect, wholeNumber, batchId, whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { refusedLimit, type RefusedLimit } from './refused-limit.ts';
+import { COUNTRY_NAMES, type CountryName } from '../../format/country.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 
 /** Options of `notices import`. */
@@ -16,6 +17,8 @@ export interface ImportFlags {
   readonly delivery?: DeliveryPolicy;
   readonly expires?: string;
   readonly rate?: number;
+  readonly country?: CountryName;
+  readonly allowImplausible?: boolean;
   readonly allowDuplicates?: boolean;
   readonly bisect: boolean;
   readonly dryRun?: boolean;
@@ -65,6 +68,13 @@ export function withImportFlags(command: Command): Command {
     )
     .option('--expires <time>', 'do not send after this time: ISO 8601 with a zone')
     .option('--rate <n>', 'maximum number of contacts per second', wholeNumber(1, BILLION))
+    .addOption(
+      new Option(
+        '--country <code>',
+        'country whose national numbers the list has (default: COUNTRY, or else any numbers of 8 to 15 digits)',
+      ).choices(COUNTRY_NAMES),
+    )
+    .option('--allow-implausible', 'also send to numbers that no phone has')
     .option('--allow-duplicates', 'send to a number as often as the list contains it')
     .option(
       '--no-bisect',

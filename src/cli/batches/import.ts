@@ -20,8 +20,6 @@ const STOPPED = 'Stopped waiting. The batch continues without this command.\n';
 const LOST =
   'Redis lost a part of the list after the import, as in a failover to an older copy. Run the same import again with --batch.\n';
 
-const NORMALISED = ' (separators such as spaces and hyphens were removed from numbers)';
-
 /**
  * `notices import`: exits with 1 if no contact was taken, or if more rows were refused than
  * `--max-refused` allows; with `--wait` also unless every contact was accepted. With `--json` each line of
@@ -113,6 +111,8 @@ function optionsFrom(flags: ImportFlags): ImportOptions {
     delivery,
     expiresAt: flags.expires,
     rate,
+    country: flags.country,
+    allowImplausible: flags.allowImplausible,
     allowDuplicates,
     // Not set unless it is asked for: a batch is continued with its own options.
     bisect: bisect ? undefined : false,
@@ -147,7 +147,7 @@ function describeReport(report: ImportReport, { wait }: ImportFlags): string[] {
         '  rejected',
         `${formatCount(refused)}${rejectsFile === undefined ? '' : `, see ${rejectsFile}`}`,
       ],
-      ['  normalised', `${formatCount(normalised)}${normalised > 0 ? NORMALISED : ''}`],
+      ['  normalised', `${formatCount(normalised)}${describeRepairs(report)}`],
       ['  columns', describeColumns(report.columns)],
     ]),
     ...report.firstRefused
@@ -156,6 +156,11 @@ function describeReport(report: ImportReport, { wait }: ImportFlags): string[] {
     ...(refused > MAX_SHOWN ? [`and ${formatCount(refused - MAX_SHOWN)} more`] : []),
     ...next,
   ];
+}
+
+function describeRepairs({ repaired }: ImportReport): string {
+  const counts = Object.entries(repaired).map(([what, count]) => `${what}: ${formatCount(count)}`);
+  return counts.length === 0 ? '' : ` (${counts.join(', ')})`;
 }
 
 function heading({ batch, dryRun, resumed }: ImportReport): string {

@@ -30,9 +30,11 @@ export function whyNotTaken(
     contacts,
     refused,
     dryRun,
-  }: Pick<ImportReport, 'rows' | 'contacts' | 'refused' | 'dryRun'>,
+    problem,
+  }: Pick<ImportReport, 'rows' | 'contacts' | 'refused' | 'dryRun' | 'problem'>,
   limit: RefusedLimit | undefined,
 ): string | undefined {
+  if (problem !== undefined) return problem;
   if (contacts === 0) return 'No contact was taken: every row of the list was rejected.';
   if (limit === undefined) return undefined;
   const isAllowed =

@@ -38,12 +38,12 @@ async function erase(
 ): Promise<void> {
   const { findStored } = await import('../../erase/find-stored.ts');
   const { eraseNumber } = await import('../../erase/erase-number.ts');
-  const { checkNumber } = await import('../../batch/source/check-number.ts');
+  const { lookUpNumber } = await import('../../batch/source/check-number.ts');
   const { auditSearch, withoutNumbers } = await import('../../ops/audit.ts');
   const { maskNumber } = await import('../../ops/mask-contact.ts');
   // Standard input keeps the number out of the shell history and of the process list.
   const typed = given === '-' ? (await text(context.stdin)).trim() : given;
-  const checked = checkNumber(typed);
+  const checked = lookUpNumber(typed);
   if (checked.kind === 'refused') {
     throw new InputError('NOTICE_INVALID', [{ field: 'number', problem: checked.reason }]);
   }

@@ -65,9 +65,9 @@ export async function filterOf(
   const before = olderThan === undefined ? undefined : Date.now() - olderThan;
   const filter = { batch, chunk, code, template, before };
   if (given === undefined) return filter;
-  const { checkNumber } = await import('../../batch/source/check-number.ts');
+  const { lookUpNumber } = await import('../../batch/source/check-number.ts');
   const { auditSearch } = await import('../../ops/audit.ts');
-  const checked = checkNumber(given === '-' ? (await text(stdin)).trim() : given);
+  const checked = lookUpNumber(given === '-' ? (await text(stdin)).trim() : given);
   if (checked.kind === 'refused') throw new UsageError(`--number: ${checked.reason}`);
   const { number } = checked;
   await auditSearch(redis, keys, { who: currentUser(), why: why ?? '' }, number);

@@ -1,3 +1,4 @@
+import { COUNTRY_NAMES } from '../../format/country.ts';
 import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
 import { choice, integer, secret, variable, duration } from '../variable.ts';
 
@@ -13,6 +14,10 @@ export const queueVariables = {
   chunkSize: variable('CHUNK_SIZE', integer('contacts', 1, 10_000).default(1_000), {
     description: 'Maximum number of contacts of a list in one chunk, which is one send request.',
     note: 'Raised: one unknown outcome affects more contacts, and the service may reject the request as too large. Lowered: more requests.',
+  }),
+  country: variable('COUNTRY', choice(COUNTRY_NAMES).exactOptional(), {
+    description:
+      'Country whose national phone numbers lists have: an import repairs numbers with its country code or without their leading zero, and refuses others. Without it numbers have 8 to 15 digits.',
   }),
   delivery: variable('DELIVERY', choice(DELIVERY_POLICIES).default('at-least-once'), {
     description:

@@ -294,7 +294,7 @@ describe('back-pressure', () => {
 
 describe('the file of refused rows', () => {
   const ROWS =
-    'contact,var1\n01012345678,ok\n+821012345678,"=cmd, ""x"""\n1.01E+09,\'=y\n0101\n"x\ny",-3\n';
+    'contact,var1\n01012345678,ok\n+821012345678,"=cmd, ""x"""\n1.01E+09,\'=y\n01000000101\n"x\ny",-3\n';
 
   it('has line, field, value, reason and the row, and can be imported once corrected', async () => {
     const world = importWorld(redis);
@@ -333,16 +333,18 @@ describe('the file of refused rows', () => {
   it('of objects is NDJSON, and only where a file is named', async () => {
     const world = importWorld(redis);
     const rejectsFile = `${temporaryFolder()}/rejects.ndjson`;
-    const contacts = [{ contact: '+82', var1: 'a' }, { contact: '0101' }];
+    const contacts = [{ contact: '+82', var1: 'a' }, { contact: '01000000101' }];
     expect(await world.import(contacts)).not.toHaveProperty('rejectsFile');
     expect(await world.import(contacts, { rejectsFile, again: true })).toMatchObject({
       rejectsFile,
     });
     const text = readFileSync(rejectsFile, 'utf8');
     expect(JSON.parse(text)).toMatchObject({ rejected_line: 1, contact: '+82', var1: 'a' });
-    const corrected = listFile(text.replaceAll('"+82"', '"0102"'), 'corrected.ndjson');
+    const corrected = listFile(text.replaceAll('"+82"', '"01000000102"'), 'corrected.ndjson');
     const again = await world.import(corrected);
-    expect(await world.contacts(again.batch)).toStrictEqual([{ contact: '0102', var1: 'a' }]);
+    expect(await world.contacts(again.batch)).toStrictEqual([
+      { contact: '01000000102', var1: 'a' },
+    ]);
   });
 
   it('that cannot be written is reported, if possible before anything is queued', async () => {

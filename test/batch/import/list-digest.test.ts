@@ -32,21 +32,29 @@ function must(head: ListHead | undefined): ListHead {
 const identityOf = async (...args: Parameters<typeof headOf>) => (await headOf(...args)).identity;
 
 describe('the identity of a list', () => {
-  const list = 'contact,var1,var10,var2\n0101,a,"b,c",d\n0102,e,f,g\n';
+  const list = 'contact,var1,var10,var2\n01000000101,a,"b,c",d\n01000000102,e,f,g\n';
 
   it.each([
-    ['other columns first', 'var10,var2,contact,var1\n"b,c",d,0101,a\nf,g,0102,e\n', {}],
+    [
+      'other columns first',
+      'var10,var2,contact,var1\n"b,c",d,01000000101,a\nf,g,01000000102,e\n',
+      {},
+    ],
     [
       'other titles',
-      'p,a,b,c\n0101,a,"b,c",d\n0102,e,f,g\n',
+      'p,a,b,c\n01000000101,a,"b,c",d\n01000000102,e,f,g\n',
       { map: { contact: 'p', var1: 'a', var10: 'b', var2: 'c' } },
     ],
     [
       'another delimiter',
-      'contact;var1;var10;var2\n0101;a;b,c;d\n0102;e;f;g\n',
+      'contact;var1;var10;var2\n01000000101;a;b,c;d\n01000000102;e;f;g\n',
       { delimiter: ';' },
     ],
-    ['quotes, CRLF, separators', list.replaceAll('\n', '\r\n').replace('0102', '"01-02"'), {}],
+    [
+      'quotes, CRLF, separators',
+      list.replaceAll('\n', '\r\n').replace('01000000102', '"010-0000-0102"'),
+      {},
+    ],
     [
       'a column that is not sent',
       list.replaceAll(/\n(?=.)/g, '\nx,').replace('contact', 'mail,contact'),
@@ -59,18 +67,21 @@ describe('the identity of a list', () => {
 
   it('is the same for objects', async () => {
     const objects = [
-      { var2: 'd', var10: 'b,c', contact: '0101', var1: 'a', mail: 'x' },
-      { contact: '0102', var1: 'e', var2: 'g', var10: 'f' },
+      { var2: 'd', var10: 'b,c', contact: '01000000101', var1: 'a', mail: 'x' },
+      { contact: '01000000102', var1: 'e', var2: 'g', var10: 'f' },
     ];
     expect((await headOfObjects(objects)).identity).toBe(await identityOf(list));
   });
 
   it.each([
-    ['another number', list.replace('0102', '0103')],
+    ['another number', list.replace('01000000102', '01000000103')],
     ['another value', list.replace('e,f', 'e,x')],
-    ['another order of rows', 'contact,var1,var10,var2\n0102,e,f,g\n0101,a,"b,c",d\n'],
-    ['one row more', `${list}0103,,,\n`],
-    ['a repeated row', `${list}0101,a,"b,c",d\n`],
+    [
+      'another order of rows',
+      'contact,var1,var10,var2\n01000000102,e,f,g\n01000000101,a,"b,c",d\n',
+    ],
+    ['one row more', `${list}01000000103,,,\n`],
+    ['a repeated row', `${list}01000000101,a,"b,c",d\n`],
   ])('differs for %s', async (_, text) => {
     expect(await identityOf(text)).not.toBe(await identityOf(list));
   });
@@ -92,7 +103,7 @@ describe('the identity of a list', () => {
   const refused = `+82${'1'.repeat(99)},x\n`.repeat(85_000);
 
   it('of a list that begins with one contact and 8 MiB of refused rows is that of the contact', async () => {
-    const text = `contact,var1\n0101,a\n${refused}${csvList(50).slice(13)}`;
+    const text = `contact,var1\n01000000101,a\n${refused}${csvList(50).slice(13)}`;
     const whole = await headOf(text);
     expect(whole).toMatchObject({ complete: false, contacts: 1 });
     const pieces = Array.from({ length: Math.ceil(text.length / 50_000) }, (_, piece) =>

@@ -49,7 +49,7 @@ it('reads all members, whatever number of zero bytes follows each, however they 
 
 it('refuses what is cut off anywhere, or followed by anything else', async () => {
   const first = gzipSync('contact\n');
-  const bytes = Buffer.concat([first, Buffer.alloc(3), gzipSync('0101\n')]);
+  const bytes = Buffer.concat([first, Buffer.alloc(3), gzipSync('01000000101\n')]);
   for (let length = first.length + 4; length < bytes.length; length++) {
     await expect(read(source(bytes.subarray(0, length), [7]).pieces)).rejects.toThrow(/cut off/);
   }

@@ -21,8 +21,8 @@ async function read(text: string, size: number): Promise<readonly (readonly [num
 it('lines of NDJSON end with LF, CRLF or CR, also mixed, wherever the text is cut', async () => {
   const line = fc.record({
     text: fc.constantFrom(
-      '{"contact":"0101","var1":"a\\r\\n"}',
-      '{"contact":"0102"}',
+      '{"contact":"01000000101","var1":"a\\r\\n"}',
+      '{"contact":"01000000102"}',
       'x',
       '',
       ' ',

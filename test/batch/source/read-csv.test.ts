@@ -4,7 +4,6 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkCells, type RowCheck } from '../../../src/batch/source/check-row.ts';
 import { readColumns } from '../../../src/batch/source/column-map.ts';
-import { CsvStructure } from '../../../src/batch/source/csv-structure.ts';
 import { readCsv } from '../../../src/batch/source/read-csv.ts';
 import type { SourcePart } from '../../../src/batch/source/source-row.ts';
 
@@ -21,6 +20,7 @@ function slowly(text: string, delimiter: string): Row[] {
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     skip_empty_lines: true,
+    skip_records_with_empty_values: true,
     info: true,
   }) as unknown as { record: string[]; info: { lines: number } }[];
   const [header, ...rows] = records;
@@ -44,7 +44,13 @@ async function ours(text: string, delimiter: string, sizes: readonly number[]): 
   for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
     for (const part of next.value) all.push(...rowsOf(part));
   }
-  return all;
+  return all.map(withoutCut);
+}
+
+/** A last row without the end of its line says so; csv-parse does not know. */
+function withoutCut({ line, check }: Row): Row {
+  if (check.kind === 'contact') return { line, check };
+  return { line, check: { ...check, reason: check.reason.replace(/; the list ends here.*/, '') } };
 }
 
 /** Whole characters, as the reader is promised. */
@@ -69,7 +75,7 @@ function rowsOf(part: SourcePart): Row[] {
     const bytes = block.json.subarray(start, block.ends[index]).toString();
     expect(bytes[0]).toBe(',');
     const number = String(block.numbers[index]).padStart(block.digits[index] ?? 0, '0');
-    const check = { kind: 'contact', number, json: bytes.slice(1), normalised: false } as const;
+    const check = { kind: 'contact', number, json: bytes.slice(1), repaired: [] } as const;
     return { line: block.lines[index] ?? 0, check };
   });
 }
@@ -139,7 +145,7 @@ describe('reading a CSV list', () => {
   });
 
   it('reports the line on which a row starts, after cells with line breaks', async () => {
-    const text = 'contact,name\r\n0101,"a\r\nb\nc\rd"\r\n\r\n0102,e\r\n';
+    const text = 'contact,name\r\n01000000101,"a\r\nb\nc\rd"\r\n\r\n01000000102,e\r\n';
     const rows = await ours(text, ',', [3]);
     expect(rows.map(({ line }) => line)).toStrictEqual([2, 7]);
   });
@@ -169,33 +175,34 @@ describe('reading a CSV list', () => {
   });
 
   it('reads a long row in small pieces once, and not once for each piece', async () => {
-    const [row] = await ours(`contact,var1\n0101,"${'x'.repeat(900_000)}"`, ',', [7]);
+    const [row] = await ours(`contact,var1\n01000000101,"${'x'.repeat(900_000)}"`, ',', [7]);
     expect(row?.check.kind).toBe('refused');
   });
 
   it('takes a row of as many characters as a file may have, in however many bytes', async () => {
-    const rows = await ours(`contact,note\n0101,"${'😀'.repeat(900_000)}"\n0102,`, ',', [20_000]);
+    const rows = await ours(
+      `contact,note\n01000000101,"${'😀'.repeat(900_000)}"\n01000000102,`,
+      ',',
+      [20_000],
+    );
     expect(rows.map(({ check }) => check.kind)).toEqual(['contact', 'contact']);
   });
 
-  it('finds exactly the misplaced quotes, in a file and in a stream', async () => {
+  it('finds exactly the misplaced quotes, for any piece sizes', async () => {
     const text = fc
       .array(fc.constantFrom('"', ',', '\n', '\r\n', 'a', '가'), { minLength: 1, maxLength: 12 })
       .map((parts) => `contact\n${parts.join('')}`);
     await fc.assert(
       fc.asyncProperty(text, sizes, async (content, cut) => {
         const broken = failureOf(() => slowly(content, ',')) !== undefined;
-        const structure = new CsvStructure(',');
-        const inFile = failureOf(() => {
-          for (const character of content) structure.write(Buffer.from(character));
-          structure.end();
-        });
-        const inStream = await ours(content, ',', cut).then(
-          () => undefined,
-          (error: unknown) => (error as Error).message,
-        );
-        expect(inFile !== undefined).toBe(broken);
-        expect(inStream).toBe(inFile);
+        const messageOf = (sizes: readonly number[]) =>
+          ours(content, ',', sizes).then(
+            () => undefined,
+            (error: unknown) => (error as Error).message,
+          );
+        const message = await messageOf(cut);
+        expect(message !== undefined).toBe(broken);
+        expect(await messageOf([1])).toBe(message);
       }),
       { numRuns: 1_000 },
     );

@@ -109,7 +109,7 @@ describe('the text of a list', () => {
   });
 
   it('is UTF-8 if it begins with its byte order mark, whatever the option says', async () => {
-    const text = 'contact,var1\n0101,"고객"\n';
+    const text = 'contact,var1\n01000000101,"고객"\n';
     expect(
       Buffer.concat(await read(Buffer.from(`\ufeff${text}`), [100], 'euc-kr')).toString(),
     ).toBe(text);

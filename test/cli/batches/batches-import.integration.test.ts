@@ -269,7 +269,7 @@ describe('notices import', () => {
   it('a list that breaks after contacts were queued: exit code 1, and 2 only where nothing was done', async () => {
     const prefix = redis.freshPrefix();
     const rows = contacts(20_000).map(({ contact }) => `${contact}\n`);
-    const list = `contact,var1\n${rows.map((row) => row.replace('\n', ',Kim\n')).join('')}0101,"open\n`;
+    const list = `contact,var1\n${rows.map((row) => row.replace('\n', ',Kim\n')).join('')}01000000101,"open\n`;
     const args = ['import', '-', '--template', 'T', '--batch', 'b', '--json'];
     const dry = await run([...args, '--dry-run'], envOf(prefix), list);
     expect([dry.code, errorOf(dry).code]).toEqual([2, 'SOURCE_INVALID']);
@@ -280,14 +280,14 @@ describe('notices import', () => {
       'SOURCE_INVALID',
       expect.stringMatching(/ contacts are already queued, in batch b/),
     ]);
-    const short = await run([...args, '--again'], envOf(prefix), 'contact\n0101,"open\n');
+    const short = await run([...args, '--again'], envOf(prefix), 'contact\n01000000101,"open\n');
     expect([short.code, errorOf(short).code]).toEqual([2, 'SOURCE_INVALID']);
   }, 60_000);
 
   it('a list that breaks before its first chunk is full: exit code 2, and no contact in the audit', async () => {
     const prefix = redis.freshPrefix();
     const rows = contacts(6_000).map(({ contact }) => `${contact},Kim\n`);
-    const list = `contact,var1\n${rows.join('')}0101,"open\n`;
+    const list = `contact,var1\n${rows.join('')}01000000101,"open\n`;
     const args = ['import', '-', '--template', 'T', '--batch', 'b', '--chunk', '10000', '--json'];
     const ended = await run(args, envOf(prefix), list);
     expect([ended.code, errorOf(ended)]).toMatchObject([

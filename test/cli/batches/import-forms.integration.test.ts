@@ -1,46 +1,13 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import iconv from 'iconv-lite';
-import { afterAll, describe, expect, it } from 'vitest';
-import { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
-import type { Contact } from '../../../src/index.ts';
-import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts as contactsOf } from '../../batch/support/built-batch.ts';
-import { testRedis } from '../../support/redis.ts';
-import { start, type Ended } from '../support/run.ts';
+import { listWorlds } from '../support/list-world.ts';
+import { start } from '../support/run.ts';
 
-const redis = testRedis();
-const dir = mkdtempSync(path.join(tmpdir(), 'notices-forms-'));
-afterAll(() => rmSync(dir, { recursive: true }));
-
-function file(name: string, content: string | Uint8Array): string {
-  const where = path.join(dir, name);
-  writeFileSync(where, content);
-  return where;
-}
-
-/** `notices import` with an account of its own. */
-function world(prefix = redis.freshPrefix()) {
-  return {
-    prefix,
-    import: async (list: string, flags: readonly string[] = [], stdin?: Buffer): Promise<Ended> => {
-      const importing = start(['import', list, '--template', 'T', '--batch', 'b', ...flags], {
-        REDIS_URL: redis.url,
-        REDIS_PREFIX: prefix,
-      });
-      importing.stdin.end(stdin);
-      return importing.ended;
-    },
-    contacts: async (id = 'b'): Promise<readonly Contact[]> => {
-      const payload = await new Ledger(redis.client, keysOf(prefix, 'default')).payload(id, '0');
-      return payload === undefined ? [] : decodeContacts(payload);
-    },
-  };
-}
+const { redis, file, world } = listWorlds();
 
 const TWO = [
   { contact: '01000000001', var1: '김민준' },

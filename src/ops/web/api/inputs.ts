@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { redriveRate, msAhead } from '../../../batch/failures/redrive-rate.ts';
-import { checkNumber } from '../../../batch/source/check-number.ts';
+import { lookUpNumber } from '../../../batch/source/check-number.ts';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
 import { InputError } from '../../../contracts/errors.ts';
 
@@ -41,7 +41,7 @@ export const number = z
   .string('expected a phone number')
   .max(MAX_WRITTEN, `expected at most ${MAX_WRITTEN} characters`)
   .superRefine((text, context) => {
-    const checked = checkNumber(text);
+    const checked = lookUpNumber(text);
     if (checked.kind === 'refused') context.addIssue({ code: 'custom', message: checked.reason });
   })
   .describe('in the national format; separators are removed');

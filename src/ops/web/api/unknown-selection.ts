@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { checkNumber } from '../../../batch/source/check-number.ts';
+import { lookUpNumber } from '../../../batch/source/check-number.ts';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
 import { InputError } from '../../../contracts/errors.ts';
 import { auditSearch, type Actor } from '../../audit.ts';
@@ -63,7 +63,7 @@ export function unknownFilter(fields: UnknownFields): UnknownFilter {
     new InputError('REQUEST_INVALID', [{ field, problem }]);
   if (chunk !== undefined && batch === undefined) throw invalid('chunk', 'expected with batch');
   const given = 'number' in fields ? fields.number : undefined;
-  const checked = given === undefined ? undefined : checkNumber(given);
+  const checked = given === undefined ? undefined : lookUpNumber(given);
   return {
     code,
     template,

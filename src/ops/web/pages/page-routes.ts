@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { checkNumber } from '../../../batch/source/check-number.ts';
+import { lookUpNumber } from '../../../batch/source/check-number.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { digestFailures } from '../../failure-digest.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
@@ -129,7 +129,7 @@ export const PAGE_ROUTES: readonly Route[] = [
     handle: async (call, context) => {
       const { number } = call.body;
       if (!canFind(context)) return framedFind(call, { canFind: false }, 409);
-      const checked = checkNumber(number);
+      const checked = lookUpNumber(number);
       if (checked.kind === 'refused') {
         return framedFind(call, { canFind: true, problem: checked.reason }, 400);
       }

@@ -1,0 +1,197 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { listWorlds } from '../support/list-world.ts';
+
+const { redis, file, world } = listWorlds();
+let lists = 0;
+const list = (text: string) => file(`list-${++lists}.csv`, text);
+const numbers = (count: number, make = (index: number) => `0100000${1_000 + index}`) =>
+  Array.from({ length: count }, (_, index) => make(index));
+
+async function isEmpty(prefix: string): Promise<boolean> {
+  // The secret of the account is no part of a list.
+  return (await redis.keys(prefix)).every((key) => key.endsWith(':secret'));
+}
+
+describe('the column with the numbers', () => {
+  it.each([
+    ['번호,이름,휴대폰\n1,김,01000000001\n2,이,01000000002\n', 'contact=휴대폰'],
+    ['No,Name,Tel.\n1,Kim,02-312-4567\n', 'contact=Tel.'],
+    ['contact no,id,mobile\n1,2,010-0000-0001\n', 'contact=mobile'],
+    ['a,b,c\nx,20261128001,1000000001\ny,20261128002,1000000002\n', 'contact=c'],
+    ['전화번호,연락처\n,01000000001\n,01000000002\n', 'contact=연락처'],
+    ['phone,name\n', 'contact=phone'],
+    ['a,b\n1,2\n', 'contact=TITLE'],
+  ])('is suggested: %j', async (text, map) => {
+    const { import: importing } = world();
+    for (const flags of [[], ['--map', 'contact=x']]) {
+      const { code, stderr } = await importing(list(text), flags);
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/^SOURCE_INVALID/)]);
+      expect(stderr.replaceAll('"', '')).toContain(`such as --map ${map} (`);
+    }
+  });
+
+  it('is not the one with the row numbers: such a list is refused', async () => {
+    const { prefix, import: importing, contacts } = world();
+    const text = `번호,이름\n${numbers(2_000, (index) => `${index + 1},김\n`).join('')}`;
+    const { code, stdout, stderr } = await importing(list(text), ['--map', 'contact=번호']);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(
+      /2,000 of 2,000 numbers are implausible \(line 2, 번호: expected 8 to 15 digits, got 1\)\. .*--allow-implausible/,
+    );
+    expect(await isEmpty(prefix)).toBe(true);
+    const dry = await importing(list(text), ['--map', 'contact=번호', '--dry-run']);
+    expect([dry.code, dry.stderr]).toEqual([1, expect.stringMatching(/implausible/)]);
+    const stdin = await importing('-', ['--map', 'contact=번호'], Buffer.from(text));
+    expect([stdin.code, await isEmpty(prefix)]).toEqual([2, true]);
+    const flags = ['--map', 'contact=번호', '--allow-implausible'];
+    expect((await importing(list(text), flags)).code).toBe(0);
+    expect((await contacts())[0]).toEqual({ contact: '1' });
+  });
+
+  it('may have one percent of numbers that are none: these are refused', async () => {
+    const { import: importing } = world();
+    const text = `contact\n${numbers(99).join('\n')}\n123\n`;
+    const { code, stdout } = await importing(list(text));
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^ {2}rejected +1, /m)]);
+    const more = `contact\n${numbers(98).join('\n')}\n123\n`;
+    expect((await importing(list(more), ['--batch', 'c'])).code).toBe(2);
+  });
+});
+
+describe('cells as people write them', () => {
+  it('two numbers in a cell, and extensions, are refused', async () => {
+    const { import: importing, contacts } = world();
+    const cells = [
+      '02-312-4567 02-312-4568',
+      '031-123-4567 (203)',
+      '02-312-4567-203',
+      '010-0000-0001 (12)',
+      '011-123-4567 011-234-5678',
+      '02-312-4567.203',
+      '010-0000-0002  02-312-4567',
+    ];
+    const { stdout } = await importing(list(`contact\n${cells.join('\n')}\n010-0000-0003\n`));
+    expect(stdout).toMatch(/^ {2}rejected +7, see /m);
+    expect(await contacts()).toEqual([{ contact: '01000000003' }]);
+  });
+
+  it('invisible characters are dropped and counted', async () => {
+    const { import: importing, contacts } = world();
+    const cells = [
+      '\u202a01000000001\u202c',
+      '\u200e01000000002',
+      '\u200f01000000003',
+      '\u206601000000004\u2069',
+      '010\u00ad0000\u00ad0005',
+      '\ufeff01000000006',
+      '010\u200b00000007',
+      '\u180e01000000008',
+      '01000000009\u2061',
+      '\ufe0f01000000010',
+      '\t01000000011\t',
+    ];
+    const { code, stdout } = await importing(list(`contact,var1\n${cells.join(',Kim\n')},Kim\n`));
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^ {2}normalised +11 \(invisible characters: 11, separators: 1\)$/m),
+    ]);
+    expect((await contacts()).map(({ contact }) => contact)).toEqual(
+      cells.map((cell) => cell.replaceAll(/\D/g, '')),
+    );
+  });
+
+  it('the text forms of a spreadsheet are taken', async () => {
+    const { import: importing, contacts } = world();
+    const text =
+      'contact,var1\n="01000000001",="A-1"\n"=""01000000002""",Lee\n\'01000000003,Park\n';
+    expect((await importing(list(text))).code).toBe(0);
+    expect(await contacts()).toEqual([
+      { contact: '01000000001', var1: 'A-1' },
+      { contact: '01000000002', var1: 'Lee' },
+      { contact: '01000000003', var1: 'Park' },
+    ]);
+  });
+
+  it('a character that is not seen is named', async () => {
+    const { import: importing } = world();
+    const { stdout } = await importing(list('contact\n01000000001\u001f\n01000000002\n'));
+    expect(stdout).toMatch(/line 2, contact: .* the character U\+001F/);
+  });
+
+  it('of a country are repaired and counted', async () => {
+    const text = 'contact\n1000000001\n+82-10-0000-0002\n00821000000003\n01000000004\n';
+    const rejected = await world().import(list(text));
+    expect(rejected.stdout).toMatch(/^ {2}rejected +3, /m);
+    for (const [flags, env] of [
+      [['--country', 'KR'], {}],
+      [[], { COUNTRY: 'KR' }],
+    ] as const) {
+      const { import: importing, contacts } = world(undefined, env);
+      const { stdout } = await importing(list(text), flags);
+      expect(stdout).toMatch(/^ {2}normalised +3 \(leading zero: 1, country code: 2\)$/m);
+      expect((await contacts()).map(({ contact }) => contact)).toEqual(
+        numbers(4, (index) => `0100000000${index + 1}`),
+      );
+    }
+  });
+});
+
+describe('rows and titles', () => {
+  it('rows of nothing but separators are no rows', async () => {
+    const { import: importing } = world();
+    const text = `,,\ncontact,var1,memo\n${numbers(10).join(',N,m\n')},N,m\n${',,\n'.repeat(40)} , ,\n`;
+    const { code, stdout } = await importing(list(text), ['--max-refused', '1%']);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^ {2}rows +10$/m)]);
+  });
+
+  it('a title that stands twice is a fault only where the map names it', async () => {
+    const text = 'contact,var1,Note,Note\n01000000001,Kim,a,b\n';
+    const { import: importing, contacts } = world();
+    expect((await importing(list(text))).code).toBe(0);
+    const map = ['--map', 'contact=contact,var1=Note', '--batch', 'c'];
+    const { code, stderr } = await importing(list(text), map);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/two of this title.* var1=3 or var1=4/),
+    ]);
+    const position = ['--map', 'contact=contact,var1=4', '--batch', 'c'];
+    expect((await importing(list(text), [...position, '--again'])).code).toBe(0);
+    expect(await contacts('c')).toEqual([{ contact: '01000000001', var1: 'b' }]);
+  });
+
+  it.each([
+    ['composed or not', '전화번호,이름'.normalize('NFD'), 'contact=전화번호,var1=이름'],
+    ['whatever blanks are in it', '전화\u00a0 번호,이름', 'contact=전화 번호,var1=이름'],
+    ['blanks in the map', '전화 번호,이름', 'contact=전화\u00a0번호,var1=이름'],
+  ])('a title is found, %s', async (_, titles, map) => {
+    const { import: importing, contacts } = world();
+    expect((await importing(list(`${titles}\n01000000001,김\n`), ['--map', map])).code).toBe(0);
+    expect(await contacts()).toEqual([{ contact: '01000000001', var1: '김' }]);
+  });
+
+  it('a first line names the delimiter', async () => {
+    for (const first of ['sep=;\n', 'sep=;\r\n', '\ufeffsep=;\n']) {
+      const { import: importing, contacts } = world();
+      const text = `${first}contact;var1\n01000000001;Kim\n12;Lee\n`;
+      const flags = ['--allow-implausible'];
+      expect((await importing(list(text), flags)).code).toBe(0);
+      expect(await contacts()).toHaveLength(2);
+    }
+  });
+
+  it('a file that was cut is named', async () => {
+    const { prefix, import: importing } = world();
+    const cut = list('var1,contact\nKim,01000000001\nLee,01000000002\nPark,0100000');
+    const { code, stderr } = await importing(cut);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/line 4, contact: .* got 7; the list ends here .* was cut off/),
+    ]);
+    expect(await isEmpty(prefix)).toBe(true);
+    const between = list('contact,var1\n01000000001,Kim\n01000000002');
+    const { stdout } = await importing(between);
+    expect(stdout).toMatch(/line 3, row: .* was cut off/);
+    expect(readFileSync(`${between}.rejected.csv`, 'utf8')).toContain('was cut off');
+  });
+});
