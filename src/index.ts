@@ -1,4 +1,4 @@
-export { NoticeQueue } from './producer/notice-queue.ts';
+export { NoticeQueue, type Notices } from './producer/notice-queue.ts';
 export type { NoticeQueueOptions } from './producer/options.ts';
 export type { Contact, Notice, Receipt } from './contracts/notice.ts';
 export type {

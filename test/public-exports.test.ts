@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { expect, it } from 'vitest';
 import * as api from '../src/index.ts';
+import * as testing from '../src/testing/index.ts';
 
 it('exports what is documented, and nothing by accident', () => {
   expect(Object.keys(api).sort()).toMatchInlineSnapshot(`
@@ -14,6 +15,15 @@ it('exports what is documented, and nothing by accident', () => {
       "findContact",
     ]
   `);
+});
+
+it('exports for tests of applications what is documented', () => {
+  expect(Object.keys(testing).sort()).toEqual([
+    'FakeNoticeQueue',
+    'startEmulator',
+    'startTestStack',
+    'waitFor',
+  ]);
 });
 
 it('exports the document of the job format, generated and not empty', () => {

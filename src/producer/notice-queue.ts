@@ -287,6 +287,9 @@ export class NoticeQueue {
   }
 }
 
+/** What a {@link NoticeQueue} does, without its private fields: a stub in a test can implement it. */
+export type Notices = Pick<NoticeQueue, keyof NoticeQueue>;
+
 function isIterable(value: unknown): value is Iterable<Notice> {
   return typeof value === 'object' && value !== null && Symbol.iterator in value;
 }

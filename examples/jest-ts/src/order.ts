@@ -1,9 +1,7 @@
-import type { NoticeQueue } from 'notice-queue';
+import type { Notices } from 'notice-queue';
 
-/** What an application does with a queue. */
-export async function orderShipped(notices: NoticeQueue, order: string, phone: string) {
-  return notices.send(
+export const orderShipped = (notices: Notices, order: string, phone: string) =>
+  notices.send(
     { templateCode: 'ORDER_SHIPPED', contacts: [{ contact: phone, var1: order }] },
     { idempotencyKey: `order-${order}-shipped` },
   );
-}

@@ -1,4 +1,3 @@
-/** What an application does with a queue. */
 exports.orderShipped = (notices, order, phone) =>
   notices.send(
     { templateCode: 'ORDER_SHIPPED', contacts: [{ contact: phone, var1: order }] },

@@ -1,11 +1,10 @@
 import { expect, it } from 'vitest';
-import { NoticeQueue } from 'notice-queue';
+import { FakeNoticeQueue } from 'notice-queue/testing';
 import { orderShipped } from './order.js';
 
 it('queues one notice for each order', async () => {
-  const notices = NoticeQueue.fromEnv();
-  const first = await orderShipped(notices, '1001', '01012345678');
-  const again = await orderShipped(notices, '1001', '01012345678');
-  expect(again).toEqual({ ...first, duplicate: true });
-  await notices.close();
+  const notices = new FakeNoticeQueue();
+  await orderShipped(notices, '1001', '01012345678');
+  await orderShipped(notices, '1001', '01012345678');
+  expect(notices.sent).toMatchObject([{ notice: { contacts: [{ var1: '1001' }] } }]);
 });
