@@ -175,7 +175,7 @@ function eventOf(cursor: string, { text, number }: EventFields): AccountEvent | 
         unknown: number('unknown'),
         expired: number('expired'),
         cancelled: number('cancelled'),
-        possiblySentTwice: number('maybeTwice'),
+        possiblySentTwice: number('possiblySentTwice'),
       };
     case 'batch.stalled':
       return { ...head, event, batch, pending: number('pending') };

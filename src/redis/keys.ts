@@ -1,15 +1,10 @@
 import { createHash } from 'node:crypto';
 
-/** Ends the keys of the batches whose lists have the same head. */
-export const LIST_BATCHES = ':batches';
-
 /**
  * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
  * so that scripts may use several of them on a Redis Cluster. BullMQ's own keys have the same tag, as
  * `<tag>:send:*` and `<tag>:chunks:*`; in the hash of a job, the fields `notices:*` are ours, and
  * `progress` has the time at which a failed notice was sent again (change-failed.ts).
- * Names and formats of keys never change between versions: a running installation must survive an upgrade.
- * Some therefore use older terms than the code (`pace` is the rate limit).
  *
  * | key | type | holds | lifetime |
  * |---|---|---|---|
@@ -24,9 +19,9 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:hold:templates` | hash | held templates (template-hold.ts) | until lifted |
  * | `<tag>:troubles` | hash | what jobs met that have not ended (trouble.ts) | until they end; all of it a day after the last one |
  * | `<tag>:hold:lifted` | string | when a person lifted a hold: refused issuances from before are over | a minute |
- * | `<tag>:pace` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
+ * | `<tag>:rate-limit` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
  * | `<tag>:batches` | sorted set | ids of batches by start time | with the batch |
- * | `<tag>:list:<delivery>:<digest>:batches` | sorted set | batches whose lists have this head, by the end of their retention; an earlier version has the last one in a string without `:batches` | with the last of them |
+ * | `<tag>:list:<delivery>:<digest>` | sorted set | batches whose lists have this head, by the end of their retention | with the last of them |
  * | `<tag>:batch:<id>` | hash | a batch: what to send, settings, counters | BATCH_RETENTION_MS after its end |
  * | `<tag>:batch:<id>:chunks` | string | four bits for the state of each chunk | with the batch |
  * | `<tag>:batch:<id>:payload` | hash | the contacts of each chunk, compressed | accepted: until settled; else with the batch |
@@ -44,7 +39,7 @@ export const LIST_BATCHES = ':batches';
  * | `<tag>:batches:open` | sorted set | ids of the batches that may need jobs, by the time of the next look | until the batch is paused or has ended |
  * | `<tag>:batches:unknown` | hash | unknown contacts of each batch that has any, and of all | with the batch, and at most an hour longer |
  * | `<tag>:batches:unknown:until` | sorted set | these batches by the end of their retention | with them |
- * | `<tag>:batches:summed` | string | set when a worker has read the list of all batches (batch-walker.ts); `batches:listed` in earlier versions | an hour |
+ * | `<tag>:batches:summed` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
  * | `<tag>:intents` | hash | open and accepted intents of at-most-once notices (intents.ts) | until the end of the job is recorded |
  * | `<tag>:intents:accepted` | sorted set | the accepted intents, oldest first | with them |
  * | `<tag>:unknown` | hash | facts about notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
@@ -110,8 +105,7 @@ export interface Keys {
   readonly batchHints: string;
   batch(id: string): BatchKeys;
   /**
-   * Batches whose lists have the same head, by delivery policy and digest of the head. With an earlier version the id of
-   * the last batch of a head or of a whole list, without {@link LIST_BATCHES}.
+   * Batches whose lists have the same head, by delivery policy and digest of the head.
    */
   list(name: string): string;
   /** Intents of at-most-once notices, and notices whose outcome is unknown. */
@@ -239,8 +233,8 @@ export function keysOf(prefix: string, account: string): Keys {
     holdHints: `${tag}:hold:hints`,
     lifted: `${tag}:hold:lifted`,
     troubles: `${tag}:troubles`,
-    rateLimit: `${tag}:pace`,
-    rateLimitHints: `${tag}:pace:hints`,
+    rateLimit: `${tag}:rate-limit`,
+    rateLimitHints: `${tag}:rate-limit:hints`,
     epoch: `${tag}:epoch`,
     workers: `${tag}:workers`,
     worker: (id) => `${tag}:worker:${id}`,

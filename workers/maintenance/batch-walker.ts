@@ -49,7 +49,7 @@ export interface BatchWalkerOptions {
  * takes those that are due, one after the other; a look has a lease and no lock. A hint only wakes.
  *
  * Once an hour one worker reads the list of all batches. It adds the open ones to the set, and corrects the sum of
- * unknown contacts: an earlier version of the program, which may run beside this one, does not.
+ * unknown contacts, since Redis deletes batches without it.
  */
 export function createBatchWalker(options: BatchWalkerOptions): BackgroundService {
   const { redis, hints, keys, ledger, log } = options;

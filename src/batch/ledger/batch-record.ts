@@ -143,7 +143,7 @@ export function batchFrom(
       unknown: number('unknown'),
       expired: number('expired'),
       cancelled: number('cancelled'),
-      possiblySentTwice: number('maybeTwice'),
+      possiblySentTwice: number('possiblySentTwice'),
     },
     begunAt: number('begunAt'),
     importedAt: number('importedAt'),

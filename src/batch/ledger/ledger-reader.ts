@@ -2,7 +2,7 @@ import { chunkJobId } from '../../contracts/chunk-job.ts';
 import type { DeliveryPolicy } from '../../contracts/delivery.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
-import { LIST_BATCHES, type Keys } from '../../redis/keys.ts';
+import type { Keys } from '../../redis/keys.ts';
 import { batchFrom, importRecordFrom, type Batch, type ImportRecord } from './batch-record.ts';
 import { stateOf, type ChunkState } from './chunk-state.ts';
 import { readFailureSums, readUnknownContacts, type FailureSum } from './scripts/failure-sums.ts';
@@ -73,8 +73,7 @@ export class LedgerReader {
 
   /** Ids of the batches of a list, by its name, also of some whose retention has ended. */
   async batchesOfList(name: string): Promise<string[]> {
-    const key = this.keys.list(name);
-    return this.ask(() => this.redis.zrange(`${key}${LIST_BATCHES}`, '0', '-1'));
+    return this.ask(() => this.redis.zrange(this.keys.list(name), '0', '-1'));
   }
 
   /** One batch with what an import compares; undefined if there is none with this id. */
@@ -259,7 +258,7 @@ export class LedgerReader {
 
   /**
    * Failures of a batch by state and code, in one round trip whatever their number; undefined where the ledger
-   * has no complete sums, as of a batch that an earlier version has sent: use {@link failures}.
+   * has no complete sums, since there are too many codes: use {@link failures}.
    */
   async failureSums(id: string): Promise<readonly FailureSum[] | undefined> {
     const { record, failures, groups } = this.keys.batch(id);

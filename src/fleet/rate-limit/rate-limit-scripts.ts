@@ -17,7 +17,7 @@ const PORTION_MS = 100;
 const PRELUDE = `
 local state = KEYS[1]
 local now = exactClock()
-local kept = redis.call('HMGET', state, 'byHand', 'configured', 'fellFor', 'fellFrom', 'fellTo',
+local kept = redis.call('HMGET', state, 'manual', 'configured', 'fellFor', 'fellFrom', 'fellTo',
   'risesFrom', 'recoveryMs', 'nextAt')
 local fellFor, from, to = kept[3], tonumber(kept[4] or nil), tonumber(kept[5] or nil)
 
@@ -202,9 +202,9 @@ export const setRateLimit = defineScript({
   lua: `
 local state = KEYS[1]
 if ARGV[1] == '' then
-  redis.call('HDEL', state, 'byHand')
+  redis.call('HDEL', state, 'manual')
 else
-  redis.call('HSET', state, 'byHand', ARGV[1])
+  redis.call('HSET', state, 'manual', ARGV[1])
 end
 redis.call('HDEL', state, 'fellAt', 'fellFor', 'fellFrom', 'fellTo', 'risesFrom', 'recoveryMs')
 redis.call('PUBLISH', ARGV[2], 'changed')

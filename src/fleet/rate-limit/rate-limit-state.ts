@@ -2,13 +2,7 @@ import type { RedisClient } from '../../redis/connect.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { redisTime } from '../../redis/server-clock.ts';
 
-/**
- * The rate limit of an account as it is stored in Redis. Rates are send requests per second of the whole
- * fleet.
- *
- * The Redis key (`...:pace`) and its hash fields (`byHand`, `fellTo`, ...) keep the names of the first
- * release, so that workers of different versions share one limit during an upgrade.
- */
+/** The rate limit of an account as it is stored in Redis. Rates are send requests per second of the whole fleet. */
 export interface RateLimitState {
   /** RATE_LIMIT of the worker that asked last; 0 is no limit. */
   readonly configured: number;
@@ -125,10 +119,10 @@ export function readRateLimitState(
   fields: Readonly<Record<string, string>>,
   configured: number,
 ): RateLimitState {
-  const { byHand, fellTo } = fields;
+  const { manual, fellTo } = fields;
   return {
     configured: Number(fields['configured'] ?? configured),
-    ...(byHand === undefined ? {} : { manual: Number(byHand) }),
+    ...(manual === undefined ? {} : { manual: Number(manual) }),
     ...(fellTo === undefined
       ? {}
       : {

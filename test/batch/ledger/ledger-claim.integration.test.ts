@@ -239,14 +239,6 @@ describe('claim', () => {
     expect(await bench.ledger.historyOf(bench.id, 1)).toMatchObject({ possiblySent: 0 });
   });
 
-  it('counts one where an earlier version, which did not count, has possibly sent it', async () => {
-    const bench = await openBatch(redis, {}, [10]);
-    await bench.claim(0, 'a');
-    await bench.settle(0, allBack(10, true), 'a');
-    await redis.client.hdel(bench.keys.batch(bench.id).sizes, '0.sent');
-    expect(await bench.claim(0, 'b')).toMatchObject({ kind: 'send', possiblySent: 1 });
-  });
-
   it('goes on at its rate after a clock that went back an hour', async () => {
     const bench = await openBatch(redis, { rate: 10 }, [10, 10, 10]);
     await bench.claim(0);

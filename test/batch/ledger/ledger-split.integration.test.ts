@@ -80,16 +80,6 @@ describe('contacts of a chunk that were not sent, beside some that possibly were
     expect(await bench.counts()).toEqual({ pending: 28, accepted: 2 });
   });
 
-  it('stay in the chunk while an import of an earlier version runs, the others are unknown', async () => {
-    const bench = await splitOne({}, false);
-    await redis.client.hdel(bench.keys.batch(bench.id).record, 'derived');
-    await bench.settle(0, SPLIT);
-    expect(await bench.batch()).toMatchObject({ chunks: 2 });
-    expect(await bench.counts()).toEqual({ pending: 15, accepted: 2, unknown: 3 });
-    expect(await bench.claim(0, 'b')).toMatchObject({ size: 5, possiblySent: 0 });
-    expect(await bench.failures()).toMatchObject([{ name: '0.1', state: 'unknown', size: 3 }]);
-  });
-
   it('are found again by the search index', async () => {
     const bench = await splitOne();
     const find = bench.keys.batchFind(bench.id);
@@ -108,16 +98,6 @@ describe('contacts of a chunk that were not sent, beside some that possibly were
     expect(await bench.claim(2, 'd')).toMatchObject({ size: 5, possiblySent: 1 });
     await bench.settle(2, allFailed(5, 'rejected', 'C', ''), 'd');
     expect(await bench.counts()).toMatchObject({ accepted: 2, unknown: 5 });
-  });
-
-  it('keep it also where they stay in the chunk, and the others are unknown', async () => {
-    const bench = await splitOne({}, false);
-    await redis.client.hdel(bench.keys.batch(bench.id).record, 'derived');
-    await bench.settle(0, allBack(10, true));
-    await bench.claim(0, 'b');
-    await bench.settle(0, SPLIT, 'b');
-    expect(await bench.counts()).toMatchObject({ accepted: 2, unknown: 3 });
-    expect(await bench.claim(0, 'c')).toMatchObject({ size: 5, possiblySent: 1 });
   });
 });
 

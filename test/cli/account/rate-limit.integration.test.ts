@@ -51,7 +51,7 @@ describe('notices rate-limit', () => {
     const env = { ...freshEnv(), RATE_LIMIT: '40' };
     expect((await run(['rate-limit'], env)).stdout).toBe('40 send requests per second\n');
     const now = Date.now();
-    await redis.client.hset(`{${env.REDIS_PREFIX}:default}:pace`, {
+    await redis.client.hset(`{${env.REDIS_PREFIX}:default}:rate-limit`, {
       configured: 40,
       fellAt: now - 60_000,
       fellFor: 'x',

@@ -43,7 +43,7 @@ describe('the scripts of the rate limit', () => {
     const base = await now();
     const fields = fc.record({
       configured: fc.nat(2_000),
-      byHand: fc.option(fc.nat(2_000)),
+      manual: fc.option(fc.nat(2_000)),
       fall: fc.option(
         fc.record({
           ago: fc.integer({ min: -1_000, max: 200_000 }),
@@ -54,10 +54,10 @@ describe('the scripts of the rate limit', () => {
       ),
     });
     await fc.assert(
-      fc.asyncProperty(fields, async ({ configured, byHand, fall }) => {
+      fc.asyncProperty(fields, async ({ configured, manual, fall }) => {
         const keys = freshKeys();
         const kept: Record<string, string> = { configured: String(configured) };
-        if (byHand !== null) kept['byHand'] = String(byHand);
+        if (manual !== null) kept['manual'] = String(manual);
         if (fall !== null) {
           Object.assign(kept, {
             fellAt: base.toFixed(3),

@@ -95,7 +95,7 @@ describe('the rate limit', () => {
     const body = String(new URLSearchParams({ _csrf: csrf, _next: '/', rateLimit, why: 'x' }));
     const sent = await server.ask(PATH, { method: 'POST', headers: { cookie }, body });
     expect(sent).toMatchObject({ status: 303, headers: { location: '/' } });
-    const kept = await redis.client.hget(server.context.keys.rateLimit, 'byHand');
+    const kept = await redis.client.hget(server.context.keys.rateLimit, 'manual');
     expect(kept === null ? undefined : Number(kept)).toBe(stored);
   });
 });

@@ -49,7 +49,7 @@ end
 local function uncount()
   if underWay then return add('sending', -size) end
   add('pending', -size)
-  if possiblySent then add('maybePending', -size) end
+  if possiblySent then add('possiblySentPending', -size) end
 end
 local function settleAs(claim, failed, code, message)
   uncount()
@@ -66,7 +66,7 @@ local function requeue()
   setState(chunk, PENDING_POSSIBLY_SENT)
   redis.call('HDEL', inflight, chunk)
   add('pending', size)
-  add('maybePending', size)
+  add('possiblySentPending', size)
 end
 
 if underWay and delivery == 'at-most-once' then

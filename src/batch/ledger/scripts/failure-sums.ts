@@ -23,7 +23,7 @@ export interface FailureSum {
  * |---|---|---|
  * | contacts of each state as in the record, and as many parts as there are failures | any | the sums |
  * | the same, except for fewer unknown contacts | cancelled: the others have no failure | the sums |
- * | anything else, such as failures of a version that did not sum them up | any | undefined |
+ * | anything else: there are too many codes | any | undefined |
  */
 export const readFailureSums = defineScript<readonly FailureSum[] | undefined>({
   name: 'ledger failure sums',

@@ -1,5 +1,4 @@
 import { defineScript, type Script } from '../../../redis/script.ts';
-import { LIST_BATCHES } from '../../../redis/keys.ts';
 import { POSSIBLY_SENT_AT_CANCEL } from '../settlement.ts';
 import { stateNumber, type ChunkState } from '../chunk-state.ts';
 
@@ -8,26 +7,23 @@ import { stateNumber, type ChunkState } from '../chunk-state.ts';
  * and groups of the batch; then the unsent counter, the events, the set of batches and the set of open
  * batches of the account. After the keys of the script itself, the last two have the batches with unknown contacts.
  *
- * In the record, `pending` and `sending` exclude each other; `maybePending` is the part of `pending`
- * that was possibly sent, `maybeTwice` counts contacts that were sent again after that. `sizes` holds
+ * In the record, `pending` and `sending` exclude each other; `possiblySentPending` is the part of `pending`
+ * that was possibly sent, `possiblySentTwice` counts contacts that were sent again after that. `sizes` holds
  * the size of each chunk that is not full, and of a chunk
  *
  * - `<chunk>.parts`: number of failed parts;
  * - `<chunk>.again`: it was redriven, or is a part of such a chunk;
- * - `<chunk>.sent`: number of its attempts that the service may have accepted; an earlier version does not count them;
+ * - `<chunk>.sent`: number of its attempts that the service may have accepted;
  * - `<chunk>.root`: it is a part of a chunk that was refused: the chunk of the list that it was cut from.
  *
- * `derived`
- * is the number of chunks that are not of the list, but of a redrive or split off others, `redriven` that of redrives
- * (a batch of an earlier version does not count them). `queued` is the number of chunks from the first on that
- * have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
+ * `derived` is the number of chunks that are not of the list, but of a redrive or split off others, `redriven` that of
+ * redrives. `queued` is the number of chunks from the first on that have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
  * the turns (time slots) that were given to jobs. `restartedAt` is when the jobs of a stalled batch were
  * last queued again. `heldBackAt` is when a pause last refused a claim; after a resume soon after, all chunks get
  * jobs once more at `againAt`.
  *
  * `groups` holds a sum of the failures for each state and code, so that a page need not read all of them.
- * It is not complete where a version that did not keep it has changed the failures, and where there are more
- * than MOST_GROUPS: a reader compares it with the record (failure-sums.ts).
+ * It is not complete where there are more than MOST_GROUPS: a reader compares it with the record (failure-sums.ts).
  *
  * `unknowns` has the number of unknown contacts of each batch that has any, and under '' their sum; `unknownUntil`
  * the same batches by the end of their retention.
@@ -74,7 +70,7 @@ local function add(name, by)
 end
 -- Contacts that are sent again after an unknown outcome, for the batch and in the count of the account.
 local function countTwice(ofAccount, by)
-  add('maybeTwice', by)
+  add('possiblySentTwice', by)
   redis.call('HINCRBY', ofAccount, 'chunks', by)
 end
 local function moved(now)
@@ -128,10 +124,9 @@ end
 local function keepInList(untilMs)
   local id, list = unpack(redis.call('HMGET', record, 'id', 'listKey'))
   if not list then return end
-  local key = list .. '${LIST_BATCHES}'
-  redis.call('ZADD', key, untilMs, id)
-  local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2]
-  if last == 'inf' then redis.call('PERSIST', key) else redis.call('PEXPIREAT', key, last) end
+  redis.call('ZADD', list, untilMs, id)
+  local last = redis.call('ZREVRANGE', list, 0, 0, 'WITHSCORES')[2]
+  if last == 'inf' then redis.call('PERSIST', list) else redis.call('PEXPIREAT', list, last) end
 end
 
 -- Finishes the batch if nothing is pending and the import has ended.
@@ -148,7 +143,7 @@ local function finishIfDone(now)
   if count('unknown') > 0 then sumUpUnknown(field('id')) end
   event('batch.finished', 'phase', field('phase'), 'total', count('total'),
     'accepted', count('accepted'), 'rejected', count('rejected'), 'unknown', count('unknown'),
-    'expired', count('expired'), 'cancelled', count('cancelled'), 'maybeTwice', count('maybeTwice'))
+    'expired', count('expired'), 'cancelled', count('cancelled'), 'possiblySentTwice', count('possiblySentTwice'))
 end
 
 -- What is written after the end of the batch is kept as long as its record.
@@ -178,7 +173,7 @@ local function cancelUnderWay(chunk)
 end
 
 -- Adds so many contacts and parts to the sum of failures like this one, or takes them away. The first one that
--- is still there is an example of them; a chunk is named by its number, which earlier versions stored as one.
+-- is still there is an example of them; a chunk is named by its number.
 local function sumUp(failure, name, contacts, parts)
   name = tostring(name)
   local group = failure.state .. ' ' .. failure.code

@@ -1,4 +1,3 @@
-import { LIST_BATCHES } from '../../../redis/keys.ts';
 import { ledgerScript } from './ledger-prelude.ts';
 
 /*
@@ -22,7 +21,7 @@ export const startBatch = ledgerScript(
 local known = field('fingerprint')
 if known then return { known == ARGV[2] and 'known' or 'different' } end
 local now = clock()
-local list = KEYS[12] .. '${LIST_BATCHES}'
+local list = KEYS[12]
 if ARGV[4] ~= '' then
   local seen = {}
   for _, id in ipairs(cjson.decode(ARGV[4])) do seen[id] = true end
@@ -138,8 +137,8 @@ elseif verb == 'resume' and phase == 'paused' then
   lookAtOnce(now)
   finishIfDone(now)
 elseif verb == 'cancel' and (isOpen(phase) or phase == 'paused') then
-  local pending, possiblySent = count('pending'), count('maybePending')
-  redis.call('HSET', record, 'phase', 'cancelled', 'pending', 0, 'maybePending', 0)
+  local pending, possiblySent = count('pending'), count('possiblySentPending')
+  redis.call('HSET', record, 'phase', 'cancelled', 'pending', 0, 'possiblySentPending', 0)
   if field('importedAt') == '0' then redis.call('HSET', record, 'importedAt', now) end
   add('unknown', possiblySent)
   add('cancelled', pending - possiblySent)
@@ -155,8 +154,7 @@ return { 'done', field('phase') }`,
 );
 
 /**
- * Corrects the part of a batch in the sum of unknown contacts: an earlier version of the program changes batches
- * without it, and Redis deletes them without it. ARGV: the id. Returns ['summed up'].
+ * Corrects the part of a batch in the sum of unknown contacts: Redis deletes batches without it. ARGV: the id. Returns ['summed up'].
  */
 export const sumUpUnknown = ledgerScript(
   'sum up unknown',

@@ -25,13 +25,11 @@ local function newChunk(index, chunk, size, bytes, possiblySent, now)
   else
     setState(number, possiblySent and PENDING_POSSIBLY_SENT or PENDING)
     add('pending', size)
-    if possiblySent then add('maybePending', size) end
+    if possiblySent then add('possiblySentPending', size) end
     if isOpen(field('phase')) then lookAtOnce(now) end
   end
   return number
 end
--- Whether there can be one: an import of an earlier version would count it as one of the list.
-local function mayDerive() return field('importedAt') ~= '0' or field('derived') end
 `;
 
 /**
@@ -82,8 +80,7 @@ return { 'halved' }`,
  * ones. Returns ['settled'], ['known'], or ['unfit', size] if the parts do not add up to the chunk, or part of it would
  * keep the payload of the whole.
  *
- * Under at-most-once, contacts to try again that were possibly sent become unknown instead. So they do
- * where there cannot be a new chunk: an import of an earlier version would count it as one of the list.
+ * Under at-most-once, contacts to try again that were possibly sent become unknown instead.
  */
 export const settleChunk = ledgerScript(
   'settle',
@@ -95,7 +92,7 @@ alsoWhenFull()
 local allAccepted = accepted == size and rest == 0 and #ARGV == 8
 if state == PENDING_POSSIBLY_SENT and allAccepted and field('phase') ~= 'cancelled' then
   add('pending', -size)
-  add('maybePending', -size)
+  add('possiblySentPending', -size)
   add('accepted', size)
   release(chunk, size)
   setState(chunk, SETTLED)
@@ -156,15 +153,9 @@ for at = 9, #ARGV, 5 do
 end
 local keepsPayload = bytes == '' and (rest > 0 or ARGV[13] == '')
 local cancelled = field('phase') == 'cancelled'
-local maySplit = mayDerive()
-if rest > 0 and restPossiblySent
-  and (field('delivery') == 'at-most-once' or (split > 0 and not maySplit)) then
+if rest > 0 and restPossiblySent and field('delivery') == 'at-most-once' then
   failPart('unknown', rest, 'OUTCOME_UNKNOWN', 'the service may have accepted it', bytes)
   rest = 0
-end
-if split > 0 and not maySplit then
-  rest, bytes, split = rest + split, splitBytes, 0
-  restPossiblySent, unanswered = possiblySent, false
 end
 if split > 0 then newChunk(KEYS[12], chunk, split, splitBytes, possiblySent, now) end
 size = size - split
@@ -187,7 +178,7 @@ else
   if unanswered then countSent(chunk) end
   setState(chunk, restPossiblySent and PENDING_POSSIBLY_SENT or PENDING)
   add('pending', rest)
-  if restPossiblySent then add('maybePending', rest) end
+  if restPossiblySent then add('possiblySentPending', rest) end
 end
 finishIfDone(now)
 return { 'settled' }`,
