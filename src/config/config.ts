@@ -1,5 +1,6 @@
 import { InputError } from '../contracts/errors.ts';
-import type { Environment } from './environment.ts';
+import { constantsIn, type Constants } from './constants.ts';
+import { processEnvironment, type Environment } from './environment.ts';
 import type { MistypedVariable } from './mistyped.ts';
 import { readEnvironment, type ReadOptions } from './read.ts';
 import { asTree, type ValueTree } from './variables.ts';
@@ -37,10 +38,15 @@ export type OpsConfig = Readonly<Config['ops']>;
  * @param environment variables by name. Default: those of this process
  * @throws InputError CONFIG_INVALID, which names every invalid value and every broken rule at once
  */
-export function loadConfig(environment?: Environment, options?: ReadOptions): Config {
+export function loadConfig(
+  environment: Environment = processEnvironment(),
+  options?: ReadOptions,
+): Config {
   const { values, issues, mistyped } = readEnvironment(environment, options);
   if (issues.length > 0) throw new InputError('CONFIG_INVALID', issues);
-  return { ...configOf(asTree(values)), mistyped };
+  const tree = asTree(values);
+  const constants = constantsIn(environment, tree.service.answerTimeoutMs);
+  return { ...configOf(tree, constants), mistyped };
 }
 
 /** After a 429 the rate limit decreases by half, and never below one request a second. */
@@ -49,35 +55,66 @@ const RATE_LIMIT = { floor: 1, fallPercent: 50 };
 /** Immediate retries, within an attempt, of a request that was provably not sent. */
 const NOT_SENT_RETRIES = 2;
 
-/** Adds the fields that follow from other fields. */
-function configOf({ service, token, worker, redisWatch, ops, events, ...others }: ValueTree) {
-  const { sendDeadlineMs, issueDeadlineMs } = service;
+/** Adds the constants, and the fields that follow from other fields. */
+function configOf(
+  { service, redis, redisWatch, queue, worker, restore, ops, events, ...others }: ValueTree,
+  constants: Constants,
+) {
+  const holdProbeMinMs = Math.min(constants.HOLD_PROBE_MIN_MS, worker.holdProbeMaxMs);
   return {
     ...others,
-    service: serviceConfig(service, worker),
+    redis: { ...redis, connectTimeoutMs: constants.REDIS_CONNECT_TIMEOUT_MS },
+    service: serviceConfig(service, worker, constants),
     /** Also without a service: `notices doctor --answer` needs no key pair. */
     answerRules: service.answerRules,
+    queue: { ...queue, enqueueTimeoutMs: constants.ENQUEUE_TIMEOUT_MS },
     token: {
-      ...token,
-      issueDeadlineMs,
+      lockTtlMs: constants.TOKEN_LOCK_TTL_MS,
+      issueDeadlineMs: constants.ISSUE_DEADLINE_MS,
+      graceMs: constants.TOKEN_GRACE_MS,
       /** A younger token that gets a 403 is tried once more: most of those are not caused by the token. */
-      minAgeMs: 10 * token.graceMs,
+      minAgeMs: 10 * constants.TOKEN_GRACE_MS,
+      budget: constants.TOKEN_BUDGET,
+      budgetWindowMs: constants.TOKEN_BUDGET_WINDOW_MS,
+      renewBeforeMs: constants.TOKEN_RENEW_BEFORE_MS,
       /** Pauses after refused issuances: as between the probes of a hold, at most a minute. */
-      refusedMinMs: Math.min(worker.holdProbeMinMs, 60_000),
+      refusedMinMs: Math.min(holdProbeMinMs, 60_000),
       refusedMaxMs: Math.min(worker.holdProbeMaxMs, 60_000),
     },
     worker: {
       ...worker,
-      rateLimit: { ...worker.rateLimit, ...RATE_LIMIT },
-      sendDeadlineMs,
+      sendDeadlineMs: constants.SEND_DEADLINE_MS,
+      lockDurationMs: constants.LOCK_DURATION_MS,
+      shutdownTimeoutMs: constants.SHUTDOWN_TIMEOUT_MS,
+      backoffBaseMs: constants.BACKOFF_BASE_MS,
+      backoffCapMs: constants.BACKOFF_CAP_MS,
+      holdProbeMinMs,
+      retryAfterMaxMs: constants.RETRY_AFTER_MAX_MS,
+      rateLimit: {
+        limit: worker.rateLimit,
+        recoveryMs: constants.RATE_LIMIT_RECOVERY_MS,
+        ...RATE_LIMIT,
+      },
       /** How often workers look for jobs of crashed workers. */
       stalledIntervalMs: worker.heartbeatMs,
       /** A worker with nothing in flight for this long, although jobs wait and no hold is active, exits. */
       stallGraceMs: 12 * worker.heartbeatMs,
     },
-    redisWatch: { ...redisWatch, everyMs: 3 * worker.heartbeatMs },
+    redisWatch: {
+      ...redisWatch,
+      memoryHeadroom: constants.REDIS_MEMORY_HEADROOM,
+      everyMs: 3 * worker.heartbeatMs,
+    },
+    restore: {
+      ...restore,
+      toleranceMs: constants.RESTORE_TOLERANCE_MS,
+      gapMs: constants.RESTORE_GAP_MS,
+    },
     ops: {
       ...ops,
+      sessionMs: constants.OPS_SESSION_MS,
+      maxBodyBytes: constants.OPS_MAX_BODY_BYTES,
+      noticesPerMinute: constants.OPS_NOTICES_PER_MINUTE,
       trustedProxy: (ops.trustedProxy ?? '').split(/[\s,]+/).filter((part) => part !== ''),
       hostNames: (ops.hostNames ?? '').split(/[\s,]+/).filter((part) => part !== ''),
     },
@@ -89,6 +126,7 @@ function configOf({ service, token, worker, redisWatch, ops, events, ...others }
 function serviceConfig(
   values: ValueTree['service'],
   { concurrency, batchConcurrency }: ValueTree['worker'],
+  constants: Constants,
 ) {
   const { insecureHttpHost: _, ...service } = values;
   const { baseUrl, accessKey, secretKey, apiVersion } = service;
@@ -99,6 +137,9 @@ function serviceConfig(
     accessKey,
     secretKey,
     sendPath: service.sendPath ?? `/api/${apiVersion}/notices/send`,
+    connectTimeoutMs: constants.CONNECT_TIMEOUT_MS,
+    sendDeadlineMs: constants.SEND_DEADLINE_MS,
+    issueDeadlineMs: constants.ISSUE_DEADLINE_MS,
     notSentRetries: NOT_SENT_RETRIES,
     /** The most requests in flight at the same time. */
     connections: concurrency + batchConcurrency,

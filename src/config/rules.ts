@@ -17,54 +17,11 @@ export interface Rule {
   readonly holds: (values: Values) => boolean;
 }
 
-/** An issuance may take at most this share of its lock's time to live. */
-const LOCK_SHARE = 0.7;
-
 const OF_HTTPS = 'must be a URL that starts with https:// unless it is of this machine';
 
 const isHttpsOrLocal = (url: string | undefined) => url === undefined || isPrivate(url);
 
 export const RULES: readonly Rule[] = [
-  rule(
-    ['ISSUE_DEADLINE_MS', 'TOKEN_LOCK_TTL_MS'],
-    `must be at most ${LOCK_SHARE} x TOKEN_LOCK_TTL_MS, so that no issuance outlasts its lock`,
-    (v) => v.ISSUE_DEADLINE_MS <= LOCK_SHARE * v.TOKEN_LOCK_TTL_MS,
-  ),
-  rule(
-    ['ISSUE_DEADLINE_MS', 'SEND_DEADLINE_MS'],
-    'must be at most SEND_DEADLINE_MS, since an attempt may wait for an issuance',
-    (v) => v.ISSUE_DEADLINE_MS <= v.SEND_DEADLINE_MS,
-  ),
-  rule(
-    ['SEND_DEADLINE_MS', 'CONNECT_TIMEOUT_MS', 'ANSWER_TIMEOUT_MS'],
-    'must be at least CONNECT_TIMEOUT_MS + ANSWER_TIMEOUT_MS, so that one request fits into an attempt',
-    (v) => v.SEND_DEADLINE_MS >= v.CONNECT_TIMEOUT_MS + v.ANSWER_TIMEOUT_MS,
-  ),
-  rule(
-    ['SEND_DEADLINE_MS', 'LOCK_DURATION_MS'],
-    'must be less than half of LOCK_DURATION_MS, so that no job is taken from a worker that is still sending it',
-    (v) => v.SEND_DEADLINE_MS < v.LOCK_DURATION_MS / 2,
-  ),
-  rule(
-    ['HEARTBEAT_MS', 'LOCK_DURATION_MS'],
-    'must be at most LOCK_DURATION_MS',
-    (v) => v.HEARTBEAT_MS <= v.LOCK_DURATION_MS,
-  ),
-  rule(
-    ['SHUTDOWN_TIMEOUT_MS', 'SEND_DEADLINE_MS'],
-    'must be more than SEND_DEADLINE_MS, so that a stopping worker can finish its requests in flight',
-    (v) => v.SHUTDOWN_TIMEOUT_MS > v.SEND_DEADLINE_MS,
-  ),
-  rule(
-    ['HOLD_PROBE_MIN_MS', 'HOLD_PROBE_MAX_MS'],
-    'must be at most HOLD_PROBE_MAX_MS',
-    (v) => v.HOLD_PROBE_MIN_MS <= v.HOLD_PROBE_MAX_MS,
-  ),
-  rule(
-    ['BACKOFF_BASE_MS', 'BACKOFF_CAP_MS'],
-    'must be at most BACKOFF_CAP_MS',
-    (v) => v.BACKOFF_BASE_MS <= v.BACKOFF_CAP_MS,
-  ),
   rule(
     ['BASE_URL', 'INSECURE_HTTP_HOST', 'PROXY_URL'],
     'must start with https:// unless it is a URL of this machine, without a PROXY_URL of another one, or its host is INSECURE_HTTP_HOST',

@@ -4,7 +4,6 @@ import { eventVariables, opsVariables } from './variables/ops.ts';
 import { queueVariables } from './variables/queue.ts';
 import { redisVariables, redisWatchVariables, restoreVariables } from './variables/redis.ts';
 import { serviceVariables } from './variables/service.ts';
-import { tokenVariables } from './variables/token.ts';
 import { workerVariables } from './variables/worker.ts';
 
 /** Variables of every program of this package. */
@@ -39,7 +38,6 @@ const tree = z.object({
   queue: z.object(queueVariables),
   worker: z.object(workerVariables),
   restore: z.object(restoreVariables),
-  token: z.object(tokenVariables),
   ops: z.object(opsVariables),
   events: z.object(eventVariables),
   ...generalVariables,
@@ -78,7 +76,6 @@ export const VARIABLE_GROUPS: readonly { readonly title: string; readonly rows: 
     { title: 'Queue', rows: rowsOf('queue') },
     { title: 'Workers', rows: rowsOf('worker') },
     { title: 'Restore guard', rows: rowsOf('restore') },
-    { title: 'Token', rows: rowsOf('token') },
     { title: 'Ops server', rows: rowsOf('ops') },
     { title: 'Events', rows: rowsOf('events') },
     { title: 'General', rows: Object.values(generalVariables) },

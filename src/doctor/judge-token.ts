@@ -71,7 +71,7 @@ function tokenOf({ status, tried, budget }: TokenSnapshot): Finding {
   if (issuances > budget / 2) {
     return warn(
       'service.token',
-      `${issuances} tokens were issued within the window of TOKEN_BUDGET (${budget}): tokens become invalid too early`,
+      `${issuances} tokens were issued in ten minutes, of at most ${budget}: tokens become invalid too early`,
       'check whether another program uses this key pair, and which requests are answered with 403',
     );
   }

@@ -100,7 +100,7 @@ export const FLEET_METRICS = {
   },
   notices_token_issuances: {
     type: 'gauge',
-    help: 'Issuances of all workers within TOKEN_BUDGET_WINDOW_MS. Absent if BASE_URL and ACCESS_KEY are not set.',
+    help: 'Issuances of all workers within ten minutes. Absent if BASE_URL and ACCESS_KEY are not set.',
   },
   notices_token_refused: {
     type: 'gauge',

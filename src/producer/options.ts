@@ -3,6 +3,7 @@ import type { ImportOptions } from '../batch/import/import-options.ts';
 import { plainRemoteHosts } from '../config/address.ts';
 import { processEnvironment, type Environment } from '../config/environment.ts';
 import { arePair, environmentIssues } from '../config/rules.ts';
+import { duration } from '../config/variable.ts';
 import { queueVariables } from '../config/variables/queue.ts';
 import { redisVariables } from '../config/variables/redis.ts';
 import { generalVariables } from '../config/variables.ts';
@@ -17,7 +18,7 @@ import {
 
 /**
  * Options of `NoticeQueue`. All are optional. Each has the meaning, range and default of the
- * environment variable in its description (docs/configuration.md); the environment itself is not read, but
+ * environment variable in its description, where it names one (docs/configuration.md); the environment itself is not read, but
  * NODE_TLS_REJECT_UNAUTHORIZED=0 is refused.
  * Producers, importers and workers that use the same queue need the same `redis`, `prefix`, `account`,
  * `payloadKey` and `findKey`.
@@ -63,7 +64,7 @@ export interface NoticeQueueOptions {
         /** PEM text of the private key of `tlsCert`. The variable REDIS_TLS_KEY_FILE names a file with it. */
         tlsKey?: string | undefined;
         /**
-         * Time limit of opening a connection, in milliseconds. Variable REDIS_CONNECT_TIMEOUT_MS.
+         * Time limit of opening a connection, in milliseconds.
          * @default 2000
          */
         connectTimeoutMs?: number | undefined;
@@ -104,7 +105,7 @@ export interface NoticeQueueOptions {
   idempotencyWindowMs?: number | undefined;
   /**
    * A call fails with QUEUE_UNAVAILABLE if Redis answers nothing within this time, in milliseconds; at most
-   * 30 s. Variable ENQUEUE_TIMEOUT_MS.
+   * 30 s.
    * @default 2000
    */
   enqueueTimeoutMs?: number | undefined;
@@ -145,11 +146,13 @@ export interface NoticeQueueOptions {
 const { prefix, username, password, sentinelName, sentinelPassword, ...others } = redisVariables;
 const { tlsCa, tlsCert, tlsKey, ...connection } = others;
 const { payloadKey, payloadKeyPrevious: _, findKey, country, ...queue } = queueVariables;
+const connectTimeout = duration(100, 60_000).default(2_000);
 
 const namedSchema = z
   .strictObject(
     {
       ...connection,
+      connectTimeoutMs: connectTimeout,
       username: username.unwrap().optional(),
       password: password.unwrap().optional(),
       sentinelName: sentinelName.unwrap().optional(),
@@ -198,7 +201,7 @@ const besideConnection = {
     never
   >),
   insecureHosts: connection.insecureHosts,
-  connectTimeoutMs: connection.connectTimeoutMs,
+  connectTimeoutMs: connectTimeout,
 };
 
 const adoptedSchema = z
@@ -240,6 +243,7 @@ const optionsSchema = z.strictObject(
   {
     redis: redisSchema,
     ...queue,
+    enqueueTimeoutMs: duration(50, 30_000).default(2_000),
     prefix,
     account: generalVariables.account,
     payloadKey: payloadKey.unwrap().optional(),

@@ -53,7 +53,7 @@ test('an invalid configuration is shown with what is wrong', () => {
     SECRET_KEY: 'wrong ',
     API_VERSION: 'v3',
     TLS_CA_FILE: '/nowhere/ca.pem',
-    HOLD_PROBE_MIN_MS: '100000',
+    REDIS_SENTINEL_NAME: 'main',
   };
   const { issues } = describeConfig(environment);
   expect(issues).toStrictEqual(issuesOf(environment));
@@ -61,13 +61,13 @@ test('an invalid configuration is shown with what is wrong', () => {
     'SECRET_KEY',
     'API_VERSION',
     'TLS_CA_FILE',
-    'HOLD_PROBE_MIN_MS',
+    'REDIS_SENTINELS',
   ]);
   expect(rowsOf(environment)).toMatchObject({
     SECRET_KEY: 'another text of 6 characters (not valid) (environment)',
     API_VERSION: '"v3" (not valid) (environment)',
     TLS_CA_FILE: '/nowhere/ca.pem (not valid) (environment)',
-    HOLD_PROBE_MIN_MS: '100s (environment)',
+    REDIS_SENTINEL_NAME: 'main (environment)',
   });
 });
 

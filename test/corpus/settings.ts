@@ -16,8 +16,8 @@ export const SETTING_CASES: readonly Case[] = [
   ['80 a number that is none, or out of its bounds', VARIABLES, "'1e3'"],
   [
     '81 deadlines that contradict each other',
-    'config/rules.test.ts',
-    'SEND_DEADLINE_MS LOCK_DURATION_MS',
+    'config/constants.test.ts',
+    'every time fits into those around it',
   ],
   ['82 a Redis that evicts or keeps nothing', REDIS, "'evicts'"],
   ['83 a Redis that is too old', REDIS, "'too old'"],

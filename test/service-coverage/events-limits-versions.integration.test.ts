@@ -31,7 +31,7 @@ describe('Limits', () => {
     expect(wire.mostAtOnce()).toBe(3);
   });
 
-  it('[not-shown-rate-limits] a notice waits after a 429 as long as Retry-After asks, at most RETRY_AFTER_MAX_MS, and no attempt is spent', async () => {
+  it('[not-shown-rate-limits] a notice waits after a 429 as long as Retry-After asks, at most an hour, and no attempt is spent', async () => {
     const emulator = await emulatorWith();
     const { deliver, attempts } = await line(emulator.url, { RETRY_AFTER_MAX_MS: '1000' });
     emulator.addFault({ on: 'send', times: 1, status: 429, retryAfter: 3_600 });

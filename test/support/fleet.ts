@@ -31,7 +31,7 @@ export interface Fleet {
   readonly queue: NoticeQueue;
   readonly workers: readonly FleetWorker[];
   readonly env: Readonly<Record<string, string>>;
-  /** Every attempt line of every worker. */
+  /** The line of every attempt of every worker, without jobs that were returned unsent. */
   attempts(): LogLine[];
   /**
    * Starts another worker process and waits until it runs.
@@ -47,6 +47,8 @@ export interface Fleet {
   sendEach(numbers: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
+
+const isAttempt = ({ event, outcome }: LogLine) => event === 'attempt' && outcome !== 'returned';
 
 /** Numbers that nobody has: 0100 and seven digits. */
 export function numbers(count: number, from = 0): string[] {
@@ -94,8 +96,7 @@ export async function startFleet(options: {
     queue,
     workers,
     env,
-    attempts: () =>
-      workers.flatMap(({ lines }) => lines.filter(({ event }) => event === 'attempt')),
+    attempts: () => workers.flatMap(({ lines }) => lines.filter(isAttempt)),
     addWorker: async (extra = {}, processes = 1) => {
       const worker = startWorkerProcess({ ...env, ...extra }, processes);
       workers.push(worker);

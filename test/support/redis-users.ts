@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import { inject } from 'vitest';
+import { withConstants } from './constants.ts';
 import type { TestServers } from './test-servers.ts';
 
 /** The user of a kind of program. */
@@ -70,14 +71,18 @@ function hasUsers(url: string): boolean {
   return servers?.areOurs === true && servers.urls.includes(url);
 }
 
-/** The environment of a program: on a shared Redis of the tests it connects as the user of its kind. */
+/**
+ * The environment of a program: on a shared Redis of the tests it connects as the user of its kind. Constants of the
+ * program are set as variables are.
+ */
 export function environmentAs(
   user: Program,
   env: Readonly<Record<string, string>>,
 ): Record<string, string> {
   const isGiven = env['REDIS_USERNAME'] !== undefined;
-  if (isGiven || !hasUsers(env['REDIS_URL'] ?? '')) return { ...env };
-  return { ...env, ...credentialsOf(user) };
+  const set = withConstants(env);
+  if (isGiven || !hasUsers(env['REDIS_URL'] ?? '')) return set;
+  return { ...set, ...credentialsOf(user) };
 }
 
 /** The environment of a command: as `environmentAs`. */

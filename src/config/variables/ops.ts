@@ -1,4 +1,4 @@
-import { choice, integer, secret, text, variable, duration } from '../variable.ts';
+import { choice, integer, secret, text, variable } from '../variable.ts';
 
 const NAME = String.raw`[A-Za-z0-9._@-]{1,64}`;
 const USER = String.raw`${NAME}:(?:viewer|operator):scrypt\.\d{1,2}\.\d{1,2}\.\d{1,2}\.[\w-]{16,64}\.[\w-]{32,128}`;
@@ -66,9 +66,6 @@ export const opsVariables = {
         'Signs sessions, so that they survive a restart and are valid at several ops servers. Default: a random key at each start.',
     },
   ),
-  sessionMs: variable('OPS_SESSION_MS', duration(60_000, 604_800_000).default(43_200_000), {
-    description: 'How long a session lasts after the sign-in.',
-  }),
   trustedProxy: variable(
     'OPS_TRUSTED_PROXY',
     text(
@@ -102,22 +99,6 @@ export const opsVariables = {
     description:
       'Header in which the trusted proxy passes the roles of the user, separated by commas: viewer, operator. A missing header means viewer; a header with neither role denies access.',
   }),
-  maxBodyBytes: variable(
-    'OPS_MAX_BODY_BYTES',
-    integer('bytes', 1_024, 104_857_600).default(4_194_304),
-    {
-      description:
-        'Maximum size of the body of `POST /api/v1/notices` at the ops server. Other requests may have 64 KiB.',
-    },
-  ),
-  noticesPerMinute: variable(
-    'OPS_NOTICES_PER_MINUTE',
-    integer('requests', 1, 10_000_000).default(6_000),
-    {
-      description:
-        'Maximum number of requests per minute, at each ops server, by which one API key (by its name) may enqueue notices or look them up by idempotency key; the same number applies to other look-ups, and to cancellations.',
-    },
-  ),
 };
 
 /** The address of a webhook. */

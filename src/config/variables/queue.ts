@@ -33,11 +33,6 @@ export const queueVariables = {
       note: 'Raised: more memory in Redis. Lowered: a caller that retries later, or after a hold of this length, sends a second time.',
     },
   ),
-  enqueueTimeoutMs: variable('ENQUEUE_TIMEOUT_MS', duration(50, 30_000).default(2_000), {
-    description:
-      'How long Redis may answer nothing while notices are enqueued; after it the caller gets the error QUEUE_UNAVAILABLE.',
-    note: 'Raised: calls survive longer failovers. Lowered: callers get the error sooner.',
-  }),
   highWater: variable('HIGH_WATER', integer('contacts', 1, 1_000_000_000).default(1_000_000), {
     description:
       'Number of batch contacts waiting in Redis at which imports pause until workers have sent some.',

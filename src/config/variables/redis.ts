@@ -3,13 +3,11 @@ import {
   certificates,
   choice,
   hosts,
-  integer,
   privateKey,
   secret,
   text,
   url,
   variable,
-  duration,
 } from '../variable.ts';
 
 const name = () =>
@@ -76,9 +74,6 @@ export const redisVariables = {
       note: 'Another prefix is another, empty queue: jobs that wait under the old one stay there.',
     },
   ),
-  connectTimeoutMs: variable('REDIS_CONNECT_TIMEOUT_MS', duration(100, 60_000).default(2_000), {
-    description: 'Timeout of one connection attempt to Redis.',
-  }),
 };
 
 /** What workers require of Redis, and how often they check it. */
@@ -91,9 +86,6 @@ export const redisWatchVariables = {
         'What workers do when Redis keeps nothing on disk: refuse to start (`require`), log a warning (`warn`), or nothing (`ignore`). Snapshots without an append-only file only cause a warning. `require` also refuses a Redis that does not show what it keeps, or whose last write to disk failed.',
     },
   ),
-  memoryHeadroom: variable('REDIS_MEMORY_HEADROOM', integer('percent', 0, 90).default(10), {
-    description: 'Share of the Redis memory limit that should be free; below it workers warn.',
-  }),
 };
 
 /** How workers detect that Redis was restored from an old copy, and what they do then. */
@@ -102,16 +94,6 @@ export const restoreVariables = {
     description:
       'What workers do when Redis holds, or may hold, an old copy of the queue: stop sending until an operator decides (`hold`), log a warning (`warn`), or no check at all (`off`).',
     note: 'Without the guard, notices that were sent after the copy was made are sent again.',
-  }),
-  toleranceMs: variable('RESTORE_TOLERANCE_MS', duration(0, 86_400_000).default(2_000), {
-    description:
-      'A Redis that has provably lost at most this much time only causes a warning: a failover, or a power cut with `appendfsync everysec`, loses about a second. 0 tolerates nothing.',
-    note: 'Raised: notices that were sent in that time may be sent again without approval.',
-  }),
-  gapMs: variable('RESTORE_GAP_MS', duration(1_000, 31_536_000_000).default(60_000), {
-    description:
-      'Without other evidence: a Redis that restarted this long after its last heartbeat of a worker, without a clean shutdown of the workers before, may hold an old copy.',
-    note: 'Lowered: more power cuts are taken for old copies. STATE_FILE makes the check exact.',
   }),
   stateFile: variable(
     'STATE_FILE',

@@ -112,17 +112,8 @@ export const serviceVariables = {
       note: 'HTTP_PROXY, HTTPS_PROXY and NO_PROXY are not read.',
     },
   ),
-  connectTimeoutMs: variable('CONNECT_TIMEOUT_MS', duration(50, 60_000).default(3_000), {
-    description: 'Timeout of one connection attempt to the service, TLS included.',
-  }),
   answerTimeoutMs: variable('ANSWER_TIMEOUT_MS', duration(50, 300_000).default(10_000), {
     description: 'Timeout of the response to a request.',
     note: 'Lowered: a slow response becomes an unknown outcome and, with at-least-once, perhaps a second send. Raised: a service that hangs blocks more jobs.',
-  }),
-  sendDeadlineMs: variable('SEND_DEADLINE_MS', duration(100, 600_000).default(30_000), {
-    description: 'Timeout of a whole attempt: waiting for a token, and both requests.',
-  }),
-  issueDeadlineMs: variable('ISSUE_DEADLINE_MS', duration(100, 120_000).default(10_000), {
-    description: 'Timeout of issuing a token, retries included.',
   }),
 };

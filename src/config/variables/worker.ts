@@ -1,20 +1,6 @@
 import { z } from 'zod';
 import { duration, integer, text, variable } from '../variable.ts';
 
-/** How fast the account may send; rates are in send requests per second. */
-const rateLimitVariables = {
-  limit: variable('RATE_LIMIT', integer('send requests per second', 0, 100_000).default(0), {
-    description:
-      'Maximum number of send requests per second of the whole account, over all workers; 0 sets no limit. `notices rate-limit` changes it while workers run.',
-    note: 'Raised above the limit of the service: it responds with 429, and the rate limit decreases by itself. Lowered: slower.',
-  }),
-  recoveryMs: variable('RATE_LIMIT_RECOVERY_MS', duration(1_000, 86_400_000).default(120_000), {
-    description:
-      'Time in which a decreased rate limit would recover from zero to its previous value; after a decrease by half it recovers in half of it.',
-    note: 'Lowered: the limit of the service is exceeded again sooner, and each time sending is held.',
-  }),
-};
-
 /** Where a worker serves its health and its metrics. */
 const healthVariables = {
   port: variable('HEALTH_PORT', integer('port numbers', 0, 65_535).default(0), {
@@ -63,31 +49,16 @@ export const workerVariables = {
       note: 'It proves nothing: a lost notice may count as sent.',
     },
   ),
-  backoffBaseMs: variable('BACKOFF_BASE_MS', duration(1, 3_600_000).default(1_000), {
-    description:
-      'Upper bound of the random delay before the second attempt; it doubles with each further attempt. After a refusal or a page that no acceptance of another notice contradicts, the third attempt comes five times as late, and each further one four times as late as the one before.',
-  }),
-  backoffCapMs: variable('BACKOFF_CAP_MS', duration(1, 86_400_000).default(300_000), {
-    description:
-      'The longest delay between two attempts; after a refusal or a page that no acceptance of another notice contradicts, twice as long. An unknown outcome is sent again after about this delay from the second time on.',
-  }),
-  lockDurationMs: variable('LOCK_DURATION_MS', duration(500, 3_600_000).default(90_000), {
-    description: 'How long a worker keeps the lock of a job without renewing it.',
-    note: 'Raised: the jobs of a crashed worker wait longer. Lowered: after a Redis outage longer than this, another worker may take a job before the first one has recorded its answer: it counts as possibly sent.',
-  }),
-  holdProbeMinMs: variable('HOLD_PROBE_MIN_MS', duration(50, 3_600_000).default(2_000), {
-    description:
-      'Delay before the first job probes whether a hold is over; it doubles with each failed probe. A hold that refusals or pages of several notices caused is probed after a quarter of it. A Retry-After, or the pause after a refused issuance, which begins with it, too, replaces it.',
-  }),
   holdProbeMaxMs: variable('HOLD_PROBE_MAX_MS', duration(50, 3_600_000).default(60_000), {
     description:
-      'The longest delay between two probes; a quarter of it for a hold that refusals or pages of several notices caused, and at most twice HOLD_PROBE_MIN_MS and a second for `unreachable`.',
+      'The longest delay between two probes; a quarter of it for a hold that refusals or pages of several notices caused, and at most 5 s for `unreachable`.',
     note: 'Raised: after the cause is fixed, sending resumes later.',
   }),
-  retryAfterMaxMs: variable('RETRY_AFTER_MAX_MS', duration(1_000, 43_200_000).default(3_600_000), {
-    description: 'The longest pause that a Retry-After header of the service can cause.',
+  rateLimit: variable('RATE_LIMIT', integer('send requests per second', 0, 100_000).default(0), {
+    description:
+      'Maximum number of send requests per second of the whole account, over all workers; 0 sets no limit. `notices rate-limit` changes it while workers run.',
+    note: 'Raised above the limit of the service: it responds with 429, and the rate limit decreases by itself. Lowered: slower.',
   }),
-  rateLimit: z.object(rateLimitVariables),
   keepAcceptedMs: variable('KEEP_ACCEPTED_MS', duration(0, 2_592_000_000).default(3_600_000), {
     description:
       'How long an accepted, expired or cancelled notice stays in Redis; only the last 10,000 of them are kept. One that is over its time is deleted when the next one ends, or within ten minutes while a worker runs. Batches have BATCH_RETENTION_MS.',
@@ -101,10 +72,6 @@ export const workerVariables = {
     description:
       'How many events are kept for `NoticeQueue.events()` and the webhook, at least 10,000. Above 0 the ends of single notices are among them. Workers write them: configure the same for all.',
     note: 'Above 0: one command more for the end of each single notice, in the same round trip, and about 70 bytes of memory in Redis for each event. Lowered: a listener that was away longer than this number of events misses some.',
-  }),
-  shutdownTimeoutMs: variable('SHUTDOWN_TIMEOUT_MS', duration(200, 900_000).default(40_000), {
-    description: 'How long a stopping worker may take to finish the requests in flight.',
-    note: 'The process manager that stops the worker must wait longer than this before it kills it: with PROCESSES above 1, at least 5 s longer.',
   }),
   heartbeatMs: variable('HEARTBEAT_MS', duration(100, 60_000).default(3_000), {
     description:

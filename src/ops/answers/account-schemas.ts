@@ -96,7 +96,7 @@ const tokenAnswer = named(
       })
       .exactOptional(),
     issuing: z.boolean(),
-    issuances: count.describe('within TOKEN_BUDGET_WINDOW_MS'),
+    issuances: count.describe('within ten minutes'),
   }),
 ) satisfies z.ZodType<TokenStatus>;
 

@@ -145,7 +145,7 @@ describe('a notice over HTTP', () => {
 
   it('that is too large names the limit of its route', async () => {
     const { server, shop } = await bench({ OPS_MAX_BODY_BYTES: '2000' });
-    const limits = 'OPS_MAX_BODY_BYTES for notices, 64 KiB for all others';
+    const limits = '4 MiB for notices, 64 KiB for all others';
     const reply = await shop.post(PATH, { notice: { ...notice(), memo: 'x'.repeat(2_000) } });
     expect(reply).toMatchObject({ status: 413 });
     expect(reply.json['detail']).toContain(limits);
@@ -156,7 +156,7 @@ describe('a notice over HTTP', () => {
         ids: Array.from({ length: ids }, (_, index) => `${index}-${'x'.repeat(190)}`),
         why: 'looked it up',
       });
-    // More than OPS_MAX_BODY_BYTES, which is not the limit here.
+    // More than its limit, which is not the limit here.
     expect((await resolve(100)).status).toBe(200);
     const large = await resolve(400);
     expect([large.status, large.json['detail']]).toEqual([413, reply.json['detail']]);

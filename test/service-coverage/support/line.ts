@@ -137,8 +137,10 @@ async function openLine(
   };
   const attempts = (receipt?: Receipt) =>
     log.filter(
-      ({ event, job }) =>
-        event === 'attempt' && (receipt === undefined || receipt.id === String(job)),
+      ({ event, job, outcome }) =>
+        event === 'attempt' &&
+        outcome !== 'returned' &&
+        (receipt === undefined || receipt.id === String(job)),
     );
   const deliverWhere = async (
     notice: Notice,

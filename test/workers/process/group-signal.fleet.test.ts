@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CLI, numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { asUser } from '../../support/redis-users.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
@@ -48,7 +49,7 @@ describe('a stop signal to the process group of a supervised worker', () => {
       });
       const on = fleet;
       const started = spawn(process.execPath, [CLI, 'worker', '--processes', '2'], {
-        env: on.env,
+        env: asUser(['worker'], on.env),
         stdio: ['ignore', 'ignore', 'inherit'],
         detached: true,
       });

@@ -61,7 +61,7 @@ describe('a job whose run ends while Redis refuses writes', () => {
 
   it.each(Object.entries(ends))('ends %s', async (_name, { run, state, attempts }) => {
     const keys = keysOf(redis.freshPrefix(), 'default');
-    const settings = loadConfig({ BACKOFF_BASE_MS: '60000' }, { service: false }).worker;
+    const settings = { ...loadConfig({}, { service: false }).worker, backoffBaseMs: 60_000 };
     const [began, mayEnd] = [signal(), signal()];
     const inFlight = new InFlight();
     let runs = 0;

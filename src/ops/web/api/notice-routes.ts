@@ -60,7 +60,7 @@ export const NOTICE_ROUTES: readonly Route[] = [
         schema: receiptAnswer,
       },
       409: { says: 'The idempotency key was used for a different notice.' },
-      413: { says: 'The body is larger than OPS_MAX_BODY_BYTES.' },
+      413: { says: 'The body is larger than 4 MiB.' },
       422: { says: 'The notice or its options are invalid; `issues` names each field.' },
     },
     handle: async ({ body: { notice, options }, header, who, now }, context) => {

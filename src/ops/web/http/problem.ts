@@ -46,7 +46,7 @@ const REDIS_RETRY_AFTER = 2;
 
 /** Detail of requests that fastify cannot read, by status. */
 const UNREADABLE: Readonly<Record<number, string>> = {
-  413: 'The body is larger than the limit of this route: OPS_MAX_BODY_BYTES for notices, 64 KiB for all others.',
+  413: 'The body is larger than the limit of this route: 4 MiB for notices, 64 KiB for all others.',
   414: 'The URL is too long.',
   415: 'The media type of the body is not supported: send application/json.',
 };
