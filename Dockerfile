@@ -11,10 +11,11 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 COPY workers ./workers
 # Only the program: scripts and benchmarks need files that are not copied.
-RUN npx --no-install tsc -p tsconfig.build.json && npm prune --omit=dev --ignore-scripts
-# What the image contains of npm, with hashes and licences; read from the lock file, without a network: npm refuses
-# to list folders without the packages for development.
-RUN npm sbom --package-lock-only --omit=dev --sbom-format cyclonedx --sbom-type application >sbom.cdx.json
+RUN npx --no-install tsc -p tsconfig.build.json
+# What the program needs stays, with the packages of the ops server, which are optional for an application.
+RUN npm pkg delete devDependencies peerDependenciesMeta && npm prune --ignore-scripts --offline
+# What the image contains of npm, with hashes and licences; read from what is installed.
+RUN npm sbom --sbom-format cyclonedx --sbom-type application >sbom.cdx.json
 
 # Runtime stage: the compiled program and its dependencies, owned by root, run by `node`.
 FROM ${NODE_IMAGE}

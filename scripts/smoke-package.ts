@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,6 +37,7 @@ async function main(): Promise<void> {
   const project = mkdtempSync(path.join(tmpdir(), 'notice-queue-package-'));
   try {
     installInto(project);
+    refusesOps(project);
     await runExample(project, example);
   } finally {
     rmSync(project, { recursive: true, force: true });
@@ -48,6 +49,15 @@ function installInto(project: string): void {
   const tarball = readdirSync(project).find((file) => file.endsWith('.tgz')) ?? '';
   writeFileSync(path.join(project, 'package.json'), '{ "private": true, "type": "module" }\n');
   npm(project, 'install', '--silent', `./${tarball}`);
+}
+
+/** Without the packages that only it needs, the ops server says which. */
+function refusesOps(project: string): void {
+  const program = path.join(project, 'node_modules/.bin/notices');
+  const { status, stderr } = spawnSync(program, ['ops'], { cwd: project, encoding: 'utf8' });
+  if (status !== 2 || !/npm install .*fastify@/.test(stderr)) {
+    throw new Error(`notices ops ended with ${status}: ${stderr}`);
+  }
 }
 
 function npm(cwd: string, ...args: string[]): void {

@@ -10,6 +10,7 @@ interface Locked {
   readonly optional?: boolean;
   readonly os?: readonly string[];
   readonly cpu?: readonly string[];
+  readonly dependencies?: Readonly<Record<string, string>>;
 }
 
 /** What the gate reads. */
@@ -18,6 +19,8 @@ export interface Dependencies {
   readonly manifest: {
     readonly dependencies?: Readonly<Record<string, string>>;
     readonly devDependencies?: Readonly<Record<string, string>>;
+    /** What the ops server needs: the image contains it, an application only if it wants to. */
+    readonly peerDependencies?: Readonly<Record<string, string>>;
     readonly allowScripts?: Readonly<Record<string, boolean>>;
   };
   /** package-lock.json */
@@ -58,9 +61,16 @@ const READ_LICENCES: Readonly<Record<string, string>> = {
  * list.
  */
 export function judgeDependencies({ manifest, lock, page }: Dependencies): string[] {
+  const { dependencies = {}, peerDependencies = {} } = manifest;
+  const direct = { ...dependencies, ...peerDependencies };
+  const optional = withAllBelow(Object.keys(peerDependencies), lock.packages);
   const packages = Object.entries(lock.packages)
     .filter(([folder]) => folder !== '')
-    .map(([folder, locked]) => ({ name: folder.replace(/^.*node_modules\//, ''), ...locked }));
+    .map(([folder, { dev = false, ...locked }]) => {
+      const name = folder.replace(/^.*node_modules\//, '');
+      // npm counts these as tools, because a clone has them as such, too.
+      return { name, ...locked, dev: dev && !optional.has(folder) };
+    });
   return [
     ...packages.flatMap((one) => [...wrongSource(one), ...wrongLicence(one)]),
     ...wrongScripts(packages, manifest.allowScripts ?? {}),
@@ -68,8 +78,26 @@ export function judgeDependencies({ manifest, lock, page }: Dependencies): strin
       ...Object.keys(manifest.dependencies ?? {}),
       ...Object.keys(manifest.devDependencies ?? {}),
     ]),
-    ...wrongList(page, 'Indirect', indirectOf(packages, manifest.dependencies ?? {})),
+    ...wrongList(page, 'Indirect', indirectOf(packages, direct)),
   ];
+}
+
+/** Folders of these packages and of all that they need, as Node finds them. */
+function withAllBelow(names: readonly string[], packages: Dependencies['lock']['packages']) {
+  const found = new Set<string>();
+  const add = (from: string, name: string): void => {
+    const folder = `${from === '' ? '' : `${from}/`}node_modules/${name}`;
+    const locked = packages[folder];
+    if (locked === undefined) {
+      if (from !== '') add(from.replace(/\/?node_modules\/(?:@[^/]+\/)?[^/]+$/, ''), name);
+      return;
+    }
+    if (found.has(folder)) return;
+    found.add(folder);
+    for (const below of Object.keys(locked.dependencies ?? {})) add(folder, below);
+  };
+  for (const name of names) add('', name);
+  return found;
 }
 
 type Package = Locked & { readonly name: string };

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { wholeNumber } from '../arguments.ts';
@@ -38,7 +39,7 @@ function serveCommand(context: CommandContext): Command {
       const env = { ...context.env, ...Object.fromEntries(given) };
       const config = await readConfig({ env });
       const { describeFirstSignIn, runOpsProcess } =
-        await import('../../../workers/process/ops-process.ts');
+        await import('../../../workers/process/ops-process.ts').catch(nameMissingPackage);
       const code = await runOpsProcess(config, STDERR, ({ url, firstSignIn }) =>
         print(context, command, { url, firstSignIn: firstSignIn ?? null }, () => [
           `ops at ${url}`,
@@ -47,6 +48,20 @@ function serveCommand(context: CommandContext): Command {
       );
       context.end(code);
     });
+}
+
+/** An application that only sends installs none of what the ops server needs. @throws UsageError that says what to install */
+function nameMissingPackage(error: unknown): never {
+  const isMissing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND';
+  const name = /^Cannot find package '([^']+)'/.exec((error as Error).message)?.[1];
+  if (!isMissing || name === undefined) throw error;
+  const manifest = createRequire(import.meta.url)('notice-queue/package.json') as {
+    readonly peerDependencies: Readonly<Record<string, string>>;
+  };
+  const needed = Object.entries(manifest.peerDependencies).map(([one, range]) => `${one}@${range}`);
+  throw new UsageError(
+    `the ops server needs packages that are not installed: npm install ${needed.join(' ')}`,
+  );
 }
 
 function hashPasswordCommand(context: CommandContext): Command {
