@@ -16,7 +16,7 @@ In the text form of Prometheus, in two places that complete each other. Names st
 labels take their values from closed sets, so that the number of series is bounded: no label holds an
 id, a phone number, a template or a text of the service.
 
-- **Workers** export their metrics on \`HEALTH_PORT\`. With \`PROCESSES\` above 1 one port exports those of all
+- **Workers** export their metrics on \`HEALTH_ADDRESS\`. With \`PROCESSES\` above 1 one port exports those of all
   processes; the label \`process\` (0, 1, ...) keeps them apart, so add up over it.
 - **The fleet**: what Redis knows of the account, whichever worker or none runs.
 

@@ -105,7 +105,7 @@ describe('the commands and the program that README shows', () => {
     shell = new Shell(folder, {
       PATH: `${bin}:${process.env['PATH'] ?? ''}`,
       HOME: folder,
-      OPS_PORT: String(opsPort),
+      OPS_ADDRESS: String(opsPort),
     });
     closers.push(() => shell.close());
   });

@@ -125,8 +125,8 @@ export const DEPLOYMENT_CONTROLS: readonly Control[] = [
   {
     prevents: 'a service that is reached without TLS because of the emulator',
     file: 'docker-compose.yml',
-    from: '  INSECURE_REDIS_HOSTS: redis\n',
-    to: '  INSECURE_REDIS_HOSTS: redis\n  INSECURE_HTTP_HOST: emulator\n',
+    from: '  INSECURE_HOSTS: redis\n',
+    to: '  INSECURE_HOSTS: redis, emulator\n',
     test: 'scripts/compose.test.ts',
     words: 'plain http is for the emulator alone',
   },

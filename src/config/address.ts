@@ -84,12 +84,20 @@ export function plainRemoteHosts(
   return hosts.filter((host) => !mayBePlain(host, allowed));
 }
 
-/** Parses `host:port`. An IPv6 host is written in brackets and returned without them. */
-export function parseAddress(text: string): Address | undefined {
+/** Parses `host:port`. An IPv6 host is written in brackets and returned without them. @param least the lowest port */
+export function parseAddress(text: string, least = 1): Address | undefined {
   const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+)):(\d{1,5})$/i.exec(text);
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
-  return host === undefined || !isPort(port) ? undefined : { host, port };
+  return host === undefined || !(port >= least && port <= 65_535) ? undefined : { host, port };
+}
+
+/** This machine alone. */
+export const LOOPBACK = '127.0.0.1';
+
+/** Parses where a server listens: a port alone, of this machine, or `host:port`. Port 0 is allowed. */
+export function parseListenAddress(text: string): Address | undefined {
+  return parseAddress(/^\d+$/.test(text) ? `${LOOPBACK}:${text}` : text, 0);
 }
 
 /** Whether the number is a TCP port. */

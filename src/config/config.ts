@@ -60,10 +60,15 @@ function configOf(
   { service, redis, redisWatch, queue, worker, restore, ops, events, ...others }: ValueTree,
   constants: Constants,
 ) {
-  const holdProbeMinMs = Math.min(constants.HOLD_PROBE_MIN_MS, worker.holdProbeMaxMs);
+  const { address, ...opsOthers } = ops;
+  const holdProbeMinMs = Math.min(constants.HOLD_PROBE_MIN_MS, constants.HOLD_PROBE_MAX_MS);
   return {
     ...others,
-    redis: { ...redis, connectTimeoutMs: constants.REDIS_CONNECT_TIMEOUT_MS },
+    redis: {
+      ...redis,
+      ...pairIn(redis.tlsCert),
+      connectTimeoutMs: constants.REDIS_CONNECT_TIMEOUT_MS,
+    },
     service: serviceConfig(service, worker, constants),
     /** Also without a service: `notices doctor --answer` needs no key pair. */
     answerRules: service.answerRules,
@@ -79,7 +84,7 @@ function configOf(
       renewBeforeMs: constants.TOKEN_RENEW_BEFORE_MS,
       /** Pauses after refused issuances: as between the probes of a hold, at most a minute. */
       refusedMinMs: Math.min(holdProbeMinMs, 60_000),
-      refusedMaxMs: Math.min(worker.holdProbeMaxMs, 60_000),
+      refusedMaxMs: Math.min(constants.HOLD_PROBE_MAX_MS, 60_000),
     },
     worker: {
       ...worker,
@@ -89,6 +94,7 @@ function configOf(
       backoffBaseMs: constants.BACKOFF_BASE_MS,
       backoffCapMs: constants.BACKOFF_CAP_MS,
       holdProbeMinMs,
+      holdProbeMaxMs: constants.HOLD_PROBE_MAX_MS,
       retryAfterMaxMs: constants.RETRY_AFTER_MAX_MS,
       rateLimit: {
         limit: worker.rateLimit,
@@ -111,7 +117,8 @@ function configOf(
       gapMs: constants.RESTORE_GAP_MS,
     },
     ops: {
-      ...ops,
+      ...opsOthers,
+      ...address,
       sessionMs: constants.OPS_SESSION_MS,
       maxBodyBytes: constants.OPS_MAX_BODY_BYTES,
       noticesPerMinute: constants.OPS_NOTICES_PER_MINUTE,
@@ -124,15 +131,15 @@ function configOf(
 }
 
 function serviceConfig(
-  values: ValueTree['service'],
+  service: ValueTree['service'],
   { concurrency, batchConcurrency }: ValueTree['worker'],
   constants: Constants,
 ) {
-  const { insecureHttpHost: _, ...service } = values;
   const { baseUrl, accessKey, secretKey, apiVersion } = service;
   if (baseUrl === undefined || accessKey === undefined || secretKey === undefined) return undefined;
   return {
     ...service,
+    ...pairIn(service.tlsCert),
     baseUrl,
     accessKey,
     secretKey,
@@ -145,6 +152,10 @@ function serviceConfig(
     connections: concurrency + batchConcurrency,
   };
 }
+
+/** The certificate and the private key of one text. */
+const pairIn = (pem: string | undefined) =>
+  pem === undefined ? undefined : { tlsCert: pem, tlsKey: pem };
 
 function webhookConfig({ url, secret, format }: ValueTree['events']) {
   return url === undefined || secret === undefined ? undefined : { url, secret, format };

@@ -25,8 +25,9 @@ const defaultsFor = (answerTimeoutMs: number) => ({
   /** Upper bounds of the random delay before the second attempt, and between any two. */
   BACKOFF_BASE_MS: 1_000,
   BACKOFF_CAP_MS: 300_000,
-  /** The first probe of a hold. */
+  /** The first probe of a hold; each further one comes twice as late, up to the last. */
   HOLD_PROBE_MIN_MS: 2_000,
+  HOLD_PROBE_MAX_MS: 60_000,
   /** The longest pause that a Retry-After of the service can cause. */
   RETRY_AFTER_MAX_MS: 3_600_000,
   /** Time in which a rate limit that a 429 decreased would recover from zero. */

@@ -18,6 +18,9 @@ export function showValue(row: Row, value: unknown): string {
   if (typeof value === 'number') {
     return isDuration === true ? writeDuration(value) : String(value);
   }
+  if (typeof value === 'object' && value !== null) {
+    return Array.isArray(value) ? 'not set' : formatAddress(value as Address);
+  }
   if (typeof value !== 'string') return 'not set';
   if (secret === 'value') return `set (${value.length} characters)`;
   return secret === 'password' ? maskPassword(value) : value;

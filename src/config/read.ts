@@ -102,10 +102,10 @@ function readSecretFile(row: Row, path: string): Reading {
   return validate(row, text, 'file');
 }
 
-/** Reads the file whose path is the value of the variable. */
+/** Reads the file whose path is the value of the variable; of several, separated by commas, one after the other. */
 function readFileOf(row: Row, path: string): Reading {
   const found = { from: 'environment', text: path } as const;
-  const file = readText(path);
+  const file = readTexts(path.split(','));
   if ('problem' in file) {
     return { ...found, issue: { field: row.variable, problem: file.problem } };
   }
@@ -133,7 +133,15 @@ function validate(row: Row, given: string, from: Origin): Reading {
   return { from, text, issue: { field: name, problem } };
 }
 
-function readText(path: string): { readonly text: string } | { readonly problem: string } {
+type FileText = { readonly text: string } | { readonly problem: string };
+
+function readTexts(paths: readonly string[]): FileText {
+  const files = paths.map((path) => readText(path.trim()));
+  const bad = files.find((file) => 'problem' in file);
+  return bad ?? { text: files.map((file) => ('text' in file ? file.text : '')).join('\n') };
+}
+
+function readText(path: string): FileText {
   try {
     return { text: readFileSync(path, 'utf8') };
   } catch (error) {

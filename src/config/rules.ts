@@ -19,26 +19,29 @@ export interface Rule {
 
 const OF_HTTPS = 'must be a URL that starts with https:// unless it is of this machine';
 
+const isHostOf = (host: string, url: string) =>
+  URL.canParse(`http://${host}`) && new URL(`http://${host}`).hostname === new URL(url).hostname;
+
 const isHttpsOrLocal = (url: string | undefined) => url === undefined || isPrivate(url);
 
 export const RULES: readonly Rule[] = [
   rule(
-    ['BASE_URL', 'INSECURE_HTTP_HOST', 'PROXY_URL'],
-    'must start with https:// unless it is a URL of this machine, without a PROXY_URL of another one, or its host is INSECURE_HTTP_HOST',
+    ['BASE_URL', 'INSECURE_HOSTS', 'PROXY_URL'],
+    'must start with https:// unless it is a URL of this machine, without a PROXY_URL of another one, or its host is one of INSECURE_HOSTS',
     (v) =>
       v.BASE_URL === undefined ||
       v.BASE_URL.startsWith('https:') ||
       // Behind a proxy it is a URL of the machine of the proxy.
       [v.BASE_URL, v.PROXY_URL ?? v.BASE_URL].every(isLoopback) ||
-      new URL(v.BASE_URL).hostname === v.INSECURE_HTTP_HOST?.toLowerCase(),
+      v.INSECURE_HOSTS.some((host) => isHostOf(host, v.BASE_URL ?? '')),
   ),
   rule(
-    ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER', 'INSECURE_REDIS_HOSTS'],
-    'must start with rediss:// (TLS) unless every host is this machine or one of INSECURE_REDIS_HOSTS',
+    ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER', 'INSECURE_HOSTS'],
+    'must start with rediss:// (TLS) unless every host is this machine or one of INSECURE_HOSTS',
     (v) =>
       plainRemoteHosts(
         { url: v.REDIS_URL, sentinels: v.REDIS_SENTINELS, cluster: v.REDIS_CLUSTER },
-        v.INSECURE_REDIS_HOSTS,
+        v.INSECURE_HOSTS,
       ).length === 0,
   ),
   rule(
@@ -57,10 +60,10 @@ export const RULES: readonly Rule[] = [
     (v) => v.REDIS_CLUSTER.length === 0 || /^\/?0*$/.test(new URL(v.REDIS_URL).pathname),
   ),
   rule(
-    ['OPS_HOST', 'OPS_USERS', 'OPS_API_KEYS', 'OPS_USER_HEADER'],
+    ['OPS_ADDRESS', 'OPS_USERS', 'OPS_API_KEYS', 'OPS_USER_HEADER'],
     'must be an address of this machine only, such as 127.0.0.1, unless OPS_USERS, OPS_API_KEYS or OPS_USER_HEADER restricts access',
     (v) =>
-      isLoopbackHost(v.OPS_HOST) ||
+      isLoopbackHost(v.OPS_ADDRESS.host) ||
       [v.OPS_USERS, v.OPS_API_KEYS, v.OPS_USER_HEADER].some((set) => set !== undefined),
   ),
   rule(
@@ -80,20 +83,16 @@ export const RULES: readonly Rule[] = [
       (v.REDIS_TLS_CA_FILE === undefined && v.REDIS_TLS_CERT_FILE === undefined) ||
       v.REDIS_URL.startsWith('rediss:'),
   ),
-  rule(
-    ['REDIS_TLS_CERT_FILE', 'REDIS_TLS_KEY_FILE'],
-    'must be set together with REDIS_TLS_KEY_FILE, the file of its private key',
-    (v) => arePair(v.REDIS_TLS_CERT_FILE, v.REDIS_TLS_KEY_FILE),
+  rule(['REDIS_TLS_CERT_FILE'], 'must contain the private key of the certificate', (v) =>
+    arePair(v.REDIS_TLS_CERT_FILE, v.REDIS_TLS_CERT_FILE),
   ),
   rule(
     ['BASE_URL', 'TLS_CERT_FILE'],
     'must start with https:// with TLS_CERT_FILE, which would not be used otherwise',
     (v) => v.TLS_CERT_FILE === undefined || v.BASE_URL?.startsWith('http:') !== true,
   ),
-  rule(
-    ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
-    'must be set together with TLS_KEY_FILE, the file of its private key',
-    (v) => arePair(v.TLS_CERT_FILE, v.TLS_KEY_FILE),
+  rule(['TLS_CERT_FILE'], 'must contain the private key of the certificate', (v) =>
+    arePair(v.TLS_CERT_FILE, v.TLS_CERT_FILE),
   ),
   rule(
     ['EVENT_WEBHOOK_URL', 'EVENT_WEBHOOK_SECRET'],

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { answerRulesSchema } from './answer-rules.ts';
 import { parseDuration, writeDuration } from '../format/duration.ts';
-import { isPort, parseAddress, parseUrl, type UrlRules } from './address.ts';
+import {
+  isPort,
+  LOOPBACK,
+  parseAddress,
+  parseListenAddress,
+  parseUrl,
+  type UrlRules,
+} from './address.ts';
 
 /**
  * One environment variable: a zod schema of its value, and metadata from which docs/configuration.md,
@@ -129,6 +136,19 @@ export function hosts() {
   return z.array(host, message).meta({ expected });
 }
 
+/** Where a server listens: in the environment a port, or an address of this machine and a port. @param port the default */
+export function listenAddress(port: number) {
+  const expected = 'a port from 0 to 65535, or an address and a port such as 0.0.0.0:9464';
+  const message = `expected ${expected}`;
+  return z
+    .strictObject(
+      { host: z.string(message).min(1, message), port: z.int(message).min(0).max(65_535) },
+      message,
+    )
+    .default({ host: LOOPBACK, port })
+    .meta({ expected });
+}
+
 /** PEM certificates; the environment variable is the path of their file. */
 export function certificates() {
   const expected = 'a file of PEM certificates';
@@ -138,17 +158,21 @@ export function certificates() {
     .meta({ expected, readsPath: true });
 }
 
-/** The private key of a certificate; the environment variable is the path of its file. */
-export function privateKey() {
-  const expected = 'a file with a private key in PEM, without a passphrase';
-  return z
-    .string()
-    .regex(
-      /-----BEGIN (?:[A-Z]+ )?(?<!ENCRYPTED )PRIVATE KEY-----(?!\s*Proc-Type)/,
-      `expected ${expected}`,
-    )
+/** A certificate and its private key; the environment variable is the path of one file with both, or of each. */
+export function keyPair() {
+  const expected = 'files of a PEM certificate and its private key, without a passphrase';
+  return certificates()
+    .regex(PRIVATE_KEY, `expected ${expected}`)
     .meta({ expected, readsPath: true });
 }
+
+/** The private key of a certificate, in PEM. */
+export function privateKey() {
+  const expected = 'a private key in PEM, without a passphrase';
+  return z.string().regex(PRIVATE_KEY, `expected ${expected}`).meta({ expected });
+}
+
+const PRIVATE_KEY = /-----BEGIN (?:[A-Z]+ )?(?<!ENCRYPTED )PRIVATE KEY-----(?!\s*Proc-Type)/;
 
 /** Answer rules; the environment variable is the path of their JSON file. */
 export function answerRules() {
@@ -177,11 +201,14 @@ export function parseText(row: Row, given: string): z.ZodSafeParseResult<unknown
   if (schema instanceof z.ZodNumber && /^[+-]?\d{1,16}$/.test(given)) {
     return schema.safeParse(Number(given));
   }
+  if (schema instanceof z.ZodObject) {
+    return schema.safeParse(parseListenAddress(given));
+  }
   if (schema instanceof z.ZodArray) {
     const parts = given.split(',').map((part) => part.trim());
     const entries = parts.filter((part) => part !== '');
     if (schema.element instanceof z.ZodString) return schema.safeParse(entries);
-    const parsed = entries.map(parseAddress);
+    const parsed = entries.map((entry) => parseAddress(entry));
     return schema.safeParse(parsed.includes(undefined) ? given : parsed);
   }
   return schema.safeParse(given);

@@ -24,10 +24,6 @@ export const generalVariables = {
       note: 'An attempt has a line; with `info`, not where its notice was accepted at once, which is counted every ten seconds.',
     },
   ),
-  logFormat: variable('LOG_FORMAT', choice(['auto', 'json', 'text']).default('auto'), {
-    description:
-      'How log lines are written: json is one object a line; text is for people; auto is text on a terminal and json elsewhere.',
-  }),
 };
 
 /** Every variable at the place of its value in the configuration. */

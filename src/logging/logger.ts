@@ -9,11 +9,9 @@ const WRITE_AT_LENGTH = 8_192;
 const MAX_UNWRITTEN = 67_108_864;
 const WARN = pino.levels.values['warn'] ?? 0;
 
-/** How log lines are written: `auto` is text on a terminal and JSON elsewhere. */
-export type LogFormat = 'auto' | 'json' | 'text';
-
 /**
- * The logger of a process: one line for each event, on standard output unless said otherwise.
+ * The logger of a process: one line for each event, on standard output unless said otherwise; text on a terminal and
+ * JSON elsewhere.
  *
  * Every logged field is chosen on purpose (workers/send/attempt-log.ts); the redaction is a second line of
  * defence.
@@ -21,10 +19,10 @@ export type LogFormat = 'auto' | 'json' | 'text';
  * @param destination 1 for standard output, 2 for standard error
  */
 export function createLogger(
-  { logLevel: level, logFormat }: { readonly logLevel: string; readonly logFormat: LogFormat },
+  { logLevel: level }: { readonly logLevel: string },
   destination: 1 | 2 = 1,
 ): Logger {
-  const isText = logFormat === 'text' || (logFormat === 'auto' && isatty(destination));
+  const isText = isatty(destination);
   return pino(
     {
       level,

@@ -3,7 +3,7 @@ import type { ImportOptions } from '../batch/import/import-options.ts';
 import { plainRemoteHosts } from '../config/address.ts';
 import { processEnvironment, type Environment } from '../config/environment.ts';
 import { arePair, environmentIssues } from '../config/rules.ts';
-import { duration } from '../config/variable.ts';
+import { certificates, duration, privateKey } from '../config/variable.ts';
 import { queueVariables } from '../config/variables/queue.ts';
 import { redisVariables } from '../config/variables/redis.ts';
 import { generalVariables } from '../config/variables.ts';
@@ -35,7 +35,7 @@ export interface NoticeQueueOptions {
         url?: string | undefined;
         /**
          * Hosts other than this machine that may be reached without TLS; passwords, phone numbers and the
-         * content of messages then cross the network unencrypted. Variable INSECURE_REDIS_HOSTS.
+         * content of messages then cross the network unencrypted. Variable INSECURE_HOSTS.
          * @default []
          */
         insecureHosts?: readonly string[] | undefined;
@@ -58,10 +58,10 @@ export interface NoticeQueueOptions {
         tlsCa?: string | undefined;
         /**
          * PEM text of the certificate to show to Redis, for mutual TLS; needs `tlsKey`. The variable
-         * REDIS_TLS_CERT_FILE names a file with it.
+         * REDIS_TLS_CERT_FILE names a file with both.
          */
         tlsCert?: string | undefined;
-        /** PEM text of the private key of `tlsCert`. The variable REDIS_TLS_KEY_FILE names a file with it. */
+        /** PEM text of the private key of `tlsCert`. */
         tlsKey?: string | undefined;
         /**
          * Time limit of opening a connection, in milliseconds.
@@ -144,7 +144,7 @@ export interface NoticeQueueOptions {
 // The rows of the environment variables are the schemas of the options, so that both have the same bounds
 // and defaults. A program may also pass `undefined`, which means the default.
 const { prefix, username, password, sentinelName, sentinelPassword, ...others } = redisVariables;
-const { tlsCa, tlsCert, tlsKey, ...connection } = others;
+const { tlsCa, tlsCert: _pair, ...connection } = others;
 const { payloadKey, payloadKeyPrevious: _, findKey, country, ...queue } = queueVariables;
 const connectTimeout = duration(100, 60_000).default(2_000);
 
@@ -158,8 +158,8 @@ const namedSchema = z
       sentinelName: sentinelName.unwrap().optional(),
       sentinelPassword: sentinelPassword.unwrap().optional(),
       tlsCa: tlsCa.unwrap().optional(),
-      tlsCert: tlsCert.unwrap().optional(),
-      tlsKey: tlsKey.unwrap().optional(),
+      tlsCert: certificates().optional(),
+      tlsKey: privateKey().optional(),
     },
     'expected an object',
   )

@@ -47,7 +47,7 @@ export function plainNodes(settings: PlainSettings, onError: (error: Error) => v
       ? undefined
       : new NoticeQueueError(
           'QUEUE_REFUSED',
-          `Redis on this machine leads to ${host}:${port} without TLS: use rediss://, or add ${host} to INSECURE_REDIS_HOSTS (docs/redis.md).`,
+          `Redis on this machine leads to ${host}:${port} without TLS: use rediss://, or add ${host} to INSECURE_HOSTS (docs/redis.md).`,
         );
   let last: NoticeQueueError | undefined;
   return {

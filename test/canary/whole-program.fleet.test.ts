@@ -50,7 +50,10 @@ let shown: Shown;
 /** Secrets that the program makes itself and prints once. */
 async function printedOnce(world: World, terminal: Terminal): Promise<Canary[]> {
   const place = 'output of a first start';
-  const first = world.start(place, ['ops', '--port', '0'], { ...world.main.env, HEALTH_PORT: '0' });
+  const first = world.start(place, ['ops', '--port', '0'], {
+    ...world.main.env,
+    HEALTH_ADDRESS: '0',
+  });
   const [, password = ''] = await first.says(/with the password (\S+)/);
   const args = ['ops', 'new-key', 'other', '--json'];
   const made = await terminal.run(args, { place: 'output of new-key' });
@@ -118,20 +121,20 @@ async function play(): Promise<Shown> {
   await terminal.both('show', sent.ids.at(-1) ?? '');
   await terminal.run(['failures', '--csv']);
   await visits.ask('/api/v1/failed-notices.csv', program('operatorKey'));
-  const asText = await startOps(world, { LOG_FORMAT: 'text', HEALTH_PORT: '0' });
-  const otto = await asText.signIn('otto', SECRETS.operatorPassword);
+  const another = await startOps(world, { HEALTH_ADDRESS: '0' });
+  const otto = await another.signIn('otto', SECRETS.operatorPassword);
   await refuseWrites(world, sent, 'writesRefused', async () => {
-    await changeWrongly(asText, [otto, program('senderKey')]);
-    await asText.ask('/api/v1/hold/place', otto, { why: 'a test' });
+    await changeWrongly(another, [otto, program('senderKey')]);
+    await another.ask('/api/v1/hold/place', otto, { why: 'a test' });
     const body = { notice: notice(NUMBERS.refusedByRedis) };
-    await asText.ask('/api/v1/notices', program('senderKey'), body);
+    await another.ask('/api/v1/notices', program('senderKey'), body);
     await terminal.both('send', '--template', 'CANARY', '--contact', NUMBERS.refusedByRedis);
   });
   for (const refusal of ['outOfMemory', 'readOnly'] as const) {
     await refuseWrites(world, sent, refusal, async () => {
-      await asText.ask('/', otto);
+      await another.ask('/', otto);
       const body = { notice: notice(NUMBERS.refusedByRedis) };
-      await asText.ask('/api/v1/notices', program('senderKey'), body);
+      await another.ask('/api/v1/notices', program('senderKey'), body);
       await terminal.run(['send', '--template', 'CANARY', '--contact', NUMBERS.refusedByRedis]);
     });
   }
@@ -148,7 +151,7 @@ async function play(): Promise<Shown> {
     ...once,
     ...tokensOf(world),
     ...visits.sessions,
-    ...asText.sessions,
+    ...another.sessions,
   ];
   const guess = { of: 'digest of a list', needles: [digestOfList().slice(0, 8)] };
   const numbers = CANARIES.filter(({ kind }) => kind === 'number');

@@ -11,12 +11,10 @@ const RULES = { rules: [{ code: 'NO', outcome: 'rejected' as const }] };
 /** A value other than the default for each variable, within every rule. */
 function everything(): Record<string, string> {
   const pem = temporaryFile(PEM);
-  const cert = temporaryFile(PAIR.cert);
-  const key = temporaryFile(PAIR.key);
+  const cert = temporaryFile(PAIR.cert + PAIR.key);
   const rules = temporaryFile(JSON.stringify(RULES));
   return {
     BASE_URL: 'https://api.example.test/base/',
-    INSECURE_HTTP_HOST: 'api.example.test',
     ACCESS_KEY: 'an access key',
     SECRET_KEY: 'a secret key',
     API_VERSION: 'v1',
@@ -27,7 +25,6 @@ function everything(): Record<string, string> {
     DEFAULT_SENDER_KEY: '0212345678',
     TLS_CA_FILE: pem,
     TLS_CERT_FILE: cert,
-    TLS_KEY_FILE: key,
     ANSWER_RULES_FILE: rules,
     PROXY_URL: 'http://proxy:3128',
     ANSWER_TIMEOUT_MS: '10001',
@@ -39,8 +36,7 @@ function everything(): Record<string, string> {
     REDIS_SENTINEL_PASSWORD: 'sentinel password',
     REDIS_TLS_CA_FILE: pem,
     REDIS_TLS_CERT_FILE: cert,
-    REDIS_TLS_KEY_FILE: key,
-    INSECURE_REDIS_HOSTS: 'redis, [fd00::1]',
+    INSECURE_HOSTS: 'redis, [fd00::1]',
     REDIS_PREFIX: 'other',
     REDIS_PERSISTENCE: 'require',
     CHUNK_SIZE: '1001',
@@ -60,17 +56,14 @@ function everything(): Record<string, string> {
     UNKNOWN_RESENDS: '3',
     NOTICE_EVENTS: '10001',
     UNKNOWN_ACCEPTED_AFTER_MS: '86400001',
-    HOLD_PROBE_MAX_MS: '60001',
     RATE_LIMIT: '40',
     KEEP_ACCEPTED_MS: '3600002',
     KEEP_FAILED_MS: '604800001',
     HEARTBEAT_MS: '5002',
-    HEALTH_PORT: '9464',
-    HEALTH_HOST: '0.0.0.0',
+    HEALTH_ADDRESS: '0.0.0.0:9464',
     RESTORE_GUARD: 'warn',
     STATE_FILE: '/var/lib/notices/state.json',
-    OPS_HOST: '0.0.0.0',
-    OPS_PORT: '4012',
+    OPS_ADDRESS: '0.0.0.0:4012',
     OPS_USERS: `kim:operator:scrypt.15.8.3.${'s'.repeat(22)}.${'h'.repeat(43)}`,
     OPS_API_KEYS: `shop:sender:sha256.${'k'.repeat(43)}`,
     OPS_SESSION_KEY: 'k'.repeat(32),
@@ -84,7 +77,6 @@ function everything(): Record<string, string> {
     EVENT_WEBHOOK_SECRET: 'a secret of events',
     ACCOUNT: 'second',
     LOG_LEVEL: 'debug',
-    LOG_FORMAT: 'text',
   };
 }
 
@@ -103,8 +95,8 @@ const EXPECTED: Config = {
     cluster: [],
     insecureHosts: ['redis', '[fd00::1]'],
     tlsCa: PEM,
-    tlsCert: PAIR.cert,
-    tlsKey: PAIR.key,
+    tlsCert: PAIR.cert + PAIR.key,
+    tlsKey: PAIR.cert + PAIR.key,
     prefix: 'other',
     connectTimeoutMs: 2000,
   },
@@ -119,8 +111,8 @@ const EXPECTED: Config = {
     defaultChatSenderKey: 'chat',
     defaultSenderKey: '0212345678',
     tlsCa: PEM,
-    tlsCert: PAIR.cert,
-    tlsKey: PAIR.key,
+    tlsCert: PAIR.cert + PAIR.key,
+    tlsKey: PAIR.cert + PAIR.key,
     answerRules: RULES,
     proxyUrl: 'http://proxy:3128',
     connectTimeoutMs: 3000,
@@ -167,7 +159,7 @@ const EXPECTED: Config = {
     lockDurationMs: 90009,
     stalledIntervalMs: 5002,
     holdProbeMinMs: 2000,
-    holdProbeMaxMs: 60001,
+    holdProbeMaxMs: 60000,
     retryAfterMaxMs: 3600000,
     rateLimit: { limit: 40, floor: 1, fallPercent: 50, recoveryMs: 120000 },
     keepAcceptedMs: 3600002,
@@ -207,7 +199,6 @@ const EXPECTED: Config = {
     format: 'text',
   },
   logLevel: 'debug',
-  logFormat: 'text',
   mistyped: [],
 };
 
@@ -310,4 +301,15 @@ test('without an environment, that of the process is read', () => {
   vi.stubEnv('BASE_URL', '');
   vi.stubEnv('REDIS_PREFIX', 'from-the-process');
   expect(loadConfig(undefined, { service: false }).redis.prefix).toBe('from-the-process');
+});
+
+test('links that Kubernetes writes for services of these names are no variables', () => {
+  const links = Object.fromEntries(
+    ['OPS', 'HEALTH', 'REDIS', 'NOTICES'].flatMap((service) => [
+      [`${service}_PORT`, 'tcp://10.0.0.7:4011'],
+      [`${service}_SERVICE_HOST`, '10.0.0.7'],
+      [`${service}_PORT_4011_TCP_ADDR`, '10.0.0.7'],
+    ]),
+  );
+  expect(loadConfig({ ...REQUIRED, ...links })).toStrictEqual(loadConfig(REQUIRED));
 });

@@ -32,7 +32,7 @@ test('a row shows the value and where it comes from', () => {
   });
   expect(rows).toMatchObject({
     BASE_URL: 'http://127.0.0.1:8080 (environment)',
-    INSECURE_HTTP_HOST: 'not set (default)',
+    INSECURE_HOSTS: 'not set (default)',
     ACCESS_KEY: 'set (10 characters) (environment)',
     SECRET_KEY: 'set (24 characters) (file)',
     REDIS_PASSWORD: 'not set (default)',

@@ -15,14 +15,14 @@ interface Case {
 
 const CASES: readonly Case[] = [
   {
-    rule: 'BASE_URL INSECURE_HTTP_HOST PROXY_URL',
-    holds: { BASE_URL: 'http://api.example.test', INSECURE_HTTP_HOST: 'api.example.test' },
-    broken: { BASE_URL: 'http://api.example.test', INSECURE_HTTP_HOST: 'emulator' },
+    rule: 'BASE_URL INSECURE_HOSTS PROXY_URL',
+    holds: { BASE_URL: 'http://api.example.test', INSECURE_HOSTS: 'api.example.test' },
+    broken: { BASE_URL: 'http://api.example.test', INSECURE_HOSTS: 'emulator' },
   },
   {
-    rule: 'REDIS_URL REDIS_SENTINELS REDIS_CLUSTER INSECURE_REDIS_HOSTS',
-    holds: { REDIS_URL: 'redis://redis.example.test', INSECURE_REDIS_HOSTS: 'redis.example.test' },
-    broken: { REDIS_URL: 'redis://redis.example.test', INSECURE_REDIS_HOSTS: 'example.test' },
+    rule: 'REDIS_URL REDIS_SENTINELS REDIS_CLUSTER INSECURE_HOSTS',
+    holds: { REDIS_URL: 'redis://redis.example.test', INSECURE_HOSTS: 'redis.example.test' },
+    broken: { REDIS_URL: 'redis://redis.example.test', INSECURE_HOSTS: 'example.test' },
   },
   {
     rule: 'REDIS_SENTINELS REDIS_SENTINEL_NAME',
@@ -44,9 +44,9 @@ const CASES: readonly Case[] = [
     broken: { REDIS_CLUSTER: 'localhost:7000', REDIS_URL: 'redis://a/1' },
   },
   {
-    rule: 'OPS_HOST OPS_USERS OPS_API_KEYS OPS_USER_HEADER',
-    holds: { OPS_HOST: '0.0.0.0', OPS_API_KEYS: `shop:sender:sha256.${'k'.repeat(43)}` },
-    broken: { OPS_HOST: '0.0.0.0', OPS_TRUSTED_PROXY: '10.0.0.1' },
+    rule: 'OPS_ADDRESS OPS_USERS OPS_API_KEYS OPS_USER_HEADER',
+    holds: { OPS_ADDRESS: '0.0.0.0:4011', OPS_API_KEYS: `shop:sender:sha256.${'k'.repeat(43)}` },
+    broken: { OPS_ADDRESS: '0.0.0.0:4011', OPS_TRUSTED_PROXY: '10.0.0.1' },
   },
   {
     rule: 'OPS_USER_HEADER OPS_TRUSTED_PROXY',
@@ -65,9 +65,9 @@ test('every rule has a case here', () => {
   // These show no values, and have tests of their own below.
   const others = [
     'REDIS_URL REDIS_TLS_CA_FILE REDIS_TLS_CERT_FILE',
-    'REDIS_TLS_CERT_FILE REDIS_TLS_KEY_FILE',
+    'REDIS_TLS_CERT_FILE',
     'BASE_URL TLS_CERT_FILE',
-    'TLS_CERT_FILE TLS_KEY_FILE',
+    'TLS_CERT_FILE',
     'EVENT_WEBHOOK_URL EVENT_WEBHOOK_SECRET',
     'EVENT_WEBHOOK_URL',
   ];
@@ -115,38 +115,37 @@ describe('a certificate of our own, for mutual TLS', () => {
     key: temporaryFile(certificate('local').key, key),
   });
 
-  test.each([
-    ['REDIS_TLS_CERT_FILE', 'REDIS_TLS_KEY_FILE'],
-    ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
-  ] as const)('%s needs the key that belongs to it', (certName, keyName) => {
-    const { cert, key } = pair('cert', 'key');
-    const tls = { REDIS_URL: 'rediss://redis.example.test' };
-    expect(issuesOf({ ...tls, [certName]: cert, [keyName]: key })).toStrictEqual([]);
-    const others = temporaryFile(certificate('other').key);
-    for (const wrong of [{}, { [keyName]: others }]) {
-      const issues = issuesOf({ ...tls, [certName]: cert, ...wrong });
-      expect(issues.map(({ field }) => field)).toStrictEqual([certName]);
-    }
-    expect(issuesOf({ ...tls, [keyName]: key }).map(({ field }) => field)).toStrictEqual([
-      certName,
-    ]);
-  });
+  test.each(['REDIS_TLS_CERT_FILE', 'TLS_CERT_FILE'])(
+    '%s needs the key that belongs to it',
+    (name) => {
+      const { cert, key } = pair('cert', 'key');
+      const tls = { REDIS_URL: 'rediss://redis.example.test' };
+      const both = temporaryFile(certificate('local').cert + certificate('local').key);
+      for (const files of [`${cert},${key}`, `${key}, ${cert}`, both]) {
+        expect(issuesOf({ ...tls, [name]: files })).toStrictEqual([]);
+      }
+      const others = temporaryFile(certificate('other').key);
+      for (const files of [cert, key, `${cert},${others}`, `${cert},${key}.none`]) {
+        const issues = issuesOf({ ...tls, [name]: files });
+        expect(issues.map(({ field }) => field)).toStrictEqual([name]);
+      }
+    },
+  );
 
   test('is of no use without TLS', () => {
     const { cert, key } = pair('cert', 'key');
-    const redis = issuesOf({ REDIS_TLS_CERT_FILE: cert, REDIS_TLS_KEY_FILE: key });
+    const redis = issuesOf({ REDIS_TLS_CERT_FILE: `${cert},${key}` });
     expect(redis.map(({ field }) => field)).toStrictEqual(['REDIS_URL']);
     const service = issuesOf({
       BASE_URL: 'http://127.0.0.1:4010',
-      TLS_CERT_FILE: cert,
-      TLS_KEY_FILE: key,
+      TLS_CERT_FILE: `${cert},${key}`,
     });
     expect(service.map(({ field }) => field)).toStrictEqual(['BASE_URL']);
   });
 
   test('is refused with an encrypted key, of which nothing is shown', () => {
-    const file = temporaryFile('-----BEGIN ENCRYPTED PRIVATE KEY-----\nCANARY\n');
-    const [issue] = issuesOf({ TLS_KEY_FILE: file });
+    const file = temporaryFile(`${PEM}-----BEGIN ENCRYPTED PRIVATE KEY-----\nCANARY\n`);
+    const [issue] = issuesOf({ TLS_CERT_FILE: file });
     expect(issue?.problem).toContain('without a passphrase');
     expect(issue?.problem).not.toContain('CANARY');
   });
@@ -214,7 +213,7 @@ describe('a local service behind a proxy', () => {
     (PROXY_URL) => {
       const issues = issuesOf({ ...local, PROXY_URL });
       expect(issues.map(({ field }) => field)).toStrictEqual(['BASE_URL']);
-      expect(issuesOf({ ...local, PROXY_URL, INSECURE_HTTP_HOST: 'localhost' })).toStrictEqual([]);
+      expect(issuesOf({ ...local, PROXY_URL, INSECURE_HOSTS: 'localhost' })).toStrictEqual([]);
       expect(issuesOf({ PROXY_URL })).toStrictEqual([]);
     },
   );
@@ -235,8 +234,8 @@ describe('Redis without TLS', () => {
     const fields = issuesOf(environment).map(({ field }) => field);
     expect(fields).toStrictEqual(['REDIS_URL']);
     expect(issuesOf({ REDIS_URL: 'rediss://h', ...tlsOf(environment) })).toStrictEqual([]);
-    const INSECURE_REDIS_HOSTS = '10.0.0.1, LOCALHOST.example.test, fd00::1';
-    expect(issuesOf({ ...environment, INSECURE_REDIS_HOSTS })).toStrictEqual([]);
+    const INSECURE_HOSTS = '10.0.0.1, LOCALHOST.example.test, fd00::1';
+    expect(issuesOf({ ...environment, INSECURE_HOSTS })).toStrictEqual([]);
   });
 
   const tlsOf = ({ REDIS_URL: url, ...others }: Environment): Environment =>
@@ -250,8 +249,8 @@ describe('Redis without TLS', () => {
   );
 
   test.each(['redis://host', 'a:6379', 'a/b', 'two words'])('names no host: %j', (text) => {
-    const fields = issuesOf({ INSECURE_REDIS_HOSTS: text }).map(({ field }) => field);
-    expect(fields).toStrictEqual(['INSECURE_REDIS_HOSTS']);
+    const fields = issuesOf({ INSECURE_HOSTS: text }).map(({ field }) => field);
+    expect(fields).toStrictEqual(['INSECURE_HOSTS']);
   });
 });
 

@@ -85,7 +85,7 @@ describe('what deploy/ names', () => {
       redisUrl: redis.url,
       prefix,
       processes: 1,
-      env: { PROCESSES: '2', HEALTH_PORT: String(port) },
+      env: { PROCESSES: '2', HEALTH_ADDRESS: String(port) },
     });
     const { emulator } = fleet;
     emulator.addFault({ on: 'send', status: 400, code: 'BAD', times: 1 });

@@ -12,7 +12,7 @@ describe('the lines of the log', () => {
     ['that exits in the turn in which it logged them', 'process.exit(0);'],
   ])('are all written by a process %s', (_name, end) => {
     const script = `import(${JSON.stringify(LOGGER)}).then(({ createLogger }) => {
-      const logger = createLogger({ logLevel: 'info', logFormat: 'auto' }).child({ worker: 'w' });
+      const logger = createLogger({ logLevel: 'info' }).child({ worker: 'w' });
       for (let at = 0; at < 500; at++) logger.info({ event: 'test', at, contact: '01012345678' });
       ${end}
     });`;
@@ -29,7 +29,7 @@ describe('the lines of the log', () => {
 
   it('are written, up to one of level warn, also by a process that is killed later', async () => {
     const script = `import(${JSON.stringify(LOGGER)}).then(({ createLogger }) => {
-      const logger = createLogger({ logLevel: 'info', logFormat: 'json' });
+      const logger = createLogger({ logLevel: 'info' });
       for (let at = 0; at < 20; at++) logger.info({ at });
       logger.warn({ at: 20 });
       logger.info({ at: 21 });
@@ -46,7 +46,7 @@ describe('the lines of the log', () => {
 
   it.each(['warn', 'error'])('are written at once, each of a burst of level %s', async (level) => {
     const script = `import(${JSON.stringify(LOGGER)}).then(({ createLogger }) => {
-      const logger = createLogger({ logLevel: 'info', logFormat: 'json' });
+      const logger = createLogger({ logLevel: 'info' });
       for (let at = 0; at < 12; at++) logger.${level}({ at });
       setInterval(() => {}, 60_000);
     });`;
@@ -60,7 +60,7 @@ describe('the lines of the log', () => {
 
   it('that cannot be written, as on a full disk, end no process and hold up none', () => {
     const script = `import(${JSON.stringify(LOGGER)}).then(async ({ createLogger }) => {
-      const logger = createLogger({ logLevel: 'info', logFormat: 'json' });
+      const logger = createLogger({ logLevel: 'info' });
       for (let at = 0; at < 3; at++) {
         logger.warn({ at });
         // Longer than the write that fails.
@@ -89,7 +89,7 @@ describe('the lines of the log', () => {
         writes++;
         return write(...args);
       };
-      const logger = createLogger({ logLevel: 'info', logFormat: 'json' });
+      const logger = createLogger({ logLevel: 'info' });
       for (let at = 0; at < 1_000; at++) {
         logger.info({ at });
         // As long as a write takes.
@@ -110,7 +110,7 @@ describe('the lines of the log', () => {
     );
     const fields = { code: hostile, ['\u009b2J']: '카나리아 😀', nested: { reason: '\u202egnp' } };
     const script = `import(${JSON.stringify(LOGGER)}).then(({ createLogger }) => {
-      const logger = createLogger({ logLevel: 'info', logFormat: 'json' });
+      const logger = createLogger({ logLevel: 'info' });
       logger.child({ worker: '\u2066w' }).info(${JSON.stringify(fields)});
     });`;
     const { stdout } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
@@ -121,21 +121,10 @@ describe('the lines of the log', () => {
     expect(stdout).toContain('카나리아 😀');
   });
 
-  it('are text for people with LOG_FORMAT=text', () => {
-    const script = `import(${JSON.stringify(LOGGER)}).then(({ createLogger }) => {
-      createLogger({ logLevel: 'info', logFormat: 'text' }).info({ event: 'started', jobs: 2 });
-    });`;
-    const { stdout } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
-    expect(stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} info  started jobs=2\n$/);
-  });
-
   // The program of Linux that gives a command a terminal.
-  it.runIf(existsSync('/usr/bin/script')).each([
-    ['auto', /^\d\d:\d\d:\d\d\.\d{3} info  started jobs=2\r?\n$/],
-    ['json', /^\{"level":"info",.*"event":"started","jobs":2\}\r?\n$/],
-  ])('are on a terminal, with LOG_FORMAT=%s, as it says', (format, line) => {
+  it.runIf(existsSync('/usr/bin/script'))('are text on a terminal', () => {
     const code = `import(process.env.LOGGER).then(({ createLogger }) => {
-      createLogger({ logLevel: 'info', logFormat: '${format}' }).info({ event: 'started', jobs: 2 });
+      createLogger({ logLevel: 'info' }).info({ event: 'started', jobs: 2 });
     });`;
     const env = { PATH: process.env['PATH'], NODE: process.execPath, CODE: code, LOGGER };
     const command = '"$NODE" -e "$CODE"';
@@ -143,19 +132,6 @@ describe('the lines of the log', () => {
       encoding: 'utf8',
       env,
     });
-    expect(stdout).toMatch(line);
-  });
-
-  it.runIf(existsSync('/usr/bin/script'))('are JSON that a terminal does not obey', () => {
-    const code = `import(process.env.LOGGER).then(({ createLogger }) => {
-      createLogger({ logLevel: 'info', logFormat: 'json' }).info({ code: 'a\\u009b31m\\u202eb' });
-    });`;
-    const env = { PATH: process.env['PATH'], NODE: process.execPath, CODE: code, LOGGER };
-    const { stdout } = spawnSync('/usr/bin/script', ['-qec', '"$NODE" -e "$CODE"', '/dev/null'], {
-      encoding: 'utf8',
-      env,
-    });
-    expect(stdout).toContain(String.raw`"code":"a\u009b31m\u202eb"`);
-    expect(JSON.parse(stdout)).toMatchObject({ code: 'a\u009b31m\u202eb' });
+    expect(stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} info  started jobs=2\r?\n$/);
   });
 });

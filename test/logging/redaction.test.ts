@@ -47,7 +47,7 @@ describe('the logger', () => {
   it('shows none of it, be it in the line or in what a child is bound to', () => {
     const logger = new URL('../../dist/src/logging/logger.js', import.meta.url).href;
     const script = `import { createLogger } from '${logger}';
-      const log = createLogger({ logLevel: 'info', logFormat: 'auto' });
+      const log = createLogger({ logLevel: 'info' });
       log.child({ contact: '01000000001' }).info({ notice: { contacts: [{ contact: '01000000002' }] } }, 'x');
       log.flush();`;
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {

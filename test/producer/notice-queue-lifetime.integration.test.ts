@@ -43,7 +43,7 @@ describe('fromEnv', () => {
   it('ignores variables of workers and applications', async () => {
     vi.stubEnv('REDIS_URL', redis.url);
     for (const name of ['ACCESS_KEY', 'SECRET_KEY']) vi.stubEnv(name, '');
-    const others = ['BASE_URL', 'CONCURRENCY', 'LOG_LEVEL', 'LOG_FORMAT', 'PAYLOAD_KEY_PREVIOUS'];
+    const others = ['BASE_URL', 'CONCURRENCY', 'LOG_LEVEL', 'PAYLOAD_KEY_PREVIOUS'];
     for (const name of others) vi.stubEnv(name, 'of the application');
     await using queue = NoticeQueue.fromEnv({ prefix: redis.freshPrefix() });
     await expect(queue.send(NOTICE)).resolves.toMatchObject({ contacts: 1 });

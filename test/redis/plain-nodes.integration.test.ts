@@ -83,7 +83,7 @@ describe.each([
     expect(master.hasPassword()).toBe(false);
   });
 
-  it('leads there where INSECURE_REDIS_HOSTS names the address', async () => {
+  it('leads there where INSECURE_HOSTS names the address', async () => {
     const master = await startMaster();
     const settings = { ...settingsOf(await through(master.port)), insecureHosts: [ELSEWHERE] };
     const { errors } = connect(settings);

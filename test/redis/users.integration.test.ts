@@ -61,7 +61,7 @@ async function startWorker(emulator: Emulator): Promise<string> {
     ...envOf('worker', emulator),
     HEARTBEAT_MS: '200',
     RATE_LIMIT: '500',
-    HEALTH_PORT: `${port}`,
+    HEALTH_ADDRESS: `${port}`,
     ALERT_WEBHOOK_URL: `${emulator.url}/alerts`,
     ALERT_WEBHOOK_SECRET: 'a secret of at least sixteen',
   });

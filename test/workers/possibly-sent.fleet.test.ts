@@ -45,7 +45,7 @@ describe('notices that were sent again', () => {
         BACKOFF_CAP_MS: '100',
         HEARTBEAT_MS: '200',
         CONCURRENCY: '8',
-        HEALTH_PORT: String(port),
+        HEALTH_ADDRESS: String(port),
         FIND_KEY,
         ...env,
       },

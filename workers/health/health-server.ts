@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { formatAddress } from '../../src/config/address.ts';
 import type { HealthConfig } from '../../src/config/config.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { METRICS_CONTENT_TYPE } from '../../src/metrics/fleet-metrics.ts';
@@ -66,7 +67,7 @@ export async function startHealthServer(
     const { code } = error as { code?: unknown };
     throw new NoticeQueueError(
       'CONFIG_INVALID',
-      `HEALTH_PORT ${at.port} of HEALTH_HOST ${at.host} cannot be listened on (${typeof code === 'string' ? code : 'unknown error'}).`,
+      `HEALTH_ADDRESS ${formatAddress(at)} cannot be listened on (${typeof code === 'string' ? code : 'unknown error'}).`,
     );
   }
   return {

@@ -94,12 +94,12 @@ function cannotListen(error: unknown): unknown {
   const { code } = (error ?? {}) as { code?: unknown };
   const problems: Readonly<Record<string, string>> = {
     EADDRINUSE: 'another program listens there already',
-    EADDRNOTAVAIL: 'OPS_HOST is not an address of this machine',
+    EADDRNOTAVAIL: 'OPS_ADDRESS is not an address of this machine',
     EACCES: 'this user may not listen there',
-    ENOTFOUND: 'the name of OPS_HOST is not known',
+    ENOTFOUND: 'the name in OPS_ADDRESS is not known',
   };
   const problem = typeof code === 'string' ? problems[code] : undefined;
   return problem === undefined
     ? error
-    : new InputError('CONFIG_INVALID', [{ field: 'OPS_PORT', problem }]);
+    : new InputError('CONFIG_INVALID', [{ field: 'OPS_ADDRESS', problem }]);
 }

@@ -1,5 +1,6 @@
 import type { Config, ServiceConfig } from '../../config/config.ts';
 import { plainRemoteHosts } from '../../config/address.ts';
+import { isLoopbackHost } from '../../format/plain-hosts.ts';
 import type { Environment } from '../../config/environment.ts';
 import { readEnvironment } from '../../config/read.ts';
 import type { Values } from '../../config/variables.ts';
@@ -52,21 +53,21 @@ export function examineConfig(environment?: Environment): Finding[] {
   return [ok('config', `${countOf(set, 'variable')} set, all valid`)];
 }
 
-/** Warnings about what INSECURE_HTTP_HOST and INSECURE_REDIS_HOSTS allow and is in use. */
+/** Warnings about what INSECURE_HOSTS allows and is in use. */
 function plainConnections(values: Values): Finding[] {
-  const { BASE_URL: url, INSECURE_HTTP_HOST: host } = values;
-  const plain = url?.startsWith('http:') === true && new URL(url).hostname === host?.toLowerCase();
+  const { BASE_URL: url } = values;
+  const host = url?.startsWith('http:') === true ? new URL(url).hostname : undefined;
   const hosts = plainRemoteHosts(
     { url: values.REDIS_URL, sentinels: values.REDIS_SENTINELS, cluster: values.REDIS_CLUSTER },
     [],
   );
   return [
-    ...(plain
+    ...(host !== undefined && !isLoopbackHost(host)
       ? [
           warn(
             'config',
             `BASE_URL uses plain http to ${host}: the key pair, the token and all phone numbers are sent unencrypted`,
-            'use https; INSECURE_HTTP_HOST is meant for the emulator',
+            'use https; INSECURE_HOSTS is meant for the emulator',
           ),
         ]
       : []),
@@ -75,7 +76,7 @@ function plainConnections(values: Values): Finding[] {
           warn(
             'config',
             `Redis is reached without TLS at ${hosts.join(', ')}: its password, phone numbers and the content of messages are sent unencrypted`,
-            'use rediss://; INSECURE_REDIS_HOSTS is meant for networks that no other program can read',
+            'use rediss://; INSECURE_HOSTS is meant for networks that no other program can read',
           ),
         ]
       : []),

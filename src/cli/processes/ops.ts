@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { formatAddress, parseListenAddress } from '../../config/address.ts';
 import { wholeNumber } from '../arguments.ts';
 import { askSecret } from '../confirm.ts';
 import { UsageError } from '../usage-error.ts';
@@ -26,17 +27,22 @@ export function opsCommand(context: CommandContext): Command {
 function serveCommand(context: CommandContext): Command {
   return new Command('serve')
     .description('run the ops server (default)')
-    .option('--host <address>', 'address to listen on (default: OPS_HOST)')
+    .option('--host <address>', 'address to listen on (default: OPS_ADDRESS)')
     .option(
       '--port <n>',
-      'port to listen on, 0 for a free one (default: OPS_PORT)',
+      'port to listen on, 0 for a free one (default: OPS_ADDRESS)',
       wholeNumber(0, 65_535),
     )
     .action(async ({ host, port }: { host?: string; port?: number }, command: Command) => {
       // As variables, so that their rules apply to the options, too.
-      const flags = { OPS_HOST: host, OPS_PORT: port === undefined ? undefined : String(port) };
-      const given = Object.entries(flags).filter(([, value]) => value !== undefined);
-      const env = { ...context.env, ...Object.fromEntries(given) };
+      const set = parseListenAddress(context.env['OPS_ADDRESS'] ?? '4011');
+      const env =
+        set === undefined || (host ?? port) === undefined
+          ? context.env
+          : {
+              ...context.env,
+              OPS_ADDRESS: formatAddress({ host: host ?? set.host, port: port ?? set.port }),
+            };
       const config = await readConfig({ env });
       const { describeFirstSignIn, runOpsProcess } =
         await import('../../../workers/process/ops-process.ts').catch(nameMissingPackage);

@@ -1,4 +1,4 @@
-import { choice, integer, secret, text, variable } from '../variable.ts';
+import { choice, listenAddress, secret, text, variable } from '../variable.ts';
 
 const NAME = String.raw`[A-Za-z0-9._@-]{1,64}`;
 const USER = String.raw`${NAME}:(?:viewer|operator):scrypt\.\d{1,2}\.\d{1,2}\.\d{1,2}\.[\w-]{16,64}\.[\w-]{32,128}`;
@@ -22,16 +22,10 @@ export const opsVariables = {
         'Name of the environment, such as production: shown with the account at the top of pages, except for the sign-in and the board of queues.',
     },
   ),
-  host: variable(
-    'OPS_HOST',
-    text(/^[A-Za-z0-9.:-]{1,255}$/, 'an IP address or the name of a host').default('127.0.0.1'),
-    {
-      description: 'Address that the ops server listens on.',
-      note: 'Reachable from other machines it requires OPS_USERS, OPS_API_KEYS or OPS_USER_HEADER; put a proxy with TLS in front of it.',
-    },
-  ),
-  port: variable('OPS_PORT', integer('port numbers', 0, 65_535).default(4011), {
-    description: 'TCP port that the ops server listens on; 0 for a free one.',
+  address: variable('OPS_ADDRESS', listenAddress(4011), {
+    description:
+      'TCP port, or address and port such as 0.0.0.0:4011, that the ops server listens on; port 0 for a free one.',
+    note: 'Reachable from other machines it requires OPS_USERS, OPS_API_KEYS or OPS_USER_HEADER; put a proxy with TLS in front of it.',
   }),
   users: variable(
     'OPS_USERS',

@@ -3,7 +3,7 @@ import {
   certificates,
   choice,
   hosts,
-  privateKey,
+  keyPair,
   secret,
   text,
   url,
@@ -25,13 +25,13 @@ export const redisVariables = {
     ).default('redis://127.0.0.1:6379'),
     {
       description:
-        'URL of Redis; `rediss:` uses TLS, for Sentinels too. `redis:` is for this machine and INSECURE_REDIS_HOSTS. With REDIS_SENTINELS or REDIS_CLUSTER its host is ignored.',
+        'URL of Redis; `rediss:` uses TLS, for Sentinels too. `redis:` is for this machine and INSECURE_HOSTS. With REDIS_SENTINELS or REDIS_CLUSTER its host is ignored.',
     },
   ),
-  insecureHosts: variable('INSECURE_REDIS_HOSTS', hosts().default([]), {
+  insecureHosts: variable('INSECURE_HOSTS', hosts().default([]), {
     description:
-      'Hosts other than this machine at which Redis, Sentinels or nodes of a Cluster may be reached without TLS; what they in turn lead to is reached without TLS, too. Sentinels and nodes of this machine lead only to this machine and to these hosts.',
-    note: 'The password of Redis, phone numbers and the content of messages then cross the network unencrypted.',
+      'Hosts other than this machine that may be reached without TLS: Redis, Sentinels and nodes of a Cluster, with what they in turn lead to, and the one of BASE_URL. Sentinels and nodes of this machine lead only to this machine and to these hosts.',
+    note: 'Passwords, the key pair, the token, phone numbers and the content of messages then cross the network unencrypted.',
   }),
   username: variable(
     'REDIS_USERNAME',
@@ -56,12 +56,9 @@ export const redisVariables = {
   tlsCa: variable('REDIS_TLS_CA_FILE', certificates().exactOptional(), {
     description: 'Path of the PEM certificates that verify Redis, for a private authority.',
   }),
-  tlsCert: variable('REDIS_TLS_CERT_FILE', certificates().exactOptional(), {
+  tlsCert: variable('REDIS_TLS_CERT_FILE', keyPair().exactOptional(), {
     description:
-      'Path of the PEM certificate that this program shows to Redis and Sentinels, for mutual TLS.',
-  }),
-  tlsKey: variable('REDIS_TLS_KEY_FILE', privateKey().exactOptional(), {
-    description: 'Path of the private key of REDIS_TLS_CERT_FILE.',
+      'Path of the PEM certificate that this program shows to Redis and Sentinels, for mutual TLS, and of its private key: one file with both, or two paths separated by a comma.',
   }),
   prefix: variable(
     'REDIS_PREFIX',

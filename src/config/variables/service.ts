@@ -2,7 +2,7 @@ import {
   answerRules,
   choice,
   certificates,
-  privateKey,
+  keyPair,
   secret,
   text,
   url,
@@ -29,15 +29,6 @@ export const serviceVariables = {
     {
       description: 'Base URL of the messaging service; the paths below are appended to it.',
       required: true,
-    },
-  ),
-  insecureHttpHost: variable(
-    'INSECURE_HTTP_HOST',
-    text(/^[A-Za-z0-9._-]{1,253}$/, 'a host name or address without port').exactOptional(),
-    {
-      description:
-        'The one other machine that BASE_URL may name with http://, also behind a PROXY_URL on another machine.',
-      note: 'The key pair, the token and all phone numbers then cross the network unencrypted.',
     },
   ),
   accessKey: variable(
@@ -94,12 +85,9 @@ export const serviceVariables = {
     description:
       'Path of the PEM certificates that verify the service, instead of the authorities built into Node.js.',
   }),
-  tlsCert: variable('TLS_CERT_FILE', certificates().exactOptional(), {
+  tlsCert: variable('TLS_CERT_FILE', keyPair().exactOptional(), {
     description:
-      'Path of the PEM certificate that workers show to the service, for mutual TLS; a proxy never gets it.',
-  }),
-  tlsKey: variable('TLS_KEY_FILE', privateKey().exactOptional(), {
-    description: 'Path of the private key of TLS_CERT_FILE.',
+      'Path of the PEM certificate that workers show to the service, for mutual TLS, and of its private key: one file with both, or two paths separated by a comma; a proxy never gets it.',
   }),
   proxyUrl: variable(
     'PROXY_URL',

@@ -1,21 +1,4 @@
-import { z } from 'zod';
-import { duration, integer, text, variable } from '../variable.ts';
-
-/** Where a worker serves its health and its metrics. */
-const healthVariables = {
-  port: variable('HEALTH_PORT', integer('port numbers', 0, 65_535).default(0), {
-    description:
-      'TCP port on which a worker serves /livez, /readyz and /metrics; 0 for none. With PROCESSES above 1, one port serves all of them.',
-  }),
-  host: variable(
-    'HEALTH_HOST',
-    text(/^[A-Za-z0-9.:-]{1,255}$/, 'an IP address or the name of a host').default('127.0.0.1'),
-    {
-      description: 'Address that HEALTH_PORT listens on.',
-      note: 'Any client that can connect can read the metrics; in a container use 0.0.0.0 and a private network.',
-    },
-  ),
-};
+import { duration, integer, listenAddress, variable } from '../variable.ts';
 
 /** How workers take jobs from the queue, retry them and stop. */
 export const workerVariables = {
@@ -49,11 +32,6 @@ export const workerVariables = {
       note: 'It proves nothing: a lost notice may count as sent.',
     },
   ),
-  holdProbeMaxMs: variable('HOLD_PROBE_MAX_MS', duration(50, 3_600_000).default(60_000), {
-    description:
-      'The longest delay between two probes; a quarter of it for a hold that refusals or pages of several notices caused, and at most 5 s for `unreachable`.',
-    note: 'Raised: after the cause is fixed, sending resumes later.',
-  }),
   rateLimit: variable('RATE_LIMIT', integer('send requests per second', 0, 100_000).default(0), {
     description:
       'Maximum number of send requests per second of the whole account, over all workers; 0 sets no limit. `notices rate-limit` changes it while workers run.',
@@ -78,5 +56,9 @@ export const workerVariables = {
       'Interval of the heartbeat of a worker; after three missed ones it counts as gone. As often workers look for jobs of crashed workers; every third time they check the persistence and the memory of Redis; and one that has nothing in flight for twelve of them, although jobs wait and no hold is active, exits with code 1 so that its supervisor restarts it.',
     note: 'Raised: a crashed worker, and changes of what workers report, are noticed later.',
   }),
-  health: z.object(healthVariables),
+  health: variable('HEALTH_ADDRESS', listenAddress(0), {
+    description:
+      'TCP port, or address and port such as 0.0.0.0:9464, on which a worker serves /livez, /readyz and /metrics; port 0 for none. With PROCESSES above 1, one port serves all of them.',
+    note: 'Any client that can connect can read the metrics; in a container use 0.0.0.0 and a private network.',
+  }),
 };

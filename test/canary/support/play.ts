@@ -148,7 +148,7 @@ export async function troubleWithRedis(
   whileAway: () => Promise<void>,
 ): Promise<void> {
   const { main } = world;
-  const wrong = { ...main.env, REDIS_PASSWORD: SECRETS.wrongRedisPassword, HEALTH_PORT: '0' };
+  const wrong = { ...main.env, REDIS_PASSWORD: SECRETS.wrongRedisPassword, HEALTH_ADDRESS: '0' };
   for (const args of [['worker'], ['ops', '--port', '0']]) {
     const program = world.start('program with a wrong password', args, wrong);
     const written = () => program.stdout() + program.stderr();
@@ -159,7 +159,7 @@ export async function troubleWithRedis(
   }
   await world.collectSlowLog(main);
   await main.redis.kill('SIGKILL');
-  const env = { ...main.env, HEALTH_PORT: '0', LOG_LEVEL: 'debug' };
+  const env = { ...main.env, HEALTH_ADDRESS: '0', LOG_LEVEL: 'debug' };
   const away = world.start('log of a worker', ['worker'], env);
   await until(() => (away.stdout() + away.stderr()).length > 0, { what: 'a line', ...DEADLINE });
   await whileAway();

@@ -55,7 +55,6 @@ const ALL_SLOW = ['--slowlog-log-slower-than', '0', '--slowlog-max-len', '100000
 
 const SETTINGS = {
   LOG_LEVEL: 'trace',
-  LOG_FORMAT: 'json',
   REDIS_PREFIX: 'canary',
   NOTICE_EVENTS: '1000',
   BACKOFF_BASE_MS: '10ms',
@@ -108,7 +107,7 @@ export async function startWorld(): Promise<World> {
     };
     return { redis, env };
   };
-  const main = await installation('redis', { HEALTH_PORT: String(healthPort) });
+  const main = await installation('redis', { HEALTH_ADDRESS: String(healthPort) });
   const open = await installation('open-redis', {
     PAYLOAD_KEY: '',
     PAYLOAD_KEY_PREVIOUS: '',

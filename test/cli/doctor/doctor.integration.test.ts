@@ -257,13 +257,13 @@ describe('notices doctor with problems', () => {
     const [warned] = examineConfig({
       ...keys,
       BASE_URL: 'http://emulator:4010',
-      INSECURE_HTTP_HOST: 'Emulator',
+      INSECURE_HOSTS: 'Emulator',
     });
     expect(warned).toMatchObject({ check: 'config', level: 'warn' });
     const [redisWarned, ...others] = examineConfig({
       PAYLOAD_KEY: keys.PAYLOAD_KEY,
       REDIS_URL: 'redis://:CANARY@Redis.example.test:6379',
-      INSECURE_REDIS_HOSTS: 'redis.example.test',
+      INSECURE_HOSTS: 'redis.example.test',
     });
     expect(redisWarned).toMatchObject({ check: 'config', level: 'warn' });
     expect(redisWarned?.says).toContain('Redis.example.test');
@@ -272,7 +272,7 @@ describe('notices doctor with problems', () => {
     const [fine] = examineConfig({
       ...keys,
       BASE_URL: 'http://127.0.0.1:4010',
-      INSECURE_HTTP_HOST: 'emulator',
+      INSECURE_HOSTS: 'emulator',
     });
     expect(fine).toMatchObject({ check: 'config', level: 'ok' });
   });

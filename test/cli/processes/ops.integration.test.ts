@@ -8,7 +8,7 @@ const redis = testRedis();
 const freshEnv = () => ({
   REDIS_URL: redis.url,
   REDIS_PREFIX: redis.freshPrefix(),
-  OPS_PORT: '0',
+  OPS_ADDRESS: '0',
 });
 
 describe('notices ops', () => {
@@ -48,7 +48,7 @@ describe('notices ops', () => {
       expect(ended.code).toBe(2);
       expect(errorOf(ended)).toMatchObject({
         code: 'CONFIG_INVALID',
-        issues: [{ field: 'OPS_HOST' }],
+        issues: [{ field: 'OPS_ADDRESS' }],
       });
       expect(ended.stderr).not.toMatch(STACK);
     }
@@ -59,7 +59,7 @@ describe('notices ops', () => {
     const [, port = ''] = await first.says(/"url": "http:\/\/127\.0\.0\.1:(\d+)"/);
     const ended = await run(['ops', '--port', port], freshEnv());
     expect(ended.code).toBe(2);
-    expect(ended.stderr).toContain('OPS_PORT: another program listens there already');
+    expect(ended.stderr).toContain('OPS_ADDRESS: another program listens there already');
     expect(ended.stderr).not.toMatch(STACK);
   });
 

@@ -131,7 +131,7 @@ export const REVIEW_LINES: Readonly<Record<string, readonly string[]>> = {
     'no secret in argv',
     'password and ACL file of Redis',
     'limits of memory',
-    'INSECURE_HTTP_HOST',
+    'INSECURE_HOSTS',
     'images by digest',
     'the image: non-root',
     'the image: read-only',

@@ -248,7 +248,7 @@ describe('a start without users on this machine', () => {
 
   it('where others can connect, nobody is created', async () => {
     const bench = await startOps(redis.url, redis.freshPrefix(), {
-      OPS_HOST: '0.0.0.0',
+      OPS_ADDRESS: '0.0.0.0:0',
       OPS_USERS: '',
     });
     expect(bench.firstSignIn).toBeUndefined();

@@ -93,7 +93,7 @@ describe('the health server', () => {
     await expect(startHealthServer({ ...AT, port }, source)).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringContaining(
-        `HEALTH_PORT ${port} of HEALTH_HOST 127.0.0.1 cannot be listened on (EADDRINUSE)`,
+        `HEALTH_ADDRESS 127.0.0.1:${port} cannot be listened on (EADDRINUSE)`,
       ) as string,
     });
   });

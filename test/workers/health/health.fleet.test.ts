@@ -27,7 +27,7 @@ describe('the health port of a worker', () => {
       redisUrl: redis.url,
       prefix,
       processes: 1,
-      env: { HEALTH_PORT: String(port), HEARTBEAT_MS: '200', ...env },
+      env: { HEALTH_ADDRESS: String(port), HEARTBEAT_MS: '200', ...env },
     });
     const get = async (path: string) => {
       const answer = await fetch(`http://127.0.0.1:${port}${path}`);
@@ -126,6 +126,6 @@ describe('the health port of a worker', () => {
       said += data.toString();
     });
     expect(await once(second, 'close')).toEqual([2, null]);
-    expect(said).toMatch(/^CONFIG_INVALID: HEALTH_PORT \d+ of HEALTH_HOST 127\.0\.0\.1 cannot/);
+    expect(said).toMatch(/^CONFIG_INVALID: HEALTH_ADDRESS 127\.0\.0\.1:\d+ cannot/);
   }, 60_000);
 });

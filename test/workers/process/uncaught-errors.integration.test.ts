@@ -23,8 +23,8 @@ it.each([
         BASE_URL: 'http://127.0.0.1:9',
         ACCESS_KEY: 'emulator-access-key',
         SECRET_KEY: 'emulator-secret-key',
-        HEALTH_PORT: '0',
-        OPS_PORT: '0',
+        HEALTH_ADDRESS: '0',
+        OPS_ADDRESS: '0',
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

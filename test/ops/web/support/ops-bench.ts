@@ -84,7 +84,7 @@ function everybody(): Record<string, string> {
 /**
  * Starts an ops server with a viewer `vera`, an operator `otto` and an API key of each role.
  *
- * @param env further variables; a blank one takes a default of this bench away. Without OPS_PORT it takes a free port
+ * @param env further variables; a blank one takes a default of this bench away. Without OPS_ADDRESS it takes a free port
  * @param routes others than the table's
  */
 export async function startOps(
@@ -97,7 +97,7 @@ export async function startOps(
     environmentAs('ops', {
       REDIS_URL: redisUrl,
       REDIS_PREFIX: prefix,
-      OPS_PORT: '0',
+      OPS_ADDRESS: '0',
       OPS_SESSION_KEY: randomBytes(24).toString('base64url'),
       ...everybody(),
       ...env,
