@@ -116,9 +116,9 @@ export const ERROR_CODES = {
       'To send what was not sent, import the output of `notices failures BATCH --state cancelled --csv`; --again (again) with another batch id sends the whole list once more.',
   },
   LIST_REPEATED: {
-    meaning: 'The list was imported before; nothing was enqueued.',
+    meaning: 'The list, or a part of it, was imported before; nothing was enqueued.',
     remedy:
-      'Continue that batch with its id (--batch, batchId) and its options, or send to the whole list once more with --again (again).',
+      'To continue that batch, add its id (--batch, batchId) and its options; --again (again) sends to the whole list once more.',
   },
   IMPORT_STOPPED: {
     meaning: 'The import was stopped before the end of the list.',

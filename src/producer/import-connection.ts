@@ -1,6 +1,7 @@
 import { Cancellation, withAbortSignal } from '../async/cancellation.ts';
 import { importBatch } from '../batch/import/import-batch.ts';
 import { findKey } from '../number-index/number-key.ts';
+import { RecentLists } from '../number-index/recent-lists.ts';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
@@ -40,7 +41,7 @@ async function runImport(
   source: ImportSource,
   options: ImportOptions,
 ): Promise<ImportReport> {
-  const { redis, prefix, account, enqueueTimeoutMs } = settings;
+  const { redis, prefix, account, enqueueTimeoutMs, repeatWindowMs } = settings;
   const { payloadKey, findKey: foundBy } = settings;
   const importSettings = {
     ...settings,
@@ -59,6 +60,7 @@ async function runImport(
     const target = {
       ledger,
       room: new MemoryRoom(client, keys, 'lists'),
+      recent: repeatWindowMs > 0 ? new RecentLists(client, keys, repeatWindowMs) : undefined,
       queueChunks: (id: string) => queueChunks(ledger, queue, id),
       secret: async () => {
         try {

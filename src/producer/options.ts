@@ -87,6 +87,12 @@ export interface NoticeQueueOptions {
    */
   chunkSize?: number | undefined;
   /**
+   * For how long a list is compared with later lists of the same template, in milliseconds; 0 for not at all. Variable
+   * REPEAT_WINDOW.
+   * @default 604800000 (7 days)
+   */
+  repeatWindowMs?: number | undefined;
+  /**
    * Country whose national phone numbers lists have: `KR`, `JP` or `US`. Variable COUNTRY.
    * @default none: numbers have 8 to 15 digits
    */

@@ -116,6 +116,10 @@ export interface Keys {
   batchImport(id: string): string;
   /** Fingerprints of a batch's numbers, by chunk. */
   batchFind(id: string): string;
+  /** Prints of the numbers of a batch's list (number-prints.ts). */
+  batchNumbers(id: string): string;
+  /** Batches of lists of a template, which has this digest, by their start. */
+  recentLists(template: string): string;
   /** Random secret of the account, for keyed hashes. */
   readonly secret: string;
   /** Marks a request as done: a connection that is reopened repeats its commands. */
@@ -287,6 +291,8 @@ export function keysOf(prefix: string, account: string): Keys {
     possiblySentTwice: `${tag}:possibly-sent-twice`,
     batchImport: (id) => `${tag}:batch:${id}:import`,
     batchFind: (id) => `${tag}:batch:${id}:find`,
+    batchNumbers: (id) => `${tag}:batch:${id}:numbers`,
+    recentLists: (template) => `${tag}:list:recent:${template}`,
     secret: `${tag}:secret`,
     done: (nonce) => `${tag}:done:${nonce}`,
     find: (day, bucket) => `${tag}:find:${day}:${bucket}`,

@@ -41,6 +41,7 @@ function everything(): Record<string, string> {
     REDIS_PERSISTENCE: 'require',
     CHUNK_SIZE: '1001',
     COUNTRY: 'KR',
+    REPEAT_WINDOW: '86400001',
     DELIVERY: 'at-most-once',
     IDEMPOTENCY_WINDOW_MS: '86400001',
     HIGH_WATER: '1000001',
@@ -137,6 +138,7 @@ const EXPECTED: Config = {
   queue: {
     chunkSize: 1001,
     country: 'KR',
+    repeatWindowMs: 86400001,
     delivery: 'at-most-once',
     idempotencyWindowMs: 86400001,
     enqueueTimeoutMs: 2000,

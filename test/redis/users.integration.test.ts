@@ -93,7 +93,12 @@ describe('each program as the user of its kind, with nothing refused', () => {
     const queue = queueOf('importer');
     const contacts = LIST.map((contact) => ({ contact }));
     await queue.import(contacts, { templateCode: 'T', batchId: 'imported', chunkSize: 7 });
-    await queue.import(contacts.slice(1), { templateCode: 'T', batchId: 'slow', rate: 5 });
+    await queue.import(contacts.slice(1), {
+      templateCode: 'T',
+      batchId: 'slow',
+      rate: 5,
+      again: true,
+    });
     const csv = `contact\n${FIRST}\nnot-a-number\n`;
     const imported = await run(
       ['import', '-', '--format', 'csv', '--template', 'T', '--batch', 'csv', '--json'],

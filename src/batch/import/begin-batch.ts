@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { NoticeQueueError } from '../../contracts/errors.ts';
+import { ERROR_CODES, ImportError, NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf } from '../../format/format.ts';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -7,8 +7,7 @@ import { sealFrame } from '../../payload/chunk-payload.ts';
 import type { Sealing } from '../../payload/seal.ts';
 import type { SentColumns } from '../source/sent-columns.ts';
 import type { OpenedList } from './opened-list.ts';
-import { decideImport } from './decide-import.ts';
-import { findBatches, listName } from './find-batches.ts';
+import { decideImport, findBatches, listName } from './decide-import.ts';
 import type { CheckedImportOptions, ImportReport } from './import-options.ts';
 import { batchIdOf, type ImportPlan } from './import-plan.ts';
 import type { ListHead } from './list-digest.ts';
@@ -19,6 +18,8 @@ export interface BatchRequest {
   readonly options: CheckedImportOptions;
   readonly batchRetentionMs: number;
   readonly sealing: Sealing;
+  /** Called before a batch is created. */
+  readonly beforeCreate: () => Promise<void>;
 }
 
 /** A batch that was created or is continued, or whose import has ended. */
@@ -68,6 +69,7 @@ export async function beginBatch(
       case 'repeated':
         throw repeated(decision.batch, decision.differing, list.head, found.isWhole);
       case 'create':
+        await request.beforeCreate();
     }
     const id = options.batchId ?? randomId();
     // Lists without a single contact have nothing that could be sent twice.
@@ -125,6 +127,7 @@ export function alreadyImported(batch: Batch, columns: SentColumns): ImportRepor
     refused,
     columns,
     normalised: 0,
+    repeated: 0,
     repaired: {},
     bytes: 0,
     resumed: true,
@@ -133,4 +136,23 @@ export function alreadyImported(batch: Batch, columns: SentColumns): ImportRepor
     firstRefused: [],
     firstDuplicates: [],
   };
+}
+
+/** Adds to an error how many contacts were queued before it. @param stored by this run */
+export function withQueuedCount(
+  error: unknown,
+  started: StartedBatch | undefined,
+  stored: number,
+): unknown {
+  if (!(error instanceof NoticeQueueError) || started === undefined) return error;
+  const queued = started.batch.counts.total + stored;
+  const { remedy } = ERROR_CODES[error.code];
+  const message = error.message.replace(` ${remedy}`, '');
+  const warning =
+    error.code === 'SOURCE_INVALID' && queued > 0
+      ? ' To avoid sending to them twice, cancel that batch before you import the corrected list.'
+      : '';
+  const { id } = started.batch;
+  const detail = `${message} ${countOf(queued, 'contact')} ${queued === 1 ? 'is' : 'are'} already queued, in batch ${id}.${warning}`;
+  return new ImportError(error.code, detail, id, queued);
 }

@@ -1,8 +1,8 @@
 import { COUNTRIES } from '../../format/country.ts';
-import { ERROR_CODES, ImportError, NoticeQueueError } from '../../contracts/errors.ts';
-import { countOf } from '../../format/format.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
+import { RepeatedPeople } from './repeated-people.ts';
 import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
 import {
   readImportOptions,
@@ -11,15 +11,15 @@ import {
   type ImportReport,
 } from './import-options.ts';
 import { ImportLease } from './import-lease.ts';
-import { alreadyImported, beginBatch, type StartedBatch } from './begin-batch.ts';
-import { listName } from './find-batches.ts';
+import { alreadyImported, beginBatch, withQueuedCount, type StartedBatch } from './begin-batch.ts';
+import { listName } from './decide-import.ts';
 import {
   planImport,
   type ImportPlan,
   type ImportSettings,
   type ImportTarget,
 } from './import-plan.ts';
-import { checkList, OpenedList, tallyOf, type ListCheck } from './opened-list.ts';
+import { checkList, OpenedList, checkHead, type ListCheck } from './opened-list.ts';
 import { ListDigest } from './list-digest.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { retryWhileAway } from './retry-while-away.ts';
@@ -71,6 +71,10 @@ class ImportRun {
   #waiting = false;
   /** Undefined for a dry run, and for a list that can be read only once. */
   #checked: ListCheck | undefined;
+  /** Undefined where lists are not compared. */
+  #people: RepeatedPeople | undefined;
+  /** Of the whole list or, where it can be read only once, of its first rows. */
+  #prints: Float64Array | undefined;
 
   constructor(
     list: OpenSource,
@@ -88,16 +92,25 @@ class ImportRun {
     this.#secret = (await target?.secret()) ?? '';
     const { identity } = this.#plan;
     const { signal } = this.#options;
+    if (target?.recent !== undefined) {
+      const { templateCode } = this.#plan.plan;
+      this.#people = new RepeatedPeople(target.ledger, target.recent, templateCode, this.#secret);
+    }
+    const prints = this.#people?.prints();
+    const digest = new ListDigest(identity, this.#secret);
     if (target !== undefined && this.#list.canReread) {
-      const digest = new ListDigest(identity, this.#secret);
-      this.#checked = await checkList(this.#list, digest, this.#options);
+      this.#checked = await checkList(this.#list, digest, prints, this.#options);
     }
     const content = this.#checked?.content;
     const list = await OpenedList.read(this.#list, identity, this.#secret, { content, signal });
     try {
-      const tally = this.#checked?.tally ?? tallyOf(list.head.parts);
-      const problem = target && tally.whyImplausible();
-      if (problem !== undefined) throw new NoticeQueueError('SOURCE_INVALID', problem);
+      if (target !== undefined) {
+        const check = this.#checked ?? (await checkHead(list, digest, prints));
+        const problem = check.tally.whyImplausible();
+        if (problem !== undefined) throw new NoticeQueueError('SOURCE_INVALID', problem);
+        // An export of what was not accepted is sent to people who were in a list before.
+        if (!check.isFailures) this.#prints = prints?.sorted();
+      }
       return await this.#import(list, target);
     } finally {
       list.abandon();
@@ -115,6 +128,7 @@ class ImportRun {
     }
     const { chunkSize } = started?.batch ?? this.#plan.plan;
     const writer = this.#writer(target, id, started);
+    if (started !== undefined) await this.#comparePeople(started);
     const lease = target === undefined ? undefined : new ImportLease(target.ledger, id);
     lease?.start();
     let rejectsFile: string | undefined;
@@ -126,11 +140,12 @@ class ImportRun {
       const { delivery } = started?.batch ?? this.#plan.plan;
       const name = listName(delivery, list.head.identity);
       const whole = content === undefined ? undefined : { name, content };
+      if (started !== undefined && !this.#list.canReread) await this.#comparePeople(started);
       await writer.endImport(refused, duplicates, whole);
     } catch (error) {
       await writer.abandon();
       await rejects?.abandon();
-      throw this.#withQueuedCount(error, started, writer);
+      throw withQueuedCount(error, started, writer.stored);
     } finally {
       await lease?.stop();
     }
@@ -184,6 +199,15 @@ class ImportRun {
     return RejectsFile.prepare(file, { list, titles, delimiter, overwrite, marked });
   }
 
+  /** Before anything is stored, so that a list that is imported at the same time is compared with this one. */
+  async #comparePeople({ batch, kind }: StartedBatch): Promise<void> {
+    const [people, prints] = [this.#people, this.#prints];
+    if (people === undefined || prints === undefined) return;
+    const { onlyNew, signal } = this.#options;
+    if (onlyNew && kind === 'continued') await people.continue(prints, batch);
+    await retryWhileAway(() => people.store(batch, prints), signal);
+  }
+
   #begin(ledger: Ledger, list: OpenedList): Promise<StartedBatch> {
     const { batchRetentionMs, sealing } = this.#settings;
     // Not retried: if Redis is not available at the start the import fails at once.
@@ -192,6 +216,9 @@ class ImportRun {
       options: this.#options,
       batchRetentionMs,
       sealing,
+      beforeCreate: async () => {
+        if (this.#prints !== undefined) await this.#people?.decide(this.#prints, this.#options);
+      },
     });
   }
 
@@ -205,13 +232,18 @@ class ImportRun {
     const { allowDuplicates } = this.#options;
     const tally = this.#tally;
     const digest = new ListDigest(this.#plan.identity, this.#secret);
+    const isWhole = this.#list.canReread || list.head.complete;
+    const prints = this.#people?.prints();
     const processor = new RowProcessor({
       tally,
       writer,
       rejects,
       chunkSize,
-      allowDuplicates,
+      // It was read before, and has none.
+      allowDuplicates: allowDuplicates || this.#checked?.tally.duplicates === 0,
       digest,
+      prints: isWhole && this.#people?.leftOut === undefined ? undefined : prints,
+      leftOut: this.#people?.leftOut,
     });
     for await (const rows of list.rows()) {
       await processor.process(rows);
@@ -225,6 +257,7 @@ class ImportRun {
       throw new NoticeQueueError('SOURCE_INVALID', `${name} changed during the import.`);
     }
     await processor.end();
+    if (!isWhole) this.#prints = prints?.sorted();
     return content === '' ? undefined : content;
   }
 
@@ -239,24 +272,5 @@ class ImportRun {
       totalBytes: this.#list.totalBytes,
       waiting: this.#waiting,
     });
-  }
-
-  /** Adds to an error how many contacts were queued before it. */
-  #withQueuedCount(
-    error: unknown,
-    started: StartedBatch | undefined,
-    writer: ChunkWriter,
-  ): unknown {
-    if (!(error instanceof NoticeQueueError) || started === undefined) return error;
-    const queued = started.batch.counts.total + writer.stored;
-    const { remedy } = ERROR_CODES[error.code];
-    const message = error.message.replace(` ${remedy}`, '');
-    const warning =
-      error.code === 'SOURCE_INVALID' && queued > 0
-        ? ' To avoid sending to them twice, cancel that batch before you import the corrected list.'
-        : '';
-    const { id } = started.batch;
-    const detail = `${message} ${countOf(queued, 'contact')} ${queued === 1 ? 'is' : 'are'} already queued, in batch ${id}.${warning}`;
-    return new ImportError(error.code, detail, id, queued);
   }
 }

@@ -37,6 +37,12 @@ export interface ImportOptions {
    */
   again?: boolean | undefined;
   /**
+   * Leave out the contacts whose numbers are in a list of the same template of the last days (the queue's
+   * `repeatWindowMs`). Without it and without `again` such a list is refused with LIST_REPEATED. Needs a file or an
+   * array, unless the list has no more than 1,000 contacts. @default false
+   */
+  onlyNew?: boolean | undefined;
+  /**
    * Maps fields of a contact to columns of a CSV list (title, or position from 1, without the columns that
    * a file of refused rows adds) or to fields of an object. Only mapped columns are sent. Without it, the
    * columns `contact`, `var1`, `var2`, ... become these fields, and no others are sent. The report lists both
@@ -142,6 +148,8 @@ export interface ImportReport {
   readonly chunks: number;
   /** Rows that were skipped because an earlier row has the same phone number. */
   readonly duplicates: number;
+  /** Contacts that `onlyNew` left out; they count as duplicates. */
+  readonly repeated: number;
   /** Rows that were refused because they are invalid; `rejectsFile` contains them. */
   readonly refused: number;
   /** Columns of the list (for objects: fields) that are sent to the service, and those that are not. */
@@ -192,6 +200,7 @@ const optionsSchema = z
       senderKey: z.unknown().optional(),
       fields: z.record(z.string(), z.unknown(), 'expected an object').optional(),
       again: flag.default(false),
+      onlyNew: flag.default(false),
       batchId: z
         .string('expected text')
         .regex(BATCH_ID, 'expected 1 to 64 letters, digits, hyphens and underscores')
@@ -258,6 +267,8 @@ const optionsSchema = z
   .superRefine((options, context) => {
     const refuse = (field: string, message: string) =>
       context.addIssue({ code: 'custom', path: [field], message });
+    if (options.again && options.onlyNew)
+      refuse('onlyNew', 'expected only one of again and onlyNew');
     if (!options.header && options.map === undefined) {
       refuse(
         'map',

@@ -2,6 +2,7 @@ import type { DeliveryPolicy } from '../../contracts/delivery.ts';
 import { readNotice } from '../../contracts/read-notice.ts';
 import type { CountryName } from '../../format/country.ts';
 import type { FindKey } from '../../number-index/number-key.ts';
+import type { RecentLists } from '../../number-index/recent-lists.ts';
 import type { Sealing } from '../../payload/seal.ts';
 import type { BatchPlan } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -32,6 +33,8 @@ export interface ImportTarget {
   readonly ledger: Ledger;
   /** Gives jobs to the chunks of a batch that have none. */
   readonly queueChunks: (id: string) => Promise<void>;
+  /** Lists of the last days; undefined where they are not compared. */
+  readonly recent?: RecentLists | undefined;
   /** The secret of the account. */
   readonly secret: () => Promise<string>;
   /** Of the memory of Redis. */

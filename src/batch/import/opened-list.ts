@@ -1,4 +1,5 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import type { NumberPrints } from '../../number-index/number-prints.ts';
 import type { OpenSource } from '../source/open-source.ts';
 import { nextRows, type SourcePart, type SourceReader } from '../source/source-row.ts';
 import type { CheckedImportOptions } from './import-options.ts';
@@ -61,6 +62,11 @@ export class OpenedList {
     return this.#reader.titles;
   }
 
+  /** Whether it is an export of contacts that were not accepted. */
+  get isFailures(): boolean {
+    return this.#reader.isFailures ?? false;
+  }
+
   /** Which columns are sent; of objects, those of the rows read so far. */
   columns() {
     return this.#reader.columns();
@@ -109,18 +115,21 @@ export interface ListCheck {
   readonly tally: RowTally;
   /** Digest of the whole list; '' if it has no contacts. */
   readonly content: string;
+  /** Whether it is an export of contacts that were not accepted. */
+  readonly isFailures: boolean;
 }
 
 /** Reads a whole list, which can be read again. @throws NoticeQueueError SOURCE_INVALID */
 export async function checkList(
   list: OpenSource,
   digest: ListDigest,
+  prints: NumberPrints | undefined,
   { allowDuplicates, signal }: Pick<CheckedImportOptions, 'allowDuplicates' | 'signal'>,
 ): Promise<ListCheck> {
   const tally = new RowTally();
   const rest = { writer: undefined, rejects: undefined, chunkSize: Infinity };
-  const processor = new RowProcessor({ tally, digest, allowDuplicates, ...rest });
-  const { rows } = await list.read();
+  const processor = new RowProcessor({ tally, digest, allowDuplicates, prints, ...rest });
+  const { rows, isFailures = false } = await list.read();
   try {
     for (;;) {
       const parts = await nextRows(rows, signal);
@@ -130,16 +139,18 @@ export async function checkList(
   } finally {
     void rows.return?.().catch(() => {});
   }
-  return { tally, content: digest.contacts === 0 ? '' : digest.content() };
+  return { tally, content: digest.contacts === 0 ? '' : digest.content(), isFailures };
 }
 
-/** Counts the first rows of a list that can be read only once. */
-export function tallyOf(parts: readonly SourcePart[]): RowTally {
+/** Checks the first rows of a list that can be read only once. */
+export async function checkHead(
+  { head, isFailures }: OpenedList,
+  digest: ListDigest,
+  prints: NumberPrints | undefined,
+): Promise<ListCheck> {
   const tally = new RowTally();
-  for (const part of parts) {
-    if ('block' in part) tally.contacts += part.to - part.from;
-    else if (part.check.kind === 'refused') tally.countRefused(part.line, part.check);
-    else tally.countContact(part.check.repaired);
-  }
-  return tally;
+  const rest = { writer: undefined, rejects: undefined, chunkSize: Infinity };
+  const processor = new RowProcessor({ tally, digest, allowDuplicates: false, prints, ...rest });
+  await processor.process(head.parts);
+  return { tally, content: '', isFailures };
 }

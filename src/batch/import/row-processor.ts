@@ -6,6 +6,7 @@ import type { ImportReport } from './import-options.ts';
 import type { ListDigest } from './list-digest.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { FULL_CHUNK_BYTES } from '../../payload/chunk-payload.ts';
+import type { NumberPrints } from '../../number-index/number-prints.ts';
 import { NumberSet } from './number-set.ts';
 import type { RejectsFile } from './rejects-file.ts';
 
@@ -23,6 +24,10 @@ export interface RowProcessorOptions {
   /** Contacts of a full chunk. */
   readonly chunkSize: number;
   readonly allowDuplicates: boolean;
+  /** Collects the prints of the numbers that become contacts. */
+  readonly prints?: NumberPrints | undefined;
+  /** Prints of numbers that are left out. */
+  readonly leftOut?: ReadonlySet<number> | undefined;
   /** Gets all valid rows, in order. */
   readonly digest: ListDigest;
 }
@@ -64,22 +69,32 @@ export class RowProcessor {
       await rejects?.add(line, check, original);
     } else if (this.#seen?.add(check.number) === false) {
       tally.countDuplicate(line);
+    } else if (this.#isLeftOut(check.number)) {
+      tally.countRepeated();
     } else {
       tally.countContact(check.repaired);
+      this.#options.prints?.addText(check.number);
       this.#chunk?.addJson(check.json, check.number);
       if (this.#chunk?.isFull(chunkSize) === true) await this.#writeChunk();
     }
   }
 
   async #processRun({ block, from, to }: SourceRun): Promise<void> {
-    const { tally, chunkSize, digest } = this.#options;
+    const { tally, chunkSize, digest, prints } = this.#options;
     let digested = from;
     for (let index = from; index < to; index++) {
       if (this.#seen?.addNumber(block.numbers[index] ?? 0, block.digits[index] ?? 0) === false) {
         tally.countDuplicate(block.lines[index] ?? 0);
         continue;
       }
+      const value = block.numbers[index] ?? 0;
+      const digits = block.digits[index] ?? 0;
+      if (this.#isLeftOut({ value, digits })) {
+        tally.countRepeated();
+        continue;
+      }
       tally.countContact();
+      prints?.add(value, digits);
       if (this.#chunk === undefined) continue;
       this.#chunk.add(block, index);
       if (!this.#chunk.isFull(chunkSize)) continue;
@@ -88,6 +103,11 @@ export class RowProcessor {
       await this.#writeChunk();
     }
     digest.addRun(block, digested, to);
+  }
+
+  #isLeftOut(number: Parameters<NumberPrints['of']>[0]): boolean {
+    const { leftOut, prints } = this.#options;
+    return leftOut !== undefined && prints !== undefined && leftOut.has(prints.of(number));
   }
 
   async #writeChunk(): Promise<void> {
@@ -104,6 +124,8 @@ export class RowTally {
   contacts = 0;
   duplicates = 0;
   refused = 0;
+  /** The part of the duplicates that recent lists have, too. */
+  repeated = 0;
   implausible = 0;
   #normalised = 0;
   readonly #repaired = new Map<Repair, number>();
@@ -130,6 +152,12 @@ export class RowTally {
     if (this.#firstDuplicates.length < MAX_LISTED) this.#firstDuplicates.push(line);
   }
 
+  /** Counts a contact that is left out because a recent list has its number. */
+  countRepeated(): void {
+    this.duplicates++;
+    this.repeated++;
+  }
+
   countRefused(line: number, { field, reason, implausible }: RowRefusal): void {
     this.refused++;
     if (implausible === true && this.implausible++ === 0)
@@ -148,8 +176,9 @@ export class RowTally {
 
   /** The counts as the fields of an {@link ImportReport}. */
   report() {
-    const { rows, contacts, duplicates, refused } = this;
+    const { rows, contacts, duplicates, repeated, refused } = this;
     return {
+      repeated,
       rows,
       contacts,
       duplicates,

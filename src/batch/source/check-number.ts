@@ -207,7 +207,9 @@ export function lookUpNumber(
   const ascii = text.replace(INVISIBLE, '').replace(FULL_WIDTH, toAscii);
   const number = ascii.replace(SEPARATORS, '');
   if (PHONE_NUMBER.test(number)) return { kind: 'number', number };
-  const reason = `expected the digits of a phone number, at most ${MAX_DIGITS}`;
+  const reason = number.startsWith('+')
+    ? 'expected a phone number in the national format, got a plus sign'
+    : `expected a phone number: its digits, at most ${MAX_DIGITS}`;
   return { kind: 'refused', reason };
 }
 

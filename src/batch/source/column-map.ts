@@ -56,6 +56,8 @@ export interface Columns {
   readonly original: (cells: readonly string[]) => readonly string[];
   /** Whether cells have no such escapes. */
   readonly isPlain: boolean;
+  /** Whether the list is an export of contacts that were not accepted. */
+  readonly isFailures: boolean;
   readonly rules: NumberRules;
 }
 
@@ -135,6 +137,7 @@ export function readColumns(
     unescape,
     original: isPlain ? unchanged : (cells) => cells.filter(isOwn).map(unescape),
     isPlain,
+    isFailures,
     rules,
   };
 }

@@ -41,6 +41,7 @@ export async function readCsv(
   const columns = readColumns(first.cells, { ...options, delimiter, sample: list.sample(first) });
   return {
     titles: columns.titles,
+    isFailures: columns.isFailures,
     columns: () => columns.sent,
     rows: list.rows(columns),
   };

@@ -63,6 +63,8 @@ export type SourcePart = SourceRow | SourceRun;
 export interface SourceReader {
   /** Titles of the columns; undefined where each row names its own fields (NDJSON, objects). */
   readonly titles: readonly string[] | undefined;
+  /** Whether it is an export of contacts that were not accepted. */
+  readonly isFailures?: boolean;
   /** Which columns are sent; of objects, those of the rows read so far. */
   columns(): SentColumns;
   /** Rows in list order, a few at a time. Nothing is read before it is requested. */

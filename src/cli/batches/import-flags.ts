@@ -13,6 +13,7 @@ export interface ImportFlags {
   readonly passThrough?: boolean;
   readonly batch?: string;
   readonly again?: boolean;
+  readonly onlyNew?: boolean;
   readonly chunk?: number;
   readonly delivery?: DeliveryPolicy;
   readonly expires?: string;
@@ -55,6 +56,7 @@ export function withImportFlags(command: Command): Command {
       batchId,
     )
     .option('--again', 'send to a list that was imported before once more, as a new batch')
+    .option('--only-new', 'leave out numbers that a list of the last days with this template has')
     .option(
       '--chunk <n>',
       'contacts per send request (default: CHUNK_SIZE)',

@@ -105,6 +105,7 @@ function optionsFrom(flags: ImportFlags): ImportOptions {
     senderKey,
     batchId: flags.batch,
     again: flags.again,
+    onlyNew: flags.onlyNew,
     map: fieldMap([...(flags.map ?? []), ...(flags.varMap ?? [])]),
     passThrough: flags.passThrough,
     chunkSize: flags.chunk,
@@ -128,7 +129,8 @@ function optionsFrom(flags: ImportFlags): ImportOptions {
 }
 
 function describeReport(report: ImportReport, { wait }: ImportFlags): string[] {
-  const { batch, contacts, chunks, duplicates, refused, normalised, rejectsFile } = report;
+  const { batch, contacts, chunks, repeated, refused, normalised, rejectsFile } = report;
+  const repeats = report.duplicates - repeated;
   const next =
     report.dryRun || wait === true
       ? []
@@ -142,7 +144,8 @@ function describeReport(report: ImportReport, { wait }: ImportFlags): string[] {
     ...table([
       ['  rows', formatCount(report.rows)],
       ['  contacts', size],
-      ['  duplicates', `${formatCount(duplicates)}${placesOf(report.firstDuplicates, duplicates)}`],
+      ['  duplicates', `${formatCount(repeats)}${placesOf(report.firstDuplicates, repeats)}`],
+      ...(repeated === 0 ? [] : [['  left out', `${formatCount(repeated)} of recent lists`]]),
       [
         '  rejected',
         `${formatCount(refused)}${rejectsFile === undefined ? '' : `, see ${rejectsFile}`}`,
@@ -154,6 +157,7 @@ function describeReport(report: ImportReport, { wait }: ImportFlags): string[] {
       .slice(0, MAX_SHOWN)
       .map(({ line, field, reason }) => `line ${line}, ${field === '' ? 'row' : field}: ${reason}`),
     ...(refused > MAX_SHOWN ? [`and ${formatCount(refused - MAX_SHOWN)} more`] : []),
+    ...(rejectsFile === undefined ? [] : [`Correct ${rejectsFile} and import only that file.`]),
     ...next,
   ];
 }

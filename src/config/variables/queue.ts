@@ -19,6 +19,11 @@ export const queueVariables = {
     description:
       'Country whose national phone numbers lists have: an import repairs numbers with its country code or without their leading zero, and refuses others. Without it numbers have 8 to 15 digits.',
   }),
+  repeatWindowMs: variable('REPEAT_WINDOW', duration(0, 7_776_000_000).default(604_800_000), {
+    description:
+      'For how long a list is compared with later lists of the same template: one with numbers of it is refused unless the import says what to do. 0 for not at all.',
+    note: 'Takes 4 bytes of Redis memory for each contact of a list for so long.',
+  }),
   delivery: variable('DELIVERY', choice(DELIVERY_POLICIES).default('at-least-once'), {
     description:
       'What happens to notices and contacts of lists whose outcome is unknown: at-least-once sends them again, at-most-once keeps them aside until an operator decides.',

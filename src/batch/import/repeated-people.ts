@@ -1,0 +1,98 @@
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import { formatCount, formatDuration } from '../../format/format.ts';
+import { findStored, NumberPrints, printKey } from '../../number-index/number-prints.ts';
+import type { RecentList, RecentLists } from '../../number-index/recent-lists.ts';
+import type { Batch } from '../ledger/batch-record.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { CheckedImportOptions } from './import-options.ts';
+
+/** The people of a list who are in a recent list of the same template, too, and what becomes of them. */
+export class RepeatedPeople {
+  readonly #ledger: Ledger;
+  readonly #recent: RecentLists;
+  readonly #template: string;
+  readonly #key: Buffer;
+  /** Prints of those that are left out of this import; undefined for nobody. */
+  leftOut: ReadonlySet<number> | undefined;
+
+  /** @param secret of the account */
+  constructor(ledger: Ledger, recent: RecentLists, template: string, secret: string) {
+    this.#ledger = ledger;
+    this.#recent = recent;
+    this.#template = template;
+    this.#key = printKey(secret);
+  }
+
+  /** Collects the prints of the list. */
+  prints(): NumberPrints {
+    return new NumberPrints(this.#key);
+  }
+
+  /**
+   * Decides on a list of which no batch exists yet.
+   *
+   * @param sorted its prints
+   * @throws NoticeQueueError LIST_REPEATED if somebody would get the message of the template again
+   */
+  async decide(
+    sorted: Float64Array,
+    { again, onlyNew }: Pick<CheckedImportOptions, 'again' | 'onlyNew'>,
+  ): Promise<void> {
+    if (again) return;
+    const { prints, most } = await this.#find(sorted, '');
+    if (most === undefined) return;
+    if (!onlyNew || prints.size === sorted.length) {
+      throw repeated(most, prints.size, sorted.length);
+    }
+    this.leftOut = prints;
+  }
+
+  /** The same for a batch that is continued: those are left out who were before. */
+  async continue(sorted: Float64Array, own: Batch): Promise<void> {
+    this.leftOut = (await this.#find(sorted, own.id)).prints;
+  }
+
+  /** Stores the people of a list for the comparison with later ones. */
+  async store({ id: batch, begunAt: at }: Batch, sorted: Float64Array): Promise<void> {
+    const { leftOut } = this;
+    const stored = leftOut === undefined ? sorted : sorted.filter((one) => !leftOut.has(one));
+    await this.#recent.add(this.#template, { batch, at }, stored);
+  }
+
+  /** @param own its batch, which is not compared with itself */
+  async #find(sorted: Float64Array, own: string) {
+    const prints = new Set<number>();
+    let most: (RecentList & { readonly count: number }) | undefined;
+    for (const list of await this.#recent.of(this.#template)) {
+      if (list.batch === own || isUnsent(await this.#ledger.read(list.batch))) continue;
+      let count = 0;
+      findStored(sorted, await this.#recent.printsOf(list.batch), (index) => {
+        prints.add(sorted[index] ?? 0);
+        count++;
+      });
+      if (count > (most?.count ?? 0)) most = { ...list, count };
+    }
+    return { prints, most };
+  }
+}
+
+/** Whether a list was cancelled before anything of it was sent: nobody has got it. */
+function isUnsent(batch: Batch | undefined): boolean {
+  if (batch?.phase !== 'cancelled') return false;
+  const { accepted, unknown, sending } = batch.counts;
+  return accepted + unknown + sending === 0;
+}
+
+/** @param found how many numbers of the list are in any recent one */
+function repeated(
+  { batch, at, count }: RecentList & { readonly count: number },
+  found: number,
+  all: number,
+): NoticeQueueError {
+  const age = formatDuration(Math.max(0, Date.now() - at));
+  const more = found === count ? '' : ` (and ${formatCount(found - count)} more in other lists)`;
+  return new NoticeQueueError(
+    'LIST_REPEATED',
+    `${formatCount(count)} of ${formatCount(all)} were in batch ${batch}, ${age} ago${more}: --only-new (onlyNew) sends the others, --again (again) sends all; nothing was enqueued.`,
+  );
+}

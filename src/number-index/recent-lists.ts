@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import type { RedisClient } from '../redis/connect.ts';
+import { redisFailure } from '../redis/failure.ts';
+import type { Keys } from '../redis/keys.ts';
+import { encodePrints } from './number-prints.ts';
+
+/** Bytes that are written or read at a time, so that Redis is not busy for long. */
+const PIECE_BYTES = 1024 * 1024;
+
+/** A list of a template. */
+export interface RecentList {
+  readonly batch: string;
+  /** When it was begun, milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/**
+ * The numbers of recent lists, by template, as prints that expire after REPEAT_WINDOW. All methods throw NoticeQueueError
+ * QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis fails.
+ */
+export class RecentLists {
+  readonly #redis: RedisClient;
+  readonly #keys: Pick<Keys, 'recentLists' | 'batchNumbers'>;
+  readonly #windowMs: number;
+
+  constructor(
+    redis: RedisClient,
+    keys: Pick<Keys, 'recentLists' | 'batchNumbers'>,
+    windowMs: number,
+  ) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#windowMs = windowMs;
+  }
+
+  /** Lists of the template, the newest first. */
+  async of(template: string): Promise<RecentList[]> {
+    const since = Date.now() - this.#windowMs;
+    const key = this.#ofTemplate(template);
+    const found = await this.#ask(() =>
+      this.#redis.zrevrangebyscore(key, '+inf', since, 'WITHSCORES'),
+    );
+    return found.flatMap((batch, index) =>
+      index % 2 === 0 ? [{ batch, at: Number(found[index + 1]) }] : [],
+    );
+  }
+
+  /** The stored prints of a list; none if they have expired. */
+  async printsOf(batch: string): Promise<Uint32Array> {
+    const key = this.#keys.batchNumbers(batch);
+    const count = await this.#ask(() => this.#redis.hlen(key));
+    const pieces: Buffer[] = [];
+    for (let piece = 0; piece < count; piece++) {
+      const bytes = await this.#ask(() => this.#redis.hgetBuffer(key, String(piece)));
+      // Not complete: its import has just begun, or its time is over.
+      if (bytes === null) break;
+      pieces.push(bytes);
+    }
+    const prints = Buffer.concat(pieces);
+    return new Uint32Array(Uint8Array.from(prints.subarray(0, prints.length & ~3)).buffer);
+  }
+
+  /** Stores the prints of a list. Safe to repeat. */
+  async add(template: string, { batch, at }: RecentList, sorted: Float64Array): Promise<void> {
+    const prints = encodePrints(sorted);
+    const key = this.#keys.batchNumbers(batch);
+    const windowMs = this.#windowMs;
+    for (let from = 0; from < prints.length; from += PIECE_BYTES) {
+      const piece = prints.subarray(from, from + PIECE_BYTES);
+      await this.#ask(() => this.#redis.hset(key, String(from / PIECE_BYTES), piece));
+      await this.#ask(() => this.#redis.pexpire(key, windowMs));
+    }
+    const lists = this.#ofTemplate(template);
+    await this.#ask(() => this.#redis.zadd(lists, at, batch));
+    await this.#ask(() => this.#redis.zremrangebyscore(lists, '-inf', Date.now() - windowMs));
+    await this.#ask(() => this.#redis.pexpire(lists, windowMs));
+  }
+
+  #ofTemplate(template: string): string {
+    return this.#keys.recentLists(createHash('sha256').update(template).digest('base64url'));
+  }
+
+  async #ask<Reply>(command: () => Promise<Reply>): Promise<Reply> {
+    try {
+      return await command();
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+}
