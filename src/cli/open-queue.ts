@@ -22,16 +22,22 @@ export interface OpenLedger {
 /** Timeout of the first connection to Redis, and of each command, in milliseconds. */
 const TIMEOUT_MS = 3_000;
 
+/** The configuration of commands that only enqueue. */
+export const OF_PRODUCERS: ReadOptions = {
+  service: false,
+  unused: ['service', 'worker', 'ops', 'events', 'restore'],
+};
+
 /**
  * The configuration of the environment. What reads it is loaded here, because the help of a command and most
  * errors of usage need none.
  *
- * @param options default: without the service
+ * @param options default: without the service, and without what only the ops server uses
  * @throws InputError CONFIG_INVALID
  */
 export async function readConfig(
   { env }: Pick<CommandContext, 'env'>,
-  options: ReadOptions = { service: false },
+  options: ReadOptions = { service: false, unused: ['ops'] },
 ): Promise<Config> {
   const { loadConfig } = await import('../config/config.ts');
   return loadConfig(env, options);

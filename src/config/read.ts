@@ -5,7 +5,7 @@ import { showInvalid, showPath } from './mask.ts';
 import { mistypedVariables, type MistypedVariable } from './mistyped.ts';
 import { brokenRules } from './rules.ts';
 import { defaultOf, metadataOf, parseText, type Row } from './variable.ts';
-import { ROWS, type Values, type VariableName } from './variables.ts';
+import { ROWS, rowsOf, type Section, type Values, type VariableName } from './variables.ts';
 
 /** Options of reading the configuration. */
 export interface ReadOptions {
@@ -16,6 +16,8 @@ export interface ReadOptions {
    * @default true
    */
   readonly service?: boolean;
+  /** Parts of the configuration that the program does not use: whatever their variables say, they have the defaults. */
+  readonly unused?: readonly Section[];
 }
 
 /** Where a value comes from. */
@@ -45,10 +47,16 @@ export interface Readings {
 /** Reads every variable and checks every rule. Throws nothing, and changes no variable. */
 export function readEnvironment(
   environment: Environment = processEnvironment(),
-  { service = true }: ReadOptions = {},
+  { service = true, unused = [] }: ReadOptions = {},
 ): Readings {
+  const unread = new Set(unused.flatMap(rowsOf));
   const readings = new Map<VariableName, Reading>(
-    ROWS.map((row) => [row.variable, readVariable(row, environment, service)]),
+    ROWS.map((row) => [
+      row.variable,
+      unread.has(row)
+        ? { from: 'default', value: defaultOf(row) }
+        : readVariable(row, environment, service),
+    ]),
   );
   const values = Object.fromEntries(
     [...readings].map(([name, { value }]) => [name, value]),

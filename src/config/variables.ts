@@ -110,6 +110,10 @@ function placesIn(schema: z.ZodObject, path: readonly string[]): Place[] {
   });
 }
 
-function rowsOf(section: keyof ValueTree): readonly Row[] {
+/** A part of the configuration. */
+export type Section = keyof ValueTree;
+
+/** The rows of a part, in the order of the documentation. */
+export function rowsOf(section: Section): readonly Row[] {
   return PLACES.filter(({ path }) => path[0] === section).map(({ row }) => row);
 }

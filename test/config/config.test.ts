@@ -315,3 +315,9 @@ test('links that Kubernetes writes for services of these names are no variables'
   );
   expect(loadConfig({ ...REQUIRED, ...links })).toStrictEqual(loadConfig(REQUIRED));
 });
+
+test('a variable of a part that is not used is not read', () => {
+  const environment = { ...REQUIRED, OPS_USERS: 'kim', CONCURRENCY: '0' };
+  const { ops, worker } = loadConfig(environment, { unused: ['ops', 'worker'] });
+  expect([ops.users, worker.concurrency]).toStrictEqual([undefined, 32]);
+});

@@ -62,7 +62,7 @@ export async function startNoticeWorker({
   signal = new AbortController().signal,
   onStall = () => {},
 }: NoticeWorkerOptions = {}): Promise<NoticeWorker> {
-  const read = loadConfig(env);
+  const read = loadConfig(env, { unused: ['ops'] });
   const config: WorkerProgram = redis === undefined ? read : withRedis(read, redis);
   const { service } = config;
   if (service === undefined) {

@@ -18,7 +18,7 @@ import { stopOnSignals } from './stop-signals.ts';
  * @throws InputError CONFIG_INVALID, NoticeQueueError REDIS_UNSUITABLE
  */
 export async function runWorkerProcess(
-  config: Config = loadConfig(),
+  config: Config = loadConfig(undefined, { unused: ['ops'] }),
   index?: number,
 ): Promise<number> {
   const { service } = config;

@@ -8,7 +8,7 @@ import { formatCount, countOf } from '../../format/format.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
 import { recordDone } from '../record-done.ts';
 import { UsageError } from '../usage-error.ts';
-import { withLedger, openQueue, readConfig, type OpenLedger } from '../open-queue.ts';
+import { OF_PRODUCERS, withLedger, openQueue, readConfig, type OpenLedger } from '../open-queue.ts';
 import { table } from '../../format/table.ts';
 import { writeJsonLine, wantsJson, writeLines, writeText } from '../output.ts';
 
@@ -56,7 +56,7 @@ async function importList(
   json: boolean,
   signal: AbortSignal,
 ): Promise<ImportReport> {
-  const config = await readConfig(context);
+  const config = await readConfig(context, OF_PRODUCERS);
   const queue = await openQueue(config);
   const { ImportProgressView } = await import('./import-progress.ts');
   const writeEvent = (event: object) => void writeJsonLine(context.stdout, event);

@@ -10,7 +10,7 @@ import { UsageError } from '../usage-error.ts';
 import type { CommandContext, Input } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { recordDone } from '../record-done.ts';
-import { openQueue, readConfig } from '../open-queue.ts';
+import { OF_PRODUCERS, openQueue, readConfig } from '../open-queue.ts';
 import { print } from '../output.ts';
 
 interface SendFlags {
@@ -59,7 +59,7 @@ export function sendCommand(context: CommandContext): Command {
     .addOption(whyOption())
     .action(async (flags: SendFlags, command: Command) => {
       const notice = await noticeFrom(flags, context.stdin);
-      const config = await readConfig(context);
+      const config = await readConfig(context, OF_PRODUCERS);
       const queue = await openQueue(config);
       try {
         const receipt = await queue.send(notice, optionsFrom(flags));

@@ -43,7 +43,7 @@ function serveCommand(context: CommandContext): Command {
               ...context.env,
               OPS_ADDRESS: formatAddress({ host: host ?? set.host, port: port ?? set.port }),
             };
-      const config = await readConfig({ env });
+      const config = await readConfig({ env }, { service: false });
       const { describeFirstSignIn, runOpsProcess } =
         await import('../../../workers/process/ops-process.ts').catch(nameMissingPackage);
       const code = await runOpsProcess(config, STDERR, ({ url, firstSignIn }) =>
@@ -133,7 +133,7 @@ function keysCommand(context: CommandContext): Command {
     .description('list the API keys of OPS_API_KEYS: name, role and last day')
     .action(async (_: unknown, command: Command) => {
       const { readApiKeys } = await import('../../ops/web/access/accounts.ts');
-      const config = await readConfig({ env: context.env });
+      const config = await readConfig({ env: context.env }, { service: false });
       const now = Date.now();
       const listed = readApiKeys(config.ops.apiKeys).map(({ name: program, role, until }) => ({
         name: program,

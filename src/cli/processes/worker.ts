@@ -12,7 +12,7 @@ export function workerCommand(context: CommandContext): Command {
       wholeNumber(1, 64),
     )
     .action(async (options: { processes?: number }) => {
-      const config = await readConfig(context, {});
+      const config = await readConfig(context, { unused: ['ops'] });
       const processes = options.processes ?? config.worker.processes;
       // Imported here because the other commands start faster without it.
       if (processes === 1) {

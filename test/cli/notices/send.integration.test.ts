@@ -229,8 +229,14 @@ describe('notices send with bad input: exit code 2, named, nothing queued', () =
     expect(await redis.keys(prefix)).toEqual([]);
   });
 
-  it('a wrong configuration, every variable named', async () => {
-    const env = { REDIS_URL: 'http://x', CHUNK_SIZE: '0', REDIS_PREFIX: redis.freshPrefix() };
+  it('a wrong configuration, every variable named that it uses', async () => {
+    const others = { OPS_ADDRESS: 'tcp://10.0.0.7:4011', CONCURRENCY: '0', BASE_URL: 'wrong' };
+    const env = {
+      ...others,
+      REDIS_URL: 'http://x',
+      CHUNK_SIZE: '0',
+      REDIS_PREFIX: redis.freshPrefix(),
+    };
     const ended = await run(['send', ...good, '--json'], env);
     expect([ended.code, errorOf(ended).code]).toEqual([2, 'CONFIG_INVALID']);
     expect(errorOf(ended).issues?.map(({ field }) => field)).toEqual(['REDIS_URL', 'CHUNK_SIZE']);
