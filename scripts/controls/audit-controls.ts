@@ -12,7 +12,7 @@ export const AUDIT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'downloads of contacts that leave no trace',
-    file: 'src/ops/web/api/csv-download.ts',
+    file: 'src/ops/web/http/csv-download.ts',
     from: 'await appendAudit(redis, keys, entry);',
     to: '',
     test: 'ops/web/api.integration.test.ts',
@@ -75,9 +75,9 @@ export const AUDIT_CONTROLS: readonly Control[] = [
     words: 'leaves nothing of a number in Redis but its mask in the audit',
   },
   {
-    prevents: 'exports of a batch that leave no trace',
-    file: 'src/cli/batches/failures.ts',
-    from: 'await appendAudit(redis, own, { who: currentUser(), why, ...entry });',
+    prevents: 'exports on the command line that leave no trace',
+    file: 'src/cli/run-operation.ts',
+    from: 'await appendAudit(target.redis, target.keys, entry);',
     to: '',
     test: 'cli/why.integration.test.ts',
     words: 'exports of a batch, searches',
@@ -89,13 +89,5 @@ export const AUDIT_CONTROLS: readonly Control[] = [
     to: '',
     test: 'cli/notices/decide.integration.test.ts',
     words: 'are exported with numbers and trace ids',
-  },
-  {
-    prevents: 'exports of failed notices that leave no trace',
-    file: 'src/cli/notices/failed-notices.ts',
-    from: 'await appendAudit(open.redis, open.keys, entry);',
-    to: '',
-    test: 'cli/notices/failed-notices.integration.test.ts',
-    words: 'exported with it, and recorded',
   },
 ];

@@ -10,8 +10,7 @@ import { NoticeQueueError } from '../contracts/errors.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 import { failedNotices, type FailedFilter } from '../notices/failed-notices.ts';
 import type { NoticeView } from '../notices/notice-state.ts';
-import { controlBatch, redriveAudited, WHY_NOT_CONTROLLED } from '../ops/batch-actions.ts';
-import type { BatchControl, BatchControlContext } from '../ops/batch-actions.ts';
+import { redriveAudited, requireBatch, type BatchControlContext } from '../ops/batch-actions.ts';
 import { readBatchSnapshot } from '../ops/batch-snapshot.ts';
 import {
   deleteNotices,
@@ -130,17 +129,17 @@ export class NoticeAdmin {
 
   /** Stops sending a batch; requests in flight finish. @throws NoticeQueueError NOT_FOUND, NOT_POSSIBLE */
   pauseBatch(id: string, options?: AdminOptions): Promise<BatchPhase> {
-    return this.#control(id, 'pause', options);
+    return this.run('pause', { id }, options).then(({ phase }) => phase);
   }
 
   /** Resumes a paused batch. @throws NoticeQueueError NOT_FOUND, NOT_POSSIBLE */
   resumeBatch(id: string, options?: AdminOptions): Promise<BatchPhase> {
-    return this.#control(id, 'resume', options);
+    return this.run('resume', { id }, options).then(({ phase }) => phase);
   }
 
   /** Ends a batch for good: pending contacts are never sent. @throws NoticeQueueError NOT_FOUND, NOT_POSSIBLE */
   cancelBatch(id: string, options?: AdminOptions): Promise<BatchPhase> {
-    return this.#control(id, 'cancel', options);
+    return this.run('batch cancel', { id }, options).then(({ phase }) => phase);
   }
 
   /**
@@ -157,8 +156,7 @@ export class NoticeAdmin {
     checked(batchSelectionSchema, selection);
     requireRate(selection);
     return this.#with(async (context) => {
-      const batch = await context.ledger.read(id);
-      if (batch === undefined) throw noSuchBatch(id);
+      const batch = await requireBatch(context, id);
       const reason = whyNotRedrive(batch, Date.now());
       if (reason !== undefined) {
         throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} cannot be redriven: ${reason}.`);
@@ -247,16 +245,6 @@ export class NoticeAdmin {
     return { who: this.#who, why };
   }
 
-  #control(id: string, verb: BatchControl, { why = '' }: AdminOptions = {}): Promise<BatchPhase> {
-    return this.#with(async (context) => {
-      const answer = await controlBatch(context, id, verb, this.#actor(why));
-      if (answer === undefined) throw noSuchBatch(id);
-      if (answer.done) return answer.phase;
-      const reason = WHY_NOT_CONTROLLED[answer.phase];
-      throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} ${reason}; nothing was done.`);
-    });
-  }
-
   #with<Result>(use: (context: BatchControlContext) => Promise<Result>): Promise<Result> {
     const { redis: server, enqueueTimeoutMs, prefix, account } = this.#settings;
     const keys = keysOf(prefix, account);
@@ -269,8 +257,4 @@ export class NoticeAdmin {
 /** @throws InputError REQUEST_INVALID */
 function requireRate({ rate }: Pick<RedriveSelection, 'rate'>): void {
   parseInput(redriveRate.optional(), rate, 'REQUEST_INVALID', 'rate');
-}
-
-function noSuchBatch(id: string): NoticeQueueError {
-  return new NoticeQueueError('NOT_FOUND', `No batch named "${id}" (it may have been deleted).`);
 }

@@ -79,7 +79,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     group: 'Batches:',
     description: 'list the batches, newest first',
     example: 'notices batches --limit 10',
-    load: async () => (await import('./batches/show-batches.ts')).batchesCommand,
+    load: async () => (await import('./batches/batch-operations.ts')).batchesCommand,
   },
   batch: {
     group: 'Batches:',
@@ -93,14 +93,14 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     takes: '<id>',
     description: 'stop sending a batch; requests in flight finish',
     example: 'notices pause spring',
-    load: async () => (await import('./batches/batch-control.ts')).pauseCommand,
+    load: async () => (await import('./batches/batch-operations.ts')).pauseCommand,
   },
   resume: {
     group: 'Batches:',
     takes: '<id>',
     description: 'resume a paused batch',
     example: 'notices resume spring',
-    load: async () => (await import('./batches/batch-control.ts')).resumeCommand,
+    load: async () => (await import('./batches/batch-operations.ts')).resumeCommand,
   },
   cancel: {
     group: 'Batches:',
@@ -115,14 +115,14 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     description:
       'show what was not accepted of a batch or, without an id, of single notices, and why',
     example: 'notices failures spring --state rejected --csv',
-    load: async () => (await import('./batches/failures.ts')).failuresCommand,
+    load: async () => (await import('./batches/batch-operations.ts')).failuresCommand,
   },
   redrive: {
     group: 'Batches:',
     takes: '[ids...]',
     description: 'send what was not accepted again, of a batch or single notices, after a preview',
     example: 'notices redrive spring --state rejected --code INVALID_TEMPLATE',
-    load: async () => (await import('./batches/redrive.ts')).redriveCommand,
+    load: async () => (await import('./batches/batch-operations.ts')).redriveCommand,
   },
   events: {
     group: 'Single notices:',
@@ -135,7 +135,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     takes: '[ids...]',
     description: 'delete rejected single notices, after a preview',
     example: 'notices delete --notices --code INVALID_TEMPLATE',
-    load: async () => (await import('./notices/failed-notices.ts')).deleteCommand,
+    load: async () => (await import('./batches/batch-operations.ts')).deleteCommand,
   },
   status: {
     group: 'Account:',

@@ -38,6 +38,7 @@ export const WAITING_PAGE = 200;
  * What is queued meanwhile may be among them.
  *
  * @param signal ends it between two pages
+ * @param most how many are read at most, whether they match or not. Default: all
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function* waitingNotices(
@@ -45,6 +46,7 @@ export async function* waitingNotices(
   keys: Keys,
   filter: WaitingFilter,
   signal?: AbortSignal,
+  most = Infinity,
 ): AsyncGenerator<readonly WaitingNotice[]> {
   const seen = new Set<string>();
   try {
@@ -52,7 +54,9 @@ export async function* waitingNotices(
     for (const place of ['delayed', 'prioritized', 'wait', 'paused'] as const) {
       const state = place === 'delayed' ? 'delayed' : 'waiting';
       if (filter.state !== undefined && filter.state !== state) continue;
-      const ids = (await idsIn(redis, keys.noticeJob(place), place)).filter((id) => !seen.has(id));
+      const ids = (await idsIn(redis, keys.noticeJob(place), place, most - seen.size)).filter(
+        (id) => !seen.has(id),
+      );
       for (let from = 0; from < ids.length; from += WAITING_PAGE) {
         if (signal?.aborted === true) return;
         const some = ids.slice(from, from + WAITING_PAGE);
@@ -67,16 +71,23 @@ export async function* waitingNotices(
 }
 
 /** The ids of a place, from the end where no worker takes them: they keep their order while they are read. */
-async function idsIn(redis: RedisClient, key: string, place: string): Promise<string[]> {
+async function idsIn(
+  redis: RedisClient,
+  key: string,
+  place: string,
+  most: number,
+): Promise<string[]> {
   const isList = place === 'wait' || place === 'paused';
   const ids = new Set<string>();
-  for (let from = 0; ; from += IDS) {
+  for (let from = 0; from < most; from += IDS) {
+    const last = Math.min(from + IDS, most) - 1;
     const page = isList
-      ? await redis.lrange(key, from, from + IDS - 1)
-      : await redis.zrevrange(key, from, from + IDS - 1);
+      ? await redis.lrange(key, from, last)
+      : await redis.zrevrange(key, from, last);
     for (const id of page) ids.add(id);
-    if (page.length < IDS) return [...ids];
+    if (page.length < IDS) break;
   }
+  return [...ids];
 }
 
 async function readWaiting(
@@ -121,15 +132,29 @@ export interface WaitingGroup {
   readonly newest: number;
 }
 
+/** How many single notices wait. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
+export async function countWaiting(redis: RedisClient, keys: Keys): Promise<number> {
+  try {
+    const counts = await Promise.all([
+      ...['delayed', 'prioritized'].map((place) => redis.zcard(keys.noticeJob(place))),
+      ...['wait', 'paused'].map((place) => redis.llen(keys.noticeJob(place))),
+    ]);
+    return counts.reduce((sum, one) => sum + one, 0);
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
 /** Sums up what waits and matches, the largest group first. */
 export async function groupWaiting(
   redis: RedisClient,
   keys: Keys,
   filter: WaitingFilter,
   signal?: AbortSignal,
+  most?: number,
 ): Promise<WaitingGroup[]> {
   const groups = new Map<string, WaitingGroup>();
-  for await (const page of waitingNotices(redis, keys, filter, signal)) {
+  for await (const page of waitingNotices(redis, keys, filter, signal, most)) {
     for (const { state, template, contacts, queuedAt } of page) {
       const name = `${state} ${template}`;
       const sum = groups.get(name);

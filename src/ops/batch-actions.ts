@@ -5,6 +5,7 @@ import {
 } from '../batch/failures/redrive-batch.ts';
 import type { Batch, BatchPhase } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { appendAudit, type Actor } from './audit.ts';
@@ -83,4 +84,22 @@ export async function redriveAudited(
       await appendAudit(redis, keys, { ...actor, what: 'redrive', target, as, contacts });
     }
   }
+}
+
+/** @throws NoticeQueueError NOT_FOUND */
+export async function requireBatch(
+  { ledger }: Pick<BatchControlContext, 'ledger'>,
+  id: string,
+): Promise<Batch> {
+  const batch = await ledger.read(id);
+  if (batch === undefined) throw noSuchBatch(id);
+  return batch;
+}
+
+/** The error for a batch that does not exist. */
+export function noSuchBatch(id: string): NoticeQueueError {
+  return new NoticeQueueError(
+    'NOT_FOUND',
+    `No batch named "${id}" (it may have been deleted). "notices batches" lists all batches.`,
+  );
 }

@@ -52,8 +52,6 @@ export interface FailedSelection extends FailedFilter {
   readonly state: NonNullable<FailedFilter['state']>;
   /** Ids of notices' jobs. Default: all that have failed */
   readonly ids?: readonly string[] | undefined;
-  /** When each of the ids had ended, as it was shown: one that has ended anew since is left. Default: not compared */
-  readonly endedAt?: ReadonlyMap<string, number | undefined> | undefined;
   /** Notices at most. Default: no limit */
   readonly limit?: number | undefined;
 }
@@ -80,7 +78,7 @@ export interface FailedReport {
  */
 export async function selectFailed(
   { redis, keys }: NoticeActionContext,
-  { ids, endedAt, state, code, template, before, since, possiblySent: asked }: FailedSelection,
+  { ids, state, code, template, before, since, possiblySent: asked }: FailedSelection,
 ): Promise<NoticeView[]> {
   const possiblySent = asked ?? (state === 'unknown' ? undefined : false);
   const exact = { state, code, template, before, since, possiblySent };
@@ -88,10 +86,10 @@ export async function selectFailed(
     const named = await readFailed(redis, keys, [...new Set(ids)]).catch((error: unknown) => {
       throw redisFailure(error);
     });
-    return named.filter(
-      (job) =>
-        matchesFailed(exact, job) && (endedAt === undefined || endedAt.get(job.id) === job.endedAt),
-    );
+    // Also of named ones only what has ended in that time: one may have ended anew since it was shown.
+    const isInTime = ({ endedAt = 0 }: NoticeView) =>
+      endedAt < (before ?? Infinity) && endedAt >= (since ?? 0);
+    return named.filter((job) => matchesFailed(exact, job) && isInTime(job));
   }
   const found: NoticeView[] = [];
   for await (const job of failedNotices(redis, keys, exact)) found.push(job);
@@ -112,6 +110,7 @@ export async function redriveNotices(
   actor: Actor,
   rate = Infinity,
   signal?: AbortSignal,
+  onProgress?: (done: number) => void,
 ): Promise<FailedReport> {
   const { redis, keys } = context;
   const startedAt = performance.now();
@@ -126,7 +125,7 @@ export async function redriveNotices(
     const twice = listed?.contacts ?? (job.possiblySent > 0 ? job.contacts : 0);
     return (await sendAgain(redis, keys, job, twice, listed?.at)) ? 'done' : 'gone';
   };
-  return changeEach(context, selection, { ...actor, what: 'redrive' }, again, signal);
+  return changeEach(context, selection, { ...actor, what: 'redrive' }, again, signal, onProgress);
 }
 
 /**
@@ -143,11 +142,12 @@ export async function deleteNotices(
   actor: Actor,
   releaseKey = false,
   signal?: AbortSignal,
+  onProgress?: (done: number) => void,
 ): Promise<FailedReport> {
   const { redis, keys } = context;
   const remove = async (job: NoticeView) =>
     (await removeFailed(redis, keys, job, releaseKey ? 'release' : 'keep')) ? 'done' : 'gone';
-  return changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal);
+  return changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal, onProgress);
 }
 
 /** Changes the selected notices one by one, and records the sum. */
@@ -157,6 +157,7 @@ async function changeEach(
   entry: Actor & { readonly what: 'redrive' | 'delete' },
   change: (job: NoticeView) => Promise<Changed>,
   signal: AbortSignal | undefined,
+  onProgress: (done: number) => void = () => {},
 ): Promise<FailedReport> {
   const { redis, keys } = context;
   const { ids, limit = Infinity, state, code } = selection;
@@ -174,12 +175,14 @@ async function changeEach(
       const result = await change(job);
       sum[result] += 1;
       if (result === 'done') sum.contacts += job.contacts;
+      onProgress(sum.done);
     }
   } catch (error) {
     throw redisFailure(error);
   } finally {
     if (sum.done > 0) {
-      const target = ids?.length === 1 ? (ids[0] ?? '') : 'single notices';
+      const [only] = found;
+      const target = found.length === 1 && only !== undefined ? only.id : 'single notices';
       const as = code === undefined ? state : `${state} ${code}`;
       await appendAudit(redis, keys, { ...entry, target, as, contacts: sum.contacts });
     }

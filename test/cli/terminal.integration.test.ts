@@ -49,7 +49,7 @@ describe('what a terminal would obey is shown as text', () => {
     expect(stdout).toContain('C\\u001b[2J\\u001b]0;owned\\u0007\\u009b31m\\u202eevil');
     expect(stdout).toContain('first\\u000asecond');
     const json = await run(['failures', 'b', '--json'], env);
-    expect(JSON.parse(json.stdout)).toMatchObject({ failures: [{ code: `C${ATTACK}` }] });
+    expect(JSON.parse(json.stdout)).toMatchObject({ groups: [{ code: `C${ATTACK}` }] });
   });
 });
 

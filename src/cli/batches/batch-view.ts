@@ -2,6 +2,7 @@ import { CONTACT_STATES, type Batch } from '../../batch/ledger/batch-record.ts';
 import { continueImport } from '../../batch/ledger/blocked-reason.ts';
 import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
+import { describeGroups } from '../../ops/operations/batch-failures.ts';
 import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import type { BatchControlContext } from '../../ops/batch-actions.ts';
 import { formatDuration, formatCount, countOf, formatRate } from '../../format/format.ts';
@@ -109,22 +110,6 @@ function rateRows(batch: Batch, standstill: string | undefined, now: number): st
   if (batch.phase !== 'sending' || standstill !== undefined) return [['rate', average]];
   const restMs = (batch.counts.pending / rate) * 1_000;
   return [['rate', `${average}; ${writeTime(now + restMs, now, (span) => `about ${span} left`)}`]];
-}
-
-/** Describes failures by state and code. */
-export function describeGroups(groups: readonly FailureGroup[]): string[] {
-  if (groups.length === 0) return [];
-  return [
-    'Not accepted:',
-    ...table(
-      groups.map(({ state, code, contacts, message }) => [
-        `  ${state}`,
-        code,
-        formatCount(contacts),
-        message,
-      ]),
-    ),
-  ];
 }
 
 function describeRetention(batch: Batch, now: number): string[] {

@@ -3,10 +3,11 @@ import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
 import type { RedriveReport } from '../../batch/failures/redrive-batch.ts';
 import { FAILED_STATES } from '../../batch/failures/select-failures.ts';
 import type { BatchCounts } from '../../batch/ledger/batch-record.ts';
-import { count, named } from './fields.ts';
+import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
+import { count, named, time } from './fields.ts';
 
 /** Contacts of a batch by state. */
-export const batchCounts = z
+const batchCounts = z
   .object({
     total: count,
     pending: count,
@@ -48,3 +49,41 @@ export const redriveAnswer = z.object({
     .exactOptional()
     .describe('why the rest cannot be redriven now; absent where it can, or nothing is left'),
 }) satisfies z.ZodType<RedriveReport>;
+
+export const batchAnswer = named(
+  'Batch',
+  z.object({
+    id: z.string(),
+    phase: z.enum(['importing', 'sending', 'paused', 'cancelled', 'finished']),
+    templateCode: z.string(),
+    delivery: z.enum(DELIVERY_POLICIES),
+    chunkSize: count.describe('contacts of a full chunk'),
+    expiresAt: time.nullable(),
+    rate: count.describe('limit in contacts per second; 0 for no limit'),
+    counts: batchCounts,
+    begunAt: time,
+    importedAt: time.nullable(),
+    finishedAt: time.nullable(),
+    movedAt: time.nullable(),
+    keptUntil: time.nullable(),
+    chunks: count,
+    rows: count.describe('rows of the list that were read so far'),
+    refusedRows: count,
+    duplicateRows: count,
+    stalled: z
+      .boolean()
+      .describe('no progress for more than a minute, and nothing is known that would explain it'),
+    perSecond: z.number().min(0).describe('average contacts per second since its start'),
+    restMs: z
+      .number()
+      .nullable()
+      .describe('remaining time at that rate, in milliseconds; null where nothing of it is sent'),
+    lossNear: z
+      .object({ contacts: count, keptUntil: time, restMs: z.number() })
+      .optional()
+      .describe('contacts that were not accepted and will be deleted soon'),
+  }),
+);
+
+/** A batch as the API answers it, without its notice data, which may hold the number of a sender. */
+export type BatchAnswer = z.output<typeof batchAnswer>;

@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { redriveRate } from '../../batch/failures/redrive-rate.ts';
+import { msAhead, redriveRate } from '../../batch/failures/redrive-rate.ts';
+import { BATCH_ID } from '../../contracts/chunk-job.ts';
+import { InputError } from '../../contracts/errors.ts';
 import { DURATION_EXAMPLES, parseDuration } from '../../format/duration.ts';
 import { readTime, TIME_FORMAT } from '../../format/time.ts';
 
@@ -21,25 +23,36 @@ export const why = z
 /** The code of a template. */
 export const template = z.string().min(1, 'expected a template code').max(200);
 
+/** The id of a batch. */
+export const batchId = z
+  .string()
+  .regex(BATCH_ID, 'expected 1 to 64 letters, digits, hyphens or underscores')
+  .describe('id of the batch');
+
+/** A code of the service or of this program. */
+export const code = z.string().min(1).max(64).optional().describe('only with this code');
+
+const NO_TIME = `expected ${TIME_FORMAT}`;
+const NO_DURATION = `expected a duration such as ${DURATION_EXAMPLES}, or milliseconds`;
+
 /** A point in time: milliseconds since the epoch. Text is read as ISO 8601. */
 export const instant = z
-  .union([z.int().min(0), z.string()])
+  .union([z.int(NO_TIME).min(0, NO_TIME), z.string(NO_TIME)], NO_TIME)
   .transform((given, context) => {
     const at = typeof given === 'number' ? given : readTime(given);
     if (at !== undefined) return at;
-    context.addIssue({ code: 'custom', message: `expected ${TIME_FORMAT}` });
+    context.addIssue({ code: 'custom', message: NO_TIME });
     return z.NEVER;
   })
   .meta({ takes: 'time' });
 
 /** A duration in milliseconds. Text is read with its unit. */
 export const duration = z
-  .union([z.int().min(0), z.string()])
+  .union([z.int(NO_DURATION).min(0, NO_DURATION), z.string(NO_DURATION)], NO_DURATION)
   .transform((given, context) => {
     const ms = typeof given === 'number' ? given : parseDuration(given);
     if (ms !== undefined) return ms;
-    const message = `expected a duration such as ${DURATION_EXAMPLES}, or milliseconds`;
-    context.addIssue({ code: 'custom', message });
+    context.addIssue({ code: 'custom', message: NO_DURATION });
     return z.NEVER;
   })
   .meta({ takes: 'duration' });
@@ -50,6 +63,11 @@ export function whole(min: number, max: number) {
   return z.int(message).min(min, message).max(max, message);
 }
 
+/** One of some words. */
+export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
+  return z.enum(words, `expected ${words.join(', ')}`);
+}
+
 /** Most per second. A request is bounded in time, so its answer says when to repeat it. */
 export const rate = redriveRate.optional();
 
@@ -58,3 +76,32 @@ export const waitMs = z
   .int()
   .optional()
   .describe('with a rate: milliseconds to wait before the request is repeated, so that it holds');
+
+/** That field, after so many. @param startedAt of the call, by performance.now */
+export function waitAfter(done: number, most: number | undefined, startedAt: number) {
+  return most === undefined ? {} : { waitMs: Math.ceil(msAhead(done, most, startedAt)) };
+}
+
+const failed = 'only what failed';
+
+/** How long ago something failed at least, as a time or as an age. */
+export const ageFields = {
+  before: instant.optional().describe(`${failed} before this time`),
+  olderThanMs: duration.optional().describe(`${failed} longer ago`),
+  since: instant.optional().describe(`${failed} at this time or later`),
+};
+
+/** The time that is meant. @throws InputError REQUEST_INVALID where both are given */
+export function beforeOf({
+  before,
+  olderThanMs,
+}: {
+  readonly before?: number | undefined;
+  readonly olderThanMs?: number | undefined;
+}): number | undefined {
+  if (before !== undefined && olderThanMs !== undefined) {
+    const problem = 'expected only one of before and olderThanMs';
+    throw new InputError('REQUEST_INVALID', [{ field: 'olderThanMs', problem }]);
+  }
+  return olderThanMs === undefined ? before : Date.now() - olderThanMs;
+}

@@ -39,8 +39,9 @@ export function kindOf(field: unknown): FieldKind {
   return type === 'number' || type === 'boolean' || type === 'array' ? type : 'text';
 }
 
-/** The fields of an object schema. */
-export function shapeOf(schema: z.ZodType): Readonly<Record<string, z.ZodType>> {
+/** The fields of an object schema, also of one behind a step before it. */
+export function shapeOf(schema: unknown): Readonly<Record<string, z.ZodType>> {
+  if (schema instanceof z.ZodPipe) return shapeOf(schema.def.out);
   return schema instanceof z.ZodObject ? schema.shape : {};
 }
 

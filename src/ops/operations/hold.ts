@@ -4,7 +4,7 @@ import type { TemplateHold } from '../../fleet/hold/template-hold.ts';
 import { writeTime } from '../../format/relative-time.ts';
 import { holdAnswer, templateHold } from '../answers/account-schemas.ts';
 import { template } from './fields.ts';
-import { operation, type OperationContext } from './operation.ts';
+import { operation, type Answer, type OperationContext } from './operation.ts';
 
 const held = z.object({
   hold: holdAnswer.nullable(),
@@ -20,7 +20,7 @@ async function read(context: OperationContext): Promise<z.output<typeof held>> {
   return { hold: hold ?? null, templates };
 }
 
-const heldLines = ({ hold, templates }: z.output<typeof held>, now: number) => [
+const heldLines = ({ hold, templates }: Answer<z.output<typeof held>>, now: number) => [
   describeHold(hold ?? undefined, now),
   ...templates.map((one) => `template ${describeTemplateHold(one, now)}`),
 ];

@@ -5,7 +5,14 @@ import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { redisTime } from '../../redis/server-clock.ts';
-import type { Actor } from '../audit.ts';
+import type { Actor, AuditEntry } from '../audit.ts';
+
+/** A value that its reader does not change. */
+export type Answer<Value> = Value extends readonly (infer Item)[]
+  ? readonly Answer<Item>[]
+  : Value extends object
+    ? { readonly [Field in keyof Value]: Answer<Value[Field]> }
+    : Value;
 
 /** What the function of an operation works with. */
 export interface OperationContext {
@@ -22,6 +29,8 @@ export interface OperationContext {
 export interface OperationCall extends Actor {
   /** Stops it between two steps; what was done before stays done. */
   readonly signal?: AbortSignal | undefined;
+  /** Set over HTTP: a list then reads a bounded number of entries, and tells whether that is all. */
+  readonly bounded?: boolean | undefined;
   /** Called with the number that is done so far, where there are many. */
   readonly onProgress?: ((done: number) => void) | undefined;
 }
@@ -33,6 +42,17 @@ export interface OperationPreview<Input> {
   readonly question: string | undefined;
   /** The input that does no more than what was shown. */
   readonly input: Input;
+}
+
+/** Contacts as CSV, with their numbers in full. */
+export interface OperationExport {
+  /** Recorded before the first of them is written. */
+  readonly entry: AuditEntry;
+  readonly fileName: string;
+  /** Writes the text piece by piece; `write` returns false to stop. @returns how many contacts, and chunks that are gone */
+  readonly produce: (
+    write: (text: string) => Promise<boolean>,
+  ) => Promise<{ readonly contacts: number; readonly gone?: number }>;
 }
 
 /**
@@ -73,17 +93,29 @@ export interface OperationSpec<Name extends string, I extends z.ZodObject, O ext
     context: OperationContext,
     input: z.output<I>,
     call: OperationCall,
-  ) => Promise<z.output<O>>;
-  /** The answer in lines for a terminal. */
-  readonly text: (answer: z.output<O>, now: number) => readonly string[];
+  ) => Promise<Answer<z.output<O>>>;
+  /**
+   * The contacts of what it lists, for operators: its path with `.csv`, and the flag `--csv` of its command. It contains
+   * phone numbers.
+   */
+  readonly csv?: {
+    readonly summary: string;
+    readonly open: (
+      context: OperationContext,
+      input: z.output<I>,
+      actor: Actor,
+    ) => Promise<OperationExport>;
+  };
+  /** The answer in lines for a terminal; without it there is no command. */
+  readonly text?: (answer: Answer<z.output<O>>, now: number) => readonly string[];
   /** Whether a command ends with 0. Default: always */
-  readonly isDone?: (answer: z.output<O>) => boolean;
+  readonly isDone?: (answer: Answer<z.output<O>>) => boolean;
 }
 
 /** A row of the table, whatever its types. */
 export interface Operation extends Omit<
   OperationSpec<string, z.ZodObject, z.ZodType>,
-  'preview' | 'run' | 'text' | 'isDone'
+  'preview' | 'run' | 'csv' | 'text' | 'isDone'
 > {
   readonly preview?: (
     context: OperationContext,
@@ -91,7 +123,15 @@ export interface Operation extends Omit<
     call: OperationCall,
   ) => Promise<OperationPreview<unknown>>;
   readonly run: (context: OperationContext, input: never, call: OperationCall) => Promise<unknown>;
-  readonly text: (answer: never, now: number) => readonly string[];
+  readonly csv?: {
+    readonly summary: string;
+    readonly open: (
+      context: OperationContext,
+      input: never,
+      actor: Actor,
+    ) => Promise<OperationExport>;
+  };
+  readonly text?: (answer: never, now: number) => readonly string[];
   readonly isDone?: (answer: never) => boolean;
 }
 

@@ -1,5 +1,9 @@
 import type { z } from 'zod';
+import { batchFailures, previewRedrive, redriveBatch } from './batch-failures.ts';
+import { batch, batches, cancelBatch, pauseBatch, resumeBatch } from './batches.ts';
+import { deleteFailed, failed, redriveFailed } from './failed-notices.ts';
 import { liftHold, placeHold, showHold } from './hold.ts';
+import type { Answer } from './operation.ts';
 import { setRateLimit, showRateLimit } from './rate-limit.ts';
 import { cancelSelected, listWaiting } from './waiting.ts';
 
@@ -12,6 +16,17 @@ export const OPERATIONS = [
   setRateLimit,
   listWaiting,
   cancelSelected,
+  batches,
+  batch,
+  pauseBatch,
+  resumeBatch,
+  cancelBatch,
+  batchFailures,
+  previewRedrive,
+  redriveBatch,
+  failed,
+  redriveFailed,
+  deleteFailed,
 ] as const;
 
 type Listed = (typeof OPERATIONS)[number];
@@ -25,6 +40,6 @@ export type OperationInput<Name extends OperationName> = z.input<
 >;
 
 /** What an operation answers. */
-export type OperationOutput<Name extends OperationName> = z.output<
-  Extract<Listed, { readonly name: Name }>['output']
+export type OperationOutput<Name extends OperationName> = Answer<
+  z.output<Extract<Listed, { readonly name: Name }>['output']>
 >;

@@ -4,23 +4,22 @@ import { countOf, formatCount } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
 import { table } from '../../format/table.ts';
 import {
+  countWaiting,
   groupWaiting,
   WAITING_STATES,
   type WaitingFilter,
   type WaitingGroup,
 } from '../../notices/waiting.ts';
-import { msAhead } from '../../batch/failures/redrive-rate.ts';
 import { count, time } from '../answers/fields.ts';
 import { appendAudit } from '../audit.ts';
-import { cancelWaiting } from '../cancel-waiting.ts';
-import { duration, instant, rate, template, waitMs, whole } from './fields.ts';
+import { cancelWaiting } from './cancel-waiting.ts';
+import { duration, instant, oneOf, rate, template, waitAfter, waitMs, whole } from './fields.ts';
 import { operation, redisNow } from './operation.ts';
 
 /** What selects notices that wait. */
 const select = {
   template: template.optional().describe('only with this template code'),
-  state: z
-    .enum(WAITING_STATES)
+  state: oneOf(WAITING_STATES)
     .optional()
     .describe('only those that wait for a worker, or for their time or next attempt'),
   queuedAfter: instant.optional().describe('only queued at this time or later'),
@@ -67,6 +66,9 @@ const sumOf = (groups: readonly WaitingGroup[]) => ({
   contacts: groups.reduce((sum, one) => sum + one.contacts, 0),
 });
 
+/** Notices that are read over HTTP where no number is asked for. */
+const MOST_READ = 10_000;
+
 /** Requests per caller and minute: each may read every notice that waits. */
 const PER_MINUTE = 30;
 
@@ -77,26 +79,33 @@ export const listWaiting = operation({
   needs: 'viewer',
   path: '/api/v1/waiting',
   perMinute: PER_MINUTE,
-  input: z.object(select),
+  input: z.object({
+    ...select,
+    most: whole(1, 1_000_000_000)
+      .optional()
+      .describe(`how many are read at most. Default: all; over HTTP ${MOST_READ}`),
+  }),
   output: z.object({
     at: time.describe('when it was read; as `queuedBefore` nothing later is cancelled'),
     notices: count,
     contacts: count,
     groups: z.array(group),
-    complete: z.boolean().describe('false where it took too long to read all'),
+    complete: z.boolean().describe('false where not all were read'),
   }),
-  run: async ({ redis, keys }, input, { signal }) => {
+  run: async ({ redis, keys }, { most: asked, ...input }, { signal, bounded }) => {
     const filter = filterOf(input);
+    const most = asked ?? (bounded === true ? MOST_READ : Infinity);
     const at = await redisNow(redis);
-    const groups = await groupWaiting(redis, keys, filter, signal);
-    return { at, ...sumOf(groups), groups, complete: signal?.aborted !== true };
+    const complete = (await countWaiting(redis, keys)) <= most;
+    const groups = await groupWaiting(redis, keys, filter, signal, most);
+    return { at, ...sumOf(groups), groups, complete: complete && signal?.aborted !== true };
   },
   text: ({ groups, notices, contacts, complete }, now) => [
     ...(groups.length === 0 ? ['No single notice waits.'] : groupLines(groups, now)),
     ...(groups.length > 1
       ? [`${countOf(notices, 'notice')}, ${countOf(contacts, 'contact')} in all.`]
       : []),
-    ...(complete ? [] : ['Stopped before all were read.']),
+    ...(complete ? [] : ['Not all that wait were read.']),
   ],
 });
 
@@ -151,8 +160,7 @@ export const cancelSelected = operation({
     try {
       const complete = await cancelWaiting(redis, keys, selective(input), report, options);
       const done = report.cancelled + report.possiblySent + report.gone;
-      const wait = most === undefined ? {} : { waitMs: Math.ceil(msAhead(done, most, startedAt)) };
-      return { ...report, complete, ...wait };
+      return { ...report, complete, ...waitAfter(done, most, startedAt) };
     } finally {
       if (report.cancelled > 0) {
         const { template: code } = input;
@@ -172,7 +180,7 @@ export const cancelSelected = operation({
       ? []
       : [`${formatCount(possiblySent)} left: an earlier attempt may have been accepted.`]),
     ...(gone === 0 ? [] : [`${formatCount(gone)} left: taken by a worker, or ended, meanwhile.`]),
-    ...(complete ? [] : ['It stopped before all were tried. Run the command again for the rest.']),
+    ...(complete ? [] : ['Not all that match were tried.']),
   ],
   isDone: ({ possiblySent, gone, complete }) => possiblySent + gone === 0 && complete,
 });

@@ -49,7 +49,8 @@ describe('notices batches', () => {
     expect(words.stdout).toMatch(/^newer +finished .* T +20 +0 +17 +2 +1 +0 +0$/m);
     expect(words.stdout).toMatch(/^older +sending .* T +10 +10 +0 /m);
     const json = await run(['batches', '--limit', '1', '--json'], envOf(prefix));
-    expect((JSON.parse(json.stdout) as Batch[]).map(({ id }) => id)).toEqual(['newer']);
+    const { batches, next } = JSON.parse(json.stdout) as { batches: Batch[]; next: number };
+    expect([batches.map(({ id }) => id), next]).toEqual([['newer'], 1]);
   });
 
   it('Redis away: exit code 3, and nothing is said of a notice', async () => {
@@ -201,12 +202,7 @@ describe('notices pause, resume, cancel', () => {
     expect(errorOf(asks).message).toMatch(/10 of 10 contacts.*add --yes/);
     expect((await built.read()).phase).toBe('sending');
     const json = await run(['cancel', 'b', '--yes', '--json'], env);
-    expect(JSON.parse(json.stdout)).toEqual({
-      batch: 'b',
-      verb: 'cancel',
-      done: true,
-      phase: 'cancelled',
-    });
+    expect(JSON.parse(json.stdout)).toEqual({ batch: 'b', phase: 'cancelled' });
     expect((await built.read()).counts).toMatchObject({ cancelled: 10, pending: 0 });
   });
 
@@ -220,14 +216,12 @@ describe('notices pause, resume, cancel', () => {
       ['cancel', 'b'],
     ]) {
       const ended = await run(args, env);
-      expect([ended.code, ended.stderr]).toEqual([1, '']);
-      expect(ended.stdout).toMatch(
-        /^Batch b is finished: nothing is pending; nothing was done\.$/m,
-      );
+      expect([ended.code, ended.stdout]).toEqual([1, '']);
+      expect(ended.stderr).toContain('Batch b is finished: nothing is pending; nothing was done.');
     }
     const json = await run(['pause', 'b', '--json'], env);
     expect(json.code).toBe(1);
-    expect(JSON.parse(json.stdout)).toMatchObject({ done: false, phase: 'finished' });
+    expect(errorOf(json)).toMatchObject({ code: 'NOT_POSSIBLE' });
   });
 });
 
@@ -242,7 +236,7 @@ describe('notices failures', () => {
     const json = await run(['failures', 'b', '--state', 'unknown', '--json'], env);
     expect(JSON.parse(json.stdout)).toMatchObject({
       batch: 'b',
-      failures: [{ state: 'unknown', code: 'HTTP_500', contacts: 1 }],
+      groups: [{ state: 'unknown', code: 'HTTP_500', contacts: 1 }],
     });
     const csv = await run(['failures', 'b', '--csv', '--code', 'BAD_NUMBER'], env);
     expect([csv.code, csv.stderr]).toEqual([0, 'Exported 2 contacts.\n']);
@@ -300,7 +294,7 @@ describe('notices redrive', () => {
     expect([code, stdout]).toEqual([
       1,
       expect.stringMatching(
-        /^20 contacts .* again\.\n20 matching .* unchanged\.\nStopped\. Run the command again for the rest\./,
+        /^20 contacts .* again\.\n20 matching .* unchanged\.\n.*\nStopped\. Run the command again for the rest\./,
       ),
     ]);
     expect(stdout).not.toContain('--limit');
@@ -308,10 +302,7 @@ describe('notices redrive', () => {
 
   const paused = 'it is paused; run "notices resume b" first';
   it.each([
-    [
-      '--json',
-      `${JSON.stringify({ batch: 'b', redriven: 2, chunks: 1, left: 2, gone: 0, reason: paused }, null, 2)}\n`,
-    ],
+    ['--json', `"left": 2,\n  "gone": 0,\n  "reason": ${JSON.stringify(paused)},\n  "waitMs": `],
     [
       '--limit=9',
       `\n2 matching contacts left unchanged.\nBatch b cannot be sent again: ${paused}.\n`,
@@ -338,9 +329,9 @@ describe('notices redrive', () => {
     await paused.settle(0, allFailed(10, 'rejected', 'X', ''));
     await run(['pause', 'p'], envOf(prefix));
     const refused = await run(['redrive', 'p', '--yes'], envOf(prefix));
-    expect([refused.code, refused.stderr]).toEqual([1, '']);
-    expect(refused.stdout).toMatch(
-      /^Batch p cannot be sent again: it is paused; run "notices resume p" first/,
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    expect(refused.stderr).toContain(
+      'Batch p cannot be sent again: it is paused; run "notices resume p" first',
     );
     await run(['resume', 'p'], envOf(prefix));
     const small = await run(['redrive', 'p', '--yes', '--limit', '5'], envOf(prefix));

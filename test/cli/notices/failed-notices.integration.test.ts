@@ -223,17 +223,11 @@ describe('failed single notices', () => {
       [['redrive'], 'use either ids or --notices'],
       [['redrive', 'n-1', '--notices'], 'use either ids or --notices'],
       [['delete'], 'use either ids or --notices'],
-      [
-        ['redrive', '--notices', '--state', 'expired'],
-        '--state: single notices are rejected or unknown',
-      ],
-      [
-        ['failures', 'b', '--template', 'T'],
-        '--template, --older-than and --possibly-sent are for single notices',
-      ],
+      [['redrive', '--notices', '--state', 'expired'], '--state: expected rejected, unknown'],
+      [['failures', 'b', '--template', 'T'], '--template: leave it out; it is for single notices'],
       [
         ['redrive', 'b', '--older-than', '1h'],
-        '--template, --older-than and --possibly-sent are for single notices',
+        '--older-than: leave it out; it is for single notices',
       ],
     ] as const) {
       const ended = await notices(...args, '--json');

@@ -94,6 +94,8 @@ describe('notices that wait, because a bug has enqueued them', () => {
     const preview = await viewer.get('/api/v1/waiting?template=WRONG&within=3600000');
     expectDocumented('GET', '/api/v1/waiting', preview);
     expect(preview.json).toMatchObject({ notices: 30, complete: true });
+    const part = await viewer.get('/api/v1/waiting?most=10');
+    expect(part.json).toMatchObject({ notices: 10, complete: false });
     const path = '/api/v1/waiting/cancel';
     const body = { template: 'WRONG', limit: 10, rate: 100, why: 'a loop' };
     const some = await operator.post(path, body);
@@ -124,8 +126,8 @@ describe('notices that wait, because a bug has enqueued them', () => {
     [[], 'use either an id, --key, or flags that select'],
     [['n-1', '--template', 'T'], 'use either an id, --key, or flags that select'],
     [['--limit', '5'], '--template: expected at least one of template, state, --queued-after'],
-    [['--template', 'T', '--queued-after', 'noon'], '--queued-after: expected a time such as'],
-    [['--within', '5'], '--within: expected'],
+    [['--template', 'T', '--queued-after', 'noon'], 'is invalid. expected a time such as'],
+    [['--within', '5'], "'5' is invalid. expected a duration such as"],
     [['--within', '1h', '--queued-after', '2026-01-01'], '--within: expected only one of'],
   ])('notices cancel %j is wrong usage', async (args, message) => {
     const { env } = open();

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { beat } from '../../../src/fleet/heartbeat.ts';
-import { listBatches, noSuchBatch, requireBatch } from '../../../src/ops/web/api/batch-routes.ts';
+import { noSuchBatch, requireBatch } from '../../../src/ops/batch-actions.ts';
+import { listBatches } from '../../../src/ops/operations/batches.ts';
 import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -183,7 +184,7 @@ describe('batches', () => {
     });
     const again = await operator.post('/api/v1/batches/b/pause');
     expect(again.json).toMatchObject({ status: 409, code: 'NOT_POSSIBLE' });
-    expect(again.json['detail']).toContain('Batch b was cancelled, which is final.');
+    expect(again.json['detail']).toContain('Batch b was cancelled, which is final;');
     const { entries } = (await viewer.get('/api/v1/audit')).json as { entries: { as: string }[] };
     expect(entries.map(({ as }) => as)).toEqual(['cancelled', 'resumed', 'paused']);
     expect(entries.at(-1)).toMatchObject({

@@ -51,7 +51,9 @@ describe('batches by time and phase', () => {
       const shown = [...text.matchAll(/href="\/batches\/(\w+)"/g)].map(([, id]) => id);
       const flags = Object.entries(filter).flatMap(([name, value]) => [`--${name}`, value]);
       const { stdout } = await run(['batches', ...flags, '--json'], env);
-      const printed = (JSON.parse(stdout) as { id: string }[]).map(({ id }) => id);
+      const printed = (JSON.parse(stdout) as { batches: { id: string }[] }).batches.map(
+        ({ id }) => id,
+      );
       expect([filter, listed, shown, printed]).toEqual([filter, ids, ids, ids]);
     }
   });

@@ -71,7 +71,7 @@ describe('failed single notices over HTTP', () => {
     expect(rest.json).toMatchObject({ done: 1 });
     expect(await notices.get(third ?? '')).toMatchObject({ state: 'pending' });
     expect(await audit()).toMatchObject([
-      { who: 'otto', what: 'redrive', target: 'single notices', as: 'rejected INVALID_CONTACT' },
+      { who: 'otto', what: 'redrive', target: third, as: 'rejected INVALID_CONTACT' },
       { what: 'delete', target: second, as: 'rejected' },
       { what: 'redrive', target: first, why: 'fixed' },
       { what: 'download', target: 'single notices', as: 'rejected' },

@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { csvDownload } from '../../../src/ops/web/api/csv-download.ts';
+import { csvDownload } from '../../../src/ops/web/http/csv-download.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal } from '../../support/wait.ts';
@@ -80,13 +80,15 @@ it('a download to a slow reader adds no listener for each of its pieces', async 
   let body: NodeJS.ReadableStream | undefined;
   let most = 0;
   const produced = signal();
-  const answer = await csvDownload(context, entry, 'x.csv', async (write) => {
+  const produce = async (write: (text: string) => Promise<boolean>) => {
     await produced.promise;
     for (let piece = 0; piece < 50; piece += 1) {
       await write('x'.repeat(70_000));
       most = Math.max(most, body?.listenerCount('close') ?? 0);
     }
-  });
+    return { contacts: 50 };
+  };
+  const answer = await csvDownload(context, { entry, fileName: 'x.csv', produce });
   if (answer.kind !== 'file' || !('read' in answer.body)) throw new Error('no stream');
   ({ body } = answer);
   produced.resolve();

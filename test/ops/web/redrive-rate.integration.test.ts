@@ -120,7 +120,12 @@ describe('a redrive with a rate', () => {
       'olderThanMs',
       'expected only one of before and olderThanMs',
     ],
-    [NOTICES, { olderThanMs: -1 }, 'olderThanMs', 'expected milliseconds'],
+    [
+      NOTICES,
+      { olderThanMs: -1 },
+      'olderThanMs',
+      'expected a duration such as 250ms, 30s, 5m, 24h or 7d, or milliseconds',
+    ],
     [NOTICES, { speed: 1 }, 'speed', 'unknown option'],
   ])('%s with %j is refused', async (path, fields, field, problem) => {
     const { operator, batch, ids, admin } = await bench();

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { redriveRate, msAhead } from '../../../batch/failures/redrive-rate.ts';
 import { lookUpNumber } from '../../../batch/source/check-number.ts';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
 import { InputError } from '../../../contracts/errors.ts';
@@ -87,18 +86,4 @@ export function beforeOf({ before, olderThanMs }: Age): number | undefined {
   }
   if (olderThanMs !== undefined) return Date.now() - Number(olderThanMs);
   return before === undefined ? undefined : Number(before);
-}
-
-/** Most of a redrive per second. A request is bounded in time, so its answer says when to repeat it. */
-export const rate = redriveRate.optional();
-
-/** The field of an answer for it. */
-export const waitMs = z
-  .int()
-  .optional()
-  .describe('with a rate: milliseconds to wait before the request is repeated, so that it holds');
-
-/** That field, after so many. @param startedAt of the request, by performance.now */
-export function waitAfter(done: number, rate: number | undefined, startedAt: number) {
-  return rate === undefined ? {} : { waitMs: Math.ceil(msAhead(done, rate, startedAt)) };
 }

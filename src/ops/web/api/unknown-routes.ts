@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { count } from '../../answers/fields.ts';
 import { resolvedAnswer, unknownNotice, unknownOfBatch } from '../../answers/unknown-schemas.ts';
+import { requireBatch } from '../../batch-actions.ts';
 import { withAbortSignal } from '../../../async/cancellation.ts';
 import { Deadline } from '../../../async/deadline.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
@@ -13,8 +14,7 @@ import { resolveSelected, type SelectedReport } from '../../unknown/resolve-sele
 import { unknownCsv, unknownDownload } from '../../unknown/unknown-csv.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
-import { requireBatch } from './batch-routes.ts';
-import { csvDownload } from './csv-download.ts';
+import { csvDownload } from '../http/csv-download.ts';
 import { queryNumber, why } from './inputs.ts';
 import {
   FIND_UNKNOWN_PER_MINUTE,
@@ -87,9 +87,11 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
     handle: async ({ query, name }, context) => {
       const filter = unknownFilter(query);
       const entry = unknownDownload(filter, { who: name, why: '' });
-      return csvDownload(context, entry, 'unknown.csv', (write) =>
-        unknownCsv(context, filter, write),
-      );
+      return csvDownload(context, {
+        entry,
+        fileName: 'unknown.csv',
+        produce: async (write) => ({ contacts: await unknownCsv(context, filter, write) }),
+      });
     },
   }),
   route({

@@ -3,13 +3,45 @@ import { withAbortSignal } from '../../../async/cancellation.ts';
 import { Deadline } from '../../../async/deadline.ts';
 import { why as reason } from '../../operations/fields.ts';
 import { isChange, paramsOf, runParsed, type Operation } from '../../operations/operation.ts';
+import { csvDownload } from './csv-download.ts';
 import { json, route, type AnswerDoc, type Route } from './route.ts';
 
 /** Longest duration of a request in milliseconds; the answer tells what is left. */
 const MOST_MS = 20_000;
 
-/** The route of an operation: what changes something is a POST with a body, all else a GET with a query. */
-export function operationRoute(row: Operation): Route {
+/** The routes of an operation: what changes something is a POST, and an export has one of its own. */
+export function operationRoutes(row: Operation): Route[] {
+  return [operationRoute(row), ...exportRoute(row)];
+}
+
+/** Downloads per caller and minute. */
+const DOWNLOADS_PER_MINUTE = 30;
+
+function exportRoute(row: Operation): Route[] {
+  const { csv, path } = row;
+  if (csv === undefined) return [];
+  const plain = operationRoute(row);
+  return [
+    {
+      ...plain,
+      path: `${path}.csv`,
+      needs: 'operator',
+      summary: csv.summary,
+      perMinute: DOWNLOADS_PER_MINUTE,
+      answers: { 200: { says: 'The list.', type: 'text/csv' } },
+      handle: async ({ params, query, name }, context) => {
+        const input = { ...(params as object), ...(query as object) };
+        return csvDownload(
+          context,
+          await csv.open(context, input as never, { who: name, why: '' }),
+        );
+      },
+    },
+  ];
+}
+
+/** The route of an operation itself: what changes something is a POST with a body, all else a GET with a query. */
+function operationRoute(row: Operation): Route {
   const { summary, needs, path, answers: says, input, output, problems = {}, perMinute } = row;
   const names = new Set(paramsOf(row));
   const fields = Object.entries(input.shape);
@@ -37,7 +69,7 @@ export function operationRoute(row: Operation): Route {
       const deadline = new Deadline(MOST_MS, context.closing);
       try {
         return await withAbortSignal(deadline, async (signal) =>
-          json(await runParsed(row, context, rest, { who: name, why, signal })),
+          json(await runParsed(row, context, rest, { who: name, why, signal, bounded: true })),
         );
       } finally {
         deadline.close();

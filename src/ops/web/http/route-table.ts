@@ -1,7 +1,4 @@
-import { BATCH_ROUTES } from '../api/batch-routes.ts';
 import { EVENT_ROUTES } from '../api/status-routes.ts';
-import { FAILED_NOTICE_ROUTES } from '../api/failed-notice-routes.ts';
-import { FAILURE_ROUTES } from '../api/failure-routes.ts';
 import { FIND_ROUTES } from '../api/find-routes.ts';
 import { NOTICE_ROUTES } from '../api/notice-routes.ts';
 import { NOTICE_LIFE_ROUTES } from '../api/notice-life-routes.ts';
@@ -13,7 +10,7 @@ import { UNKNOWN_ROUTES } from '../api/unknown-routes.ts';
 import { ASSET_ROUTES } from '../assets.ts';
 import { HEALTH_ROUTES } from '../health-routes.ts';
 import { PAGE_ROUTES } from '../pages/page-routes.ts';
-import { operationRoute } from './operation-routes.ts';
+import { operationRoutes } from './operation-routes.ts';
 import type { Route } from './route.ts';
 import { SIGN_IN_ROUTES } from '../access/sign-in-routes.ts';
 
@@ -24,13 +21,10 @@ const ROUTES: readonly Route[] = [
   ...PAGE_ROUTES,
   ...STATUS_ROUTES,
   ...TRAFFIC_ROUTES,
-  ...OPERATIONS.map(operationRoute),
-  ...BATCH_ROUTES,
-  ...FAILURE_ROUTES,
+  ...OPERATIONS.flatMap((row) => operationRoutes(row)),
   ...UNKNOWN_ROUTES,
   ...NOTICE_ROUTES,
   ...NOTICE_LIFE_ROUTES,
-  ...FAILED_NOTICE_ROUTES,
   ...FIND_ROUTES,
   ...EVENT_ROUTES,
 ];

@@ -2,8 +2,9 @@ import { readMotion } from '../../../batch/ledger/batch-motion.ts';
 import { surroundingsOf } from '../../../batch/ledger/blocked-reason.ts';
 import type { Ledger } from '../../../batch/ledger/ledger.ts';
 import type { Status } from '../../status.ts';
-import { batchToJson } from '../batch-json.ts';
-import { statusToJson, type BatchAnswer, type StatusAnswer } from '../answers.ts';
+import { batchToJson } from '../../answers/batch-json.ts';
+import type { BatchAnswer } from '../../answers/batch-schemas.ts';
+import { statusToJson, type StatusAnswer } from '../answers.ts';
 import { TooManyRequests } from '../http/problem.ts';
 import type { RedisTrouble, RedisErrorMonitor } from '../http/redis-error-monitor.ts';
 

@@ -1,7 +1,7 @@
 import { continueImport } from '../../../batch/ledger/blocked-reason.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import type { FailureDigest, FailureExample } from '../../failure-digest.ts';
-import type { BatchAnswer } from '../answers.ts';
+import type { BatchAnswer } from '../../answers/batch-schemas.ts';
 import { html, type Html } from '../http/html.ts';
 import {
   ask,

@@ -1,7 +1,7 @@
 import type { BatchFilterText } from '../../../batch/ledger/batch-filter.ts';
 import { BATCH_PHASES } from '../../../batch/ledger/batch-record.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
-import type { BatchAnswer } from '../answers.ts';
+import type { BatchAnswer } from '../../answers/batch-schemas.ts';
 import { html, type Html } from '../http/html.ts';
 import { head, moment, table, type PageView } from './elements.ts';
 import { choiceField, filterForm, linkWith, textField } from './filter-form.ts';

@@ -2,7 +2,7 @@ import { countOf, formatCount } from '../../../format/format.ts';
 import { FAILED_NOTICE_STATES } from '../../../notices/failed-notices.ts';
 import type { FailedGroup } from '../../../notices/failed-notices.ts';
 import type { NoticeView } from '../../../notices/notice-state.ts';
-import type { FailedList } from '../api/failed-notice-routes.ts';
+import type { FailedList } from '../../operations/failed-notices.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';
 import { AGES, choiceField, filterForm, linkWith, textField } from './filter-form.ts';

@@ -5,8 +5,8 @@ import { lookUpNotice } from '../../../notices/look-up.ts';
 import type { NoticeView } from '../../../notices/notice-state.ts';
 import { scopedKey } from '../api/key-scope.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
-import { batchFilterFields, listBatches } from '../api/batch-routes.ts';
-import { failedQuery, listFailed } from '../api/failed-notice-routes.ts';
+import { batchFilterFields, listBatches } from '../../operations/batches.ts';
+import { failed, listFailed } from '../../operations/failed-notices.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { html } from '../http/html.ts';
 import { route, type Route } from '../http/route.ts';
@@ -25,8 +25,11 @@ const milliseconds = z
   .regex(/^\d{1,15}$/, 'expected milliseconds')
   .optional();
 
-const failedPageQuery = failedQuery.extend({
+const failedPageQuery = failed.input.extend({
   id: noticeId.optional(),
+  possiblySent: z.enum(['true', 'false']).optional(),
+  before: milliseconds,
+  since: milliseconds,
   olderThanMs: milliseconds,
   /** Where a page of the list begins. */
   until: milliseconds,
@@ -102,8 +105,14 @@ async function readFailedPage(
   const age = olderThanMs === undefined ? Infinity : Math.max(0, now - Number(olderThanMs));
   const chosen = before === undefined ? age : Number(before);
   const first = Math.min(chosen, until === undefined ? Infinity : Number(until));
-  const times = Number.isFinite(first) ? { before: String(first) } : {};
-  const list = await listFailed(context, { ...filter, ...times, limit });
+  const { possiblySent, since, ...plain } = filter;
+  const selected = {
+    ...plain,
+    possiblySent: possiblySent === undefined ? undefined : possiblySent === 'true',
+    since: since === undefined ? undefined : Number(since),
+    before: Number.isFinite(first) ? first : undefined,
+  };
+  const list = await listFailed(context, selected, limit);
   // Clocks may differ: what is shown is always part of what the forms act on.
   const shown = Math.max(now, ...list.notices.map(({ endedAt = 0 }) => endedAt + 1));
   return { ...list, given, before: Math.min(first, shown) };

@@ -5,7 +5,8 @@ import {
   type TrafficMinute,
 } from '../../../../src/traffic/traffic.ts';
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
-import type { BatchAnswer, StatusAnswer } from '../../../../src/ops/web/answers.ts';
+import type { BatchAnswer } from '../../../../src/ops/answers/batch-schemas.ts';
+import type { StatusAnswer } from '../../../../src/ops/web/answers.ts';
 import { headlineOf } from '../../../../src/ops/answers/headline.ts';
 import type { BatchesSummary } from '../../../../src/ops/batches-summary.ts';
 import type { OverviewData } from '../../../../src/ops/web/overview/overview.ts';

@@ -1,19 +1,13 @@
 import { PassThrough } from 'node:stream';
-import { appendAudit, type AuditEntry } from '../../audit.ts';
-import type { RouteAnswer } from '../http/route.ts';
+import { appendAudit } from '../../audit.ts';
+import type { OperationExport } from '../../operations/operation.ts';
 import type { OpsContext } from '../ops-context.ts';
+import type { RouteAnswer } from './route.ts';
 
-/**
- * Answers a CSV file that is written while it is downloaded, and records the download in the audit stream first.
- *
- * @param name of the file
- * @param produce writes the text piece by piece; `write` returns false when the client has gone
- */
+/** Answers a CSV file that is written while it is downloaded, and records the download in the audit stream first. */
 export async function csvDownload(
   { redis, keys }: Pick<OpsContext, 'redis' | 'keys'>,
-  entry: AuditEntry,
-  name: string,
-  produce: (write: (text: string) => Promise<boolean>) => Promise<unknown>,
+  { entry, fileName: name, produce }: OperationExport,
 ): Promise<RouteAnswer> {
   await appendAudit(redis, keys, entry);
   const body = new PassThrough();

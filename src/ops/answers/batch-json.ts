@@ -1,7 +1,7 @@
 import type { BatchMotion } from '../../batch/ledger/batch-motion.ts';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
-import type { BatchAnswer } from './answers.ts';
+import type { BatchAnswer } from './batch-schemas.ts';
 
 /**
  * A batch as the API answers it.

@@ -1,15 +1,15 @@
 import { setTimeout } from 'node:timers/promises';
-import { msAhead } from '../batch/failures/redrive-rate.ts';
-import { cancelJob } from '../notices/cancel.ts';
+import { msAhead } from '../../batch/failures/redrive-rate.ts';
+import { cancelJob } from '../../notices/cancel.ts';
 import {
   WAITING_PAGE,
   waitingNotices,
   type WaitingFilter,
   type WaitingNotice,
-} from '../notices/waiting.ts';
-import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
-import type { Keys } from '../redis/keys.ts';
+} from '../../notices/waiting.ts';
+import type { RedisClient } from '../../redis/connect.ts';
+import { redisFailure } from '../../redis/failure.ts';
+import type { Keys } from '../../redis/keys.ts';
 
 /** Result of cancelling what waits. */
 export interface CancelWaitingReport {

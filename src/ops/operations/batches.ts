@@ -1,0 +1,197 @@
+import { z } from 'zod';
+import { findBatches, readBatchFilter, type BatchFilter } from '../../batch/ledger/batch-filter.ts';
+import { readMotion } from '../../batch/ledger/batch-motion.ts';
+import { BATCH_PHASES, CONTACT_STATES } from '../../batch/ledger/batch-record.ts';
+import { surroundingsOf } from '../../batch/ledger/blocked-reason.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import { DURATION_EXAMPLES } from '../../format/duration.ts';
+import { countOf, formatCount } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
+import { table } from '../../format/table.ts';
+import { TIME_FORMAT } from '../../format/time.ts';
+import { batchAnswer } from '../answers/batch-schemas.ts';
+import {
+  controlBatch,
+  noSuchBatch,
+  requireBatch,
+  WHY_NOT_CONTROLLED,
+  type BatchControl,
+} from '../batch-actions.ts';
+import { batchToJson } from '../answers/batch-json.ts';
+import { batchId, whole } from './fields.ts';
+import { operation, type OperationContext } from './operation.ts';
+
+/** Loaded when one runs: these load BullMQ, which the help of a command does not need. */
+const fleetReader = () => import('../snapshot.ts');
+const snapshots = () => import('../batch-snapshot.ts');
+
+const text = z.string().max(40, 'expected at most 40 characters');
+
+/** What selects batches; {@link readBatchFilter} reads it. */
+export const batchFilterFields = {
+  phase: text.optional().describe(`only in this phase: ${BATCH_PHASES.join(', ')}`),
+  within: text
+    .optional()
+    .describe(`only created within this duration before now, such as ${DURATION_EXAMPLES}`),
+  since: text.optional().describe(`only created at this time or later: ${TIME_FORMAT}`),
+  before: text.optional().describe('only created before this time'),
+  offset: whole(0, 1_000_000).default(0).describe('batches that are left out, the newest'),
+};
+
+/** Batches that are read for one answer at most; the cost of a rare phase is bounded by it. */
+const MOST_READ = 500;
+
+/** Reads a page of batches with one command for each of them and each worker, and five more. */
+export async function listBatches(
+  { ledger, redis, keys }: Pick<OperationContext, 'ledger' | 'redis' | 'keys'>,
+  filter: BatchFilter,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+  now: number,
+) {
+  const { FleetReader } = await fleetReader();
+  const page = { limit, offset, mostRead: MOST_READ };
+  const [{ batches, total, next }, fleet] = await Promise.all([
+    findBatches(ledger, filter, page),
+    new FleetReader({ redis, keys }).read('workers', 'hold', 'templateHolds', 'now'),
+  ]);
+  // Whether it is being imported decides only what is said of a batch without pending contacts.
+  const around = surroundingsOf(fleet, true);
+  const shown = await Promise.all(
+    batches.map(async (batch) =>
+      batchToJson(batch, now, await readMotion(ledger, batch, around, fleet.now)),
+    ),
+  );
+  return { batches: shown, total, next };
+}
+
+export const batches = operation({
+  name: 'batches',
+  summary: 'The list of batches, newest first.',
+  answers: 'A page of the list.',
+  needs: 'viewer',
+  path: '/api/v1/batches',
+  input: z.object({
+    ...batchFilterFields,
+    limit: whole(1, 200).default(50).describe('most batches'),
+  }),
+  output: z.object({
+    batches: z.array(batchAnswer),
+    total: z.int().describe('batches created in that time, of every phase'),
+    next: z.int().nullable().describe('offset of the next page; null on the last'),
+  }),
+  run: async (context, input) => {
+    const now = Date.now();
+    return listBatches(context, readBatchFilter(input, now), input, now);
+  },
+  text: ({ batches: found, total, next }, now) => {
+    if (found.length === 0) {
+      return [
+        total > 0 || next !== null
+          ? 'No batch matches.'
+          : 'No batches. "notices import FILE --template CODE" creates one.',
+      ];
+    }
+    return [
+      ...table([
+        ['BATCH', 'PHASE', 'STARTED', 'TEMPLATE', 'TOTAL', ...CONTACT_STATES],
+        ...found.map(({ id, phase, begunAt, templateCode, counts }) => [
+          id,
+          phase,
+          writeTime(begunAt, now),
+          templateCode,
+          formatCount(counts.total),
+          ...CONTACT_STATES.map((state) => formatCount(counts[state])),
+        ]),
+      ]),
+      ...(next === null ? [] : [`Older ones: --offset ${next}.`]),
+    ];
+  },
+});
+
+export const batch = operation({
+  name: 'batch',
+  summary: 'The state of a batch, and why nothing of it is sent.',
+  answers: 'The batch.',
+  needs: 'viewer',
+  path: '/api/v1/batches/:id',
+  input: z.object({ id: batchId }),
+  output: z.object({
+    batch: batchAnswer,
+    standstill: z
+      .string()
+      .nullable()
+      .describe('why nothing is sent; null where the batch is sent or over'),
+    importStopped: z
+      .boolean()
+      .describe('whether its import stopped before the end of the list and can be continued'),
+  }),
+  run: async (context, { id }) => {
+    const { readBatchSnapshot } = await snapshots();
+    const found = await readBatchSnapshot(context, id);
+    if (found === undefined) throw noSuchBatch(id);
+    return {
+      batch: batchToJson(found.batch, Date.now(), found),
+      standstill: found.standstill ?? null,
+      importStopped: found.importStopped,
+    };
+  },
+});
+
+function controlOperation<const Name extends string>(
+  name: Name,
+  verb: BatchControl,
+  summary: string,
+  done: string,
+) {
+  return operation({
+    name,
+    summary,
+    answers: 'Done.',
+    needs: 'operator',
+    why: 'may',
+    path: `/api/v1/batches/:id/${verb}`,
+    problems: { 409: 'The phase of the batch does not allow it.' },
+    input: z.object({ id: batchId }),
+    output: z.object({ batch: z.string(), phase: z.enum(BATCH_PHASES) }),
+    run: async (context, { id }, { who, why }) => {
+      const answer = await controlBatch(context, id, verb, { who, why });
+      if (answer === undefined) throw noSuchBatch(id);
+      const { phase } = answer;
+      if (answer.done) return { batch: id, phase };
+      const detail = `Batch ${id} ${WHY_NOT_CONTROLLED[phase]}; nothing was done.`;
+      throw new NoticeQueueError('NOT_POSSIBLE', detail);
+    },
+    text: ({ batch: id }) => [`Batch ${id} ${done}`],
+  });
+}
+
+export const pauseBatch = controlOperation(
+  'pause',
+  'pause',
+  'Pauses a batch; requests in flight finish.',
+  'is paused. Requests in flight finish; no new ones are started.',
+);
+
+export const resumeBatch = controlOperation(
+  'resume',
+  'resume',
+  'Resumes a paused batch.',
+  'is resumed.',
+);
+
+const cancelling = controlOperation(
+  'batch cancel',
+  'cancel',
+  'Cancels a batch: pending contacts are never sent. It cannot be undone.',
+  'is cancelled. Requests in flight finish; its pending contacts are never sent.',
+);
+
+export const cancelBatch = operation({
+  ...cancelling,
+  preview: async (context, input) => {
+    const { id, phase, counts } = await requireBatch(context, input.id);
+    const isOver = phase === 'finished' || phase === 'cancelled';
+    const question = `Cancel batch ${id}? ${formatCount(counts.pending)} of ${countOf(counts.total, 'contact')} would never be sent.`;
+    return { lines: [], question: isOver ? undefined : question, input };
+  },
+});
