@@ -88,6 +88,7 @@ function configOf(
     },
     worker: {
       ...worker,
+      keepFailedMs: queue.keepFailedMs,
       sendDeadlineMs: constants.SEND_DEADLINE_MS,
       lockDurationMs: constants.LOCK_DURATION_MS,
       shutdownTimeoutMs: constants.SHUTDOWN_TIMEOUT_MS,

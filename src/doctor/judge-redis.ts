@@ -92,7 +92,7 @@ function memory(
       : `${formatSize(machineBytes)} of its machine, without a maxmemory`;
   const says = `${formatSize(usedBytes)} of ${of} in use, ${Math.round((usedBytes * 100) / limit)} %`;
   const remedy =
-    'raise maxmemory, lower HIGH_WATER, or keep less (KEEP_ACCEPTED_MS, BATCH_RETENTION_MS)';
+    'raise maxmemory, lower HIGH_WATER, or keep less (KEEP_ACCEPTED_MS, KEEP_FAILED_MS)';
   if (usedBytes >= limit * MEMORY_FAIL) {
     return fail('redis.memory', `${says}: no notice can be queued soon`, remedy);
   }

@@ -14,7 +14,7 @@ export interface EraseContext extends ContactSource {
   readonly settings: {
     /** FIND_KEY; without it the search index is neither read nor changed. */
     readonly findKey?: string | undefined;
-    readonly findRetentionMs: number;
+    readonly keepFailedMs: number;
   };
 }
 
@@ -75,7 +75,7 @@ export async function findStored(
     if (hash === undefined) {
       return { notices, contacts, importing, unreadable, index: undefined };
     }
-    const entries = await storedEntries(redis, keys, hash, settings.findRetentionMs, Date.now());
+    const entries = await storedEntries(redis, keys, hash, settings.keepFailedMs, Date.now());
     return { notices, contacts, importing, unreadable, index: { hash, entries, batches } };
   } catch (error) {
     throw redisFailure(error);

@@ -66,7 +66,7 @@ export function entriesOf(
 /**
  * Writes entries: one script per {@link ENTRIES_AT_ONCE} entries, all in parallel.
  *
- * @param keepMs FIND_RETENTION_MS
+ * @param keepMs KEEP_FAILED_MS
  * @throws ScriptFailure
  */
 export async function writeEntries(

@@ -122,11 +122,11 @@ export interface NoticeQueueOptions {
    */
   highWater?: number | undefined;
   /**
-   * How long a batch is kept after its end, with its failed contacts, in milliseconds. Variable
-   * BATCH_RETENTION_MS.
-   * @default 2592000000 (30 days)
+   * How long what was not accepted is kept, a batch after its end included, and for how long notices are searchable, in
+   * milliseconds. Variable KEEP_FAILED_MS, of the workers, too.
+   * @default 604800000 (7 days)
    */
-  batchRetentionMs?: number | undefined;
+  keepFailedMs?: number | undefined;
   /**
    * Encrypts the stored notices and contacts of batches: 32 random bytes as base64 or hex. Workers and ops servers
    * need the same key.
@@ -140,11 +140,6 @@ export interface NoticeQueueOptions {
    * @default not searchable
    */
   findKey?: string | undefined;
-  /**
-   * For how long notices are searchable, in milliseconds. Variable FIND_RETENTION_MS.
-   * @default 604800000 (7 days)
-   */
-  findRetentionMs?: number | undefined;
 }
 
 // The rows of the environment variables are the schemas of the options, so that both have the same bounds

@@ -158,7 +158,7 @@ export class ProducerConnection {
         this.#findKey === undefined ? [] : entriesOf(this.#keys, this.#findKey, slice, Date.now());
       // In one round trip with the jobs; an error of the search index does not fail the call.
       const index = () =>
-        writeEntries(this.#client, entries, this.#settings.findRetentionMs).catch(() => {});
+        writeEntries(this.#client, entries, this.#settings.keepFailedMs).catch(() => {});
       const write = () => Promise.all([index(), queue.addBulk(calls)]);
       const bytes = bytesOf(slice);
       const [, added] = await this.#calls.run(

@@ -22,7 +22,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:rate-limit` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
  * | `<tag>:batches` | sorted set | ids of batches by start time | with the batch |
  * | `<tag>:list:<delivery>:<digest>` | sorted set | batches whose lists have this head, by the end of their retention | with the last of them |
- * | `<tag>:batch:<id>` | hash | a batch: what to send, settings, counters | BATCH_RETENTION_MS after its end |
+ * | `<tag>:batch:<id>` | hash | a batch: what to send, settings, counters | KEEP_FAILED_MS after its end |
  * | `<tag>:batch:<id>:chunks` | string | four bits for the state of each chunk | with the batch |
  * | `<tag>:batch:<id>:payload` | hash | the contacts of each chunk, compressed | accepted: until settled; else with the batch |
  * | `<tag>:batch:<id>:sizes` | hash | contacts of the chunks that are not of full size; how many parts of a chunk failed, and how often it was possibly sent | with the batch |
@@ -30,8 +30,8 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch:<id>:failures` | hash | code, message and time of each chunk that was not accepted | with the batch |
  * | `<tag>:batch:<id>:groups` | hash | the same, summed up by state and code | with the batch |
  * | `<tag>:batch:<id>:import` | string | the import of the batch is running | 5 s, renewed each second |
- * | `<tag>:batch:<id>:find` | hash | fingerprints of each chunk's numbers, with FIND_KEY | FIND_RETENTION_MS after its last chunk was stored |
- * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day after its last entry |
+ * | `<tag>:batch:<id>:find` | hash | fingerprints of each chunk's numbers, with FIND_KEY | KEEP_FAILED_MS after its last chunk was stored |
+ * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | KEEP_FAILED_MS and a day after its last entry |
  * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
  * | `<tag>:events` | stream | events of the account: ends of notices and batches, holds, findings of the watch | the last NOTICE_EVENTS, but at least 10,000 |
  * | `<tag>:events:lease` | string | which process watches and posts events | 30 s |

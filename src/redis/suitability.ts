@@ -118,8 +118,7 @@ const ROWS: readonly SuitabilityRow[] = [
             `Redis uses ${Math.round((usedBytes * 100) / maxBytes)} % of its memory; once it is full no notice can be queued`,
           ]
         : undefined,
-    remedy:
-      'raise maxmemory, lower HIGH_WATER, or keep less (KEEP_ACCEPTED_MS, BATCH_RETENTION_MS)',
+    remedy: 'raise maxmemory, lower HIGH_WATER, or keep less (KEEP_ACCEPTED_MS, KEEP_FAILED_MS)',
   },
 ];
 

@@ -1,4 +1,3 @@
-import { workerVariables } from '../config/variables/worker.ts';
 import { sealingOf } from '../payload/seal.ts';
 import { readQueueOptions, type NoticeQueueOptions } from '../producer/options.ts';
 import { keysOf } from '../redis/keys.ts';
@@ -26,22 +25,15 @@ export interface FindReport {
   };
 }
 
-/** Options of {@link findContact}: those of the queue, with `findKey`, and two settings of the workers. */
+/** Options of {@link findContact}: those of the queue, with `findKey`, and a former key. */
 export interface FindOptions extends NoticeQueueOptions {
   /** The former `payloadKey`, for batches that were imported before it changed. Variable PAYLOAD_KEY_PREVIOUS. */
   payloadKeyPrevious?: string | undefined;
-  /**
-   * How long the workers keep failed jobs, in milliseconds. Variable KEEP_FAILED_MS of the workers.
-   * @default 604800000 (7 days)
-   */
-  keepFailedMs?: number | undefined;
 }
-
-const KEEP_FAILED_MS = workerVariables.keepFailedMs.def.defaultValue;
 
 /**
  * Finds what became of the notices for one phone number: single notices and contacts of batches, as far
- * back as `findRetentionMs`. Opens a connection for this one search.
+ * back as `keepFailedMs`. Opens a connection for this one search.
  *
  * @example
  * const { notices, contacts } = await findContact('01012345678', { findKey: process.env.FIND_KEY });
@@ -50,12 +42,12 @@ const KEEP_FAILED_MS = workerVariables.keepFailedMs.def.defaultValue;
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function findContact(number: string, options: FindOptions = {}): Promise<FindReport> {
-  const { payloadKeyPrevious, keepFailedMs = KEEP_FAILED_MS, ...rest } = options;
+  const { payloadKeyPrevious, ...rest } = options;
   const settings = readQueueOptions(rest);
   const { redis: server, prefix, account, enqueueTimeoutMs } = settings;
   const keys = keysOf(prefix, account);
   const sealing = sealingOf(account, { ...settings, payloadKeyPrevious });
-  const context = { keys, sealing, settings: { ...settings, keepFailedMs } };
+  const context = { keys, sealing, settings };
   // Loaded by the first search: most programs that import the package make none.
   const [{ findInQueue }, { withRedis }] = await Promise.all([
     import('./find-in-queue.ts'),

@@ -17,7 +17,6 @@ export interface FindContext {
   readonly settings: {
     /** FIND_KEY; a search without it fails. */
     readonly findKey?: string | undefined;
-    readonly findRetentionMs: number;
     readonly keepFailedMs: number;
   };
   /** Decrypts the contacts that are still stored. */
@@ -29,7 +28,7 @@ export async function findInQueue(
   { redis, keys, sealing, settings }: FindContext,
   number: string,
 ): Promise<FindReport> {
-  const { findKey: secret, findRetentionMs, keepFailedMs } = settings;
+  const { findKey: secret, keepFailedMs } = settings;
   if (secret === undefined) {
     const problem =
       'is not set, so notices are not searchable: set the same 32 random bytes for producers, importers and searches; notices that are queued from then on can be found';
@@ -41,12 +40,9 @@ export async function findInQueue(
   }
   const hash = hashNumber(findKey(secret), checked.number);
   const ledger = new Ledger(redis, keys);
-  const since = Date.now() - findRetentionMs;
+  const since = Date.now() - keepFailedMs;
   const parts = { redis, keys, ledger, sealing };
-  const notices = await findNotices(parts, checked.number, hash, {
-    find: findRetentionMs,
-    failed: keepFailedMs,
-  });
+  const notices = await findNotices(parts, checked.number, hash, keepFailedMs);
   const batches = await findInBatches(parts, checked.number, hash);
   return {
     notices,

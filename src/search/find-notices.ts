@@ -83,26 +83,26 @@ const DECISIONS = 10_000;
 /**
  * The single notices with a phone number, the newest first.
  *
- * @param keepMs FIND_RETENTION_MS and KEEP_FAILED_MS
+ * @param keepMs KEEP_FAILED_MS
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function findNotices(
   source: NoticeSource,
   number: string,
   hash: Buffer,
-  keepMs: { readonly find: number; readonly failed: number },
+  keepMs: number,
 ): Promise<FoundNotice[]> {
   const { redis, keys, sealing } = source;
   const now = Date.now();
   try {
-    const entries = await findEntries(redis, keys, hash, keepMs.find, now);
+    const entries = await findEntries(redis, keys, hash, keepMs, now);
     let decisions: readonly KeptAudit[] | undefined;
     const found: FoundNotice[] = [];
     for (const entry of entries.slice(0, MAX_NOTICES)) {
       const job = await readJob(source, entry.jobId);
       if (job === undefined) {
         decisions ??= await readAudit(redis, keys, DECISIONS);
-        found.push(deletedNotice(entry, decisions, now - entry.at < keepMs.failed));
+        found.push(deletedNotice(entry, decisions));
         continue;
       }
       // The index stores shortened hashes: another number may have the same.
@@ -115,19 +115,17 @@ export async function findNotices(
   }
 }
 
-/** @param young whether its age is below KEEP_FAILED_MS */
 function deletedNotice(
   { jobId, at, expires }: FindEntry,
   decisions: readonly KeptAudit[],
-  young: boolean,
 ): FoundNotice {
   const { as, partly = false } =
     decisions.find(({ what, target }) => what === 'resolve' && target === jobId) ?? {};
   // What was sent again has an outcome of its own.
   const decided = as === 'accepted' || as === 'discard' ? as : undefined;
   // Beyond the bound, decisions may have been left unread.
-  const isAllRead = decisions.length < DECISIONS;
-  const states = statesOfDeleted({ decided, partly, expires, young: isAllRead && young });
+  const young = decisions.length < DECISIONS;
+  const states = statesOfDeleted({ decided, partly, expires, young });
   return { job: jobId, states, confirmed: decided !== undefined && !partly, at };
 }
 

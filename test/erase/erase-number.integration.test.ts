@@ -211,7 +211,7 @@ describe('notices erase', () => {
   it('what is stored while it asks keeps its entries in the index, and the next run erases it', async () => {
     const { env, queue, keys, ledger, erase } = open();
     const early = await queue.send(to(NUMBER));
-    const settings = { findKey: FIND_KEY, findRetentionMs: 86_400_000 };
+    const settings = { findKey: FIND_KEY, keepFailedMs: 86_400_000 };
     const context = { redis: redis.client, keys, ledger, sealing: NO_SEALING, settings };
     const stored = await findStored(context, NUMBER);
     const late = await queue.send(to(NUMBER), { idempotencyKey: 'late' });
@@ -318,7 +318,7 @@ describe('contacts of a batch that are taken out', () => {
       [{ contact: NUMBER }, { contact: OTHER }],
     ]);
     await built.settle(0, allFailed(2, 'rejected', 'CODE', ''));
-    const settings = { findRetentionMs: 3_600_000 };
+    const settings = { keepFailedMs: 3_600_000 };
     const context = { redis: redis.client, keys, ledger, sealing: NO_SEALING, settings };
     const stored = await findStored(context, NUMBER);
     const actor = { who: 'kim', why: '' };

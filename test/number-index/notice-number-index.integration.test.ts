@@ -70,7 +70,7 @@ describe('the find index of single notices', () => {
   });
 
   it('expires: entries older than the retention are not found, and sets expire a day after it', async () => {
-    const { queue, keys, jobsOf, prefix } = world({ findKey: SECRET, findRetentionMs: 60_000 });
+    const { queue, keys, jobsOf, prefix } = world({ findKey: SECRET, keepFailedMs: 60_000 });
     const [number = ''] = numbers(1);
     await queue.send(notice(number));
     expect(await jobsOf(number, 60_000)).toHaveLength(1);

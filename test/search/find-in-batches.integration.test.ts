@@ -174,7 +174,7 @@ describe('a number in a batch', () => {
 describe('an import', () => {
   it('with a key: every number is found, sealed contacts are opened, and the index ends by itself', async () => {
     const payloadKey = 'a'.repeat(64);
-    const world = importWorld(redis, { findKey: SECRET, findRetentionMs: 600_000, payloadKey });
+    const world = importWorld(redis, { findKey: SECRET, keepFailedMs: 600_000, payloadKey });
     await world.import(listFile(csvList(250)), { batchId: 'sealed' });
     for (const index of [0, 99, 100, 249]) {
       const { found, contacts, unindexed } = await find(world.prefix, numberOf(index), {

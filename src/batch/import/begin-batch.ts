@@ -16,7 +16,7 @@ import type { ListHead } from './list-digest.ts';
 export interface BatchRequest {
   readonly plan: ImportPlan;
   readonly options: CheckedImportOptions;
-  readonly batchRetentionMs: number;
+  readonly keepFailedMs: number;
   readonly sealing: Sealing;
   /** Called before a batch is created. */
   readonly beforeCreate: () => Promise<void>;
@@ -46,7 +46,7 @@ export async function beginBatch(
   list: OpenedList,
   request: BatchRequest,
 ): Promise<StartedBatch> {
-  const { plan, options, batchRetentionMs, sealing } = request;
+  const { plan, options, keepFailedMs, sealing } = request;
   const { head } = list;
   for (let attempt = 0; ; attempt++) {
     const found = await findBatches(ledger, list, options);
@@ -76,7 +76,7 @@ export async function beginBatch(
     const name = listName(plan.plan.delivery, head.identity);
     const ofList = head.contacts === 0 ? undefined : { name, found: ids, content };
     const sealed = { ...plan.plan, frame: sealFrame(plan.plan.frame, id, sealing) };
-    const result = await ledger.start(id, sealed, head.identity, batchRetentionMs, ofList);
+    const result = await ledger.start(id, sealed, head.identity, keepFailedMs, ofList);
     // Another import was faster: its batch is found now.
     if (result !== 'started' && attempt < MAX_ATTEMPTS) continue;
     if (result !== 'started') throw conflict(id);

@@ -170,7 +170,7 @@ class ImportRun {
     id: string,
     started: StartedBatch | undefined,
   ): ChunkWriter {
-    const { sealing, findKey: key, findRetentionMs: keepMs } = this.#settings;
+    const { sealing, findKey: key, keepFailedMs: keepMs } = this.#settings;
     const keys: WriterKeys = { sealing, find: key === undefined ? undefined : { key, keepMs } };
     return new ChunkWriter(
       target && {
@@ -209,12 +209,12 @@ class ImportRun {
   }
 
   #begin(ledger: Ledger, list: OpenedList): Promise<StartedBatch> {
-    const { batchRetentionMs, sealing } = this.#settings;
+    const { keepFailedMs, sealing } = this.#settings;
     // Not retried: if Redis is not available at the start the import fails at once.
     return beginBatch(ledger, list, {
       plan: this.#plan,
       options: this.#options,
-      batchRetentionMs,
+      keepFailedMs,
       sealing,
       beforeCreate: async () => {
         if (this.#prints !== undefined) await this.#people?.decide(this.#prints, this.#options);

@@ -17,15 +17,13 @@ export interface ImportSettings {
   readonly delivery: DeliveryPolicy;
   /** The import waits while Redis holds this many unsent contacts. */
   readonly highWater: number;
-  /** How long the batch is kept after its end, in milliseconds. */
-  readonly batchRetentionMs: number;
+  /** How long the batch is kept after its end, and the search index its chunks, in milliseconds. */
+  readonly keepFailedMs: number;
   readonly sealing: Sealing;
   /** Hashes phone numbers for the search index; undefined for no index. */
   readonly findKey?: FindKey | undefined;
   /** Whose national numbers lists have, unless the options name another one. */
   readonly country?: CountryName | undefined;
-  /** How long the search index keeps the chunks, in milliseconds. */
-  readonly findRetentionMs: number;
 }
 
 /** Where an import stores its batch. */

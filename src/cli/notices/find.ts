@@ -21,9 +21,8 @@ export function findCommand(context: CommandContext): Command {
         const { auditSearch } = await import('../../ops/audit.ts');
         // Standard input keeps the number out of the shell history and of the process list.
         const number = given === '-' ? (await text(context.stdin)).trim() : given;
-        const settings = { ...config.queue, keepFailedMs: config.worker.keepFailedMs };
         await auditSearch(redis, keys, { who: currentUser(), why }, number);
-        const report = await findInQueue({ redis, keys, sealing, settings }, number);
+        const report = await findInQueue({ redis, keys, sealing, settings: config.queue }, number);
         print(context, command, report, () =>
           describe(report, describeFalsePositiveRate(report.searched.wrongHit)),
         );

@@ -43,15 +43,11 @@ export const queueVariables = {
       'Number of batch contacts waiting in Redis at which imports pause until workers have sent some.',
     note: 'Raised: more memory in Redis, about 25 bytes per contact. Lowered: workers may run out of jobs while an import catches up.',
   }),
-  batchRetentionMs: variable(
-    'BATCH_RETENTION_MS',
-    duration(60_000, 31_536_000_000).default(2_592_000_000),
-    {
-      description:
-        'How long a batch, its counters and its contacts that were not accepted are kept after its end.',
-      note: 'Lowered: failed contacts are deleted sooner, and importing the same list again sends it again sooner.',
-    },
-  ),
+  keepFailedMs: variable('KEEP_FAILED_MS', duration(60_000, 31_536_000_000).default(604_800_000), {
+    description:
+      'How long what was not accepted is kept for a person to decide on: rejected and unknown notices, and a batch with its counters and contacts after its end. As long a notice or a list can be found by phone number, with FIND_KEY. Producers, importers and workers need the same.',
+    note: 'Raised: more memory in Redis, and phone numbers are kept longer. Lowered: a failure over a long weekend is deleted before an operator sees it, and importing the same list again sends it again sooner.',
+  }),
   payloadKey: variable('PAYLOAD_KEY', key().exactOptional(), {
     description:
       'Key that encrypts the notices and the contacts of batches that Redis stores (AES-256-GCM); producers, importers, workers and ops servers need the same key. Without it they are not encrypted. Templates, times, states and numbers of contacts are readable without it.',
@@ -63,15 +59,6 @@ export const queueVariables = {
   findKey: variable('FIND_KEY', key().exactOptional(), {
     description:
       'Key that hashes phone numbers (HMAC-SHA256) so that `notices find` can search for one; producers, importers and the searching program need the same key. Without it no search index is kept.',
-    note: 'The index takes about 4 bytes of Redis memory for each contact of a batch and 100 to 170 for each contact of a single notice, for FIND_RETENTION_MS. Numbers hashed with another key are not found.',
+    note: 'The index takes about 4 bytes of Redis memory for each contact of a batch and 100 to 170 for each contact of a single notice, for KEEP_FAILED_MS. Numbers hashed with another key are not found.',
   }),
-  findRetentionMs: variable(
-    'FIND_RETENTION_MS',
-    duration(60_000, 7_776_000_000).default(604_800_000),
-    {
-      description:
-        'How long after it was enqueued a notice or a list can be found by phone number, with FIND_KEY.',
-      note: 'Raised: more memory in Redis, also for notices that were accepted long ago.',
-    },
-  ),
 };

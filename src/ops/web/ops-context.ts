@@ -125,7 +125,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     chunkQueue,
     notices,
     sealing: sealingOf(account, queue),
-    findSettings: { ...queue, keepFailedMs: worker.keepFailedMs },
+    findSettings: queue,
     configuredRateLimit: worker.rateLimit.limit,
     feed,
     fleet,

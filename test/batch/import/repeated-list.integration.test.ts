@@ -104,7 +104,7 @@ describe('a list that was imported before', () => {
   });
 
   it('is refused as long as the record of its batch is kept, redriven or not', async () => {
-    const world = importWorld(redis, { batchRetentionMs: 600_000 });
+    const world = importWorld(redis, { keepFailedMs: 600_000 });
     const { batch } = await world.import(listFile(csvList(1_500)), { chunkSize: 1_500 });
     const [list = '', ...others] = await redis.client.keys(`${world.keys.list('')}*`);
     expect(others).toEqual([]);
@@ -119,7 +119,7 @@ describe('a list that was imported before', () => {
     ['the same list', csvList(1_500), { again: true }],
     ['another list with the same beginning', csvList(2_000), {}],
   ])('is refused while it is sent, after the retention of %s', async (_, other, more) => {
-    const world = importWorld(redis, { batchRetentionMs: 600_000 });
+    const world = importWorld(redis, { keepFailedMs: 600_000 });
     await world.import(listFile(csvList(1_500)), { batchId: 'first' });
     await world.import(listFile(other), { ...more, batchId: 'other' });
     await world.ledger.control('other', 'cancel');
@@ -129,7 +129,7 @@ describe('a list that was imported before', () => {
   });
 
   it('is not looked for in a batch of another list that has the id of a deleted one', async () => {
-    const world = importWorld(redis, { batchRetentionMs: 600_000 });
+    const world = importWorld(redis, { keepFailedMs: 600_000 });
     const list = listFile(csvList(250));
     await world.import(list, { batchId: 'daily' });
     await world.import(list, { batchId: 'second', again: true });

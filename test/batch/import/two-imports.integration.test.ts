@@ -71,9 +71,8 @@ it('an import does not end where Redis has lost its last chunk meanwhile', async
     chunkSize: 100,
     delivery: 'at-least-once',
     highWater: 1_000_000,
-    batchRetentionMs: 60_000,
+    keepFailedMs: 60_000,
     sealing: NO_SEALING,
-    findRetentionMs: 60_000,
   } as const;
   // As after a failover to an older copy, after the last chunk was stored.
   const queueChunks = async () => {
