@@ -15,7 +15,7 @@ import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/throttled-error-log.ts';
 import { Hints } from '../../src/redis/hints.ts';
 import { workerSealing } from '../../src/payload/seal.ts';
-import { keysOf } from '../../src/redis/keys.ts';
+import { keysOf, pairName } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/one-write.ts';
 import { createServiceClient } from '../../src/service/client.ts';
 import { noteAttempt } from '../../src/tracing/spans.ts';
@@ -250,6 +250,9 @@ export async function startWorker({
   await storeOwnRetention(redis, keys, config.worker, attemptLog);
   await lifecycle.start(clock);
   await lifecycle.start(holds);
+  await holds
+    .tryOwnKeys(keys.token(pairName(config.service)).refused)
+    .catch((error: unknown) => attemptLog.trouble('try-keys', error));
   await lifecycle.start(rateLimiter);
   // An issuance that is under way is stored: a lost token would cost the fleet another one.
   await lifecycle.start(tokens, config.token.lockTtlMs);

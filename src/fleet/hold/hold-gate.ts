@@ -3,7 +3,7 @@ import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel, type Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { OTHERS_FIRST_MS, OwnTrouble, type Aside } from './own-trouble.ts';
-import { endProbe, enterHold, holdKeys, placeHold } from './hold-scripts.ts';
+import { endProbe, enterHold, holdKeys, placeHold, tryOtherKeys } from './hold-scripts.ts';
 import {
   enterTemplate,
   heldTemplate,
@@ -120,6 +120,16 @@ export class HoldGate {
       this.forget();
       void this.#learn().catch(() => {});
     });
+  }
+
+  /**
+   * To be called once at the start: a hold for refused keys is probed at once where this process has other keys.
+   *
+   * @param refused key of a refused issuance of the key pair of this process
+   * @throws ScriptFailure
+   */
+  async tryOwnKeys(refused: string): Promise<void> {
+    await tryOtherKeys(this.#options.redis, [...this.#holdKeys, refused], [this.#channel]);
   }
 
   /** Unsubscribes. */

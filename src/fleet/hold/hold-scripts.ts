@@ -178,6 +178,21 @@ redis.call('SET', KEYS[4], kind, 'PX', ${DONE_MS})
 return kind`,
 });
 
+/**
+ * A worker starts whose key pair was not refused: a refusal of the keys was that of another pair, so that the next probe is
+ * due, and those after it are near. KEYS: also the refused issuance of its pair. ARGV: channel.
+ */
+export const tryOtherKeys = defineScript({
+  name: 'try other keys',
+  keys: 4,
+  lua: `${HOLD_PRELUDE}
+if redis.call('HGET', hold, 'kind') ~= 'credentials' or redis.call('EXISTS', KEYS[4]) == 1 then return 0 end
+redis.call('HSET', hold, 'failedProbes', 0)
+probeAt(now)
+redis.call('PUBLISH', ARGV[1], '')
+return 1`,
+});
+
 /** No look at an open batch is put off for longer, in milliseconds (workers/maintenance/batch-walker.ts). */
 const MOST_PUT_OFF_MS = 60_000;
 

@@ -52,7 +52,7 @@ export function holdingFleet() {
   const jobsLeft = async (): Promise<Job[]> =>
     (await board?.getJobs(['waiting', 'active', 'delayed', 'failed'])) ?? [];
 
-  return { start, hold, templateHolds, failedJobs, jobsLeft };
+  return { redis, start, hold, templateHolds, failedJobs, jobsLeft };
 }
 
 /**
