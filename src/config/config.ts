@@ -3,6 +3,7 @@ import { constantsIn, type Constants } from './constants.ts';
 import { processEnvironment, type Environment } from './environment.ts';
 import type { MistypedVariable } from './mistyped.ts';
 import { readEnvironment, type ReadOptions } from './read.ts';
+import { digestsOf } from './compared.ts';
 import { asTree, type ValueTree } from './variables.ts';
 
 /**
@@ -12,6 +13,8 @@ import { asTree, type ValueTree } from './variables.ts';
 export type Config = Readonly<ReturnType<typeof configOf>> & {
   /** The variables that are probably mistyped; a program that starts logs them as warnings. */
   readonly mistyped: readonly MistypedVariable[];
+  /** What workers compare ({@link digestsOf}). */
+  readonly digests: ReturnType<typeof digestsOf>;
 };
 
 /** How to reach the messaging service; undefined without its URL or its key pair. */
@@ -46,7 +49,7 @@ export function loadConfig(
   if (issues.length > 0) throw new InputError('CONFIG_INVALID', issues);
   const tree = asTree(values);
   const constants = constantsIn(environment, tree.service.answerTimeoutMs);
-  return { ...configOf(tree, constants), mistyped };
+  return { ...configOf(tree, constants), mistyped, digests: digestsOf(values) };
 }
 
 /** After a 429 the rate limit decreases by half, and never below one request a second. */

@@ -13,6 +13,7 @@ export interface Finding {
 /** All checks of `notices doctor`, in their order. */
 export const CHECKS = [
   'config',
+  'alerts',
   'redis.connection',
   'redis.version',
   'redis.policy',
@@ -26,6 +27,7 @@ export const CHECKS = [
   'queue.hold',
   'queue.workers',
   'queue.versions',
+  'queue.settings',
   'queue.waiting',
   'queue.batches',
   'queue.unknown',

@@ -4,6 +4,7 @@ import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { countOf } from '../format/format.ts';
 import { writeTime } from '../format/relative-time.ts';
 import { HOLDS, remedyOf } from '../contracts/hold.ts';
+import { differingSettings } from '../fleet/heartbeat.ts';
 import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import type { QueueSnapshot } from './queue-snapshot.ts';
@@ -20,6 +21,7 @@ export function judgeQueue(snapshot: QueueSnapshot): Finding[] {
     hold(snapshot),
     workers(snapshot),
     versions(snapshot),
+    settings(snapshot),
     waiting(snapshot),
     batches(snapshot),
     unknown(snapshot),
@@ -89,6 +91,20 @@ function versions({ workers, version }: QueueSnapshot): Finding {
         `workers have version ${one}, this program has ${version}`,
         'use one version; update workers before producers',
       );
+}
+
+function settings({ workers }: QueueSnapshot): Finding {
+  const differing = differingSettings(workers);
+  if (differing.length === 0) return ok('queue.settings', 'all workers have the same');
+  const words = differing.map(
+    ({ variable, groups }) =>
+      `${variable} (${groups.map((group) => group.join(', ')).join(' | ')})`,
+  );
+  return warn(
+    'queue.settings',
+    `workers differ in ${words.join('; ')}`,
+    'give all workers the same configuration, and restart those that differ',
+  );
 }
 
 function waiting({ waiting, oldestWaitingMs = 0, workers, hold, now }: QueueSnapshot): Finding {

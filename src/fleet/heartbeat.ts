@@ -23,6 +23,8 @@ export interface Heartbeat {
   /** Requests, and contacts that were accepted, in the time before the heartbeat; absent in the first one. */
   readonly sent?:
     { readonly requests: number; readonly contacts: number; readonly forMs: number } | undefined;
+  /** Digests of the variables in which workers should agree, by name. */
+  readonly settings?: Readonly<Record<string, string>>;
   /** Why it is not ready, and since when by the worker's clock; absent or empty when it is ready. */
   readonly unready?: readonly { readonly reason: string; readonly since: number }[];
 }
@@ -112,6 +114,28 @@ export async function readWorkers(redis: RedisClient, keys: Keys): Promise<SeenW
           ],
     )
     .sort((a, b) => a.startedAt - b.startedAt);
+}
+
+/** A variable in which running workers differ. */
+export interface DifferingSetting {
+  readonly variable: string;
+  /** Host and process of the workers that have the same value; the largest group first. */
+  readonly groups: readonly (readonly string[])[];
+}
+
+/** The variables in which running workers differ. One that reports none, or fewer, is of another version. */
+export function differingSettings(workers: readonly SeenWorker[]): DifferingSetting[] {
+  const variables = new Set(workers.flatMap(({ settings = {} }) => Object.keys(settings)));
+  return [...variables].sort().flatMap((variable) => {
+    const groups = new Map<string, string[]>();
+    for (const { host, pid, settings = {} } of workers) {
+      const digest = settings[variable];
+      if (digest === undefined) continue;
+      groups.set(digest, [...(groups.get(digest) ?? []), `${host} (${pid})`]);
+    }
+    if (groups.size < 2) return [];
+    return [{ variable, groups: [...groups.values()].sort((a, b) => b.length - a.length) }];
+  });
 }
 
 /** So long ago at most another worker was accepted, to show that trouble is not everybody's; in milliseconds. */

@@ -1,4 +1,5 @@
 import { CONTACT_STATES, type BatchPhase } from '../batch/ledger/batch-record.ts';
+import { COMPARED_VARIABLES } from '../config/compared.ts';
 import { LANES } from '../contracts/seen-attempt.ts';
 import { NEWEST_BATCHES } from '../ops/snapshot.ts';
 import type { MetricRows } from './metric.ts';
@@ -93,6 +94,11 @@ export const FLEET_METRICS = {
   notices_worker_versions: {
     type: 'gauge',
     help: 'Different versions among the live workers; above 1 during an update.',
+  },
+  notices_worker_settings_differ: {
+    type: 'gauge',
+    help: '1 for a variable in which live workers differ; no series for the others.',
+    labels: { variable: COMPARED_VARIABLES },
   },
   notices_token_age_seconds: {
     type: 'gauge',

@@ -1,5 +1,6 @@
 import { addressOf, type RedisSettings } from '../redis/connect.ts';
 import type { RedisFacts } from '../redis/facts.ts';
+import { differingSettings, type DifferingSetting } from '../fleet/heartbeat.ts';
 import { keysOf, pairName } from '../redis/keys.ts';
 import { judgeRedis, type RedisFinding, type RedisRules } from '../redis/suitability.ts';
 import { summarizeBatches, type BatchesSummary } from './batches-summary.ts';
@@ -42,6 +43,8 @@ export interface Status {
   /** Absent where BASE_URL and ACCESS_KEY are not configured: they name the token. */
   readonly token?: NonNullable<FleetSnapshot['token']>;
   readonly workers: FleetSnapshot['workers'];
+  /** Variables in which they differ. */
+  readonly differing: readonly DifferingSetting[];
   readonly redis: RedisFacts & {
     /** Host and port; several where Redis has several. No user and no password. */
     readonly address: string;
@@ -145,6 +148,7 @@ export async function statusOf(
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(token === undefined ? {} : { token }),
     workers,
+    differing: differingSettings(workers),
     redis: { ...redis, address: addressOf(settings), findings: judgeRedis(redis, redisRules) },
   };
   return { headline: headlineOf(status), ...status };

@@ -147,6 +147,17 @@ describe('an engineer on call', () => {
     await page.screenshot({ path: `${PICTURES}/trouble-redis-away.png`, fullPage: true });
   });
 
+  it('reads in which variable workers differ, and on which hosts', async () => {
+    const watched = await startWatched(redis);
+    const other = await watched.fleet.addWorker({ ATTEMPTS: '3', API_VERSION: 'v1' });
+    const { page } = await watched.look('vera');
+    await page.goto('/');
+    await headline(page, 'Workers differ in API_VERSION, ATTEMPTS');
+    await page.locator('#attention', { hasText: `(${other.pid})` }).waitFor();
+    expect(await state(page).innerText()).toContain('our configuration');
+    await picture(watched, 'differing');
+  });
+
   it('sees times in the zone of the browser, and UTC beside them', async () => {
     const watched = await startWatched(redis);
     const { page } = await watched.look('vera', { timezoneId: 'Asia/Seoul' });

@@ -80,6 +80,9 @@ function everything(): Record<string, string> {
 }
 
 const EXPECTED: Config = {
+  digests: expect.objectContaining({
+    RATE_LIMIT: expect.stringMatching(/^[0-9a-f]{6}$/) as string,
+  }) as Config['digests'],
   account: 'second',
   redis: {
     url: 'rediss://host:6380',

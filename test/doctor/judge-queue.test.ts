@@ -58,6 +58,7 @@ describe('the queue', () => {
       'queue.hold',
       'queue.workers',
       'queue.versions',
+      'queue.settings',
       'queue.waiting',
       'queue.batches',
       'queue.unknown',

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { differingSettings } from '../../src/fleet/heartbeat.ts';
 import { headlineOf, sentPerSecond } from '../../src/ops/answers/headline.ts';
 import type { StatusAnswer } from '../../src/ops/web/answers.ts';
 import { NOW, someBatches, someStatus, someWorker } from './web/pages/snapshots.ts';
@@ -102,6 +103,22 @@ describe('the headline is the worst thing that is true', () => {
     expect(sentPerSecond(workers)).toBe(150);
     // Without it there is no rate either.
     expect(of({})).toMatchObject({ title: 'Idle', text: 'Nothing waits.' });
+  });
+
+  it('workers that differ: the variable, and the hosts of the fewer', () => {
+    const [a, b, c] = ['a1', 'a1', 'b2'].map((ATTEMPTS, pid) =>
+      someWorker({ pid, settings: { ATTEMPTS, DELIVERY: 'd' } }),
+    );
+    const workers = [a, b, c].filter((one) => one !== undefined);
+    const differing = differingSettings(workers);
+    expect(differing).toEqual([
+      { variable: 'ATTEMPTS', groups: [['host-1 (0)', 'host-1 (1)'], ['host-1 (2)']] },
+    ]);
+    const found = of({ workers, differing });
+    expect(found.title).toBe('Workers differ in ATTEMPTS');
+    expect(found.text).toMatch(/^ATTEMPTS of host-1 \(2\) is not that of the others/);
+    // One of an older version reports none.
+    expect(differingSettings([someWorker(), ...workers.slice(0, 2)])).toEqual([]);
   });
 
   it('what a person has to decide, a stopped import, and a paused list', () => {

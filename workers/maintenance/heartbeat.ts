@@ -17,6 +17,8 @@ export interface HeartbeatOptions {
   readonly id: string;
   /** Jobs that the process may run at the same time. */
   readonly concurrency: number;
+  /** Digests of the variables in which workers should agree. */
+  readonly settings: Heartbeat['settings'] & {};
   /** Jobs in progress. */
   readonly active: () => number;
   /** Milliseconds since its last acceptance; infinite where there was none. */
@@ -46,6 +48,7 @@ export interface WorkerHeartbeat extends BackgroundService {
 export function createHeartbeat({
   id,
   concurrency,
+  settings,
   active,
   acceptedAgoMs,
   everyMs,
@@ -85,6 +88,7 @@ export function createHeartbeat({
       pid: process.pid,
       version: VERSION,
       concurrency,
+      settings,
       active: active(),
       startedAt,
       loopDelayMs,

@@ -137,6 +137,7 @@ export async function startWorker({
   const heartbeat = createHeartbeat({
     id,
     concurrency,
+    settings: config.digests,
     active: () => inFlight.active,
     acceptedAgoMs: () => gate.acceptedAgoMs,
     everyMs: heartbeatMs,

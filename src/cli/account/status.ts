@@ -64,6 +64,10 @@ function describe(status: Status): string[] {
       ({ id, pending, total, waits, continueImport }) =>
         `  ${id}: ${formatCount(pending)} of ${countOf(total, 'contact')} pending${whyOpen(waits, continueImport)}`,
     ),
+    ...status.differing.map(
+      ({ variable, groups }) =>
+        `  workers differ in ${variable}: ${groups.map((group) => group.join(', ')).join(' | ')}`,
+    ),
     ...redis.findings.map(
       ({ severity, words, remedy }) =>
         `  ${severity === 'refuse' ? 'workers refuse to send' : 'warning'}: ${words}; ${remedy}`,

@@ -49,8 +49,19 @@ export function examineConfig(environment?: Environment): Finding[] {
   }
   const set = [...readings.values()].filter(({ from }) => from !== 'default').length;
   const warnings = [...plainConnections(values), ...plainPayloads(values)];
-  if (warnings.length > 0) return warnings;
-  return [ok('config', `${countOf(set, 'variable')} set, all valid`)];
+  const found =
+    warnings.length > 0 ? warnings : [ok('config', `${countOf(set, 'variable')} set, all valid`)];
+  return [...found, alerts(values)];
+}
+
+/** Whether anybody is told of trouble: a person may use the rules of Prometheus alone, so it is no warning. */
+function alerts({ EVENT_WEBHOOK_URL: url }: Values): Finding {
+  return url === undefined
+    ? skip(
+        'alerts',
+        'EVENT_WEBHOOK_URL is not set: only the rules of Prometheus (deploy/prometheus/alerts.yml) tell anybody of a hold, where they are used',
+      )
+    : ok('alerts', 'holds and other events are posted to EVENT_WEBHOOK_URL');
 }
 
 /** Warnings about what INSECURE_HOSTS allows and is in use. */
@@ -127,7 +138,9 @@ export async function examine(
   };
   const addRest = (left: (check: CheckName) => Finding) => {
     const seen = new Set(findings.map(({ check }) => check));
-    const rest = CHECKS.filter((check) => check !== 'config' && !seen.has(check));
+    const rest = CHECKS.filter(
+      (check) => check !== 'config' && check !== 'alerts' && !seen.has(check),
+    );
     add(...rest.map(left));
   };
   try {

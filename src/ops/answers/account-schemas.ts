@@ -59,6 +59,10 @@ export const workerAnswer = named(
     concurrency: count.describe('jobs that it takes at the same time'),
     startedAt: time,
     loopDelayMs: z.number().describe('longest recent event loop delay, in milliseconds'),
+    settings: z
+      .record(z.string(), z.string())
+      .exactOptional()
+      .describe('digests of the variables in which workers should agree'),
     sent: z
       .object({ requests: count, contacts: count, forMs: z.number() })
       .exactOptional()
@@ -220,6 +224,9 @@ const statusFacts = z.object({
   rateLimit: rateLimitAnswer.exactOptional(),
   token: tokenAnswer.exactOptional(),
   workers: z.array(workerAnswer),
+  differing: z
+    .array(z.object({ variable: z.string(), groups: z.array(z.array(z.string())) }))
+    .describe('variables in which workers differ, with those that have the same value'),
   redis: redisAnswer,
 }) satisfies z.ZodType<Status>;
 

@@ -2,7 +2,7 @@ import { HOLDS, remedyOf, type HoldFault } from '../../contracts/hold.ts';
 import { countOf, formatCount, formatRate } from '../../format/format.ts';
 import { shellWord } from '../../format/shell-word.ts';
 import type { RedisFinding } from '../../redis/suitability.ts';
-import type { SeenWorker } from '../../fleet/heartbeat.ts';
+import type { DifferingSetting, SeenWorker } from '../../fleet/heartbeat.ts';
 import type { BatchesSummary } from '../batches-summary.ts';
 import type { FleetSnapshot, JobCounts } from '../snapshot.ts';
 
@@ -28,6 +28,7 @@ interface HeadlineFacts {
   readonly hold?: FleetSnapshot['hold'];
   readonly templateHolds: FleetSnapshot['templateHolds'];
   readonly workers: readonly SeenWorker[];
+  readonly differing: readonly DifferingSetting[];
   readonly jobs: Omit<JobCounts, 'completed'>;
   readonly batches: BatchesSummary;
   readonly unknown: { readonly notices: number; readonly contacts: number };
@@ -63,6 +64,7 @@ const JUDGES: readonly ((status: HeadlineFacts) => Headline | undefined)[] = [
   notReady,
   stalled,
   refusedList,
+  differing,
   heldTemplate,
   importStopped,
   sending,
@@ -171,6 +173,20 @@ function refusedList({ batches, now }: HeadlineFacts): Headline | undefined {
     command: `notices failures ${shellWord(id)}`,
     section: 'batchrefused',
     batch: id,
+  };
+}
+
+function differing({ differing: found }: HeadlineFacts): Headline | undefined {
+  const [first, ...others] = found;
+  if (first === undefined) return undefined;
+  const names = [first, ...others].map(({ variable }) => variable).join(', ');
+  const [, ...minority] = first.groups;
+  return {
+    tone: 'warn',
+    title: `Workers differ in ${names}`,
+    text: `${first.variable} of ${minority.flat().join(', ')} is not that of the others. Give all workers the same configuration, and restart these.`,
+    fault: 'our configuration',
+    command: 'notices doctor',
   };
 }
 

@@ -45,6 +45,7 @@ describe('notices status', () => {
       unknown: { notices: 0, contacts: 0 },
       templateHolds: [],
       workers: [],
+      differing: [],
       redis: expect.objectContaining({
         version: expect.stringMatching(/^\d+\./) as string,
         policy: 'noeviction',

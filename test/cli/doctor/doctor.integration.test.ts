@@ -268,7 +268,7 @@ describe('notices doctor with problems', () => {
     expect(redisWarned).toMatchObject({ check: 'config', level: 'warn' });
     expect(redisWarned?.says).toContain('Redis.example.test');
     expect(redisWarned?.says).not.toContain('CANARY');
-    expect(others).toEqual([]);
+    expect(others).toMatchObject([{ check: 'alerts', level: 'skip' }]);
     const [fine] = examineConfig({
       ...keys,
       BASE_URL: 'http://127.0.0.1:4010',
@@ -313,5 +313,5 @@ it('Ctrl-C while the token is issued: the checks that are left are not made', as
   const { code, stdout, stderr } = await examining.ended;
   expect([code, stderr]).toEqual([1, '']);
   expect(stdout).toMatch(/^skip +queue\.hold +cancelled$/m);
-  expect(stdout).toMatch(/^Stopped: 7 checks were not made\./m);
+  expect(stdout).toMatch(/^Stopped: 8 checks were not made\./m);
 });

@@ -13,6 +13,7 @@ it('a worker without a connection is not ready until a heartbeat is answered', a
   const heartbeat = createHeartbeat({
     id: 'a',
     concurrency: 1,
+    settings: { ATTEMPTS: 'abc' },
     active: () => 0,
     acceptedAgoMs: () => Infinity,
     everyMs: 5,

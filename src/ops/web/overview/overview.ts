@@ -95,7 +95,13 @@ function holdActions(hold: ExplainedHold | undefined, view: PageView): Html {
 }
 
 /** What a person has to decide or repair; nothing where there is nothing. */
-function attentionSection({ unknown, jobs, batches, redis }: StatusAnswer): Html | false {
+function attentionSection({
+  unknown,
+  jobs,
+  batches,
+  differing,
+  redis,
+}: StatusAnswer): Html | false {
   // An unknown notice is one of the failed jobs.
   const failed = Math.max(0, jobs.failed - unknown.notices);
   const undecided = `${countOf(unknown.notices, 'single notice')} and ${countOf(unknown.contacts, 'contact')} of lists`;
@@ -123,6 +129,11 @@ function attentionSection({ unknown, jobs, batches, redis }: StatusAnswer): Html
       ({ id, stalled, pending, waits }) =>
         stalled &&
         html`${STALLED_TAG} ${list(id)}, ${countOf(pending, 'contact')} pending: ${waits}.`,
+    ),
+    ...differing.map(
+      ({ variable, groups }) =>
+        html`Workers differ in <code>${variable}</code>:
+          ${groups.map((group) => group.join(', ')).join(' | ')}.`,
     ),
     ...redis.findings.map(({ words, remedy }) => html`Redis: ${words}; ${remedy}`),
   ].filter((item) => item !== false);

@@ -94,6 +94,7 @@ export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
     batches: someBatches(),
     unknown: { notices: 0, contacts: 0 },
     workers: [someWorker()],
+    differing: [],
     redis: {
       version: '7.4.0',
       address: 'redis:6379',
