@@ -251,9 +251,7 @@ export async function startWorker({
   await storeOwnRetention(redis, keys, config.worker, attemptLog);
   await lifecycle.start(clock);
   await lifecycle.start(holds);
-  await holds
-    .tryOwnKeys(keys.token(pairName(config.service)).refused)
-    .catch((error: unknown) => attemptLog.trouble('try-keys', error));
+  await holds.tryOwnKeys(keys.token(pairName(config.service)).refused);
   await lifecycle.start(rateLimiter);
   // An issuance that is under way is stored: a lost token would cost the fleet another one.
   await lifecycle.start(tokens, config.token.lockTtlMs);

@@ -1,0 +1,25 @@
+/**
+ * The variables in which the workers of an account should agree: what they send, and what becomes of it. No secret and
+ * no sender key is among them, for their digests are stored.
+ */
+export const COMPARED_VARIABLES = [
+  'ANSWER_RULES_FILE',
+  'ANSWER_TIMEOUT_MS',
+  'API_VERSION',
+  'ATTEMPTS',
+  'BASE_URL',
+  'CHAT_SENDER_KEY_FIELD',
+  'DELIVERY',
+  'HEARTBEAT_MS',
+  'KEEP_ACCEPTED_MS',
+  'KEEP_FAILED_MS',
+  'NOTICE_EVENTS',
+  'RATE_LIMIT',
+  'RESTORE_GUARD',
+  'SEND_PATH',
+  'TOKEN_PATH',
+  'UNKNOWN_ACCEPTED_AFTER_MS',
+  'UNKNOWN_RESENDS',
+] as const;
+
+export type ComparedVariable = (typeof COMPARED_VARIABLES)[number];
