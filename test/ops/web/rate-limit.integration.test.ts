@@ -67,11 +67,8 @@ describe('the rate limit', () => {
   });
 
   it.each([
-    {},
-    { rateLimit: 50 },
     { rateLimit: 50, why: ' ' },
     { rateLimit: 50, why: 'x'.repeat(101) },
-    { rateLimit: 0, why: 'x' },
     { rateLimit: 100_001, why: 'x' },
     { rateLimit: 1.5, why: 'x' },
     { rateLimit: '50', why: 'x' },

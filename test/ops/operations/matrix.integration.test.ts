@@ -1,0 +1,288 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../../../scripts/redis/free-port.ts';
+import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
+import { NoticeAdmin } from '../../../src/admin/index.ts';
+import { NoticeQueue } from '../../../src/index.ts';
+import { readAudit } from '../../../src/ops/audit.ts';
+import { isChange, paramsOf, type Operation } from '../../../src/ops/operations/operation.ts';
+import {
+  OPERATIONS,
+  type OperationInput,
+  type OperationName,
+} from '../../../src/ops/operations/operations.ts';
+import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
+import { allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { run } from '../../cli/support/run.ts';
+import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
+import { until } from '../../support/wait.ts';
+import { failNotices } from '../support/failed-notices.ts';
+import {
+  expectDocumented,
+  startOps,
+  type Caller,
+  type OpsBench,
+} from '../web/support/ops-bench.ts';
+
+/*
+ * Every operation by HTTP, command and library: who may, what is refused, what does not exist, Redis away. A new operation is
+ * one row here.
+ */
+
+/** How an operation is tried. */
+interface Example<Name extends OperationName> {
+  readonly input: OperationInput<Name>;
+  /** Fields that it refuses, in place of those, and the one that the refusal names. */
+  readonly bad?: readonly [Readonly<Record<string, unknown>>, string];
+  /** Its command line; absent where it has none. */
+  readonly command?: string;
+  /** Kind and target of its entry in the audit stream; absent where it changes nothing. */
+  readonly audits?: readonly [string, string];
+}
+
+const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
+  'hold show': { input: {}, command: 'hold' },
+  'hold place': {
+    input: {},
+    bad: [{ template: '' }, 'template'],
+    command: 'hold place --why test',
+    audits: ['hold', 'queue'],
+  },
+  'hold lift': {
+    input: {},
+    bad: [{ kind: 'none' }, 'kind'],
+    command: 'hold lift',
+    audits: ['hold', 'queue'],
+  },
+  'rate-limit show': { input: {}, command: 'rate-limit' },
+  'rate-limit set': {
+    input: { rateLimit: 50 },
+    bad: [{ rateLimit: 0 }, 'rateLimit'],
+    command: 'rate-limit 50',
+    audits: ['rate-limit', 'queue'],
+  },
+  waiting: { input: {}, bad: [{ within: 'soon' }, 'within'], command: 'waiting' },
+  cancel: {
+    input: { template: 'WAITS' },
+    bad: [{ limit: 0 }, 'limit'],
+    command: 'cancel --template WAITS --yes',
+    audits: ['cancel', 'single notices'],
+  },
+  batches: { input: {}, bad: [{ phase: 'none' }, 'phase'], command: 'batches' },
+  batch: { input: { id: 'b' }, bad: [{ id: 'a b' }, 'id'] },
+  pause: {
+    input: { id: 'b' },
+    bad: [{ id: 'a b' }, 'id'],
+    command: 'pause b',
+    audits: ['batch', 'batch b'],
+  },
+  resume: {
+    input: { id: 'b' },
+    bad: [{ id: 'a b' }, 'id'],
+    command: 'resume b',
+    audits: ['batch', 'batch b'],
+  },
+  'batch failures': {
+    input: { id: 'b' },
+    bad: [{ state: 'accepted' }, 'state'],
+    command: 'failures b',
+  },
+  'batch redrive preview': { input: { id: 'b' }, bad: [{ state: 'accepted' }, 'state'] },
+  'batch redrive': {
+    input: { id: 'b' },
+    bad: [{ rate: 0 }, 'rate'],
+    command: 'redrive b --yes',
+    audits: ['redrive', 'batch b'],
+  },
+  'batch cancel': {
+    input: { id: 'b' },
+    bad: [{ id: 'a b' }, 'id'],
+    command: 'cancel b --yes',
+    audits: ['batch', 'batch b'],
+  },
+  'failed-notices': { input: {}, bad: [{ limit: 0 }, 'limit'], command: 'failures' },
+  redrive: {
+    input: { limit: 1 },
+    bad: [{ state: 'accepted' }, 'state'],
+    command: 'redrive --notices --yes',
+    audits: ['redrive', 'single notices'],
+  },
+  delete: {
+    input: {},
+    bad: [{ olderThanMs: 'long' }, 'olderThanMs'],
+    command: 'delete --notices --yes',
+    audits: ['delete', 'single notices'],
+  },
+};
+
+interface Row {
+  readonly name: OperationName;
+  readonly row: Operation;
+  readonly example: Example<OperationName>;
+}
+
+/** In the order of the examples: each has something to do after those before it. */
+const ROWS: readonly Row[] = Object.entries(EXAMPLES).flatMap(([name, example]) =>
+  OPERATIONS.filter((row) => row.name === name).map((row) => ({
+    name: row.name,
+    row,
+    example: example as Example<OperationName>,
+  })),
+);
+const WHY = 'the matrix';
+
+/** Calls the route of an operation. */
+function call(caller: Caller, row: Operation, fields: object, why: object = { why: WHY }) {
+  const given = new Map(Object.entries(fields));
+  let path = row.path;
+  for (const name of paramsOf(row)) {
+    path = path.replace(`:${name}`, encodeURIComponent(String(given.get(name))));
+    given.delete(name);
+  }
+  if (isChange(row)) return caller.post(path, { ...Object.fromEntries(given), ...why });
+  const query = new URLSearchParams();
+  for (const [name, value] of given) query.set(name, String(value));
+  return caller.get(`${path}?${query.toString()}`);
+}
+
+const redis = testRedis();
+
+/** An account in which each operation has something to do, in the order of the rows. */
+async function account() {
+  const prefix = redis.freshPrefix();
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
+  await queue.send({ templateCode: 'WAITS', contacts: [{ contact: '01000000001' }] });
+  await queue.close();
+  const batch = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(2, 2)]);
+  await batch.settle(0, allFailed(2, 'rejected', 'BAD', ''));
+  const { keys } = await failNotices(redis, prefix, { count: 4 });
+  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+  const audit = async () =>
+    (await readAudit(redis.client, keys, 1)).map(({ what, target, why }) => [what, target, why]);
+  return { prefix, env, audit };
+}
+
+describe('every operation', () => {
+  it('over HTTP: answers as documented, and a change is recorded with its reason', async () => {
+    const { prefix, audit } = await account();
+    const operator = await (await startOps(redis.url, prefix)).operator();
+    for (const { name, row, example } of ROWS) {
+      const reply = await call(operator, row, example.input);
+      expect([name, reply.status]).toEqual([name, 200]);
+      expectDocumented(isChange(row) ? 'POST' : 'GET', row.path.replaceAll(':id', 'b'), reply);
+      expect([name, example.audits !== undefined]).toEqual([name, isChange(row)]);
+      const [what, target] = example.audits ?? [];
+      if (what === undefined) continue;
+      const [recorded = []] = await audit();
+      // One notice is named by its id.
+      const shown = recorded[1]?.replace(/^n-.*/, 'single notices');
+      expect([name, recorded[0], shown, recorded[2]]).toEqual([name, what, target, WHY]);
+    }
+  });
+
+  it('as a command: ends with 0, and as the library: answers the same fields', async () => {
+    const { env } = await account();
+    const other = await account();
+    const admin = new NoticeAdmin({
+      redis: connectionAs('ops', redis.url),
+      prefix: other.prefix,
+      who: 'matrix',
+    });
+    for (const { name, example } of ROWS) {
+      const answer = await admin.run(name, example.input, { why: WHY });
+      if (example.command === undefined) continue;
+      const ended = await run([...example.command.split(' '), '--json'], env);
+      expect([name, ended.code, ended.stderr]).toEqual([name, 0, '']);
+      const printed = JSON.parse(ended.stdout) as object;
+      expect([name, Object.keys(printed)]).toEqual([name, Object.keys(answer)]);
+      const words = await run(example.command.split(' '), env);
+      expect([name, words.stdout === '' && words.code === 0]).toEqual([name, false]);
+    }
+  });
+
+  it('needs its role, and a reason over HTTP where it has to have one', async () => {
+    const { prefix } = await account();
+    const server = await startOps(redis.url, prefix);
+    const [viewer, operator] = [await server.viewer(), await server.operator()];
+    for (const { name, row, example } of ROWS) {
+      expect([name, (await call(server.nobody, row, example.input)).status]).toEqual([name, 401]);
+      const sender = await call(server.key('sender'), row, example.input);
+      expect([name, sender.status]).toEqual([name, 403]);
+      const seen = await call(viewer, row, example.input);
+      expect([name, seen.status]).toEqual([name, row.needs === 'operator' ? 403 : 200]);
+      if (!isChange(row) || row.why === 'may') continue;
+      const silent = await call(operator, row, example.input, {});
+      expect([name, silent.json['issues']]).toMatchObject([name, [{ field: 'why' }]]);
+    }
+  });
+
+  it('refuses bad input with the name of the field', async () => {
+    const { prefix } = await account();
+    const operator = await (await startOps(redis.url, prefix)).operator();
+    const admin = new NoticeAdmin({ redis: connectionAs('ops', redis.url), prefix });
+    for (const { name, row, example } of ROWS) {
+      if (example.bad === undefined) continue;
+      const [fields, field] = example.bad;
+      const input = { ...example.input, ...fields };
+      const reply = await call(operator, row, input);
+      expect([name, reply.status, reply.json['issues']]).toMatchObject([name, 400, [{ field }]]);
+      const refused = admin.run(name, input);
+      await expect(refused).rejects.toMatchObject({ code: 'REQUEST_INVALID', issues: [{ field }] });
+    }
+  });
+
+  it('names what does not exist', async () => {
+    const { prefix, env } = await account();
+    const operator = await (await startOps(redis.url, prefix)).operator();
+    const admin = new NoticeAdmin({ redis: connectionAs('ops', redis.url), prefix });
+    for (const { name, row, example } of ROWS.filter((one) => paramsOf(one.row).length > 0)) {
+      const input = { ...example.input, id: 'gone' };
+      const reply = await call(operator, row, input);
+      expect([name, reply.status, reply.json['code']]).toEqual([name, 404, 'NOT_FOUND']);
+      await expect(admin.run(name, input as never)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+      if (example.command === undefined) continue;
+      const args = example.command.split(' ').map((word) => (word === 'b' ? 'gone' : word));
+      const ended = await run(args, env);
+      expect([name, ended.code, ended.stdout]).toEqual([name, 2, '']);
+      expect(ended.stderr).toContain('No batch named "gone"');
+    }
+  });
+});
+
+describe('every operation while Redis is away', () => {
+  let server: RedisServer;
+  let bench: OpsBench;
+
+  beforeAll(async () => {
+    server = await startRedisServer();
+  });
+  afterAll(async () => {
+    await server.close();
+  });
+
+  it('says so, and does nothing', async () => {
+    bench = await startOps(server.url, 'away');
+    const operator = await bench.operator();
+    await server.kill('SIGKILL');
+    const isAway = async () => (await bench.nobody.get('/readyz')).status === 503;
+    await until(isAway, { what: '/readyz to notice', deadlineMs: 20_000 });
+    const url = `redis://127.0.0.1:${await freePort()}`;
+    const admin = new NoticeAdmin({
+      redis: connectionAs('ops', redis.url, url),
+      prefix: 'away',
+      enqueueTimeoutMs: 300,
+    });
+    await Promise.all(
+      ROWS.map(async ({ name, row, example }) => {
+        const reply = await call(operator, row, example.input);
+        expect([name, reply.status, reply.json['code']]).toEqual([name, 503, 'QUEUE_UNAVAILABLE']);
+        await expect(admin.run(name, example.input)).rejects.toMatchObject({
+          code: 'QUEUE_UNAVAILABLE',
+        });
+        if (example.command === undefined) return;
+        const ended = await run(example.command.split(' '), { REDIS_URL: url });
+        expect([name, ended.code, ended.stdout]).toEqual([name, 3, '']);
+      }),
+    );
+  }, 60_000);
+});
