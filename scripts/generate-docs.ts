@@ -13,7 +13,7 @@ import type { Results } from '../bench/results.ts';
 import { showValue } from '../src/config/mask.ts';
 import { ENVIRONMENT_RULES, RULES } from '../src/config/rules.ts';
 import { defaultOf, metadataOf, type Row } from '../src/config/variable.ts';
-import { VARIABLE_GROUPS } from '../src/config/variables.ts';
+import { rowOf, VARIABLE_GROUPS, type VariableName } from '../src/config/variables.ts';
 import { DURATION_EXAMPLES } from '../src/format/duration.ts';
 import { contactSchema, MAX_VALUE_LENGTH, VARIABLE_NAME } from '../src/contracts/notice.ts';
 import { jobSchema } from '../src/contracts/job.ts';
@@ -107,8 +107,32 @@ function defaultText(row: Row): string {
   return shown === 'not set' ? '' : shown;
 }
 
+/** What an installation is most likely to set. */
+const FIRST: readonly VariableName[] = [
+  'BASE_URL',
+  'ACCESS_KEY',
+  'SECRET_KEY',
+  'REDIS_URL',
+  'REDIS_PASSWORD',
+  'PAYLOAD_KEY',
+  'FIND_KEY',
+  'DELIVERY',
+  'CONCURRENCY',
+  'RATE_LIMIT',
+  'KEEP_FAILED_MS',
+  'HEALTH_ADDRESS',
+  'OPS_USERS',
+  'EVENT_WEBHOOK_URL',
+  'LOG_LEVEL',
+];
+
 function configurationPage(): string {
-  const groups = VARIABLE_GROUPS.map(
+  const first = FIRST.map(rowOf);
+  const others = VARIABLE_GROUPS.map(({ title, rows }) => ({
+    title,
+    rows: rows.filter((row) => !first.includes(row)),
+  }));
+  const groups = [{ title: 'First', rows: first }, ...others].map(
     ({ title, rows }) => `## ${title}
 
 | Variable | Meaning | Default | Expected |
