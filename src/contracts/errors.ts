@@ -237,15 +237,8 @@ export class TokenRefusedError extends NoticeQueueError {
   readonly refusalCode: ErrorCode;
   /** Milliseconds until one process of the fleet may request a token again. */
   readonly retryInMs: number;
-  /** Whose issuance failed: that of another process (`other`), or that of this one, for which all wait (`all`). */
-  readonly scope: 'other' | 'all';
 
-  constructor(
-    hold: TokenRefusedError['hold'],
-    refusalCode: ErrorCode,
-    retryInMs: number,
-    scope: TokenRefusedError['scope'] = 'other',
-  ) {
+  constructor(hold: TokenRefusedError['hold'], refusalCode: ErrorCode, retryInMs: number) {
     const code = {
       credentials: refusalCode,
       'token-contested': 'TOKEN_CONTESTED',
@@ -259,7 +252,6 @@ export class TokenRefusedError extends NoticeQueueError {
     this.hold = hold;
     this.refusalCode = refusalCode;
     this.retryInMs = retryInMs;
-    this.scope = scope;
   }
 }
 

@@ -64,7 +64,7 @@ export interface ServiceClient {
    * Issues a token (service-api, POST {base_url}/api/v2/token), within `issueDeadlineMs` in total.
    * Retried only where nothing was sent or the service failed.
    *
-   * @throws ServiceRefusalError when the service refuses; a subclass for each documented code
+   * @throws ServiceRefusalError when the service refuses
    * @throws NoticeQueueError SERVICE_UNREACHABLE, TOKEN_UNAVAILABLE or TOKEN_INVALID
    */
   issueToken(signal?: CancelSignal): Promise<IssuedToken>;

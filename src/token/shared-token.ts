@@ -196,8 +196,8 @@ export class SharedToken implements TokenSource {
     if (this.#refusal === undefined) return;
     const { error, until } = this.#refusal;
     const restMs = until - performance.now();
-    const { hold, refusalCode, scope } = error;
-    if (restMs > 0) throw new TokenRefusedError(hold, refusalCode, restMs, scope);
+    const { hold, refusalCode } = error;
+    if (restMs > 0) throw new TokenRefusedError(hold, refusalCode, restMs);
     this.#refusal = undefined;
   }
 

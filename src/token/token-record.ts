@@ -247,7 +247,7 @@ export class TokenRecord {
     const retryInMs = ms === KEPT ? shortest : ms;
     this.#emit({ kind: 'refused', hold, code, retryInMs });
     if (ms === KEPT) return undefined;
-    throw new TokenRefusedError(hold, code, retryInMs, 'all');
+    throw new TokenRefusedError(hold, code, retryInMs);
   }
 
   /** Records a failed issuance for the fleet and releases the lock: how long it is in effect, {@link OVERTAKEN} or {@link KEPT}. */

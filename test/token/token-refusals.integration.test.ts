@@ -50,7 +50,7 @@ describe('refusals', () => {
     world.issuer.plan(() => Promise.reject(new NoticeQueueError('INVALID_ACCESS_KEY')));
     const [a, b] = [await world.member(), await world.member()];
     await expect(a.shared.get()).rejects.toMatchObject({ hold: 'credentials' });
-    await expect(b.shared.get()).rejects.toMatchObject({ scope: 'other' });
+    await expect(b.shared.get()).rejects.toMatchObject({ hold: 'credentials' });
     await placeManualHold(world.client, world.accountKeys, 'while the keys are corrected');
     await liftManualHold(world.client, world.accountKeys);
     expect((await world.status()).refusal).toBeUndefined();
@@ -125,12 +125,16 @@ describe('refusals', () => {
     await b.shared.get();
     await world.age(60_000);
     world.issuer.always(() => Promise.reject(new NoticeQueueError('INVALID_ACCESS_KEY')));
-    await expect(a.shared.renew(token, { status: 401 })).rejects.toMatchObject({ scope: 'all' });
+    await expect(a.shared.renew(token, { status: 401 })).rejects.toMatchObject({
+      hold: 'credentials',
+    });
     const ofNotice = { status: 403, code: 'SENDER_NOT_YOURS' } as const;
     expect(await b.shared.renew(token, ofNotice)).toBeUndefined();
     expect(await b.shared.get()).toEqual(token);
-    await expect(fresh.shared.get()).rejects.toMatchObject({ scope: 'other' });
-    await expect(b.shared.renew(token, { status: 401 })).rejects.toMatchObject({ scope: 'other' });
+    await expect(fresh.shared.get()).rejects.toMatchObject({ hold: 'credentials' });
+    await expect(b.shared.renew(token, { status: 401 })).rejects.toMatchObject({
+      hold: 'credentials',
+    });
     expect(world.issuer.asked).toBe(2);
   });
 

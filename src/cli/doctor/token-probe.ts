@@ -6,7 +6,7 @@ import type { Finding } from '../../doctor/finding.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { keysOf, pairName } from '../../redis/keys.ts';
 import { createServiceClient } from '../../service/client.ts';
-import { IpNotAllowedError } from '../../service/response/service-refusal.ts';
+import { ServiceRefusalError } from '../../service/response/read-issuance.ts';
 import { SharedToken } from '../../token/shared-token.ts';
 import { TokenSeal } from '../../token/token-seal.ts';
 import { readTokenStatus } from '../../token/token-status.ts';
@@ -45,7 +45,9 @@ export async function probeToken(
         try {
           return await client.issueToken(signal);
         } catch (error) {
-          if (error instanceof IpNotAllowedError) ({ callerAddress } = error);
+          if (error instanceof ServiceRefusalError && error.code === 'IP_NOT_ALLOWED') {
+            ({ callerAddress } = error);
+          }
           if (error instanceof NoticeQueueError) failure = error;
           throw error;
         }

@@ -1,12 +1,56 @@
 import { isTokenValue, type IssuedToken } from '../../contracts/token.ts';
-import { NoticeQueueError } from '../../contracts/errors.ts';
+import { ERROR_CODES, NoticeQueueError, type ErrorCode } from '../../contracts/errors.ts';
 import { callerAddress } from './caller-address.ts';
 import { headerOf } from '../http/exchange.ts';
 import type { WireFacts } from '../http/exchange.ts';
 import { AnswerMask, piecesOfSecrets } from './mask-text.ts';
 import { own, readAnswer, type ReadAnswer } from './read-answer.ts';
-import { refusalError } from './service-refusal.ts';
 import { tokenLifetime } from './token-lifetime.ts';
+
+/** What a refusal of an issuance is made of. Code and trace id are the service's own, checked. */
+interface RefusalFacts {
+  readonly status: number;
+  readonly serviceCode: string | undefined;
+  readonly traceId: string | undefined;
+  /** The caller's address as the service saw it, if its answer contains it. */
+  readonly callerAddress: string | undefined;
+}
+
+/** The service refused to issue a token. The message names the cause and the remedy. */
+export class ServiceRefusalError extends NoticeQueueError implements RefusalFacts {
+  override readonly name = 'ServiceRefusalError';
+  readonly status: number;
+  readonly serviceCode: string | undefined;
+  readonly traceId: string | undefined;
+  readonly callerAddress: string | undefined;
+
+  constructor(facts: RefusalFacts) {
+    const code = codeOfRefusal(facts);
+    const { status, serviceCode, traceId } = facts;
+    const named = [String(status), serviceCode].filter((part) => part !== undefined).join(' ');
+    const trace = traceId === undefined ? '' : ` (trace id ${traceId})`;
+    super(code, `The issuance was refused with ${named}${trace}. ${ERROR_CODES[code].meaning}`);
+    this.status = status;
+    this.serviceCode = serviceCode;
+    this.traceId = traceId;
+    this.callerAddress = facts.callerAddress;
+  }
+}
+
+/**
+ * The documented codes decide whatever the status; a 401 without one still means a wrong key (service-api, Errors:
+ * meaning of the statuses).
+ */
+function codeOfRefusal({ status, serviceCode }: RefusalFacts): ErrorCode {
+  switch (serviceCode) {
+    case 'INVALID_ACCESS_KEY':
+    case 'ACCESS_KEY_NOT_APPROVED':
+    case 'IP_NOT_ALLOWED':
+      return serviceCode;
+    default:
+      return status === 401 ? 'INVALID_ACCESS_KEY' : 'SERVICE_REFUSED';
+  }
+}
 
 /** Statuses of a wrong path rather than a wrong request. */
 const WRONG_PLACE = new Set([404, 405, 407, 410]);
@@ -48,14 +92,14 @@ export function readIssuance(
     traceId: answer.traceId,
     callerAddress: callerAddress(answer.json),
   };
-  if (status === 401 || status === 403) throw refusalError(refused);
+  if (status === 401 || status === 403) throw new ServiceRefusalError(refused);
   if (status >= 500 || PASSING.has(status)) {
     throw new NoticeQueueError('TOKEN_UNAVAILABLE', `The token endpoint answered HTTP ${status}.`);
   }
   if (status < 400 || WRONG_PLACE.has(status) || answer.body === 'html') {
     throw invalid(`The token endpoint answered HTTP ${status} (body: ${bodyOf(answer)}).`);
   }
-  throw refusalError(refused);
+  throw new ServiceRefusalError(refused);
 }
 
 /** What the body is; where it cannot be read, by which header. */

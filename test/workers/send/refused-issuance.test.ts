@@ -40,12 +40,10 @@ const CODE = 'INVALID_ACCESS_KEY';
 const held = (hold: TokenRefusedError['hold']) =>
   ({ kind: 'hold', hold, code: CODE, scope: 'all' }) as const;
 
-it.each<[TokenRefusedError['hold'], TokenRefusedError['scope'], Outcome]>([
-  ['credentials', 'other', held('credentials')],
-  ['credentials', 'all', held('credentials')],
-  ['token-unavailable', 'other', { ...held('token-unavailable'), forMs: 2_000 }],
-  ['token-unavailable', 'all', { ...held('token-unavailable'), forMs: 2_000 }],
-  ['token-contested', 'other', { ...held('token-contested'), forMs: 2_000 }],
-])('%s, refused to %s', async (hold, scope, outcome) => {
-  expect(await outcomeOf(new TokenRefusedError(hold, CODE, 2_000, scope))).toEqual(outcome);
+it.each<[TokenRefusedError['hold'], Outcome]>([
+  ['credentials', held('credentials')],
+  ['token-unavailable', { ...held('token-unavailable'), forMs: 2_000 }],
+  ['token-contested', { ...held('token-contested'), forMs: 2_000 }],
+])('%s', async (hold, outcome) => {
+  expect(await outcomeOf(new TokenRefusedError(hold, CODE, 2_000))).toEqual(outcome);
 });
