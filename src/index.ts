@@ -1,6 +1,11 @@
 export { NoticeQueue, type Notices } from './producer/notice-queue.ts';
 export type { NoticeQueueOptions } from './producer/options.ts';
-export type { Contact, Notice, Receipt } from './contracts/notice.ts';
+export type { Receipt } from './contracts/notice.ts';
+export type {
+  GivenContact as Contact,
+  GivenNotice as Notice,
+  NoticeOf,
+} from './contracts/read-notice.ts';
 export type {
   CancelAnswer,
   CancelOptions,

@@ -166,6 +166,9 @@ export const ERROR_CODES = {
 /** All codes. A code is never reused for another meaning. */
 export type ErrorCode = keyof typeof ERROR_CODES;
 
+/** Codes of a state that passes: the same call may succeed later. */
+const PASSING = /^(?:QUEUE_UNAVAILABLE|QUEUE_REFUSED|REDIS_FULL|IMPORT_STOPPED)$/;
+
 /** Base of the family: branch on `code`, show `message`. */
 export class NoticeQueueError extends Error {
   override readonly name: string = 'NoticeQueueError';
@@ -184,6 +187,11 @@ export class NoticeQueueError extends Error {
       cause instanceof NoticeQueueError ? { cause } : undefined,
     );
     this.code = code;
+  }
+
+  /** Whether the same call may succeed later; repeat it with its idempotency key. */
+  get retryable(): boolean {
+    return PASSING.test(this.code);
   }
 }
 

@@ -87,56 +87,19 @@ export const noticeSchema = z.looseObject(
 /** A valid notice with default values filled in. */
 export type CheckedNotice = z.output<typeof noticeSchema>;
 
-/**
- * One recipient of a {@link Notice}.
- *
- * @example
- * { contact: '01012345678', var1: 'Kim', var2: 'A-1001' }
- */
+/** A recipient as it is stored and sent: also with fields that are not known here. */
 export interface Contact {
-  /**
-   * Phone number in the national format: 1 to 20 digits, no separators, no plus sign, no country code.
-   * `send` and `sendMany` do not convert other formats; `import` removes separators.
-   */
   contact: string;
-  /**
-   * Values of the template's variables, `var1`, `var2` and so on: text of at most 4,096 characters each.
-   * Any other field must be a JSON value, with whole numbers beyond 9007199254740991 as text; it is sent to the
-   * service unchanged.
-   */
   [field: string]: unknown;
 }
 
-/**
- * A message to send: a template of the messaging service and its recipients.
- *
- * @example
- * { templateCode: 'ORDER_SHIPPED', contacts: [{ contact: '01012345678', var1: 'A-1001' }] }
- */
+/** A notice as it is stored and sent; what an application hands over is a `GivenNotice` (read-notice.ts). */
 export interface Notice {
-  /** Code of the message template at the messaging service; 1 to 200 characters. */
   templateCode: string;
-  /**
-   * When the service sends the message. `DIRECTLY` means at once and is the only value in the service's
-   * document. To send later, use the option `sendAt` or `delay` instead.
-   * @default 'DIRECTLY'
-   */
   scheduleType?: string | undefined;
-  /**
-   * Sender key of the messenger channel.
-   * @default DEFAULT_CHAT_SENDER_KEY of the worker
-   */
   chatSenderKey?: string | undefined;
-  /**
-   * Sender key for SMS.
-   * @default DEFAULT_SENDER_KEY of the worker
-   */
   senderKey?: string | undefined;
-  /**
-   * The recipients: 1 to 1,000, sent in one request. `import` takes a list of any length.
-   */
   contacts: Contact[];
-  /** Any other field must be a JSON value; it is sent to the service unchanged. */
   [field: string]: unknown;
 }
 

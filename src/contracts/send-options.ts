@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from './delivery.ts';
-import type { Notice } from './notice.ts';
+import type { GivenNotice } from './read-notice.ts';
 import { parseInput } from './parse-input.ts';
 
 /** The lowest priority of BullMQ. */
@@ -20,6 +20,18 @@ const time = (what: string) => {
     )
     .transform((value) => (typeof value === 'number' ? value : value.getTime()));
 };
+
+export const TOO_LATE = 'expected a time after the earliest time of sending';
+
+/** Whether a notice would expire before it may be sent. */
+export function isTooLate(options: {
+  readonly expiresAt?: number | undefined;
+  readonly sendAt?: number | undefined;
+  readonly delay?: number | undefined;
+}): boolean {
+  const { expiresAt, sendAt = 0, delay = 0 } = options;
+  return expiresAt !== undefined && expiresAt <= Math.max(sendAt, Date.now() + delay);
+}
 
 /** Schema of {@link SendOptions}; times become milliseconds since the epoch. */
 export const sendOptionsSchema = z
@@ -53,15 +65,12 @@ export const sendOptionsSchema = z
     if (options.delay !== undefined && options.sendAt !== undefined) {
       refuse('sendAt', 'expected either delay or sendAt, not both');
     }
-    if (options.sendAt !== undefined && options.sendAt < now) {
-      refuse('sendAt', 'expected a time in the future');
-    }
     if (options.sendAt !== undefined && options.sendAt > now + MAX_DELAY_MS) {
       refuse('sendAt', 'expected a time within the next 366 days');
     }
-    const start = options.sendAt ?? now + (options.delay ?? 0);
-    if (options.expiresAt !== undefined && options.expiresAt <= start) {
-      refuse('expiresAt', 'expected a time after the earliest time of sending');
+    // A repeated call is answered by its key, whatever the time.
+    if (options.idempotencyKey === undefined && isTooLate(options)) {
+      refuse('expiresAt', TOO_LATE);
     }
   });
 
@@ -87,8 +96,8 @@ export interface SendOptions {
    */
   delay?: number | undefined;
   /**
-   * Earliest time of sending, within the next 366 days: a Date, milliseconds since the epoch, or ISO 8601
-   * text with a time zone. Excludes `delay`.
+   * Earliest time of sending, at most 366 days from now: a Date, milliseconds since the epoch, or ISO 8601
+   * text with a time zone. A time in the past means now. Excludes `delay`.
    * @example '2027-03-01T09:00:00+09:00'
    */
   sendAt?: Date | number | string | undefined;
@@ -115,7 +124,7 @@ export interface SendOptions {
 /**
  * Options of `sendMany`: the same for all notices, or a function that returns those of each notice.
  */
-export type SendManyOptions =
+export type SendManyOptions<Notice = GivenNotice> =
   SendOptions | ((notice: Notice, index: number) => SendOptions | undefined);
 
 /** Options of one send, checked. */
@@ -127,8 +136,8 @@ export function readOptions(options: unknown, place: string): CheckedOptions {
 }
 
 /** Options for all notices are checked once, before the first notice is read. */
-export function optionsForEach(
-  options: SendManyOptions,
+export function optionsForEach<Notice>(
+  options: SendManyOptions<Notice>,
 ): (notice: Notice, index: number) => CheckedOptions {
   if (typeof options === 'function') {
     return (notice, index) =>

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
-import type { Notice, Receipt } from '../contracts/notice.ts';
+import { readGivenNotice, type NoticeOf } from '../contracts/read-notice.ts';
+import type { Receipt } from '../contracts/notice.ts';
 import type {
   CancelOptions,
   CancelReport,
   NoticeRef,
   NoticeView,
 } from '../notices/notice-state.ts';
-import { readNotice } from '../contracts/read-notice.ts';
 import {
   optionsForEach,
   readOptions,
@@ -25,6 +25,9 @@ import { withEnvironment } from './from-environment.ts';
 import { readQueueOptions, type NoticeQueueOptions, type QueueSettings } from './options.ts';
 import { ProducerConnection, type CheckedSend } from './producer-connection.ts';
 
+/** Any template, with any variables. */
+type AnyTemplates = Record<string, unknown>;
+
 /**
  * Adds notices to the queue; workers send them. Needs Redis, but no credentials of the messaging service.
  *
@@ -39,8 +42,10 @@ import { ProducerConnection, type CheckedSend } from './producer-connection.ts';
  *   templateCode: 'ORDER_SHIPPED',
  *   contacts: [{ contact: '01012345678', var1: 'A-1001' }],
  * });
+ * @typeParam Templates the codes of your templates, each with its variables, such as
+ *   `{ ORDER_SHIPPED: { var1: string }; SALE: object }`: the compiler then knows them
  */
-export class NoticeQueue {
+export class NoticeQueue<Templates extends object = AnyTemplates> {
   readonly #settings: QueueSettings;
   readonly #connection: ProducerConnection;
   readonly #underWay = new Set<Promise<unknown>>();
@@ -62,7 +67,9 @@ export class NoticeQueue {
    * await using notices = NoticeQueue.fromEnv();
    * @throws InputError CONFIG_INVALID that names every invalid variable, or every invalid option
    */
-  static fromEnv(options: NoticeQueueOptions = {}): NoticeQueue {
+  static fromEnv<Templates extends object = AnyTemplates>(
+    options: NoticeQueueOptions = {},
+  ): NoticeQueue<Templates> {
     return new NoticeQueue(withEnvironment(options));
   }
 
@@ -76,9 +83,9 @@ export class NoticeQueue {
    *   and whether this process was too busy to read answers. Repeat the call with an idempotency key.
    *   QUEUE_REFUSED: Redis refused it. REDIS_FULL: its memory is kept for what waits. QUEUE_CLOSED: after {@link NoticeQueue.close}.
    */
-  async send(notice: Notice, options: SendOptions = {}): Promise<Receipt> {
+  async send(notice: NoticeOf<Templates>, options: SendOptions = {}): Promise<Receipt> {
     this.#mustBeOpen();
-    const checked = { options: readOptions(options, 'options'), notice: readNotice(notice) };
+    const checked = { options: readOptions(options, 'options'), notice: readGivenNotice(notice) };
     const [receipt] = await this.#track(this.#connection.enqueue([checked]));
     if (receipt === undefined) throw new NoticeQueueError('QUEUE_UNAVAILABLE');
     return receipt;
@@ -94,7 +101,11 @@ export class NoticeQueue {
    * @example
    * notices.sendLater(notice, (error) => log.error(error));
    */
-  sendLater(notice: Notice, onError: (error: unknown) => unknown, options: SendOptions = {}): void {
+  sendLater(
+    notice: NoticeOf<Templates>,
+    onError: (error: unknown) => unknown,
+    options: SendOptions = {},
+  ): void {
     this.send(notice, options).catch(async (error: unknown) => {
       try {
         // It may be asynchronous.
@@ -106,6 +117,16 @@ export class NoticeQueue {
         );
       }
     });
+  }
+
+  /**
+   * Resolves when Redis answers and what sends need is loaded: for a health check, and so that the first send is fast.
+   *
+   * @throws NoticeQueueError QUEUE_UNAVAILABLE within `enqueueTimeoutMs`, QUEUE_REFUSED or QUEUE_CLOSED
+   */
+  async ready(): Promise<void> {
+    this.#mustBeOpen();
+    await this.#track(this.#connection.ready());
   }
 
   /**
@@ -128,16 +149,16 @@ export class NoticeQueue {
    *   `notices[2].contacts[0].contact`
    */
   async sendMany(
-    notices: Iterable<Notice> | AsyncIterable<Notice>,
-    options: SendManyOptions = {},
+    notices: Iterable<NoticeOf<Templates>> | AsyncIterable<NoticeOf<Templates>>,
+    options: SendManyOptions<NoticeOf<Templates>> = {},
   ): Promise<Receipt[]> {
     this.#mustBeOpen();
     const optionsOf = optionsForEach(options);
     const sends: CheckedSend[] = [];
-    const take = (notice: Notice) => {
+    const take = (notice: NoticeOf<Templates>) => {
       const index = sends.length;
       const own = optionsOf(notice, index);
-      sends.push({ options: own, notice: readNotice(notice, `notices[${index}]`) });
+      sends.push({ options: own, notice: readGivenNotice(notice, `notices[${index}]`) });
     };
     if (isIterable(notices)) for (const notice of notices) take(notice);
     else if (isAsyncIterable(notices)) for await (const notice of notices) take(notice);
@@ -288,12 +309,15 @@ export class NoticeQueue {
 }
 
 /** What a {@link NoticeQueue} does, without its private fields: a stub in a test can implement it. */
-export type Notices = Pick<NoticeQueue, keyof NoticeQueue>;
+export type Notices<Templates extends object = AnyTemplates> = Pick<
+  NoticeQueue<Templates>,
+  keyof NoticeQueue<Templates>
+>;
 
-function isIterable(value: unknown): value is Iterable<Notice> {
+function isIterable(value: unknown): value is Iterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.iterator in value;
 }
 
-function isAsyncIterable(value: unknown): value is AsyncIterable<Notice> {
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }

@@ -1,7 +1,7 @@
 import type { Queue } from 'bullmq';
-import { NoticeQueueError } from '../contracts/errors.ts';
+import { InputError, NoticeQueueError } from '../contracts/errors.ts';
 import type { CheckedNotice, Receipt } from '../contracts/notice.ts';
-import type { CheckedOptions } from '../contracts/send-options.ts';
+import { isTooLate, TOO_LATE, type CheckedOptions } from '../contracts/send-options.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
 import { entriesOf, removeEntries, writeEntries } from '../number-index/notice-number-index.ts';
 import { findKey, type FindKey } from '../number-index/number-key.ts';
@@ -113,13 +113,21 @@ export class ProducerConnection {
         secret: this.#secret ?? '',
       };
       const jobs = sends.map(({ notice, options }) => planJob(notice, options, settings));
-      if (jobs.length > 1) await this.#checkKeys(queue, jobs);
+      const isLate = sends.some(({ options }) => isTooLate(options));
+      if (jobs.length > 1 || isLate) await this.#checkKeys(queue, jobs, sends);
       return receiptsOf(jobs, await this.#add(queue, jobs, carried));
     });
   }
 
-  /** @throws NoticeQueueError IDEMPOTENCY_CONFLICT if a key was used for another notice, also in the same call */
-  async #checkKeys(queue: Queue, jobs: readonly PlannedJob[]): Promise<void> {
+  /**
+   * @throws NoticeQueueError IDEMPOTENCY_CONFLICT if a key was used for another notice, also in the same call
+   * @throws InputError NOTICE_INVALID if a notice would expire before it may be sent, unless its key is in use
+   */
+  async #checkKeys(
+    queue: Queue,
+    jobs: readonly PlannedJob[],
+    sends: readonly CheckedSend[],
+  ): Promise<void> {
     const keyed = jobs.flatMap((job, index) =>
       job.opts.deduplication.id === job.opts.jobId ? [] : [{ job, index }],
     );
@@ -131,8 +139,14 @@ export class ProducerConnection {
       for (const [at, { job, index }] of some.entries()) {
         const { deduplication, jobId } = job.opts;
         const holder = seen.get(deduplication.id) ?? held[at] ?? undefined;
-        if (holder === undefined) seen.set(deduplication.id, jobId);
-        else if (judge(job, holder) === 'conflict') throw conflict(index, 'nothing was queued');
+        if (holder === undefined) {
+          if (isTooLate(sends[index]?.options ?? {})) throw tooLate(index, jobs.length);
+          seen.set(deduplication.id, jobId);
+        } else if (judge(job, holder) === 'conflict') {
+          throw jobs.length === 1
+            ? new NoticeQueueError('IDEMPOTENCY_CONFLICT')
+            : conflict(index, 'nothing was queued');
+        }
       }
     }
   }
@@ -235,6 +249,12 @@ export class ProducerConnection {
     }
   }
 
+  /** Loads what sends need, and asks Redis. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
+  async ready(): Promise<void> {
+    await this.#parts;
+    await this.ask(({ redis }) => redis.ping());
+  }
+
   /** Disconnects at once; calls under way fail. */
   async close(): Promise<void> {
     await this.#parts.then(({ queue }) => queue.close()).catch(() => {});
@@ -257,6 +277,11 @@ function receiptsOf(jobs: readonly PlannedJob[], heldIds: readonly string[]): Re
   throw jobs.length === 1
     ? new NoticeQueueError('IDEMPOTENCY_CONFLICT')
     : conflict(conflictAt, 'the other notices of the call are queued');
+}
+
+function tooLate(index: number, of: number): InputError {
+  const place = of === 1 ? 'options' : `notices[${index}] options`;
+  return new InputError('NOTICE_INVALID', [{ field: `${place}.expiresAt`, problem: TOO_LATE }]);
 }
 
 function conflict(index: number, consequence: string): NoticeQueueError {

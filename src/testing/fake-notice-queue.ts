@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
-import { NoticeQueueError, type ErrorCode } from '../contracts/errors.ts';
-import type { CheckedNotice, Notice, Receipt } from '../contracts/notice.ts';
-import { readNotice } from '../contracts/read-notice.ts';
+import { InputError, NoticeQueueError, type ErrorCode } from '../contracts/errors.ts';
+import { readGivenNotice, type NoticeOf } from '../contracts/read-notice.ts';
+import type { CheckedNotice, Receipt } from '../contracts/notice.ts';
 import {
+  isTooLate,
   optionsForEach,
   readOptions,
+  TOO_LATE,
   type CheckedOptions,
   type SendManyOptions,
   type SendOptions,
@@ -47,7 +49,9 @@ export interface FakeImport {
  * await orderShipped(notices, order);
  * expect(notices.sent).toMatchObject([{ notice: { templateCode: 'ORDER_SHIPPED' } }]);
  */
-export class FakeNoticeQueue implements Notices {
+export class FakeNoticeQueue<
+  Templates extends object = Record<string, unknown>,
+> implements Notices<Templates> {
   /** What was sent, in order, without duplicates. */
   readonly sent: SentNotice[] = [];
   readonly imports: FakeImport[] = [];
@@ -66,15 +70,15 @@ export class FakeNoticeQueue implements Notices {
     this.#states.set(id, state);
   }
 
-  async send(notice: Notice, options: SendOptions = {}): Promise<Receipt> {
+  async send(notice: NoticeOf<Templates>, options: SendOptions = {}): Promise<Receipt> {
     await this.#begin();
     const checked = readOptions(options, 'options');
-    return this.#queue([{ notice: readNotice(notice), options: checked }])[0] as Receipt;
+    return this.#queue([{ notice: readGivenNotice(notice), options: checked }])[0] as Receipt;
   }
 
   async sendMany(
-    notices: Iterable<Notice> | AsyncIterable<Notice>,
-    options: SendManyOptions = {},
+    notices: Iterable<NoticeOf<Templates>> | AsyncIterable<NoticeOf<Templates>>,
+    options: SendManyOptions<NoticeOf<Templates>> = {},
   ): Promise<Receipt[]> {
     await this.#begin();
     const optionsOf = optionsForEach(options);
@@ -82,13 +86,21 @@ export class FakeNoticeQueue implements Notices {
     for await (const notice of notices) {
       const index = checked.length;
       const own = optionsOf(notice, index);
-      checked.push({ notice: readNotice(notice, `notices[${index}]`), options: own });
+      checked.push({ notice: readGivenNotice(notice, `notices[${index}]`), options: own });
     }
     return this.#queue(checked);
   }
 
-  sendLater(notice: Notice, onError: (error: unknown) => unknown, options: SendOptions = {}): void {
+  sendLater(
+    notice: NoticeOf<Templates>,
+    onError: (error: unknown) => unknown,
+    options: SendOptions = {},
+  ): void {
     void this.send(notice, options).catch(onError);
+  }
+
+  ready(): Promise<void> {
+    return this.#begin();
   }
 
   async get(notice: NoticeRef): Promise<NoticeView> {
@@ -168,6 +180,10 @@ export class FakeNoticeQueue implements Notices {
         const isSame = fingerprint(earlier.notice, '') === fingerprint(notice, '');
         if (!isSame) throw new NoticeQueueError('IDEMPOTENCY_CONFLICT');
         return { id: earlier.id, contacts, duplicate: true };
+      }
+      if (isTooLate(options)) {
+        const issue = { field: 'options.expiresAt', problem: TOO_LATE };
+        throw new InputError('NOTICE_INVALID', [issue]);
       }
       const sent = { id: newId('n'), notice, options };
       this.sent.push(sent);

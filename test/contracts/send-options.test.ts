@@ -38,10 +38,7 @@ describe('send options: refused, with the option named', () => {
         -1,
         1.5,
         new Date('x'),
-        new Date(0),
-        inMs(-60_000),
         inMs(400 * DAY),
-        '2001-01-01T00:00:00Z',
       ],
     },
     {
@@ -68,6 +65,16 @@ describe('send options: refused, with the option named', () => {
 
   it('delay together with sendAt', () => {
     expect(fieldsOf({ delay: 0, sendAt: inMs(60_000) })).toEqual(['options.sendAt']);
+  });
+
+  it('a time in the past is now, so that an end before now is refused', () => {
+    expect(fieldsOf({ sendAt: inMs(-60_000) })).toEqual([]);
+    expect(fieldsOf({ sendAt: inMs(-60_000), expiresAt: inMs(60_000) })).toEqual([]);
+    expect(fieldsOf({ sendAt: inMs(-60_000), expiresAt: inMs(-30_000) })).toEqual([
+      'options.expiresAt',
+    ]);
+    // With a key the queue decides, which may know it.
+    expect(fieldsOf({ idempotencyKey: 'k', expiresAt: inMs(-30_000) })).toEqual([]);
   });
 
   it('an end before the notice may first be sent', () => {

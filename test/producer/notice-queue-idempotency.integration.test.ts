@@ -55,10 +55,10 @@ describe('same key, one send', () => {
     const queue = queueIn(prefix);
     const notice = {
       templateCode: 'T',
-      contacts: [{ contact: '0101', var1: 'a', x: { p: 1, q: 2 } }],
+      contacts: [{ contact: '0101', var1: 'a', fields: { x: { p: 1, q: 2 } } }],
     };
     const turned = {
-      contacts: [{ x: { q: 2, p: 1 }, var1: 'a', contact: '0101' }],
+      contacts: [{ fields: { x: { q: 2, p: 1 } }, var1: 'a', contact: '0101' }],
       templateCode: 'T',
     };
     const first = await queue.send(notice, KEY);
@@ -148,6 +148,26 @@ describe('the window', () => {
     expect(second.duplicate).toBe(false);
     expect(second.id).not.toBe(first.id);
     expect(await waitingIds(redis.client, prefix)).toEqual([first.id, second.id]);
+  });
+
+  it('answers a repeated call whose time has passed; without the key the time is judged', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix);
+    const first = await queue.send(NOTICE, KEY);
+    const late = { ...KEY, expiresAt: Date.now() - 60_000 };
+    expect(await queue.send(NOTICE, late)).toEqual({ ...first, duplicate: true });
+    const other = { ...NOTICE, templateCode: 'OTHER' };
+    await expect(queue.send(other, late)).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
+    const unknown = { ...late, idempotencyKey: 'never-used' };
+    await expect(queue.send(NOTICE, unknown)).rejects.toMatchObject({
+      code: 'NOTICE_INVALID',
+      issues: [{ field: 'options.expiresAt' }],
+    });
+    const each = (_: unknown, index: number) => (index === 0 ? late : unknown);
+    await expect(queue.sendMany([NOTICE, NOTICE], each)).rejects.toMatchObject({
+      issues: [{ field: 'notices[1] options.expiresAt' }],
+    });
+    expect(await waitingIds(redis.client, prefix)).toEqual([first.id]);
   });
 
   it('of a delayed notice starts when it is due', async () => {

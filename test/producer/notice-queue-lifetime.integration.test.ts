@@ -7,6 +7,7 @@ import { InputError, NoticeQueue, type NoticeQueueError } from '../../src/index.
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
+import { until } from '../support/wait.ts';
 import { contacts, waitingIds, waitingJobs } from './support/stored-jobs.ts';
 
 const redis = testRedis();
@@ -135,5 +136,33 @@ describe('sendLater', () => {
     });
     const [warning] = (await warned) as [Error];
     expect(warning.name).toBe('NoticeQueueWarning');
+  });
+});
+
+describe('ready', () => {
+  it('resolves when Redis answers, and says in time where it does not', async () => {
+    await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix: redis.freshPrefix() });
+    await queue.ready();
+    await queue.close();
+    await expect(queue.ready()).rejects.toMatchObject({ code: 'QUEUE_CLOSED', retryable: false });
+    const nowhere = { url: `redis://127.0.0.1:${await freePort()}` };
+    await using away = new NoticeQueue({ redis: nowhere, enqueueTimeoutMs: 200 });
+    await expect(away.ready()).rejects.toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      retryable: true,
+    });
+  });
+
+  it('the end leaves no timer and no socket', async () => {
+    const before = process.getActiveResourcesInfo().toSorted();
+    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix: redis.freshPrefix() });
+    await queue.send(NOTICE, { idempotencyKey: 'k', delay: 1_000 });
+    await queue.get({ idempotencyKey: 'k' });
+    await queue.close();
+    // A socket closes with its next event.
+    await until(() => process.getActiveResourcesInfo().length <= before.length, {
+      what: 'the end',
+    });
+    expect(process.getActiveResourcesInfo().toSorted()).toEqual(before);
   });
 });

@@ -44,7 +44,7 @@ function connect(url: string): Redis {
 const PERSONAL = ['01098765432', 'CANARY-VAR', 'CANARY-KEY', 'CANARY-PASSWORD'];
 const NOTICE = {
   templateCode: 'T',
-  contacts: [{ contact: '01098765432', var1: 'CANARY-VAR', extra: { deep: 'CANARY-VAR' } }],
+  contacts: [{ contact: '01098765432', var1: 'CANARY-VAR', fields: { deep: 'CANARY-VAR' } }],
 };
 const KEY = { idempotencyKey: 'CANARY-KEY' };
 

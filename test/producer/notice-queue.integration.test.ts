@@ -1,7 +1,7 @@
 import { Queue, Worker } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
 import { NoticeQueue } from '../../src/index.ts';
-import type { NoticeQueueOptions } from '../../src/index.ts';
+import type { Notice, NoticeQueueOptions } from '../../src/index.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
@@ -92,23 +92,29 @@ describe('send', () => {
   it('passes unknown fields through byte by byte, an own __proto__ and nested ones too', async () => {
     const prefix = redis.freshPrefix();
     const text =
-      '{"templateCode":"T","scheduleType":"X","at":"2030-01-01 00:00:00","1":1e-21,"z":-0.5,' +
-      '"deep":{"b":null,"a":["\\ud83d\\ude00","\\u2028",{"__proto__":[1]}]},"__proto__":{"y":"n"},' +
-      '"contacts":[{"name":"김철수 \\"<&>\\" \\\\","contact":"0101","var1":"","__proto__":{"a":1}}]}';
-    const notice = JSON.parse(text) as typeof NOTICE;
+      '{"templateCode":"T","scheduleType":"X","at":"2030-01-01 00:00:00","fields":{"1":1e-21,"z":-0.5,' +
+      '"deep":{"b":null,"a":["\\ud83d\\ude00","\\u2028",{"__proto__":[1]}]},"__proto__":{"y":"n"}},' +
+      '"contacts":[{"name":"김철수 \\"<&>\\" \\\\","contact":"0101","var1":"","fields":{"__proto__":{"a":1}}}]}';
+    const notice = JSON.parse(text) as Notice;
     const { id } = await queueIn(prefix).send(notice);
     const stored = await storedJob(redis.client, prefix, id);
-    expect(stored.text).toBe(`{"v":1,"notice":${JSON.stringify(notice)}}`);
+    const beside = (given: object & { fields?: object | undefined }) => {
+      const { fields, ...own } = given;
+      return { ...own, ...fields };
+    };
+    const { contacts: list, ...frame } = notice;
+    const sent = { ...beside(frame), contacts: list.map(beside) };
+    expect(stored.text).toBe(`{"v":1,"notice":${JSON.stringify(sent)}}`);
     expect(stored.text).toContain('"__proto__":{"y":"n"}');
     expect(stored.text).toContain('"__proto__":{"a":1}');
   });
 
   it('takes the notice as it is at the call', async () => {
     const prefix = redis.freshPrefix();
-    const notice = { ...NOTICE, contacts: [{ contact: '0101', tags: ['a'] }] };
+    const notice = { ...NOTICE, contacts: [{ contact: '0101', fields: { tags: ['a'] } }] };
     const sending = queueIn(prefix).send(notice);
-    notice.contacts[0]?.tags.push('b');
-    notice.contacts.push({ contact: '0102', tags: [] });
+    notice.contacts[0]?.fields.tags.push('b');
+    notice.contacts.push({ contact: '0102', fields: { tags: [] } });
     const { id } = await sending;
     const { data } = await storedJob(redis.client, prefix, id);
     expect(data.notice['contacts']).toEqual([{ contact: '0101', tags: ['a'] }]);

@@ -151,8 +151,9 @@ describe('What the service does', () => {
   it('[not-shown-channels] fields of operations that are not shown reach the service untouched', async () => {
     const emulator = await emulatorWith();
     const { deliver } = await line(emulator.url);
-    const extra = { replaceSms: 'Y', smsContent: 'a text', options: { nested: [1, true, null] } };
-    await deliver({ ...noticeTo(FIRST), ...extra });
-    expect(emulator.details()[0]?.fields).toMatchObject(extra);
+    const known = { replaceSms: 'Y', smsContent: 'a text' } as const;
+    const fields = { options: { nested: [1, true, null] } };
+    await deliver({ ...noticeTo(FIRST), ...known, fields });
+    expect(emulator.details()[0]?.fields).toMatchObject({ ...known, ...fields });
   });
 });

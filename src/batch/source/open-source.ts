@@ -1,6 +1,5 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import type { Contact } from '../../contracts/notice.ts';
 import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import type { CheckedImportOptions } from '../import/import-options.ts';
 import type { NumberRules } from './check-number.ts';
@@ -14,7 +13,7 @@ import type { SourceReader } from './source-row.ts';
  * Where a list of contacts comes from: the path of a CSV or NDJSON file, a readable stream of its bytes
  * (either may be gzipped), or an iterable of contacts.
  */
-export type ImportSource = string | Readable | Iterable<Contact> | AsyncIterable<Contact>;
+export type ImportSource = string | Readable | Iterable<object> | AsyncIterable<object>;
 
 /** An open list. */
 export interface OpenSource {
@@ -57,7 +56,7 @@ export async function openSource(
   if (source instanceof Readable && !source.readableObjectMode) return openStream(source, options);
   if (typeof source === 'object' && source !== null) {
     const isList = Symbol.asyncIterator in source || Symbol.iterator in source;
-    if (isList) return openContacts(source as Iterable<Contact> | AsyncIterable<Contact>, options);
+    if (isList) return openContacts(source as Iterable<object> | AsyncIterable<object>, options);
   }
   throw new InputError('NOTICE_INVALID', [
     {
@@ -169,7 +168,7 @@ function openStream(stream: Readable, options: SourceOptions): OpenSource {
 }
 
 function openContacts(
-  contacts: Iterable<Contact> | AsyncIterable<Contact>,
+  contacts: Iterable<object> | AsyncIterable<object>,
   { map, passThrough, rules = {} }: SourceOptions,
 ): OpenSource {
   return {

@@ -1,4 +1,3 @@
-import type { Contact } from '../../contracts/notice.ts';
 import { checkContact, refused } from './check-row.ts';
 import type { NumberRules } from './check-number.ts';
 import type { FieldChoice } from './sent-columns.ts';
@@ -9,7 +8,7 @@ const ROWS_PER_READ = 250;
 
 /** Reads a list of contact objects. */
 export function readContacts(
-  contacts: Iterable<Contact> | AsyncIterable<Contact>,
+  contacts: Iterable<object> | AsyncIterable<object>,
   choice: FieldChoice,
   rules: NumberRules = {},
 ): SourceReader {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { Command, Option } from 'commander';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
-import type { Contact, Notice } from '../../contracts/notice.ts';
+import type { GivenContact, GivenNotice } from '../../contracts/read-notice.ts';
 import type { SendOptions } from '../../contracts/send-options.ts';
 import { collect, duration, wholeNumber, templateVariables, whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
@@ -79,7 +79,7 @@ export function sendCommand(context: CommandContext): Command {
     });
 }
 
-async function noticeFrom(flags: SendFlags, stdin: Input): Promise<Notice> {
+async function noticeFrom(flags: SendFlags, stdin: Input): Promise<GivenNotice> {
   if (flags.file !== undefined) {
     const { template, contact, var: variables, scheduleType, chatSenderKey, senderKey } = flags;
     const parts = [template, contact, variables, scheduleType, chatSenderKey, senderKey];
@@ -90,13 +90,13 @@ async function noticeFrom(flags: SendFlags, stdin: Input): Promise<Notice> {
       );
     }
     // The queue validates it.
-    return parseJson(await readInput(flags.file, stdin)) as Notice;
+    return parseJson(await readInput(flags.file, stdin)) as GivenNotice;
   }
   if (flags.template === undefined || flags.contact === undefined) {
     throw new UsageError('use either --file, or --template and --contact');
   }
   const variables = templateVariables(flags.var);
-  const contacts = flags.contact.map((contact): Contact => ({ ...variables, contact }));
+  const contacts = flags.contact.map((contact): GivenContact => ({ ...variables, contact }));
   const { scheduleType, chatSenderKey, senderKey } = flags;
   return {
     templateCode: flags.template,

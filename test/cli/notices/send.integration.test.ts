@@ -34,7 +34,7 @@ async function inFours<Row>(
 const NOTICE = {
   templateCode: 'T',
   at: 'x',
-  contacts: [{ contact: '0101', var1: '김', extra: [1] }],
+  contacts: [{ contact: '0101', var1: '김', name: '1' }],
 };
 
 describe('notices send', () => {
@@ -189,7 +189,7 @@ describe('notices send with bad input: exit code 2, named, nothing queued', () =
     { names: '--delay', args: [...good, '--delay', 'soon'] },
     { names: 'Expected a duration from 0s to 366d', args: [...good, '--delay', '401d'] },
     { names: 'options.sendAt', args: [...good, '--send-at', 'tomorrow'] },
-    { names: 'options.sendAt', args: [...good, '--send-at', '2001-01-01T00:00:00Z'] },
+    { names: 'options.expiresAt', args: [...good, '--expires-at', '2001-01-01T00:00:00Z'] },
     { names: 'options.expiresAt', args: [...good, '--expires-at', ''] },
     { names: '--priority', args: [...good, '--priority', '1.5'] },
     { names: '--priority', args: [...good, '--priority', '2097152'] },

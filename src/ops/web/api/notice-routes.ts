@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { receiptAnswer } from '../../answers/notice-schemas.ts';
 import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
-import { noticeSchema, type Notice } from '../../../contracts/notice.ts';
+import type { GivenNotice } from '../../../contracts/read-notice.ts';
+import { noticeSchema } from '../../../contracts/notice.ts';
 import type { SendOptions } from '../../../contracts/send-options.ts';
 import { InputError, NoticeQueueError } from '../../../contracts/errors.ts';
 import type { Receipt } from '../../../contracts/notice.ts';
@@ -17,7 +18,14 @@ const time = z
 
 /** Schema of the body for the document; NoticeQueue.send validates it as it does for the library. */
 const bodyDoc = z.strictObject({
-  notice: noticeSchema,
+  notice: noticeSchema.extend({
+    fields: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe(
+        'fields unknown here, which are sent to the service unchanged; a contact may have such, too',
+      ),
+  }),
   options: z
     .strictObject({
       idempotencyKey: z.string().min(1).max(200).optional(),
@@ -46,7 +54,7 @@ export const NOTICE_ROUTES: readonly Route[] = [
     },
     body: z.strictObject(
       {
-        notice: z.custom<Notice>((value) => value !== undefined, 'expected a notice'),
+        notice: z.custom<GivenNotice>((value) => value !== undefined, 'expected a notice'),
         options: z.custom<SendOptions>().optional(),
       },
       'expected an object with a notice',
@@ -74,7 +82,7 @@ export const NOTICE_ROUTES: readonly Route[] = [
 /** Queues a notice; its idempotency key counts for the API key of the caller only. */
 async function sendScoped(
   { notices, olderKeys }: Pick<OpsContext, 'notices' | 'olderKeys'>,
-  notice: Notice,
+  notice: GivenNotice,
   options: SendOptions,
   who: Identity | undefined,
   now: number,
