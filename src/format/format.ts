@@ -51,6 +51,14 @@ function smallUnit(size: number) {
   return size >= 1_000 ? DURATION_UNITS.at(-1) : undefined;
 }
 
+/** A duration in its two largest units: `3 h 40 min`. */
+export function roughDuration(ms: number): string {
+  const minutes = Math.round(ms / 60_000);
+  if (minutes < 60) return formatDuration(ms);
+  const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
+  return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`;
+}
+
 /** A size in memory or on disk: `512 B`, `1.5 MiB`, `24 MiB`. */
 export function formatSize(bytes: number): string {
   let size = bytes;

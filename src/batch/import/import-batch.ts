@@ -199,6 +199,15 @@ class ImportRun {
     return RejectsFile.prepare(file, { list, titles, delimiter, overwrite, marked });
   }
 
+  async #confirm(): Promise<void> {
+    const [{ confirm }, checked] = [this.#options, this.#checked];
+    if (confirm === undefined || checked === undefined) return;
+    const { contacts, refused, duplicates } = checked.tally;
+    const left = this.#people?.leftOut?.size ?? 0;
+    if (await confirm({ contacts: contacts - left, refused, duplicates })) return;
+    throw new NoticeQueueError('IMPORT_STOPPED', 'It was not confirmed; nothing was enqueued.');
+  }
+
   /** Before anything is stored, so that a list that is imported at the same time is compared with this one. */
   async #comparePeople({ batch, kind }: StartedBatch): Promise<void> {
     const [people, prints] = [this.#people, this.#prints];
@@ -218,6 +227,7 @@ class ImportRun {
       sealing,
       beforeCreate: async () => {
         if (this.#prints !== undefined) await this.#people?.decide(this.#prints, this.#options);
+        await this.#confirm();
       },
     });
   }

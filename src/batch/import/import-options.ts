@@ -68,6 +68,18 @@ export interface ImportOptions {
    * @default never
    */
   expiresAt?: Date | number | string | undefined;
+  /** Store the list and send nothing until a person resumes the batch. @default false */
+  paused?: boolean | undefined;
+  /**
+   * When sending starts, in the forms of `expiresAt`. A start that is missed by more than an hour, because no worker or no
+   * Redis was there, waits for a person. @default at once
+   */
+  startAt?: Date | number | string | undefined;
+  /**
+   * Asked before a batch is created, once the list is checked; if it answers false, the import ends with
+   * IMPORT_STOPPED. Not called for a list that can be read only once.
+   */
+  confirm?: ((list: CheckedList) => Promise<boolean>) | undefined;
   /** Contacts per second at most. @default no limit but that of the account */
   rate?: number | undefined;
   /**
@@ -116,6 +128,14 @@ export interface ImportOptions {
   onProgress?: ((progress: ImportProgress) => void) | undefined;
   /** Aborting it ends the import with IMPORT_STOPPED; the same import continues it later. */
   signal?: AbortSignal | undefined;
+}
+
+/** A list that was checked. */
+export interface CheckedList {
+  /** Rows that become contacts. */
+  readonly contacts: number;
+  readonly refused: number;
+  readonly duplicates: number;
 }
 
 /** Progress of an import. */
@@ -230,6 +250,14 @@ const optionsSchema = z
         .enum(DELIVERY_POLICIES, `expected one of ${DELIVERY_POLICIES.join(', ')}`)
         .optional(),
       expiresAt: sendOptionsSchema.shape.expiresAt,
+      paused: flag.default(false),
+      startAt: sendOptionsSchema.shape.expiresAt,
+      confirm: z
+        .custom<(list: CheckedList) => Promise<boolean>>(
+          (value) => value === undefined || typeof value === 'function',
+          'expected a function',
+        )
+        .optional(),
       rate: count('contacts per second', 1_000_000_000),
       country: z.enum(COUNTRY_NAMES, `expected one of ${COUNTRY_NAMES.join(', ')}`).optional(),
       allowImplausible: flag.default(false),
@@ -277,6 +305,15 @@ const optionsSchema = z
     }
     if (options.expiresAt !== undefined && options.expiresAt <= Date.now()) {
       refuse('expiresAt', 'expected a time in the future');
+    }
+    if (options.startAt !== undefined && options.startAt <= Date.now()) {
+      refuse('startAt', 'expected a time in the future');
+    }
+    if (options.startAt !== undefined && options.paused) {
+      refuse('startAt', 'expected only one of startAt and paused');
+    }
+    if ((options.expiresAt ?? Infinity) <= (options.startAt ?? 0)) {
+      refuse('expiresAt', 'expected a time after startAt');
     }
     if (options.fields !== undefined && Object.hasOwn(options.fields, 'contacts')) {
       refuse('fields', 'must not have contacts: they come from the list');

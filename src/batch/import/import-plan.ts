@@ -4,7 +4,7 @@ import type { CountryName } from '../../format/country.ts';
 import type { FindKey } from '../../number-index/number-key.ts';
 import type { RecentLists } from '../../number-index/recent-lists.ts';
 import type { Sealing } from '../../payload/seal.ts';
-import type { BatchPlan } from '../ledger/batch-record.ts';
+import { ON_RESUME, type BatchPlan } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { FreeRoom } from './chunk-writer.ts';
 import type { CheckedImportOptions } from './import-options.ts';
@@ -74,6 +74,7 @@ export function planImport(
     expiresAt: options.expiresAt ?? 0,
     rate: options.rate ?? 0,
     bisect: options.bisect ?? true,
+    startAt: options.paused ? ON_RESUME : (options.startAt ?? 0),
   };
   return { plan, identity: JSON.stringify(sorted(frame)) };
 }

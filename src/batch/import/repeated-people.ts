@@ -1,5 +1,6 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import { formatCount, formatDuration } from '../../format/format.ts';
+import { formatCount } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
 import { findStored, NumberPrints, printKey } from '../../number-index/number-prints.ts';
 import type { RecentList, RecentLists } from '../../number-index/recent-lists.ts';
 import type { Batch } from '../ledger/batch-record.ts';
@@ -89,10 +90,11 @@ function repeated(
   found: number,
   all: number,
 ): NoticeQueueError {
-  const age = formatDuration(Math.max(0, Date.now() - at));
+  const now = Date.now();
+  const time = writeTime(Math.min(at, now), now);
   const more = found === count ? '' : ` (and ${formatCount(found - count)} more in other lists)`;
   return new NoticeQueueError(
     'LIST_REPEATED',
-    `${formatCount(count)} of ${formatCount(all)} were in batch ${batch}, ${age} ago${more}: --only-new (onlyNew) sends the others, --again (again) sends all; nothing was enqueued.`,
+    `${formatCount(count)} of ${formatCount(all)} were in batch ${batch}, ${time}${more}: --only-new (onlyNew) sends the others, --again (again) sends all; nothing was enqueued.`,
   );
 }

@@ -17,7 +17,12 @@ export interface BatchPlan {
   readonly rate: number;
   /** Whether a rejected chunk is split in half until the rejected contact is found. */
   readonly bisect: boolean;
+  /** When sending starts, milliseconds since the epoch; 0 for at once, {@link ON_RESUME} for when a person resumes it. */
+  readonly startAt?: number;
 }
+
+/** A start that waits for a person. */
+export const ON_RESUME = -1;
 
 /**
  * The phase of a batch.
@@ -64,6 +69,8 @@ export interface Batch extends Omit<BatchPlan, 'frame'> {
   readonly counts: BatchCounts;
   /** When it was created. */
   readonly begunAt: number;
+  /** The start that was missed by more than an hour, for which a person decides; 0 for none. */
+  readonly startMissedAt?: number;
   /** When its import ended. */
   readonly importedAt: number;
   readonly finishedAt: number;
@@ -104,7 +111,7 @@ const PHASES: ReadonlySet<string> = new Set(BATCH_PHASES);
 export function planFields(plan: BatchPlan): (string | number)[] {
   const { frame, templateCode, chunkSize, delivery, expiresAt, rate, bisect } = plan;
   const fields = { frame, templateCode, chunkSize, delivery, expiresAt, rate };
-  return [...Object.entries(fields).flat(), 'bisect', bisect ? 1 : 0];
+  return [...Object.entries(fields).flat(), 'bisect', bisect ? 1 : 0, 'startAt', plan.startAt ?? 0];
 }
 
 /**
@@ -145,6 +152,8 @@ export function batchFrom(
       cancelled: number('cancelled'),
       possiblySentTwice: number('possiblySentTwice'),
     },
+    startAt: number('startAt'),
+    startMissedAt: number('startMissedAt'),
     begunAt: number('begunAt'),
     importedAt: number('importedAt'),
     finishedAt: number('finishedAt'),

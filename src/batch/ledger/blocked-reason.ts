@@ -40,7 +40,7 @@ export function surroundingsOf(
  * | phase | contacts pending | surroundings | reason |
  * |---|---|---|---|
  * | finished, cancelled with none pending | | | none |
- * | paused | | | it is paused |
+ * | paused | | | it is paused, waits for its start, or missed that |
  * | importing | none | its import is running | its import has not finished |
  * | importing | none | its import is not running | its import stopped |
  * | importing, sending | some | no worker | no worker is running |
@@ -50,7 +50,17 @@ export function surroundingsOf(
 export function blockedReason(batch: Batch, around: BatchSurroundings): string | undefined {
   const { phase, counts, id } = batch;
   if (phase === 'finished') return undefined;
-  if (phase === 'paused') return `it is paused; "notices resume ${id}" continues it`;
+  if (phase === 'paused') {
+    const { startAt = 0, startMissedAt = 0 } = batch;
+    const resume = `"notices resume ${id}"`;
+    if (startAt > 0)
+      return `it starts at ${new Date(startAt).toISOString()}; ${resume} starts it now`;
+    if (startMissedAt > 0) {
+      const missed = new Date(startMissedAt).toISOString();
+      return `its start at ${missed} was missed by more than an hour; ${resume} starts it now`;
+    }
+    return `it is paused; ${resume} continues it`;
+  }
   if (counts.pending === 0) return phase === 'importing' ? importReason(batch, around) : undefined;
   if (around.workers === 0) {
     return `no worker is running, so nothing is sent; start one with "notices worker"`;

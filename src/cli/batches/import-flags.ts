@@ -18,6 +18,9 @@ export interface ImportFlags {
   readonly delivery?: DeliveryPolicy;
   readonly expires?: string;
   readonly rate?: number;
+  readonly paused?: boolean;
+  readonly startAt?: string;
+  readonly yes?: boolean;
   readonly country?: CountryName;
   readonly allowImplausible?: boolean;
   readonly allowDuplicates?: boolean;
@@ -69,6 +72,9 @@ export function withImportFlags(command: Command): Command {
       ).choices(DELIVERY_POLICIES),
     )
     .option('--expires <time>', 'do not send after this time: ISO 8601 with a zone')
+    .option('--paused', 'store the list; "notices resume ID" starts sending')
+    .option('--start-at <time>', 'start sending at this time: ISO 8601 with a zone')
+    .option('--yes', 'do not ask for confirmation; on a terminal the command asks')
     .option('--rate <n>', 'maximum number of contacts per second', wholeNumber(1, BILLION))
     .addOption(
       new Option(

@@ -1,11 +1,16 @@
 import { Command } from 'commander';
-import type { ImportOptions, ImportReport } from '../../batch/import/import-options.ts';
+import type {
+  CheckedList,
+  ImportOptions,
+  ImportReport,
+} from '../../batch/import/import-options.ts';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
 import { ImportError } from '../../contracts/errors.ts';
 import { fieldMap, withImportFlags, type ImportFlags } from './import-flags.ts';
 import { whyNotTaken } from './refused-limit.ts';
-import { formatCount, countOf } from '../../format/format.ts';
+import { countOf, formatCount, roughDuration } from '../../format/format.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
+import { agreed } from '../confirm.ts';
 import { recordDone } from '../record-done.ts';
 import { UsageError } from '../usage-error.ts';
 import { OF_PRODUCERS, withLedger, openQueue, readConfig, type OpenLedger } from '../open-queue.ts';
@@ -38,6 +43,7 @@ export function importCommand(context: CommandContext): Command {
       }
       const json = wantsJson(command);
       const report = await importList(context, file, flags, json, signal);
+      if (report === undefined) return;
       const problem = whyNotTaken(report, flags.maxRefused);
       const failed = problem === undefined ? {} : { problem };
       if (json) await writeJsonLine(context.stdout, { event: 'report', ...report, ...failed });
@@ -55,7 +61,7 @@ async function importList(
   flags: ImportFlags,
   json: boolean,
   signal: AbortSignal,
-): Promise<ImportReport> {
+): Promise<ImportReport | undefined> {
   const config = await readConfig(context, OF_PRODUCERS);
   const queue = await openQueue(config);
   const { ImportProgressView } = await import('./import-progress.ts');
@@ -65,6 +71,7 @@ async function importList(
     json ? writeEvent : undefined,
     flags.dryRun === true,
   );
+  const asked = asks(context, flags) && !json ? new Question(context, flags) : undefined;
   const record = async (batch: string, as: string, contacts: number) => {
     if (flags.dryRun === true) return;
     const entry = { what: 'import', target: `batch ${batch}`, as, why: flags.why ?? '' } as const;
@@ -73,12 +80,15 @@ async function importList(
   try {
     const report = await queue.import(file === '-' ? context.stdin : file, {
       ...optionsFrom(flags),
+      confirm: asked && ((list) => asked.about(list)),
       onProgress: (progress) => view.show(progress),
       signal,
     });
     if (!report.alreadyImported) await record(report.batch, 'imported', report.contacts);
     return report;
   } catch (error) {
+    // The question was answered, and said so.
+    if (asked?.declined === true) return undefined;
     if (error instanceof ImportError && error.queued > 0) {
       // What was stored until then stays queued: "nothing was done" would be wrong.
       if (isOfList(error)) context.end(1);
@@ -93,6 +103,33 @@ async function importList(
 
 /** Whether the list is at fault: in the middle of it, as before its first row. */
 const isOfList = ({ code }: ImportError) => ['SOURCE_INVALID', 'BATCH_CONFLICT'].includes(code);
+
+/** What is stored and not sent needs no question, and without a terminal there is no one to ask. */
+const asks = ({ stdin, stderr }: CommandContext, { yes, paused }: ImportFlags): boolean =>
+  stdin.isTTY === true && stderr.isTTY === true && yes !== true && paused !== true;
+
+/** The question before the first message of a list is sent. */
+class Question {
+  readonly #context: CommandContext;
+  readonly #flags: ImportFlags;
+  declined = false;
+
+  constructor(context: CommandContext, flags: ImportFlags) {
+    this.#context = context;
+    this.#flags = flags;
+  }
+
+  async about({ contacts }: CheckedList): Promise<boolean> {
+    const { template, rate, startAt } = this.#flags;
+    const people = contacts === 1 ? '1 person' : `${formatCount(contacts)} people`;
+    const ms = rate === undefined ? 0 : (contacts / rate) * 1_000;
+    const long = rate === undefined ? '' : `, about ${roughDuration(ms)} at ${formatCount(rate)}/s`;
+    const first = startAt === undefined ? 'now' : `at ${new Date(startAt).toISOString()}`;
+    const question = `Send ${template} to ${people}${long}, first ${first}?`;
+    this.declined = !(await agreed(this.#context, question, false));
+    return !this.declined;
+  }
+}
 
 /** Options that are not set have the defaults of the library. */
 function optionsFrom(flags: ImportFlags): ImportOptions {
@@ -111,6 +148,8 @@ function optionsFrom(flags: ImportFlags): ImportOptions {
     chunkSize: flags.chunk,
     delivery,
     expiresAt: flags.expires,
+    paused: flags.paused,
+    startAt: flags.startAt,
     rate,
     country: flags.country,
     allowImplausible: flags.allowImplausible,
@@ -128,13 +167,18 @@ function optionsFrom(flags: ImportFlags): ImportOptions {
   };
 }
 
-function describeReport(report: ImportReport, { wait }: ImportFlags): string[] {
+function describeReport(report: ImportReport, flags: ImportFlags): string[] {
   const { batch, contacts, chunks, repeated, refused, normalised, rejectsFile } = report;
   const repeats = report.duplicates - repeated;
   const next =
-    report.dryRun || wait === true
+    report.dryRun || flags.wait === true
       ? []
-      : [`"notices batch ${batch} --watch" shows the progress of sending.`];
+      : [
+          ...(flags.paused === true
+            ? [`Nothing is sent yet: "notices resume ${batch}" starts it.`]
+            : []),
+          `"notices batch ${batch} --watch" shows the progress of sending.`,
+        ];
   if (report.alreadyImported) {
     return [`Batch ${batch} was imported before; nothing was enqueued.`, ...next];
   }

@@ -17,7 +17,7 @@ describe('a list that shares numbers with a recent one of its template', () => {
     const { code, stdout, stderr } = await importing(list(CORRECTED), ['--batch', 'dec']);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(
-      /^LIST_REPEATED: 2 of 3 were in batch nov, [\d.]+ m?s ago: --only-new .* sends the others, --again .* sends all; nothing was enqueued\./m,
+      /^LIST_REPEATED: 2 of 3 were in batch nov, [\d.]+ m?s ago \([^)]* UTC\): --only-new .* sends the others, --again .* sends all; nothing was enqueued\./m,
     );
     expect(await ledger.read('dec')).toBeUndefined();
     // Another notation of the number, and one other value.

@@ -33,6 +33,9 @@ const KEY_COUNT = 11;
 /** The last keys. */
 const LAST_KEYS = 2;
 
+/** A start that was missed by more, because workers or Redis were away, is for a person to decide. */
+const MOST_LATE_MS = 3_600_000;
+
 /** More codes than this are no help to a reader. */
 const MOST_GROUPS = 1_000;
 
@@ -104,6 +107,23 @@ local function isOpen(phase) return phase == 'importing' or phase == 'sending' e
 -- A worker looks at the batch at once, and from then on at intervals, until it is taken out.
 local function lookAtOnce(now) redis.call('ZADD', open, now, field('id')) end
 local function takeOut() redis.call('ZREM', open, field('id')) end
+
+-- A batch that waits for its start is looked at when that is due.
+local function lookAtStart()
+  local startAt = count('startAt')
+  if startAt > 0 then redis.call('ZADD', open, startAt, field('id')) else takeOut() end
+end
+local function resume(now)
+  redis.call('HSET', record, 'phase', field('resumeTo'), 'queued', 0, 'turnsTo', 0, 'movedAt', now,
+    'startAt', 0, 'startMissedAt', 0)
+end
+-- Begins a batch whose start is due; one that was missed for too long waits for a person.
+local function startIfDue(now)
+  local startAt = count('startAt')
+  if field('phase') ~= 'paused' or startAt <= 0 or now < startAt then return end
+  if now - startAt <= ${MOST_LATE_MS} then resume(now)
+  else redis.call('HSET', record, 'startAt', -1, 'startMissedAt', startAt) end
+end
 
 -- With a rate: the time that a chunk takes, when the next one may be sent, and the first turn that no job has been
 -- given. No claim puts the next one off by more than a full chunk takes: where it is, the clock went back.

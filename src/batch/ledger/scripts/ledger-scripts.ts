@@ -41,6 +41,10 @@ redis.call('ZADD', batches, now, ARGV[1])
 sumUpUnknown(ARGV[1])
 redis.call('DEL', KEYS[13])
 lookAtOnce(now)
+if count('startAt') ~= 0 then
+  redis.call('HSET', record, 'phase', 'paused', 'resumeTo', 'importing')
+  lookAtStart()
+end
 return { 'started' }`,
   { extraKeys: 2 },
 );
@@ -125,12 +129,15 @@ export const controlBatchScript = ledgerScript(
   `
 local phase, verb, now = field('phase'), ARGV[1], clock()
 if not phase then return { 'gone' } end
-if verb == 'pause' and isOpen(phase) then
+if verb == 'pause' and phase == 'paused' and count('startAt') > 0 then
+  redis.call('HSET', record, 'startAt', -1)
+  takeOut()
+elseif verb == 'pause' and isOpen(phase) then
   redis.call('HSET', record, 'phase', 'paused', 'resumeTo', phase)
   takeOut()
 elseif verb == 'resume' and phase == 'paused' then
   -- Claims of a paused batch end their jobs: all pending chunks need new ones.
-  redis.call('HSET', record, 'phase', field('resumeTo'), 'queued', 0, 'turnsTo', 0, 'movedAt', now)
+  resume(now)
   if now - count('heldBackAt') < ${JOB_ENDS_MS} then
     redis.call('HSET', record, 'againAt', now + ${JOB_ENDS_MS})
   end

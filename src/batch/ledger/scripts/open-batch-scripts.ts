@@ -17,7 +17,9 @@ import { ledgerScript } from './ledger-prelude.ts';
 export const chunksWithoutJob = ledgerScript(
   'chunks without job',
   `
-local phase, now = field('phase'), clock()
+local now = clock()
+startIfDue(now)
+local phase = field('phase')
 if not phase or not isOpen(phase) then return { 'none' } end
 -- While the job of a claim that the pause refused had not ended, a new one for its chunk was not added.
 local againAt = count('againAt')
@@ -119,6 +121,10 @@ export const putBackBatch = ledgerScript(
   'put back',
   `
 local phase = field('phase')
+if phase == 'paused' and count('startAt') > 0 then
+  lookAtStart()
+  return { 'put back' }
+end
 if not phase or not (isOpen(phase) or (phase == 'cancelled' and field('finishedAt') == '0')) then
   redis.call('ZREM', open, ARGV[3])
   return { 'out' }
