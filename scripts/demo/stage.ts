@@ -31,7 +31,6 @@ const WATCHABLE_LATENCY_MS = 200;
 /** Short enough for holds to start and end while the user watches. */
 const WATCHABLE_ENV = {
   BATCH_CONCURRENCY: '1',
-  HEARTBEAT_MS: '1000',
 };
 
 /** Starts the emulator, the workers and, with `--keep`, the ops server. */

@@ -64,6 +64,7 @@ function configOf(
   constants: Constants,
 ) {
   const { address, ...opsOthers } = ops;
+  const heartbeatMs = constants.HEARTBEAT_MS;
   const holdProbeMinMs = Math.min(constants.HOLD_PROBE_MIN_MS, constants.HOLD_PROBE_MAX_MS);
   return {
     ...others,
@@ -92,6 +93,7 @@ function configOf(
     worker: {
       ...worker,
       keepFailedMs: queue.keepFailedMs,
+      heartbeatMs,
       sendDeadlineMs: constants.SEND_DEADLINE_MS,
       lockDurationMs: constants.LOCK_DURATION_MS,
       shutdownTimeoutMs: constants.SHUTDOWN_TIMEOUT_MS,
@@ -106,14 +108,14 @@ function configOf(
         ...RATE_LIMIT,
       },
       /** How often workers look for jobs of crashed workers. */
-      stalledIntervalMs: worker.heartbeatMs,
+      stalledIntervalMs: heartbeatMs,
       /** A worker with nothing in flight for this long, although jobs wait and no hold is active, exits. */
-      stallGraceMs: 12 * worker.heartbeatMs,
+      stallGraceMs: 12 * heartbeatMs,
     },
     redisWatch: {
       ...redisWatch,
       memoryHeadroom: constants.REDIS_MEMORY_HEADROOM,
-      everyMs: 3 * worker.heartbeatMs,
+      everyMs: 3 * heartbeatMs,
     },
     restore: {
       ...restore,

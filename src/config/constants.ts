@@ -18,6 +18,8 @@ const defaultsFor = (answerTimeoutMs: number) => ({
   LOCK_DURATION_MS: Math.max(60_000, 9 * answerTimeoutMs),
   /** How long a stopping worker may take to finish the requests in flight. */
   SHUTDOWN_TIMEOUT_MS: 10_000 + Math.max(15_000, 3 * answerTimeoutMs),
+  /** Between heartbeats of a worker: after three missed ones it counts as gone. */
+  HEARTBEAT_MS: 3_000,
   REDIS_CONNECT_TIMEOUT_MS: 2_000,
   /** Workers warn when less of the memory limit of Redis is free, in percent. */
   REDIS_MEMORY_HEADROOM: 10,

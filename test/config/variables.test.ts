@@ -61,7 +61,6 @@ const DEFAULTS: Record<string, unknown> = {
   KEEP_ACCEPTED_MS: 3600000,
   KEEP_FAILED_MS: 604800000,
   NOTICE_EVENTS: 0,
-  HEARTBEAT_MS: 3000,
   HEALTH_ADDRESS: { host: '127.0.0.1', port: 0 },
   RESTORE_GUARD: 'hold',
   STATE_FILE: undefined,

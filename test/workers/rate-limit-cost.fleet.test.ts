@@ -1,3 +1,4 @@
+import { withConstants } from '../support/constants.ts';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -51,16 +52,18 @@ describe('a rate limit in force', () => {
       numbers(jobs).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] })),
     );
     await producer.close();
-    const { service, ...config } = loadConfig({
-      REDIS_URL: server.url,
-      REDIS_PREFIX: prefix,
-      BASE_URL: emulator.url,
-      ACCESS_KEY: 'emulator-access-key',
-      SECRET_KEY: 'emulator-secret-key',
-      CONCURRENCY: '1',
-      HEARTBEAT_MS: '60000',
-      RATE_LIMIT: limit,
-    });
+    const { service, ...config } = loadConfig(
+      withConstants({
+        REDIS_URL: server.url,
+        REDIS_PREFIX: prefix,
+        BASE_URL: emulator.url,
+        ACCESS_KEY: 'emulator-access-key',
+        SECRET_KEY: 'emulator-secret-key',
+        CONCURRENCY: '1',
+        HEARTBEAT_MS: '60000',
+        RATE_LIMIT: limit,
+      }),
+    );
     if (service === undefined) throw new Error('the configuration has no service');
     const before = await commands();
     const logger = pino({ level: 'silent' });

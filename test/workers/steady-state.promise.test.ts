@@ -1,3 +1,4 @@
+import { withConstants } from '../support/constants.ts';
 import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
@@ -128,7 +129,9 @@ describe('in steady state', () => {
   /** A worker that does nothing, with the limiter and the retention that holds and looks back need. */
   const bare = (jobs: number) => async (prefix: string) => {
     const connection = new Redis(server.url, { maxRetriesPerRequest: null });
-    const settings = loadConfig({ HEARTBEAT_MS: '60000' }, { service: false }).worker;
+    const settings = loadConfig(withConstants({ HEARTBEAT_MS: '60000' }), {
+      service: false,
+    }).worker;
     const worker = buildSendWorker(
       {
         redis: connection,
@@ -161,16 +164,18 @@ describe('in steady state', () => {
   const ours =
     (jobs: number, events = 0) =>
     async (prefix: string) => {
-      const { service, ...config } = loadConfig({
-        REDIS_URL: server.url,
-        REDIS_PREFIX: prefix,
-        BASE_URL: emulator.url,
-        ACCESS_KEY: 'emulator-access-key',
-        SECRET_KEY: 'emulator-secret-key',
-        CONCURRENCY: '1',
-        HEARTBEAT_MS: '60000',
-        NOTICE_EVENTS: String(events),
-      });
+      const { service, ...config } = loadConfig(
+        withConstants({
+          REDIS_URL: server.url,
+          REDIS_PREFIX: prefix,
+          BASE_URL: emulator.url,
+          ACCESS_KEY: 'emulator-access-key',
+          SECRET_KEY: 'emulator-secret-key',
+          CONCURRENCY: '1',
+          HEARTBEAT_MS: '60000',
+          NOTICE_EVENTS: String(events),
+        }),
+      );
       if (service === undefined) throw new Error('the configuration has no service');
       const logger = pino({ level: 'silent' });
       const worker = await startWorker({

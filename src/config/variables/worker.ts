@@ -47,11 +47,6 @@ export const workerVariables = {
       'How many events are kept for `NoticeQueue.events()` and the webhook, at least 10,000. Above 0 the ends of single notices are among them. Workers write them: configure the same for all.',
     note: 'Above 0: one command more for the end of each single notice, in the same round trip, and about 70 bytes of memory in Redis for each event. Lowered: a listener that was away longer than this number of events misses some.',
   }),
-  heartbeatMs: variable('HEARTBEAT_MS', duration(100, 60_000).default(3_000), {
-    description:
-      'Interval of the heartbeat of a worker; after three missed ones it counts as gone. As often workers look for jobs of crashed workers; every third time they check the persistence and the memory of Redis; and one that has nothing in flight for twelve of them, although jobs wait and no hold is active, exits with code 1 so that its supervisor restarts it.',
-    note: 'Raised: a crashed worker, and changes of what workers report, are noticed later.',
-  }),
   health: variable('HEALTH_ADDRESS', listenAddress(0), {
     description:
       'TCP port, or address and port such as 0.0.0.0:9464, on which a worker serves /livez, /readyz and /metrics; port 0 for none. With PROCESSES above 1, one port serves all of them.',
