@@ -49,11 +49,13 @@ export async function untilStopped<Result>(
   const onSignal = () => stop.abort();
   signals.once('SIGINT', onSignal);
   signals.once('SIGTERM', onSignal);
+  signals.once('SIGHUP', onSignal);
   try {
     return await use(stop.signal);
   } finally {
     signals.off('SIGINT', onSignal);
     signals.off('SIGTERM', onSignal);
+    signals.off('SIGHUP', onSignal);
   }
 }
 

@@ -17,6 +17,8 @@ process.stderr.on('error', () => {});
 const exitCode = await runCli(process.argv.slice(2));
 
 // A connection that Redis does not close would keep the process running for seconds.
+// Nor may a reader of its output that does not read.
+setTimeout(() => process.exit(exitCode), 5_000).unref();
 await Promise.all([written(process.stdout), written(process.stderr)]);
 process.exit(exitCode);
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { COMPARED_VARIABLES, type ComparedVariable } from '../contracts/compared-variables.ts';
+import { COMPARED_VARIABLES, type ComparedVariable } from '../contracts/version.ts';
 import type { Values } from './variables.ts';
 
 /** A short digest of each of them, for the heartbeats of workers. */

@@ -45,6 +45,21 @@ function isoTime(): string {
   return lastText;
 }
 
+/** How long the end of a process waits until its last lines are written. */
+const LAST_LINES_MS = 5_000;
+
+/**
+ * To be called last. A reader of the log that does not read blocks the write, and with it any orderly end of the process:
+ * then it is killed.
+ */
+export async function writeLastLines(logger: Logger): Promise<void> {
+  const timer = setTimeout(() => process.kill(process.pid, 'SIGKILL'), LAST_LINES_MS);
+  await new Promise<void>((resolve) => {
+    logger.flush(() => resolve());
+  });
+  clearTimeout(timer);
+}
+
 /**
  * Writes lines together: a write for each costs a tenth of a send. A line of level `warn` or above is written at
  * once with all before it, the others at the latest after {@link WRITE_AFTER_MS}, or when the process ends; so

@@ -1,5 +1,5 @@
 import { CONTACT_STATES, type BatchPhase } from '../batch/ledger/batch-record.ts';
-import { COMPARED_VARIABLES } from '../contracts/compared-variables.ts';
+import { COMPARED_VARIABLES } from '../contracts/version.ts';
 import { LANES } from '../contracts/seen-attempt.ts';
 import { NEWEST_BATCHES } from '../ops/snapshot.ts';
 import type { MetricRows } from './metric.ts';

@@ -3,7 +3,7 @@ import { loadConfig, type Config } from '../../src/config/config.ts';
 import { warnOfMistyped } from '../../src/config/mistyped.ts';
 import { InputError } from '../../src/contracts/errors.ts';
 import { isLoopbackHost } from '../../src/format/plain-hosts.ts';
-import { createLogger } from '../../src/logging/logger.ts';
+import { createLogger, writeLastLines } from '../../src/logging/logger.ts';
 import type { FirstSignIn } from '../../src/ops/web/access/access.ts';
 import { openOps } from '../../src/ops/web/ops-context.ts';
 import { buildOpsServer } from '../../src/ops/web/server.ts';
@@ -72,9 +72,7 @@ export async function runOpsProcess(
   }
   onListening({ url, firstSignIn });
   const code = await stopped;
-  await new Promise<void>((resolve) => {
-    logger.flush(() => resolve());
-  });
+  await writeLastLines(logger);
   return code;
 }
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 
 /** Signals that ask a process to stop, with the exit code after an immediate stop. */
-const SIGNALS = { SIGTERM: 143, SIGINT: 130 } as const;
+const SIGNALS = { SIGTERM: 143, SIGINT: 130, SIGHUP: 129 } as const;
 
 /**
  * Requests within this time of the first are the same request, in milliseconds. Ctrl-C, systemd and
@@ -16,13 +16,11 @@ export const STOP_MESSAGE = 'stop';
 /**
  * Keeps a process running until it is asked to stop.
  *
- * - running: until SIGTERM, SIGINT or the {@link STOP_MESSAGE} of a supervisor, or until that supervisor has ended.
+ * - running: until SIGTERM, SIGINT, SIGHUP (a closed terminal) or the {@link STOP_MESSAGE} of a supervisor, or until that supervisor has ended.
  * - stopping, after the first request: `stop` runs, for at most `timeoutMs`; then the process ends, with
  *   code 0 after a clean stop and 1 if the time ran out (for example because Redis is gone).
  * - ended at once, after a signal more than {@link SAME_REQUEST_MS} later: other workers find the jobs in
  *   progress and run them again.
- *
- * SIGHUP has its default effect: closing a terminal ends a worker that was started in it.
  *
  * @param supervised whether this process is one of a supervisor's. Default: false
  * @returns the exit code, when `stop` has ended
@@ -57,8 +55,7 @@ export function stopOnSignals(
       }
       request();
     };
-    process.on('SIGTERM', onSignal);
-    process.on('SIGINT', onSignal);
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, onSignal);
     process.on('message', (message) => {
       if (message === STOP_MESSAGE) request();
     });

@@ -1,7 +1,7 @@
 import { loadConfig, type Config } from '../../src/config/config.ts';
 import { warnOfMistyped } from '../../src/config/mistyped.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { createLogger } from '../../src/logging/logger.ts';
+import { createLogger, writeLastLines } from '../../src/logging/logger.ts';
 import { answerSupervisor } from '../health/health-channel.ts';
 import { startHealthServer, type HealthServer } from '../health/health-server.ts';
 import { ProcessHealth } from '../health/process-health.ts';
@@ -67,8 +67,6 @@ export async function runWorkerProcess(
   await starting;
   const code = await ended;
   server?.close();
-  await new Promise<void>((resolve) => {
-    logger.flush(() => resolve());
-  });
+  await writeLastLines(logger);
   return stalled ? 1 : code;
 }

@@ -33,6 +33,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller; undefined where unknown. */
     identity: Identity | undefined;
+    /** Whether the browser uses https. */
+    isSecure: boolean;
   }
 }
 
@@ -77,6 +79,7 @@ export async function buildOpsServer(
   await registerSecurityHeaders(app);
   await app.register(rateLimit, { global: false });
   app.decorateRequest('identity', undefined);
+  app.decorateRequest('isSecure', false);
   readForms(app);
   authorizeRequests(app, context);
   app.setErrorHandler((error, request, reply) => refuse(error, request, reply, context));
@@ -137,6 +140,10 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
     return limit;
   };
   app.addHook('onRequest', async (request, reply) => {
+    const isProxied = access.isTrustedProxy(request.socket.remoteAddress ?? '');
+    // Each proxy of a chain adds to the list; the browser reached the first.
+    const [proto] = (isProxied ? (headerOf(request, 'x-forwarded-proto') ?? '') : '').split(',');
+    request.isSecure = proto?.trim().toLowerCase() === 'https';
     setSecurityHeaders(reply, isBoard(request.url), isSecure(request));
     if (!isOwnHost(request.host)) {
       return refuse(new NoticeQueueError('CROSS_SITE', WRONG_HOST), request, reply, context);
@@ -155,7 +162,7 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
     const isEnded = identified?.by === 'session' && (await endedSessions.has(identified.seed, now));
     const identity = isEnded ? undefined : identified;
     request.identity = identity;
-    const { needs, perMinute = PER_MINUTE } = request.routeOptions.config;
+    const { needs, kind, perMinute = PER_MINUTE } = request.routeOptions.config;
     const limited = await limitOf(perMinute)(request);
     if (!limited.isAllowed && limited.isExceeded) {
       return refuse(new TooManyRequests(limited.ttlInSeconds), request, reply, context);
@@ -164,6 +171,7 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
       needs,
       method: request.method,
       identity,
+      isData: kind === 'api' || request.url.startsWith('/queues/api/'),
       origin: header('origin'),
       fetchSite: header('sec-fetch-site'),
       host: request.host,

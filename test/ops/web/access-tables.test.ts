@@ -89,6 +89,22 @@ describe('who is let in', () => {
   ] as const)('%s, %s, %j', (needs, method, identity, origin, answer) => {
     expect(authorize({ needs, method, identity, ...origin })).toBe(answer);
   });
+
+  test.each([
+    ['cross-site', 'proxy', true, 'CROSS_SITE'],
+    ['same-site', 'proxy', true, 'CROSS_SITE'],
+    ['cross-site', 'session', true, 'CROSS_SITE'],
+    ['cross-site', 'key', true, undefined],
+    ['same-origin', 'proxy', true, undefined],
+    ['none', 'proxy', true, undefined],
+    [undefined, 'proxy', true, undefined],
+    // A link in a chat opens a page.
+    ['cross-site', 'proxy', false, undefined],
+  ] as const)('reads %s, known by %s, data %s', (fetchSite, by, isData, answer) => {
+    const origin = { origin: undefined, fetchSite, host: HOST };
+    const identity = who('viewer', by);
+    expect(authorize({ needs: 'viewer', method: 'GET', identity, isData, ...origin })).toBe(answer);
+  });
 });
 
 describe('what a trusted proxy says', () => {

@@ -43,6 +43,25 @@ describe('the board of the queues', () => {
     }
   });
 
+  it('shows nothing that another producer wrote beside the data', async () => {
+    const { server, viewer } = await bench();
+    const { sendQueue } = server.context;
+    const opts = { jobId: 'foreign', telemetry: { metadata: NUMBER }, rrOptions: { to: NUMBER } };
+    await sendQueue.add(`to ${NUMBER}`, { v: 1 }, opts);
+    const key = `${server.context.keys.bullPrefix}:${QUEUE_NAME}:foreign`;
+    await redis.client.hset(key, {
+      failedReason: `no route to ${NUMBER}`,
+      stacktrace: JSON.stringify([`at ${NUMBER}`]),
+      pb: NUMBER,
+      progress: JSON.stringify({ to: NUMBER }),
+    });
+    const list = await viewer.get('/queues/api/queues?activeQueue=send&status=waiting');
+    const one = await viewer.get('/queues/api/queues/send/foreign');
+    expect([list.status, one.status]).toEqual([200, 200]);
+    expect(one.text).toContain('no route to [number]');
+    expect(list.text + one.text).not.toContain(NUMBER);
+  });
+
   it('is a page whose files are ours, under a policy of its own', async () => {
     const { server, viewer } = await bench();
     const { text, headers } = await viewer.get('/queues', { accept: 'text/html' });

@@ -1,9 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { Queue } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { CLI, numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { asUser } from '../../support/redis-users.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
@@ -124,5 +127,37 @@ describe('a worker that is told to stop', () => {
       fleet = undefined;
       await server.close();
     }
+  }, 60_000);
+
+  it('stops at SIGHUP as at SIGTERM: nothing is sent twice', async () => {
+    const on = await start();
+    await on.sendEach(numbers(300));
+    await until(() => on.emulator.record().contacts >= 50, { what: 'some sends', everyMs: 5 });
+    first(on).kill('SIGHUP');
+    expect(await first(on).ended).toBe(0);
+    await on.addWorker();
+    await until(() => on.emulator.record().distinct === 300, { what: 'the rest' });
+    expect(on.emulator.record().twice).toBe(0);
+  });
+
+  it('ends although a reader of its log does not read', async () => {
+    const on = await start();
+    first(on).kill('SIGTERM');
+    await first(on).ended;
+    const env = asUser(['worker'], { ...on.env, LOG_LEVEL: 'debug' });
+    const deaf = spawn(process.execPath, [CLI, 'worker'], {
+      env,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const ended = once(deaf, 'exit');
+    await on.sendEach(numbers(1_500));
+    await until(() => on.emulator.record().distinct === 1_500, {
+      what: 'more lines than a pipe holds',
+      deadlineMs: 25_000,
+    });
+    deaf.kill('SIGTERM');
+    await ended;
+    expect(deaf.killed).toBe(true);
+    deaf.stdout.destroy();
   }, 60_000);
 });

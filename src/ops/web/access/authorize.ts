@@ -9,6 +9,8 @@ export interface AccessDecision extends RequestOrigin {
   readonly needs: Needs | undefined;
   readonly method: string;
   readonly identity: Identity | undefined;
+  /** Whether the route answers data: a stream, a download, JSON. Pages may be opened by a link of another site. */
+  readonly isData?: boolean;
 }
 
 /**
@@ -20,6 +22,7 @@ export interface AccessDecision extends RequestOrigin {
  * | any other | unknown | any | NOT_SIGNED_IN |
  * | needs more than the role | known | any | NOT_PERMITTED |
  * | open, or the role is enough | by key | any | pass |
+ * | open, or the role is enough | any other | reads data, for another site | CROSS_SITE |
  * | open, or the role is enough | any other | reads | pass |
  * | open, or the role is enough | any other | changes, from a page of this server | pass |
  * | open, or the role is enough | any other | changes, from elsewhere | CROSS_SITE |
@@ -30,7 +33,11 @@ export function authorize(request: AccessDecision): AccessRefusal | undefined {
     if (identity === undefined) return 'NOT_SIGNED_IN';
     if (!allows(identity.role, needs)) return 'NOT_PERMITTED';
   }
-  if (reads(method) || identity?.by === 'key') return undefined;
+  if (identity?.by === 'key') return undefined;
+  if (reads(method)) {
+    const isElsewhere = request.fetchSite === 'cross-site' || request.fetchSite === 'same-site';
+    return request.isData === true && isElsewhere ? 'CROSS_SITE' : undefined;
+  }
   return isSameOrigin(request) ? undefined : 'CROSS_SITE';
 }
 

@@ -25,5 +25,5 @@ function nameOf(request: FastifyRequest): string {
 
 /** Whether the browser uses https, as the trusted proxy states. */
 export function isSecure(request: FastifyRequest): boolean {
-  return request.protocol === 'https';
+  return request.isSecure;
 }

@@ -34,7 +34,8 @@ export function registerRoutes(
     const { method, path, needs, kind, perMinute } = route;
     const limit = typeof perMinute === 'function' ? perMinute(context) : perMinute;
     app.route({
-      method,
+      // Load balancers ask for the health with HEAD.
+      method: kind === 'health' ? [method, 'HEAD'] : method,
       url: path,
       bodyLimit: route.bodyDoc === undefined ? SMALL_BODY_BYTES : context.config.maxBodyBytes,
       config: { needs, kind, ...(limit === undefined ? {} : { perMinute: limit }) },
