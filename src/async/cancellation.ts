@@ -1,4 +1,4 @@
-import type { CancelSignal } from '../contracts/cancel-signal.ts';
+import type { CancelSignal } from '../contracts/token.ts';
 
 /**
  * Several reasons to give up as one signal: it is aborted as soon as one of its sources is.

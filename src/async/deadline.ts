@@ -1,4 +1,4 @@
-import type { CancelSignal } from '../contracts/cancel-signal.ts';
+import type { CancelSignal } from '../contracts/token.ts';
 
 /** Why a deadline fired: its time is over, or the caller gave up. */
 export type DeadlineCause = 'timeout' | 'aborted';

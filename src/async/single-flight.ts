@@ -1,4 +1,4 @@
-import type { CancelSignal } from '../contracts/cancel-signal.ts';
+import type { CancelSignal } from '../contracts/token.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { CancelSignal } from '../contracts/cancel-signal.ts';
+import type { CancelSignal } from '../contracts/token.ts';
 
 /**
  * Wakes everyone who waits for a change that another process makes. A notification between reading

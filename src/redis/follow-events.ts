@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Cancellation, pause } from '../async/cancellation.ts';
-import type { CancelSignal } from '../contracts/cancel-signal.ts';
+import type { CancelSignal } from '../contracts/token.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 import { connectRedis, type RedisClient, type RedisSettings } from './connect.ts';
 import { isProgramError, isRefusedLastingly, redisFailure } from './failure.ts';

@@ -1,6 +1,5 @@
 import type { Contact, Notice } from '../contracts/notice.ts';
-import type { CancelSignal } from '../contracts/cancel-signal.ts';
-import type { IssuedToken, Token, TokenSource } from '../contracts/token.ts';
+import type { CancelSignal, IssuedToken, Token, TokenSource } from '../contracts/token.ts';
 import { Deadline } from '../async/deadline.ts';
 import { withTimeout } from '../async/with-timeout.ts';
 import { basicHeader, TokenHeadersCache } from './bearer.ts';

@@ -1,6 +1,5 @@
-import type { CancelSignal } from '../contracts/cancel-signal.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
-import type { Refusal, Token, TokenSource } from '../contracts/token.ts';
+import type { CancelSignal, Refusal, Token, TokenSource } from '../contracts/token.ts';
 import { Cancellation } from '../async/cancellation.ts';
 import type { Deadline } from '../async/deadline.ts';
 import type { SendAnswer } from './response/send-answer.ts';

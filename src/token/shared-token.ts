@@ -1,8 +1,13 @@
 import { SingleFlight } from '../async/single-flight.ts';
 import { WakeSignal } from '../async/wake-signal.ts';
-import type { CancelSignal } from '../contracts/cancel-signal.ts';
 import { NoticeQueueError, TokenRefusedError } from '../contracts/errors.ts';
-import { mayConcernToken, type Refusal, type Token, type TokenSource } from '../contracts/token.ts';
+import {
+  type CancelSignal,
+  mayConcernToken,
+  type Refusal,
+  type Token,
+  type TokenSource,
+} from '../contracts/token.ts';
 import { hintChannel, type Hints } from '../redis/hints.ts';
 import { EarlyRenewal, type HeldToken } from './early-renewal.ts';
 import { ANY, type TokenWant } from './token-decision.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { Deadline } from '../../src/async/deadline.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
+import type { CancelSignal } from '../../src/contracts/token.ts';
 import { sendWithRefresh, type RefreshingCall } from '../../src/service/send-with-refresh.ts';
 import { FIRST, SECOND, tokensOf } from './support/client.ts';
 

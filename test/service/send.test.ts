@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
-import type { TokenSource } from '../../src/contracts/token.ts';
+import type { CancelSignal, TokenSource } from '../../src/contracts/token.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
 import { CANARY, FIRST, NOTICE, SECOND, openClient, tokensOf } from './support/client.ts';

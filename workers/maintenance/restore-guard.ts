@@ -18,7 +18,7 @@ import { beat, endHeartbeat, type Heartbeat } from '../../src/fleet/heartbeat.ts
 import type { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
-import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
+import type { CancelSignal } from '../../src/contracts/token.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
 import type { StateFile } from './state-file.ts';

@@ -1,7 +1,6 @@
-import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { Refusal, TokenSource } from '../../src/contracts/token.ts';
+import type { CancelSignal, Refusal, TokenSource } from '../../src/contracts/token.ts';
 import { OPEN, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';

@@ -1,5 +1,5 @@
 import { pause } from '../../src/async/cancellation.ts';
-import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
+import type { CancelSignal } from '../../src/contracts/token.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';

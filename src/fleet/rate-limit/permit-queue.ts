@@ -1,4 +1,4 @@
-import type { CancelSignal } from '../../contracts/cancel-signal.ts';
+import type { CancelSignal } from '../../contracts/token.ts';
 import type { LaneName } from '../../contracts/seen-attempt.ts';
 import { REACH_MS } from './rate-limit-scripts.ts';
 

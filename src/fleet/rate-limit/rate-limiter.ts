@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { CancelSignal } from '../../contracts/cancel-signal.ts';
+import type { CancelSignal } from '../../contracts/token.ts';
 import type { LaneName } from '../../contracts/seen-attempt.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel, type Hints } from '../../redis/hints.ts';
