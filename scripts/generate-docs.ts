@@ -229,7 +229,7 @@ function opsServerPage(): string {
   const page = readFileSync('docs/ops-server.md', 'utf8');
   const rows: readonly Operation[] = OPERATIONS;
   const items = rows.map((row) => {
-    const method = isChange(row) ? 'POST' : 'GET';
+    const method = isChange(row) || row.hidesInput === true ? 'POST' : 'GET';
     const path = row.path.replaceAll(/:(\w+)/g, '{$1}');
     const csv = row.csv === undefined ? '' : ', `.csv`';
     return `- \`${method} ${path}\`${csv}, ${row.needs}, \`${row.name}\`: ${row.summary}`;

@@ -36,7 +36,7 @@ export const AUDIT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'searches for a person among unknown outcomes that leave no trace',
-    file: 'src/ops/web/api/unknown-selection.ts',
+    file: 'src/ops/unknown/unknown-list.ts',
     from: "await recordSearch(context, filter, { who, why: 'unknown outcomes' });",
     to: '',
     test: 'ops/web/unknown.integration.test.ts',
@@ -44,7 +44,7 @@ export const AUDIT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'decisions by phone number that leave no trace of the search',
-    file: 'src/ops/web/api/unknown-routes.ts',
+    file: 'src/ops/operations/unknown.ts',
     from: 'await recordSearch(context, filter, decision);',
     to: '',
     test: 'ops/web/unknown.integration.test.ts',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { msAhead, redriveRate } from '../../batch/failures/redrive-rate.ts';
+import { lookUpNumber } from '../../batch/source/check-number.ts';
 import { BATCH_ID } from '../../contracts/chunk-job.ts';
 import { InputError } from '../../contracts/errors.ts';
 import { DURATION_EXAMPLES, parseDuration } from '../../format/duration.ts';
@@ -105,3 +106,15 @@ export function beforeOf({
   }
   return olderThanMs === undefined ? before : Date.now() - olderThanMs;
 }
+
+const MAX_WRITTEN = 100;
+
+/** A phone number in any notation. The error for an invalid one does not repeat it. */
+export const number = z
+  .string('expected a phone number')
+  .max(MAX_WRITTEN, `expected at most ${MAX_WRITTEN} characters`)
+  .superRefine((text, context) => {
+    const checked = lookUpNumber(text);
+    if (checked.kind === 'refused') context.addIssue({ code: 'custom', message: checked.reason });
+  })
+  .describe('in the national format; separators are removed');

@@ -67,6 +67,8 @@ export interface OperationSpec<Name extends string, I extends z.ZodObject, O ext
   /** What it answers, in a sentence. */
   readonly answers: string;
   readonly needs: 'viewer' | 'operator';
+  /** It changes nothing, and its input must not be part of a URL. */
+  readonly hidesInput?: true;
   /** Path of its route. Its parameters, such as `:id`, are fields of the input, and arguments of the command. */
   readonly path: string;
   /**

@@ -5,6 +5,7 @@ import { deleteFailed, failed, redriveFailed } from './failed-notices.ts';
 import { liftHold, placeHold, showHold } from './hold.ts';
 import type { Answer } from './operation.ts';
 import { setRateLimit, showRateLimit } from './rate-limit.ts';
+import { previewUnknowns, resolveUnknown } from './unknown.ts';
 import { cancelSelected, listWaiting } from './waiting.ts';
 
 /** Every operation. A new one is a row here: its route, command, library call and matrix of tests come with it. */
@@ -27,6 +28,8 @@ export const OPERATIONS = [
   failed,
   redriveFailed,
   deleteFailed,
+  previewUnknowns,
+  resolveUnknown,
 ] as const;
 
 type Listed = (typeof OPERATIONS)[number];

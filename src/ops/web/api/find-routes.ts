@@ -6,7 +6,7 @@ import { findInQueue } from '../../../search/find-in-queue.ts';
 import { auditSearch } from '../../audit.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
-import { number } from './inputs.ts';
+import { number } from '../../operations/fields.ts';
 
 /** Searches per caller and minute; each reads up to a thousand batches. */
 export const FINDS_PER_MINUTE = 60;

@@ -6,7 +6,7 @@ import type { CancelOptions, CancelReport, NoticeRef } from '../../../notices/no
 import { cancelAudited } from '../../notice-actions.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route, type RouteCall } from '../http/route.ts';
-import { why } from './inputs.ts';
+import { why } from '../../operations/fields.ts';
 import { keyAsked } from './key-scope.ts';
 
 /** Path parameters of one single notice. */

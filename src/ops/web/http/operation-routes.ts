@@ -51,17 +51,18 @@ function operationRoute(row: Operation): Route {
   const refusals: Record<number, AnswerDoc> = Object.fromEntries(
     Object.entries(problems).map(([status, text]) => [status, { says: text }]),
   );
-  const isPost = isChange(row);
+  const isPost = isChange(row) || row.hidesInput === true;
   return route({
     method: isPost ? 'POST' : 'GET',
     path,
     needs,
     kind: 'api',
     summary,
+    ...(row.hidesInput === true ? { reads: true } : {}),
     ...(perMinute === undefined ? {} : { perMinute }),
     ...(params === undefined ? {} : { params }),
     ...(isPost
-      ? { body: z.strictObject({ ...others, ...whyField(row) }) }
+      ? { body: z.strictObject({ ...others, ...(isChange(row) ? whyField(row) : {}) }) }
       : { query: z.object(others) }),
     answers: { 200: { says, schema: output }, ...refusals },
     handle: async ({ params: own, query, body, name }, context) => {

@@ -17,7 +17,7 @@ import {
   previewUnknown,
   unknownFields,
   withNumbers,
-} from '../api/unknown-selection.ts';
+} from '../../unknown/unknown-list.ts';
 import { html } from '../http/html.ts';
 import { auditFor } from '../api/status-routes.ts';
 import { route, type RouteCall, type Route } from '../http/route.ts';

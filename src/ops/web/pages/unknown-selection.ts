@@ -1,7 +1,7 @@
 import { countOf, formatCount } from '../../../format/format.ts';
 import type { UnknownFilter } from '../../unknown.ts';
 import type { Unknowns } from '../../unknown/select.ts';
-import type { ListedNotice, UnknownPreview } from '../api/unknown-selection.ts';
+import type { ListedNotice, UnknownPreview } from '../../unknown/unknown-list.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, head, mayAct, moment, table, type PageView } from './elements.ts';
 import { AGES } from './filter-form.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ListedNotice, UnknownList } from '../../../../src/ops/web/api/unknown-selection.ts';
+import type { ListedNotice, UnknownList } from '../../../../src/ops/unknown/unknown-list.ts';
 import { auditPage } from '../../../../src/ops/web/pages/audit.ts';
 import { batchPage, type BatchPageData } from '../../../../src/ops/web/pages/batch.ts';
 import { batchesPage } from '../../../../src/ops/web/pages/batches.ts';

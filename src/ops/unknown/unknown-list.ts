@@ -1,23 +1,22 @@
 import { z } from 'zod';
-import { lookUpNumber } from '../../../batch/source/check-number.ts';
-import { BATCH_ID } from '../../../contracts/chunk-job.ts';
-import { InputError } from '../../../contracts/errors.ts';
-import { auditSearch, type Actor } from '../../audit.ts';
-import { maskNumber } from '../../mask-contact.ts';
+import { lookUpNumber } from '../../batch/source/check-number.ts';
+import { InputError } from '../../contracts/errors.ts';
+import { auditSearch, type Actor } from '../audit.ts';
+import { maskNumber } from '../mask-contact.ts';
 import {
   readContacts,
   readUnknownOverview,
   type UnknownFilter,
   type UnknownNotice,
   type UnknownOverview,
-} from '../../unknown.ts';
-import { selectUnknown, type Unknowns } from '../../unknown/select.ts';
-import { contactsIfReadable } from '../../../payload/sealed-job.ts';
-import type { RedisClient } from '../../../redis/connect.ts';
-import { redisFailure } from '../../../redis/failure.ts';
-import { redisTime } from '../../../redis/server-clock.ts';
-import type { OpsContext } from '../ops-context.ts';
-import { ageFields, ageQuery, beforeOf, code, digits, number } from './inputs.ts';
+} from '../unknown.ts';
+import { selectUnknown, type Unknowns } from './select.ts';
+import { contactsIfReadable } from '../../payload/sealed-job.ts';
+import type { RedisClient } from '../../redis/connect.ts';
+import { redisFailure } from '../../redis/failure.ts';
+import { redisTime } from '../../redis/server-clock.ts';
+import { ageFields, batchId, beforeOf, code, number, template } from '../operations/fields.ts';
+import type { OperationContext } from '../operations/operation.ts';
 
 /** Previews per caller and minute: they may read every unknown outcome. */
 export const FIND_UNKNOWN_PER_MINUTE = 60;
@@ -27,16 +26,18 @@ export const MAX_BATCHES = 200;
 /** Numbers of a notice that are shown. */
 const SHOWN_NUMBERS = 3;
 
-const batch = z.string().regex(BATCH_ID, 'expected the id of a batch');
-const template = z.string().min(1).max(200);
+const listFields = {
+  code,
+  template: template.optional(),
+  batch: batchId.optional(),
+  chunk: z.int().min(0).optional().describe('of the batch'),
+  before: ageFields.before,
+  olderThanMs: ageFields.olderThanMs,
+};
 
 /** Fields of a body that select unknown outcomes. */
 export const unknownFields = {
-  code: code.optional(),
-  template: template.optional(),
-  batch: batch.optional(),
-  chunk: z.int().min(0).optional().describe('of the batch'),
-  ...ageFields,
+  ...listFields,
   number: number
     .optional()
     .describe(
@@ -45,13 +46,7 @@ export const unknownFields = {
 };
 
 /** The same in a query; a phone number is never part of a URL. */
-export const unknownQuery = z.object({
-  code: code.optional(),
-  template: template.optional(),
-  batch: batch.optional(),
-  chunk: digits('expected the number of a chunk'),
-  ...ageQuery,
-});
+export const unknownQuery = z.object(listFields);
 
 /** What selects unknown outcomes in a request. */
 type UnknownFields = z.output<z.ZodObject<typeof unknownFields>> | z.output<typeof unknownQuery>;
@@ -68,7 +63,7 @@ export function unknownFilter(fields: UnknownFields): UnknownFilter {
     code,
     template,
     batch,
-    chunk: chunk === undefined ? undefined : Number(chunk),
+    chunk,
     before: beforeOf({ before, olderThanMs }),
     number: checked?.kind === 'number' ? checked.number : undefined,
   };
@@ -76,7 +71,7 @@ export function unknownFilter(fields: UnknownFields): UnknownFilter {
 
 /** Records a selection by phone number in the audit stream: what it selects tells what the number was sent. */
 export async function recordSearch(
-  { redis, keys }: OpsContext,
+  { redis, keys }: OperationContext,
   { number }: UnknownFilter,
   actor: Actor,
 ): Promise<void> {
@@ -95,7 +90,7 @@ export interface UnknownPreview {
 
 /** Reads what a filter selects. A search for a number is recorded in the audit stream. */
 export async function previewUnknown(
-  context: OpsContext,
+  context: OperationContext,
   who: string,
   fields: UnknownFields,
 ): Promise<UnknownPreview> {
@@ -128,7 +123,7 @@ export interface UnknownList extends UnknownOverview {
 }
 
 /** The oldest notices, and the newest batches. */
-export async function listUnknown(context: OpsContext, limit: number): Promise<UnknownList> {
+export async function listUnknown(context: OperationContext, limit: number): Promise<UnknownList> {
   const at = await timeOf(context.redis);
   const found = await readUnknownOverview(context, { notices: limit, batches: MAX_BATCHES });
   return { ...found, at, notices: await withNumbers(context, found.notices) };
@@ -136,7 +131,7 @@ export async function listUnknown(context: OpsContext, limit: number): Promise<U
 
 /** Adds masked numbers, none where they cannot be decrypted: this server may run without the payload keys. */
 export async function withNumbers(
-  context: OpsContext,
+  context: OperationContext,
   notices: readonly UnknownNotice[],
 ): Promise<ListedNotice[]> {
   const contacts = await readContacts(context, notices, contactsIfReadable);
