@@ -62,3 +62,9 @@ export function nationalForm(text: string, country: Country): string | undefined
   const isCertain = prefix !== undefined || !national.test(digits);
   return isCertain && national.test(form) ? form : undefined;
 }
+
+/** The forms under which a number may be stored: its digits as they are given, and the national form of these. */
+export function formsOf(number: string): readonly string[] {
+  const national = [COUNTRIES.KR, COUNTRIES.JP].map((country) => nationalForm(number, country));
+  return [number, ...national.filter((form) => form !== undefined)];
+}

@@ -1,3 +1,4 @@
+import { formsOf } from '../format/country.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { Contact } from '../contracts/notice.ts';
 import { earlierRuns, earlierSends } from '../notices/notice-state.ts';
@@ -140,7 +141,10 @@ export async function matchingNotices(
   const found = notices.filter((notice) => matchesUnknown(filter, notice));
   if (number === undefined) return found;
   const contacts = await readContacts(source, found);
-  return found.filter((_, index) => contacts[index]?.some(({ contact }) => contact === number));
+  const forms = formsOf(number);
+  return found.filter((_, index) =>
+    contacts[index]?.some(({ contact }) => forms.includes(contact)),
+  );
 }
 
 /**

@@ -1,14 +1,15 @@
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { lookUpNumber } from '../batch/source/check-number.ts';
 import { InputError } from '../contracts/errors.ts';
+import { formsOf } from '../format/country.ts';
 import { FALSE_POSITIVE_RATE } from '../number-index/chunk-fingerprints.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
 import type { Sealing } from '../payload/seal.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import type { FindReport } from './find-contact.ts';
-import { findInBatches } from './find-in-batches.ts';
-import { findNotices } from './find-notices.ts';
+import { findInBatches, type BatchSearch, type FoundContact } from './find-in-batches.ts';
+import { findNotices, type FoundNotice } from './find-notices.ts';
 
 /** Connection and settings of a search. */
 export interface FindContext {
@@ -38,21 +39,29 @@ export async function findInQueue(
   if (checked.kind === 'refused') {
     throw new InputError('NOTICE_INVALID', [{ field: 'number', problem: checked.reason }]);
   }
-  const hash = hashNumber(findKey(secret), checked.number);
+  const key = findKey(secret);
   const ledger = new Ledger(redis, keys);
   const since = Date.now() - keepFailedMs;
   const parts = { redis, keys, ledger, sealing };
-  const notices = await findNotices(parts, checked.number, hash, keepFailedMs);
-  const batches = await findInBatches(parts, checked.number, hash);
+  const notices: FoundNotice[] = [];
+  const contacts: FoundContact[] = [];
+  let searched: BatchSearch = { found: [], batches: 0, contacts: 0, unindexed: 0 };
+  const forms = formsOf(checked.number);
+  for (const form of forms) {
+    const hash = hashNumber(key, form);
+    notices.push(...(await findNotices(parts, form, hash, keepFailedMs)));
+    searched = await findInBatches(parts, form, hash);
+    contacts.push(...searched.found);
+  }
   return {
     notices,
-    contacts: batches.found,
+    contacts,
     searched: {
       since,
-      batches: batches.batches,
-      contacts: batches.contacts,
-      unindexedChunks: batches.unindexed,
-      wrongHit: -Math.expm1(-batches.contacts * FALSE_POSITIVE_RATE),
+      batches: searched.batches,
+      contacts: searched.contacts,
+      unindexedChunks: searched.unindexed,
+      wrongHit: -Math.expm1(-searched.contacts * forms.length * FALSE_POSITIVE_RATE),
     },
   };
 }

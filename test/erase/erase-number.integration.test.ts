@@ -2,6 +2,7 @@ import { Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
+import { NoticeQueue } from '../../src/index.ts';
 import { eraseNumber, type EraseReport } from '../../src/erase/erase-number.ts';
 import { eraseContacts } from '../../src/erase/stored-contacts.ts';
 import { findStored } from '../../src/erase/find-stored.ts';
@@ -14,6 +15,7 @@ import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
 import { run } from '../cli/support/run.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
 import {
@@ -286,9 +288,28 @@ describe('notices erase', () => {
     expect(stdout).toMatch(/^Batch b is being imported: .*"notices cancel b"\.$/m);
   });
 
+  it('takes every number that send() takes, and its national form', async () => {
+    const { prefix, env } = open();
+    const queue = new NoticeQueue({ redis: connectionAs('application', redis.url), prefix });
+    onTestFinished(() => queue.close());
+    const given = ['1012345678', '821012345678', '01012345678', '7'];
+    for (const contact of given) {
+      await queue.send({ templateCode: 'T', contacts: [{ contact }] });
+    }
+    const erased = async (typed: string) => {
+      const { code, stdout } = await run(['erase', typed, '--yes', '--json'], env);
+      expect(code).toBe(0);
+      return (JSON.parse(stdout) as EraseReport).notices.cancelled;
+    };
+    expect(await erased('1012345678')).toBe(1);
+    expect(await erased('7')).toBe(1);
+    expect(await erased('+82 10-1234-5678')).toBe(2);
+    expect(await erased('01012345678')).toBe(0);
+  });
+
   it('refuses what is no number', async () => {
     const { env } = open();
-    const ended = await run(['erase', '+821077778888', '--yes', '--json'], env);
+    const ended = await run(['erase', '+821077778888x', '--yes', '--json'], env);
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     expect(ended.stderr).toContain('NOTICE_INVALID');
     expect(ended.stderr).not.toContain('77778888');

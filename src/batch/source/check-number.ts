@@ -199,17 +199,15 @@ const SEPARATED: readonly Repair[] = ['separators'];
 /**
  * Reads a number that is looked for: any that `send()` takes, in any notation.
  *
- * @returns its digits as they are given
+ * @returns its digits as they are given; it may be stored in any of {@link formsOf}
  */
 export function lookUpNumber(
   text: string,
 ): { readonly kind: 'number'; readonly number: string } | { kind: 'refused'; reason: string } {
   const ascii = text.replace(INVISIBLE, '').replace(FULL_WIDTH, toAscii);
-  const number = ascii.replace(SEPARATORS, '');
+  const number = ascii.replace(SEPARATORS, '').replace(/^\+/, '');
   if (PHONE_NUMBER.test(number)) return { kind: 'number', number };
-  const reason = number.startsWith('+')
-    ? 'expected a phone number in the national format, got a plus sign'
-    : `expected a phone number: its digits, at most ${MAX_DIGITS}`;
+  const reason = `expected a phone number: its digits, at most ${MAX_DIGITS}`;
   return { kind: 'refused', reason };
 }
 

@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import { InputError } from '../../contracts/errors.ts';
 import type { EraseReport, LeftReason, LeftStored } from '../../erase/erase-number.ts';
 import type { StoredAboutNumber } from '../../erase/find-stored.ts';
+import { formsOf } from '../../format/country.ts';
 import { countOf } from '../../format/format.ts';
 import { whyOption } from '../arguments.ts';
 import { STOPPED, currentUser, untilStopped, type CommandContext } from '../command-context.ts';
@@ -51,22 +52,56 @@ async function erase(
   const actor = { who: currentUser(), why: withoutNumbers(reason) };
   const place = { redis, keys, ledger, sealing, settings: config.queue };
   await auditSearch(redis, keys, actor, number);
-  const stored = await findStored(place, number);
-  const isNothing = isEmpty(stored);
+  const found: { form: string; stored: StoredAboutNumber }[] = [];
+  for (const form of formsOf(number)) {
+    found.push({ form, stored: await findStored(place, form) });
+  }
+  const kept = found.filter(({ stored }) => !isEmpty(stored));
+  const isNothing = kept.length === 0;
   if (!isNothing) {
-    if (!wantsJson(command)) writeLines(context.stderr, preview(stored));
+    if (!wantsJson(command)) {
+      for (const { stored } of kept) writeLines(context.stderr, preview(stored));
+    }
     const question = `Erase what is stored about ${maskNumber(number)}? It cannot be restored.`;
     if (!(await agreed(context, question, yes))) return;
   }
-  const report = await untilStopped(context, (signal) =>
-    eraseNumber(place, number, stored, actor, signal),
-  );
+  const report = await untilStopped(context, async (signal) => {
+    const reports: EraseReport[] = [];
+    for (const { form, stored } of isNothing ? found.slice(0, 1) : kept) {
+      reports.push(await eraseNumber(place, form, stored, actor, signal));
+    }
+    return reports.reduce(added);
+  });
   print(context, command, report, () => [
     ...(isNothing ? ['Nothing is stored about this number; nothing was done.'] : describe(report)),
     ...describeRest(report),
   ]);
   const { left, unreadable, stopped } = report;
   if (left.length + unreadable.notices + unreadable.chunks > 0 || stopped) context.end(1);
+}
+
+/** One report of the erasures of several forms of a number. */
+function added(one: EraseReport, other: EraseReport): EraseReport {
+  const index =
+    one.index === null || other.index === null
+      ? (one.index ?? other.index)
+      : {
+          notices: one.index.notices + other.index.notices,
+          chunks: one.index.chunks + other.index.chunks,
+          keys: one.index.keys + other.index.keys,
+        };
+  return {
+    ...one,
+    notices: {
+      cancelled: one.notices.cancelled + other.notices.cancelled,
+      removed: one.notices.removed + other.notices.removed,
+      shortened: one.notices.shortened + other.notices.shortened,
+    },
+    batches: [...one.batches, ...other.batches],
+    index,
+    left: [...one.left, ...other.left],
+    stopped: one.stopped || other.stopped,
+  };
 }
 
 function isEmpty({ notices, contacts, index }: StoredAboutNumber): boolean {

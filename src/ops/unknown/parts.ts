@@ -1,3 +1,4 @@
+import { formsOf } from '../../format/country.ts';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
 import type { Ledger } from '../../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../../batch/ledger/ledger-reader.ts';
@@ -46,6 +47,7 @@ export async function* unknownParts(
   const { id, templateCode: template, counts } = batch;
   const { batch: wanted = id, chunk, number } = filter;
   if (counts.unknown === 0 || wanted !== id) return;
+  const forms = number === undefined ? [] : formsOf(number);
   for await (const failure of unknownFailures(ledger, batch)) {
     const own = Number.parseInt(failure.name, 10);
     if (chunk !== undefined && own !== chunk) continue;
@@ -57,8 +59,8 @@ export async function* unknownParts(
     const payload = await ledger.payload(id, failure.name);
     if (payload === undefined) continue;
     const contacts = await decodeContacts(payload, batchSeal(sealing, id));
-    const taken = contacts.filter(({ contact }) => contact === number);
-    const rest = contacts.filter(({ contact }) => contact !== number);
+    const taken = contacts.filter(({ contact }) => forms.includes(contact));
+    const rest = contacts.filter(({ contact }) => !forms.includes(contact));
     if (rest.length === 0) yield failure;
     else if (taken.length > 0) {
       yield { ...failure, size: taken.length, some: { of: contacts.length, taken, rest } };

@@ -1,3 +1,4 @@
+import { formsOf } from '../../format/country.ts';
 import { csvLine } from '../../batch/failures/csv-line.ts';
 import { decodeContacts } from '../../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../../payload/seal.ts';
@@ -68,8 +69,9 @@ async function* pagesOf(
 ): AsyncGenerator<UnknownRow[]> {
   const { ledger, sealing = NO_SEALING } = context;
   const { batch: only, number } = filter;
+  const forms = number === undefined ? undefined : formsOf(number);
   const chosen = ({ contact }: { readonly contact: string }) =>
-    number === undefined || contact === number;
+    forms === undefined || forms.includes(contact);
   const notices = only === undefined ? await listUnknownNotices(context, filter) : [];
   for (let from = 0; from < notices.length; from += PAGE) {
     const some = notices.slice(from, from + PAGE);

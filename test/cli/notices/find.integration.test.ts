@@ -48,6 +48,15 @@ describe('notices find', () => {
     expect(stdout).not.toContain(NUMBER);
   });
 
+  it.each(['+82-10-7777-8888', '821077778888', '0082 10 7777 8888'])(
+    'finds a number by its international form: %s',
+    async (typed) => {
+      const { code, stdout } = await run(['find', typed, '--json'], env);
+      expect(code).toBe(0);
+      expect((JSON.parse(stdout) as FindReport).notices).toMatchObject([{ job }]);
+    },
+  );
+
   it('ends with 1 where there is nothing', async () => {
     const { code, stdout } = await run(['find', '01077778889'], env);
     expect(code).toBe(1);
@@ -62,7 +71,7 @@ describe('notices find', () => {
   });
 
   it('refuses what is no number', async () => {
-    const ended = await run(['find', '+821077778888', '--json'], env);
+    const ended = await run(['find', '+821077778888x', '--json'], env);
     expect([ended.code, errorOf(ended).code]).toEqual([2, 'NOTICE_INVALID']);
     expect(ended.stderr).not.toContain('77778888');
   });
