@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { HOLDS, isProbed, MAX_HOLD_REASON, remedyOf, type Hold } from '../../contracts/hold.ts';
 import type { TemplateHold } from '../../fleet/hold/template-hold.ts';
 import { writeTime } from '../../format/relative-time.ts';
+import { shellWord } from '../../format/shell-word.ts';
 import { holdAnswer, templateHold } from '../answers/account-schemas.ts';
 import { template } from './fields.ts';
 import { operation, type Answer, type OperationContext } from './operation.ts';
@@ -66,10 +67,7 @@ export const placeHold = operation({
     }
     return [
       ...(answer.hold === null ? [] : ['Sending is on hold. "notices hold lift" resumes it.']),
-      ...answer.templates.map(
-        (one) =>
-          `template ${describeTemplateHold(one, now)}. "notices hold lift --template ${one.template}" resumes it.`,
-      ),
+      ...answer.templates.map((one) => `template ${describeTemplateHold(one, now)}`),
     ];
   },
 });
@@ -117,5 +115,5 @@ export function describeTemplateHold(one: TemplateHold, now: number): string {
   const { template: code, kind, since } = one;
   const { reason } = HOLDS[kind];
   const { remedy } = remedyOf(kind, one.code);
-  return `${code} (${one.code}) ${writeTime(since, now, (span) => `for ${span}`)}: ${reason}; ${remedy}`;
+  return `${code} (${one.code}) ${writeTime(since, now, (span) => `for ${span}`)}: ${reason}; ${remedy}: "notices hold lift --template ${shellWord(code)}"`;
 }
