@@ -14,7 +14,8 @@ export type ReplaceAnswer = 'done' | 'gone' | 'changed' | 'sending' | 'possibly-
 /**
  * If the notice is listed as unknown, it is so for the contacts that are left, or leaves the list where it ends anew in
  * another state. KEYS: the job, retention, events, unknown outcomes, their ids by time. ARGV: the prefix of
- * BullMQ's keys, the id, the data as it was read, the new data; where the notice ends anew its state and the reason of a failure, else two empty texts; how many contacts are left in it.
+ * BullMQ's keys, the id, the data as it was read, the new data; where the notice ends anew its state and the code of a failure, else two empty texts; what changes in its entry among the unknown
+ * outcomes, as JSON.
  */
 const replaceScript = defineScript<ReplaceAnswer>({
   name: 'replace the data of a notice',
@@ -50,11 +51,11 @@ if listed and state ~= '' and state ~= 'unknown' then
   redis.call('ZREM', KEYS[5], id)
 elseif listed then
   local entry = cjson.decode(listed)
-  entry.contacts = tonumber(ARGV[7])
+  for name, value in pairs(cjson.decode(ARGV[7])) do entry[name] = value end
   redis.call('HSET', KEYS[4], id, cjson.encode(entry))
 end
 if state ~= '' then
-  announce(KEYS[2], KEYS[3], id, state, string.match(ARGV[6], '^[^:]*'))
+  announce(KEYS[2], KEYS[3], id, state, ARGV[6])
 end
 return 'done'`,
   parse: (reply) => reply as ReplaceAnswer,
@@ -83,6 +84,11 @@ export async function replaceData(
 ): Promise<ReplaceAnswer> {
   const { unknown, unknownAt } = keys.intents;
   const from = [keys.noticeJob(id), keys.retention, keys.events, unknown, unknownAt];
-  const args = [keys.noticeJob(''), id, was, data, end?.state ?? '', end?.reason ?? '', contacts];
+  const { possiblySent, traceIds = [] } = end?.sends ?? {};
+  // An empty list would come back from Lua as an object.
+  const earlierTraceIds = traceIds.length > 1 ? traceIds.slice(0, -1) : undefined;
+  const sends = { possiblySent, traceId: traceIds.at(-1), earlierTraceIds };
+  const changed = JSON.stringify({ contacts, ...sends });
+  const args = [keys.noticeJob(''), id, was, data, end?.state ?? '', end?.code ?? '', changed];
   return replaceScript(redis, from, args);
 }

@@ -1,11 +1,13 @@
 import type { JobData, SettledContact } from '../contracts/job.ts';
-import { sendsOfAll, withPossiblySentMark } from '../contracts/possibly-sent.ts';
+import { sendsOfAll, type PossibleSends } from '../contracts/possibly-sent.ts';
 
 /** How a notice has ended for the contacts that are left of it. */
 export interface EndForOthers {
   readonly state: 'accepted' | SettledContact['state'];
-  /** Why its job failed, as a worker writes it; empty for an accepted one. */
-  readonly reason: string;
+  /** Why its job failed; empty for an accepted one. */
+  readonly code: string;
+  /** Of an unknown one. */
+  readonly sends?: PossibleSends;
 }
 
 /** What is left of a job's data without a number. */
@@ -48,7 +50,7 @@ export function withoutNumber(job: JobData, number: string): DataForOthers | 'ab
   const worst = settledOthers.find(({ state }) => state === 'unknown') ?? settledOthers[0];
   if (worst === undefined) {
     const left = acceptedOthers.map((contact) => ({ contact }));
-    const end = { state: 'accepted', reason: '' } as const;
+    const end = { state: 'accepted', code: '' } as const;
     return { data: keep(left, { accepted: [], settled: [] }), end };
   }
   const { state, code } = worst;
@@ -58,7 +60,6 @@ export function withoutNumber(job: JobData, number: string): DataForOthers | 'ab
     left.map(({ contact }) => contact),
     { accepted: acceptedOthers, settled: settledOthers.filter((one) => !isWorst(one)) },
   );
-  const { possiblySent, traceIds } = sendsOfAll(left);
-  const reason = withPossiblySentMark(`${code}:`, state === 'unknown' ? possiblySent : 0, traceIds);
-  return { data, end: { state, reason } };
+  const sends = state === 'unknown' ? { sends: sendsOfAll(left) } : {};
+  return { data, end: { state, code, ...sends } };
 }

@@ -37,8 +37,8 @@ export async function cancelJob(
   { releaseKey = false }: CancelOptions,
   nonce: string = randomUUID(),
 ): Promise<CancelReport> {
-  const { hold, intents, retention, events } = keys;
-  const from = [hold, intents.open, intents.unknown, retention, events, keys.done(nonce)];
+  const { hold, history, intents, retention, events } = keys;
+  const from = [hold, history, intents.unknown, retention, events, keys.done(nonce)];
   const release = releaseKey ? 'release' : '';
   return cancelScript(redis, from, [keys.noticeJob(''), mode, text, release]);
 }
@@ -63,7 +63,7 @@ export async function cancelJob(
  *
  * A released key finds nothing any more, so the mark of the request tells its repetition which notice it was.
  *
- * KEYS: hold, intents, unknown outcomes, retention, events, mark of the request. ARGV: the prefix of BullMQ's keys, `id`
+ * KEYS: hold, histories of jobs, unknown outcomes, retention, events, mark of the request. ARGV: the prefix of BullMQ's keys, `id`
  * or `key`, the id or the hash of the key, `release` or empty.
  */
 export const cancelScript = defineScript<CancelReport>({
@@ -85,13 +85,13 @@ local function isAtMostOnce(data)
   return ok and type(read) == 'table' and read.delivery == 'at-most-once'
 end
 local function wasPossiblySent(id, key)
-  local kept = redis.call('HMGET', key, 'stc', 'failedReason', '${EARLIER_FIELD}', 'data')
-  return (tonumber(kept[1] or 0) > 0 and not isAtMostOnce(kept[4]))
-    or (kept[2] and string.find(kept[2], '(may have been taken', 1, true))
-    or (kept[3] and string.find(kept[3], '"possiblySent":[1-9]'))
-    or redis.call('HEXISTS', KEYS[2], id) == 1
+  local kept = redis.call('HMGET', key, 'stc', '${EARLIER_FIELD}', 'data')
+  return (tonumber(kept[1] or 0) > 0 and not isAtMostOnce(kept[3]))
+    or (kept[2] and string.find(kept[2], '"possiblySent":[1-9]'))
+    or redis.call('HEXISTS', KEYS[2], 'unknown:' .. id) == 1
+    or redis.call('HEXISTS', KEYS[2], 'intent:' .. id) == 1
     or redis.call('HEXISTS', KEYS[3], id) == 1
-    or settledInPart(kept[4])
+    or settledInPart(kept[3])
 end
 local function isListed(id)
   local listed = redis.call('HGET', KEYS[3], id)
@@ -117,6 +117,7 @@ local function cancel(id)
   end
   if left == 0 then return 'sending' end
   local now = clock()
+  redis.call('HDEL', KEYS[2], 'trouble:' .. id)
   redis.call('HSET', key, 'returnvalue', RESULT, 'finishedOn', now)
   redis.call('ZADD', jobs .. 'completed', now, id)
   redis.call('XADD', jobs .. 'events', 'MAXLEN', '~', 10000, '*', 'event', 'completed', 'jobId', id,

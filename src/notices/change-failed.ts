@@ -19,7 +19,7 @@ import { earlierSends, type EarlierRun, type NoticeView } from './notice-state.t
  * | any other | 0 |
  *
  * KEYS: the failed ones, retention, events, counts of possibly sent twice, unknown outcomes, their ids by time,
- * mark of the request, what jobs met: what it met before says nothing about the next run. ARGV: the prefix of
+ * mark of the request, histories of jobs: what it met before says nothing about the next run. ARGV: the prefix of
  * BullMQ's keys, id, when it ended, the run as JSON, how many contacts are sent again that were possibly sent, since when it
  * is listed as unknown; empty where it is not.
  */
@@ -48,7 +48,7 @@ if tonumber(ARGV[5]) > 0 then redis.call('HINCRBY', KEYS[4], 'notices', ARGV[5])
 redis.call('HDEL', job, 'stc', 'finishedOn', 'processedOn', 'failedReason', 'atm', 'ats', '${ERASED}')
 redis.call('HDEL', KEYS[5], id)
 redis.call('ZREM', KEYS[6], id)
-redis.call('HDEL', KEYS[8], id)
+redis.call('HDEL', KEYS[8], 'trouble:' .. id, 'unknown:' .. id)
 redis.call('ZREM', KEYS[1], id)
 local priority = tonumber(redis.call('HGET', job, 'priority') or 0)
 if priority > 0 then
@@ -93,7 +93,7 @@ export function sendAgain(
     possiblySent: possiblySent - before.possiblySent,
     ...(own.length === 0 ? {} : { traceIds: own }),
   };
-  const { failedNotices, retention, events, possiblySentTwice, intents, troubles } = keys;
+  const { failedNotices, retention, events, possiblySentTwice, intents, history } = keys;
   const { unknown, unknownAt } = intents;
   const lists = [failedNotices, retention, events, possiblySentTwice, unknown, unknownAt];
   const args = [
@@ -104,7 +104,7 @@ export function sendAgain(
     twice,
     unknownSince ?? '',
   ];
-  return sendAgainScript(redis, [...lists, keys.done(randomUUID()), troubles], args);
+  return sendAgainScript(redis, [...lists, keys.done(randomUUID()), history], args);
 }
 
 /**

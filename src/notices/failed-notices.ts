@@ -61,8 +61,7 @@ export async function readFailed(
   keys: Keys,
   ids: readonly string[],
 ): Promise<NoticeView[]> {
-  const { open, unknown } = keys.intents;
-  const places = [keys.failedNotices, open, unknown];
+  const places = [keys.failedNotices, keys.history, keys.intents.unknown];
   const jobs: NoticeView[] = [];
   for (let from = 0; from < ids.length; from += PAGE) {
     const some = ids.slice(from, from + PAGE);

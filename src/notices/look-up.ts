@@ -14,10 +14,10 @@ import {
 import {
   failureOf,
   newestTraceIds,
-  possiblySentAttempts,
-  possiblySentTraceIds,
   traceIdsOf,
+  type PossibleSends,
 } from '../contracts/possibly-sent.ts';
+import { possibleSends } from '../fleet/job-history.ts';
 import { effectiveRateLimit, readRateLimitState } from '../fleet/rate-limit/rate-limit-state.ts';
 import type { Sealing } from '../payload/seal.ts';
 import { maskNumber } from '../ops/mask-contact.ts';
@@ -93,7 +93,7 @@ function viewOf(job: StoredJob, account: Account, sealing?: Sealing): NoticeView
   const { id, place, fields, listed } = job;
   if (place === 'none') return notKept(id);
   const result = parsed(fields.returnvalue) as
-    { outcome?: string; confirmed?: boolean } | undefined;
+    (Partial<PossibleSends> & { outcome?: string; confirmed?: boolean }) | undefined;
   const entry = parsed(listed) as
     | (Parameters<typeof traceIdsOf>[0] & {
         resend?: boolean;
@@ -104,7 +104,8 @@ function viewOf(job: StoredJob, account: Account, sealing?: Sealing): NoticeView
   const earlier = earlierRuns(fields[EARLIER_FIELD]);
   const before = earlierSends(earlier);
   const data = readable(fields.data, id, sealing);
-  const inThisRun = possiblySentTimes(job, entry, data);
+  const sends = sendsOfRun(job, result ?? {}, entry, data);
+  const inThisRun = sends.possiblySent;
   const decided = stateOfJob({
     place,
     outcome: result?.outcome,
@@ -116,8 +117,7 @@ function viewOf(job: StoredJob, account: Account, sealing?: Sealing): NoticeView
   const { state } = decided;
   // Nothing was possibly sent in this run.
   const isCertain = state === 'cancelled' || state === 'expired' || (!entry && inThisRun === 0);
-  const ofThisRun = entry === undefined ? possiblySentTraceIds(fields) : traceIdsOf(entry);
-  const traceIds = [...before.traceIds, ...(isCertain ? [] : newestTraceIds(ofThisRun))];
+  const traceIds = [...before.traceIds, ...(isCertain ? [] : newestTraceIds(sends.traceIds))];
   const { view, accepted, settled } = data;
   const mayBeAccepted = before.possiblySent > 0 || data.isPartlyAccepted;
   return {
@@ -152,17 +152,26 @@ function pendingOf(
   return reason === 'held' ? hold : { reason };
 }
 
-/** How many attempts of this run the service may have accepted. */
-function possiblySentTimes(
-  { fields, place, intentOpen }: StoredJob,
-  listed: { readonly possiblySent?: number } | undefined,
+/** What the service may have accepted of this run. */
+function sendsOfRun(
+  { fields, place, intentOpen, history }: StoredJob,
+  result: Partial<PossibleSends>,
+  listed: (Parameters<typeof traceIdsOf>[0] & { readonly possiblySent?: number }) | undefined,
   { view: { delivery }, isSettledInPart }: ReadableData,
-): number {
+): PossibleSends {
+  if (place === 'completed' && listed === undefined) {
+    return { possiblySent: result.possiblySent ?? 0, traceIds: result.traceIds ?? [] };
+  }
   // What is left in the job ends as listed, or is rejected: the other contacts were possibly sent, and are accepted.
-  if (isSettledInPart && place === 'failed' && listed === undefined) return 0;
-  const stalledCounter = numberOf(fields.stc) ?? 0;
-  const own = possiblySentAttempts({ failedReason: fields.failedReason, stalledCounter }, delivery);
-  return Math.max(listed?.possiblySent ?? 0, own, intentOpen && place !== 'completed' ? 1 : 0);
+  if (isSettledInPart && place === 'failed' && listed === undefined)
+    return { possiblySent: 0, traceIds: [] };
+  const stalls = delivery === 'at-most-once' ? 0 : (numberOf(fields.stc) ?? 0);
+  const own = possibleSends(history, stalls);
+  const open = intentOpen && place !== 'completed' ? 1 : 0;
+  return {
+    possiblySent: Math.max(listed?.possiblySent ?? 0, own.possiblySent, open),
+    traceIds: listed === undefined ? own.traceIds : traceIdsOf(listed),
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Sealing } from '../payload/seal.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
+import { NO_HISTORY, parseHistory, type JobHistory } from '../fleet/job-history.ts';
 import { defineScript } from '../redis/script.ts';
 import { EARLIER_FIELD, FIND_JOB } from './job-lua.ts';
 import type { RefArguments } from './notice-ref.ts';
@@ -37,6 +38,8 @@ export interface StoredJob {
   readonly due: number;
   /** Fields of the job, by their names in Redis. */
   readonly fields: Readonly<Partial<Record<(typeof FIELDS)[number], string>>>;
+  /** What is remembered of it; nothing where it has ended. */
+  readonly history: JobHistory;
   /** An at-most-once attempt at it was started and has no known end. */
   readonly intentOpen: boolean;
   /** Its entry in the list of unknown outcomes: JSON. */
@@ -60,8 +63,8 @@ export async function readJob(source: NoticeSource, id: string): Promise<StoredJ
 
 /** A job, and the state of the account at the same moment. @throws ScriptFailure */
 export function readNoticeJob({ redis, keys }: NoticeSource, { mode, text }: RefArguments) {
-  const { hold, rateLimit, retention, intents } = keys;
-  const from = [hold, rateLimit, retention, intents.open, intents.unknown];
+  const { hold, rateLimit, retention, history, intents } = keys;
+  const from = [hold, rateLimit, retention, history, intents.unknown];
   return lookUpScript(redis, from, [keys.noticeJob(''), mode, text]);
 }
 
@@ -75,7 +78,7 @@ end
 `;
 
 /**
- * KEYS: hold, rate limit, retention, intents, unknown outcomes. ARGV: the prefix of BullMQ's keys, `id` or `key`, the id
+ * KEYS: hold, rate limit, retention, histories of jobs, unknown outcomes. ARGV: the prefix of BullMQ's keys, `id` or `key`, the id
  * or the hash of the key.
  */
 const lookUpScript = defineScript<readonly [StoredJob, StoredAccount]>({
@@ -85,11 +88,11 @@ const lookUpScript = defineScript<readonly [StoredJob, StoredAccount]>({
 local jobs = ARGV[1]
 ${FIND_JOB}${FIELDS_OF_JOB}
 local id = idOf(ARGV[2], ARGV[3])
-local job = { id, 'none', '', 0, '', {} }
+local job = { id, 'none', '', 0, '', {}, '' }
 if exists(id) then
   local place, due = placeOf(id)
-  job = { id, place, text(due), redis.call('HEXISTS', KEYS[4], id), text(redis.call('HGET', KEYS[5], id)),
-    fieldsOf(jobs .. id) }
+  job = { id, place, text(due), redis.call('HEXISTS', KEYS[4], 'intent:' .. id), text(redis.call('HGET', KEYS[5], id)),
+    fieldsOf(jobs .. id), text(redis.call('HGET', KEYS[4], 'unknown:' .. id)) }
 end
 return { job, clock(), redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]),
   redis.call('HGETALL', KEYS[3]) }`,
@@ -111,7 +114,7 @@ return { job, clock(), redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEY
 
 /**
  * Reads those of the jobs that have failed, in their order, with one command for each and three for all.
- * KEYS: failed jobs, intents, unknown outcomes. ARGV: the prefix of BullMQ's keys, then the ids: 1 to 1,000.
+ * KEYS: failed jobs, histories of jobs, unknown outcomes. ARGV: the prefix of BullMQ's keys, then the ids: 1 to 1,000.
  */
 export const readFailedScript = defineScript<readonly StoredJob[]>({
   name: 'read failed jobs',
@@ -120,25 +123,28 @@ export const readFailedScript = defineScript<readonly StoredJob[]>({
 ${FIELDS_OF_JOB}
 local ids = { unpack(ARGV, 2) }
 local failed = redis.call('ZMSCORE', KEYS[1], unpack(ids))
-local intents, unknown = redis.call('HMGET', KEYS[2], unpack(ids)), redis.call('HMGET', KEYS[3], unpack(ids))
+local intents = {}
+for at, id in ipairs(ids) do intents[at] = 'intent:' .. id end
+intents = redis.call('HMGET', KEYS[2], unpack(intents))
+local unknown = redis.call('HMGET', KEYS[3], unpack(ids))
 local read = {}
 for at, id in ipairs(ids) do
   local fields = failed[at] and fieldsOf(ARGV[1] .. id)
   -- The first field is the data: a job without it does not exist.
   if fields and fields[1] ~= '' then
-    read[#read + 1] = { id, 'failed', '', intents[at] and 1 or 0, text(unknown[at]), fields }
+    read[#read + 1] = { id, 'failed', '', intents[at] and 1 or 0, text(unknown[at]), fields, '' }
   end
 end
 return read`,
   parse: (reply) => (reply as readonly JobReply[]).map(storedJob),
 });
 
-type JobReply = readonly [string, JobPlace, string, number, string, readonly string[]];
+type JobReply = readonly [string, JobPlace, string, number, string, readonly string[], string];
 
 /** BullMQ's score of a delayed job: its time, shifted to make room for a counter. */
 const DELAYED_SHIFT = 4_096;
 
-function storedJob([id, place, due, intent, listed, values]: JobReply): StoredJob {
+function storedJob([id, place, due, intent, listed, values, unknown]: JobReply): StoredJob {
   const found = FIELDS.flatMap((name, index) => {
     const value = values[index] ?? '';
     return value === '' ? [] : [[name, value] as const];
@@ -148,6 +154,8 @@ function storedJob([id, place, due, intent, listed, values]: JobReply): StoredJo
     place,
     due: Math.floor(Number(due) / DELAYED_SHIFT),
     fields: Object.fromEntries(found),
+    history:
+      place === 'completed' || place === 'failed' ? NO_HISTORY : parseHistory([undefined, unknown]),
     intentOpen: intent === 1,
     listed: listed === '' ? undefined : listed,
   };

@@ -17,7 +17,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:hold` | hash | the hold in effect | until lifted, or a day after its next probe; without one 365 days |
  * | `<tag>:hold:lifter` | string | id of the process whose request lifted the last hold | a minute |
  * | `<tag>:hold:templates` | hash | held templates (template-hold.ts) | until lifted |
- * | `<tag>:troubles` | hash | what jobs met that have not ended (trouble.ts) | until they end; all of it a day after the last one |
+ * | `<tag>:history` | hash | what is remembered of jobs in trouble (job-history.ts), and the intents of at-most-once notices (intents.ts) | until the end of the job is recorded |
  * | `<tag>:hold:lifted` | string | when a person lifted a hold: refused issuances from before are over | a minute |
  * | `<tag>:rate-limit` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
  * | `<tag>:batches` | sorted set | ids of batches by start time | with the batch |
@@ -40,8 +40,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batches:unknown` | hash | unknown contacts of each batch that has any, and of all | with the batch, and at most an hour longer |
  * | `<tag>:batches:unknown:until` | sorted set | these batches by the end of their retention | with them |
  * | `<tag>:batches:summed` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
- * | `<tag>:intents` | hash | open and accepted intents of at-most-once notices (intents.ts) | until the end of the job is recorded |
- * | `<tag>:intents:accepted` | sorted set | the accepted intents, oldest first | with them |
+ * | `<tag>:intents:accepted` | sorted set | the notices with an accepted intent, oldest first | with it |
  * | `<tag>:unknown` | hash | facts about notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
  * | `<tag>:possibly-sent-twice` | hash | contacts that were sent again after an unknown outcome, by lane | forever (some 60 bytes) |
@@ -76,8 +75,8 @@ export interface Keys {
   readonly holdHints: string;
   /** When a person lifted a hold. */
   readonly lifted: string;
-  /** What jobs met that have not ended (trouble.ts). */
-  readonly troubles: string;
+  /** What is remembered of jobs in trouble (job-history.ts), and intents (intents.ts). */
+  readonly history: string;
   readonly rateLimit: string;
   /** Channel: hints that the rate limit was set manually or decreased. */
   readonly rateLimitHints: string;
@@ -182,9 +181,8 @@ export interface UnknownContactKeys {
   readonly until: string;
 }
 
-/** Keys of the intents of single notices, in the order in which their scripts take them. */
+/** Keys of the intents of single notices, beside {@link Keys.history}, in the order in which their scripts take them. */
 export interface IntentKeys {
-  readonly open: string;
   readonly accepted: string;
   readonly unknown: string;
   readonly unknownAt: string;
@@ -236,7 +234,7 @@ export function keysOf(prefix: string, account: string): Keys {
     templateHolds: `${tag}:hold:templates`,
     holdHints: `${tag}:hold:hints`,
     lifted: `${tag}:hold:lifted`,
-    troubles: `${tag}:troubles`,
+    history: `${tag}:history`,
     rateLimit: `${tag}:rate-limit`,
     rateLimitHints: `${tag}:rate-limit:hints`,
     epoch: `${tag}:epoch`,
@@ -282,7 +280,6 @@ export function keysOf(prefix: string, account: string): Keys {
       };
     },
     intents: {
-      open: `${tag}:intents`,
       accepted: `${tag}:intents:accepted`,
       unknown: `${tag}:unknown`,
       unknownAt: `${tag}:unknown:at`,

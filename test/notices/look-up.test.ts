@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { NO_HISTORY } from '../../src/fleet/job-history.ts';
 import { noticeView } from '../../src/notices/look-up.ts';
 
 const view = (data: unknown) =>
@@ -7,6 +8,7 @@ const view = (data: unknown) =>
     place: 'failed',
     due: 0,
     fields: { data: typeof data === 'string' ? data : JSON.stringify(data) },
+    history: NO_HISTORY,
     intentOpen: false,
     listed: undefined,
   });
@@ -50,6 +52,7 @@ it.each([
     id: 'job',
     place: 'completed',
     due: 0,
+    history: NO_HISTORY,
     intentOpen: false,
     listed: undefined,
   } as const;

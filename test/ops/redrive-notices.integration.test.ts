@@ -60,9 +60,9 @@ it('what it met before says nothing about its next run', async () => {
   const { keys, failed } = open();
   const id = await failed({});
   const history = JSON.stringify({ count: 2, contradicted: 1, at: 1 });
-  await redis.client.hset(keys.troubles, { [id]: history, other: history });
+  await redis.client.hset(keys.history, { [`trouble:${id}`]: history, 'trouble:other': history });
   await redriveNotices({ redis: redis.client, keys }, { state: 'rejected', ids: [id] }, WHO);
-  expect(await redis.client.hkeys(keys.troubles)).toEqual(['other']);
+  expect(await redis.client.hkeys(keys.history)).toEqual(['trouble:other']);
 });
 
 it('an erasure in its earlier run does not keep its next run from recording what is left', async () => {

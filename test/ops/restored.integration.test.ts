@@ -118,7 +118,7 @@ describe('what an old copy might send again', () => {
       jobs: 0,
       notHeld: true,
     });
-    expect(await redis.client.exists(keys.intents.open)).toBe(0);
+    expect(await redis.client.exists(keys.history)).toBe(0);
     await redis.client.hset(keys.hold, { kind: 'restored' });
     expect(await parkRestored(target, { who: 'me', why: '' })).toMatchObject({
       jobs: 2,
@@ -134,7 +134,7 @@ describe('what an old copy might send again', () => {
       jobs: 0,
       stopped: true,
     });
-    expect(await redis.client.exists(keys.intents.open, keys.audit)).toBe(0);
+    expect(await redis.client.exists(keys.history, keys.audit)).toBe(0);
   });
 });
 

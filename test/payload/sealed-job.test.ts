@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { payloadKeys } from '../../src/payload/payload-key.ts';
 import type { Sealing } from '../../src/payload/seal.ts';
 import type { JobData } from '../../src/contracts/job.ts';
+import { NO_HISTORY } from '../../src/fleet/job-history.ts';
 import { noticeView } from '../../src/notices/look-up.ts';
 import { contactsOfJob, openJob, readFrame, sealJob } from '../../src/payload/sealed-job.ts';
 
@@ -28,6 +29,7 @@ const failed = (data: unknown) => ({
   place: 'failed' as const,
   due: 0,
   fields: { data: JSON.stringify(data) },
+  history: NO_HISTORY,
   intentOpen: false,
   listed: undefined,
 });

@@ -1,6 +1,6 @@
 import type { Job } from 'bullmq';
 import type { JobData } from '../../src/contracts/job.ts';
-import { failureOf, possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
+import { failureOf } from '../../src/contracts/possibly-sent.ts';
 import { appendNoticeEnd, type EndEntry } from '../../src/events/announce.ts';
 import type { EndState } from '../../src/events/event.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
@@ -40,10 +40,10 @@ function eventOfEnd(
     return { notice: id, state, code: state === 'expired' ? 'EXPIRED' : '' };
   }
   const { reason } = end;
-  const possiblySent = possiblySentAttempts({ failedReason: reason, stalledCounter }, delivery);
   // What was possibly sent of a notice that is settled in part may be the contacts that are accepted since.
   const isSettled = error !== undefined && (accepted ?? settled) !== undefined;
-  const isUnknown = error instanceof UnknownOutcomeError || (possiblySent > 0 && !isSettled);
+  const hasStalled = stalledCounter > 0 && delivery !== 'at-most-once' && !isSettled;
+  const isUnknown = error instanceof UnknownOutcomeError || hasStalled;
   return { notice: id, state: isUnknown ? 'unknown' : 'rejected', code: codeOf(reason) };
 }
 

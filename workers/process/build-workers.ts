@@ -16,14 +16,18 @@ export function buildNoticeWorker(
   const { redis, keys, settings } = options;
   const context = { ...shared, listUnknown: listUnknown(shared) };
   const announce = announceEnds(redis, keys, settings.noticeEvents);
-  return buildSendWorker({ ...options, announce }, (job, lockToken) =>
+  const forget = (job: string) => shared.histories.forget(job);
+  return buildSendWorker({ ...options, announce, forget }, (job, lockToken) =>
     runNotice({ job, lockToken }, context),
   );
 }
 
 /** Builds the worker of batches' chunks, not yet running. */
 export function buildChunkWorker(options: SendWorkerOptions, context: ChunkContext): SendWorker {
-  return buildSendWorker(options, (job, lockToken) => runChunk({ job, lockToken }, context));
+  const forget = (job: string) => context.histories.forget(job);
+  return buildSendWorker({ ...options, forget }, (job, lockToken) =>
+    runChunk({ job, lockToken }, context),
+  );
 }
 
 /** The limits of holds, as configured. */

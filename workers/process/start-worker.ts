@@ -8,7 +8,7 @@ import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { ServiceConfig } from '../../src/config/config.ts';
 import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import { VERSION } from '../../src/contracts/version.ts';
-import { TroubleRecord } from '../../src/fleet/hold/trouble-record.ts';
+import { JobHistories } from '../../src/fleet/job-history.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
 import { sentTwiceCounts } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
@@ -184,7 +184,7 @@ export async function startWorker({
     isSuspended: () => workers.suspended,
     isComplete: () => restoreGuard.passed(),
     holds,
-    troubles: new TroubleRecord(redis, keys),
+    histories: new JobHistories(redis, keys),
     rateLimiter,
     log: attemptLog,
     now: clock.now,
@@ -197,6 +197,7 @@ export async function startWorker({
     returns,
     log: attemptLog,
     intents: new Intents(redis, keys),
+    histories: new JobHistories(redis, keys),
     worker: id,
     keepFailedMs,
     ...sentTwiceCounts(redis, keys, 'notices'),
@@ -215,8 +216,7 @@ export async function startWorker({
     options: { redis, keys, settings: config.worker, lane: lanes[name], inFlight, now: clock.now },
     context: { ...context, rateLimit: rateLimiter.lane(name) },
   });
-  const notices = lane('notices');
-  const chunks = lane('chunks');
+  const [notices, chunks] = [lane('notices'), lane('chunks')];
   const workers = new WorkerGroup(
     [
       buildNoticeWorker(notices.options, notices.context),

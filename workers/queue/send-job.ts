@@ -64,6 +64,8 @@ export interface JobEnding {
   readonly now?: (() => number) | undefined;
   readonly inFlight: Pick<InFlight, 'recorded'>;
   readonly announce?: AnnounceEnd | undefined;
+  /** Removes what is remembered of a job that has ended. */
+  readonly forget?: ((job: string) => Promise<void>) | undefined;
 }
 
 /** A worker that could not fetch a job or append an event, because Redis refuses writes, tries again this often. */
@@ -152,6 +154,8 @@ export class SendWorker extends Worker {
 export class SendJob extends Job {
   /** Fields of it in Redis cannot be read. */
   isUnreadable = false;
+  /** Something is remembered of it until it ends (src/fleet/job-history.ts). */
+  hasHistory = false;
   /** What this run learned of some of its contacts came too late: the job has the data of before. */
   hasLostData = false;
   #isLost = false;
@@ -203,12 +207,16 @@ export class SendJob extends Job {
     token: string,
     move: () => Promise<Moved>,
   ): Promise<Moved> {
-    const { announce, inFlight } = this.#ending;
+    const { announce, inFlight, forget } = this.#ending;
     try {
       if (end === undefined || announce === undefined) return await this.#move(token, move);
       const announceEnd = (lock?: string) => announce(this, end, error, lock);
       return await this.#announceAndMove(announceEnd, token, move);
     } finally {
+      if (end !== undefined && this.hasHistory && !this.#isLost) {
+        // A history that is left says nothing about another job: no run of this one follows.
+        await forget?.(this.id ?? '').catch((failure: unknown) => this.#report(failure));
+      }
       inFlight.recorded(this);
       // BullMQ's set of jobs under way keeps jobs that have ended from being collected soon (src/async/slots.ts).
       this.data = undefined;

@@ -6,7 +6,7 @@ import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts
 import { jobSpan } from '../../src/tracing/spans.ts';
 import { AttemptError, backoffMs } from './attempt-error.ts';
 import type { InFlight } from './in-flight.ts';
-import { jobKeyOf, SendJob, SendWorker, type AnnounceEnd } from './send-job.ts';
+import { jobKeyOf, SendJob, SendWorker, type AnnounceEnd, type JobEnding } from './send-job.ts';
 import { setFieldsAside } from './unreadable-job.ts';
 
 /** One of the two queues from which a worker process takes jobs. */
@@ -66,6 +66,7 @@ export interface SendWorkerOptions {
   /** The clock of Redis. Default: the wall clock. */
   readonly now?: () => number;
   readonly announce?: AnnounceEnd | undefined;
+  readonly forget?: JobEnding['forget'];
 }
 
 /** Runs a job. */
@@ -89,7 +90,7 @@ const STALLS_ALLOWED = 1_000;
  * need not know.
  */
 export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWorker {
-  const { redis, keys, lane, settings, inFlight, announce } = options;
+  const { redis, keys, lane, settings, inFlight, announce, forget } = options;
   const runJob: RunJob = (job, lockToken) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
     job.opts.backoff = { type: 'full-jitter' };
@@ -136,6 +137,7 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
       now: options.now,
       inFlight,
       announce,
+      forget,
     },
   );
 }

@@ -5,13 +5,12 @@ import { allBack, allFailed, type Claim } from '../../src/batch/ledger/settlemen
 import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import { possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
 import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
 import { heldName } from '../../src/fleet/hold/template-hold.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import { openChunk } from '../../src/payload/chunk-payload.ts';
 import { enter, leaveUnsent, runAttempt } from './attempt.ts';
-import type { GateJob } from './gate-job.ts';
+import { readHistory, type GateJob } from './gate-job.ts';
 import { untilDone } from './take-back.ts';
 import {
   recordChunk,
@@ -48,7 +47,8 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
   const lock = context.locks.of(job);
   let permit: Permit | undefined;
   try {
-    const gateJob = gateJobOf(job, data, context);
+    const { trouble } = await readHistory(job, context.histories, context.log);
+    const gateJob = { ...gateJobOf(job, data, context), trouble };
     const entry = await enter(gateJob, context);
     if (entry === undefined) requeue();
     if ('putOffMs' in entry) return await delayJob(locked, entry.putOffMs, 'its template is held');
@@ -95,7 +95,7 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
       entry,
       context,
     );
-    const sent = sentBefore(run, claim);
+    const { possiblySent: sent } = claim;
     const mayResend = sent < context.unknownResends;
     const outcome: Outcome | undefined =
       attempted.outcome?.kind === 'unknown' && !mayResend
@@ -134,19 +134,10 @@ function gateJobOf(
   return {
     id: job.id ?? '',
     template: templates.of(batch) ?? '',
-    isFirstRun: job.attemptsStarted <= 1,
     runs: job.attemptsStarted,
     takeBack: () =>
       untilDone(async () => (await ledger.redrive(batch, String(chunk), 'rejected')) !== 'known'),
   };
-}
-
-/**
- * How many attempts the service may have accepted before this one. The ledger also knows of earlier jobs of the
- * chunk: a batch that is resumed gets new ones.
- */
-function sentBefore({ locked }: ChunkRun, { possiblySent }: SendClaim): number {
-  return possiblySent > 0 ? Math.max(possiblySent, possiblySentAttempts(locked.job)) : 0;
 }
 
 /**

@@ -3,14 +3,8 @@ import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed, type Claim, type Settlement } from '../../src/batch/ledger/settlement.ts';
 import type { ChunkJobData } from '../../src/contracts/chunk-job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import {
-  attemptsEndedUnknown,
-  newestTraceIds,
-  possiblySentAttempts,
-  possiblySentTraceIds,
-  withPossiblySentMark,
-  withTraceIds,
-} from '../../src/contracts/possibly-sent.ts';
+import { newestTraceIds, withTraceIds } from '../../src/contracts/possibly-sent.ts';
+import type { JobHistories } from '../../src/fleet/job-history.ts';
 import { encodePayload } from '../../src/payload/chunk-payload.ts';
 import { batchSeal, type Sealing } from '../../src/payload/seal.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
@@ -26,6 +20,7 @@ import type { ListTemplates } from './take-back.ts';
 export interface ChunkContext extends AttemptContext {
   readonly service: Pick<ServiceClient, 'sendBytes'>;
   readonly ledger: Pick<Ledger, 'claim' | 'halve' | 'redrive' | 'settle'>;
+  readonly histories: Pick<JobHistories, 'read' | 'forget'>;
   /** Templates of the lists that this process has seen. */
   readonly templates: ListTemplates;
   readonly locks: Pick<JobLocks, 'of'>;
@@ -65,14 +60,14 @@ export async function recordChunk(
   mayResend: boolean,
   context: ChunkContext,
 ): Promise<ChunkResult> {
-  const { locked, data, lastAttempt } = run;
+  const { data, lastAttempt } = run;
   const { size, delivery } = claim;
   const seal = batchSeal(context.sealing, data.batch);
   const encode = (some: readonly unknown[]) => encodePayload(JSON.stringify(some), seal);
   const detail = detailOf(answer);
   const traceIds = (kind: string | undefined) => {
     const own = kind === 'unknown' && answer?.traceId !== undefined ? [answer.traceId] : [];
-    return newestTraceIds([...claim.traceIds, ...possiblySentTraceIds(locked.job), ...own]);
+    return newestTraceIds([...claim.traceIds, ...own]);
   };
   const list =
     outcome !== undefined && answer?.results !== undefined ? listOf(contacts, size) : undefined;
@@ -90,14 +85,14 @@ export async function recordChunk(
       message: withTraceIds(part.message, traceIds(part.state)),
     }));
     const settlement = await settlementOfSorted({ ...sorted, failed }, encode);
-    await settle(run, settlement, context);
+    await settle(run, settlement, context, traceIds('unknown'));
     if (settlement.rest === undefined) return { outcome: outcome.kind };
     const code = 'code' in outcome ? outcome.code : '';
     const ended: Outcome =
       sorted.unknown.length > 0
         ? { kind: 'unknown', code }
         : { kind: 'retry', code, counted: true };
-    return endChunk(run, ended, delivery, detail, traceIds(ended.kind));
+    return endChunk(run, ended, claim, detail);
   }
   if (claim.bisect && size > 1 && mayBeOneContact(outcome, answer?.status)) {
     const all = listOf(contacts, size);
@@ -110,18 +105,23 @@ export async function recordChunk(
   }
   const kept = withTraceIds(detail, traceIds(outcome?.kind));
   const ended = { outcome, size, delivery, lastAttempt, detail: kept };
-  await settle(run, settlementOf(ended), context);
-  return endChunk(run, outcome, delivery, detail, traceIds(outcome?.kind));
+  await settle(run, settlementOf(ended), context, traceIds('unknown'));
+  return endChunk(run, outcome, claim, detail);
 }
 
-/** Settles the chunk; repeated until Redis has answered. */
+/**
+ * Settles the chunk; repeated until Redis has answered.
+ *
+ * @param traceIds of the service, for what it may have accepted of what is sent again
+ */
 export async function settle(
   { data: { batch, chunk }, nonce }: ChunkRun,
   settlement: Settlement,
   { ledger, log }: ChunkContext,
+  traceIds: readonly string[] = [],
 ): Promise<void> {
   await settleWithRetry(
-    () => ledger.settle(batch, chunk, nonce, settlement),
+    () => ledger.settle(batch, chunk, nonce, settlement, traceIds),
     (error) => log.trouble('settle', error),
   );
 }
@@ -154,17 +154,15 @@ async function halve(
 async function endChunk(
   { locked, lastAttempt }: ChunkRun,
   outcome: Outcome | undefined,
-  delivery: SendClaim['delivery'],
+  { delivery, possiblySent }: SendClaim,
   detail: string,
-  traceIds: readonly string[],
 ): Promise<ChunkResult> {
   if (outcome === undefined) requeue();
   if (isSettled(outcome, delivery, lastAttempt)) return { outcome: outcome.kind };
-  const { job } = locked;
   const endedUnknown = outcome.kind === 'unknown' ? 1 : 0;
   return applyOutcome(locked, outcome, {
-    detail: withPossiblySentMark(detail, attemptsEndedUnknown(job) + endedUnknown, traceIds),
-    possiblySent: possiblySentAttempts(job) + endedUnknown,
+    detail,
+    sends: { possiblySent: possiblySent + endedUnknown, traceIds: [] },
   });
 }
 

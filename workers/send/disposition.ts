@@ -1,5 +1,6 @@
 import { DelayedError, RateLimitError, UnrecoverableError, type Job } from 'bullmq';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import type { PossibleSends } from '../../src/contracts/possibly-sent.ts';
 import { AttemptError, UnknownOutcomeError } from '../queue/attempt-error.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 
@@ -10,7 +11,7 @@ export interface LockedJob {
 }
 
 /** The result of a single notice's job. */
-export interface JobResult {
+export interface JobResult extends Partial<PossibleSends> {
   readonly outcome: 'accepted' | 'expired' | 'cancelled';
   readonly confirmed: boolean;
 }
@@ -24,8 +25,8 @@ export function withoutStack<Thrown extends Error>(error: Thrown): Thrown {
 /** How {@link applyOutcome} ends a job. */
 interface AppliedOptions {
   readonly detail?: string;
-  readonly atMostOnce?: boolean;
-  readonly possiblySent?: number;
+  readonly isLast?: boolean;
+  readonly sends?: PossibleSends;
 }
 
 /** Delay of a job that is tried again without counting an attempt, in milliseconds. */
@@ -39,36 +40,42 @@ const SHORT_DELAY_MS = 1_000;
  * |---|---|---|---|
  * | accepted, expired, cancelled | a {@link JobResult} | counted, no, no | done |
  * | rejected | UnrecoverableError | counted | failed, kept |
- * | unknown, at-most-once or final | UnknownOutcomeError | counted | failed, kept, listed as unknown |
+ * | unknown, and no attempt follows | UnknownOutcomeError | counted | failed, kept, listed as unknown |
  * | retry, unknown | AttemptError | counted | backs off; failed, kept, when no attempts are left |
  * | retry, not counted | DelayedError | not counted | delayed for a second |
  * | hold that its own request met | DelayedError | not counted | behind the others: delayed until after the next probe |
  * | hold otherwise | RateLimitError | not counted | first in the queue when the hold is over |
  *
  * @param detail what is kept with a failed job beside the code ({@link detailOf}). Default: nothing
- * @param atMostOnce an unknown outcome is not retried
- * @param possiblySent how often the job was possibly sent, this attempt included. Default: 1
+ * @param isLast an unknown outcome is not retried
+ * @param sends what the service may have accepted of the job, this attempt included. Default: nothing
  */
 export async function applyOutcome(
   locked: LockedJob,
   outcome: Outcome,
-  { detail = '', atMostOnce = false, possiblySent = 1 }: AppliedOptions = {},
+  { detail = '', isLast = false, sends }: AppliedOptions = {},
 ): Promise<JobResult> {
   switch (outcome.kind) {
     case 'accepted':
-      return { outcome: 'accepted', confirmed: outcome.confirmed };
+      return {
+        outcome: 'accepted',
+        confirmed: outcome.confirmed,
+        ...(sends === undefined || sends.possiblySent === 0 ? {} : sends),
+      };
     case 'expired':
     case 'cancelled':
       return { outcome: outcome.kind, confirmed: true };
     case 'rejected':
       throw withoutStack(new UnrecoverableError(failedReasonOf(outcome.code, detail)));
     case 'unknown':
-      if (atMostOnce || outcome.final === true)
+      if (isLast || outcome.final === true)
         throw withoutStack(new UnknownOutcomeError(failedReasonOf(outcome.code, detail)));
       throw withoutStack(
         new AttemptError(
           failedReasonOf(outcome.code, detail),
-          outcome.behindMs === undefined ? { possiblySent } : { ms: outcome.behindMs },
+          outcome.behindMs === undefined
+            ? { possiblySent: sends?.possiblySent ?? 1 }
+            : { ms: outcome.behindMs },
         ),
       );
     case 'retry':
@@ -109,5 +116,5 @@ export function detailOf(answer: SendAnswer | undefined): string {
 }
 
 /** What is stored with a failed job. */
-export const failedReasonOf = (code: string, detail: string) =>
+const failedReasonOf = (code: string, detail: string) =>
   detail === '' ? code : `${code}: ${detail}`;

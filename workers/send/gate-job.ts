@@ -1,7 +1,38 @@
+import type { Job } from 'bullmq';
+import { pause } from '../../src/async/cancellation.ts';
+import { sentAgainAt } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { TroubleHistory } from '../../src/fleet/hold/trouble.ts';
+import { NO_HISTORY, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
+import { SendJob } from '../queue/send-job.ts';
+import type { AttemptLog } from './attempt-log.ts';
+import { requeue } from './disposition.ts';
+
+/** The job is requeued at once: while Redis refuses, not more often than this. */
+const REDIS_AGAIN_MS = 200;
+
+/** What is remembered of a job. A first run asks nothing; while Redis does not answer, the job is requeued. */
+export async function readHistory(
+  job: Job,
+  histories: Pick<JobHistories, 'read'>,
+  log: Pick<AttemptLog, 'trouble'>,
+): Promise<JobHistory> {
+  const isFirstRun =
+    job.attemptsStarted <= 1 && !(job.stalledCounter > 0) && sentAgainAt(job) === 0;
+  if (isFirstRun) return NO_HISTORY;
+  try {
+    const history = await histories.read(job.id ?? '');
+    if (job instanceof SendJob)
+      job.hasHistory = history.trouble !== undefined || history.unknown.length > 0;
+    return history;
+  } catch (error) {
+    log.trouble('history', error);
+    await pause(REDIS_AGAIN_MS);
+    return requeue();
+  }
+}
 
 /** A job at the gate. */
 export interface GateJob {
@@ -10,8 +41,8 @@ export interface GateJob {
   readonly template: string;
   /** What it counts as in a row of refusals: the chunk that it is a part of. Default: the job itself. */
   readonly rowId?: string;
-  /** Whether it may have met trouble before. */
-  readonly isFirstRun: boolean;
+  /** What it met before. */
+  readonly trouble?: TroubleHistory | undefined;
   /** Runs so far, this one included. Default 1. */
   readonly runs?: number;
   /** A chunk that is halved where one contact may be why it is rejected: that is not its end. */

@@ -1,22 +1,18 @@
 import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
-import {
-  attemptsEndedUnknown,
-  failureOf,
-  newestTraceIds,
-  possiblySentTraceIds,
-} from '../../src/contracts/possibly-sent.ts';
+import type { PossibleSends } from '../../src/contracts/possibly-sent.ts';
 import { readFrame } from '../../src/payload/sealed-job.ts';
 import type { IntentContext } from './notice-intent.ts';
 
 /**
  * Called before a job fails although one of its runs may have sent it.
  *
- * @param reason with which it fails
+ * @param code with which it fails
+ * @param sends what the service may have accepted of it, by its history
  * @returns whether it is listed as unknown now
  */
-export type ListUnknown = (job: Job, reason: string) => Promise<boolean>;
+export type ListUnknown = (job: Job, code: string, sends: PossibleSends) => Promise<boolean>;
 
 /**
  * Lists a notice as unknown that fails although one of its runs may have sent it: because no worker can read it any more,
@@ -27,21 +23,18 @@ export function listUnknown({
   keepFailedMs,
   log,
 }: Pick<IntentContext, 'intents' | 'keepFailedMs' | 'log'>): ListUnknown {
-  return async (job, reason) => {
+  return async (job, code, sends) => {
     const frame = frameOf(job);
     if (frame === undefined) return false;
-    const { failedReason, stalledCounter } = job;
     const isOnce = frame.delivery === 'at-most-once';
-    const reasons = [...new Set([failedReason, reason])].map((one) => ({ failedReason: one }));
-    const ended = reasons.map((one) => attemptsEndedUnknown(one));
     // The intent of an at-most-once notice tells whether it may have been sent.
-    const possiblySent = isOnce ? 1 : Math.max(...ended) + stalledCounter;
+    const possiblySent = isOnce ? 1 : sends.possiblySent;
     if (possiblySent === 0) return false;
-    const traceIds = newestTraceIds(reasons.flatMap((one) => possiblySentTraceIds(one)));
+    const { traceIds } = sends;
     const facts = {
       template: frame.templateCode,
       contacts: frame.contacts,
-      code: failureOf(reason).code,
+      code,
       stage: traceIds.length > 0 ? 'answered' : 'begun',
       delivery: frame.delivery,
       possiblySent,

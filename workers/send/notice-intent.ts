@@ -3,11 +3,7 @@ import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import {
-  possiblySentAttempts,
-  possiblySentTraceIds,
-  type PossibleSends,
-} from '../../src/contracts/possibly-sent.ts';
+import type { PossibleSends } from '../../src/contracts/possibly-sent.ts';
 import type { Intents, IntentVerdict, UnknownFacts } from '../../src/fleet/intents/intents.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
@@ -34,21 +30,26 @@ export interface NoticeIntent {
   verdict: IntentVerdict | 'asked' | undefined;
 }
 
-/** The delivery policy of a job that was just fetched. @param mostResends UNKNOWN_RESENDS */
+const NOTHING_SENT: PossibleSends = { possiblySent: 0, traceIds: [] };
+
+/** The delivery policy of a job that was just fetched. @param mostResends UNKNOWN_RESENDS @param sends in earlier runs */
 export function noticeIntent(
   job: Job,
   data: JobData,
   lockToken: string | undefined,
   mostResends: number,
+  sends: PossibleSends = NOTHING_SENT,
 ): NoticeIntent {
+  // Attempts of at-most-once notices are counted by their intents.
+  const { possiblySent, traceIds } = data.delivery === undefined ? sends : NOTHING_SENT;
   return {
     job: job.id ?? '',
     data,
     nonce: data.delivery === undefined ? '' : randomBytes(12).toString('base64url'),
     lockToken: lockToken ?? '',
     lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
-    possiblySent: data.delivery === undefined ? possiblySentAttempts(job) : 0,
-    traceIds: data.delivery === undefined ? possiblySentTraceIds(job) : [],
+    possiblySent,
+    traceIds,
     countedTwice: false,
     mostResends,
     verdict: undefined,

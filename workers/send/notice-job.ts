@@ -1,15 +1,10 @@
 import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { sentAgainAt, type JobData } from '../../src/contracts/job.ts';
+import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import {
-  attemptsEndedUnknown,
-  possiblySentAttempts,
-  possiblySentTraceIds,
-  withPossiblySentMark,
-} from '../../src/contracts/possibly-sent.ts';
 import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
+import { possibleSends, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
 import { heldName } from '../../src/fleet/hold/template-hold.ts';
 import type { Sealing } from '../../src/payload/seal.ts';
 import { openJob, sealJob } from '../../src/payload/sealed-job.ts';
@@ -20,12 +15,11 @@ import type { ListUnknown } from './list-unknown.ts';
 import type { JobLocks } from '../queue/job-locks.ts';
 import { SendJob } from '../queue/send-job.ts';
 import { enter, outcomeOfRequest, runAttempt, type AttemptContext } from './attempt.ts';
-import type { Attempted } from './gate-job.ts';
+import { readHistory, type Attempted, type GateJob } from './gate-job.ts';
 import {
   applyOutcome,
   delayJob,
   detailOf,
-  failedReasonOf,
   requeue,
   type JobResult,
   type LockedJob,
@@ -42,13 +36,13 @@ import {
   type IntentContext,
   type NoticeIntent,
 } from './notice-intent.ts';
-import type { GateJob } from './gate-job.ts';
 
 /** What the jobs of single notices need; a worker process composes it once. */
 export interface NoticeContext extends AttemptContext, IntentContext {
   readonly service: Pick<ServiceClient, 'send'>;
   readonly locks: Pick<JobLocks, 'of'>;
   readonly listUnknown: ListUnknown;
+  readonly histories: Pick<JobHistories, 'read' | 'noteUnknown' | 'forget'>;
   readonly returns: Pick<JobReturns, 'returnJob'>;
   readonly sealing: Sealing;
   /** UNKNOWN_RESENDS */
@@ -71,21 +65,23 @@ export interface NoticeContext extends AttemptContext, IntentContext {
  */
 export async function runNotice(locked: LockedJob, context: NoticeContext): Promise<JobResult> {
   const { job, lockToken } = locked;
+  const history = await readHistory(job, context.histories, context.log);
   let data: JobData;
   try {
     data = openJob(job.data, job.id ?? '', context.sealing);
   } catch (error) {
     const reason = returnReasonOf(error);
     if (reason !== undefined) await context.returns.returnJob(locked, reason);
-    return endUnreadable(locked, error, context);
+    return endUnreadable(locked, error, history, context);
   }
   const line = context.log.begin(job);
   const lock = context.locks.of(job);
   try {
-    const intent = noticeIntent(job, data, lockToken, context.unknownResends);
+    const sends = possibleSends(history, job.stalledCounter);
+    const intent = noticeIntent(job, data, lockToken, context.unknownResends, sends);
     const isLate = () => data.expiresAt !== undefined && context.now() >= data.expiresAt;
     const run = { data, intent, lock, isLate };
-    const end = await attemptNotice(job, run, context).catch((error: unknown) => {
+    const end = await attemptNotice(job, run, history, context).catch((error: unknown) => {
       context.log.trouble('notice', error);
       return afterProgramError(job, intent, context);
     });
@@ -96,7 +92,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     context.inOneWrite();
     if (putOffMs !== undefined) return await delayJob(locked, putOffMs, 'its template is held');
     if (outcome === undefined) requeue();
-    return await endNotice(locked, intent, outcome, answer);
+    return await endNotice(locked, intent, { outcome, answer }, context);
   } finally {
     lock.release();
   }
@@ -111,14 +107,19 @@ interface NoticeEnd extends Attempted {
   readonly putOffMs?: number;
 }
 
-async function attemptNotice(job: Job, run: NoticeRun, context: NoticeContext): Promise<NoticeEnd> {
+async function attemptNotice(
+  job: Job,
+  run: NoticeRun,
+  { trouble }: JobHistory,
+  context: NoticeContext,
+): Promise<NoticeEnd> {
   const { data, intent } = run;
   if (!mayGo(run)) return recordNotice(job, run, { outcome: undefined }, context);
   const isOnce = data.delivery !== undefined;
   const gateJob: GateJob = {
     id: intent.job,
     template: heldName(data.notice.templateCode, data.notice),
-    isFirstRun: job.attemptsStarted <= 1 && sentAgainAt(job) === 0,
+    trouble,
     runs: job.attemptsStarted,
     takeBack: () => context.takeBack(intent.job),
   };
@@ -189,40 +190,48 @@ async function keepContacts(
   return !(job instanceof SendJob && job.hasLostData);
 }
 
-/** Ends the job by the outcome; what was possibly sent is marked in the reason of a failed attempt. */
-function endNotice(
+/** Ends the job by the outcome; its history keeps an attempt that ended unknown and is followed by others. */
+async function endNotice(
   locked: LockedJob,
   intent: NoticeIntent,
-  outcome: Outcome,
-  answer: SendAnswer | undefined,
+  { outcome, answer }: { readonly outcome: Outcome; readonly answer?: SendAnswer | undefined },
+  { histories, log }: NoticeContext,
 ): Promise<JobResult> {
-  if (outcome.kind === 'accepted') return applyOutcome(locked, outcome);
-  const atMostOnce = intent.data.delivery !== undefined;
-  const endedUnknown = outcome.kind === 'unknown' && outcome.earlier !== true ? 1 : 0;
-  const own = endedUnknown === 1 && answer?.traceId !== undefined ? [answer.traceId] : [];
-  // The attempts of at-most-once notices are counted by their intents.
-  const ends = atMostOnce ? 0 : attemptsEndedUnknown(locked.job) + endedUnknown;
-  const detail = withPossiblySentMark(detailOf(answer), ends, [...intent.traceIds, ...own]);
-  const possiblySent = intent.possiblySent + endedUnknown;
-  return applyOutcome(locked, outcome, { detail, atMostOnce, possiblySent });
+  const { lastAttempt, possiblySent, traceIds } = intent;
+  const detail = detailOf(answer);
+  if (outcome.kind !== 'unknown' || outcome.earlier === true) {
+    return applyOutcome(locked, outcome, { detail, sends: { possiblySent, traceIds } });
+  }
+  const isLast = intent.data.delivery !== undefined || lastAttempt || outcome.final === true;
+  if (!isLast) {
+    const { code } = outcome;
+    const traceId = answer?.traceId === undefined ? {} : { traceId: answer.traceId };
+    const attempt = { run: intent.lockToken, code, ...traceId };
+    await settleWithRetry(
+      () => histories.noteUnknown(intent.job, attempt),
+      (error) => log.trouble('history', error),
+    ).catch(() => {});
+  }
+  const sends = { possiblySent: possiblySent + 1, traceIds };
+  return applyOutcome(locked, outcome, { detail, isLast, sends });
 }
 
 /** Ends a job that no worker can read: rejected, or unknown where an earlier run may have sent it. */
 async function endUnreadable(
   locked: LockedJob,
   error: unknown,
+  history: JobHistory,
   { log, listUnknown }: NoticeContext,
 ): Promise<JobResult> {
   const { job } = locked;
   const attempt = log.begin(job);
   const isOurs = error instanceof NoticeQueueError;
   const code = isOurs ? error.code : 'JOB_INVALID';
-  const ends = attemptsEndedUnknown(job);
-  const text = isOurs ? error.message : '';
-  const detail = withPossiblySentMark(text, ends, possiblySentTraceIds(job));
+  const detail = isOurs ? error.message : '';
   const { delivery } = (job.data ?? {}) as Partial<Pick<JobData, 'delivery'>>;
-  const possiblySent = possiblySentAttempts(job, delivery);
-  const isListed = await listUnknown(job, failedReasonOf(code, detail));
+  const sends = possibleSends(history, delivery === 'at-most-once' ? 0 : job.stalledCounter);
+  const isListed = await listUnknown(job, code, sends);
+  const { possiblySent } = sends;
   const outcome: Outcome =
     isListed || possiblySent > 0 ? unknownEarlier(code) : { kind: 'rejected', code };
   attempt.end(outcome, undefined, { possiblySent });
@@ -235,15 +244,12 @@ async function endUnreadable(
  */
 async function afterProgramError(
   job: Job,
-  { data: { delivery }, lastAttempt, traceIds }: NoticeIntent,
+  { data: { delivery }, lastAttempt, possiblySent, traceIds }: NoticeIntent,
   { listUnknown }: NoticeContext,
 ): Promise<NoticeEnd> {
   const code = 'INTERNAL_ERROR';
+  if (lastAttempt && (await listUnknown(job, code, { possiblySent: possiblySent + 1, traceIds })))
+    return { outcome: { kind: 'unknown', code, final: true } };
   const isOnce = delivery !== undefined;
-  if (lastAttempt) {
-    const ends = isOnce ? 0 : attemptsEndedUnknown(job) + 1;
-    const reason = failedReasonOf(code, withPossiblySentMark('', ends, traceIds));
-    if (await listUnknown(job, reason)) return { outcome: { kind: 'unknown', code, final: true } };
-  }
   return { outcome: isOnce ? { kind: 'retry', code, counted: true } : { kind: 'unknown', code } };
 }

@@ -11,7 +11,7 @@ import {
   type Trouble,
   type TroubleVerdict,
 } from '../../src/fleet/hold/trouble.ts';
-import type { TroubleRecord } from '../../src/fleet/hold/trouble-record.ts';
+import type { JobHistories } from '../../src/fleet/job-history.ts';
 import type { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import type { Attempted, Entered, GateJob, HoldOutcome } from './gate-job.ts';
@@ -35,7 +35,7 @@ export interface SendGateOptions {
   /** Whether Redis has everything this worker remembers, i.e. is not an old copy (restore-guard.ts). */
   readonly isComplete: () => boolean | Promise<boolean>;
   readonly holds: HoldGate;
-  readonly troubles: TroubleRecord;
+  readonly histories: Pick<JobHistories, 'writeTrouble' | 'forgetTrouble'>;
   readonly rateLimiter: Pick<RateLimiter, 'throttled'>;
   readonly log: Pick<AttemptLog, 'trouble'>;
   /** Redis time. */
@@ -80,7 +80,7 @@ export class SendGate {
       while (this.#account.isDoubtful && this.#underWay > 0 && performance.now() < until) {
         await this.#oneEnds();
       }
-      const history = job.isFirstRun ? undefined : await this.#options.troubles.read(job.id);
+      const { trouble: history } = job;
       const entered = holds.enter(job.template, history !== undefined, job.runs);
       const passage = entered instanceof Promise ? await entered : entered;
       if (passage === undefined || 'putOffMs' in passage) return passage;
@@ -166,14 +166,14 @@ export class SendGate {
     { passage, history }: Entered,
     { answer, requestedAt = performance.now() }: Attempted,
   ): Promise<void> {
-    const { holds, now, troubles } = this.#options;
+    const { holds, now, histories } = this.#options;
     const monotonic = performance.now();
     this.#acceptedAt = monotonic;
     this.#account.accepted(monotonic);
     this.templates.accepted(job.template);
     this.#acceptances.note(answer?.tokenId ?? '', now() - (monotonic - requestedAt));
     await holds.answered(passage, job.template, 'accepted');
-    if (history !== undefined) await troubles.forget(job.id);
+    if (history !== undefined) await histories.forgetTrouble(job.id);
   }
 
   /** Trouble that may concern the whole account. */
@@ -221,10 +221,10 @@ export class SendGate {
     trouble: Trouble,
     isHeld: boolean,
   ): Promise<TroubleVerdict> {
-    const { troubles, now } = this.#options;
+    const { histories, now } = this.#options;
     const verdict = judgeTrouble(trouble, history, isContradicted, isHeld);
-    if (verdict.kind === 'reject') await troubles.forget(id);
-    else await troubles.write(id, withTrouble(trouble, history, isContradicted, now()));
+    if (verdict.kind === 'reject') await histories.forgetTrouble(id);
+    else await histories.writeTrouble(id, withTrouble(trouble, history, isContradicted, now()));
     return verdict;
   }
 }

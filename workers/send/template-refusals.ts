@@ -7,7 +7,7 @@ import {
   type Trouble,
   type TroubleVerdict,
 } from '../../src/fleet/hold/trouble.ts';
-import type { TroubleRecord } from '../../src/fleet/hold/trouble-record.ts';
+import type { JobHistories } from '../../src/fleet/job-history.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
@@ -28,7 +28,7 @@ type Rejected = Extract<Outcome, { kind: 'rejected' }>;
 /** What {@link TemplateRefusals} works with. */
 export interface TemplateRefusalOptions {
   readonly holds: HoldGate;
-  readonly troubles: TroubleRecord;
+  readonly histories: Pick<JobHistories, 'writeTrouble'>;
   readonly log: Pick<AttemptLog, 'trouble'>;
   /** Redis time. */
   readonly now: () => number;
@@ -164,12 +164,12 @@ export class TemplateRefusals {
 
   /** Their ends may still be under way, so nothing waits for it. */
   #takeBack(row: readonly Refused[]): void {
-    const { troubles, log } = this.#options;
+    const { histories, log } = this.#options;
     for (const { job, at, takeBack } of row) {
       if (takeBack === undefined) continue;
       const history = withTrouble({ hold: 'template' }, undefined, false, at);
       takeBack()
-        .then(() => troubles.write(job, history))
+        .then(() => histories.writeTrouble(job, history))
         .catch((error: unknown) => log.trouble('take-back', error));
     }
   }

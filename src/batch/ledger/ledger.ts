@@ -191,6 +191,7 @@ export class Ledger extends LedgerActions {
   /**
    * Records the result of an attempt. Safe to repeat: it counts once.
    *
+   * @param traceIds of the service, for the attempts that may have been accepted, where contacts are sent again
    * @returns `known` if it changed nothing: the chunk is settled, or another attempt has claimed it
    * @throws RangeError if the parts do not add up to the chunk, or a part has no payload; nothing was
    *   settled. This is a defect of the caller.
@@ -200,6 +201,7 @@ export class Ledger extends LedgerActions {
     chunk: number,
     nonce: string,
     { accepted, rest, split, failed }: Settlement,
+    traceIds: readonly string[] = [],
   ): Promise<'settled' | 'known'> {
     const args = [
       chunk,
@@ -207,7 +209,7 @@ export class Ledger extends LedgerActions {
       accepted,
       rest?.size ?? 0,
       rest?.payload ?? '',
-      rest?.possiblySent === true ? 1 : 0,
+      rest?.possiblySent === true ? `1 ${traceIds.join(' ')}` : 0,
       split?.size ?? 0,
       split?.payload ?? '',
       ...failed.flatMap((part) => [

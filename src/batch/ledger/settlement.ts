@@ -12,7 +12,7 @@ export type Claim =
       readonly size: number;
       /** How many earlier attempts the service may have accepted, those of earlier jobs of the chunk included. */
       readonly possiblySent: number;
-      /** Of the service, for attempts at the chunk of which it is a half; oldest first. */
+      /** Of the service, for these attempts; oldest first, the newest ten. */
       readonly traceIds: readonly string[];
       /** The chunk of the list that it was cut from; itself, where it was not. */
       readonly root: number;

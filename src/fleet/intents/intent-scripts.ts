@@ -3,14 +3,14 @@ import { defineScript } from '../../redis/script.ts';
 /**
  * The transitions of intents (see intents.ts), one script each, for all notices of one request.
  *
- * KEYS of all: the open intents, the accepted ones among them, the notices whose outcome is unknown, and
+ * KEYS of all: the histories of jobs, the accepted intents, the notices whose outcome is unknown, and
  * their ids by time. ARGV[1] of all is the prefix of the keys of BullMQ's jobs, ARGV[2] and [3] are
  * specific to the script, and from ARGV[4] on follow the notices, three texts each: the id of the job,
  * the nonce of the attempt, and a third that is specific to the script. All keys share one hash tag,
  * including those of the jobs and their locks.
  */
 const PRELUDE = `
-local open, accepted, unknown, unknownAt = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local history, accepted, unknown, unknownAt = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local jobs = ARGV[1]
 
 local function each(move)
@@ -22,6 +22,9 @@ local function read(key, job)
   local kept = redis.call('HGET', key, job)
   return kept and cjson.decode(kept)
 end
+local function readIntent(job) return read(history, 'intent:' .. job) end
+local function writeIntent(job, intent) redis.call('HSET', history, 'intent:' .. job, cjson.encode(intent)) end
+local function endIntent(job) redis.call('HDEL', history, 'intent:' .. job) end
 -- BullMQ has recorded the end of the job, or the job no longer exists.
 local function isOver(job)
   return redis.call('EXISTS', jobs .. job) == 0 or redis.call('HGET', jobs .. job, 'finishedOn')
@@ -69,12 +72,12 @@ export const beginIntents = intentScript<string>(
   'begin',
   `
   if redis.call('GET', jobs .. job .. ':lock') ~= third then return 'lost' end
-  local intent, listed = read(open, job), read(unknown, job)
+  local intent, listed = readIntent(job), read(unknown, job)
   if intent and intent.accepted then return 'accepted' end
   if listed and not listed.resend then return 'unknown' end
   if intent then return intent.nonce == nonce and 'send' or 'unknown' end
   forget(job)
-  redis.call('HSET', open, job, cjson.encode({ nonce = nonce, at = clock(), worker = ARGV[2] }))
+  writeIntent(job, { nonce = nonce, at = clock(), worker = ARGV[2] })
   return 'send'`,
 );
 
@@ -87,7 +90,7 @@ export const beginIntents = intentScript<string>(
 export const endIntents = intentScript<number>(
   'end',
   `
-  local intent = read(open, job)
+  local intent = readIntent(job)
   if not intent or intent.nonce ~= nonce then
     -- Another run has listed the notice meanwhile: the person who decides sees this stage.
     local listed = read(unknown, job)
@@ -98,16 +101,16 @@ export const endIntents = intentScript<number>(
     return 0
   end
   if ARGV[2] ~= 'accepted' then
-    redis.call('HDEL', open, job)
+    endIntent(job)
     return 1
   end
   intent.accepted = true
-  redis.call('HSET', open, job, cjson.encode(intent))
+  writeIntent(job, intent)
   local now = clock()
   for _, id in ipairs(redis.call('ZRANGE', accepted, 0, 1)) do
     if isOver(id) then
       redis.call('ZREM', accepted, id)
-      redis.call('HDEL', open, id)
+      endIntent(id)
     else
       redis.call('ZADD', accepted, now, id)
     end
@@ -124,7 +127,7 @@ export const endIntents = intentScript<number>(
 export const parkIntents = intentScript<number>(
   'park',
   `
-  local entry, intent = cjson.decode(third), read(open, job)
+  local entry, intent = cjson.decode(third), readIntent(job)
   if ARGV[3] == 'own' and (not intent or intent.nonce ~= nonce) then return 0 end
   if ARGV[3] == 'any' or ARGV[3] == 'open' then
     local listed = read(unknown, job)
@@ -135,7 +138,7 @@ export const parkIntents = intentScript<number>(
     -- Its answer arrived after this run had read the intent: the person who decides sees the stage.
     if intent and intent.accepted then entry.stage = 'accepted' end
   end
-  if intent then redis.call('HDEL', open, job) end
+  if intent then endIntent(job) end
   list(job, entry, tonumber(ARGV[2]))
   return 1`,
 );

@@ -123,10 +123,10 @@ export class Intents {
     third: string,
     notices: readonly (readonly string[])[],
   ): Promise<readonly Answer[]> {
-    const { open, accepted, unknown, unknownAt } = this.#keys.intents;
+    const { accepted, unknown, unknownAt } = this.#keys.intents;
     const args = [this.#keys.noticeJob(''), second, third, ...notices.flat()];
     try {
-      return await script(this.#redis, [open, accepted, unknown, unknownAt], args);
+      return await script(this.#redis, [this.#keys.history, accepted, unknown, unknownAt], args);
     } catch (error) {
       throw redisFailure(error);
     }

@@ -8,7 +8,7 @@ import { defineScript } from '../../redis/script.ts';
  * intent, sends nothing, and lists the notice as unknown (intents.ts). Only while the queue is held, so
  * that no run is in progress.
  *
- * KEYS: the hold, the open intents, the notice's job. ARGV: job id, its data as it was read, its data with
+ * KEYS: the hold, the histories of jobs, the notice's job. ARGV: job id, its data as it was read, its data with
  * the delivery policy. Answers 1; 0 when the job changed or no longer exists; -1 when the queue is not
  * held as restored.
  */
@@ -21,8 +21,9 @@ if redis.call('HGET', KEYS[3], 'data') ~= ARGV[2] or redis.call('HEXISTS', KEYS[
   return 0
 end
 redis.call('HSET', KEYS[3], 'data', ARGV[3])
-if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then
-  redis.call('HSET', KEYS[2], ARGV[1], cjson.encode({ nonce = 'restored', at = clock(), worker = 'restored' }))
+local field = 'intent:' .. ARGV[1]
+if redis.call('HEXISTS', KEYS[2], field) == 0 then
+  redis.call('HSET', KEYS[2], field, cjson.encode({ nonce = 'restored', at = clock(), worker = 'restored' }))
 end
 return 1`,
 });
@@ -36,11 +37,11 @@ return 1`,
  */
 export async function parkRestoredNotice(
   redis: RedisClient,
-  keys: Pick<Keys, 'hold' | 'intents' | 'noticeJob'>,
+  keys: Pick<Keys, 'hold' | 'history' | 'noticeJob'>,
   { id, data }: { readonly id: string; readonly data: string },
 ): Promise<'parked' | 'changed' | 'not-held'> {
   const atMostOnce = { ...(JSON.parse(data) as object), delivery: 'at-most-once' };
-  const taken = [keys.hold, keys.intents.open, keys.noticeJob(id)];
+  const taken = [keys.hold, keys.history, keys.noticeJob(id)];
   try {
     const reply = await parkRestored(redis, taken, [id, data, JSON.stringify(atMostOnce)]);
     return reply === 1 ? 'parked' : reply === 0 ? 'changed' : 'not-held';

@@ -48,7 +48,7 @@ describe('the intent of a notice', () => {
     expect(await begin(second)).toBe('unknown');
     await intents.park([{ ...second, facts: FACTS }], 'any', KEEP_MS);
     expect(await begin({ job: 'a', nonce: 'third' })).toBe('unknown');
-    expect(await redis.client.hlen(keys.intents.open)).toBe(0);
+    expect(await redis.client.hlen(keys.history)).toBe(0);
   });
 
   it('that was taken back lets the next attempt send', async () => {
@@ -79,7 +79,7 @@ describe('the intent of a notice', () => {
     await redis.client.hset(keys.noticeJob('a'), { finishedOn: 1 });
     await redis.client.del(keys.noticeJob('b'));
     await accept('c');
-    expect(await redis.client.hkeys(keys.intents.open)).toEqual(['c']);
+    expect(await redis.client.hkeys(keys.history)).toEqual(['intent:c']);
     expect(await redis.client.zrangebyscore(keys.intents.accepted, '-inf', '+inf')).toEqual(['c']);
   });
 
@@ -89,7 +89,7 @@ describe('the intent of a notice', () => {
     await intents.park([{ ...second, facts: { ...FACTS, stage: 'begun' } }], 'any', KEEP_MS);
     await intents.end([first], 'accepted');
     expect(await listed()).toMatchObject({ stage: 'accepted', template: 'T' });
-    expect(await redis.client.hlen(keys.intents.open)).toBe(0);
+    expect(await redis.client.hlen(keys.history)).toBe(0);
   });
 
   it('a run that finds the notice listed leaves what the earlier run knew', async () => {

@@ -1,3 +1,4 @@
+import { NO_HISTORY } from '../../../src/fleet/job-history.ts';
 import { DelayedError, type Job } from 'bullmq';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
@@ -27,6 +28,7 @@ async function run(delay: number | undefined, now: number) {
   let delayedMs: number | undefined;
   const none = () => Promise.resolve();
   const context: NoticeContext = {
+    histories: { read: () => Promise.resolve(NO_HISTORY), noteUnknown: none, forget: none },
     service: {
       send: () => {
         sent = true;

@@ -23,7 +23,8 @@ describe('a run of a notice', () => {
   }
 
   const outcomes = ({ lines }: TestNotice) => lines.map(({ outcome }) => outcome);
-  const begun = ({ keys }: RunStage) => redis.client.hkeys(keys.intents.open);
+  const begun = async ({ keys }: RunStage) =>
+    (await redis.client.hkeys(keys.history)).filter((field) => field.startsWith('intent:'));
   const listed = ({ keys }: RunStage) => redis.client.hkeys(keys.intents.unknown);
 
   it('sends it in a request of its own', async () => {
@@ -80,8 +81,7 @@ describe('a run of a notice', () => {
   it('counts a refused request, and no resend, where it may not be sent a second time', async () => {
     const { on } = await open();
     const expiresAt = Date.now() + 1_000;
-    const failedReason = 'HTTP_500 (may have been taken: 1)';
-    const late = await on.notice('010009', { expiresAt, failedReason });
+    const late = await on.notice('010009', { expiresAt, unknown: ['t-1'] });
     on.emulator.addFault({ on: 'send', status: 401, times: 1 });
     let asked = 0;
     on.beforeToken = async () => {
@@ -169,7 +169,7 @@ describe('a run of a notice', () => {
       const monitor = await redis.client.monitor();
       let scripts = 0;
       monitor.on('monitor', (_time: string, [command, , , key]: string[]) => {
-        if (command?.toLowerCase() === 'evalsha' && key === on.keys.intents.open) scripts += 1;
+        if (command?.toLowerCase() === 'evalsha' && key === on.keys.history) scripts += 1;
       });
       await on.run(notice);
       await until(() => scripts >= 2, { what: 'both scripts' });

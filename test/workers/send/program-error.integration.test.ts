@@ -60,7 +60,7 @@ describe('an error in this program after the request of the last attempt', () =>
       expect(await queue.get(id)).toMatchObject({ state: 'unknown', possiblySent: 1 });
       const { events } = await readNoticeEvents(redis.client, keys, '0', 10);
       expect(events).toMatchObject([{ notice: id, state: 'unknown', code: 'INTERNAL_ERROR' }]);
-      expect(await redis.client.hlen(keys.intents.open)).toBe(0);
+      expect(await redis.client.hlen(keys.history)).toBe(0);
       expect(emulator.faults()[0]?.fired).toBe(1);
     },
   );

@@ -3,7 +3,7 @@ import type { Outcome } from '../../../src/contracts/outcome.ts';
 import { readHold } from '../../../src/fleet/hold/current-hold.ts';
 import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
 import { ROW, TEMPLATE_ROW } from '../../../src/fleet/hold/trouble.ts';
-import { TroubleRecord } from '../../../src/fleet/hold/trouble-record.ts';
+import { JobHistories } from '../../../src/fleet/job-history.ts';
 import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import type { Attempted, GateJob } from '../../../workers/send/gate-job.ts';
 import { SendGate } from '../../../workers/send/send-gate.ts';
@@ -30,11 +30,12 @@ describe('SendGate', () => {
     const throttled: number[] = [];
     const worker = async () => {
       const { gate: holds } = await process(keys);
+      const histories = new JobHistories(redis.client, { ...keys, noticeLock: () => '' });
       const gate = new SendGate({
         isSuspended: () => false,
         isComplete: () => true,
         holds,
-        troubles: new TroubleRecord(redis.client, keys),
+        histories,
         rateLimiter: { throttled: () => Promise.resolve(void throttled.push(1)) },
         log: { trouble: (_, error) => expect.fail(String(error)) },
         now: () => performance.timeOrigin + performance.now(),
@@ -43,12 +44,12 @@ describe('SendGate', () => {
       const attempt = async (
         id: string,
         outcome: Outcome,
-        more: Partial<GateJob> & { tokenId?: string; status?: number } = {},
+        more: Partial<GateJob> & { isFirstRun?: boolean; tokenId?: string; status?: number } = {},
       ) => {
         const job: GateJob = {
           id,
           template: 'T',
-          isFirstRun: true,
+          trouble: more.isFirstRun === false ? (await histories.read(id)).trouble : undefined,
           takeBack: () => Promise.resolve(void takenBack.push(id)),
           ...more,
         };

@@ -68,7 +68,7 @@ return { 'halved' }`,
 
 /**
  * Records the result of an attempt. ARGV: chunk, nonce, contacts accepted; contacts to try again,
- * their payload ('' for that of the chunk), whether this attempt possibly sent them (0, 1); contacts that
+ * their payload ('' for that of the chunk), whether this attempt possibly sent them (0, or 1 and the trace ids of the service for all such attempts); contacts that
  * this attempt did not send, which become a new chunk with the history before it, and their payload; then
  * for each failed part its state (rejected, unknown, expired), size, code, message and payload ('' for
  * that of the chunk). The last keys are the search index, which records the new chunk, and the count of possibly sent
@@ -118,7 +118,7 @@ for at = 9, #ARGV, 5 do
 end
 if not fits or sum ~= size then return { 'unfit', size } end
 
-local unanswered = ARGV[6] == '1'
+local unanswered, traceIds = string.sub(ARGV[6], 1, 1) == '1', string.sub(ARGV[6], 3)
 local restPossiblySent = possiblySent or unanswered
 moved(now)
 add('sending', -size)
@@ -176,6 +176,7 @@ if cancelled then
 else
   release(chunk, size - rest)
   if unanswered then countSent(chunk) end
+  if unanswered and traceIds ~= '' then redis.call('HSET', sizes, chunk .. '.traces', traceIds) end
   setState(chunk, restPossiblySent and PENDING_POSSIBLY_SENT or PENDING)
   add('pending', rest)
   if restPossiblySent then add('possiblySentPending', rest) end

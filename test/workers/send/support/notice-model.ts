@@ -1,9 +1,4 @@
 import type { Outcome } from '../../../../src/contracts/outcome.ts';
-import {
-  attemptsEndedUnknown,
-  possiblySentAttempts,
-  withPossiblySentMark,
-} from '../../../../src/contracts/possibly-sent.ts';
 import type { IntentVerdict } from '../../../../src/fleet/intents/intents.ts';
 import { decideOutcome } from '../../../../src/service/outcome-table.ts';
 import type { NoticeIntent } from '../../../../workers/send/notice-intent.ts';
@@ -102,7 +97,7 @@ function cancelled(world: World, rules: Rules): World {
   if (isOver(world) || world.listed !== undefined) return world;
   if (rules.cancelsIdleOnly && world.place === 'active') return world;
   if (rules.cancelsUnsentOnly && possiblySentNow(world) + world.earlier > 0) return world;
-  return { ...world, place: 'completed', result: 'cancelled', ends: world.ends + 1 };
+  return { ...world, place: 'completed', result: 'cancelled', resultSent: 0, ends: world.ends + 1 };
 }
 
 /** A person sends a failed notice again. */
@@ -125,19 +120,18 @@ function again(world: World, kind: 'redrive' | 'resend'): World {
 }
 
 function fetched(world: World, worker: Worker): World {
-  const { attempts, reason, stalls } = world;
-  const run: Run = { phase: 'ready', attempts, reason, stalls, owned: true };
+  const { attempts, unknown, stalls } = world;
+  const run: Run = { phase: 'ready', attempts, unknown, stalls, owned: true };
   const others = world.runs[worker === 0 ? 1 : 0];
   const runs = worker === 0 ? ([run, others] as const) : ([others, run] as const);
   return { ...world, place: 'active', lock: worker, last: worker, runs };
 }
 
 /** The delivery policy of a run, as the code keeps it. */
-function intentOf({ delivery }: World, { attempts, reason, stalls, verdict }: Run): NoticeIntent {
-  const attempted = { failedReason: reason, stalledCounter: stalls };
+function intentOf({ delivery }: World, { attempts, unknown, stalls, verdict }: Run): NoticeIntent {
   return {
     lastAttempt: attempts + 1 >= ATTEMPTS,
-    possiblySent: possiblySentAttempts(attempted, delivery),
+    possiblySent: delivery === 'at-most-once' ? 0 : unknown + stalls,
     mostResends: RESENDS,
     verdict,
   } as NoticeIntent;
@@ -232,15 +226,15 @@ function endedAs(world: World, worker: Worker, outcome: Outcome | undefined, rul
   if (how === 'any' && (world.intent !== undefined || world.listed === undefined)) {
     next = { ...next, intent: undefined, listed: { possiblySent } };
   }
-  return withRun(next, worker, { phase: 'ending', end: runEndOf(world, run, outcome) });
+  const end = runEndOf(world, run, outcome);
+  const isNoted = own && end.kind === 'retry' && (world.lock ?? worker) === worker;
+  if (isNoted) next = { ...next, unknown: next.unknown + 1 };
+  return withRun(next, worker, { phase: 'ending', end });
 }
 
 /** How BullMQ is to move the job: `applyOutcome` of disposition.ts. */
 function runEndOf({ delivery }: World, run: Run, outcome: Outcome | undefined): RunEnd {
   const isOnce = delivery === 'at-most-once';
-  const known = attemptsEndedUnknown({ failedReason: run.reason });
-  const own = outcome?.kind === 'unknown' && outcome.earlier !== true ? 1 : 0;
-  const reason = isOnce ? '' : withPossiblySentMark('', known + own);
   const isLast = run.attempts + 1 >= ATTEMPTS;
   switch (outcome?.kind) {
     case undefined:
@@ -251,19 +245,18 @@ function runEndOf({ delivery }: World, run: Run, outcome: Outcome | undefined): 
       return { kind: 'completed', result: outcome.kind };
     case 'cancelled':
     case 'rejected':
-      return { kind: 'failed', reason };
+      return { kind: 'failed' };
     case 'unknown':
-      return isOnce || outcome.final === true || isLast
-        ? { kind: 'failed', reason }
-        : { kind: 'retry', reason };
+      return isOnce || outcome.final === true || isLast ? { kind: 'failed' } : { kind: 'retry' };
     case 'retry':
       if (!outcome.counted) return { kind: 'delayed' };
-      return { kind: isLast ? 'failed' : 'retry', reason };
+      return { kind: isLast ? 'failed' : 'retry' };
   }
 }
 
 function recorded(world: World, worker: Worker, rules: Rules): World {
-  const { end } = world.runs[worker] ?? fail();
+  const run = world.runs[worker] ?? fail();
+  const { end } = run;
   const next = withoutRun(world, worker);
   if (end === undefined) return next;
   const isOurs = world.lock === undefined && world.place === 'active' && world.last === worker;
@@ -275,7 +268,7 @@ function recorded(world: World, worker: Worker, rules: Rules): World {
     case 'delayed':
       return { ...free, place: 'delayed' };
     case 'retry':
-      return { ...free, place: 'delayed', attempts: world.attempts + 1, reason: end.reason };
+      return { ...free, place: 'delayed', attempts: world.attempts + 1 };
     case 'completed':
     case 'failed':
       return {
@@ -283,7 +276,10 @@ function recorded(world: World, worker: Worker, rules: Rules): World {
         place: end.kind,
         attempts: world.attempts + 1,
         ends: world.ends + 1,
-        ...(end.kind === 'completed' ? { result: end.result } : { reason: end.reason }),
+        unknown: 0,
+        ...(end.kind === 'completed'
+          ? { result: end.result, resultSent: intentOf(world, run).possiblySent }
+          : {}),
       };
   }
 }

@@ -6,7 +6,7 @@ import type { Contact } from '../../../../src/contracts/notice.ts';
 import { startEmulator, type Emulator } from '../../../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../../../src/emulator/options.ts';
 import { HoldGate } from '../../../../src/fleet/hold/hold-gate.ts';
-import { TroubleRecord } from '../../../../src/fleet/hold/trouble-record.ts';
+import { JobHistories } from '../../../../src/fleet/job-history.ts';
 import { Intents } from '../../../../src/fleet/intents/intents.ts';
 import { NO_SEALING } from '../../../../src/payload/seal.ts';
 import { Hints } from '../../../../src/redis/hints.ts';
@@ -46,10 +46,10 @@ export interface RunStage {
   readonly left: string[];
   /** Contacts that are counted as possibly sent twice. */
   twice: number;
-  /** @param more with the reason of its last failed attempt, and contacts that left it before */
+  /** @param more with trace ids of its attempts that ended unknown, and contacts that left it before */
   notice(
     contact: string,
-    more?: Pick<JobData, 'expiresAt' | 'settled'> & { readonly failedReason?: string },
+    more?: Pick<JobData, 'expiresAt' | 'settled'> & { readonly unknown?: readonly string[] },
   ): Promise<TestNotice>;
   /** Runs its job once; resolves also where the job fails or is requeued. */
   run(notice: TestNotice): Promise<void>;
@@ -105,11 +105,12 @@ export async function openRunStage(
   });
   // Its first question to Redis, which takes a moment.
   await holds.enter('T', false);
+  const histories = new JobHistories(redis.client, keys);
   const gate = new SendGate({
     isSuspended: () => false,
     isComplete: () => true,
     holds,
-    troubles: new TroubleRecord(redis.client, keys),
+    histories,
     rateLimiter: { throttled: () => Promise.resolve() },
     log,
     now: Date.now,
@@ -132,6 +133,7 @@ export async function openRunStage(
     rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },
     log,
     intents,
+    histories,
     worker: 'worker',
     keepFailedMs: 60_000,
     countTwice: (contacts) => {
@@ -164,11 +166,15 @@ export async function openRunStage(
     holds,
     left,
     twice: 0,
-    notice: async (number, { expiresAt, settled, failedReason } = {}) => {
+    notice: async (number, { expiresAt, settled, unknown = [] } = {}) => {
       const contact: Contact = { contact: number, var1: `for ${number}` };
       const id = `n-${number}`;
-      await redis.client.set(keys.noticeLock(id), LOCK);
       await redis.client.hset(keys.noticeJob(id), 'name', 'send');
+      for (const [index, traceId] of unknown.entries()) {
+        await redis.client.set(keys.noticeLock(id), `lock ${index}`);
+        await histories.noteUnknown(id, { run: `lock ${index}`, code: 'HTTP_500', traceId });
+      }
+      await redis.client.set(keys.noticeLock(id), LOCK);
       const data: JobData = {
         v: 1,
         notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [contact] },
@@ -184,7 +190,7 @@ export async function openRunStage(
         stalledCounter: 0,
         timestamp: Date.now(),
         opts: { attempts: 5 },
-        failedReason,
+        attemptsStarted: unknown.length + 1,
         hasLostData: false,
         updateData: (changed: JobData) => {
           kept.push(changed);

@@ -4,6 +4,7 @@ import type { Job, Queue } from 'bullmq';
 import { pino } from 'pino';
 import { loadConfig } from '../../../../src/config/config.ts';
 import { readNotice } from '../../../../src/contracts/read-notice.ts';
+import { JobHistories } from '../../../../src/fleet/job-history.ts';
 import { Intents } from '../../../../src/fleet/intents/intents.ts';
 import { sentTwiceCounts } from '../../../../src/fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../../../../src/notices/cancel.ts';
@@ -190,6 +191,7 @@ export class NoticeStage {
     const runOf = (): HeldRun => this.#current.getStore() ?? fail();
     line.isDead = () => this.#current.getStore()?.isDead === true;
     const log = new AttemptLog(pino({ level: 'silent' }));
+    const histories = new JobHistories(line.redis, this.#keys);
     const stopping = new AbortController().signal;
     const shared: Omit<NoticeContext, 'listUnknown'> = {
       gate: {
@@ -205,6 +207,7 @@ export class NoticeStage {
       log,
       sendDeadlineMs: 1_000,
       intents: new Intents(line.redis, this.#keys),
+      histories,
       worker: `worker ${index}`,
       keepFailedMs: HOUR_MS,
       ...sentTwiceCounts(line.redis, this.#keys, 'notices'),
@@ -243,6 +246,7 @@ export class NoticeStage {
         lane: lanesOf(SETTINGS).notices,
         settings: SETTINGS,
         inFlight: new InFlight(),
+        forget: (job) => histories.forget(job),
       },
       async (job, lockToken) => {
         const run = runOf();

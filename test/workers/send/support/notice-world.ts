@@ -1,5 +1,4 @@
 import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
-import { possiblySentAttempts } from '../../../../src/contracts/possibly-sent.ts';
 import type { IntentVerdict } from '../../../../src/fleet/intents/intents.ts';
 import type { NoticeView } from '../../../../src/notices/notice-state.ts';
 import { stateOfJob } from '../../../../src/notices/state-of-job.ts';
@@ -65,15 +64,14 @@ export type Worker = 0 | 1;
 /** What a run ends with. */
 export type RunEnd =
   | { readonly kind: 'completed'; readonly result: 'accepted' | 'expired' }
-  | { readonly kind: 'failed'; readonly reason: string }
-  | { readonly kind: 'retry'; readonly reason: string }
-  | { readonly kind: 'delayed' | 'requeued' };
+  | { readonly kind: 'failed' | 'retry' | 'delayed' | 'requeued' };
 
 /** A run of the job by a worker. */
 export interface Run {
   readonly phase: 'ready' | 'asking' | 'ending';
   readonly attempts: number;
-  readonly reason: string;
+  /** Attempts before it that ended unknown, by the history of the job. */
+  readonly unknown: number;
   readonly stalls: number;
   readonly owned: boolean;
   readonly verdict?: IntentVerdict;
@@ -101,8 +99,11 @@ export interface World {
   readonly delivery: DeliveryPolicy;
   readonly place: 'none' | 'wait' | 'delayed' | 'active' | 'completed' | 'failed';
   readonly result?: 'accepted' | 'expired' | 'cancelled' | undefined;
+  /** What the result says was possibly sent. */
+  readonly resultSent?: number | undefined;
   readonly attempts: number;
-  readonly reason: string;
+  /** Attempts that ended unknown, by the history of the job. */
+  readonly unknown: number;
   readonly stalls: number;
   readonly lock?: Worker | undefined;
   /** Who has begun its last run. */
@@ -188,7 +189,7 @@ export function begin(delivery: DeliveryPolicy, delayed: boolean, left: Troubles
 /** A job that was not run yet. */
 export const ADDED = {
   attempts: 0,
-  reason: '',
+  unknown: 0,
   stalls: 0,
   earlier: 0,
   accepted: 0,
@@ -218,14 +219,17 @@ export function viewOf(world: World): Pick<NoticeView, 'state' | 'attempts' | 'p
 
 /** How many attempts of this life of the notice the service may have accepted. */
 export function possiblySentNow({
-  reason,
+  resultSent = 0,
+  unknown,
   stalls,
   listed,
   intent,
   place,
   delivery,
 }: World): number {
-  const own = possiblySentAttempts({ failedReason: reason, stalledCounter: stalls }, delivery);
+  if (place === 'completed' && listed === undefined) return resultSent;
+  const noted = place === 'failed' ? 0 : unknown;
+  const own = noted + (delivery === 'at-most-once' ? 0 : stalls);
   const open = intent !== undefined && place !== 'completed' ? 1 : 0;
   return Math.max(listed?.possiblySent ?? 0, own, open);
 }

@@ -16,6 +16,5 @@ export const OPEN_GATE: AttemptContext['gate'] = {
 export const GATE_JOB: GateJob = {
   id: 'job',
   template: 'T',
-  isFirstRun: true,
   takeBack: () => Promise.resolve(),
 };

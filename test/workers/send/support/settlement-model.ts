@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { pino } from 'pino';
 import { Ledger } from '../../../../src/batch/ledger/ledger.ts';
 import { decodeContacts, encodePayload } from '../../../../src/payload/chunk-payload.ts';
+import { NO_HISTORY } from '../../../../src/fleet/job-history.ts';
 import { NO_SEALING } from '../../../../src/payload/seal.ts';
 import { chunkJobId } from '../../../../src/contracts/chunk-job.ts';
 import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
@@ -116,7 +117,6 @@ interface Seen {
 /** The fields that BullMQ keeps of a job between its runs. */
 interface StoredJob {
   attemptsMade: number;
-  failedReason: string;
   stalledCounter: number;
   isOver: boolean;
 }
@@ -217,7 +217,7 @@ export class SettlementRun {
   #jobOf(chunk: number): StoredJob {
     const known = this.#jobs.get(chunk);
     if (known !== undefined) return known;
-    const job = { attemptsMade: 0, failedReason: '', stalledCounter: 0, isOver: false };
+    const job = { attemptsMade: 0, stalledCounter: 0, isOver: false };
     this.#jobs.set(chunk, job);
     return job;
   }
@@ -265,7 +265,6 @@ export class SettlementRun {
     if (ended === 'done' || ended instanceof UnrecoverableError) stored.isOver = true;
     else if (ended instanceof AttemptError) {
       stored.attemptsMade += 1;
-      stored.failedReason = ended.message;
       stored.isOver = stored.attemptsMade >= ATTEMPTS;
     } else if (!(ended instanceof DelayedError || ended instanceof RateLimitError)) throw ended;
   }
@@ -302,6 +301,7 @@ export class SettlementRun {
           return settling.catch(() => 'known' as const);
         },
       },
+      histories: { read: () => Promise.resolve(NO_HISTORY), forget: () => Promise.resolve() },
       returns: new JobReturns(
         this.#redis.client,
         'none',
