@@ -134,6 +134,7 @@ export function alreadyImported(batch: Batch, columns: SentColumns): ImportRepor
     alreadyImported: true,
     dryRun: false,
     firstRefused: [],
+    reasons: [],
     firstDuplicates: [],
   };
 }

@@ -199,6 +199,15 @@ export interface ImportReport {
     /** What was expected, and what to do. */
     readonly reason: string;
   }[];
+  /** Why rows were refused, the most frequent reason first; at most 20. */
+  readonly reasons: readonly {
+    readonly field: string;
+    readonly reason: string;
+    /** Number of rows. */
+    readonly count: number;
+    /** Lines of two of them. */
+    readonly lines: readonly number[];
+  }[];
   /** Lines of the first 20 duplicates. */
   readonly firstDuplicates: readonly number[];
 }

@@ -12,6 +12,7 @@ import type { RejectsFile } from './rejects-file.ts';
 
 /** The most refused rows, and the most duplicates, that a report lists. */
 const MAX_LISTED = 20;
+const MAX_EXAMPLES = 2;
 const NONE: readonly Repair[] = [];
 
 /** Where the rows of an import go, and how they are cut into chunks. */
@@ -131,6 +132,7 @@ export class RowTally {
   readonly #repaired = new Map<Repair, number>();
   #implausibleAt: ImportReport['firstRefused'][number] | undefined;
   readonly #firstRefused: ImportReport['firstRefused'][number][] = [];
+  readonly #reasons = new Map<string, ImportReport['reasons'][number]>();
   readonly #firstDuplicates: number[] = [];
 
   get rows(): number {
@@ -163,6 +165,16 @@ export class RowTally {
     if (implausible === true && this.implausible++ === 0)
       this.#implausibleAt = { line, field, reason };
     if (this.#firstRefused.length < MAX_LISTED) this.#firstRefused.push({ line, field, reason });
+    this.#countReason(line, field, reason);
+  }
+
+  #countReason(line: number, field: string, reason: string): void {
+    const key = `${field}\0${reason}`;
+    const known = this.#reasons.get(key);
+    if (known === undefined && this.#reasons.size >= MAX_LISTED) return;
+    const { count, lines } = known ?? { count: 0, lines: [] };
+    const examples = lines.length < MAX_EXAMPLES ? [...lines, line] : lines;
+    this.#reasons.set(key, { field, reason, count: count + 1, lines: examples });
   }
 
   /** Why the list is most likely not the one that is meant; undefined if it is. */
@@ -186,6 +198,7 @@ export class RowTally {
       normalised: this.#normalised,
       repaired: Object.fromEntries(this.#repaired),
       firstRefused: this.#firstRefused,
+      reasons: [...this.#reasons.values()].sort((one, other) => other.count - one.count),
       firstDuplicates: this.#firstDuplicates,
     };
   }

@@ -197,10 +197,8 @@ function describeReport(report: ImportReport, flags: ImportFlags): string[] {
       ['  normalised', `${formatCount(normalised)}${describeRepairs(report)}`],
       ['  columns', describeColumns(report.columns)],
     ]),
-    ...report.firstRefused
-      .slice(0, MAX_SHOWN)
-      .map(({ line, field, reason }) => `line ${line}, ${field === '' ? 'row' : field}: ${reason}`),
-    ...(refused > MAX_SHOWN ? [`and ${formatCount(refused - MAX_SHOWN)} more`] : []),
+    ...report.reasons.slice(0, MAX_SHOWN).map(describeReason),
+    ...(report.reasons.length > MAX_SHOWN ? ['and other reasons'] : []),
     ...(rejectsFile === undefined ? [] : [`Correct ${rejectsFile} and import only that file.`]),
     ...next,
   ];
@@ -209,6 +207,15 @@ function describeReport(report: ImportReport, flags: ImportFlags): string[] {
 function describeRepairs({ repaired }: ImportReport): string {
   const counts = Object.entries(repaired).map(([what, count]) => `${what}: ${formatCount(count)}`);
   return counts.length === 0 ? '' : ` (${counts.join(', ')})`;
+}
+
+function describeReason({ field, reason, count, lines }: ImportReport['reasons'][number]): string {
+  const rows = lines.join(', ');
+  const where =
+    count === 1
+      ? `line ${rows}`
+      : `${formatCount(count)} rows, such as ${lines.length === 1 ? 'line' : 'lines'} ${rows}`;
+  return `${where}, ${field === '' ? 'row' : field}: ${reason}`;
 }
 
 function heading({ batch, dryRun, resumed }: ImportReport): string {

@@ -76,6 +76,13 @@ describe('cells as people write them', () => {
     expect(await contacts()).toEqual([{ contact: '01000000003' }]);
   });
 
+  it('refused rows are grouped by reason, with a count and two examples', async () => {
+    const cells = ['1E10', '1012345678', '2E10', '3E10', '01012345678'];
+    const { stdout } = await world().import(list(`contact\n${cells.join('\n')}\n`));
+    expect(stdout).toMatch(/^3 rows, such as lines 2, 4, contact: a spreadsheet converted/m);
+    expect(stdout).toMatch(/^line 3, contact: .*leading zero/m);
+  });
+
   it('invisible characters are dropped and counted', async () => {
     const { import: importing, contacts } = world();
     const cells = [
