@@ -45,8 +45,8 @@ export const DEPLOYMENT_CONTROLS: readonly Control[] = [
   {
     prevents: 'a producer that may use dangerous commands of Redis',
     file: 'docs/redis.md',
-    from: 'user notices-producer on resetkeys resetchannels -@all +@read +@write +@connection +@transaction -@dangerous',
-    to: 'user notices-producer on resetkeys resetchannels -@all +@read +@write +@connection +@transaction',
+    from: 'user notices-producer on resetkeys resetchannels -@all +auth',
+    to: 'user notices-producer on resetkeys resetchannels -@all +@dangerous +auth',
     test: 'redis/users.integration.test.ts',
     words: 'as producer: ["KEYS"',
   },
@@ -109,8 +109,8 @@ export const DEPLOYMENT_CONTROLS: readonly Control[] = [
   {
     prevents: 'an ops server that may use dangerous commands of Redis',
     file: 'docs/redis.md',
-    from: '-@dangerous -randomkey',
-    to: '-randomkey',
+    from: 'user notices-ops on resetkeys resetchannels -@all +auth',
+    to: 'user notices-ops on resetkeys resetchannels -@all +@dangerous +auth',
     test: 'redis/users.integration.test.ts',
     words: 'as ops: ["KEYS"',
   },
