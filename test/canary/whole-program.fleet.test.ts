@@ -87,7 +87,9 @@ async function play(): Promise<Shown> {
   const sent: Sent = await sendNotices(world);
   const terminal = new Terminal(world);
   await enqueue(terminal, world, sent, writeLists(world));
-  const batches = JSON.parse(await terminal.run(['batches', '--json'])) as { id: string }[];
+  const { batches } = JSON.parse(await terminal.run(['batches', '--json'])) as {
+    batches: { id: string }[];
+  };
   sent.batches.push(...batches.map(({ id }) => id));
   const emulator = ['emulator', '--port', '0', '--access-key', SECRETS.accessKey];
   const own = world.start(
@@ -119,6 +121,7 @@ async function play(): Promise<Shown> {
   await queueCopied(world, sent);
   const metrics = await readHealth(world);
   await terminal.both('show', sent.ids.at(-1) ?? '');
+  await terminal.both('waiting');
   await terminal.run(['failures', '--csv']);
   await visits.ask('/api/v1/failed-notices.csv', program('operatorKey'));
   const another = await startOps(world, { HEALTH_ADDRESS: '0' });
@@ -225,7 +228,6 @@ describe('keys, tokens, passwords, numbers and values that pass through the whol
         shown.written.filter((one) => one.place === place).map(({ bytes }) => bytes.toString());
       for (const place of ['log of a worker', 'log of the ops server']) {
         expect(logs(place)).toContainEqual(expect.stringMatching(/^\{"level":"info"/m));
-        expect(logs(place)).toContainEqual(expect.stringMatching(/^\d\d:\d\d:\d\d\.\d{3} info /m));
       }
       const full = shown.written.filter(({ bytes }) => bytes.length > 20).map(({ place }) => place);
       expect(new Set(full)).toEqual(new Set([...PLACES, ...ALLOWED.map(({ place }) => place)]));

@@ -19,6 +19,7 @@ export async function changeAll(
   await importOne(world, sent, 'web', 'inWebList');
   for (const verb of ['pause', 'resume', 'cancel']) await change(`batches/web/${verb}`, { why });
   await cancelNotices(visits, sent);
+  await change('waiting/cancel', { template: 'OF_NOBODY', why });
   await change('hold/lift', { why });
   await change('rate-limit', { rateLimit: 500, why });
   await change('batches/spring/redrive', { state: 'rejected', limit: 1, why });
