@@ -20,6 +20,8 @@ export function batchToJson(
   const sent = counts.accepted + counts.rejected + counts.unknown;
   const perSecond = tookMs > 0 ? (sent * 1_000) / tookMs : 0;
   const moves = phase === 'sending' && perSecond > 0 && standstill === undefined;
+  // The average since its start may be of times without its limit.
+  const ownSpeed = rate > 0 ? Math.min(perSecond, rate) : perSecond;
   const lossNear = nearEndOfRetention(batch, now);
   return {
     id,
@@ -41,7 +43,7 @@ export function batchToJson(
     duplicateRows,
     stalled,
     perSecond,
-    restMs: moves ? (counts.pending / perSecond) * 1_000 : null,
+    restMs: moves ? (counts.pending / ownSpeed) * 1_000 : null,
     ...(lossNear === undefined ? {} : { lossNear: { ...lossNear } }),
   };
 }

@@ -1,5 +1,6 @@
 import { continueImport } from '../../../batch/ledger/blocked-reason.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
+import type { KeptAudit } from '../../audit.ts';
 import type { FailureDigest, FailureExample } from '../../failure-digest.ts';
 import type { BatchAnswer } from '../../answers/batch-schemas.ts';
 import { html, type Html } from '../http/html.ts';
@@ -23,6 +24,8 @@ export interface BatchPageData {
   readonly standstill: string | undefined;
   /** Whether its import stopped before the end of the list. */
   readonly importStopped: boolean;
+  /** Who paused it, where it is paused and the audit stream still has it. */
+  readonly paused?: KeptAudit | undefined;
   readonly failures: FailureDigest;
   /** Why nothing can be redriven now; undefined where redriving is possible. */
   readonly noRedrive: string | undefined;
@@ -56,7 +59,8 @@ export function batchPage(data: BatchPageData, view: PageView): Html {
     ${mayAct(view) && downloads(batch)} ${facts(batch, view)}`;
 }
 
-function progress({ batch, standstill, importStopped }: BatchPageData, view: PageView): Html {
+function progress(data: BatchPageData, view: PageView): Html {
+  const { batch, standstill, importStopped, paused } = data;
   const { id, phase, counts, stalled, perSecond, restMs, lossNear } = batch;
   return html`<section class="card" id="progress" data-live="batch" data-batch="${id}" data-refresh>
     <p class="states">
@@ -67,6 +71,15 @@ function progress({ batch, standstill, importStopped }: BatchPageData, view: Pag
     </p>
     ${stateBar(counts)}
     ${standstill !== undefined && html`<p class="note">Not sending: ${standstill}.</p>`}
+    ${
+      paused !== undefined &&
+      html`<p class="note">
+        Paused by ${paused.who}
+        ${moment(paused.at, view.now)}${paused.why !== '' && html`: ${paused.why}`}.
+        ${formatCount(counts.total - counts.pending)} of ${countOf(counts.total, 'contact')} are
+        done.
+      </p>`
+    }
     ${
       importStopped &&
       html`<p class="note">
@@ -135,7 +148,13 @@ function controls({ id, phase, counts }: BatchAnswer, view: PageView): Html {
 function failureTable({ batch, failures, noRedrive }: BatchPageData, view: PageView): Html {
   return html`${table(
     'Failures by state and code',
-    [head('State'), head('Code'), head('Contacts', true), head('Answer of the service'), head('')],
+    [
+      head('State'),
+      head('Code'),
+      head('Contacts', true),
+      head('Answer of the service'),
+      head('Action'),
+    ],
     failures.groups.map(
       (group) =>
         html`<tr>

@@ -120,7 +120,7 @@ function lists(data: FailedPageData, view: PageView): Html {
       head('Notices', true),
       head('Contacts', true),
       head('Message'),
-      head(''),
+      head('Action'),
     ],
     groups.map(
       (group, index) =>

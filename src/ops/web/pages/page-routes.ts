@@ -19,6 +19,7 @@ import {
   withNumbers,
 } from '../../unknown/unknown-list.ts';
 import { html } from '../http/html.ts';
+import type { KeptAudit } from '../../audit.ts';
 import { auditFor } from '../api/status-routes.ts';
 import { route, type RouteCall, type Route } from '../http/route.ts';
 import { auditPage } from './audit.ts';
@@ -34,6 +35,9 @@ import { downloadLink, selectionForm, selectionPage } from './unknown-selection.
 import { unknownPage } from './unknown.ts';
 
 const UNKNOWN_NOTICES = 100;
+
+/** Newest entries of the audit stream among which that of a pause is looked for. */
+const AUDIT_READ = 500;
 
 /** The pages of the navigation. Each reads through the same functions as the API. */
 export const PAGE_ROUTES: readonly Route[] = [
@@ -62,7 +66,14 @@ export const PAGE_ROUTES: readonly Route[] = [
       const { batch, ...rest } = found;
       const failures = await digestFailures(context, batch);
       const noRedrive = whyNotRedrive(batch, call.now);
-      const data = { batch: batchToJson(batch, call.now, rest), ...rest, failures, noRedrive };
+      const isPauseOf = ({ what, target, as }: KeptAudit) =>
+        what === 'batch' && target === `batch ${id}` && as === 'paused';
+      const paused =
+        batch.phase === 'paused'
+          ? (await auditFor(call.who, context, AUDIT_READ)).find(isPauseOf)
+          : undefined;
+      const shown = batchToJson(batch, call.now, rest);
+      const data = { batch: shown, ...rest, paused, failures, noRedrive };
       return framed(call, {
         title: `Batch ${id}`,
         nav: '/batches',

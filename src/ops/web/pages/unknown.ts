@@ -51,7 +51,7 @@ function ofBatches(batches: UnknownList['batches'], at: number, view: PageView):
     <h2>In batches</h2>
     ${table(
       'Batches with unknown contacts',
-      [head('Batch'), head('Template'), head('Contacts', true), head('Started'), head('')],
+      [head('Batch'), head('Template'), head('Contacts', true), head('Started'), head('Action')],
       batches.map(
         ({ batch, template, contacts, begunAt }) =>
           html`<tr>

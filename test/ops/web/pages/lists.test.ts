@@ -45,6 +45,24 @@ describe('one batch', () => {
     expect(text.includes('contacts a second</span>')).toBe(phase === 'sending');
   });
 
+  it('says who paused it, when, why, and how far it is', () => {
+    const batch = someBatch({
+      phase: 'paused',
+      counts: batchCounts({ pending: 3_427, accepted: 1_200 }),
+    });
+    const paused = {
+      at: NOW - 300_000,
+      who: 'otto',
+      what: 'batch',
+      target: 'batch spring-sale',
+      as: 'paused',
+      why: 'the text is wrong',
+    } as const;
+    const text = batchPage(dataOf({ batch, paused }), operator).text.replaceAll(/\s+/g, ' ');
+    expect(text).toMatch(/Paused by otto <time[^>]+>5 min ago .*?: the text is wrong\./);
+    expect(text).toContain('1,200 of 4,627 contacts are done.');
+  });
+
   it('shows its progress, why nothing is sent, and what will soon be deleted', () => {
     const batch = someBatch({
       counts: batchCounts({ pending: 5, accepted: 1_000, possiblySentTwice: 2 }),
