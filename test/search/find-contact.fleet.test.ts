@@ -122,7 +122,7 @@ describe('findContact', () => {
   it.each([
     ['no key', '01012345678', { findKey: undefined }, 'CONFIG_INVALID'],
     ['a key that is none', '01012345678', { findKey: 'short' }, 'CONFIG_INVALID'],
-    ['a plus sign', '+821012345678', {}, 'NOTICE_INVALID'],
+    ['a number with a letter', '+821012345678x', {}, 'NOTICE_INVALID'],
     ['no number', 'CANARY', {}, 'NOTICE_INVALID'],
   ])('refuses %s, and does not repeat it', async (_, number, more, code) => {
     const prefix = redis.freshPrefix();
