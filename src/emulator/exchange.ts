@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { EmulatedAnswer } from './service/answer.ts';
 
 /** The body of a request; `gone` when the caller disconnected, `too-large` above the limit. */
@@ -39,4 +40,15 @@ export async function waitFor(milliseconds: number): Promise<void> {
   await new Promise((resolve) => {
     setTimeout(resolve, milliseconds).unref();
   });
+}
+
+/**
+ * Ends a connection by a TCP reset.
+ *
+ * Node refuses to reset a socket whose end is being sent (EINVAL), never closes it then, and its event loop
+ * is busy from then on; such a socket is closed instead.
+ */
+export function resetConnection(socket: Socket): void {
+  if (socket.writableEnded && !socket.writableFinished) socket.destroy();
+  else socket.resetAndDestroy();
 }

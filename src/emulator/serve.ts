@@ -1,14 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { type EmulatedAnswer, jsonAnswer, refusalAnswer } from './service/answer.ts';
+import { jsonAnswer, refusalAnswer } from './service/answer.ts';
 import { control, controlGate } from './control-api.ts';
 import type { EmulatorControls } from './controls.ts';
-import { readBody, waitFor, writeAnswer } from './exchange.ts';
+import { type ReadBody, readBody, resetConnection, waitFor, writeAnswer } from './exchange.ts';
 import type { FaultList } from './faults/fault-list.ts';
 import type { EmulatedCall, MessagingService } from './service/messaging-service.ts';
 import { playFault } from './faults/play-fault.ts';
-import { resetConnection } from './faults/reset-connection.ts';
-import { type EmulatedRoute, routeOf } from './routes.ts';
+import type { EmulatedApiVersion } from './service/auth-header.ts';
 
 /** The parts of the emulator. */
 export interface Parts {
@@ -20,6 +19,19 @@ export interface Parts {
   /** Whether the emulator listens on loopback only. */
   readonly onLoopback: boolean;
 }
+
+interface CallRoute {
+  readonly kind: 'token' | 'send';
+  readonly version: EmulatedApiVersion;
+}
+
+interface ControlRoute {
+  readonly kind: 'control';
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+type EmulatedRoute = CallRoute | ControlRoute | { readonly kind: 'wrong-method' | 'unknown' };
 
 /** Serves one HTTP request. */
 export async function serve(
@@ -37,15 +49,13 @@ export async function serve(
       await serveControl(parts, route, request, response);
       return;
     case 'wrong-method':
-      writeAnswer(response, withAllow(refusalAnswer('METHOD_NOT_ALLOWED')));
+      response.setHeader('allow', 'POST');
+      writeAnswer(response, refusalAnswer('METHOD_NOT_ALLOWED'));
       return;
     case 'unknown':
       writeAnswer(response, refusalAnswer('NOT_FOUND'));
   }
 }
-
-type CallRoute = Extract<EmulatedRoute, { kind: 'token' | 'send' }>;
-type ControlRoute = Extract<EmulatedRoute, { kind: 'control' }>;
 
 async function serveCall(
   { service, faults, latencyMs }: Parts,
@@ -61,12 +71,8 @@ async function serveCall(
     resetConnection(request.socket);
     return;
   }
-  const body = bodyFirst ?? (await readBody(request));
-  if (body === 'gone') return;
-  if (body === 'too-large') {
-    writeAnswer(response, refusalAnswer('PAYLOAD_TOO_LARGE'));
-    return;
-  }
+  const body = wholeBody(bodyFirst ?? (await readBody(request)), response);
+  if (body === undefined) return;
   const call: EmulatedCall = {
     version: route.version,
     authorization: request.headers.authorization,
@@ -102,19 +108,17 @@ async function serveControl(
     writeAnswer(response, refusalAnswer(closed));
     return;
   }
-  const body = await readBody(request);
-  if (body === 'gone') return;
-  if (body === 'too-large') {
-    writeAnswer(response, refusalAnswer('PAYLOAD_TOO_LARGE'));
-    return;
-  }
+  const body = wholeBody(await readBody(request), response);
+  if (body === undefined) return;
   const answer = control(controls, { method, path, query, body: body.toString('utf8') });
   if ('lines' in answer) writeLines(response, answer.lines);
   else writeAnswer(response, answer);
 }
 
-function withAllow(answer: EmulatedAnswer): EmulatedAnswer {
-  return { ...answer, headers: { ...answer.headers, allow: 'POST' } };
+/** The body; undefined where the caller is gone, or was answered that it is too large. */
+function wholeBody(body: ReadBody, response: ServerResponse): Buffer | undefined {
+  if (body === 'too-large') writeAnswer(response, refusalAnswer('PAYLOAD_TOO_LARGE'));
+  return Buffer.isBuffer(body) ? body : undefined;
 }
 
 const LINES_AT_ONCE = 1_000;
@@ -134,4 +138,29 @@ function* blocksOf(lines: Iterable<unknown>): Generator<string, void> {
     block = [];
   }
   if (block.length > 0) yield block.join('');
+}
+
+/**
+ * The paths of the service. Those of v2 are documented (service-api, Endpoints); issuance is
+ * identical on v1, and the v1 send path mirrors v2 as services of this kind do.
+ */
+const PATHS: ReadonlyMap<string, CallRoute> = new Map([
+  ['/api/v1/token', { kind: 'token', version: 'v1' }],
+  ['/api/v2/token', { kind: 'token', version: 'v2' }],
+  ['/api/v1/notices/send', { kind: 'send', version: 'v1' }],
+  ['/api/v2/notices/send', { kind: 'send', version: 'v2' }],
+]);
+
+const CONTROL = '/control/';
+
+function routeOf(method: string, target: string): EmulatedRoute {
+  const mark = target.indexOf('?');
+  const path = mark < 0 ? target : target.slice(0, mark);
+  if (path.startsWith(CONTROL)) {
+    const query = new URLSearchParams(mark < 0 ? '' : target.slice(mark));
+    return { kind: 'control', path: path.slice(CONTROL.length), query };
+  }
+  const route = PATHS.get(path);
+  if (route === undefined) return { kind: 'unknown' };
+  return method === 'POST' ? route : { kind: 'wrong-method' };
 }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { resetConnection } from '../../src/emulator/faults/reset-connection.ts';
+import { resetConnection } from '../../src/emulator/exchange.ts';
 
 /**
  * What goes wrong between a client and its server; `up` is towards the server.

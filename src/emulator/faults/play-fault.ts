@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type EmulatedAnswer, errorBody } from '../service/answer.ts';
-import { waitFor, writeAnswer } from '../exchange.ts';
+import { resetConnection, waitFor, writeAnswer } from '../exchange.ts';
 import { actsUnder, type Fault } from './fault.ts';
-import { resetConnection } from './reset-connection.ts';
 
 /**
  * Applies a fault to a request that was read.
