@@ -146,8 +146,7 @@ export const ERROR_CODES = {
   },
   NOT_FOUND: {
     meaning: 'Nothing with this name exists (it may have been deleted).',
-    remedy:
-      'Check the URL and the id; finished batches and notices are deleted after their retention.',
+    remedy: 'Check the id; finished batches and notices are deleted after their retention.',
   },
   NOT_POSSIBLE: {
     meaning: 'The action is not possible in the current state; nothing was done.',

@@ -77,13 +77,23 @@ const notKept = (id: string) => ({
 });
 
 const NOTHING =
-  'Nothing with this name exists (it may have been deleted). Check the URL and the id; finished batches and notices are deleted after their retention.';
+  'Nothing with this name exists (it may have been deleted). Check the id; finished batches and notices are deleted after their retention.';
 
 const NO_BATCH = (id: string) => [
   2,
   'USAGE',
   `No batch named "${id}" (it may have been deleted). "notices batches" lists all batches.`,
 ];
+
+/** What sends again says of it, a command that is made from its operation. */
+const NO_BATCH_TO_REDRIVE = (id: string) =>
+  /^[\w-]{1,64}$/.test(id)
+    ? [
+        2,
+        'USAGE',
+        `No batch named "${id}" (it may have been deleted). "notices batches" lists all batches. Check the id; finished batches and notices are deleted after their retention.`,
+      ]
+    : [2, 'USAGE', '<id>: expected 1 to 64 letters, digits, hyphens or underscores'];
 
 /** Ids of this package begin with `n-`; on the command line any other may be that of a batch. */
 const ofNotice = (id: string) => {
@@ -105,7 +115,7 @@ const ofNotice = (id: string) => {
 
 const ofAny = (id: string) => ({
   ...ofNotice(id),
-  cli: [[1, notKept(id).shown], NO_BATCH(id), NO_BATCH(id)],
+  cli: [[1, notKept(id).shown], NO_BATCH(id), NO_BATCH_TO_REDRIVE(id)],
 });
 
 const UNREADABLE = (problem: string) =>
@@ -161,8 +171,13 @@ describe('an id that is not kept', () => {
 
 describe('what is no id', () => {
   it.each([
-    ['empty', '', 'expected an id, got an empty string', NO_BATCH('')],
-    ['too long', `n-${'x'.repeat(199)}`, 'expected at most 200 characters', [1, NOT_REDRIVEN]],
+    ['empty', '', 'expected an id, got an empty string', NO_BATCH_TO_REDRIVE('')],
+    [
+      'too long',
+      `n-${'x'.repeat(199)}`,
+      'expected at most 200 characters',
+      [2, 'USAGE', '--ids[0]: expected at most 200 characters'],
+    ],
   ])('%s', async (_, id, problem, redriven) => {
     const { answersTo } = await open();
     const { cli, ...rest } = refused(problem);

@@ -75,8 +75,8 @@ async function start(env: Readonly<Record<string, string>> = {}) {
   const codes = async () => {
     const shown = { REDIS_URL: redis.url, REDIS_PREFIX: line.prefix };
     const { stdout } = await run(['failures', 'hostile', '--json'], shown);
-    const { failures } = JSON.parse(stdout) as { failures: { code: string }[] };
-    return failures.map(({ code }) => code);
+    const { groups } = JSON.parse(stdout) as { groups: { code: string }[] };
+    return groups.map(({ code }) => code);
   };
   /** Sends a batch as importers make it: the worker goes on. */
   const sendsOn = async () => {
