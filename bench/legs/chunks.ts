@@ -9,12 +9,22 @@ function* contacts(count: number): Generator<ReturnType<typeof contactAt>> {
   for (let index = 0; index < count; index++) yield contactAt(index);
 }
 
-/** Imports a batch of so many contacts, sealed; nobody sends it yet. */
-export async function importContacts(stage: Stage, prefix: string, count: number): Promise<string> {
+/**
+ * Imports a batch of so many contacts, sealed; nobody sends it yet.
+ *
+ * @param repeatWindowMs how long the list is compared with later ones. Default: as installed
+ */
+export async function importContacts(
+  stage: Stage,
+  prefix: string,
+  count: number,
+  repeatWindowMs?: number,
+): Promise<string> {
   const queue = new NoticeQueue({
     redis: { url: stage.redisUrl },
     prefix,
     payloadKey: PAYLOAD_KEY,
+    ...(repeatWindowMs === undefined ? {} : { repeatWindowMs }),
   });
   const { batch } = await queue.import(contacts(count), {
     templateCode: 'ORDER_SHIPPED',

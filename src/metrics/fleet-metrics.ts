@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import { CONTACT_STATES, type Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { LANES } from '../contracts/seen-attempt.ts';
+import { COMPARED_VARIABLES } from '../contracts/version.ts';
 import { differingSettings } from '../fleet/heartbeat.ts';
 import { evicts } from '../redis/suitability.ts';
 import type { FleetFact, FleetReader, FleetSnapshot } from '../ops/snapshot.ts';
@@ -133,7 +134,10 @@ function setWorkersAndToken(table: FleetMetricTable, { workers, token }: Metrics
   table.gauge('notices_workers').set(workers.length);
   table.gauge('notices_worker_versions').set(new Set(workers.map(({ version }) => version)).size);
   const differ = table.gauge('notices_worker_settings_differ');
-  for (const { variable } of differingSettings(workers)) differ.set({ variable }, 1);
+  const differing = new Set<string>(differingSettings(workers).map(({ variable }) => variable));
+  for (const variable of COMPARED_VARIABLES) {
+    differ.set({ variable }, differing.has(variable) ? 1 : 0);
+  }
   if (token === undefined) return;
   if (token.token !== undefined) {
     table.gauge('notices_token_age_seconds').set(seconds(token.token.ageMs));

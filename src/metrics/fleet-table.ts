@@ -97,7 +97,7 @@ export const FLEET_METRICS = {
   },
   notices_worker_settings_differ: {
     type: 'gauge',
-    help: '1 for a variable in which live workers differ; no series for the others.',
+    help: '1 for a variable in which live workers differ, 0 for the others.',
     labels: { variable: COMPARED_VARIABLES },
   },
   notices_token_age_seconds: {

@@ -5,7 +5,7 @@ import type { Keys } from '../redis/keys.ts';
 import { encodePrints } from './number-prints.ts';
 
 /** Bytes that are written or read at a time, so that Redis is not busy for long. */
-const PIECE_BYTES = 1024 * 1024;
+const PIECE_BYTES = 64 * 1024;
 
 /** A list of a template. */
 export interface RecentList {

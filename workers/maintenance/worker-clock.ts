@@ -1,10 +1,12 @@
+import { Job } from 'bullmq';
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { WorkerConfig } from '../../src/config/config.ts';
 import { boundWaits } from '../../src/fleet/hold/current-hold.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
-import type { Keys } from '../../src/redis/keys.ts';
+import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { ServerClock } from '../../src/redis/server-clock.ts';
 
 /** HEARTBEAT_MS and SEND_DEADLINE_MS, the longest time of a probe. */
@@ -12,6 +14,13 @@ type WorkerClockSettings = Pick<WorkerConfig, 'heartbeatMs' | 'sendDeadlineMs'>;
 
 /** A difference between the wall clock and Redis time that is logged, and a step back of Redis time that counts. */
 const SKEW_MS = 5_000;
+
+/** A job that was tried and waits for its next run longer than this does so since before the clock went back. */
+const LONGEST_WAIT_MS = 120_000;
+
+/** Such jobs that are brought forward; BullMQ keeps the due time in the upper bits of a score. */
+const MOST_JOBS = 10_000;
+const DUE_SHIFT = 0x1000;
 
 /**
  * Reads the clock of Redis at the start and with each heartbeat, and logs once when the wall clock of this
@@ -29,13 +38,18 @@ export class WorkerClock implements BackgroundService {
   #timer: NodeJS.Timeout | undefined;
   #warned = false;
   #mayBeBehind = true;
+  #wentBack = false;
   #reading = false;
 
   constructor(redis: RedisClient, keys: Keys, settings: WorkerClockSettings, log: Logger) {
     this.#clock = new ServerClock(redis);
     this.#settings = settings;
     this.#log = log;
-    this.#afterStepBack = () => boundWaits(redis, keys);
+    this.#afterStepBack = async () => {
+      await boundWaits(redis, keys);
+      if (this.#wentBack) await bringForward(redis, keys, this.now());
+      this.#wentBack = false;
+    };
   }
 
   /** The clock of Redis, in milliseconds since the epoch. */
@@ -58,6 +72,7 @@ export class WorkerClock implements BackgroundService {
       const backMs = Math.round(await this.#clock.read());
       if (backMs >= SKEW_MS) {
         this.#mayBeBehind = true;
+        this.#wentBack = true;
         this.#log.warn({ event: 'clock-back', backMs }, 'the clock of Redis went back');
       }
       if (this.#mayBeBehind) await this.#afterStepBack();
@@ -77,5 +92,29 @@ export class WorkerClock implements BackgroundService {
       );
     }
     this.#warned = differs;
+  }
+}
+
+/** Lets jobs come again that wait for another attempt: it was put off by the clock before it went back. */
+async function bringForward(redis: RedisClient, keys: Keys, now: number): Promise<void> {
+  const lanes = [
+    { name: QUEUE_NAME, delayed: keys.noticesIn('delayed'), jobKey: keys.noticeJob('') },
+    { name: CHUNK_QUEUE_NAME, delayed: keys.delayedChunks, jobKey: keys.chunkJob('') },
+  ] as const;
+  for (const { name, delayed, jobKey } of lanes) {
+    const from = (now + LONGEST_WAIT_MS) * DUE_SHIFT;
+    const ids = await redis.zrangebyscore(delayed, from, '+inf', 'LIMIT', 0, MOST_JOBS);
+    const started = await Promise.all(ids.map((id) => redis.hget(jobKey + id, 'ats')));
+    const tried = ids.filter((_, index) => Number(started[index] ?? 0) > 0);
+    if (tried.length === 0) continue;
+    const queue = openBullQueue(name, redis, keys);
+    try {
+      for (const id of tried) {
+        // Another worker may have brought it forward.
+        await (await Job.fromId(queue, id))?.promote().catch(() => {});
+      }
+    } finally {
+      await queue.close();
+    }
   }
 }

@@ -214,7 +214,7 @@ function describeReason({ field, reason, count, lines }: ImportReport['reasons']
   const where =
     count === 1
       ? `line ${rows}`
-      : `${formatCount(count)} rows, such as ${lines.length === 1 ? 'line' : 'lines'} ${rows}`;
+      : `${countOf(count, 'row')}, such as ${lines.length === 1 ? 'line' : 'lines'} ${rows}`;
   return `${where}, ${field === '' ? 'row' : field}: ${reason}`;
 }
 
