@@ -71,7 +71,7 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
     const line = context.log.begin(job);
     const frame = JSON.parse(opened.frame) as ChunkFrame;
     const template = heldName(frame.templateCode, frame);
-    context.templates.note(data.batch, template);
+    context.templates.note(data.batch, { template, isOnce: claim.delivery === 'at-most-once' });
     const restMs = context.gate.restOf(template);
     if (gateJob.template === '' && restMs !== undefined) {
       // The first chunk of its list that this process has seen.
@@ -131,9 +131,11 @@ function gateJobOf(
   { batch, chunk }: ChunkJobData,
   { templates, ledger }: ChunkContext,
 ): GateJob {
+  const list = templates.of(batch);
   return {
     id: job.id ?? '',
-    template: templates.of(batch) ?? '',
+    template: list?.template ?? '',
+    leavesProbes: list?.isOnce ?? true,
     runs: job.attemptsStarted,
     takeBack: () =>
       untilDone(async () => (await ledger.redrive(batch, String(chunk), 'rejected')) !== 'known'),

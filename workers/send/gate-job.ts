@@ -47,6 +47,8 @@ export interface GateJob {
   readonly runs?: number;
   /** A chunk that is halved where one contact may be why it is rejected: that is not its end. */
   readonly isHalved?: boolean;
+  /** It leaves the probe of a hold to others: sent at most once, it would end unknown. Default: false. */
+  readonly leavesProbes?: boolean;
   /** Puts it back to waiting after it was rejected. */
   readonly takeBack: () => Promise<unknown>;
 }

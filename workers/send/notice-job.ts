@@ -121,6 +121,7 @@ async function attemptNotice(
     template: heldName(data.notice.templateCode, data.notice),
     trouble,
     runs: job.attemptsStarted,
+    leavesProbes: isOnce,
     takeBack: () => context.takeBack(intent.job),
   };
   const entry = await enter(gateJob, context);

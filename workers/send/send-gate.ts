@@ -81,7 +81,7 @@ export class SendGate {
         await this.#oneEnds();
       }
       const { trouble: history } = job;
-      const entered = holds.enter(job.template, history !== undefined, job.runs);
+      const entered = holds.enter(job.template, history !== undefined, job.runs, job.leavesProbes);
       const passage = entered instanceof Promise ? await entered : entered;
       if (passage === undefined || 'putOffMs' in passage) return passage;
       this.#underWay++;

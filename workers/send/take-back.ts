@@ -12,16 +12,23 @@ export async function untilDone(attempt: () => Promise<boolean>): Promise<void> 
 /** Most lists whose templates a process remembers. */
 const MOST_LISTS = 1_000;
 
-/** The templates of lists, by the ids of their batches. */
-export class ListTemplates {
-  readonly #templates = new Map<string, string>();
+/** What a process knows of a list before it claims a chunk of it. */
+export interface KnownList {
+  /** As in `GateJob.template`. */
+  readonly template: string;
+  readonly isOnce: boolean;
+}
 
-  of(batch: string): string | undefined {
+/** The templates and delivery policies of lists, by the ids of their batches. */
+export class ListTemplates {
+  readonly #templates = new Map<string, KnownList>();
+
+  of(batch: string): KnownList | undefined {
     return this.#templates.get(batch);
   }
 
-  note(batch: string, template: string): void {
+  note(batch: string, list: KnownList): void {
     if (this.#templates.size >= MOST_LISTS) this.#templates.clear();
-    this.#templates.set(batch, template);
+    this.#templates.set(batch, list);
   }
 }

@@ -1,3 +1,4 @@
+import { pause } from '../../async/cancellation.ts';
 import type { HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel, type Hints } from '../../redis/hints.ts';
@@ -156,6 +157,7 @@ export class HoldGate {
    *
    * @param wasRefused whether the job met trouble before
    * @param runs of the job so far: the more, the further apart those of a held template come again
+   * @param leavesProbes leaves the probe of a hold to jobs that wait beside it
    * @returns a passage; how long the job is put off because its template is held; or undefined when the account is
    *   held: requeue the job
    * @throws ScriptFailure, and what ioredis throws
@@ -164,26 +166,29 @@ export class HoldGate {
     template: string,
     wasRefused: boolean,
     runs = 1,
+    leavesProbes = false,
   ): Passage | Promise<Passage | PutOff | undefined> {
     const isOpen = !this.#mustAsk && !this.#mustReadTemplates && !this.isTemplateHeld(template);
-    return isOpen && !this.#isOnTrial ? OPEN : this.#ask(template, wasRefused, runs);
+    return isOpen && !this.#isOnTrial ? OPEN : this.#ask(template, wasRefused, runs, leavesProbes);
   }
 
   async #ask(
     template: string,
     wasRefused: boolean,
     runs: number,
+    leavesProbes: boolean,
   ): Promise<Passage | PutOff | undefined> {
     if (this.#mustReadTemplates) await this.#readTemplates();
     const ofTemplate = await this.#enterTemplate(template, wasRefused, runs);
     if (ofTemplate !== undefined && 'putOffMs' in ofTemplate) return ofTemplate;
+    if (leavesProbes && this.#known !== undefined) await pause(OTHERS_FIRST_MS);
     const probes = await this.#enterHold();
     if (probes === 'held') return undefined;
     const passage = probes === undefined ? (ofTemplate ?? OPEN) : { ...ofTemplate, probes };
     if (probes !== undefined || !this.#isOnTrial) return passage;
     if (this.isAside) return undefined;
     if (await this.#own.trial()) return { ...passage, isTrial: true };
-    return this.enter(template, wasRefused, runs);
+    return this.enter(template, wasRefused, runs, leavesProbes);
   }
 
   async #enterTemplate(

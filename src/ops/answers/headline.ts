@@ -63,9 +63,9 @@ const JUDGES: readonly ((status: HeadlineFacts) => Headline | undefined)[] = [
   unsuitable,
   notReady,
   stalled,
+  heldTemplate,
   refusedList,
   differing,
-  heldTemplate,
   importStopped,
   sending,
   undecided,
@@ -158,11 +158,14 @@ function stalled({ batches }: HeadlineFacts): Headline | undefined {
 /** A list that was rejected throughout stays the headline for so long, in milliseconds. */
 const REFUSED_FOR_MS = 24 * 3_600_000;
 
+/** Fewer rejected contacts say nothing about the template. */
+const REFUSED_LEAST = 20;
+
 function refusedList({ batches, now }: HeadlineFacts): Headline | undefined {
-  const all = batches.refused.filter(
-    ({ rejected, total, movedAt }) => rejected === total && now - movedAt < REFUSED_FOR_MS,
+  const [first, ...others] = batches.refused.filter(
+    ({ rejected, total, movedAt }) =>
+      rejected === total && total >= REFUSED_LEAST && now - movedAt < REFUSED_FOR_MS,
   );
-  const [first, ...others] = all;
   if (first === undefined) return undefined;
   const { id, total, code } = first;
   return {
@@ -180,11 +183,10 @@ function differing({ differing: found }: HeadlineFacts): Headline | undefined {
   const [first, ...others] = found;
   if (first === undefined) return undefined;
   const names = [first, ...others].map(({ variable }) => variable).join(', ');
-  const [, ...minority] = first.groups;
   return {
     tone: 'warn',
     title: `Workers differ in ${names}`,
-    text: `${first.variable} of ${minority.flat().join(', ')} is not that of the others. Give all workers the same configuration, and restart these.`,
+    text: `${first.variable} of ${first.groups.slice(1).flat().join(', ')} is not that of the others. Give all workers the same configuration, and restart these.`,
     fault: 'our configuration',
     command: 'notices doctor',
   };
@@ -195,18 +197,19 @@ function heldTemplate({ templateHolds, batches }: HeadlineFacts): Headline | und
   if (first === undefined) return undefined;
   const { template, kind, code } = first;
   const { remedy, ...rest } = remedyOf(kind, code);
-  const lists = batches.openBatches.filter(({ heldTemplate }) => heldTemplate === template);
-  const [list] = lists;
+  const [list, ...lists] = batches.openBatches.filter((batch) => batch.heldTemplate === template);
   const what =
     list === undefined
       ? ''
-      : ` List ${list.id}${andOthers(lists.length - 1)} has paused itself: ${formatCount(list.pending)} of ${countOf(list.total, 'contact')} wait.`;
+      : ` List ${list.id}${andOthers(lists.length)} has paused itself: ${formatCount(list.pending)} of ${countOf(list.total, 'contact')} wait.`;
   const why = kind === 'manual' ? `A person holds it: ${code}` : sentence(HOLDS[kind].reason);
   return {
     tone: 'warn',
     title: `Template ${template} is held${kind === 'manual' ? '' : `, ${code}`}${andOthers(others.length)}`,
     text: `${why}.${what} Others are sent. What to do: ${remedy}.`,
     ...rest,
+    command:
+      kind === 'manual' ? `notices hold lift --template ${shellWord(template)}` : 'notices hold',
     ...(list === undefined ? {} : { batch: list.id }),
   };
 }
@@ -250,8 +253,7 @@ function undecided({ unknown }: HeadlineFacts): Headline | undefined {
 
 function waiting({ batches, jobs }: HeadlineFacts): Headline | undefined {
   if (batches.pending > 0) {
-    const paused = batches.openBatches.filter(({ phase }) => phase === 'paused');
-    const [first] = paused;
+    const [first, ...others] = batches.openBatches.filter(({ phase }) => phase === 'paused');
     if (first === undefined) {
       return {
         tone: 'warn',
@@ -262,7 +264,7 @@ function waiting({ batches, jobs }: HeadlineFacts): Headline | undefined {
     }
     return {
       tone: 'warn',
-      title: `List ${first.id} is paused${andOthers(paused.length - 1)}`,
+      title: `List ${first.id} is paused${andOthers(others.length)}`,
       text: `${formatCount(first.pending)} of ${countOf(first.total, 'contact')} wait until a person resumes it.`,
       fault: 'a person',
       command: `notices resume ${shellWord(first.id)}`,

@@ -36,12 +36,12 @@ describe('probes of a service that fails', () => {
   it('are chunks that are sent at most once where nothing else waits', async () => {
     const on = await start(1, { BATCH_CONCURRENCY: '1' });
     const { emulator } = on;
-    emulator.addFault({ on: 'send', status: 503, retryAfter: 1, times: 1 });
+    emulator.addFault({ on: 'send', status: 503, retryAfter: 1, times: 12 });
     await on.queue.import(
-      numbers(20).map((contact) => ({ contact })),
+      numbers(130).map((contact) => ({ contact })),
       { templateCode: 'T', chunkSize: 10, delivery: 'at-most-once' },
     );
-    await until(() => emulator.record().distinct === 20, { what: 'everything sent', ...LONG });
+    await until(() => emulator.record().distinct === 130, { what: 'everything sent', ...LONG });
     await until(() => on.attempts().some(({ probe }) => probe === true), { what: 'a probe' });
     expect(emulator.record().twice).toBe(0);
   }, 90_000);
