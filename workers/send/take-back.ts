@@ -13,7 +13,7 @@ export async function untilDone(attempt: () => Promise<boolean>): Promise<void> 
 const MOST_LISTS = 1_000;
 
 /** What a process knows of a list before it claims a chunk of it. */
-export interface KnownList {
+export interface SeenList {
   /** As in `GateJob.template`. */
   readonly template: string;
   readonly isOnce: boolean;
@@ -21,13 +21,13 @@ export interface KnownList {
 
 /** The templates and delivery policies of lists, by the ids of their batches. */
 export class ListTemplates {
-  readonly #templates = new Map<string, KnownList>();
+  readonly #templates = new Map<string, SeenList>();
 
-  of(batch: string): KnownList | undefined {
+  of(batch: string): SeenList | undefined {
     return this.#templates.get(batch);
   }
 
-  note(batch: string, list: KnownList): void {
+  note(batch: string, list: SeenList): void {
     if (this.#templates.size >= MOST_LISTS) this.#templates.clear();
     this.#templates.set(batch, list);
   }
