@@ -10,7 +10,7 @@ function* contacts(count: number): Generator<ReturnType<typeof contactAt>> {
 }
 
 /**
- * Imports a batch of so many contacts, sealed; nobody sends it yet.
+ * Imports a batch of so many contacts, sealed; it is not sent yet.
  *
  * @param repeatWindowMs how long the list is compared with later ones. Default: as installed
  */

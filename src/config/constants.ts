@@ -1,7 +1,7 @@
 import type { Environment } from './environment.ts';
 
 /**
- * Values that nobody can choose better than we, by the names under which the documents speak of them.
+ * Values that no installation has to choose, by the names under which the documents speak of them.
  *
  * @param answerTimeoutMs ANSWER_TIMEOUT_MS, from which the longer times follow
  */

@@ -138,7 +138,9 @@ function gateJobOf(
     leavesProbes: list?.isOnce ?? true,
     runs: job.attemptsStarted,
     takeBack: () =>
-      untilDone(async () => (await ledger.redrive(batch, String(chunk), 'rejected')) !== 'known'),
+      untilDone(
+        async () => (await ledger.redrive(batch, String(chunk), 'rejected', '', true)) !== 'known',
+      ),
   };
 }
 

@@ -13,7 +13,7 @@ export class RepeatedPeople {
   readonly #recent: RecentLists;
   readonly #template: string;
   readonly #key: Buffer;
-  /** Prints of those that are left out of this import; undefined for nobody. */
+  /** Prints of those that are left out of this import; undefined for none. */
   leftOut: ReadonlySet<number> | undefined;
 
   /** @param secret of the account */
@@ -33,7 +33,7 @@ export class RepeatedPeople {
    * Decides on a list of which no batch exists yet.
    *
    * @param sorted its prints
-   * @throws NoticeQueueError LIST_REPEATED if somebody would get the message of the template again
+   * @throws NoticeQueueError LIST_REPEATED if people would get the message of the template again
    */
   async decide(
     sorted: Float64Array,
@@ -77,7 +77,7 @@ export class RepeatedPeople {
   }
 }
 
-/** Whether a list was cancelled before anything of it was sent: nobody has got it. */
+/** Whether a list was cancelled before anything of it was sent. */
 function isUnsent(batch: Batch | undefined): boolean {
   if (batch?.phase !== 'cancelled') return false;
   const { accepted, unknown, sending } = batch.counts;

@@ -25,6 +25,7 @@ export class LedgerActions extends LedgerReader {
    *
    * @param state the state the failure must have, so that unknown ones are never resent by mistake
    * @param code the code it must have; any if empty
+   * @param duringImport also while the list is imported. Default: that is refused
    * @returns `known` if it no longer exists or does not match, `gone` if its batch does not; a refusal changes nothing
    */
   async redrive(
@@ -32,10 +33,16 @@ export class LedgerActions extends LedgerReader {
     name: string,
     state: FailureRecord['state'],
     code = '',
+    duringImport = false,
   ): Promise<'redriven' | 'known' | 'gone' | RedriveRefusal> {
     const { possiblySentTwice } = this.keys;
     const keys = [this.keys.batchFind(id), this.keys.done(randomUUID()), possiblySentTwice];
-    const [result, why] = await this.run(redriveFailure, id, [name, state, code], keys);
+    const [result, why] = await this.run(
+      redriveFailure,
+      id,
+      [name, state, code, duringImport ? 1 : 0],
+      keys,
+    );
     if (result === 'redriven') await this.publishHint(id);
     return (result === 'refused' ? why : result) as 'redriven' | 'known' | 'gone' | RedriveRefusal;
   }

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { Status } from '../../ops/status.ts';
+import { unreadyWords } from '../../ops/answers/unready-words.ts';
 import { describeHold, describeTemplateHold } from '../../ops/operations/hold.ts';
 import { describeRateLimit } from '../../ops/operations/rate-limit.ts';
 import { countOf, formatCount, formatDuration, formatSize } from '../../format/format.ts';
@@ -80,7 +81,7 @@ function describe(status: Status): string[] {
 }
 
 function describeHeadline({ title, text, until, fault, command, section }: Status['headline']) {
-  const end = until === undefined ? '' : ` until ${writeTime(until, Date.now())}`;
+  const end = until === undefined ? '' : `; resumes ${writeTime(until, Date.now())}`;
   return [
     `${title}${end}. ${text}`,
     ...(fault === undefined ? [] : [`  whose fault: ${fault}`]),
@@ -146,7 +147,7 @@ function describeRedis({
 
 function unreadyReasons(unready: Status['workers'][number]['unready']): string {
   if (unready === undefined || unready.length === 0) return '';
-  return `, not ready: ${unready.map(({ reason }) => reason).join(', ')}`;
+  return `, not ready: ${unready.map(({ reason }) => unreadyWords(reason)).join(', ')}`;
 }
 
 /** From this delay of the event loop on, locks and deadlines of a worker are at risk. */

@@ -54,12 +54,12 @@ export function examineConfig(environment?: Environment): Finding[] {
   return [...found, alerts(values)];
 }
 
-/** Whether anybody is told of trouble: a person may use the rules of Prometheus alone, so it is no warning. */
+/** Whether trouble is reported: a person may use the rules of Prometheus alone, so it is no warning. */
 function alerts({ EVENT_WEBHOOK_URL: url }: Values): Finding {
   return url === undefined
     ? skip(
         'alerts',
-        'EVENT_WEBHOOK_URL is not set: only the rules of Prometheus (deploy/prometheus/alerts.yml) tell anybody of a hold, where they are used',
+        'EVENT_WEBHOOK_URL is not set: only the rules of Prometheus (deploy/prometheus/alerts.yml) report a hold, where they are used',
       )
     : ok('alerts', 'holds and other events are posted to EVENT_WEBHOOK_URL');
 }

@@ -74,7 +74,7 @@ export function describeNotice(view: NoticeView, now: number): string[] {
       ...rowsOf(view, now),
       ...earlier.map((run) => [
         'earlier',
-        `${run.state}, ${run.code}, ${countOf(run.attempts, 'attempt')}, possibly sent ${countOf(run.possiblySent, 'time')}; sent again ${writeTime(run.at, now)}`,
+        `${run.state}, ${run.code}, ${countOf(run.attempts, 'attempt')}${possiblySentText(run)}; sent again ${writeTime(run.at, now)}`,
       ]),
     ]),
     ...(contactStates.length === 0
@@ -86,6 +86,9 @@ export function describeNotice(view: NoticeView, now: number): string[] {
     ...(step === undefined ? [] : [step]),
   ];
 }
+
+const possiblySentText = ({ possiblySent }: { readonly possiblySent: number }): string =>
+  possiblySent === 0 ? '' : `, possibly sent ${countOf(possiblySent, 'time')}`;
 
 function stateText({ state, pending, confirmed }: NoticeView, now: number): string {
   if (pending !== undefined) return `${state}, ${describePending(pending, now)}`;

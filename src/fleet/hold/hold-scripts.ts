@@ -84,7 +84,7 @@ return at`,
 });
 
 /**
- * Asks to make an attempt. Whoever takes the probe moves the next one further away: one that ends without an answer needs
+ * Asks to make an attempt. The process that takes the probe moves the next one further away: one that ends without an answer needs
  * no replacement. KEYS: also who lifted the last hold. Answers ['open', who lifted the last hold or ''],
  * ['probe', kind, since], or ['wait', kind, time of the next probe].
  */

@@ -46,10 +46,13 @@ export function heldTemplate(name: string): string {
 /** Most templates that are held at a time: more are not, and their notices end by themselves. */
 const MOST_HELD = 1_000;
 
+/** Jobs of a template that a person holds look at it again after this time. */
+const MANUAL_LOOK_MS = 15_000;
+
 /**
  * The record of a held template, as JSON in a field of one hash: kind, code, since, next (time of the next round),
- * setAt, round, left (probes of this round that nobody has taken). A round of probes is taken one by one, and
- * whoever takes the last moves the next round away: a refusal takes nothing, so several at a time find a good notice
+ * setAt, round, left (probes of this round that are not taken yet). A round of probes is taken one by one, and
+ * the worker that takes the last moves the next round away: a refusal takes nothing, so several at a time find a good notice
  * behind many that are at fault. Nothing is lost with a probe whose worker dies.
  */
 const PRELUDE = `
@@ -83,7 +86,7 @@ const enterScript = defineScript({
   lua: `${PRELUDE}
 local held = read()
 if not held then return { 'open' } end
-if held.kind == 'manual' then return { 'wait', now + 60000 } end
+if held.kind == 'manual' then return { 'wait', now + ${MANUAL_LOOK_MS} } end
 if held.next > now then return { 'wait', held.next } end
 held.left = (tonumber(held.left) or 1) - 1
 if held.left <= 0 then

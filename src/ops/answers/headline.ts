@@ -5,6 +5,7 @@ import type { RedisFinding } from '../../redis/suitability.ts';
 import type { DifferingSetting, SeenWorker } from '../../fleet/heartbeat.ts';
 import type { BatchesSummary } from '../batches-summary.ts';
 import type { FleetSnapshot, JobCounts } from '../snapshot.ts';
+import { unreadyWords } from './unready-words.ts';
 
 /** The worst thing that is true of the account: what pages, `notices status` and the API say first. */
 export interface Headline {
@@ -137,7 +138,7 @@ function notReady({ workers }: HeadlineFacts): Headline | undefined {
   return {
     tone: 'bad',
     title: 'No worker is ready',
-    text: `${sentence(reason.reason)} (${first?.host ?? ''}). The reasons of all are beside the workers.`,
+    text: `Of ${first?.host ?? ''}: ${unreadyWords(reason.reason)}. The reasons of all are beside the workers.`,
     command: 'notices doctor',
   };
 }

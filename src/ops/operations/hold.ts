@@ -85,7 +85,10 @@ export const liftHold = operation({
       .optional()
       .describe('the kind that was seen; no other one is lifted'),
   }),
-  output: z.object({ lifted: holdAnswer.shape.kind.nullable() }),
+  output: z.object({
+    lifted: holdAnswer.shape.kind.nullable(),
+    template: z.string().optional().describe('the template that was named'),
+  }),
   problems: { 409: 'A hold of another kind is in force.' },
   run: async (context, { template: code, kind }, actor) => {
     const { liftAuditedHold, liftTemplateAudited } = await functions();
@@ -93,9 +96,12 @@ export const liftHold = operation({
       code === undefined
         ? await liftAuditedHold(context, actor, kind)
         : await liftTemplateAudited(context, code, actor, kind);
-    return { lifted: lifted ?? null };
+    return { lifted: lifted ?? null, ...(code === undefined ? {} : { template: code }) };
   },
-  text: ({ lifted }) => [lifted === null ? 'No hold was active.' : `Hold "${lifted}" lifted.`],
+  text: ({ lifted, template }) => {
+    const of = template === undefined ? '' : ` of template ${template}`;
+    return [lifted === null ? `No hold${of} was active.` : `Hold "${lifted}"${of} lifted.`];
+  },
 });
 
 /** Describes a hold in one line: kind, reason, duration, next probe, remedy. */

@@ -73,7 +73,7 @@ export interface OperationSpec<Name extends string, I extends z.ZodObject, O ext
   readonly path: string;
   /**
    * Set where it changes something, which is recorded with who did it and why. A program over HTTP says why, a person at a
-   * terminal may; `always`: the reason is shown to others, too. `may`: nobody has to.
+   * terminal may; `always`: the reason is shown to others, too. `may`: it is optional.
    */
   readonly why?: 'always' | 'over-http' | 'may';
   readonly maxWhy?: number;

@@ -127,6 +127,18 @@ describe('redrive', () => {
     expect(await bench.batch()).toMatchObject({ phase });
   });
 
+  it('of a held template is done while the list is imported, which goes on', async () => {
+    const bench = await openBatch(redis, {}, [10, 10], false);
+    await bench.claim(0);
+    await bench.settle(0, allFailed(10, 'rejected', 'C', ''));
+    expect(await bench.ledger.redrive(bench.id, '0', 'rejected', '', true)).toBe('redriven');
+    expect(await bench.batch()).toMatchObject({ phase: 'importing', chunks: 3, chunksOfList: 2 });
+    expect(await bench.store(10)).toBe('stored');
+    expect(await bench.batch()).toMatchObject({ phase: 'importing', chunks: 4, chunksOfList: 3 });
+    expect(await bench.claim(2, 'b')).toMatchObject({ kind: 'send', size: 10 });
+    expect(await bench.counts()).toEqual({ pending: 30, sending: 10 });
+  });
+
   it('is nothing where the failure, its contacts or the batch are gone', async () => {
     const bench = await failed('rejected');
     expect(await bench.ledger.redrive(bench.id, '1', 'rejected')).toBe('known');

@@ -122,7 +122,7 @@ describe('failed single notices', () => {
     await reaches(template.id, 'accepted');
     expect(worker.emulator.record()).toMatchObject({ contacts: 2 });
     expect((await notices('show', number.id)).stdout).toMatch(
-      /^earlier +rejected, INVALID_CONTACT, 1 attempt, possibly sent 0 times; sent again/m,
+      /^earlier +rejected, INVALID_CONTACT, 1 attempt; sent again/m,
     );
   });
 

@@ -152,7 +152,7 @@ describe('one template', () => {
     const other = await operator.post('/api/v1/hold/lift', { template: 'T', kind: 'credit' });
     expect(other.status).toBe(409);
     const lifted = await run(['hold', 'lift', '--template', 'T', '--why', 'corrected'], env);
-    expect(lifted.stdout).toBe('Hold "manual" lifted.\n');
+    expect(lifted.stdout).toBe('Hold "manual" of template T lifted.\n');
     expect((await run(['hold', 'lift', '--template', 'T'], env)).stdout).toBe(
       'No hold was active.\n',
     );

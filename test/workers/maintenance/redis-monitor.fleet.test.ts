@@ -96,7 +96,7 @@ describe('a fleet on a Redis that changes', () => {
     expect(status.stdout).toContain(
       'workers refuse to send: under memory pressure Redis would evict',
     );
-    expect(status.stdout).toContain('not ready: redis-unsuitable');
+    expect(status.stdout).toContain('not ready: Redis could lose notices');
     const json = JSON.parse((await run(['status', '--json'], on.env)).stdout) as {
       redis: { findings: RedisFinding[] };
     };

@@ -9,7 +9,7 @@ import { ledgerScript } from './ledger-prelude.ts';
 
 /**
  * Sends a failure again: its contacts become a new chunk. ARGV: name of the failure, the state and
- * code it must have ('' for any code). Returns ['redriven', its contacts], ['known'] if there is no such
+ * code it must have ('' for any code), 1 where it may be while the list is imported. Returns ['redriven', its contacts], ['known'] if there is no such
  * failure or it does not match, ['refused', phase or 'late' past the deadline], or ['gone'] if there is no such batch.
  *
  * The last keys are the search index, which records the new chunk of the contacts, the mark that this
@@ -22,7 +22,8 @@ local name, phase = ARGV[1], field('phase')
 if not phase then return { 'gone' } end
 local done = redis.call('GET', KEYS[13])
 if done then return { 'redriven', done } end
-if phase ~= 'finished' and phase ~= 'sending' then return { 'refused', phase } end
+local mayBe = phase == 'finished' or phase == 'sending' or (phase == 'importing' and ARGV[4] == '1')
+if not mayBe then return { 'refused', phase } end
 local now = clock()
 if isTooLate(now) then return { 'refused', 'late' } end
 local stored = redis.call('HGET', failures, name)
@@ -43,7 +44,8 @@ add(failure.state, -size)
 add('pending', size)
 if failure.state == 'unknown' then countTwice(KEYS[14], size) end
 redis.call('INCRBY', unsent, size)
-redis.call('HSET', record, 'chunks', chunk + 1, 'phase', 'sending', 'finishedAt', 0)
+redis.call('HSET', record, 'chunks', chunk + 1, 'finishedAt', 0)
+if phase == 'finished' then redis.call('HSET', record, 'phase', 'sending') end
 add('derived', 1)
 if field('redriven') then add('redriven', 1) end
 moved(now)

@@ -5,6 +5,7 @@ import {
   formatRate,
   formatSize,
 } from '../../../format/format.ts';
+import { unreadyWords } from '../../answers/unready-words.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
 import {
@@ -140,7 +141,7 @@ function row(worker: SeenWorker, now: number): Html {
       ({ reason, since }) =>
         html`<tr>
           <td class="bad" colspan="5">
-            ${pid} is not ready: ${reason}, since ${moment(since, now)}
+            ${pid} is not ready: ${unreadyWords(reason)}, since ${moment(since, now)}
           </td>
         </tr>`,
     )}`;
