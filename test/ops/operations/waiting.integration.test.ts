@@ -154,7 +154,7 @@ describe('one template', () => {
     const lifted = await run(['hold', 'lift', '--template', 'T', '--why', 'corrected'], env);
     expect(lifted.stdout).toBe('Hold "manual" of template T lifted.\n');
     expect((await run(['hold', 'lift', '--template', 'T'], env)).stdout).toBe(
-      'No hold was active.\n',
+      'No hold of template T was active.\n',
     );
     expect(await audit()).toMatchObject([
       { what: 'hold', target: 'template T', as: 'lifted manual', why: 'corrected' },
