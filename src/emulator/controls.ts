@@ -1,11 +1,17 @@
-import type { AcceptanceCounts, AcceptedContact, NumberCount } from './record/acceptance-record.ts';
+import type * as z from 'zod';
+import { checked, fields, integer, text } from './check.ts';
 import type { AppChange } from './service/apps.ts';
-import { fieldsOf, integerIn, textOf } from './service/check-input.ts';
 import { checkedFault, type Fault } from './faults/fault.ts';
 import type { FaultList, FaultReport } from './faults/fault-list.ts';
-import type { Issuance, IssuanceCounts } from './record/issuance-log.ts';
 import type { AnswerCounts, MessagingService } from './service/messaging-service.ts';
 import { parseFault } from './faults/parse-fault.ts';
+import type {
+  AcceptanceCounts,
+  AcceptedContact,
+  Issuance,
+  IssuanceCounts,
+  NumberCount,
+} from './service/record.ts';
 import type { EmulatedToken } from './service/tokens.ts';
 
 /** Exact counts since the start or the last reset. */
@@ -18,17 +24,16 @@ export interface RecordSummary extends AcceptanceCounts {
 }
 
 /** Which tokens to revoke, and when. */
-export interface Revocation {
+const revocationSchema = fields({
   /** The app whose tokens are revoked. Default: all apps. */
-  readonly accessKey?: string;
+  accessKey: text().optional(),
   /**
    * Revoke once the record's total of accepted contacts has reached this number, right after the
    * send that reaches it. Default: now. Several can be pending.
    */
-  readonly afterAccepted?: number;
-}
-
-const FIELDS = ['accessKey', 'afterAccepted'];
+  afterAccepted: integer(1, Number.MAX_SAFE_INTEGER).optional(),
+});
+export type Revocation = Readonly<z.input<typeof revocationSchema>>;
 
 /** Controls for tests and tools, in the process and over `/control/`. */
 export interface EmulatorControls {
@@ -57,16 +62,17 @@ export function controlsOf(service: MessagingService, faults: FaultList): Emulat
   return {
     record: () => ({
       ...service.record.counts(),
-      tokens: service.issuances.counts(),
+      tokens: service.issuanceCounts(),
       revocations: service.revocations,
       answers: service.answers,
     }),
     contacts: (onlyTwice = false) => service.record.numbers(onlyTwice),
     details: () => service.record.details(),
-    issuances: () => service.issuances.all(),
+    issuances: () => service.issuances(),
     setApp: (change) => service.setApp(change),
     revokeTokens: (revocation = {}) => revoke(service, revocation),
-    issueForeign: (accessKey) => service.issueForeign(accessKey),
+    issueForeign: (accessKey) =>
+      service.issueForeign(checked(text().optional(), accessKey, 'accessKey')),
     addFault: (fault) =>
       faults.add(typeof fault === 'string' ? parseFault(fault) : checkedFault(fault)),
     faults: () => faults.all(),
@@ -78,22 +84,8 @@ export function controlsOf(service: MessagingService, faults: FaultList): Emulat
   };
 }
 
-/** @throws TypeError or RangeError that names the field */
-export function checkedRevocation(value: unknown): Revocation {
-  assertRevocation(value);
-  return value;
-}
-
-function assertRevocation(value: unknown): asserts value is Revocation {
-  const { accessKey, afterAccepted } = fieldsOf('revocation', value, FIELDS);
-  if (accessKey !== undefined) textOf('accessKey', accessKey);
-  if (afterAccepted !== undefined) {
-    integerIn('afterAccepted', afterAccepted, 1, Number.MAX_SAFE_INTEGER);
-  }
-}
-
 function revoke(service: MessagingService, revocation: Revocation): number {
-  const { accessKey, afterAccepted } = checkedRevocation(revocation);
+  const { accessKey, afterAccepted } = checked(revocationSchema, revocation);
   if (accessKey !== undefined) service.apps.named(accessKey);
   if (afterAccepted === undefined) return service.revoke(accessKey);
   let revoked = 0;

@@ -1,109 +1,65 @@
-import { EMULATOR_DEFAULTS } from './defaults.ts';
-import { type AppDefaults, MAX_TOKEN_LIFETIME_MS, TOKEN_MODES } from './service/apps.ts';
-import { fieldsOf, flagOf, integerIn, oneOf, textOf, textsOf } from './service/check-input.ts';
-import { checkedFault, type Fault } from './faults/fault.ts';
-import { DEAD_TOKEN_CODES, type DeadTokenCodes } from './service/refusals.ts';
+import * as z from 'zod';
+import { checked, fields, flag, integer, oneOf, text, texts } from './check.ts';
+import { faultSchema } from './faults/fault.ts';
+import { appSettings } from './service/apps.ts';
+import { DEAD_TOKEN_CODES } from './service/refusals.ts';
 
-/** Where a caller finds the expiry of a token. */
-const EXPIRY_SHOWN = ['none', 'answer', 'jwt'] as const;
-type ExpiryShown = (typeof EXPIRY_SHOWN)[number];
+const MAX_LATENCY_MS = 3_600_000;
+const MAX_KEPT = 10_000_000;
 
-/** All settings; the defaults are {@link EMULATOR_DEFAULTS}. */
-export interface EmulatorSettings extends AppDefaults {
-  /** Address to listen on. On other addresses than loopback the control API needs {@link controlKey}. */
-  readonly host: string;
+const optionsSchema = fields({
+  /** Address to listen on. On other addresses than loopback the control API needs `controlKey`. */
+  host: text().default('127.0.0.1'),
   /** Port to listen on; 0 takes a free one. */
-  readonly port: number;
+  port: integer(0, 65_535).default(0),
   /** Access key of the first app. */
-  readonly accessKey: string;
+  accessKey: text().default('emulator-access-key'),
   /** Secret key of the first app. */
-  readonly secretKey: string;
-  /** Whether a new app is approved; others get the error ACCESS_KEY_NOT_APPROVED. */
-  readonly approved: AppDefaults['approved'];
-  /** IP addresses and networks from which a new app may call; empty allows any. */
-  readonly allowlist: AppDefaults['allowlist'];
-  /** `single`: each issuance invalidates the previous token of the app; `many`: all stay valid. */
-  readonly tokenMode: AppDefaults['tokenMode'];
-  /** Lifetime of a token in milliseconds, 1 to 2147483647. */
-  readonly tokenLifetimeMs: AppDefaults['tokenLifetimeMs'];
+  secretKey: text().default('emulator-secret-key'),
+  approved: appSettings.approved.default(true),
+  allowlist: appSettings.allowlist.default([]),
+  tokenMode: appSettings.tokenMode.default('single'),
+  tokenLifetimeMs: appSettings.tokenLifetimeMs.default(86_400_000),
   /**
    * Where a caller finds the expiry of a token. `none`: nowhere, the response has only the documented
    * `data.token`; `answer`: in `data.expiresAt`; `jwt`: in `exp` inside the token.
    */
-  readonly showExpiry: ExpiryShown;
+  showExpiry: oneOf(['none', 'answer', 'jwt']).default('none'),
   /** Codes for an invalid token: the documented one, or those seen at real services. */
-  readonly deadTokenCodes: DeadTokenCodes;
+  deadTokenCodes: oneOf(DEAD_TOKEN_CODES).default('documented'),
   /** Delay of every response of the token and send endpoints, in milliseconds; requests are processed on arrival. */
-  readonly latencyMs: number;
+  latencyMs: integer(0, MAX_LATENCY_MS).default(0),
   /** A send with more contacts gets 422 TOO_MANY_CONTACTS. */
-  readonly maxContactsPerRequest: number;
+  maxContactsPerRequest: integer(1, Number.MAX_SAFE_INTEGER).default(Number.MAX_SAFE_INTEGER),
   /** Template codes that get 404 TEMPLATE_NOT_FOUND. */
-  readonly unknownTemplates: readonly string[];
+  unknownTemplates: texts().default([]),
   /** A send with one of these numbers gets 400 INVALID_CONTACT. */
-  readonly rejectContacts: readonly string[];
+  rejectContacts: texts().default([]),
   /** Whether numbers are recorded; false keeps the totals only. */
-  readonly record: boolean;
+  record: flag().default(true),
   /** Number of last accepted contacts that are kept with their variables, template and request. */
-  readonly keepDetails: number;
+  keepDetails: integer(0, MAX_KEPT).default(10_000),
   /** Number of last issuances that are kept; all of them are counted. */
-  readonly keepIssuances: number;
+  keepIssuances: integer(0, MAX_KEPT).default(10_000),
   /** Faults that are active from the start. */
-  readonly faults: readonly Fault[];
+  faults: z.array(faultSchema, 'expected a list').readonly().default([]),
   /** When set, every control request must have it in `X-Control-Key`. */
-  readonly controlKey: string | undefined;
-}
+  controlKey: text().optional(),
+});
 
-/** {@link EmulatorSettings} that differ from the defaults. */
-export type EmulatorOptions = {
-  readonly [Name in keyof EmulatorSettings]?: EmulatorSettings[Name] | undefined;
-};
+/** Settings that differ from {@link EMULATOR_DEFAULTS}. */
+export type EmulatorOptions = Readonly<z.input<typeof optionsSchema>>;
 
-const DEFAULTS: EmulatorSettings = EMULATOR_DEFAULTS;
+/** All settings. */
+export type EmulatorSettings = Readonly<z.output<typeof optionsSchema>>;
 
-/** Longest response delay: one hour. */
-const MAX_LATENCY_MS = 3_600_000;
-const MAX_KEPT = 10_000_000;
+/** The settings of an emulator without options. The help of its command shows them. */
+export const EMULATOR_DEFAULTS: EmulatorSettings = optionsSchema.parse({});
 
 /**
  * Adds the defaults and checks every value.
  *
- * @throws TypeError or RangeError that names the option
+ * @throws TypeError that names the option
  */
-export function settingsFrom(options: EmulatorOptions): EmulatorSettings {
-  fieldsOf('emulator options', options, Object.keys(DEFAULTS));
-  const value = (name: keyof EmulatorSettings): unknown =>
-    options[name] === undefined ? DEFAULTS[name] : options[name];
-  const integer = (name: keyof EmulatorSettings, min: number, max: number) =>
-    integerIn(name, value(name), min, max);
-  const maxContacts = value('maxContactsPerRequest');
-  return {
-    host: textOf('host', value('host')),
-    port: integer('port', 0, 65_535),
-    accessKey: textOf('accessKey', value('accessKey')),
-    secretKey: textOf('secretKey', value('secretKey')),
-    approved: flagOf('approved', value('approved')),
-    allowlist: textsOf('allowlist', value('allowlist')),
-    tokenMode: oneOf('tokenMode', value('tokenMode'), TOKEN_MODES),
-    tokenLifetimeMs: integer('tokenLifetimeMs', 1, MAX_TOKEN_LIFETIME_MS),
-    showExpiry: oneOf('showExpiry', value('showExpiry'), EXPIRY_SHOWN),
-    deadTokenCodes: oneOf('deadTokenCodes', value('deadTokenCodes'), DEAD_TOKEN_CODES),
-    latencyMs: integer('latencyMs', 0, MAX_LATENCY_MS),
-    maxContactsPerRequest:
-      maxContacts === Number.POSITIVE_INFINITY
-        ? maxContacts
-        : integer('maxContactsPerRequest', 1, Number.MAX_SAFE_INTEGER),
-    unknownTemplates: textsOf('unknownTemplates', value('unknownTemplates')),
-    rejectContacts: textsOf('rejectContacts', value('rejectContacts')),
-    record: flagOf('record', value('record')),
-    keepDetails: integer('keepDetails', 0, MAX_KEPT),
-    keepIssuances: integer('keepIssuances', 0, MAX_KEPT),
-    faults: listOf('faults', value('faults')).map(checkedFault),
-    controlKey:
-      options.controlKey === undefined ? undefined : textOf('controlKey', options.controlKey),
-  };
-}
-
-function listOf(name: string, value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw new TypeError(`${name}: expected a list`);
-  return value;
-}
+export const settingsFrom = (options: EmulatorOptions): EmulatorSettings =>
+  checked(optionsSchema, options);

@@ -7,7 +7,6 @@ import { type ReadBody, readBody, resetConnection, waitFor, writeAnswer } from '
 import type { FaultList } from './faults/fault-list.ts';
 import type { EmulatedCall, MessagingService } from './service/messaging-service.ts';
 import { playFault } from './faults/play-fault.ts';
-import type { EmulatedApiVersion } from './service/auth-header.ts';
 
 /** The parts of the emulator. */
 export interface Parts {
@@ -22,7 +21,7 @@ export interface Parts {
 
 interface CallRoute {
   readonly kind: 'token' | 'send';
-  readonly version: EmulatedApiVersion;
+  readonly version: 'v1' | 'v2';
 }
 
 interface ControlRoute {

@@ -5,4 +5,4 @@ export { startEmulator, type Emulator } from '../emulator/emulator.ts';
 export type { EmulatorOptions } from '../emulator/options.ts';
 export type { RecordSummary, Revocation } from '../emulator/controls.ts';
 export type { Fault } from '../emulator/faults/fault.ts';
-export type { AcceptedContact } from '../emulator/record/acceptance-record.ts';
+export type { AcceptedContact } from '../emulator/service/record.ts';

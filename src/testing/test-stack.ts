@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { startNoticeWorker, type NoticeWorker } from '../../workers/process/notice-worker.ts';
-import { EMULATOR_DEFAULTS } from '../emulator/defaults.ts';
+import { EMULATOR_DEFAULTS } from '../emulator/options.ts';
 import { startEmulator, type Emulator } from '../emulator/emulator.ts';
 import type { EmulatorOptions } from '../emulator/options.ts';
 import { NoticeQueue } from '../producer/notice-queue.ts';

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import type { Emulator } from '../../src/emulator/emulator.ts';
-import { EMULATOR_DEFAULTS } from '../../src/emulator/defaults.ts';
+import { EMULATOR_DEFAULTS } from '../../src/emulator/options.ts';
 
 /** An answer as it came over the wire. */
 export interface WireAnswer {

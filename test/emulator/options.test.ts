@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { isLoopback, startEmulator } from '../../src/emulator/emulator.ts';
-import { EMULATOR_DEFAULTS } from '../../src/emulator/defaults.ts';
+import { EMULATOR_DEFAULTS } from '../../src/emulator/options.ts';
 import { settingsFrom } from '../../src/emulator/options.ts';
 import { AppBook } from '../../src/emulator/service/apps.ts';
 import { TokenBook } from '../../src/emulator/service/tokens.ts';

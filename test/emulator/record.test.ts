@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { AcceptanceRecord } from '../../src/emulator/record/acceptance-record.ts';
-import { LastItems } from '../../src/emulator/record/last-items.ts';
+import { AcceptanceRecord } from '../../src/emulator/service/record.ts';
+import { LastItems } from '../../src/emulator/service/record.ts';
 import { data, NOTICE, noticeTo, sendWith, tokenOf, verdict } from './calls.ts';
 import { emulatorWith } from './running.ts';
 

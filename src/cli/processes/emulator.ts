@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { Environment } from '../../config/environment.ts';
-import { EMULATOR_DEFAULTS } from '../../emulator/defaults.ts';
+import { EMULATOR_DEFAULTS } from '../../emulator/options.ts';
 import type { EmulatorOptions } from '../../emulator/options.ts';
 import type { parseFault } from '../../emulator/faults/parse-fault.ts';
 import { collect, duration, wholeNumber } from '../arguments.ts';

@@ -1,16 +1,14 @@
-import { AcceptanceRecord } from '../record/acceptance-record.ts';
 import { type EmulatedAnswer, jsonAnswer, nextId, refusalAnswer } from './answer.ts';
-import { AppBook, type AppChange, denialOf } from './apps.ts';
-import { type EmulatedApiVersion, credentialsIn, tokenIn } from './auth-header.ts';
-import { IssuanceLog } from '../record/issuance-log.ts';
+import { AppBook, type AppChange, credentialsIn, denialOf } from './apps.ts';
 import type { EmulatorSettings } from '../options.ts';
 import { deadTokenCode, type RefusalCode } from './refusals.ts';
+import { AcceptanceRecord, type Issuance, type IssuanceCounts, LastItems } from './record.ts';
 import { readSendBody, type SendRules } from './send-body.ts';
-import { type EmulatedToken, TokenBook } from './tokens.ts';
+import { type EmulatedToken, tokenIn, TokenBook } from './tokens.ts';
 
 /** The parts of an HTTP request that the service uses. */
 export interface EmulatedCall {
-  readonly version: EmulatedApiVersion;
+  readonly version: 'v1' | 'v2';
   readonly authorization: string | undefined;
   readonly contentType: string | undefined;
   /** Address of the caller. */
@@ -25,7 +23,8 @@ export type AnswerCounts = Readonly<Record<string, number>>;
 export class MessagingService {
   readonly apps: AppBook;
   readonly record: AcceptanceRecord;
-  readonly issuances: IssuanceLog;
+  readonly #issuances: LastItems<Issuance>;
+  #issued = { issued: 0, refused: 0, foreign: 0 };
   readonly #tokens: TokenBook;
   readonly #settings: EmulatorSettings;
   readonly #rules: SendRules;
@@ -39,7 +38,7 @@ export class MessagingService {
     this.apps.set({ accessKey, secretKey });
     this.#tokens = new TokenBook(settings.showExpiry === 'jwt', Date.now);
     this.record = new AcceptanceRecord(settings.record, settings.keepDetails);
-    this.issuances = new IssuanceLog(settings.keepIssuances);
+    this.#issuances = new LastItems(settings.keepIssuances);
     this.#rules = {
       maxContactsPerRequest: settings.maxContactsPerRequest,
       unknownTemplates: new Set(settings.unknownTemplates),
@@ -59,7 +58,7 @@ export class MessagingService {
     if (refusal === undefined && call.body.length > 0) refusal = 'UNEXPECTED_BODY';
 
     const token = app !== undefined && refusal === undefined ? this.#tokens.issue(app) : undefined;
-    this.issuances.add({
+    this.#issuance({
       at: Date.now(),
       app: found?.id ?? null,
       token: token?.id ?? null,
@@ -105,7 +104,7 @@ export class MessagingService {
   issueForeign(accessKey: string | undefined): EmulatedToken {
     const app = this.apps.named(accessKey);
     const token = this.#tokens.issue(app);
-    this.issuances.add({
+    this.#issuance({
       at: Date.now(),
       app: app.id,
       token: token.id,
@@ -113,6 +112,21 @@ export class MessagingService {
       foreign: true,
     });
     return token;
+  }
+
+  #issuance(issuance: Issuance): void {
+    const outcome = issuance.outcome === 'issued' ? 'issued' : 'refused';
+    this.#issued[issuance.foreign ? 'foreign' : outcome] += 1;
+    this.#issuances.add(issuance);
+  }
+
+  /** The last issuances and refusals, oldest first. */
+  issuances(): Issuance[] {
+    return this.#issuances.all();
+  }
+
+  issuanceCounts(): IssuanceCounts {
+    return { ...this.#issued };
   }
 
   /** Revokes the valid tokens of one app or of all; returns their number. */
@@ -135,7 +149,8 @@ export class MessagingService {
   /** Deletes the record; keeps apps and tokens. */
   clear(): void {
     this.record.clear();
-    this.issuances.clear();
+    this.#issuances.clear();
+    this.#issued = { issued: 0, refused: 0, foreign: 0 };
     this.#answers = { token: {}, send: {} };
     this.#revocations = 0;
   }

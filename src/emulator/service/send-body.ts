@@ -1,4 +1,3 @@
-import { isObject } from './check-input.ts';
 import type { RefusalCode } from './refusals.ts';
 
 /** A valid contact of a send request. */
@@ -83,6 +82,9 @@ function hasTextVariables(contact: ContactObject): boolean {
   }
   return true;
 }
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';

@@ -16,6 +16,21 @@ export type TokenState = 'live' | TokenEnd;
 /** Why a bearer value is invalid. */
 export type TokenEnd = 'expired' | 'replaced' | 'revoked' | 'unknown';
 
+const BEARER = /^bearer +(\S+)$/i;
+
+/**
+ * Parses the token from `Bearer <value>`: on v2 the value is the token (service-api, Authentication rule 2), on
+ * v1 the base64 of it (rule 1). Undefined for any other header. A raw token on v1 or an
+ * encoded one on v2 results in undefined or in an unknown value: 401 in both cases.
+ */
+export function tokenIn(header: string | undefined, version: 'v1' | 'v2'): string | undefined {
+  const value = BEARER.exec(header ?? '')?.[1];
+  if (value === undefined || version === 'v2') return value;
+  const token = Buffer.from(value, 'base64').toString('latin1');
+  // Node.js ignores invalid base64, so only a value that encodes back to itself is valid.
+  return Buffer.from(token, 'latin1').toString('base64') === value ? token : undefined;
+}
+
 /** A newly issued token. */
 export interface EmulatedToken {
   readonly value: string;

@@ -4,7 +4,7 @@ import { loadConfig, type Config, type ServiceConfig } from '../../../src/config
 import type { Hold } from '../../../src/contracts/hold.ts';
 import type { Notice, Receipt } from '../../../src/contracts/notice.ts';
 import type { Emulator } from '../../../src/emulator/emulator.ts';
-import { EMULATOR_DEFAULTS } from '../../../src/emulator/defaults.ts';
+import { EMULATOR_DEFAULTS } from '../../../src/emulator/options.ts';
 import { readHold } from '../../../src/fleet/hold/current-hold.ts';
 import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';

@@ -1,5 +1,30 @@
-import { LastItems } from './last-items.ts';
-import type { ContactObject, SendBody } from '../service/send-body.ts';
+import type { RefusalCode } from './refusals.ts';
+import type { ContactObject, SendBody } from './send-body.ts';
+
+/** Keeps the last items of a series. */
+export class LastItems<T> {
+  readonly #capacity: number;
+  #items: T[] = [];
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  add(item: T): void {
+    this.#items.push(item);
+    // Twice as many, so that they are moved once in so many.
+    if (this.#items.length > 2 * this.#capacity) this.#items = this.all();
+  }
+
+  /** Oldest first. */
+  all(): T[] {
+    return this.#items.slice(Math.max(0, this.#items.length - this.#capacity));
+  }
+
+  clear(): void {
+    this.#items = [];
+  }
+}
 
 /** How often a number was accepted. */
 export interface NumberCount {
@@ -125,4 +150,27 @@ export class AcceptanceRecord {
       this.#details.add({ contact, request });
     }
   }
+}
+
+/** One token request, or one issuance by another program. */
+export interface Issuance {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Id of the app: first 16 hex digits of the SHA-256 of its access key; null for an unknown key. */
+  readonly app: string | null;
+  /** Id of the token: first 16 hex digits of its SHA-256; null if none was issued. */
+  readonly token: string | null;
+  readonly outcome: 'issued' | RefusalCode;
+  /** True where the control API issued it, as another program that shares the app would. */
+  readonly foreign: boolean;
+}
+
+/** Exact counts of issuances. */
+export interface IssuanceCounts {
+  /** Tokens issued to callers of the token endpoint. */
+  readonly issued: number;
+  /** Rejected requests to the token endpoint. */
+  readonly refused: number;
+  /** Tokens issued by the control API as a foreign issuer. */
+  readonly foreign: number;
 }
