@@ -1,12 +1,4 @@
-export {
-  NoticeAdmin,
-  type AdminOptions,
-  type BatchStatus,
-  type NoticeAdminOptions,
-} from './notice-admin.ts';
-export type { RedriveReport, RedriveSelection } from '../batch/failures/redrive-batch.ts';
-export type { FailedFilter } from '../notices/failed-notices.ts';
-export type { FailedReport, FailedSelection } from '../ops/notice-actions.ts';
+export { NoticeAdmin, type AdminOptions, type NoticeAdminOptions } from './notice-admin.ts';
 export type {
   OperationInput,
   OperationName,

@@ -40,7 +40,7 @@ async function open() {
       library: [
         await said(queue.get(id)),
         await said(queue.cancel(id)),
-        await said(admin.redriveNotices({ state: 'rejected', ids: [id] })),
+        await said(admin.run('redrive', { ids: [id] })),
       ],
       http: [
         replied(await operator.get(path)),
@@ -125,7 +125,14 @@ const refused = (problem: string) => {
   const told = ['NOTICE_INVALID', UNREADABLE(problem)];
   const inBody = (field: string) => [400, 'REQUEST_INVALID', [{ field, problem }]];
   return {
-    library: [told, told, NOT_REDRIVEN],
+    library: [
+      told,
+      told,
+      [
+        'REQUEST_INVALID',
+        `ids[0]: ${problem}. Fix the fields listed above; docs/openapi.json describes valid requests.`,
+      ],
+    ],
     http: [inBody('id'), inBody('id'), inBody('ids[0]')],
     cli: [
       [2, ...told],

@@ -70,7 +70,8 @@ describe('a connection of the application', () => {
     expect(String(await redis.client.client('LIST'))).toContain('name=of-app');
     const { batch } = await queue.import([{ contact: '01012345678' }], { templateCode: 'T' });
     for await (const event of queue.events({ signal: AbortSignal.timeout(1) })) void event;
-    expect(await new NoticeAdmin(options).batch(batch)).toMatchObject({ phase: 'sending' });
+    const found = await new NoticeAdmin(options).run('batch', { id: batch });
+    expect(found.batch).toMatchObject({ phase: 'sending' });
     expect(await redis.keys(prefix)).toEqual([]);
     const keys = await other.keys(`*${prefix}*`);
     expect(keys.length).toBeGreaterThan(3);

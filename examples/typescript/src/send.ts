@@ -18,8 +18,8 @@ async function main(): Promise<void> {
   await notices.close();
 
   const admin = new NoticeAdmin({ redis, prefix, who: 'example' });
-  const failed = await admin.failedNotices();
-  if (state !== 'pending' || refused !== true || failed.length > 0) throw new Error(state);
+  const failed = await admin.run('failed-notices', {});
+  if (state !== 'pending' || refused !== true || failed.matching > 0) throw new Error(state);
   console.log('sent');
 }
 

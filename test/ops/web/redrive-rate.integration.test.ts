@@ -66,9 +66,9 @@ describe('a redrive with a rate', () => {
     expectDocumented('POST', BATCH, reply);
     expect(reply.json).toMatchObject({ redriven: 2, left: 6, gone: 0, reason });
     await batch.ledger.control('b', 'resume');
-    const redriving = admin.redriveBatch('b', { state: 'rejected', rate: 2 });
+    const redriving = admin.run('batch redrive', { id: 'b', rate: 2 });
     await pauseAfter(4);
-    expect(await redriving).toEqual({
+    expect(await redriving).toMatchObject({
       batch: 'b',
       redriven: 2,
       chunks: 1,
@@ -136,7 +136,7 @@ describe('a redrive with a rate', () => {
       [{ field, problem }],
     ]);
     expect((await batch.read()).counts.rejected).toBe(8);
-    expect(await admin.failedNotices()).toHaveLength(ids.length);
+    expect((await admin.run('failed-notices', {})).matching).toBe(ids.length);
   });
 
   it('in a program: a rate that is none is refused, and nothing is sent again', async () => {
@@ -144,12 +144,12 @@ describe('a redrive with a rate', () => {
     const issues = [{ field: 'rate', problem: 'expected a whole number from 1 to 1000000' }];
     for (const rate of [0, -1, Number.NaN, Infinity, 2.5]) {
       const refused = { code: 'REQUEST_INVALID', issues };
-      const state = 'rejected' as const;
-      await expect(admin.redriveBatch('b', { state, rate })).rejects.toMatchObject(refused);
-      await expect(admin.redriveNotices({ state }, { rate })).rejects.toMatchObject(refused);
+      const ofBatch = admin.run('batch redrive', { id: 'b', rate });
+      await expect(ofBatch).rejects.toMatchObject(refused);
+      await expect(admin.run('redrive', { rate })).rejects.toMatchObject(refused);
     }
-    expect(await admin.failedNotices()).toHaveLength(ids.length);
-    expect(await admin.redriveBatch('b', { state: 'rejected', rate: 1_000 })).toMatchObject({
+    expect((await admin.run('failed-notices', {})).matching).toBe(ids.length);
+    expect(await admin.run('batch redrive', { id: 'b', rate: 1_000 })).toMatchObject({
       redriven: 8,
     });
   });
