@@ -44,8 +44,8 @@ export const PLANTED: readonly Planted[] = [
     ],
   },
   {
-    file: 'src/batch/import/decide-import.ts',
-    tests: ['test/batch/import/decide-import.test.ts'],
+    file: 'src/batch/import/begin-batch.ts',
+    tests: ['test/batch/import/begin-batch.test.ts'],
     mistakes: [
       [' && earlier.importedAt === 0 &&', ' &&'],
       ['!sameList || differing.length > 0', '!sameList'],

@@ -21,7 +21,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:hold:lifted` | string | when a person lifted a hold: refused issuances from before are over | a minute |
  * | `<tag>:rate-limit` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
  * | `<tag>:batches` | sorted set | ids of batches by start time | with the batch |
- * | `<tag>:list:<delivery>:<digest>` | sorted set | batches whose lists have this head, by the end of their retention | with the last of them |
+ * | `<tag>:list:<digest>` | sorted set | batches of this list, by the end of their retention | with the last of them |
  * | `<tag>:batch:<id>` | hash | a batch: what to send, settings, counters | KEEP_FAILED_MS after its end |
  * | `<tag>:batch:<id>:chunks` | string | four bits for the state of each chunk | with the batch |
  * | `<tag>:batch:<id>:payload` | hash | the contacts of each chunk, compressed | accepted: until settled; else with the batch |

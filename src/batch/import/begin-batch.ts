@@ -1,16 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { ERROR_CODES, ImportError, NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf } from '../../format/format.ts';
-import type { Batch } from '../ledger/batch-record.ts';
-import type { Ledger } from '../ledger/ledger.ts';
 import { sealFrame } from '../../payload/chunk-payload.ts';
 import type { Sealing } from '../../payload/seal.ts';
-import type { SentColumns } from '../source/sent-columns.ts';
-import type { OpenedList } from './opened-list.ts';
-import { decideImport, findBatches, listName } from './decide-import.ts';
-import type { CheckedImportOptions, ImportReport } from './import-options.ts';
-import { batchIdOf, type ImportPlan } from './import-plan.ts';
-import type { ListHead } from './list-digest.ts';
+import type { Batch } from '../ledger/batch-record.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { CheckedImportOptions } from './import-options.ts';
+import type { ImportPlan } from './import-plan.ts';
+import type { FirstPass } from './list-pass.ts';
 
 /** What a batch is created with. */
 export interface BatchRequest {
@@ -20,6 +17,8 @@ export interface BatchRequest {
   readonly sealing: Sealing;
   /** Called before a batch is created. */
   readonly beforeCreate: () => Promise<void>;
+  /** Reads a list to its end, of which only the head was read. @returns its digest */
+  readonly readOn: () => Promise<string>;
 }
 
 /** A batch that was created or is continued, or whose import has ended. */
@@ -30,53 +29,119 @@ export interface StartedBatch {
   readonly digest: string;
 }
 
+/** Options of sending. Given again for a batch that exists, they must be those it was created with. */
+const SENDING = ['chunkSize', 'delivery', 'expiresAt', 'rate', 'bisect'] as const;
+export type SendingOptions = Pick<CheckedImportOptions, (typeof SENDING)[number]>;
+
+/** What an import does. */
+type ImportDecision =
+  | { readonly kind: 'create' }
+  | { readonly kind: 'continue' | 'ended' | 'cancelled'; readonly batch: Batch }
+  | { readonly kind: 'conflict'; readonly differing: readonly string[] }
+  | { readonly kind: 'repeated'; readonly batch: Batch; readonly differing: readonly string[] };
+
+/**
+ * Decides what becomes of a list:
+ *
+ * | named batch | earlier batch of the list | `again` | decision |
+ * |---|---|---|---|
+ * | has another list, or other options | | | conflict |
+ * | cancelled | | | cancelled |
+ * | its import has ended | | | ended |
+ * | its import has not ended | | | continue it |
+ * | none | none | | create |
+ * | none | any | yes | create; without `batchId`, an import that has not ended is continued, given the same options |
+ * | none | import not ended, same options, no `batchId` | no | continue it |
+ * | none | any other | no | repeated |
+ */
+export function decideImport(
+  found: {
+    /** The batch that `batchId` names. */
+    readonly named?: { readonly batch: Batch; readonly sameList: boolean } | undefined;
+    /** The newest one of the same list. */
+    readonly earlier?: Batch | undefined;
+  },
+  options: SendingOptions & Pick<CheckedImportOptions, 'again' | 'batchId'>,
+): ImportDecision {
+  const { named, earlier } = found;
+  if (named !== undefined) {
+    const { batch, sameList } = named;
+    const differing = differingOptions(options, batch);
+    if (!sameList || differing.length > 0) return { kind: 'conflict', differing };
+    if (batch.phase === 'cancelled') return { kind: 'cancelled', batch };
+    return { kind: batch.importedAt > 0 ? 'ended' : 'continue', batch };
+  }
+  if (earlier === undefined) return { kind: 'create' };
+  const differing = differingOptions(options, earlier);
+  const canContinue =
+    options.batchId === undefined && earlier.importedAt === 0 && differing.length === 0;
+  if (canContinue) return { kind: 'continue', batch: earlier };
+  return options.again ? { kind: 'create' } : { kind: 'repeated', batch: earlier, differing };
+}
+
+/** Names of the options that were given and differ from those of the batch. */
+function differingOptions(options: SendingOptions, batch: Batch): string[] {
+  return SENDING.filter((name) => options[name] !== undefined && options[name] !== batch[name]);
+}
+
 /** Other imports of the same list, at the same moment, that this one gives way to. */
 const MAX_ATTEMPTS = 20;
 
 /**
- * Creates the batch of a list, or finds the one to continue (decide-import.ts). Earlier batches are found by
- * the identity of the list, as long as their records are kept. A list that is longer than its head has the
- * identity of its head. If it can be read twice, it is compared as a whole with the lists that are known as a whole, so
- * that a list that only begins like others is not refused.
+ * Creates the batch of a list, or finds the one to continue. Earlier batches are found by the identity of the list, as
+ * long as their records are kept.
  *
  * @throws NoticeQueueError LIST_REPEATED, BATCH_CONFLICT, BATCH_CANCELLED; nothing was queued
  */
 export async function beginBatch(
   ledger: Ledger,
-  list: OpenedList,
+  list: FirstPass,
   request: BatchRequest,
 ): Promise<StartedBatch> {
   const { plan, options, keepFailedMs, sealing } = request;
-  const { head } = list;
+  const { identity, contacts, isWhole } = list;
   for (let attempt = 0; ; attempt++) {
-    const found = await findBatches(ledger, list, options);
-    const { records, ids, content } = found;
-    const decision = decideImport(found, options);
+    const named =
+      options.batchId === undefined ? undefined : await ledger.importRecord(options.batchId);
+    // A list without a contact has nothing that could be sent twice.
+    const ids = named !== undefined || contacts === 0 ? [] : await ledger.batchesOfList(identity);
+    const records = await Promise.all(ids.map((id) => ledger.importRecord(id)));
+    // An id may have been used again, for another list.
+    const [earlier] = records
+      .filter((record) => record?.fingerprint === identity)
+      .map((record) => record?.batch)
+      .sort((a, b) => (b?.begunAt ?? 0) - (a?.begunAt ?? 0));
+    const decision = decideImport(
+      {
+        named: named && { batch: named.batch, sameList: named.fingerprint === identity },
+        earlier,
+      },
+      options,
+    );
     switch (decision.kind) {
       case 'conflict':
         throw conflict(options.batchId ?? '', decision.differing);
       case 'cancelled':
         throw new NoticeQueueError('BATCH_CANCELLED');
       case 'continue': {
-        const record = records.get(decision.batch.id);
-        return { batch: decision.batch, kind: 'continued', digest: record?.digest ?? '' };
+        const { batch } = decision;
+        const record = [named, ...records].find((one) => one?.batch.id === batch.id);
+        return { batch, kind: 'continued', digest: record?.digest ?? '' };
       }
-      case 'ended': {
-        const stored = records.get(decision.batch.id)?.content ?? '';
-        if (stored !== '' && stored !== (await list.content())) throw conflict(decision.batch.id);
+      case 'ended':
+        if (!isWhole && named?.digest !== (await request.readOn())) {
+          throw conflict(decision.batch.id);
+        }
         return { batch: decision.batch, kind: 'ended', digest: '' };
-      }
       case 'repeated':
-        throw repeated(decision.batch, decision.differing, list.head, found.isWhole);
+        throw repeated(decision.batch, decision.differing, list);
       case 'create':
         await request.beforeCreate();
     }
     const id = options.batchId ?? randomId();
-    // Lists without a single contact have nothing that could be sent twice.
-    const name = listName(plan.plan.delivery, head.identity);
-    const ofList = head.contacts === 0 ? undefined : { name, found: ids, content };
+    const ofList = contacts === 0 ? undefined : ids;
     const sealed = { ...plan.plan, frame: sealFrame(plan.plan.frame, id, sealing) };
-    const result = await ledger.start(id, sealed, head.identity, keepFailedMs, ofList);
+    const result = await ledger.start(id, sealed, identity, keepFailedMs, ofList);
     // Another import was faster: its batch is found now.
     if (result !== 'started' && attempt < MAX_ATTEMPTS) continue;
     if (result !== 'started') throw conflict(id);
@@ -89,10 +154,9 @@ export async function beginBatch(
 function repeated(
   { id, begunAt, importedAt, phase, counts }: Batch,
   differing: readonly string[],
-  { contacts }: ListHead,
-  whole: boolean,
+  { contacts, isWhole }: FirstPass,
 ): NoticeQueueError {
-  const what = whole
+  const what = isWhole
     ? 'This list is'
     : `The first ${countOf(contacts, 'contact')} of this list ${contacts === 1 ? 'is' : 'are'}`;
   const state =
@@ -113,31 +177,7 @@ function conflict(id: string, differing: readonly string[] = []): NoticeQueueErr
 }
 
 /** Not derived from the list: ids are logged, and there are so few phone numbers that all could be tried. */
-const randomId = () => batchIdOf(randomBytes(12).toString('base64url'));
-
-/** The report of an import that has nothing left to do. */
-export function alreadyImported(batch: Batch, columns: SentColumns): ImportReport {
-  const { refusedRows: refused, duplicateRows: duplicates, counts } = batch;
-  return {
-    batch: batch.id,
-    rows: counts.total + refused + duplicates,
-    contacts: counts.total,
-    chunks: batch.chunks,
-    duplicates,
-    refused,
-    columns,
-    normalised: 0,
-    repeated: 0,
-    repaired: {},
-    bytes: 0,
-    resumed: true,
-    alreadyImported: true,
-    dryRun: false,
-    firstRefused: [],
-    reasons: [],
-    firstDuplicates: [],
-  };
-}
+const randomId = () => `b-${randomBytes(12).toString('base64url')}`;
 
 /** Adds to an error how many contacts were queued before it. @param stored by this run */
 export function withQueuedCount(

@@ -112,7 +112,6 @@ export class ChunkWriter {
    */
   async add({ json, size, numbers, rows, digest }: NewChunk): Promise<void> {
     const chunk = this.chunks++;
-    const digestBefore = this.#digest;
     this.#digest = digest;
     this.#contacts += size;
     if (this.#target !== undefined && chunk < this.#target.known) {
@@ -131,7 +130,7 @@ export class ChunkWriter {
         : encodeFingerprints(numbers.map((number) => hashNumber(find.key, number)));
     this.#pending++;
     const tail = this.#tail.then(async () => {
-      const stored = { chunk, size, rows, digest, digestBefore, payload: await payload };
+      const stored = { chunk, size, rows, digest, payload: await payload };
       await this.#store(stored, prints);
       this.#pending--;
       this.#wake();
@@ -153,19 +152,15 @@ export class ChunkWriter {
   /**
    * Ends the import, once {@link end} has stored all chunks.
    *
-   * @param list name and digest of the whole list; undefined for no contacts
+   * @param whole digest of the whole list
    * @throws NoticeQueueError BATCH_CONFLICT if another list was imported into the batch at the same time
    */
-  async endImport(
-    refused: number,
-    duplicates: number,
-    list: { readonly name: string; readonly content: string } | undefined,
-  ): Promise<void> {
+  async endImport(refused: number, duplicates: number, whole: string): Promise<void> {
     if (this.#target === undefined) return;
     const { ledger, id } = this.#target;
-    const stored = { chunks: this.chunks, digest: this.#digest, contacts: this.#contacts };
+    const stored = { chunks: this.chunks, digest: this.#digest, contacts: this.#contacts, whole };
     const result = await retryWhileAway(
-      () => ledger.endImport(id, refused, duplicates, list, stored),
+      () => ledger.endImport(id, refused, duplicates, stored),
       this.#signal,
     );
     if (result === 'gone') throw await this.#goneError(this.#target);
@@ -202,7 +197,6 @@ export class ChunkWriter {
       prints === undefined ? undefined : { prints, keepMs: this.#keys.find?.keepMs ?? 0 };
     const result = await retryWhileAway(() => ledger.store(id, { ...chunk, find }), this.#signal);
     if (result === 'gone') throw await this.#goneError(this.#target);
-    if (result === 'other') throw otherList(id);
     if (result === 'known') return;
     this.stored += size;
     this.#unsent += size;

@@ -1,9 +1,11 @@
 import { COUNTRIES } from '../../format/country.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
+import type { SourceReader } from '../source/source-row.ts';
 import { RepeatedPeople } from './repeated-people.ts';
-import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
+import { ChunkWriter } from './chunk-writer.ts';
 import {
   readImportOptions,
   type CheckedImportOptions,
@@ -11,16 +13,15 @@ import {
   type ImportReport,
 } from './import-options.ts';
 import { ImportLease } from './import-lease.ts';
-import { alreadyImported, beginBatch, withQueuedCount, type StartedBatch } from './begin-batch.ts';
-import { listName } from './decide-import.ts';
+import { ListDigest } from './list-digest.ts';
+import { beginBatch, withQueuedCount, type StartedBatch } from './begin-batch.ts';
 import {
   planImport,
   type ImportPlan,
   type ImportSettings,
   type ImportTarget,
 } from './import-plan.ts';
-import { checkList, OpenedList, checkHead, type ListCheck } from './opened-list.ts';
-import { ListDigest } from './list-digest.ts';
+import { abandon, noContacts, readHead, readWhole, rowsOf, type FirstPass } from './list-pass.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { retryWhileAway } from './retry-while-away.ts';
 import { RowProcessor, RowTally } from './row-processor.ts';
@@ -69,8 +70,6 @@ class ImportRun {
   readonly #tally = new RowTally();
   #secret = '';
   #waiting = false;
-  /** Undefined for a dry run, and for a list that can be read only once. */
-  #checked: ListCheck | undefined;
   /** Undefined where lists are not compared. */
   #people: RepeatedPeople | undefined;
   /** Of the whole list or, where it can be read only once, of its first rows. */
@@ -90,58 +89,53 @@ class ImportRun {
 
   async into(target: ImportTarget | undefined): Promise<ImportReport> {
     this.#secret = (await target?.secret()) ?? '';
-    const { identity } = this.#plan;
-    const { signal } = this.#options;
     if (target?.recent !== undefined) {
       const { templateCode } = this.#plan.plan;
       this.#people = new RepeatedPeople(target.ledger, target.recent, templateCode, this.#secret);
     }
+    const { allowDuplicates, signal } = this.#options;
     const prints = this.#people?.prints();
-    const digest = new ListDigest(identity, this.#secret);
-    if (target !== undefined && this.#list.canReread) {
-      this.#checked = await checkList(this.#list, digest, prints, this.#options);
-    }
-    const content = this.#checked?.content;
-    const list = await OpenedList.read(this.#list, identity, this.#secret, { content, signal });
+    const pass = { digest: this.#digest(), prints, allowDuplicates, signal };
+    const isRead = target !== undefined && this.#list.canReread;
+    const whole = isRead ? await readWhole(await this.#list.read(), pass) : undefined;
+    const reader = await this.#list.read();
     try {
-      if (target !== undefined) {
-        const check = this.#checked ?? (await checkHead(list, digest, prints));
-        const problem = check.tally.whyImplausible();
-        if (problem !== undefined) throw new NoticeQueueError('SOURCE_INVALID', problem);
-        // An export of what was not accepted is sent to people who were in a list before.
-        if (!check.isFailures) this.#prints = prints?.sorted();
-      }
-      return await this.#import(list, target);
+      if (target === undefined) return await this.#import(reader, undefined);
+      const first = whole ?? (await readHead(reader, pass));
+      const problem = first.tally.whyImplausible();
+      if (problem !== undefined) throw new NoticeQueueError('SOURCE_INVALID', problem);
+      // An export of what was not accepted is sent to people who were in a list before.
+      if (!first.isFailures) this.#prints = prints?.sorted();
+      return await this.#import(reader, { ...target, first });
     } finally {
-      list.abandon();
+      abandon(reader);
     }
   }
 
-  async #import(list: OpenedList, target: ImportTarget | undefined): Promise<ImportReport> {
-    const { signal } = this.#options;
-    const rejects = await this.#prepareRejects(list.titles);
-    const started = target && (await this.#begin(target.ledger, list));
+  async #import(
+    reader: SourceReader,
+    target: (ImportTarget & { readonly first: FirstPass }) | undefined,
+  ): Promise<ImportReport> {
+    const { signal, dryRun } = this.#options;
+    const rejects = await this.#prepareRejects(reader.titles);
+    const started = target && (await this.#begin(target.ledger, reader, target.first));
     const id = started?.batch.id ?? this.#options.batchId ?? '';
+    const writer = this.#writer(target, started);
     if (started?.kind === 'ended') {
       await retryWhileAway(async () => target?.queueChunks(id), signal);
-      return alreadyImported(started.batch, list.columns());
+      return alreadyImported(started.batch, this.#report(id, reader, writer));
     }
-    const { chunkSize } = started?.batch ?? this.#plan.plan;
-    const writer = this.#writer(target, id, started);
     if (started !== undefined) await this.#comparePeople(started);
     const lease = target === undefined ? undefined : new ImportLease(target.ledger, id);
     lease?.start();
     let rejectsFile: string | undefined;
     try {
-      const content = await this.#readAll(list, chunkSize, writer, rejects);
+      const { chunkSize } = started?.batch ?? this.#plan.plan;
+      const digest = await this.#readAll(reader, target?.first, chunkSize, writer, rejects);
       await writer.end();
       rejectsFile = await rejects?.end();
-      const { refused, duplicates } = this.#tally;
-      const { delivery } = started?.batch ?? this.#plan.plan;
-      const name = listName(delivery, list.head.identity);
-      const whole = content === undefined ? undefined : { name, content };
       if (started !== undefined && !this.#list.canReread) await this.#comparePeople(started);
-      await writer.endImport(refused, duplicates, whole);
+      await writer.endImport(this.#tally.refused, this.#tally.duplicates, digest);
     } catch (error) {
       await writer.abandon();
       await rejects?.abandon();
@@ -150,32 +144,34 @@ class ImportRun {
       await lease?.stop();
     }
     this.#reportProgress();
-    const problem = this.#options.dryRun ? this.#tally.whyImplausible() : undefined;
+    const problem = dryRun ? this.#tally.whyImplausible() : undefined;
     return {
-      batch: id,
-      ...this.#tally.report(),
-      ...(problem === undefined ? {} : { problem }),
-      columns: list.columns(),
-      chunks: writer.chunks,
-      bytes: writer.bytes,
+      ...this.#report(id, reader, writer),
       resumed: started?.kind === 'continued',
-      alreadyImported: false,
-      dryRun: this.#options.dryRun,
+      ...(problem === undefined ? {} : { problem }),
       ...(rejectsFile === undefined ? {} : { rejectsFile }),
     };
   }
 
-  #writer(
-    target: ImportTarget | undefined,
-    id: string,
-    started: StartedBatch | undefined,
-  ): ChunkWriter {
+  #report(batch: string, reader: SourceReader, { chunks, bytes }: ChunkWriter): ImportReport {
+    return {
+      batch,
+      ...this.#tally.report(),
+      columns: reader.columns(),
+      chunks,
+      bytes,
+      resumed: false,
+      alreadyImported: false,
+      dryRun: this.#options.dryRun,
+    };
+  }
+
+  #writer(target: ImportTarget | undefined, started: StartedBatch | undefined): ChunkWriter {
     const { sealing, findKey: key, keepFailedMs: keepMs } = this.#settings;
-    const keys: WriterKeys = { sealing, find: key === undefined ? undefined : { key, keepMs } };
     return new ChunkWriter(
       target && {
         ...target,
-        id,
+        id: started?.batch.id ?? '',
         known: started?.batch.chunksOfList ?? 0,
         knownDigest: started?.digest ?? '',
         highWater: this.#options.highWater ?? this.#settings.highWater,
@@ -184,7 +180,7 @@ class ImportRun {
           this.#reportProgress();
         },
       },
-      keys,
+      { sealing, find: key === undefined ? undefined : { key, keepMs } },
       this.#options.signal,
     );
   }
@@ -199,10 +195,10 @@ class ImportRun {
     return RejectsFile.prepare(file, { list, titles, delimiter, overwrite, marked });
   }
 
-  async #confirm(): Promise<void> {
-    const [{ confirm }, checked] = [this.#options, this.#checked];
-    if (confirm === undefined || checked === undefined) return;
-    const { contacts, refused, duplicates } = checked.tally;
+  async #confirm({ tally }: FirstPass): Promise<void> {
+    const { confirm } = this.#options;
+    if (confirm === undefined || !this.#list.canReread) return;
+    const { contacts, refused, duplicates } = tally;
     const left = this.#people?.leftOut?.size ?? 0;
     if (await confirm({ contacts: contacts - left, refused, duplicates })) return;
     throw new NoticeQueueError('IMPORT_STOPPED', 'It was not confirmed; nothing was enqueued.');
@@ -217,32 +213,44 @@ class ImportRun {
     await retryWhileAway(() => people.store(batch, prints), signal);
   }
 
-  #begin(ledger: Ledger, list: OpenedList): Promise<StartedBatch> {
+  #begin(ledger: Ledger, reader: SourceReader, first: FirstPass): Promise<StartedBatch> {
     const { keepFailedMs, sealing } = this.#settings;
     // Not retried: if Redis is not available at the start the import fails at once.
-    return beginBatch(ledger, list, {
+    return beginBatch(ledger, first, {
       plan: this.#plan,
       options: this.#options,
       keepFailedMs,
       sealing,
       beforeCreate: async () => {
         if (this.#prints !== undefined) await this.#people?.decide(this.#prints, this.#options);
-        await this.#confirm();
+        await this.#confirm(first);
+      },
+      readOn: async () => {
+        const digest = this.#digest();
+        for await (const parts of rowsOf(reader, this.#options.signal, first.parts)) {
+          for (const part of parts) digest.addPart(part);
+        }
+        return digest.content();
       },
     });
   }
 
-  /** @returns digest of the whole list; undefined if it has no contacts */
+  #digest(): ListDigest {
+    return new ListDigest(this.#plan.identity, this.#secret);
+  }
+
+  /** @returns digest of the whole list */
   async #readAll(
-    list: OpenedList,
+    reader: SourceReader,
+    first: FirstPass | undefined,
     chunkSize: number,
     writer: ChunkWriter,
     rejects: RejectsFile | undefined,
-  ): Promise<string | undefined> {
-    const { allowDuplicates } = this.#options;
+  ): Promise<string> {
+    const { allowDuplicates, signal } = this.#options;
     const tally = this.#tally;
-    const digest = new ListDigest(this.#plan.identity, this.#secret);
-    const isWhole = this.#list.canReread || list.head.complete;
+    const digest = this.#digest();
+    const { canReread, file: name = 'The list' } = this.#list;
     const prints = this.#people?.prints();
     const processor = new RowProcessor({
       tally,
@@ -250,25 +258,25 @@ class ImportRun {
       rejects,
       chunkSize,
       // It was read before, and has none.
-      allowDuplicates: allowDuplicates || this.#checked?.tally.duplicates === 0,
+      allowDuplicates: allowDuplicates || (canReread && first?.tally.duplicates === 0),
       digest,
-      prints: isWhole && this.#people?.leftOut === undefined ? undefined : prints,
+      prints: first?.isWhole === true && this.#people?.leftOut === undefined ? undefined : prints,
       leftOut: this.#people?.leftOut,
     });
-    for await (const rows of list.rows()) {
-      await processor.process(rows);
+    for await (const parts of rowsOf(reader, signal, first?.parts)) {
+      await processor.process(parts);
       this.#reportProgress();
     }
+    if (tally.rows === 0) throw noContacts();
     // Detects a file that changed during the import before its last chunk is stored.
     await this.#list.verify();
-    const content = digest.contacts === 0 ? '' : digest.content();
-    if (this.#checked !== undefined && this.#checked.content !== content) {
-      const name = this.#list.file ?? 'The list';
+    const content = digest.content();
+    if (canReread && first !== undefined && first.identity !== content) {
       throw new NoticeQueueError('SOURCE_INVALID', `${name} changed during the import.`);
     }
     await processor.end();
-    if (!isWhole) this.#prints = prints?.sorted();
-    return content === '' ? undefined : content;
+    if (first?.isWhole === false) this.#prints = prints?.sorted();
+    return content;
   }
 
   #reportProgress(): void {
@@ -283,4 +291,13 @@ class ImportRun {
       waiting: this.#waiting,
     });
   }
+}
+
+/** The report of an import that has nothing left to do. */
+function alreadyImported(batch: Batch, report: ImportReport): ImportReport {
+  const { refusedRows: refused, duplicateRows: duplicates, counts, chunks } = batch;
+  const rows = counts.total + refused + duplicates;
+  const { total: contacts } = counts;
+  const done = { resumed: true, alreadyImported: true };
+  return { ...report, rows, contacts, chunks, duplicates, refused, ...done };
 }

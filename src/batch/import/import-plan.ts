@@ -79,11 +79,6 @@ export function planImport(
   return { plan, identity: JSON.stringify(sorted(frame)) };
 }
 
-/** Id of a batch from random text. */
-export function batchIdOf(text: string): string {
-  return `b-${text.slice(0, 16)}`;
-}
-
 function sorted(fields: Readonly<Record<string, unknown>>): readonly unknown[] {
   return Object.entries(fields).sort(([left], [right]) => (left < right ? -1 : 1));
 }

@@ -175,9 +175,7 @@ export interface ImportRecord {
   readonly batch: Batch;
   /** Identity of the list. */
   readonly fingerprint: string;
-  /** Digest of the whole list; empty for a batch without a list, and mostly before the end of its import. */
-  readonly content: string;
-  /** Digest of the list up to the last stored chunk; empty if no chunk is stored. */
+  /** Digest of the list up to the last stored chunk, or of all of it once it is imported; empty if no chunk is stored. */
   readonly digest: string;
 }
 
@@ -189,6 +187,6 @@ export function importRecordFrom(
 ): ImportRecord | undefined {
   const batch = batchFrom(id, fields, mostChunks);
   if (batch === undefined) return undefined;
-  const { fingerprint = '', content = '', digest = '' } = fields;
-  return { batch, fingerprint, content, digest };
+  const { fingerprint = '', digest = '' } = fields;
+  return { batch, fingerprint, digest };
 }

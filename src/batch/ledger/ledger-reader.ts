@@ -71,9 +71,9 @@ export class LedgerReader {
     return batchFrom(id, ...(await this.#recordOf(id)));
   }
 
-  /** Ids of the batches of a list, by its name, also of some whose retention has ended. */
-  async batchesOfList(name: string): Promise<string[]> {
-    return this.ask(() => this.redis.zrange(this.keys.list(name), '0', '-1'));
+  /** Ids of the batches of a list, by its identity, also of some whose retention has ended. */
+  async batchesOfList(identity: string): Promise<string[]> {
+    return this.ask(() => this.redis.zrange(this.keys.list(identity), '0', '-1'));
   }
 
   /** One batch with what an import compares; undefined if there is none with this id. */

@@ -30,8 +30,6 @@ export interface StoredChunk {
   readonly payload: Buffer;
   /** Digest of the list up to the end of the chunk. */
   readonly digest?: string | undefined;
-  /** Digest of the list up to the start of the chunk. */
-  readonly digestBefore?: string | undefined;
   /** Fingerprints for the search index, and for how long it keeps them. */
   readonly find?: { readonly prints: Buffer; readonly keepMs: number } | undefined;
 }
@@ -65,26 +63,21 @@ export class Ledger extends LedgerActions {
    *
    * @param fingerprint identity of the list
    * @param retentionMs how long the batch is kept after its end
-   * @param list the name under which {@link batchesOfList} finds the batch, the ids of those that it found before, and
-   *   the digest of the whole list where it is known; by default it is not found
+   * @param found ids of the batches of this list that {@link batchesOfList} found before; undefined for a batch that no
+   *   repeated list must find
    * @returns `started`; `known` if the batch exists, `different` if it does with another fingerprint;
-   *   `changed` if there is another batch with the name meanwhile
+   *   `changed` if there is another batch of the list meanwhile
    */
   async start(
     id: string,
     plan: BatchPlan,
     fingerprint: string,
     retentionMs: number,
-    list?: {
-      readonly name: string;
-      readonly found: readonly string[];
-      readonly content: string;
-    },
+    found?: readonly string[],
   ): Promise<'started' | 'known' | 'different' | 'changed'> {
-    const found = list === undefined ? '' : JSON.stringify(list.found);
-    const args = [id, fingerprint, retentionMs, found, list?.content ?? '', ...planFields(plan)];
-    const keys = [this.keys.list(list?.name ?? ''), this.keys.batchFind(id)];
-    const [result] = await this.run(startBatch, id, args, keys);
+    const args = [id, fingerprint, retentionMs, found === undefined ? '' : JSON.stringify(found)];
+    const keys = [this.keys.list(fingerprint), this.keys.batchFind(id)];
+    const [result] = await this.run(startBatch, id, [...args, ...planFields(plan)], keys);
     return result as 'started' | 'known' | 'different' | 'changed';
   }
 
@@ -92,16 +85,16 @@ export class Ledger extends LedgerActions {
    * Stores the next chunk.
    *
    * @returns `known` if it is stored already, `gone` if the batch was cancelled, its import has
-   *   ended, or there is no such batch, `other` if the last chunk is not of this list
+   *   ended, or there is no such batch
    */
   async store(
     id: string,
-    { chunk, size, rows, payload, digest = '', digestBefore = '', find }: StoredChunk,
-  ): Promise<'stored' | 'known' | 'gone' | 'other'> {
+    { chunk, size, rows, payload, digest = '', find }: StoredChunk,
+  ): Promise<'stored' | 'known' | 'gone'> {
     const { prints = '', keepMs = 0 } = find ?? {};
-    const args = [chunk, size, rows, payload, prints, keepMs, digest, digestBefore];
+    const args = [chunk, size, rows, payload, prints, keepMs, digest];
     const [result] = await this.run(storeChunk, id, args, [this.keys.batchFind(id)]);
-    return result as 'stored' | 'known' | 'gone' | 'other';
+    return result as 'stored' | 'known' | 'gone';
   }
 
   /** Shows for the next `forMs` milliseconds that the batch is being imported. */
@@ -117,23 +110,20 @@ export class Ledger extends LedgerActions {
   /**
    * Marks the import as finished; the batch finishes once nothing is pending.
    *
-   * @param list the name under which {@link batchesOfList} finds the batch, and the digest of the whole list; by default
-   *   no list is compared with it
-   * @param stored number of the chunks of the list, the digest up to the end of the last, and the number of their
-   *   contacts, which is another one where duplicates are not left out as before; by default they are not compared
+   * @param stored number of the chunks of the list, the digest up to the end of the last, the number of their
+   *   contacts, which is another one where duplicates are not left out as before, and the digest of the whole list; by
+   *   default they are not compared
    * @returns `gone` if the batch or some of its chunks are missing, `other` if its chunks are not those of the list
    */
   async endImport(
     id: string,
     refusedRows: number,
     duplicateRows: number,
-    list?: { readonly name: string; readonly content: string },
-    stored?: { readonly chunks: number; readonly digest: string; readonly contacts: number },
+    stored?: Readonly<{ chunks: number; digest: string; contacts: number; whole: string }>,
   ): Promise<'imported' | 'gone' | 'other'> {
-    const content = list?.content ?? '';
-    const { chunks = '', digest = '', contacts = 0 } = stored ?? {};
-    const args = [refusedRows, duplicateRows, content, chunks, digest, contacts];
-    const [result] = await this.run(endImport, id, args, [this.keys.list(list?.name ?? '')]);
+    const { chunks = '', digest = '', contacts = 0, whole = '' } = stored ?? {};
+    const args = [refusedRows, duplicateRows, chunks, digest, contacts, whole];
+    const [result] = await this.run(endImport, id, args);
     return result as 'imported' | 'gone' | 'other';
   }
 

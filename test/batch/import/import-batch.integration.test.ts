@@ -76,6 +76,7 @@ describe('an import', () => {
     const deliveryOf = async (more: { delivery?: 'at-least-once' }) => {
       const { batch } = await world.import(file, {
         batchId: `b-${JSON.stringify(more).length}`,
+        again: true,
         ...more,
       });
       return (await world.ledger.read(batch))?.delivery;

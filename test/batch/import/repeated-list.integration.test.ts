@@ -87,15 +87,19 @@ describe('a list that was imported before', () => {
     expect(await world.ledger.countBatches()).toBe(2);
   });
 
-  it('is refused whatever DELIVERY is meanwhile', async () => {
-    const world = importWorld(redis);
-    await world.import(listFile(csvList(3)), { delivery: 'at-most-once' });
-    expect((await failureOf(world.import(listFile(csvList(3))))).code).toBe('LIST_REPEATED');
-  });
+  it.each([undefined, 'at-least-once', 'at-most-once'] as const)(
+    'is refused whatever its delivery policy is: %s',
+    async (delivery) => {
+      const world = importWorld(redis);
+      await world.import(listFile(csvList(3)), { delivery: 'at-most-once' });
+      const failure = await failureOf(world.import(listFile(csvList(3)), { delivery }));
+      expect(failure.code).toBe('LIST_REPEATED');
+    },
+  );
 
   it('with its batch id reports what was imported', async () => {
     const world = importWorld(redis);
-    const { batch } = await world.import(listFile(csvList(2_500)));
+    const { batch } = await world.import(stream(csvList(2_500)));
     const again = await world.import(stream(csvList(2_500)), { batchId: batch });
     expect(again).toMatchObject({ batch, alreadyImported: true, contacts: 2_500 });
     // The same beginning, and another end.
@@ -180,41 +184,14 @@ describe('a list that only begins like another one', () => {
     expect(await world.ledger.unsent()).toBe(6_000);
   });
 
-  it('and has not reached its end does not take over the one that has', async () => {
+  it('is imported while that one is not, and both are continued', async () => {
     const world = importWorld(redis);
     const [short, long] = [csvList(1_500), csvList(2_000)];
-    await world.import(listFile(short), { batchId: 'short' });
+    await stopped(world, listFile(short), 1_200, { batchId: 'short' });
     await stopped(world, listFile(long), 2_700, { batchId: 'long' });
-    const failure = await failureOf(world.import(listFile(short)));
-    expect(failure.message).toContain('This list is in batch short already');
-    expect(await world.ledger.unsent()).toBe(2_700);
+    expect(await world.import(listFile(short))).toMatchObject({ batch: 'short', resumed: true });
     expect(await world.import(listFile(long))).toMatchObject({ batch: 'long', resumed: true });
     expect(await world.ledger.unsent()).toBe(3_500);
-  });
-
-  it('and has not reached its end does not take over one that can be read only once', async () => {
-    const world = importWorld(redis);
-    await world.import(listFile(csvList(1_500)), { batchId: 'short' });
-    await stopped(world, listFile(csvList(2_000)), 2_700, { batchId: 'long' });
-    const failure = await failureOf(world.import(stream(csvList(1_500))));
-    expect(failure.code).toBe('LIST_REPEATED');
-    expect(await world.ledger.unsent()).toBe(2_700);
-  });
-
-  it('and was stopped is continued after a correction, too', async () => {
-    const world = importWorld(redis);
-    await world.import(listFile(csvList(1_500)), { batchId: 'short' });
-    await stopped(world, listFile(csvList(2_000)), 2_700, { batchId: 'long' });
-    expect(await world.import(listFile(csvList(2_001)))).toMatchObject({ batch: 'long' });
-    expect(await world.ledger.unsent()).toBe(3_501);
-  });
-
-  it('under another delivery policy does not hide it', async () => {
-    const world = importWorld(redis);
-    await world.import(listFile(csvList(1_500)), { batchId: 'a', delivery: 'at-most-once' });
-    await world.import(listFile(csvList(2_000)), { batchId: 'b', delivery: 'at-least-once' });
-    const failure = await failureOf(world.import(listFile(csvList(1_500))));
-    expect(failure.message).toContain('This list is in batch a already');
   });
 
   it('is refused if it can be read only once', async () => {
@@ -225,13 +202,6 @@ describe('a list that only begins like another one', () => {
     expect(await world.import(stream(csvList(2_000)), { again: true })).toMatchObject({
       contacts: 2_000,
     });
-  });
-
-  it('is refused where the earlier import did not read its list to the end', async () => {
-    const world = importWorld(redis);
-    await stopped(world, stream(csvList(2_000)), 1_200);
-    await world.ledger.control('part', 'cancel');
-    expect((await failureOf(world.import(listFile(csvList(2_000))))).code).toBe('LIST_REPEATED');
   });
 });
 
@@ -287,13 +257,17 @@ async function stopped(
 }
 
 describe('an import that did not reach its end', () => {
-  it.each<readonly [string, () => ImportSource]>([
-    ['a file', () => listFile(csvList(2_000))],
-    ['a stream', () => stream(csvList(2_000))],
-    ['a generator', () => generated(2_000)],
-  ])('is continued by the same list from %s, without an id', async (_, source) => {
+  const file = () => listFile(csvList(2_000));
+  const bytes = () => stream(csvList(2_000));
+
+  it.each<readonly [string, () => ImportSource, () => ImportSource]>([
+    ['a file', file, file],
+    ['an array', file, () => objects(2_000)],
+    ['a stream', bytes, bytes],
+    ['a generator', bytes, () => generated(2_000)],
+  ])('is continued by the same list from %s, without an id', async (_, before, source) => {
     const world = importWorld(redis);
-    await stopped(world, stream(csvList(2_000)), 1_200, {});
+    await stopped(world, before(), 1_200, {});
     expect(await world.import(source())).toMatchObject({ resumed: true, contacts: 2_000 });
     const [batch, ...others] = await world.ledger.list(10);
     expect(others).toEqual([]);
@@ -305,7 +279,7 @@ describe('an import that did not reach its end', () => {
 
   it('is continued in the chunks that it began with', async () => {
     const world = importWorld(redis);
-    await stopped(world, stream(csvList(2_000)), 1_200, { chunkSize: 50, batchId: 'part' });
+    await stopped(world, file(), 1_200, { chunkSize: 50, batchId: 'part' });
     const { queue } = world;
     const report = await queue.import(listFile(csvList(2_000)), { templateCode: 'T' });
     expect(report).toMatchObject({ batch: 'part', resumed: true, chunks: 40, contacts: 2_000 });
@@ -313,8 +287,8 @@ describe('an import that did not reach its end', () => {
 
   it('is not continued with another rate: the difference is named', async () => {
     const world = importWorld(redis);
-    await stopped(world, stream(csvList(2_000)), 1_200);
-    const failure = await failureOf(world.import(listFile(csvList(2_000)), { rate: 100 }));
+    await stopped(world, file(), 1_200);
+    const failure = await failureOf(world.import(file(), { rate: 100 }));
     expect([failure.code, failure.message]).toEqual([
       'LIST_REPEATED',
       expect.stringMatching(/batch part .*its import has not ended.*Other options.*: rate\./),
@@ -338,19 +312,5 @@ describe('a list without a valid row at its start', () => {
     const world = importWorld(redis);
     await world.import(listFile('contact\nx\n'));
     expect(await world.import(listFile('contact\ny\nz\n'))).toMatchObject({ refused: 2 });
-  });
-
-  it('that begins with 8 MiB of refused ones is refused, as it would not be recognised', async () => {
-    const world = importWorld(redis);
-    const bad = `+82${'1'.repeat(99)},x\n`.repeat(85_000);
-    const list = listFile(`contact,var1\n${bad}${numberOf(0)},a\n`);
-    for (const more of [{}, { batchId: 'mine' }]) {
-      const failure = await failureOf(world.import(list, more));
-      expect([failure.code, failure.message]).toEqual([
-        'SOURCE_INVALID',
-        expect.stringMatching(/^The first 8[0-9],[0-9]{3} rows are all rejected: line 2: /),
-      ]);
-    }
-    expect(await redis.keys(world.prefix)).toEqual([world.keys.secret]);
   });
 });

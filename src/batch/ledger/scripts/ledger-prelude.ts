@@ -139,7 +139,7 @@ local function freeTurn(now)
   return math.max(count('turnsTo'), nextAt, now)
 end
 
--- Keeps the batch among those whose lists have the same head (keys.ts, \`list\`) until a time, '+inf' while it
+-- Keeps the batch among those of its list (keys.ts, \`list\`) until a time, '+inf' while it
 -- has not ended. Their key is in the slot of the others, and kept as long as the last of them.
 local function keepInList(untilMs)
   local id, list = unpack(redis.call('HMGET', record, 'id', 'listKey'))

@@ -5,15 +5,15 @@ import { ledgerScript } from './ledger-prelude.ts';
  * its chunks their jobs, chunk-scripts.ts and settle-scripts.ts those on one chunk.
  */
 
-/** Batches with the same head of a list that are remembered, the ones that are kept longest. */
+/** Batches of a list that are remembered, the ones that are kept longest. */
 const MOST_OF_LIST = 1_000;
 
 /**
- * Creates a batch. ARGV: id, fingerprint of the list, retention, the ids of the batches with this head of the list that
- * the caller knows, as JSON ('' for a batch that no repeated list must find), digest of the whole list ('' for not
- * known), then the fields and values of the plan. The last keys are those of the head and the search index of the batch.
+ * Creates a batch. ARGV: id, fingerprint of the list, retention, the ids of the batches of this list that
+ * the caller knows, as JSON ('' for a batch that no repeated list must find), then the fields and values of the plan. The
+ * last keys are those of the list and the search index of the batch.
  * Returns ['started'], ['known'] if the batch exists, ['different'] if it exists with another fingerprint,
- * or ['changed'] if there is another batch with this head meanwhile.
+ * or ['changed'] if there is another batch of the list meanwhile.
  */
 export const startBatch = ledgerScript(
   'start',
@@ -33,7 +33,7 @@ if ARGV[4] ~= '' then
 end
 redis.call('HSET', record, 'id', ARGV[1], 'fingerprint', ARGV[2], 'retentionMs', ARGV[3],
   'phase', 'importing', 'begunAt', now, 'movedAt', now, 'importedAt', 0, 'finishedAt', 0,
-  'nextAt', 0, 'derived', 0, 'redriven', 0, 'content', ARGV[5], unpack(ARGV, 6))
+  'nextAt', 0, 'derived', 0, 'redriven', 0, unpack(ARGV, 5))
 keepInList('+inf')
 redis.call('ZREMRANGEBYRANK', list, 0, ${-MOST_OF_LIST - 1})
 redis.call('ZADD', batches, now, ARGV[1])
@@ -51,11 +51,10 @@ return { 'started' }`,
 
 /**
  * Stores the next chunk. ARGV: its number among the chunks of the list, size, rows of the list up to its
- * end, payload, fingerprints ('' without a search index), for how long these are kept, and the digests of the
- * list up to its end and up to its start ('' for not known). The last key is the search index.
+ * end, payload, fingerprints ('' without a search index), for how long these are kept, and the digest of the
+ * list up to its end. The last key is the search index.
  * A chunk that is stored already does not change, so an import can be repeated.
- * Returns ['stored'], ['known'], ['gone'] (the batch was cancelled, its import has ended, or it does
- * not exist) or ['other'] (the last chunk is of another list, which is imported at the same time).
+ * Returns ['stored'], ['known'] or ['gone'] (the batch was cancelled, its import has ended, or it does not exist).
  */
 export const storeChunk = ledgerScript(
   'store',
@@ -64,11 +63,7 @@ local size, phase = tonumber(ARGV[2]), field('phase')
 if not phase or phase == 'cancelled' then return { 'gone' } end
 local chunk = chunkCount()
 local stored = chunk - count('derived')
-local digest = field('digest') or ''
-local function differs(other) return digest ~= '' and other ~= '' and other ~= digest end
-if tonumber(ARGV[1]) == stored - 1 and differs(ARGV[7]) then return { 'other' } end
 if tonumber(ARGV[1]) < stored then return { 'known' } end
-if tonumber(ARGV[1]) == stored and differs(ARGV[8]) then return { 'other' } end
 if tonumber(ARGV[1]) > stored or field('importedAt') ~= '0' then return { 'gone' } end
 redis.call('HSET', payload, chunk, ARGV[4])
 if size ~= count('chunkSize') then redis.call('HSET', sizes, chunk, size) end
@@ -87,33 +82,32 @@ return { 'stored' }`,
 );
 
 /**
- * Ends the import. ARGV: refused rows, duplicate rows, digest of the list ('' for none), and the number of chunks
- * of the list ('' for not known) with the digest up to the end of the last and their contacts. The last key is that of the head of the list.
- * Returns ['imported'], ['gone'] if chunks are missing, or ['other'] if there are those of another list.
+ * Ends the import. ARGV: refused rows, duplicate rows, the number of chunks of the list ('' for not known), the digest up to
+ * the end of the last, their contacts, and the digest of the whole list.
+ * Returns ['imported'], ['gone'] if chunks are missing or the batch is cancelled, or ['other'] if there are those of another list.
  */
 export const endImport = ledgerScript(
   'end import',
   `
 if not field('phase') then return { 'gone' } end
-if ARGV[4] ~= '' then
-  local missing, digest = tonumber(ARGV[4]) - chunkCount() + count('derived'), field('digest') or ''
+local isFirst = field('importedAt') == '0'
+if ARGV[3] ~= '' then
+  if field('phase') == 'cancelled' then return { 'gone' } end
+  local missing = tonumber(ARGV[3]) - chunkCount() + count('derived')
   if missing > 0 then return { 'gone' } end
-  if missing < 0 or (digest ~= '' and digest ~= ARGV[5]) or count('total') ~= tonumber(ARGV[6]) then
+  local digest, expected = field('digest') or '', isFirst and ARGV[4] or ARGV[6]
+  if missing < 0 or (digest ~= '' and digest ~= expected) or count('total') ~= tonumber(ARGV[5]) then
     return { 'other' }
   end
 end
-if field('importedAt') == '0' then
+if isFirst then
   local now = clock()
-  redis.call('HSET', record, 'importedAt', now, 'refusedRows', ARGV[1], 'duplicateRows', ARGV[2])
+  redis.call('HSET', record, 'importedAt', now, 'refusedRows', ARGV[1], 'duplicateRows', ARGV[2], 'digest', ARGV[6])
   if field('phase') == 'importing' then redis.call('HSET', record, 'phase', 'sending') end
   if field('resumeTo') == 'importing' then redis.call('HSET', record, 'resumeTo', 'sending') end
-  if ARGV[3] ~= '' then
-    redis.call('HSET', record, 'content', ARGV[3])
-  end
   finishIfDone(now)
 end
 return { 'imported' }`,
-  { extraKeys: 1 },
 );
 
 /** The job of a claim that was refused ends within this time, in milliseconds. */

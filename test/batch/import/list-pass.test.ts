@@ -1,32 +1,34 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { ListDigest } from '../../../src/batch/import/list-digest.ts';
 import {
   HEAD_CONTACTS,
-  ListDigest,
   readHead,
-  type ListHead,
-} from '../../../src/batch/import/list-digest.ts';
+  readWhole,
+  type FirstPass,
+} from '../../../src/batch/import/list-pass.ts';
 import { readContacts } from '../../../src/batch/source/read-contacts.ts';
 import { readCsv } from '../../../src/batch/source/read-csv.ts';
 import { FieldChoice } from '../../../src/batch/source/sent-columns.ts';
 import { csvList } from '../support/csv-list.ts';
 
 const CSV = { delimiter: ',', header: true, passThrough: false } as const;
+const passOf = (frame = 'f') => ({
+  digest: new ListDigest(frame, 's'),
+  prints: undefined,
+  allowDuplicates: false,
+  signal: undefined,
+});
 
-async function headOf(text: string, options: object = {}, frame = 'f'): Promise<ListHead> {
-  const { rows } = await readCsv(Readable.from([Buffer.from(text)]), { ...CSV, ...options });
-  return must(await readHead(rows, new ListDigest(frame, 's'), undefined));
+async function headOf(text: string, options: object = {}, pieceSize = 1e9): Promise<FirstPass> {
+  const pieces = Array.from({ length: Math.ceil(text.length / pieceSize) }, (_, piece) =>
+    Buffer.from(text.slice(piece * pieceSize, (piece + 1) * pieceSize)),
+  );
+  return readHead(await readCsv(Readable.from(pieces), { ...CSV, ...options }), passOf());
 }
 
-async function headOfObjects(contacts: readonly object[]): Promise<ListHead> {
-  const choice = new FieldChoice(undefined, false);
-  const { rows } = readContacts(contacts as { contact: string }[], choice);
-  return must(await readHead(rows, new ListDigest('f', 's'), undefined));
-}
-
-function must(head: ListHead | undefined): ListHead {
-  if (head === undefined) throw new Error('the list has no rows');
-  return head;
+async function wholeOf(text: string, frame?: string): Promise<FirstPass> {
+  return readWhole(await readCsv(Readable.from([Buffer.from(text)]), CSV), passOf(frame));
 }
 
 const identityOf = async (...args: Parameters<typeof headOf>) => (await headOf(...args)).identity;
@@ -70,7 +72,8 @@ describe('the identity of a list', () => {
       { var2: 'd', var10: 'b,c', contact: '01000000101', var1: 'a', mail: 'x' },
       { contact: '01000000102', var1: 'e', var2: 'g', var10: 'f' },
     ];
-    expect((await headOfObjects(objects)).identity).toBe(await identityOf(list));
+    const reader = readContacts(objects, new FieldChoice(undefined, false));
+    expect((await readWhole(reader, passOf())).identity).toBe(await identityOf(list));
   });
 
   it.each([
@@ -87,17 +90,17 @@ describe('the identity of a list', () => {
   });
 
   it('differs for another template', async () => {
-    expect(await identityOf(list, {}, 'g')).not.toBe(await identityOf(list, {}, 'f'));
+    expect((await wholeOf(list, 'g')).identity).not.toBe((await wholeOf(list)).identity);
   });
 
-  it('of a long list is that of its head, wherever the pieces of the text end', async () => {
-    const one = await headOf(csvList(HEAD_CONTACTS + 500));
+  it('of a long list that is read once is that of its head, wherever the pieces of the text end', async () => {
+    const one = await headOf(csvList(HEAD_CONTACTS + 500), {}, 997);
     const other = await headOf(csvList(HEAD_CONTACTS + 900).replace(',홍0\n', ',"홍0"\n'));
-    expect([one.complete, other.complete]).toEqual([false, false]);
-    expect(one.identity).toBe(other.identity);
-    const whole = await headOf(csvList(HEAD_CONTACTS - 1));
-    expect(whole).toMatchObject({ complete: true, contacts: HEAD_CONTACTS - 1 });
-    expect(whole.identity).not.toBe(one.identity);
+    expect([one.isWhole, other.isWhole]).toEqual([false, false]);
+    expect([one.identity, one.contacts]).toEqual([other.identity, HEAD_CONTACTS]);
+    const short = csvList(HEAD_CONTACTS - 1);
+    const { identity } = await wholeOf(short);
+    expect(await headOf(short)).toMatchObject({ isWhole: true, identity });
   });
 
   const refused = `+82${'1'.repeat(99)},x\n`.repeat(85_000);
@@ -105,20 +108,17 @@ describe('the identity of a list', () => {
   it('of a list that begins with one contact and 8 MiB of refused rows is that of the contact', async () => {
     const text = `contact,var1\n01000000101,a\n${refused}${csvList(50).slice(13)}`;
     const whole = await headOf(text);
-    expect(whole).toMatchObject({ complete: false, contacts: 1 });
-    const pieces = Array.from({ length: Math.ceil(text.length / 50_000) }, (_, piece) =>
-      Buffer.from(text.slice(piece * 50_000, piece * 50_000 + 50_000)),
-    );
-    const { rows } = await readCsv(Readable.from(pieces), CSV);
-    const inPieces = must(await readHead(rows, new ListDigest('f', 's'), undefined));
-    expect(inPieces).toMatchObject({ identity: whole.identity, contacts: 1 });
+    expect(whole).toMatchObject({ isWhole: false, contacts: 1 });
+    expect(await headOf(text, {}, 50_000)).toMatchObject({ identity: whole.identity, contacts: 1 });
   });
 
-  it('of a list that begins with 8 MiB of refused rows and no contact is refused', async () => {
-    await expect(headOf(`contact,var1\n${refused}${csvList(50).slice(13)}`)).rejects.toThrow(
+  it('of one that begins with 8 MiB of refused rows and no contact is refused, unless it is read twice', async () => {
+    const text = `contact,var1\n${refused}${csvList(50).slice(13)}`;
+    await expect(headOf(text)).rejects.toThrow(
       /^The first [0-9,]+ rows are all rejected: line 2: expected the national format, got a plus sign/,
     );
+    expect(await wholeOf(text)).toMatchObject({ isWhole: true, contacts: 50 });
     // Short lists without a contact have nothing that could be sent twice.
-    expect(await headOf('contact,var1\n+82,x\n')).toMatchObject({ complete: true, contacts: 0 });
+    expect(await headOf('contact,var1\n+82,x\n')).toMatchObject({ isWhole: true, contacts: 0 });
   });
 });

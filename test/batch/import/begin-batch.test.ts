@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decideImport, type SendingOptions } from '../../../src/batch/import/decide-import.ts';
+import { decideImport, type SendingOptions } from '../../../src/batch/import/begin-batch.ts';
 import { batchFrom, type Batch } from '../../../src/batch/ledger/batch-record.ts';
 
 function batch(id: string, fields: Record<string, string> = {}): Batch {
