@@ -5,7 +5,7 @@ import { sealFrame } from '../../payload/chunk-payload.ts';
 import type { Sealing } from '../../payload/seal.ts';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { CheckedImportOptions } from './import-options.ts';
+import type { CheckedImportOptions, ImportReport } from './import-options.ts';
 import type { ImportPlan } from './import-plan.ts';
 import type { FirstPass } from './list-pass.ts';
 
@@ -178,6 +178,15 @@ function conflict(id: string, differing: readonly string[] = []): NoticeQueueErr
 
 /** Not derived from the list: ids are logged, and there are so few phone numbers that all could be tried. */
 const randomId = () => `b-${randomBytes(12).toString('base64url')}`;
+
+/** The report of an import that has nothing left to do. */
+export function alreadyImported(batch: Batch, report: ImportReport): ImportReport {
+  const { refusedRows: refused, duplicateRows: duplicates, counts, chunks } = batch;
+  const rows = counts.total + refused + duplicates;
+  const { total: contacts } = counts;
+  const done = { resumed: true, alreadyImported: true };
+  return { ...report, rows, contacts, chunks, duplicates, refused, ...done };
+}
 
 /** Adds to an error how many contacts were queued before it. @param stored by this run */
 export function withQueuedCount(

@@ -1,6 +1,5 @@
 import { COUNTRIES } from '../../format/country.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
 import type { SourceReader } from '../source/source-row.ts';
@@ -14,7 +13,7 @@ import {
 } from './import-options.ts';
 import { ImportLease } from './import-lease.ts';
 import { ListDigest } from './list-digest.ts';
-import { beginBatch, withQueuedCount, type StartedBatch } from './begin-batch.ts';
+import { alreadyImported, beginBatch, withQueuedCount, type StartedBatch } from './begin-batch.ts';
 import {
   planImport,
   type ImportPlan,
@@ -235,9 +234,7 @@ class ImportRun {
     });
   }
 
-  #digest(): ListDigest {
-    return new ListDigest(this.#plan.identity, this.#secret);
-  }
+  readonly #digest = () => new ListDigest(this.#plan.identity, this.#secret);
 
   /** @returns digest of the whole list */
   async #readAll(
@@ -281,23 +278,8 @@ class ImportRun {
 
   #reportProgress(): void {
     const { rows, contacts, duplicates, refused } = this.#tally;
-    this.#options.onProgress?.({
-      rows,
-      contacts,
-      duplicates,
-      refused,
-      bytesRead: this.#list.bytesRead(),
-      totalBytes: this.#list.totalBytes,
-      waiting: this.#waiting,
-    });
+    const [bytesRead, { totalBytes }] = [this.#list.bytesRead(), this.#list];
+    const counts = { rows, contacts, duplicates, refused };
+    this.#options.onProgress?.({ ...counts, bytesRead, totalBytes, waiting: this.#waiting });
   }
-}
-
-/** The report of an import that has nothing left to do. */
-function alreadyImported(batch: Batch, report: ImportReport): ImportReport {
-  const { refusedRows: refused, duplicateRows: duplicates, counts, chunks } = batch;
-  const rows = counts.total + refused + duplicates;
-  const { total: contacts } = counts;
-  const done = { resumed: true, alreadyImported: true };
-  return { ...report, rows, contacts, chunks, duplicates, refused, ...done };
 }
