@@ -101,6 +101,11 @@ async function serveControl(
     writeAnswer(response, jsonAnswer(200, 'SUCCESS', { status: 'ok' }));
     return;
   }
+  // A page of another site must not reach it under a name of its own.
+  if (onLoopback && !/^(localhost|[\d.]+|\[.+\])(:\d+)?$/.test(request.headers.host ?? '')) {
+    writeAnswer(response, refusalAnswer('HOST_NOT_ALLOWED'));
+    return;
+  }
   const key = request.headers['x-control-key'];
   const closed = controlGate(controlKey, onLoopback, typeof key === 'string' ? key : undefined);
   if (closed !== undefined) {

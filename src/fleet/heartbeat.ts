@@ -11,6 +11,8 @@ export interface Heartbeat {
   readonly host: string;
   readonly pid: number;
   readonly version: string;
+  /** Name of its key pair (pairName). */
+  readonly pair: string;
   /** Jobs in progress, and how many may be. */
   readonly active: number;
   readonly concurrency: number;

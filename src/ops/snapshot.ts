@@ -44,7 +44,7 @@ export interface FleetSnapshot {
   readonly workers: readonly SeenWorker[];
   /** Undefined where no rate limit is or was in force. */
   readonly rateLimit: RateLimitStatus | undefined;
-  /** Undefined where the key pair is not configured: it names the token. */
+  /** Undefined where no worker runs: its key pair names the token. */
   readonly token: TokenStatus | undefined;
   readonly redis: RedisFacts;
   /** Jobs of single notices. */
@@ -87,10 +87,6 @@ export interface FleetSource {
   readonly keys: Keys;
   /** BullMQ queues that are open already; those left out are opened when they are first needed. */
   readonly queues?: Readonly<Record<LaneName, Queue>> | undefined;
-  /** Name of the key pair whose token is read (pairName); without one `token` is undefined. */
-  readonly pair?: string | undefined;
-  /** TOKEN_BUDGET_WINDOW_MS in milliseconds. Default 3,600,000. */
-  readonly tokenBudgetWindowMs?: number | undefined;
   /** The configured rate limit, shown until a worker has reported its own. Default 0: no limit. */
   readonly rateLimit?: number | undefined;
   /** Gets each error of Redis as it was thrown, before it is translated. */
@@ -104,10 +100,12 @@ const READERS: {
   now: async ({ redis }) => Math.floor(await redisTime(redis)),
   hold: ({ redis, keys }) => readHold(redis, keys),
   templateHolds: ({ redis, keys }) => readTemplateHolds(redis, keys),
-  workers: ({ redis, keys }) => readWorkers(redis, keys),
+  workers: ({ workers }) => workers(),
   rateLimit: ({ redis, keys, rateLimit = 0 }) => readRateLimit(redis, keys, rateLimit),
-  token: async ({ redis, keys, pair, tokenBudgetWindowMs }) =>
-    pair === undefined ? undefined : readTokenStatus(redis, keys.token(pair), tokenBudgetWindowMs),
+  token: async ({ redis, keys, workers }) => {
+    const [worker] = await workers();
+    return worker && readTokenStatus(redis, keys.token(worker.pair));
+  },
   redis: ({ redis, keys }) => readRedisFacts(redis, keys),
   noticeJobs: ({ queue }) => countJobs(queue('notices')),
   chunkJobs: ({ queue }) => countJobs(queue('chunks')),
@@ -125,13 +123,15 @@ const READERS: {
 interface FleetAccess extends Omit<FleetSource, 'queues'> {
   readonly ledger: Ledger;
   readonly queue: (lane: LaneName) => Queue;
+  /** The workers, which two facts need. */
+  readonly workers: () => Promise<SeenWorker[]>;
 }
 
 /** Reads the state of one account. Status, metrics, alerts, doctor and pages all read through it. */
 export class FleetReader {
   /** The batches of the account. */
   readonly ledger: Ledger;
-  readonly #access: FleetAccess;
+  readonly #access: Omit<FleetAccess, 'workers'>;
   readonly #onError: (error: unknown) => void;
   readonly #opened = new Map<LaneName, Queue>();
 
@@ -154,9 +154,12 @@ export class FleetReader {
   async read<Fact extends FleetFact>(
     ...facts: readonly Fact[]
   ): Promise<Pick<FleetSnapshot, Fact>> {
+    const { redis, keys } = this.#access;
+    let seen: Promise<SeenWorker[]> | undefined;
+    const access = { ...this.#access, workers: () => (seen ??= readWorkers(redis, keys)) };
     try {
       const values = await Promise.all(
-        facts.map(async (fact) => [fact, await READERS[fact](this.#access)] as const),
+        facts.map(async (fact) => [fact, await READERS[fact](access)] as const),
       );
       return Object.fromEntries(values) as Pick<FleetSnapshot, Fact>;
     } catch (error) {

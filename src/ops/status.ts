@@ -1,7 +1,7 @@
 import { addressOf, type RedisSettings } from '../redis/connect.ts';
 import type { RedisFacts } from '../redis/facts.ts';
 import { differingSettings, type DifferingSetting } from '../fleet/heartbeat.ts';
-import { keysOf, pairName } from '../redis/keys.ts';
+import { keysOf } from '../redis/keys.ts';
 import { judgeRedis, type RedisFinding, type RedisRules } from '../redis/suitability.ts';
 import { summarizeBatches, type BatchesSummary } from './batches-summary.ts';
 import { headlineOf, type Headline } from './answers/headline.ts';
@@ -40,7 +40,7 @@ export interface Status {
   readonly templateHolds: FleetSnapshot['templateHolds'];
   /** Absent where no rate limit is or was in force. */
   readonly rateLimit?: NonNullable<FleetSnapshot['rateLimit']>;
-  /** Absent where BASE_URL and ACCESS_KEY are not configured: they name the token. */
+  /** Absent where no worker runs: its key pair names the token. */
   readonly token?: NonNullable<FleetSnapshot['token']>;
   readonly workers: FleetSnapshot['workers'];
   /** Variables in which they differ. */
@@ -56,10 +56,6 @@ export interface Status {
 export interface StatusTarget {
   readonly redis: RedisSettings & { readonly prefix: string };
   readonly account: string;
-  /** Key pair whose token is shown. */
-  readonly service?: Parameters<typeof pairName>[0] | undefined;
-  /** TOKEN_BUDGET_WINDOW_MS, in milliseconds. */
-  readonly tokenBudgetWindowMs: number;
   /** The configured rate limit of this process, shown until a worker has reported its own. Default 0. */
   readonly rateLimit?: number;
   /** What Redis is judged by. */
@@ -75,11 +71,10 @@ const TIMEOUT_MS = 3_000;
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function readStatus(target: StatusTarget): Promise<Status> {
-  const { redis: settings, account, service, tokenBudgetWindowMs, rateLimit } = target;
+  const { redis: settings, account, rateLimit } = target;
   const keys = keysOf(settings.prefix, account);
-  const pair = service && pairName(service);
   return withRedis(settings, TIMEOUT_MS, async (redis) => {
-    const reader = new FleetReader({ redis, keys, pair, tokenBudgetWindowMs, rateLimit });
+    const reader = new FleetReader({ redis, keys, rateLimit });
     try {
       return await statusOf(reader, target);
     } finally {

@@ -53,7 +53,6 @@ import { createHash } from 'node:crypto';
  * | `<tag>:audit:logged` | hash | the last entry of each of these that is in the log of a worker | forever (some 60 bytes) |
  * | `<tag>:chore:<name>` | string | set when a worker has taken its turn at a chore of the fleet (chores.ts) | its interval and a minute during the turn, then three quarters of it |
  * | `<tag>:ops:ended:<id>` | string | a session of the ops server that was signed out | until it would have expired |
- * | `<tag>:ops:scoped-since` | string | when idempotency keys of API keys got scopes (older-keys.ts) | forever (some 20 bytes) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | string | JSON of host, pid, version, jobs in flight | three heartbeats |
  * | `<tag>:traffic:<hour>` | hash | requests, and contacts by outcome, of each minute and lane | four hours |
@@ -134,8 +133,6 @@ export interface Keys {
   chore(name: string): string;
   /** Marks a session of the ops server as signed out. */
   endedSession(id: string): string;
-  /** When idempotency keys of API keys got scopes. */
-  readonly scopedSince: string;
   /** How long ended notices are kept (retention.ts). */
   readonly retention: string;
   /** BullMQ's key of a notice's job; with '' the prefix of all. */
@@ -298,7 +295,6 @@ export function keysOf(prefix: string, account: string): Keys {
     auditLogged: `${tag}:audit:logged`,
     chore: (name) => `${tag}:chore:${name}`,
     endedSession: (id) => `${tag}:ops:ended:${id}`,
-    scopedSince: `${tag}:ops:scoped-since`,
     retention: `${tag}:retention`,
     noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
     noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,

@@ -30,7 +30,13 @@ async function phone(colorScheme: 'light' | 'dark') {
   await redis.client.hset(keys.batch(ID).record, { movedAt: Date.now() - 600_000 });
   const worker = { id: 'w', host: HOST, pid: 123_456, version: '10.20.30', active: 0 };
   const unready = [{ reason: `Redis is unsuitable: ${'memory '.repeat(15)}`, since: Date.now() }];
-  const more = { concurrency: 40, startedAt: Date.now() - 90_000, loopDelayMs: 1_500, unready };
+  const more = {
+    concurrency: 40,
+    startedAt: Date.now() - 90_000,
+    loopDelayMs: 1_500,
+    pair: 'pair',
+    unready,
+  };
   await beat(redis.client, keys, { ...worker, ...more }, 60_000);
   const operator = await ops.operator();
   await operator.post(`/api/v1/batches/${ID}/pause`, { why: WHY });

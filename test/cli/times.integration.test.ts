@@ -21,7 +21,7 @@ it('commands write the time itself beside each time relative to now', async () =
   const { ids } = await failNotices(server, prefix, { count: 1 });
   await failNotices(server, prefix, { count: 1, from: 1, state: 'unknown' });
   const worker = { id: 'w', host: 'h', pid: 1, version: '1', concurrency: 4, active: 1 };
-  const heart = { ...worker, startedAt: Date.now() - 60_000, loopDelayMs: 2 };
+  const heart = { ...worker, startedAt: Date.now() - 60_000, loopDelayMs: 2, pair: 'pair' };
   await beat(redis.client, keys, heart, 60_000);
   const notices = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   await notices.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });

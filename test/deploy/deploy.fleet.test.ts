@@ -8,7 +8,7 @@ import { FleetReader } from '../../src/ops/snapshot.ts';
 import { FLEET_METRICS } from '../../src/metrics/fleet-table.ts';
 import type { MetricRows } from '../../src/metrics/metric.ts';
 import { SUPERVISOR_METRICS, WORKER_METRICS } from '../../src/metrics/worker-table.ts';
-import { keysOf, pairName } from '../../src/redis/keys.ts';
+import { keysOf } from '../../src/redis/keys.ts';
 import { readExposition, type Sample } from '../metrics/exposition.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
@@ -104,13 +104,8 @@ describe('what deploy/ names', () => {
       },
       { what: 'both processes', deadlineMs: 30_000 },
     );
-    const pair = pairName({
-      baseUrl: emulator.url,
-      accessKey: 'emulator-access-key',
-      secretKey: 'emulator-secret-key',
-    });
     const keys = keysOf(prefix, 'default');
-    const reader = new FleetReader({ redis: redis.client, keys, pair });
+    const reader = new FleetReader({ redis: redis.client, keys });
     const ofFleet = await fleetMetrics(reader).text();
     samples = [ofWorkers, ofFleet].flatMap((text) => readExposition(text).samples);
     await reader.close();

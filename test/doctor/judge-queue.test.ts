@@ -15,6 +15,7 @@ const worker = (fields = {}) => ({
   active: 0,
   concurrency: 40,
   startedAt: NOW,
+  pair: 'pair',
   loopDelayMs: 3,
   ageMs: 100,
   ...fields,

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { controlGate } from '../../src/emulator/control-api.ts';
 import type { Emulator } from '../../src/emulator/emulator.ts';
@@ -129,6 +131,16 @@ describe('who may use the control API', () => {
     ['no key where one is set, on loopback too', 'k', true, undefined, 'CONTROL_KEY_REQUIRED'],
   ])('%s', (_case, expected, onLoopback, given, refusal) => {
     expect(controlGate(expected, onLoopback, given)).toBe(refusal);
+  });
+
+  test('a page of another site cannot reach it under a name of its own', async () => {
+    const { port } = await emulatorWith();
+    const statuses = ['evil.example', 'localhost:4010', '127.0.0.1'].map(async (host) => {
+      const sent = request({ port, path: '/control/record', headers: { host } }).end();
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+      return answer.resume().statusCode;
+    });
+    expect(await Promise.all(statuses)).toEqual([403, 200, 200]);
   });
 
   test('an emulator with a key asks for it over HTTP, except for its health', async () => {

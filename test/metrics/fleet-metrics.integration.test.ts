@@ -40,11 +40,19 @@ describe('the metrics of the fleet', () => {
   function world() {
     const prefix = redis.freshPrefix();
     const keys = keysOf(prefix, 'default');
-    const metrics = open({ redis: redis.client, keys, pair: 'pair' });
+    const metrics = open({ redis: redis.client, keys });
     return { prefix, keys, metrics, read: async () => readExposition(await metrics.text()) };
   }
 
-  const worker = { host: 'h', pid: 1, active: 0, concurrency: 1, startedAt: 0, loopDelayMs: 0 };
+  const worker = {
+    host: 'h',
+    pid: 1,
+    active: 0,
+    concurrency: 1,
+    startedAt: 0,
+    loopDelayMs: 0,
+    pair: 'pair',
+  };
 
   it('are those of an empty queue where nothing was ever queued', async () => {
     const { value, types } = await world().read();
@@ -54,7 +62,6 @@ describe('the metrics of the fleet', () => {
       expect(value('notices_oldest_waiting_seconds', { lane })).toBe(0);
     }
     expect(value('notices_workers')).toBe(0);
-    expect(value('notices_token_issuances')).toBe(0);
     expect(types.has('notices_token_age_seconds')).toBe(false);
     expect(value('notices_redis_memory_bytes')).toBeGreaterThan(100_000);
   });
@@ -142,6 +149,7 @@ describe('the metrics of the fleet', () => {
     const { keys, metrics } = world();
     const token = { id: '0123456789abcdef', ageMs: 5_000, fence: 1 };
     await writeState(redis.client, keys.token('pair'), { token });
+    await beat(redis.client, keys, { ...worker, id: 'a', version: '1.0.0' }, 60_000);
     const { samples, types } = readExposition(await metrics.text());
     const rows: MetricRows = FLEET_METRICS;
     for (const [name, row] of Object.entries(rows)) {
@@ -185,7 +193,7 @@ describe('the metrics of the fleet', () => {
     // Commands are counted by the server for everybody, so this one is nobody else's.
     const server = await startRedisServer();
     const client = new Redis(server.url);
-    const metrics = open({ redis: client, keys: keysOf('p', 'default'), pair: 'pair' });
+    const metrics = open({ redis: client, keys: keysOf('p', 'default') });
     const queue = new NoticeQueue({ redis: connectionAs('producer', server.url), prefix: 'p' });
     try {
       const commands = async () => {

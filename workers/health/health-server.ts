@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { formatAddress } from '../../src/config/address.ts';
+import { hostRule, isLoopbackHost, type HostRule } from '../../src/format/plain-hosts.ts';
 import type { HealthConfig } from '../../src/config/config.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { METRICS_CONTENT_TYPE } from '../../src/metrics/fleet-metrics.ts';
@@ -52,10 +53,12 @@ export async function startHealthServer(
   at: HealthConfig,
   source: HealthSource,
 ): Promise<HealthServer> {
+  // Beyond this machine it is for a network that is trusted.
+  const isOwnHost = hostRule([], isLoopbackHost(at.host), false);
   const server = createServer(
     { headersTimeout: TIMEOUT_MS, requestTimeout: TIMEOUT_MS, keepAliveTimeout: TIMEOUT_MS },
     (request, response) => {
-      void respond(request, response, source);
+      void respond(request, response, source, isOwnHost);
     },
   );
   server.maxConnections = MAX_CONNECTIONS;
@@ -83,10 +86,13 @@ async function respond(
   request: IncomingMessage,
   response: ServerResponse,
   source: HealthSource,
+  isOwnHost: HostRule,
 ): Promise<void> {
   let answer: HealthAnswer;
   try {
-    answer = await answerOf(request, source);
+    answer = isOwnHost(request.headers.host ?? '')
+      ? await answerOf(request, source)
+      : { status: 403, text: 'use the IP address or localhost\n' };
   } catch {
     answer = { status: 500, text: 'this failed\n' };
   }

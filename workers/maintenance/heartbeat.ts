@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { Heartbeat } from '../../src/fleet/heartbeat.ts';
+import { pairName } from '../../src/redis/keys.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
 
@@ -15,10 +16,13 @@ const RESOLUTION_MS = 20;
 /** Options of {@link createHeartbeat}. */
 export interface HeartbeatOptions {
   readonly id: string;
+  readonly config: {
+    /** Of the variables in which workers should agree. */
+    readonly digests: Heartbeat['settings'] & {};
+    readonly service: Parameters<typeof pairName>[0];
+  };
   /** Jobs that the process may run at the same time. */
   readonly concurrency: number;
-  /** Digests of the variables in which workers should agree. */
-  readonly settings: Heartbeat['settings'] & {};
   /** Jobs in progress. */
   readonly active: () => number;
   /** Milliseconds since its last acceptance; infinite where there was none. */
@@ -47,8 +51,8 @@ export interface WorkerHeartbeat extends BackgroundService {
  */
 export function createHeartbeat({
   id,
+  config,
   concurrency,
-  settings,
   active,
   acceptedAgoMs,
   everyMs,
@@ -87,8 +91,9 @@ export function createHeartbeat({
       host: hostname(),
       pid: process.pid,
       version: VERSION,
+      pair: pairName(config.service),
       concurrency,
-      settings,
+      settings: config.digests,
       active: active(),
       startedAt,
       loopDelayMs,

@@ -136,8 +136,8 @@ export async function startWorker({
   });
   const heartbeat = createHeartbeat({
     id,
+    config,
     concurrency,
-    settings: config.digests,
     active: () => inFlight.active,
     acceptedAgoMs: () => gate.acceptedAgoMs,
     everyMs: heartbeatMs,

@@ -21,8 +21,6 @@ export function statusCommand(context: CommandContext): Command {
       const status = await readStatus({
         redis: config.redis,
         account: config.account,
-        service: config.service,
-        tokenBudgetWindowMs: config.token.budgetWindowMs,
         rateLimit: config.worker.rateLimit.limit,
         redisRules: config.redisWatch,
       });

@@ -150,6 +150,8 @@ export function fieldMap(texts: readonly string[]): Record<string, string> | und
       return [field, column];
     });
   const fields = pairs.map(([field]) => field);
+  // Schemas drop it without a word.
+  if (fields.includes('__proto__')) throw new UsageError('--map: __proto__ is no field');
   const twice = fields.find((field, index) => fields.indexOf(field) !== index);
   if (twice !== undefined) throw new UsageError(`--map: ${twice} is named twice`);
   return Object.fromEntries(pairs);

@@ -34,6 +34,10 @@ export const REFUSALS = {
   PAYLOAD_TOO_LARGE: { status: 413, message: 'The body is too large.' },
 
   INVALID_REQUEST: { status: 400, message: 'The control request is not valid.' },
+  HOST_NOT_ALLOWED: {
+    status: 403,
+    message: 'The control API answers under an IP address or localhost.',
+  },
   CONTROL_CLOSED: {
     status: 403,
     message: 'Beyond loopback the control API answers only where the option controlKey is set.',

@@ -55,6 +55,7 @@ export const workerAnswer = named(
     host: z.string(),
     pid: z.int(),
     version: z.string(),
+    pair: z.string().describe('name of its key pair: a hash'),
     active: count.describe('jobs in progress'),
     concurrency: count.describe('jobs that it takes at the same time'),
     startedAt: time,

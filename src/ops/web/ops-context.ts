@@ -7,7 +7,7 @@ import type { OpsConfig } from '../../config/config.ts';
 import { optionsOf } from '../../producer/from-environment.ts';
 import { NoticeQueue } from '../../producer/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
-import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
+import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
 import { openBullQueue } from '../../redis/open-queue.ts';
 import type { FindContext } from '../../search/find-in-queue.ts';
 import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts';
@@ -16,7 +16,6 @@ import { statusOf, type Status } from '../status.ts';
 import { openAccess, type Access, type FirstSignIn } from './access/access.ts';
 import { EndedSessions } from './access/ended-sessions.ts';
 import { LiveFeed } from './live/feed.ts';
-import { OlderKeys } from './older-keys.ts';
 import { RedisErrorMonitor } from './http/redis-error-monitor.ts';
 
 /** Configuration and connections of the ops server, opened once and shared by all requests. */
@@ -26,7 +25,6 @@ export interface OpsContext {
   readonly logger: Logger;
   readonly access: Access;
   readonly endedSessions: EndedSessions;
-  readonly olderKeys: OlderKeys;
   /** Commands fail at once while Redis is away, and within {@link COMMAND_TIMEOUT_MS} when it hangs. */
   readonly redis: RedisClient;
   readonly redisWatch: RedisErrorMonitor;
@@ -74,7 +72,7 @@ const START_TIMEOUT_MS = 1_000;
  */
 export async function openOps(config: Config, logger: Logger): Promise<OpenOps> {
   const { access, firstSignIn } = await openAccess(config.ops);
-  const { redis: settings, account, queue, service, token, worker } = config;
+  const { redis: settings, account, queue, worker } = config;
   const keys = keysOf(settings.prefix, account);
   const redisWatch = new RedisErrorMonitor(settings);
   const redis = connectRedis(
@@ -95,8 +93,6 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     redis,
     keys,
     queues: { notices: sendQueue, chunks: chunkQueue },
-    pair: service && pairName(service),
-    tokenBudgetWindowMs: token.budgetWindowMs,
     rateLimit: worker.rateLimit.limit,
     onError: (error) => redisWatch.failed(error, Date.now()),
   });
@@ -116,7 +112,6 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     logger,
     access,
     endedSessions: new EndedSessions(redis, keys, access.sessions),
-    olderKeys: new OlderKeys(redis, keys, queue.idempotencyWindowMs),
     redis,
     redisWatch,
     keys,

@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http';
 import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { isLoopbackHost } from '../../format/plain-hosts.ts';
+import { hostRule, isLoopbackHost } from '../../format/plain-hosts.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { authorize, reads } from './access/authorize.ts';
 import type { Identity, Needs } from './access/identity.ts';
-import { hostRule, networkOf } from './access/network.ts';
+import { networkOf } from './access/network.ts';
 import { boardNeeds, isBoard, registerBoard } from './board/board.ts';
 import type { OpsContext } from './ops-context.ts';
 import { problemPage } from './pages/public-pages.ts';
@@ -20,7 +20,7 @@ import {
   registerSecurityHeaders,
   setSecurityHeaders,
 } from './http/security-headers.ts';
-import { isSecure, readSessionCookie } from './access/session-cookie.ts';
+import { readSessionCookie, SECURE_COOKIE } from './access/session-cookie.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -33,7 +33,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The caller; undefined where unknown. */
     identity: Identity | undefined;
-    /** Whether the browser uses https. */
+    /** Whether the browser uses https, as the trusted proxy or the browser states. */
     isSecure: boolean;
   }
 }
@@ -143,8 +143,12 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
     const isProxied = access.isTrustedProxy(request.socket.remoteAddress ?? '');
     // Each proxy of a chain adds to the list; the browser reached the first.
     const [proto] = (isProxied ? (headerOf(request, 'x-forwarded-proto') ?? '') : '').split(',');
-    request.isSecure = proto?.trim().toLowerCase() === 'https';
-    setSecurityHeaders(reply, isBoard(request.url), isSecure(request));
+    // Without such a proxy the browser itself states it where it signs in, and by its cookie from then on.
+    request.isSecure =
+      proto?.trim().toLowerCase() === 'https' ||
+      headerOf(request, 'origin') === `https://${request.host}` ||
+      request.cookies[SECURE_COOKIE] !== undefined;
+    setSecurityHeaders(reply, isBoard(request.url), request.isSecure);
     if (!isOwnHost(request.host)) {
       return refuse(new NoticeQueueError('CROSS_SITE', WRONG_HOST), request, reply, context);
     }

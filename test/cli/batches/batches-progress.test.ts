@@ -95,6 +95,7 @@ describe('fieldMap', () => {
     ['contact=a,,var1=b', /field=column/],
     ['contact=a,', /field=column/],
     ['contact=a,contact=b', /contact is named twice/],
+    ['contact=a,__proto__=b', /__proto__ is no field/],
   ])('refuses %j', (text, message) => {
     expect(() => fieldMap([text])).toThrow(message);
   });

@@ -93,7 +93,12 @@ describe('notices batch', () => {
     const shown = async () => (await run(['batch', 'b'], envOf(prefix))).stdout;
     expect(await shown()).toMatch(/^Not sending: no worker is running.*"notices worker"\.$/m);
     const worker = { id: 'w', host: 'h', pid: 1, version: '0', active: 0, concurrency: 1 };
-    await beat(redis.client, keys, { ...worker, startedAt: 0, loopDelayMs: 0 }, 60_000);
+    await beat(
+      redis.client,
+      keys,
+      { ...worker, startedAt: 0, loopDelayMs: 0, pair: 'pair' },
+      60_000,
+    );
     expect(await shown()).not.toContain('Not sending');
     const at = String(Date.now());
     const hold = {

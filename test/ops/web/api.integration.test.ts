@@ -72,7 +72,7 @@ describe('status', () => {
     const { keys, redis: client } = server.context;
     await server.context.notices.send({ templateCode: 'T', contacts: contacts(1) });
     const worker = { id: 'w', host: 'h', pid: 1, version: '1', concurrency: 4, active: 1 };
-    await beat(client, keys, { ...worker, startedAt: 5, loopDelayMs: 2 }, 60_000);
+    await beat(client, keys, { ...worker, startedAt: 5, loopDelayMs: 2, pair: 'pair' }, 60_000);
     const { json, text } = await viewer.get('/api/v1/status');
     expect(json).toMatchObject({ jobs: { waiting: 1 }, workers: [{ id: 'w', active: 1 }] });
     expect(json).not.toHaveProperty('hold');

@@ -43,6 +43,14 @@ describe('the board of the queues', () => {
     }
   });
 
+  it('has no job under the name of a key of BullMQ, nor a file outside of its own', async () => {
+    const { viewer } = await bench();
+    for (const path of ['api/queues/send/wait', 'api/queues/send/events', 'static/..%2f..%2fx']) {
+      const { status } = await viewer.get(`/queues/${path}`);
+      expect([path, status]).toEqual([path, 404]);
+    }
+  });
+
   it('shows nothing that another producer wrote beside the data', async () => {
     const { server, viewer } = await bench();
     const { sendQueue } = server.context;

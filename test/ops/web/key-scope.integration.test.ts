@@ -136,19 +136,4 @@ describe('idempotency keys over HTTP', () => {
       });
     }
   });
-
-  it('that were stored before they had a scope still prevent a repeated call', async () => {
-    const prefix = redis.freshPrefix();
-    const earlier = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
-    onTestFinished(() => earlier.close());
-    const { id } = await earlier.send(NOTICE, { idempotencyKey: 'order-1' });
-    await earlier.send(NOTICE, { idempotencyKey: 'order-2' });
-    const { as } = await bench(prefix);
-    const again = await as('shop').send(NOTICE, 'order-1');
-    expect(again).toMatchObject({ status: 200, json: { id, duplicate: true } });
-    // Another notice is not the repeated call.
-    expect((await as('shop').send(OTHER, 'order-2')).status).toBe(202);
-    await earlier.send(NOTICE, { idempotencyKey: 'order-3' });
-    expect((await as('shop').send(NOTICE, 'order-3')).status).toBe(202);
-  });
 });

@@ -35,6 +35,17 @@ describe('signing in', () => {
     expect(session.json).toMatchObject({ name: 'vera', role: 'viewer', by: 'session' });
   });
 
+  it('over https counts for https only, also where no proxy is trusted', async () => {
+    const bench = await startOps(redis.url, redis.freshPrefix());
+    const origin = bench.url.replace('http:', 'https:');
+    const reply = await signIn(bench, 'vera', PASSWORD, { origin });
+    expect(cookieOf(reply)).toMatch(/^__Host-notices=[^;]+; Path=\/; .*Secure/);
+    const cookie = cookieOf(reply).split(';')[0] ?? '';
+    const page = await bench.nobody.get('/batches', { cookie });
+    expect(page.status).toBe(200);
+    expect(page.headers['strict-transport-security']).toContain('max-age=');
+  });
+
   it('says the same of a wrong name and of a wrong password, and sets no cookie', async () => {
     const bench = await startOps(redis.url, redis.freshPrefix());
     const replies = [

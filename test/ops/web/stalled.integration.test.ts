@@ -22,7 +22,15 @@ async function bench() {
   await built.settle(0, allAccepted(10));
   const { record } = keys.batch('b');
   await redis.client.hset(record, { movedAt: Date.now() - 120_000, queued: 2 });
-  const worker = { id: 'w', host: 'h', pid: 1, version: '0', concurrency: 1, loopDelayMs: 0 };
+  const worker = {
+    id: 'w',
+    host: 'h',
+    pid: 1,
+    version: '0',
+    concurrency: 1,
+    loopDelayMs: 0,
+    pair: 'pair',
+  };
   const work = (active: number, memory?: EpochMemory) =>
     beat(redis.client, keys, { ...worker, active, startedAt: 0 }, 60_000, memory);
   const memory = await work(0);

@@ -32,7 +32,7 @@ it('every page shows the time itself beside each time relative to now', async ()
     state: 'unknown',
   });
   const worker = { id: 'w', host: 'h', pid: 1, version: '1', concurrency: 4, active: 1 };
-  const heart = { ...worker, startedAt: Date.now() - 60_000, loopDelayMs: 2 };
+  const heart = { ...worker, startedAt: Date.now() - 60_000, loopDelayMs: 2, pair: 'pair' };
   await beat(redis.client, keys, heart, 60_000);
   const operator = await bench.operator();
   const pages = readPaths('b').filter(

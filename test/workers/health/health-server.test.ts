@@ -1,3 +1,4 @@
+import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -56,6 +57,18 @@ describe('the health server', () => {
     expect([json.status, json.type]).toEqual([503, 'application/json; charset=utf-8']);
     expect(JSON.parse(json.text)).toEqual({ ready: false, reasons });
     expect(JSON.parse(readiness([], true).text)).toEqual({ ready: true, reasons: [] });
+  });
+
+  it('answers under no name that another site may have', async () => {
+    server = await startHealthServer(AT, source);
+    const at = { port: server.port, path: '/metrics', host: '127.0.0.1' };
+    const statuses = ['evil.example', 'localhost:1', '[::1]', '127.0.0.1'].map(async (host) => {
+      const [answer] = (await once(request({ ...at, headers: { host } }).end(), 'response')) as [
+        IncomingMessage,
+      ];
+      return answer.resume().statusCode;
+    });
+    expect(await Promise.all(statuses)).toEqual([403, 200, 200, 200]);
   });
 
   it('answers metrics in the Prometheus text format', async () => {

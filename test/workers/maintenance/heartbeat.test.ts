@@ -12,8 +12,11 @@ it('a worker without a connection is not ready until a heartbeat is answered', a
   const sent = { requests: 2, contacts: 3, forMs: 5 };
   const heartbeat = createHeartbeat({
     id: 'a',
+    config: {
+      digests: { ATTEMPTS: 'abc' },
+      service: { baseUrl: 'https://s.example', accessKey: 'a', secretKey: 'b' },
+    },
     concurrency: 1,
-    settings: { ATTEMPTS: 'abc' },
     active: () => 0,
     acceptedAgoMs: () => Infinity,
     everyMs: 5,

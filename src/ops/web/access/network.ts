@@ -23,27 +23,3 @@ export function networkOf(address: string): string {
     .map((group) => Number.parseInt(group, 16).toString(16));
   return `${named.join(':')}::/64`;
 }
-
-/** Whether a `Host` is one that a request may name. */
-export type HostRule = (host: string) => boolean;
-
-/**
- * Which names of this server are accepted, so that a page of another site cannot reach it under a name of
- * its own (DNS rebinding). IP addresses and `localhost` always are.
- *
- * | OPS_HOST_NAMES | listens on | trusted proxy | other names |
- * |---|---|---|---|
- * | set | any | any | those of the list |
- * | not set | this machine only | none | none |
- * | not set | this machine only | configured | any: the proxy decides |
- * | not set | other addresses | any | any: callers must sign in under each name |
- */
-export function hostRule(names: readonly string[], isLocal: boolean, hasProxy: boolean): HostRule {
-  const any = names.length === 0 && (!isLocal || hasProxy);
-  const allowed = new Set(names.map((name) => name.toLowerCase()));
-  return (host) => {
-    const name = host.toLowerCase().replace(/:\d{1,5}$/, '');
-    const address = name.replace(/^\[(.*)\]$/, '$1');
-    return any || name === 'localhost' || isIPv4(name) || isIPv6(address) || allowed.has(name);
-  };
-}

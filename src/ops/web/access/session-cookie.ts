@@ -12,18 +12,13 @@ export function setSessionCookie(
   reply: FastifyReply,
   { value, until }: SessionCookie,
 ): void {
-  const secure = isSecure(request);
+  const { isSecure: secure } = request;
   const options = { path: '/', httpOnly: true, sameSite: 'strict', secure } as const;
   if (value === undefined) void reply.clearCookie(nameOf(request), options);
   else void reply.setCookie(nameOf(request), value, { ...options, expires: new Date(until) });
 }
 
 /** With the prefix `__Host-`, no other host or path of the domain can set the cookie; it requires https. */
-function nameOf(request: FastifyRequest): string {
-  return isSecure(request) ? '__Host-notices' : 'notices';
-}
+export const SECURE_COOKIE = '__Host-notices';
 
-/** Whether the browser uses https, as the trusted proxy states. */
-export function isSecure(request: FastifyRequest): boolean {
-  return request.isSecure;
-}
+const nameOf = ({ isSecure }: FastifyRequest) => (isSecure ? SECURE_COOKIE : 'notices');

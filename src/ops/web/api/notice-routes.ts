@@ -5,11 +5,9 @@ import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
 import type { GivenNotice } from '../../../contracts/read-notice.ts';
 import { noticeSchema } from '../../../contracts/notice.ts';
 import type { SendOptions } from '../../../contracts/send-options.ts';
-import { InputError, NoticeQueueError } from '../../../contracts/errors.ts';
-import type { Receipt } from '../../../contracts/notice.ts';
+import { InputError } from '../../../contracts/errors.ts';
 import type { Identity } from '../access/identity.ts';
 import { json, route, type Route } from '../http/route.ts';
-import type { OpsContext } from '../ops-context.ts';
 import { scopedKey, senderOf } from './key-scope.ts';
 
 const time = z
@@ -71,34 +69,20 @@ export const NOTICE_ROUTES: readonly Route[] = [
       413: { says: 'The body is larger than 4 MiB.' },
       422: { says: 'The notice or its options are invalid; `issues` names each field.' },
     },
-    handle: async ({ body: { notice, options }, header, who, now }, context) => {
+    handle: async ({ body: { notice, options }, header, who }, { notices }) => {
       const keyed = withKey(options, header(IDEMPOTENCY_KEY));
-      const given = await sendScoped(context, notice, keyed, who, now);
+      const given = await notices.send(notice, scoped(keyed, who));
       return json(given, given.duplicate ? 200 : 202);
     },
   }),
 ];
 
-/** Queues a notice; its idempotency key counts for the API key of the caller only. */
-async function sendScoped(
-  { notices, olderKeys }: Pick<OpsContext, 'notices' | 'olderKeys'>,
-  notice: GivenNotice,
-  options: SendOptions,
-  who: Identity | undefined,
-  now: number,
-): Promise<Receipt> {
+/** An idempotency key counts for the API key of the caller only. Options of other kinds are refused where they are checked. */
+function scoped(options: SendOptions, who: Identity | undefined): SendOptions {
   const key: unknown = options?.idempotencyKey;
-  if (typeof key !== 'string') return notices.send(notice, options);
-  if (await olderKeys.has(key, now)) {
-    try {
-      return await notices.send(notice, options);
-    } catch (error) {
-      // The key is that of another notice, so this is not the repeated call.
-      const isOther = error instanceof NoticeQueueError && error.code === 'IDEMPOTENCY_CONFLICT';
-      if (!isOther) throw error;
-    }
-  }
-  return notices.send(notice, { ...options, idempotencyKey: scopedKey(senderOf(who), key) });
+  return typeof key === 'string'
+    ? { ...options, idempotencyKey: scopedKey(senderOf(who), key) }
+    : options;
 }
 
 /** @throws InputError REQUEST_INVALID where header and options name different keys */

@@ -1,6 +1,7 @@
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import type { Queue } from 'bullmq';
 import { withoutNumbers } from '../../audit.ts';
+import { redisErrorCode } from '../../../redis/failure.ts';
 import { showJob } from './show-job.ts';
 
 /** Options of a job that are numbers or flags of BullMQ. */
@@ -42,7 +43,11 @@ export class MaskedQueue extends BullMQAdapter {
   }
 
   override async getJob(id: string): ReturnType<BullMQAdapter['getJob']> {
-    const job = await super.getJob(id);
+    const job = await super.getJob(id).catch((error: unknown) => {
+      // An id such as `delayed` is the name of another key of BullMQ.
+      if (redisErrorCode(error) === 'WRONGTYPE') return undefined;
+      throw error;
+    });
     return job === undefined || job === null ? job : maskJob(job);
   }
 

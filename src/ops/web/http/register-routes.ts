@@ -8,7 +8,7 @@ import type { Identity } from '../access/identity.ts';
 import { streamEvents } from '../live/event-stream.ts';
 import type { OpsContext } from '../ops-context.ts';
 import type { RouteCall, Route, RouteAnswer, ServerLabel } from './route.ts';
-import { isSecure, setSessionCookie } from '../access/session-cookie.ts';
+import { setSessionCookie } from '../access/session-cookie.ts';
 
 /** Form fields for the CSRF token, and for the path to redirect to. */
 const CSRF_FIELD = '_csrf';
@@ -125,7 +125,7 @@ function readCall(
       return typeof value === 'string' ? value : undefined;
     },
     address: request.ip,
-    secure: isSecure(request),
+    secure: request.isSecure,
     now: Date.now(),
     place: labelOf(context),
   };

@@ -21,7 +21,7 @@ export interface RouteCall<Params = unknown, Query = unknown, Body = unknown> {
   readonly header: (name: string) => string | undefined;
   /** Address of the caller, as the trusted proxy states it. */
   readonly address: string;
-  /** Whether the browser uses https, as the trusted proxy states. */
+  /** Whether the browser uses https, as the trusted proxy or the browser states. */
   readonly secure: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;

@@ -68,6 +68,7 @@ export function someWorker(some: Partial<Worker> = {}): Worker {
     host: 'host-1',
     pid: 4_711,
     version: '1.2.3',
+    pair: 'pair',
     active: 0,
     concurrency: 8,
     startedAt: NOW - 3_600_000,
