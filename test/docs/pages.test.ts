@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { HOLDS } from '../../src/contracts/hold.ts';
+import { parseFault } from '../../src/emulator/faults/parse-fault.ts';
 import { run } from '../cli/support/run.ts';
 
 const PAGES = [
@@ -69,4 +70,30 @@ describe('docs/commands.md', () => {
 it('docs/promises.md names every hold', () => {
   const page = readFileSync('docs/promises.md', 'utf8');
   for (const kind of Object.keys(HOLDS)) expect(page).toContain(`\`${kind}\``);
+});
+
+describe('docs/emulator.md', () => {
+  const page = readFileSync('docs/emulator.md', 'utf8');
+
+  it('names every word of a fault', () => {
+    let words: string[] = [];
+    try {
+      parseFault('send unknown=1');
+    } catch (error) {
+      words = /known are (.*), header/.exec(String(error))?.[1]?.split(', ') ?? [];
+    }
+    expect(words.length).toBeGreaterThan(15);
+    expect(words.filter((word) => !new RegExp(`\`${word}[=\`]`).test(page))).toEqual([]);
+  });
+
+  it('names every control request', () => {
+    const code = readFileSync('src/emulator/control-api.ts', 'utf8');
+    const requests = [...code.matchAll(/^ {4}'([A-Z]+) ([a-z/]+)':/gm)];
+    expect(requests.length).toBeGreaterThan(8);
+    const missing = requests.filter(([, method = '', name = '']) => {
+      const named = new RegExp(`\`${method} [^|]*|\`${name}\``);
+      return !named.test(page) || !page.includes(`${name}\``);
+    });
+    expect(missing).toEqual([]);
+  });
 });
