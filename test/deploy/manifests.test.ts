@@ -136,7 +136,7 @@ describe('kubernetes', () => {
       checkConfiguration({ ...settings, ...env });
       expect(env['HEALTH_ADDRESS'] ?? env['OPS_ADDRESS']).toBe(`0.0.0.0:${port.containerPort}`);
 
-      const at = (path: string) => expect.objectContaining({ httpGet: { path, port: port.name } });
+      const at = (path: string) => ({ httpGet: { path, port: port.name } });
       expect(program).toMatchObject({
         startupProbe: at('/livez'),
         livenessProbe: at('/livez'),
