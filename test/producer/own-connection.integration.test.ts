@@ -215,7 +215,6 @@ describe('a connection that is not safe', () => {
     ['a Unix socket', { path: '/run/redis.sock' }, at('path'), 'a Unix socket is not supported'],
     ['a replica', { role: 'slave' }, at('role'), 'expected master'],
     ['reads only', { readOnly: true }, at('readOnly'), 'expected false'],
-    ['a mistyped option', { pasword: 'x' }, at('pasword'), 'unknown option'],
     ['a port that is none', { port: 70_000 }, at('port'), 'expected a port from 1 to 65535'],
     ['a password that is no text', { password: 7 }, at('password'), 'expected a text'],
     [

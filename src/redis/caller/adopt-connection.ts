@@ -3,9 +3,10 @@ import type { RedisOptions } from 'ioredis';
 import { z } from 'zod';
 import type { HostPort } from '../connect.ts';
 import {
-  CLUSTER_OPTION_RULES,
-  REDIS_OPTION_RULES,
-  sortOptions,
+  clusterTransportOf,
+  refusedOptions,
+  setOptions,
+  transportOf,
   type OptionProblem,
   type RedisTransport,
 } from './option-rules.ts';
@@ -94,19 +95,16 @@ export function adoptConnection(connection: unknown): Adoption {
   }
   const { options } = connection;
   if (typeof connection['duplicate'] !== 'function' || !isRecord(options)) {
-    return adoptOptions(connection, { at: [], isTyped: true });
+    return adoptOptions(connection, []);
   }
-  if (connection['isCluster'] !== true) return adoptOptions(options, { at: [], isTyped: false });
+  if (connection['isCluster'] !== true) return adoptOptions(options, []);
 
-  const sorted = sortOptions(options, CLUSTER_OPTION_RULES, [], false);
   // A client keeps the nodes it was given in a field that its types do not show.
   const nodes = z.array(node, NODES).min(1, NODES).safeParse(connection['startupNodes']);
-  const problems: OptionProblem[] = [...sorted.problems];
+  const problems = refusedOptions(options, []);
   if (!nodes.success) problems.push({ path: ['startupNodes'], message: NODES });
-  const ofNodes = adoptOptions(isRecord(options['redisOptions']) ? options['redisOptions'] : {}, {
-    at: ['redisOptions'],
-    isTyped: false,
-  });
+  const { redisOptions } = options;
+  const ofNodes = adoptOptions(isRecord(redisOptions) ? redisOptions : {}, ['redisOptions']);
   if ('problems' in ofNodes) problems.push(...ofNodes.problems);
   else if (!ofNodes.adopted.url.endsWith('/0')) {
     const message = 'expected database 0: a cluster has no other';
@@ -116,17 +114,13 @@ export function adoptConnection(connection: unknown): Adoption {
   if (first !== undefined) return { problems: [first, ...more] };
   if ('problems' in ofNodes) return ofNodes;
   const { adopted } = ofNodes;
-  const transport = { ...adopted.transport, cluster: sorted.transport };
+  const transport = { ...adopted.transport, cluster: clusterTransportOf(options) };
   return { adopted: { ...adopted, cluster: nodes.data ?? [], transport } };
 }
 
-function adoptOptions(
-  options: object,
-  { at, isTyped }: { readonly at: readonly string[]; readonly isTyped: boolean },
-): Adoption {
-  const sorted = sortOptions(options, REDIS_OPTION_RULES, at, isTyped);
-  const parsed = addressSchema.safeParse(sorted.address);
-  const problems: OptionProblem[] = [...sorted.problems];
+function adoptOptions(options: object, at: readonly string[]): Adoption {
+  const parsed = addressSchema.safeParse(setOptions(options));
+  const problems = refusedOptions(options, at);
   for (const { path, message } of parsed.error?.issues ?? []) {
     problems.push({ path: [...at, ...path.slice(0, 1).map(String)], message });
   }
@@ -161,7 +155,7 @@ function adoptOptions(
       transport: {
         ...(withTls === undefined ? {} : { tls: optionsOfTls(withTls) }),
         ...(sentinelTLS === undefined ? {} : { sentinelTLS: optionsOfTls(sentinelTLS) }),
-        server: sorted.transport,
+        server: transportOf(options),
         cluster: {},
       },
     },
