@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { answerRulesSchema } from '../src/config/answer-rules.ts';
+import type { answerRulesSchema } from '../src/contracts/answer-rules.ts';
 import type { Outcome } from '../src/contracts/outcome.ts';
 import { OUTCOME_ROWS, type OutcomeRow } from '../src/service/outcome-table.ts';
-import type { SendAnswer } from '../src/service/response/send-answer.ts';
+import type { SendAnswer } from '../src/service/send-call.ts';
 
 /** An answer in which each fact is recognized in the outcome that is made of it. */
 const SAMPLE: SendAnswer = {

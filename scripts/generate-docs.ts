@@ -14,7 +14,7 @@ import { showValue } from '../src/config/mask.ts';
 import { ENVIRONMENT_RULES, RULES } from '../src/config/rules.ts';
 import { defaultOf, metadataOf, type Row } from '../src/config/variable.ts';
 import { rowOf, VARIABLE_GROUPS, type VariableName } from '../src/config/variables.ts';
-import { DURATION_EXAMPLES } from '../src/format/duration.ts';
+import { DURATION_EXAMPLES } from '../src/format/time.ts';
 import { contactSchema, MAX_VALUE_LENGTH, VARIABLE_NAME } from '../src/contracts/notice.ts';
 import { jobSchema } from '../src/contracts/job.ts';
 import { answersPage } from './answers-page.ts';

@@ -1,5 +1,5 @@
 import { FLEET_METRICS } from '../src/metrics/fleet-table.ts';
-import type { Metric, MetricRows } from '../src/metrics/metric.ts';
+import type { Metric, MetricRows } from '../src/metrics/registry.ts';
 import { SUPERVISOR_METRICS, WORKER_METRICS } from '../src/metrics/worker-table.ts';
 
 /** A label with more values than this is shown without them. */

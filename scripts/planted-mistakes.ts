@@ -166,7 +166,7 @@ export const PLANTED: readonly Planted[] = [
     ],
   },
   {
-    file: 'src/format/terminal-text.ts',
+    file: 'src/format/format.ts',
     tests: ['test/format/terminal-text.test.ts'],
     mistakes: [['.replace(/\\n/g, escapeOf)', '']],
   },

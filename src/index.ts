@@ -5,7 +5,7 @@ export type {
   GivenContact as Contact,
   GivenNotice as Notice,
   NoticeOf,
-} from './contracts/read-notice.ts';
+} from './contracts/notice.ts';
 export type {
   CancelAnswer,
   CancelOptions,

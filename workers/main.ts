@@ -1,5 +1,5 @@
 import { describeFailure, exitCodeOf } from '../src/contracts/errors.ts';
-import { endOnUncaughtErrors } from './process/uncaught-errors.ts';
+import { endOnUncaughtErrors } from './process/stop-signals.ts';
 import { runWorkerProcess } from './process/worker-process.ts';
 
 // A supervisor passes the index of the process.

@@ -1,6 +1,6 @@
 import { describeFailure, exitCodeOf } from '../src/contracts/errors.ts';
 import { runOpsProcess } from './process/ops-process.ts';
-import { endOnUncaughtErrors } from './process/uncaught-errors.ts';
+import { endOnUncaughtErrors } from './process/stop-signals.ts';
 
 endOnUncaughtErrors();
 try {

@@ -1,4 +1,4 @@
-import { CONSTANTS_OF_TESTS } from '../../src/config/constants.ts';
+import { CONSTANTS_OF_TESTS } from '../../src/config/config.ts';
 import { redisUsage, usedBetween, type RedisUsage } from '../harness/redis-meter.ts';
 import type { Stage } from '../harness/stage.ts';
 import { CHUNK_SIZE } from '../work.ts';

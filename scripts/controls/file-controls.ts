@@ -28,7 +28,7 @@ export const FILE_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'a line of NDJSON whose nesting ends an import',
-    file: 'src/contracts/json-value.ts',
+    file: 'src/contracts/parse-input.ts',
     from: 'if (depth >= MAX_DEPTH) return `expected at most ${MAX_DEPTH} levels of nesting`;',
     to: '',
     test: 'batch/import/rejects-file.integration.test.ts',
@@ -52,7 +52,7 @@ export const FILE_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'text in the log as JSON that a terminal obeys',
-    file: 'src/logging/text-line.ts',
+    file: 'src/logging/logger.ts',
     from: 'return isPlain ? json : terminalText(json);',
     to: 'return json;',
     test: 'logging/text-line.test.ts',

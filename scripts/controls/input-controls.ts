@@ -28,7 +28,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'text that a terminal obeys',
-    file: 'src/format/terminal-text.ts',
+    file: 'src/format/format.ts',
     from: 'return text.replace(UNSAFE, escapeOf);',
     to: 'return text;',
     test: 'cli/terminal.integration.test.ts',
@@ -108,7 +108,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'halves of surrogate pairs, which one service refuses and another changes',
-    file: 'src/contracts/json-value.ts',
+    file: 'src/contracts/parse-input.ts',
     from: String.raw`[\p{Cc}\p{Cs}]/u`,
     to: String.raw`[\p{Cc}]/u`,
     test: 'contracts/text-rule.test.ts',
@@ -124,7 +124,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'commands of a shell in the name of a notice, when a command of a message is copied',
-    file: 'src/format/shell-word.ts',
+    file: 'src/format/format.ts',
     from: '/^[\\w.:@%+-]+$/.test(text)',
     to: "text !== ''",
     test: 'ops/notice-words.test.ts',
@@ -180,7 +180,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'NUL and other control characters in what is sent',
-    file: 'src/contracts/json-value.ts',
+    file: 'src/contracts/parse-input.ts',
     from: String.raw`[\p{Cc}\p{Cs}]/u`,
     to: String.raw`[\p{Cs}]/u`,
     test: 'contracts/text-rule.test.ts',

@@ -68,7 +68,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'secrets in log lines',
-    file: 'src/logging/redaction.ts',
+    file: 'src/logging/logger.ts',
     from: 'return redactedAt(line, 1);',
     to: 'return line;',
     test: 'logging/redaction.test.ts',

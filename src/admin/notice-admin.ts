@@ -9,8 +9,8 @@ import {
   type OperationOutput,
 } from '../ops/operations/operations.ts';
 import { sealingOf } from '../payload/seal.ts';
-import { withEnvironment } from '../producer/from-environment.ts';
 import {
+  withEnvironment,
   readQueueOptions,
   type NoticeQueueOptions,
   type QueueSettings,

@@ -1,4 +1,4 @@
-import { withTimeout } from './with-timeout.ts';
+import { withTimeout } from './repeat.ts';
 
 /** A part of a process that runs in the background. */
 export interface BackgroundService<Started = unknown> {

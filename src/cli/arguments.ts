@@ -1,11 +1,11 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { BATCH_ID } from '../contracts/chunk-job.ts';
+import { BATCH_ID } from '../contracts/job.ts';
 import {
   DURATION_EXAMPLES,
   parseDuration,
   writeDuration,
   type DurationUnit,
-} from '../format/duration.ts';
+} from '../format/time.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Longest reason in the audit stream, in characters. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { endOnUncaughtErrors } from '../../workers/process/uncaught-errors.ts';
+import { endOnUncaughtErrors } from '../../workers/process/stop-signals.ts';
 import { runCli } from './run-cli.ts';
 
 endOnUncaughtErrors();

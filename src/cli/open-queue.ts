@@ -87,6 +87,6 @@ export function noSuchBatch(id: string): UsageError {
  */
 export async function openQueue(config: Config): Promise<NoticeQueue> {
   const { NoticeQueue } = await import('../producer/notice-queue.ts');
-  const { optionsOf } = await import('../producer/from-environment.ts');
+  const { optionsOf } = await import('../producer/options.ts');
   return new NoticeQueue(optionsOf(config));
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { CommandContext, Output } from './command-context.ts';
-import { terminalLine, terminalText } from '../format/terminal-text.ts';
+import { terminalLine, terminalText } from '../format/format.ts';
 
 /** Writes text of any content. */
 export function writeText(output: Pick<Output, 'write'>, text: string): void {

@@ -1,6 +1,6 @@
 import type { Output } from './command-context.ts';
 import { writeAll } from './output.ts';
-import { terminalLine } from '../format/terminal-text.ts';
+import { terminalLine } from '../format/format.ts';
 
 /** A line is written at most this often, in milliseconds. */
 const EVERY_MS = 1_000;

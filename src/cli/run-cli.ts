@@ -67,7 +67,7 @@ export async function runCli(
   program.hook('preAction', async (_program, command) => {
     if (WITHOUT_WARNINGS.has(command.name())) return;
     const { readEnvironment } = await import('../config/read.ts');
-    const { mistypedWarning } = await import('../config/mistyped.ts');
+    const { mistypedWarning } = await import('../config/read.ts');
     const { mistyped } = readEnvironment(surroundings.env, { service: false });
     for (const variable of mistyped) warn(mistypedWarning(variable));
   });

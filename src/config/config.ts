@@ -1,10 +1,18 @@
-import { InputError } from '../contracts/errors.ts';
-import { constantsIn, type Constants } from './constants.ts';
+import { createHash } from 'node:crypto';
+import { InputError, type InputIssue } from '../contracts/errors.ts';
+import { COMPARED_VARIABLES, type ComparedVariable } from '../contracts/version.ts';
+import { describeAnswerRules } from '../contracts/answer-rules.ts';
 import { processEnvironment, type Environment } from './environment.ts';
-import type { MistypedVariable } from './mistyped.ts';
-import { readEnvironment, type ReadOptions } from './read.ts';
-import { digestsOf } from './compared.ts';
-import { asTree, type ValueTree } from './variables.ts';
+import { showInvalid, showPath, showValue } from './mask.ts';
+import {
+  type MistypedVariable,
+  readEnvironment,
+  type ReadOptions,
+  type Origin,
+  type Reading,
+} from './read.ts';
+import { metadataOf, type Row } from './variable.ts';
+import { asTree, type ValueTree, rowOf, type VariableName, type Values } from './variables.ts';
 
 /**
  * The whole configuration. Each field is described at its row in `variables/`. Names of durations
@@ -165,4 +173,123 @@ const pairIn = (pem: string | undefined) =>
 
 function webhookConfig({ url, secret, format }: ValueTree['events']) {
   return url === undefined || secret === undefined ? undefined : { url, secret, format };
+}
+
+/** One variable of the effective configuration. */
+interface ConfigRow {
+  readonly name: VariableName;
+  /** Safe to show: a secret is `set (24 characters)` or `not set`, a password in a URL `***`. */
+  readonly value: string;
+  readonly from: Origin;
+}
+
+/** The effective configuration, and what is wrong with it. */
+export interface ConfigReport {
+  readonly rows: readonly ConfigRow[];
+  /** The rules of ANSWER_RULES_FILE in words; empty without such a file. */
+  readonly answerRules: readonly string[];
+  /** Empty when `loadConfig` would accept the environment. */
+  readonly issues: readonly InputIssue[];
+}
+
+/**
+ * Describes the effective configuration, secrets masked. Throws nothing; problems are in `issues`.
+ *
+ * @param environment variables by name. Default: those of this process
+ */
+export function describeConfig(environment?: Environment, options?: ReadOptions): ConfigReport {
+  const { readings, values, issues } = readEnvironment(environment, options);
+  const rows = [...readings].map(([name, reading]) => ({
+    name,
+    value: show(rowOf(name), reading),
+    from: reading.from,
+  }));
+  const rules = values.ANSWER_RULES_FILE;
+  const answerRules = rules === undefined ? [] : describeAnswerRules(rules);
+  return { rows, answerRules, issues };
+}
+
+function show(row: Row, { text, value, issue }: Reading): string {
+  if (metadataOf(row).readsPath === true && text !== undefined) {
+    return issue ? `${showPath(text)} (not valid)` : showPath(text);
+  }
+  if (!issue) return showValue(row, value);
+  return text === undefined ? 'not valid' : `${showInvalid(row, text)} (not valid)`;
+}
+
+/** A short digest of each of them, for the heartbeats of workers. */
+export function digestsOf(values: Values): Readonly<Record<ComparedVariable, string>> {
+  const digest = (name: ComparedVariable) =>
+    createHash('sha256')
+      .update(JSON.stringify(values[name] ?? null))
+      .digest('hex')
+      .slice(0, 6);
+  return Object.fromEntries(COMPARED_VARIABLES.map((name) => [name, digest(name)])) as Record<
+    ComparedVariable,
+    string
+  >;
+}
+
+/**
+ * Values that no installation has to choose, by the names under which the documents speak of them.
+ *
+ * @param answerTimeoutMs ANSWER_TIMEOUT_MS, from which the longer times follow
+ */
+const defaultsFor = (answerTimeoutMs: number) => ({
+  /** One connection attempt to the service, TLS included. */
+  CONNECT_TIMEOUT_MS: 3_000,
+  /** Issuing a token, retries included. */
+  ISSUE_DEADLINE_MS: Math.max(10_000, answerTimeoutMs),
+  /** A whole attempt: waiting for a token, and both requests. One issuance fits into it. */
+  SEND_DEADLINE_MS: Math.max(15_000, 3 * answerTimeoutMs),
+  /** After a process crashed while issuing, another one may issue once it has passed. No issuance outlasts it. */
+  TOKEN_LOCK_TTL_MS: Math.ceil(1.5 * Math.max(10_000, answerTimeoutMs)),
+  /** How long a worker keeps the lock of a job without renewing it: no job is taken from one that still sends it. */
+  LOCK_DURATION_MS: Math.max(60_000, 9 * answerTimeoutMs),
+  /** How long a stopping worker may take to finish the requests in flight. */
+  SHUTDOWN_TIMEOUT_MS: 10_000 + Math.max(15_000, 3 * answerTimeoutMs),
+  /** Between heartbeats of a worker: after three missed ones it counts as gone. */
+  HEARTBEAT_MS: 3_000,
+  REDIS_CONNECT_TIMEOUT_MS: 2_000,
+  /** Workers warn when less of the memory limit of Redis is free, in percent. */
+  REDIS_MEMORY_HEADROOM: 10,
+  ENQUEUE_TIMEOUT_MS: 2_000,
+  /** Upper bounds of the random delay before the second attempt, and between any two. */
+  BACKOFF_BASE_MS: 1_000,
+  BACKOFF_CAP_MS: 300_000,
+  /** The first probe of a hold; each further one comes twice as late, up to the last. */
+  HOLD_PROBE_MIN_MS: 2_000,
+  HOLD_PROBE_MAX_MS: 60_000,
+  /** The longest pause that a Retry-After of the service can cause. */
+  RETRY_AFTER_MAX_MS: 3_600_000,
+  /** Time in which a rate limit that a 429 decreased would recover from zero. */
+  RATE_LIMIT_RECOVERY_MS: 120_000,
+  /** A Redis that lost at most this much time only causes a warning: a failover loses about a second. */
+  RESTORE_TOLERANCE_MS: 2_000,
+  /** Without other evidence a Redis that restarted this long after the last heartbeat may hold an old copy. */
+  RESTORE_GAP_MS: 60_000,
+  /** A token younger than this that gets a 401 is tried once more; ten times this, after a 403. */
+  TOKEN_GRACE_MS: 1_000,
+  /** Most issuances of the fleet in the window: tokens may live four seconds. */
+  TOKEN_BUDGET: 200,
+  TOKEN_BUDGET_WINDOW_MS: 600_000,
+  /** How long before its expiry a token is renewed; at most half of its lifetime. */
+  TOKEN_RENEW_BEFORE_MS: 60_000,
+  OPS_SESSION_MS: 43_200_000,
+  /** Of `POST /api/v1/notices`. */
+  OPS_MAX_BODY_BYTES: 4_194_304,
+  /** Requests of one API key. */
+  OPS_NOTICES_PER_MINUTE: 6_000,
+});
+
+/** The constants by name. */
+export type Constants = ReturnType<typeof defaultsFor>;
+
+/** In an environment: JSON with other values, for tests of processes. No part of the interface. */
+export const CONSTANTS_OF_TESTS = 'NOTICES_TEST_CONSTANTS';
+
+/** The constants that hold in an environment. */
+export function constantsIn(environment: Environment, answerTimeoutMs: number): Constants {
+  const given = environment[CONSTANTS_OF_TESTS] ?? '{}';
+  return { ...defaultsFor(answerTimeoutMs), ...(JSON.parse(given) as Partial<Constants>) };
 }

@@ -1,4 +1,4 @@
-import { writeDuration } from '../format/duration.ts';
+import { writeDuration } from '../format/time.ts';
 import { formatAddress, type Address } from './address.ts';
 import { metadataOf, type Row } from './variable.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { answerRulesSchema } from './answer-rules.ts';
-import { parseDuration, writeDuration } from '../format/duration.ts';
+import { answerRulesSchema } from '../contracts/answer-rules.ts';
+import { parseDuration, writeDuration } from '../format/time.ts';
 import {
   isPort,
   LOOPBACK,
@@ -80,7 +80,7 @@ export function integer(unit: string, min: number, max: number) {
   return z.int(message).min(min, message).max(max, message).meta({ expected });
 }
 
-/** A duration: milliseconds in programs, and in the environment text such as `30s` (src/format/duration.ts). */
+/** A duration: milliseconds in programs, and in the environment text such as `30s` (src/format/time.ts). */
 export function duration(min: number, max: number) {
   const expected = `a duration from ${writeDuration(min)} to ${writeDuration(max)}`;
   return integer('milliseconds', min, max).meta({ expected, isDuration: true });

@@ -1,4 +1,13 @@
 import { z } from 'zod';
+import { InputError, type InputIssue } from './errors.ts';
+import {
+  whyNotJson,
+  whyNotText,
+  fieldPath,
+  MAX_ISSUES,
+  parseInput,
+  shownName,
+} from './parse-input.ts';
 
 /*
  * The shape of a notice and of its contacts, as schemas and as public types. docs/architecture.md
@@ -93,7 +102,7 @@ export interface Contact {
   [field: string]: unknown;
 }
 
-/** A notice as it is stored and sent; what an application hands over is a `GivenNotice` (read-notice.ts). */
+/** A notice as it is stored and sent; what an application hands over is a `GivenNotice` . */
 export interface Notice {
   templateCode: string;
   scheduleType?: string | undefined;
@@ -114,4 +123,209 @@ export interface Receipt {
    * nothing, and `id` is that of the earlier call.
    */
   readonly duplicate: boolean;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Fields that a contact and a notice both have. */
+interface Passing {
+  /**
+   * Fields of the service that this package does not know, sent unchanged: JSON values, with whole numbers beyond
+   * 9007199254740991 as text. A field that is unknown elsewhere is an error, since it may be a misspelt one.
+   */
+  readonly fields?: Readonly<Record<string, unknown>> | undefined;
+}
+
+interface Recipient extends Passing {
+  /**
+   * Phone number in the national format: 1 to 20 digits, no separators, no plus sign, no country code.
+   * `send` and `sendMany` do not convert other formats; `import` removes separators.
+   */
+  readonly contact: string;
+  readonly name?: string | undefined;
+}
+
+type Digit = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
+type Variables = { readonly [Name in `var${Digit | 10 | `1${Digit}` | 20}`]?: string };
+
+/**
+ * One recipient of a {@link GivenNotice}, with the values of the template's variables: text of at most 4,096 characters
+ * each. Variables after `var20` are for `fields`.
+ *
+ * @example
+ * { contact: '01012345678', var1: 'Kim', var2: 'A-1001' }
+ */
+export interface GivenContact extends Recipient, Variables {}
+
+interface NoticeFields extends Passing {
+  /** Code of the message template at the messaging service; 1 to 200 characters. */
+  readonly templateCode: string;
+  /**
+   * When the service sends the message. `DIRECTLY` means at once and is the only value in the service's
+   * document. To send later, use the option `sendAt` or `delay` instead.
+   * @default 'DIRECTLY'
+   */
+  readonly scheduleType?: string | undefined;
+  /**
+   * Sender key of the messenger channel.
+   * @default DEFAULT_CHAT_SENDER_KEY of the worker
+   */
+  readonly chatSenderKey?: string | undefined;
+  /**
+   * Sender key for SMS.
+   * @default DEFAULT_SENDER_KEY of the worker
+   */
+  readonly senderKey?: string | undefined;
+  /** Not in the service's document, but seen: the time for `scheduleType: 'SCHEDULED'`, as `2027-03-01 09:00:00`. */
+  readonly at?: string | undefined;
+  /** Not in the service's document, but seen: an SMS where the messenger does not deliver. */
+  readonly replaceSms?: 'Y' | 'N' | undefined;
+  readonly smsSubject?: string | undefined;
+  readonly smsContent?: string | undefined;
+}
+
+/**
+ * A message to send: a template of the messaging service and its recipients.
+ *
+ * @example
+ * { templateCode: 'ORDER_SHIPPED', contacts: [{ contact: '01012345678', var1: 'A-1001' }] }
+ */
+export interface GivenNotice extends NoticeFields {
+  /** The recipients: 1 to 1,000, sent in one request. `import` takes a list of any length. */
+  readonly contacts: readonly GivenContact[];
+}
+
+/** A {@link GivenNotice} of one of these templates, with its variables. */
+export type NoticeOf<Templates extends object> = string extends keyof Templates
+  ? GivenNotice
+  : {
+      [Code in keyof Templates & string]: NoticeFields & {
+        readonly templateCode: Code;
+        readonly contacts: readonly (Recipient & Templates[Code])[];
+      };
+    }[keyof Templates & string];
+
+const TEXTS = ['at', 'replaceSms', 'smsSubject', 'smsContent'];
+const OF_NOTICE: ReadonlySet<string> = new Set([...Object.keys(noticeSchema.shape), ...TEXTS]);
+const OF_CONTACT: ReadonlySet<string> = new Set(['contact', 'name']);
+
+/**
+ * Checks a notice that an application hands over, and copies it. Its `fields` and those of its contacts become fields
+ * beside the others, as the service gets them.
+ *
+ * @param place prefix of field names in errors, such as `notices[4]`; empty for a single notice
+ * @throws InputError NOTICE_INVALID that names every invalid field, without values
+ */
+export function readGivenNotice(input: unknown, place = ''): CheckedNotice {
+  const issues: InputIssue[] = [];
+  const path = place === '' ? [] : [place];
+  const notice = isFields(input) ? withPassing(input, OF_NOTICE, path, issues) : input;
+  const contacts = isFields(notice) ? notice['contacts'] : undefined;
+  const flat = Array.isArray(contacts)
+    ? {
+        ...(notice as Fields),
+        contacts: Array.from(contacts as readonly unknown[], (contact, index) =>
+          isFields(contact)
+            ? withPassing(contact, OF_CONTACT, [...path, 'contacts', index], issues)
+            : contact,
+        ),
+      }
+    : notice;
+  try {
+    const checked = readNotice(flat, place);
+    if (issues.length === 0) return checked;
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    const known = new Set(issues.map(({ field }) => field));
+    issues.push(...error.issues.filter(({ field }) => !known.has(field)));
+  }
+  throw new InputError('NOTICE_INVALID', issues.slice(0, MAX_ISSUES + 1));
+}
+
+/** The fields of an object, each read once, with those under `fields` beside them. */
+function withPassing(
+  given: Fields,
+  known: ReadonlySet<string>,
+  path: readonly PropertyKey[],
+  issues: InputIssue[],
+): Fields {
+  const refuse = (names: readonly string[], problem: string) =>
+    issues.push({ field: fieldPath([...path, ...names.map(shownName)]), problem });
+  const { fields: passing = {}, ...own } = given;
+  const isKnown = (name: string) =>
+    known.has(name) || (known === OF_CONTACT && VARIABLE_NAME.test(name));
+  for (const [name, value] of Object.entries(own)) {
+    if (value === undefined) continue;
+    if (!isKnown(name)) {
+      refuse(
+        [name],
+        'unknown field: correct its name, or put it into `fields`, which are sent unchanged',
+      );
+    } else if ((TEXTS.includes(name) || name === 'name') && typeof value !== 'string') {
+      refuse([name], 'expected text');
+    }
+  }
+  if (!isFields(passing)) {
+    refuse(['fields'], 'expected an object');
+    return own;
+  }
+  for (const name of Object.keys(passing)) {
+    if (Object.hasOwn(own, name)) refuse(['fields', name], 'expected once, not also beside fields');
+  }
+  return { ...own, ...passing };
+}
+
+/**
+ * Checks a notice, with unknown fields beside the others, and copies it, so that later changes by the caller have no effect.
+ *
+ * The copy is made from the caller's fields and not from the parsed ones, because unknown fields must
+ * stay unchanged: parsing reorders fields and drops one named `__proto__`.
+ *
+ * @param place prefix of field names in errors, such as `notices[4]`; empty for a single notice
+ * @throws InputError NOTICE_INVALID that names every invalid field, without values
+ */
+export function readNotice(input: unknown, place = ''): CheckedNotice {
+  const own = ownFields(input);
+  const notice = isFields(own) ? withOwnContacts(own) : own;
+  const { scheduleType } = parseInput(noticeSchema, notice, 'NOTICE_INVALID', place, 'notice');
+
+  const issues: InputIssue[] = [];
+  const path = place === '' ? [] : [place];
+  const { contacts, ...frame } = notice as Fields & { readonly contacts: readonly Fields[] };
+  const copy = {
+    ...copyFields({ ...frame, scheduleType }, path, issues),
+    contacts: contacts.map((contact, index) =>
+      copyFields(contact, [...path, 'contacts', index], issues),
+    ),
+  };
+  if (issues.length > 0) throw new InputError('NOTICE_INVALID', issues.slice(0, MAX_ISSUES));
+  return copy as unknown as CheckedNotice;
+}
+
+function withOwnContacts(notice: Fields): unknown {
+  const contacts = notice['contacts'];
+  return Array.isArray(contacts) ? { ...notice, contacts: contacts.map(ownFields) } : notice;
+}
+
+/** A copy of an object's own fields, each read once; other values unchanged. */
+function ownFields(value: unknown): unknown {
+  return isFields(value) ? { ...value } : value;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Copies the fields deeply; a value that is not valid JSON becomes an issue. */
+function copyFields(fields: Fields, path: readonly PropertyKey[], issues: InputIssue[]): Fields {
+  let nested = false;
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
+    const problem = whyNotText(name) ?? whyNotJson(value);
+    if (problem !== undefined)
+      issues.push({ field: fieldPath([...path, shownName(name)]), problem });
+    else if (typeof value === 'object') nested = true;
+  }
+  if (!nested || issues.length > 0) return fields;
+  return JSON.parse(JSON.stringify(fields)) as Fields;
 }

@@ -75,3 +75,114 @@ export const OUTCOME_KINDS = [
   'expired',
   'cancelled',
 ] as const satisfies readonly OutcomeKind[];
+
+/*
+ * Once possibly sent, always possibly sent until accepted: a later rejection, a deadline that passes or
+ * attempts that run out prove nothing about the earlier request. While the job lives, its history tells
+ * (src/fleet/job-history.ts), and how often its worker died; then the record of its end.
+ */
+
+/** The newest trace ids that are kept, of 128 characters each at most. */
+const MOST_TRACE_IDS = 10;
+
+/** What the service may have accepted without an answer that proves it. */
+export interface PossibleSends {
+  /** How many attempts. */
+  readonly possiblySent: number;
+  /** Its trace ids for those of them that it answered, oldest first. */
+  readonly traceIds: readonly string[];
+}
+
+/** The trace ids that are kept of one run. @param traceIds oldest first */
+export const newestTraceIds = (traceIds: readonly string[]): readonly string[] =>
+  traceIds.slice(-MOST_TRACE_IDS);
+
+/** The same of several unknown contacts, each of which was in some of the requests. Without a count it was in one. */
+export function sendsOfAll(contacts: readonly Partial<PossibleSends>[]): PossibleSends {
+  return {
+    possiblySent: Math.max(...contacts.map(({ possiblySent = 1 }) => possiblySent)),
+    traceIds: newestTraceIds([...new Set(contacts.flatMap(({ traceIds = [] }) => traceIds))]),
+  };
+}
+
+/**
+ * The message of a failure of a batch, with the trace ids of the service for the attempts that may have been
+ * accepted: a person has to find out there what became of them.
+ *
+ * @param detail status and message of the service
+ * @param traceIds oldest first; the newest ten are kept
+ */
+export function withTraceIds(detail: string, traceIds: readonly string[]): string {
+  const newest = newestTraceIds(traceIds);
+  if (newest.length === 0) return detail;
+  const ids = `(trace id${newest.length === 1 ? '' : 's'} ${newest.join(' ')})`;
+  return detail === '' ? ids : `${detail} ${ids}`;
+}
+
+/** The trace ids of the service for a notice, oldest first: each names an attempt there. */
+export function traceIdsOf({
+  earlierTraceIds = [],
+  traceId,
+}: {
+  readonly earlierTraceIds?: readonly string[] | undefined;
+  readonly traceId?: string | undefined;
+}): string[] {
+  return [...earlierTraceIds, ...(traceId === undefined ? [] : [traceId])];
+}
+
+/** Code and message of a failed attempt, from the reason that is stored with the job. */
+export function failureOf(failedReason: string | undefined): {
+  readonly code: string;
+  readonly message: string;
+} {
+  const text = (failedReason ?? '').trim();
+  const colon = text.indexOf(':');
+  if (colon === -1) return { code: text, message: '' };
+  return { code: text.slice(0, colon), message: text.slice(colon + 1).trim() };
+}
+
+/**
+ * What happens when the outcome of an attempt is unknown.
+ *
+ * - `at-least-once`: it is sent again, and counted as possibly sent twice. Only what was being sent at
+ *   the time of a fault can arrive twice.
+ * - `at-most-once`: it is stored as unknown and not sent again until a person decides. Nothing arrives
+ *   twice.
+ */
+export const DELIVERY_POLICIES = ['at-least-once', 'at-most-once'] as const;
+
+/** Name of a delivery policy. */
+export type DeliveryPolicy = (typeof DELIVERY_POLICIES)[number];
+
+/** The two lanes of a worker: single notices, and chunks of batches. */
+export const LANES = ['notices', 'chunks'] as const;
+
+/** Name of a lane. */
+export type LaneName = (typeof LANES)[number];
+
+/**
+ * An attempt that ended, for the traffic record, metrics and traces. Names no job and contains nothing
+ * personal. A job that was requeued unsent is no attempt.
+ */
+export interface SeenAttempt {
+  readonly lane: LaneName;
+  readonly outcome: OutcomeKind;
+  /** The service's code or ours. It may be any text of the service, so do not use it as a label. */
+  readonly code?: string;
+  readonly hold?: HoldKind;
+  /** 0 where the job could not be read. */
+  readonly contacts: number;
+  /** Contacts by their own outcome, where the answer had a result for each. */
+  readonly contactsBy?: Readonly<Partial<Record<OutcomeKind, number>>>;
+  /** Requests that were put on a connected socket. */
+  readonly requests: number;
+  /** Its contacts, if the service may have accepted both this attempt and an earlier one. Default: 0. */
+  readonly possiblySentTwice?: number;
+  /** Milliseconds from the last request to the end of its answer; absent without an answer. */
+  readonly answerMs?: number;
+  /**
+   * Milliseconds from when the job was due, or was sent again, to this run, holds included. Only for the attempt that ended
+   * the wait: absent after a hold, and from the second attempt on.
+   */
+  readonly waitedMs?: number;
+}

@@ -80,3 +80,98 @@ function isPromise(value: unknown): boolean {
     typeof value.then === 'function'
   );
 }
+
+/** Deeper nesting is a mistake, or a circular reference. */
+export const MAX_DEPTH = 32;
+
+/** Control characters except tab and line breaks, and lone surrogates. */
+const NOT_TEXT = /(?![\t\n\r])[\p{Cc}\p{Cs}]/u;
+
+/**
+ * Why a text is not sent: it contains a control character or half of a pair. One rule for single notices and
+ * lists.
+ */
+export function whyNotText(text: string): string | undefined {
+  const found = NOT_TEXT.exec(text);
+  if (found === null) return undefined;
+  const code = found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+  return `expected text, got the control character U+${code} at character ${found.index + 1}; remove it`;
+}
+
+/**
+ * Why a value is not a JSON value; undefined if it is one. `JSON.stringify` would change some values
+ * (NaN, a Date, a Map, a function) and refuse others (a BigInt, a circular object), so the service would
+ * not get what the caller passed. Undefined fields of an object are allowed: they are omitted.
+ */
+export function whyNotJson(value: unknown): string | undefined {
+  return problemOf(value, 0);
+}
+
+function problemOf(value: unknown, depth: number): string | undefined {
+  switch (typeof value) {
+    case 'string':
+      return whyNotText(value);
+    case 'boolean':
+      return undefined;
+    case 'number':
+      return problemOfNumber(value);
+    case 'object':
+      return value === null ? undefined : problemOfObject(value, depth);
+    default:
+      return `expected a JSON value, got a value of type ${typeof value}`;
+  }
+}
+
+/** Digits of a larger whole number may be lost already: JSON has no limit, and JavaScript has. */
+function problemOfNumber(value: number): string | undefined {
+  if (!Number.isFinite(value)) return 'expected a finite number';
+  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return undefined;
+  return `expected text, in quotes: a whole number beyond ${Number.MAX_SAFE_INTEGER} loses digits`;
+}
+
+function problemOfObject(value: object, depth: number): string | undefined {
+  if (depth >= MAX_DEPTH) return `expected at most ${MAX_DEPTH} levels of nesting`;
+  if (!Array.isArray(value) && !isPlain(value)) {
+    return 'expected a JSON value, got an instance of a class';
+  }
+  const parts: unknown[] = Array.isArray(value)
+    ? Array.from<unknown>(value)
+    : Object.values(value).filter((part) => part !== undefined);
+  const names = Array.isArray(value) ? [] : Object.keys(value);
+  for (const part of [...names, ...parts]) {
+    const problem = problemOf(part, depth + 1);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+/** Whether it is a plain object, also one of another realm, such as that of a test runner. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/**
+ * The size of a JSON value: about the number of characters of its text. Infinity if it is nested deeper
+ * than `maxDepth`, so that functions which call themselves for each level, such as `JSON.stringify`, may be
+ * called with any value of finite size.
+ */
+export function sizeOfJson(value: unknown, maxDepth = MAX_DEPTH): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return 5;
+  if (maxDepth <= 0) return Infinity;
+  let size = 2;
+  // Ends with the first part that is too deep: a value that contains itself twice would be walked for hours.
+  if (Array.isArray(value)) {
+    for (const part of value) {
+      size += 1 + sizeOfJson(part, maxDepth - 1);
+      if (size === Infinity) break;
+    }
+  } else {
+    for (const [name, part] of Object.entries(value)) {
+      size += name.length + 4 + sizeOfJson(part, maxDepth - 1);
+      if (size === Infinity) break;
+    }
+  }
+  return size;
+}

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { DELIVERY_POLICIES, type DeliveryPolicy } from './delivery.ts';
-import type { GivenNotice } from './read-notice.ts';
+import { DELIVERY_POLICIES, type DeliveryPolicy } from './outcome.ts';
+import type { GivenNotice } from './notice.ts';
 import { parseInput } from './parse-input.ts';
 
 /** The lowest priority of BullMQ. */

@@ -2,7 +2,7 @@ import { motionOf } from '../batch/ledger/batch-motion.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { countOf } from '../format/format.ts';
-import { writeTime } from '../format/relative-time.ts';
+import { writeTime } from '../format/time.ts';
 import { HOLDS, remedyOf } from '../contracts/hold.ts';
 import { differingSettings } from '../fleet/heartbeat.ts';
 import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';

@@ -1,7 +1,7 @@
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
-import { scanKeys } from '../redis/scan-keys.ts';
+import { scanKeys } from '../redis/with-redis.ts';
 
 /** Removes a key that still names this notice: it may have expired, and another notice have it, since it was read. */
 const removeKey = defineScript({

@@ -1,4 +1,4 @@
-import { spellingsOf } from '../service/response/spellings.ts';
+import { spellingsOf } from '../service/response/value-pieces.ts';
 
 /** Shorter numbers are found as whole values only: as a part of a text they are years, prices or versions. */
 const MIN_DIGITS = 7;

@@ -1,5 +1,5 @@
 import type { JobData, SettledContact } from '../contracts/job.ts';
-import { sendsOfAll, type PossibleSends } from '../contracts/possibly-sent.ts';
+import { sendsOfAll, type PossibleSends } from '../contracts/outcome.ts';
 
 /** How a notice has ended for the contacts that are left of it. */
 export interface EndForOthers {

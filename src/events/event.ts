@@ -1,8 +1,13 @@
 import type { HoldKind } from '../contracts/hold.ts';
 import type { RedisClient, RedisSettings } from '../redis/connect.ts';
-import { followEvents, type EventsOptions } from '../redis/follow-events.ts';
+import {
+  followEvents,
+  type EventsOptions,
+  readEvents,
+  type EventFields,
+  type EventsPage,
+} from '../redis/follow-events.ts';
 import type { Keys } from '../redis/keys.ts';
-import { readEvents, type EventFields, type EventsPage } from '../redis/read-events.ts';
 
 export type { EventsOptions };
 

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../async/lifecycle.ts';
-import { repeat } from '../async/repeat.ts';
-import { withTimeout } from '../async/with-timeout.ts';
+import { repeat, withTimeout } from '../async/repeat.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisErrorFields } from '../redis/failure.ts';

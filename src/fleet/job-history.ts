@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { newestTraceIds, type PossibleSends } from '../contracts/possibly-sent.ts';
+import { newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { LANES, type LaneName } from '../contracts/seen-attempt.ts';
+import { LANES, type LaneName } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';

@@ -1,3 +1,5 @@
+import { formatDuration } from './format.ts';
+
 /** What {@link readTime} expects, for error messages. */
 export const TIME_FORMAT =
   'a time such as 2026-01-31 or 2026-01-31T09:30 (UTC without a zone), or milliseconds since the epoch';
@@ -18,4 +20,69 @@ export function readTime(text: string): number | undefined {
   const exists = !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
   const at = Date.parse(`${day}T${clock}${zone}`);
   return exists && !Number.isNaN(at) && at >= 0 ? at : undefined;
+}
+
+/** The one notation of durations, in variables and on the command line: `250ms`, `30s`, `5m`, `24h`, `7d`. */
+const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
+
+/** Unit of a duration. */
+export type DurationUnit = keyof typeof UNITS;
+
+/** The notation in words, for messages. */
+export const DURATION_EXAMPLES = '250ms, 30s, 5m, 24h or 7d';
+
+/**
+ * Parses a duration; a space before the unit is allowed.
+ *
+ * @param bare unit of a number alone. Default: a unit is required
+ * @returns whole milliseconds; undefined for any other text
+ */
+export function parseDuration(text: string, bare?: DurationUnit): number | undefined {
+  const [, digits = '', unit = bare] = /^(\d{1,16})(?: ?(ms|s|m|h|d))?$/.exec(text) ?? [];
+  const ms = unit === undefined ? NaN : Number(digits) * UNITS[unit as DurationUnit];
+  return digits !== '' && Number.isSafeInteger(ms) ? ms : undefined;
+}
+
+/** A duration in that notation, exactly, in the largest unit: `1d`, `90s`, `1500ms`, `0s`. */
+export function writeDuration(ms: number): string {
+  if (ms === 0) return '0s';
+  const units = Object.entries(UNITS);
+  const [unit, size] = units.find(([, length]) => ms % length === 0) ?? ['ms', 1];
+  return `${ms / size}${unit}`;
+}
+
+/** A time relative to now, with the time itself: one is never shown without the other. */
+export interface RelativeTime {
+  /** `5 min ago`, `in 3 h`, or as the caller says it: `the oldest for 90 s`. */
+  readonly words: string;
+  /** The day in UTC where it is not the day of now: `2026-01-31 `; empty otherwise. */
+  readonly day: string;
+  /** The time of day in UTC: `09:30:00`. */
+  readonly time: string;
+  /** ISO 8601. */
+  readonly exact: string;
+}
+
+/** Puts the time between now and then into words. Default: `5 min ago`, `in 3 h`. */
+export type SayTime = (span: string) => string;
+
+/**
+ * A time relative to now. Pages show it with `moment` (elements.ts), commands with {@link writeTime}.
+ *
+ * @param at milliseconds since the epoch; likewise now
+ */
+export function relativeTime(at: number, now: number, say?: SayTime): RelativeTime {
+  const exact = new Date(at).toISOString();
+  const [day = '', time = ''] = exact.split('T');
+  const isToday = exact.slice(0, 10) === new Date(now).toISOString().slice(0, 10);
+  const ahead = at > now;
+  const span = formatDuration(Math.abs(at - now));
+  const words = say?.(span) ?? (ahead ? `in ${span}` : `${span} ago`);
+  return { words, day: isToday ? '' : `${day} `, time: time.slice(0, 8), exact };
+}
+
+/** A time relative to now in one line of text: `5 min ago (09:30:00 UTC)`. */
+export function writeTime(at: number, now: number, say?: SayTime): string {
+  const { words, day, time } = relativeTime(at, now, say);
+  return `${words} (${day}${time} UTC)`;
 }

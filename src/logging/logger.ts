@@ -1,7 +1,8 @@
 import { isatty } from 'node:tty';
 import { pino, type DestinationStream, type Logger } from 'pino';
-import { CENSORED, redacted, SECRET_NAMES } from './redaction.ts';
-import { jsonLine, textLine } from './text-line.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import { terminalLine, terminalText } from '../format/format.ts';
+import { redisErrorFields } from '../redis/failure.ts';
 
 const WRITE_AFTER_MS = 50;
 const WRITE_AT_LENGTH = 8_192;
@@ -108,4 +109,107 @@ function bufferedOutput(fd: 1 | 2, shown: (line: string) => string): Destination
     flush: (done?: (error?: Error) => void) => output.flush(done),
   };
   return buffered;
+}
+
+/** Fields that could contain a secret or a phone number. */
+const SECRET_NAMES = ['authorization', 'accessKey', 'secretKey', 'contact'] as const;
+const CENSORED = '[redacted]';
+
+const SECRET: ReadonlySet<string> = new Set(SECRET_NAMES);
+
+type Facts = Record<string, unknown>;
+
+/**
+ * A log line with these fields and the numbers of a list `contacts` replaced, also one level down.
+ *
+ * Not by pino's wildcard paths: they cost three times as much as the rest of the line. A line without such
+ * a field (which is every line) is returned as it is.
+ */
+export function redacted(line: Facts): Facts {
+  return redactedAt(line, 1);
+}
+
+function redactedAt(facts: Facts, levels: number): Facts {
+  let copy: Facts | undefined;
+  for (const name in facts) {
+    const value = facts[name];
+    const shown = shownAs(name, value, levels);
+    if (shown !== value) {
+      copy ??= { ...facts };
+      copy[name] = shown;
+    }
+  }
+  return copy ?? facts;
+}
+
+function shownAs(name: string, value: unknown, levels: number): unknown {
+  if (SECRET.has(name)) return value === undefined ? value : CENSORED;
+  if (typeof value !== 'object' || value === null) return value;
+  if (name === 'contacts' && Array.isArray(value)) {
+    return value.map((contact: unknown) =>
+      typeof contact === 'object' && contact !== null && 'contact' in contact
+        ? { ...contact, contact: CENSORED }
+        : contact,
+    );
+  }
+  return levels > 0 && !Array.isArray(value) ? redactedAt(value as Facts, levels - 1) : value;
+}
+
+/** A value that needs no quotes. */
+const PLAIN = /^[\w.:/@+-]+$/;
+
+/**
+ * A line of the log for people: time of day, level, event or message, and the fields as `name=value`. Safe
+ * for a terminal.
+ *
+ * @param json the line as pino writes it
+ */
+export function textLine(json: string): string {
+  const { level, time, event, msg, ...fields } = JSON.parse(json) as Readonly<
+    Record<string, unknown>
+  >;
+  const at = /T(\d\d:\d\d:\d\d\.\d{3})/.exec(String(time))?.[1] ?? '';
+  const shown = Object.entries(fields).map(([name, value]) => `${name}=${shownValue(value)}`);
+  const words = [at, String(level).padEnd(5), event, msg, ...shown];
+  const text = words.filter((word) => word !== undefined && word !== '').join(' ');
+  return `${terminalLine(text)}\n`;
+}
+
+/**
+ * A line of the log as JSON, safe for a terminal that shows it. Nearly all lines have ASCII only, which costs one look:
+ * JSON escapes the rest of what a terminal obeys.
+ *
+ * @param json the line as pino writes it
+ */
+export function jsonLine(json: string): string {
+  const isPlain = Buffer.byteLength(json) === json.length && !json.includes('\u007f');
+  return isPlain ? json : terminalText(json);
+}
+
+function shownValue(value: unknown): string {
+  return typeof value === 'string' && PLAIN.test(value) ? value : JSON.stringify(value);
+}
+
+/**
+ * Logs errors of the Redis connection at most once a second per code: a client without Redis emits many.
+ *
+ * @param onError called with the code of each error
+ */
+export function throttledErrorLog(
+  log: Logger,
+  onError: (code: string) => void,
+): (error: Error) => void {
+  let lastAt = -Infinity;
+  let lastCode = '';
+  return (error) => {
+    const fields = redisErrorFields(error);
+    const { code } = fields;
+    const now = performance.now();
+    onError(code);
+    if (code === lastCode && now - lastAt < 1_000) return;
+    lastAt = now;
+    lastCode = code;
+    const reason = error instanceof NoticeQueueError ? { reason: error.message } : {};
+    log.warn({ event: 'redis-trouble', ...fields, ...reason });
+  };
 }

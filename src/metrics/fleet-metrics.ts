@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { CONTACT_STATES, type Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
-import { LANES } from '../contracts/seen-attempt.ts';
+import { LANES } from '../contracts/outcome.ts';
 import { COMPARED_VARIABLES } from '../contracts/version.ts';
 import { differingSettings } from '../fleet/heartbeat.ts';
 import { evicts } from '../redis/suitability.ts';

@@ -1,8 +1,8 @@
 import { CONTACT_STATES, type BatchPhase } from '../batch/ledger/batch-record.ts';
 import { COMPARED_VARIABLES } from '../contracts/version.ts';
-import { LANES } from '../contracts/seen-attempt.ts';
+import { LANES } from '../contracts/outcome.ts';
 import { NEWEST_BATCHES } from '../ops/snapshot.ts';
-import type { MetricRows } from './metric.ts';
+import type { MetricRows } from './registry.ts';
 import { HOLD_KINDS } from './worker-table.ts';
 
 /** The holds of the account: `template` is of one template. */

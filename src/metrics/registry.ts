@@ -1,5 +1,4 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { LabelsOf, Metric, MetricRows } from './metric.ts';
 
 /** Rows of a table that are of one type. */
 type NamesOf<Rows extends MetricRows, Type extends Metric['type']> = {
@@ -38,4 +37,57 @@ export class MetricTable<Rows extends MetricRows> {
       registers: [this.registry],
     };
   }
+}
+
+/**
+ * One row of the metric tables: the only definition of the meaning and labels of a metric. The export
+ * and docs/metrics.md are made from it.
+ *
+ * Labels are bounded: each takes its values from a closed set that the row lists or, where the row
+ * describes it, has one value per process. No label contains an id, a phone number, a template or a
+ * text of the service.
+ */
+export interface Metric {
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  /** Values by label; a text that describes them where they cannot be listed. */
+  readonly labels?: Readonly<Record<string, readonly string[] | string>>;
+  /** Upper bounds of a histogram, in seconds. */
+  readonly buckets?: readonly number[];
+}
+
+/** Rows by the metric's name. */
+export type MetricRows = Readonly<Record<string, Metric>>;
+
+/** Names of a row's labels. */
+export type LabelsOf<Row extends Metric> = Row extends { readonly labels: infer Labels }
+  ? Extract<keyof Labels, string>
+  : never;
+
+/** Converts milliseconds to seconds, the unit of Prometheus. */
+export const inSeconds = (bounds: readonly number[]) => bounds.map((ms) => ms / 1_000);
+
+/**
+ * Merges the metrics of several processes, each in the text format of Prometheus, into one text.
+ * Values are not added up: the label `process` separates the series, so that only the counters of a
+ * restarted process start at 0.
+ */
+export function mergeTexts(texts: readonly string[]): string {
+  /** Comments and samples by the metric's name; the format requires all lines of a metric together. */
+  const metrics = new Map<string, { readonly head: Set<string>; readonly samples: string[] }>();
+  for (const text of texts) {
+    let name = '';
+    for (const line of text.split('\n')) {
+      if (line === '') continue;
+      const [, comment] = /^# (?:HELP|TYPE) (\S+)/.exec(line) ?? [];
+      name = comment ?? name;
+      const metric = metrics.get(name) ?? { head: new Set(), samples: [] };
+      metrics.set(name, metric);
+      if (comment === undefined) metric.samples.push(line);
+      else metric.head.add(line);
+    }
+  }
+  return [...metrics.values()]
+    .map(({ head, samples }) => `${[...head, ...samples].join('\n')}\n`)
+    .join('\n');
 }

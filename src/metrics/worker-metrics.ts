@@ -1,11 +1,9 @@
 import { collectDefaultMetrics } from 'prom-client';
-import { OUTCOME_KINDS } from '../contracts/outcome.ts';
-import { LANES, type SeenAttempt } from '../contracts/seen-attempt.ts';
+import { OUTCOME_KINDS, LANES, type SeenAttempt } from '../contracts/outcome.ts';
 import type { TokenEvent } from '../token/token-decision.ts';
 import { VERSION } from '../contracts/version.ts';
-import { codeLabel, REDIS_CODE_LABELS, redisCodeLabel } from './code-label.ts';
+import { codeLabel, REDIS_CODE_LABELS, redisCodeLabel, WORKER_METRICS } from './worker-table.ts';
 import { MetricTable } from './registry.ts';
-import { WORKER_METRICS } from './worker-table.ts';
 
 /** Values that are read at each scrape. */
 export interface WorkerGauges {

@@ -11,12 +11,7 @@ import {
   type NoticeView,
   type PendingReason,
 } from './notice-state.ts';
-import {
-  failureOf,
-  newestTraceIds,
-  traceIdsOf,
-  type PossibleSends,
-} from '../contracts/possibly-sent.ts';
+import { failureOf, newestTraceIds, traceIdsOf, type PossibleSends } from '../contracts/outcome.ts';
 import { possibleSends } from '../fleet/job-history.ts';
 import { effectiveRateLimit, readRateLimitState } from '../fleet/rate-limit/rate-limit-state.ts';
 import type { Sealing } from '../payload/seal.ts';

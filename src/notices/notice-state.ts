@@ -1,6 +1,5 @@
-import type { DeliveryPolicy } from '../contracts/delivery.ts';
+import type { DeliveryPolicy, PossibleSends } from '../contracts/outcome.ts';
 import type { HoldKind } from '../contracts/hold.ts';
-import type { PossibleSends } from '../contracts/possibly-sent.ts';
 
 /**
  * State of a single notice:

@@ -1,6 +1,6 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { HOLDS, remedyOf, type Hold, type HoldKind } from '../contracts/hold.ts';
-import { liftManualHold, placeManualHold } from '../fleet/hold/current-hold.ts';
+import { liftManualHold, placeManualHold } from '../fleet/hold/hold-scripts.ts';
 import {
   holdTemplate,
   liftTemplate,

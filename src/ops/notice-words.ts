@@ -4,8 +4,7 @@ import type {
   PendingReason,
   Retention,
 } from '../notices/notice-state.ts';
-import { formatCount, formatDuration } from '../format/format.ts';
-import { shellWord } from '../format/shell-word.ts';
+import { formatCount, formatDuration, shellWord } from '../format/format.ts';
 
 /**
  * Why a notice waits, in words: the same in commands and on pages.

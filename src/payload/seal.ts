@@ -1,6 +1,5 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, randomBytes, createHash } from 'node:crypto';
 import { NoticeQueueError } from '../contracts/errors.ts';
-import { payloadKeys, type PayloadKey } from './payload-key.ts';
 
 /*
  * How contacts are encrypted while Redis stores them: AES-256-GCM, in this form:
@@ -139,4 +138,28 @@ export class PayloadKeyMissing extends NoticeQueueError {
 /** The error for stored contacts that cannot be read. @param what follows "The stored contacts" */
 export function unreadable(what: string): NoticeQueueError {
   return new NoticeQueueError('PAYLOAD_UNREADABLE', `The stored contacts ${what}.`);
+}
+
+/** A key that encrypts payloads. An encrypted payload contains the key's id. */
+export interface PayloadKey {
+  readonly key: Buffer;
+  /** Four bytes that identify the key without revealing it. */
+  readonly id: Buffer;
+}
+
+/** @param text a valid PAYLOAD_KEY: 32 bytes as base64 or hex */
+export function payloadKey(text: string): PayloadKey {
+  const key = Buffer.from(text, text.length === 64 ? 'hex' : 'base64');
+  const id = createHash('sha256').update('notice-queue payload key id').update(key).digest();
+  return { key, id: id.subarray(0, 4) };
+}
+
+/** The keys that decrypt payloads; the first is the current one, which also encrypts. */
+export function payloadKeys(texts: {
+  readonly payloadKey?: string | undefined;
+  readonly payloadKeyPrevious?: string | undefined;
+}): PayloadKey[] {
+  return [texts.payloadKey, texts.payloadKeyPrevious]
+    .filter((text) => text !== undefined)
+    .map(payloadKey);
 }

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
-import { readGivenNotice, type NoticeOf } from '../contracts/read-notice.ts';
-import type { Receipt } from '../contracts/notice.ts';
+import { readGivenNotice, type NoticeOf, type Receipt } from '../contracts/notice.ts';
 import type {
   CancelOptions,
   CancelReport,
@@ -21,8 +20,12 @@ import { accountEvents, type AccountEvent } from '../events/event.ts';
 import type { EventsOptions } from '../redis/follow-events.ts';
 import { readCancelOptions, readRef } from '../notices/notice-ref.ts';
 import { keysOf } from '../redis/keys.ts';
-import { withEnvironment } from './from-environment.ts';
-import { readQueueOptions, type NoticeQueueOptions, type QueueSettings } from './options.ts';
+import {
+  withEnvironment,
+  readQueueOptions,
+  type NoticeQueueOptions,
+  type QueueSettings,
+} from './options.ts';
 import { ProducerConnection, type CheckedSend } from './producer-connection.ts';
 
 /** Any template, with any variables. */

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { DeliveryPolicy } from '../contracts/delivery.ts';
+import type { DeliveryPolicy } from '../contracts/outcome.ts';
 import { JOB_NAME, JOB_VERSION, type JobData } from '../contracts/job.ts';
 import type { CheckedNotice } from '../contracts/notice.ts';
 import type { CheckedOptions } from '../contracts/send-options.ts';

@@ -1,6 +1,5 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
-import { reopen, type RedisClient } from '../redis/connect.ts';
-import { inOneWrite } from '../redis/one-write.ts';
+import { reopen, type RedisClient, inOneWrite } from '../redis/connect.ts';
 import { replyCode } from '../redis/reply.ts';
 import {
   isConnectionLost,

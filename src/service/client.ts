@@ -1,19 +1,21 @@
 import type { Contact, Notice } from '../contracts/notice.ts';
 import type { CancelSignal, IssuedToken, Token, TokenSource } from '../contracts/token.ts';
-import { Deadline } from '../async/deadline.ts';
-import { withTimeout } from '../async/with-timeout.ts';
-import { basicHeader, TokenHeadersCache } from './bearer.ts';
+import { Deadline } from '../async/cancellation.ts';
+import { withTimeout } from '../async/repeat.ts';
+import { basicHeader, TokenHeadersCache, requestBody, requestBodyOfBytes } from './request-body.ts';
 import { KeptConnections, openDispatcher } from './http/connections.ts';
-import { Exchange } from './http/exchange.ts';
 import { createHttpClient, type Post } from './http/http-client.ts';
 import { codesOf } from './response/answer-rules.ts';
 import { readIssuance } from './response/read-issuance.ts';
-import { requestBody, requestBodyOfBytes } from './request-body.ts';
-import type { SendAnswer } from './response/send-answer.ts';
-import { SendCall, type SendEndpoint } from './send-call.ts';
-import { sendWithRefresh, type RequestGuard } from './send-with-refresh.ts';
+import {
+  SendCall,
+  type SendEndpoint,
+  sendWithRefresh,
+  type RequestGuard,
+  type SendAnswer,
+} from './send-call.ts';
 import type { ServiceSettings } from './settings.ts';
-import { createTransport } from './http/transport.ts';
+import { createTransport, Exchange } from './http/transport.ts';
 import type { Connections, Transport } from './http/transport.ts';
 
 const CLOSE_TIMEOUT_MS = 1_000;

@@ -2,7 +2,7 @@ import type { HoldKind } from '../contracts/hold.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import { APP_CODES, concernsToken } from '../contracts/token.ts';
 import type { ContactResult } from './response/answer-rules.ts';
-import type { SendAnswer } from './response/send-answer.ts';
+import type { SendAnswer } from './send-call.ts';
 
 /** A row of the table. */
 export interface OutcomeRow {

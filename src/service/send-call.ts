@@ -1,16 +1,68 @@
-import type { Refusal, Token } from '../contracts/token.ts';
-import type { TransportFailure } from './http/classify-failure.ts';
-import type { Deadline } from '../async/deadline.ts';
-import type { TokenHeadersCache } from './bearer.ts';
-import { Exchange, headerOf } from './http/exchange.ts';
-import type { Post } from './http/http-client.ts';
-import { applyRules, type AnswerRules } from './response/answer-rules.ts';
+import { Cancellation, type Deadline } from '../async/cancellation.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import type { Refusal, Token, CancelSignal, TokenSource } from '../contracts/token.ts';
+import { type TransportFailure, Exchange, headerOf } from './http/transport.ts';
+import { type Post } from './http/http-client.ts';
+import type { TokenHeadersCache } from './request-body.ts';
+import { applyRules, type ContactResult, type MatchedRule } from './response/answer-rules.ts';
 import { AnswerMask } from './response/mask-text.ts';
+import { readAnswer, type BodyKind } from './response/read-answer.ts';
+import { parseRetryAfter } from './response/token-lifetime.ts';
 import type { ValuePieces } from './response/value-pieces.ts';
-import { readAnswer } from './response/read-answer.ts';
-import { parseRetryAfter } from './response/retry-after.ts';
-import type { SendAnswer } from './response/send-answer.ts';
-import type { RequestGuard } from './send-with-refresh.ts';
+import type { AnswerRules } from '../contracts/answer-rules.ts';
+
+/**
+ * What is known after a send call: facts only; outcome-table.ts decides. Contains no token, secret or phone
+ * number and may be logged as it is.
+ */
+export interface SendAnswer {
+  /**
+   * - `not-sent`: proof that the service accepted nothing. The last request was never written to a connected
+   *   socket; one before it, if any, was refused with 401 or 403.
+   * - `sent`: the service may have accepted it; there is no status.
+   * - `answered`: there is a status, even if the body broke.
+   */
+  readonly stage: 'not-sent' | 'sent' | 'answered';
+  readonly status?: number;
+  /** The service's own code; absent where the answer accepts. */
+  readonly code?: string;
+  /**
+   * The service's message: at most 200 characters; numbers, opaque runs and every value that was sent are
+   * masked. Absent where the answer accepts.
+   */
+  readonly message?: string;
+  readonly traceId?: string;
+  /** Kind of the body; `none` also without an answer. */
+  readonly body: BodyKind;
+  /** The field `success` of the JSON, if it has one. */
+  readonly success?: boolean;
+  /** The answer rule that decides about it (ANSWER_RULES_FILE). */
+  readonly rule?: MatchedRule;
+  /** One for each contact of the request, where the answer rules find them and no rule matches. */
+  readonly results?: readonly ContactResult[];
+  /** The answer rules expect results in an answer with this status, and its body could not be read as a whole. */
+  readonly resultsUnread?: true;
+  /** Retry-After in milliseconds, not clamped. */
+  readonly retryAfterMs?: number;
+  /** Why the call failed, if it did. */
+  readonly failure?: TransportFailure;
+  /** The error code behind `failure`, such as ECONNREFUSED. */
+  readonly failureCode?: string;
+  /** Id of the token of the last request. */
+  readonly tokenId?: string;
+  /** Tokens that were refused in this attempt, in order. */
+  readonly refused: readonly (Refusal & { readonly tokenId: string })[];
+  /** The call was given up after the first of these refusals, and not because its answer did not end. */
+  readonly givenUp?: true;
+  /** Monotonic time of the first of these refusals. */
+  readonly refusedAt?: number;
+  /** Requests written to a connected socket. */
+  readonly requests: number;
+  /** Milliseconds from the last request to the end of its answer, if there is one. */
+  readonly answerMs?: number;
+  /** Milliseconds of the whole call: waits for tokens and connections included. */
+  readonly durationMs: number;
+}
 
 type Known = { -readonly [Fact in keyof SendAnswer]: SendAnswer[Fact] };
 
@@ -175,4 +227,81 @@ export class SendCall extends Exchange {
     const { failure = 'other', failureCode } = facts;
     return failureCode === undefined ? { failure } : { failure, failureCode };
   }
+}
+
+/** The caller's last check before each request of a send call. */
+export interface RequestGuard {
+  /** Ends a wait for a token or a check; a request that is under way is not affected. */
+  readonly cancel: CancelSignal;
+  /**
+   * Called once the token is there, right before a request. To forbid the request, it throws: the call
+   * then ends with that error, unless its deadline fired meanwhile.
+   *
+   * @param cancel aborted when `RequestGuard.cancel` is, or when the time of the call is over
+   * @returns undefined where it did not have to wait
+   */
+  check(cancel: CancelSignal): Promise<void> | undefined;
+  /**
+   * Asked when a connection is there, right before the first byte: the request may have waited for it since
+   * `check`, and one that was not sent is repeated. False ends the call as given up, with nothing sent.
+   */
+  mayStart(): boolean;
+  /** Called where the call ends with an error after a request that was refused, with what is known of that request. */
+  noteRefused?(answer: SendAnswer): void;
+}
+
+/** What a send call consists of. */
+export interface RefreshingCall {
+  readonly tokens: TokenSource;
+  readonly deadline: Deadline;
+  readonly guard?: Pick<RequestGuard, 'cancel' | 'check'> | undefined;
+  /** Makes the request and returns its refusal, if it was answered 401 or 403. */
+  readonly request: (token: Token) => Promise<Refusal | undefined>;
+}
+
+/**
+ * Sends with the current token; when the answer is 401 or 403, refreshes the token and retries once
+ * (service-api, Authentication rule 4). It is not retried where the token source knows that another token is
+ * refused the same.
+ *
+ * @throws NoticeQueueError what the token source throws; TOKEN_UNAVAILABLE for any foreign error of it
+ */
+export async function sendWithRefresh(call: RefreshingCall): Promise<void> {
+  const { tokens, deadline, guard, request } = call;
+  const cancel = guard === undefined ? deadline : new Cancellation(deadline, guard.cancel);
+
+  const token = await usable(() => tokens.get(cancel), cancel, call);
+  if (token === undefined) return;
+  const refusal = await request(token);
+  // Once the time is over, a token that is dropped and not used would be issued again for the next call.
+  if (refusal === undefined || deadline.aborted) return;
+  const renewed = await usable(() => tokens.renew(token, refusal, cancel), cancel, call);
+  if (renewed !== undefined) await request(renewed);
+}
+
+/** A token with which a request may be made now; undefined when the call was given up meanwhile. */
+async function usable(
+  ask: () => Promise<Token | undefined>,
+  cancel: CancelSignal,
+  { deadline, guard }: RefreshingCall,
+): Promise<Token | undefined> {
+  let token: Token | undefined;
+  try {
+    token = await ask();
+  } catch (error) {
+    if (deadline.aborted && deadline.cause === 'aborted') return undefined;
+    if (error instanceof NoticeQueueError) throw error;
+    if (deadline.aborted) return undefined;
+    // A foreign error could contain anything, a secret included.
+    throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The token source failed.');
+  }
+  if (token === undefined) return undefined;
+  try {
+    const checked = guard?.check(cancel);
+    if (checked !== undefined) await checked;
+  } catch (error) {
+    if (deadline.aborted) return undefined;
+    throw error;
+  }
+  return token;
 }

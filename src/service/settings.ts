@@ -1,4 +1,4 @@
-import type { AnswerRules } from './response/answer-rules.ts';
+import type { AnswerRules } from '../contracts/answer-rules.ts';
 
 /** Versions of the API (service-api, Versioning): they differ in the bearer value. */
 export type ApiVersion = 'v1' | 'v2';

@@ -2,8 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
 import { InputError, NoticeQueueError, type ErrorCode } from '../contracts/errors.ts';
-import { readGivenNotice, type NoticeOf } from '../contracts/read-notice.ts';
-import type { CheckedNotice, Receipt } from '../contracts/notice.ts';
+import {
+  readGivenNotice,
+  type NoticeOf,
+  type CheckedNotice,
+  type Receipt,
+} from '../contracts/notice.ts';
 import {
   isTooLate,
   optionsForEach,

@@ -6,8 +6,7 @@ import type { EmulatorOptions } from '../emulator/options.ts';
 import { NoticeQueue } from '../producer/notice-queue.ts';
 import { readQueueOptions, type NoticeQueueOptions } from '../producer/options.ts';
 import { keysOf } from '../redis/keys.ts';
-import { scanKeys } from '../redis/scan-keys.ts';
-import { withRedis } from '../redis/with-redis.ts';
+import { scanKeys, withRedis } from '../redis/with-redis.ts';
 
 /** Options of {@link startTestStack}. */
 export interface TestStackOptions {

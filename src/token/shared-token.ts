@@ -1,5 +1,4 @@
-import { SingleFlight } from '../async/single-flight.ts';
-import { WakeSignal } from '../async/wake-signal.ts';
+import { SingleFlight, WakeSignal } from '../async/single-flight.ts';
 import { NoticeQueueError, TokenRefusedError } from '../contracts/errors.ts';
 import {
   type CancelSignal,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { WakeSignal } from '../async/wake-signal.ts';
-import { withTimeout } from '../async/with-timeout.ts';
+import type { WakeSignal } from '../async/single-flight.ts';
+import { withTimeout } from '../async/repeat.ts';
 import { NoticeQueueError, TokenRefusedError, type ErrorCode } from '../contracts/errors.ts';
 import type { IssuedToken, Token } from '../contracts/token.ts';
 import { missingPermissionOf, redisErrorCode } from '../redis/failure.ts';

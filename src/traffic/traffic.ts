@@ -1,4 +1,4 @@
-import { LANES, type LaneName, type SeenAttempt } from '../contracts/seen-attempt.ts';
+import { LANES, type LaneName, type SeenAttempt } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';

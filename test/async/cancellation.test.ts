@@ -1,9 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { Cancellation, unlessAborted } from '../../src/async/cancellation.ts';
-import { Deadline } from '../../src/async/deadline.ts';
-import { SingleFlight } from '../../src/async/single-flight.ts';
-import { WakeSignal } from '../../src/async/wake-signal.ts';
+import { Cancellation, unlessAborted, Deadline } from '../../src/async/cancellation.ts';
+import { SingleFlight, WakeSignal } from '../../src/async/single-flight.ts';
 
 describe('Cancellation', () => {
   it('is aborted as soon as one of its sources is', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import { settleWithRetry } from '../../src/async/repeat.ts';
 import { redisFailure } from '../../src/redis/failure.ts';
 import { ScriptFailure } from '../../src/redis/script.ts';
 

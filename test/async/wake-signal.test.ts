@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { WakeSignal } from '../../src/async/wake-signal.ts';
+import { WakeSignal } from '../../src/async/single-flight.ts';
 
 const LONG_MS = 3_600_000;
 const never = new AbortController().signal;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withTimeout } from '../../src/async/with-timeout.ts';
+import { withTimeout } from '../../src/async/repeat.ts';
 
 describe('withTimeout', () => {
   it('answers what the promise answers in time', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DELIVERY_POLICIES } from '../../src/contracts/delivery.ts';
+import { DELIVERY_POLICIES } from '../../src/contracts/outcome.ts';
 import { killMatrix } from './support/kill-matrix.ts';
 
 describe('a batch while everything is killed', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { placeManualHold, liftManualHold } from '../../src/fleet/hold/current-hold.ts';
+import { placeManualHold, liftManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { CLOCK_AHEAD, CLOCK_BEHIND, IS_SHORT, policiesOf } from './support/catalogue.ts';

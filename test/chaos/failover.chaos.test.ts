@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
-import { DELIVERY_POLICIES } from '../../src/contracts/delivery.ts';
-import { liftManualHold } from '../../src/fleet/hold/current-hold.ts';
+import { DELIVERY_POLICIES } from '../../src/contracts/outcome.ts';
+import { liftManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { startFleet } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { IS_SHORT, STALE_FAILOVER, SYNCED_FAILOVER } from './support/catalogue.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { EXAMPLE_RULES } from '../../scripts/answers-page.ts';
-import { loadConfig } from '../../src/config/config.ts';
-import { describeConfig } from '../../src/config/print.ts';
+import { loadConfig, describeConfig } from '../../src/config/config.ts';
 import { issuesOf, REQUIRED, temporaryFile } from './support.ts';
 
 const problemOf = (content: string): string | undefined =>

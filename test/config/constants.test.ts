@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { constantsIn } from '../../src/config/constants.ts';
+import { constantsIn } from '../../src/config/config.ts';
 
 describe.each([50, 1_000, 10_000, 60_000, 300_000])('ANSWER_TIMEOUT_MS %i', (answerMs) => {
   test('every time fits into those around it', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ROWS } from '../../src/config/variables.ts';
-import { mistypedVariables } from '../../src/config/mistyped.ts';
+import { mistypedVariables } from '../../src/config/read.ts';
 
 test.each([
   ['CONCURENCY', 'CONCURRENCY'],

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadConfig } from '../../src/config/config.ts';
-import { describeConfig } from '../../src/config/print.ts';
+import { loadConfig, describeConfig } from '../../src/config/config.ts';
 import { ROWS } from '../../src/config/variables.ts';
 import { issuesOf, PEM, REQUIRED, temporaryFile } from './support.ts';
 

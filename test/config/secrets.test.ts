@@ -1,9 +1,8 @@
 import { tmpdir } from 'node:os';
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { loadConfig } from '../../src/config/config.ts';
+import { loadConfig, describeConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/environment.ts';
-import { describeConfig } from '../../src/config/print.ts';
 import { metadataOf } from '../../src/config/variable.ts';
 import { ROWS } from '../../src/config/variables.ts';
 import { issuesOf as issuesIn, REQUIRED as REQUIRED_ALONE, temporaryFile } from './support.ts';

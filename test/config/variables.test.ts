@@ -11,7 +11,7 @@ import { queueVariables } from '../../src/config/variables/queue.ts';
 import { redisVariables } from '../../src/config/variables/redis.ts';
 import { serviceVariables } from '../../src/config/variables/service.ts';
 import { rowOf, ROWS, VARIABLE_GROUPS } from '../../src/config/variables.ts';
-import { writeDuration } from '../../src/format/duration.ts';
+import { writeDuration } from '../../src/format/time.ts';
 import { issuesOf } from './support.ts';
 
 /** Written out a second time on purpose: a changed default must be a deliberate change. */

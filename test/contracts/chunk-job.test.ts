@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { chunkJobId, readChunkJob } from '../../src/contracts/chunk-job.ts';
+import { chunkJobId, readChunkJob } from '../../src/contracts/job.ts';
 
 it('a chunk job names a batch and a chunk', () => {
   const data = { v: 1, batch: 'b-1_A', chunk: 0 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InputError } from '../../src/contracts/errors.ts';
-import { readGivenNotice } from '../../src/contracts/read-notice.ts';
+import { readGivenNotice } from '../../src/contracts/notice.ts';
 import type { Contact, Notice, NoticeQueue, Notices } from '../../src/index.ts';
 
 const CONTACT = { contact: '01012345678' };

@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { readNotice } from '../../src/contracts/read-notice.ts';
+import { readNotice } from '../../src/contracts/notice.ts';
 import { InputError, type InputIssue } from '../../src/contracts/errors.ts';
 
 const CONTACT = { contact: '01012345678' };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readNotice } from '../../src/contracts/read-notice.ts';
+import { readNotice } from '../../src/contracts/notice.ts';
 import { checkContact } from '../../src/batch/source/check-row.ts';
 import { FieldChoice } from '../../src/batch/source/sent-columns.ts';
 

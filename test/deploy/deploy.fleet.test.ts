@@ -6,7 +6,7 @@ import { freePort } from '../../scripts/redis/free-port.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
 import { FleetReader } from '../../src/ops/snapshot.ts';
 import { FLEET_METRICS } from '../../src/metrics/fleet-table.ts';
-import type { MetricRows } from '../../src/metrics/metric.ts';
+import type { MetricRows } from '../../src/metrics/registry.ts';
 import { SUPERVISOR_METRICS, WORKER_METRICS } from '../../src/metrics/worker-table.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { readExposition, type Sample } from '../metrics/exposition.ts';

@@ -8,7 +8,7 @@ import { createEventWatch } from '../../src/events/watch.ts';
 import { signatureOf } from '../../src/events/webhook.ts';
 import { FleetReader } from '../../src/ops/snapshot.ts';
 import { readWatched } from '../../src/ops/chores/watched-state.ts';
-import { placeManualHold } from '../../src/fleet/hold/current-hold.ts';
+import { placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseDuration, writeDuration } from '../../src/format/duration.ts';
+import { parseDuration, writeDuration } from '../../src/format/time.ts';
 
 describe('parseDuration', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { relativeTime, writeTime } from '../../src/format/relative-time.ts';
+import { relativeTime, writeTime } from '../../src/format/time.ts';
 
 const NOW = Date.parse('2026-03-04T09:30:00.000Z');
 
@@ -37,7 +37,7 @@ describe('relativeTime', () => {
 it('no other code says how long ago something was: the time itself would be missing', () => {
   const files = ['src', 'workers'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts') && !name.endsWith('relative-time.ts'))
+      .filter((name) => name.endsWith('.ts') && !name.endsWith('/time.ts'))
       .map((name) => path.join(folder, name)),
   );
   expect(files.length).toBeGreaterThan(300);

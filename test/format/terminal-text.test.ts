@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { terminalLine, terminalText } from '../../src/format/terminal-text.ts';
+import { terminalLine, terminalText } from '../../src/format/format.ts';
 
 describe('text for a terminal', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { redacted } from '../../src/logging/redaction.ts';
+import { redacted } from '../../src/logging/logger.ts';
 
 const HIDDEN = '[redacted]';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { jsonLine, textLine } from '../../src/logging/text-line.ts';
+import { jsonLine, textLine } from '../../src/logging/logger.ts';
 
 const time = '2026-01-02T03:04:05.678Z';
 const line = (fields: object) => textLine(JSON.stringify({ level: 'info', time, ...fields }));

@@ -8,7 +8,7 @@ import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
 import { FleetReader, type FleetSource } from '../../src/ops/snapshot.ts';
 import { FLEET_METRICS } from '../../src/metrics/fleet-table.ts';
-import type { MetricRows } from '../../src/metrics/metric.ts';
+import type { MetricRows } from '../../src/metrics/registry.ts';
 import { beat, endHeartbeat } from '../../src/fleet/heartbeat.ts';
 import { connectRedis } from '../../src/redis/connect.ts';
 import { keysOf } from '../../src/redis/keys.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HOLDS } from '../../src/contracts/hold.ts';
-import { OUTCOME_KINDS } from '../../src/contracts/outcome.ts';
-import { LANES } from '../../src/contracts/seen-attempt.ts';
+import { OUTCOME_KINDS, LANES } from '../../src/contracts/outcome.ts';
 import { ERROR_CODES } from '../../src/contracts/errors.ts';
 import {
   CODE_LABELS,
@@ -9,10 +8,10 @@ import {
   OTHER,
   REDIS_CODE_LABELS,
   redisCodeLabel,
-} from '../../src/metrics/code-label.ts';
-import { mergeTexts } from '../../src/metrics/merge-texts.ts';
-import type { MetricRows } from '../../src/metrics/metric.ts';
-import { CODED_OUTCOMES, WORKER_METRICS } from '../../src/metrics/worker-table.ts';
+  CODED_OUTCOMES,
+  WORKER_METRICS,
+} from '../../src/metrics/worker-table.ts';
+import { mergeTexts, type MetricRows } from '../../src/metrics/registry.ts';
 import { WorkerMetrics } from '../../src/metrics/worker-metrics.ts';
 import { readExposition } from './exposition.ts';
 

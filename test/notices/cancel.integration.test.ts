@@ -1,7 +1,7 @@
 import { Queue, Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { placeManualHold } from '../../src/fleet/hold/current-hold.ts';
+import { placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
 import { cancelScript } from '../../src/notices/cancel.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';

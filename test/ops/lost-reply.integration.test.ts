@@ -3,8 +3,12 @@ import { redriveBatch } from '../../src/batch/failures/redrive-batch.ts';
 import { redriveFailure, resolveFailure } from '../../src/batch/ledger/scripts/action-scripts.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
-import { liftManualHold, placeManualHold, readHold } from '../../src/fleet/hold/current-hold.ts';
-import { liftManual } from '../../src/fleet/hold/hold-scripts.ts';
+import {
+  liftManualHold,
+  placeManualHold,
+  readHold,
+  liftManual,
+} from '../../src/fleet/hold/hold-scripts.ts';
 import { cancelScript } from '../../src/notices/cancel.ts';
 import { sendAgain, sendAgainScript } from '../../src/notices/change-failed.ts';
 import { endUnknown, removeFailedScript } from '../../src/notices/change-failed.ts';

@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { constants, deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { payloadKey, payloadKeys, type PayloadKey } from '../../src/payload/payload-key.ts';
+import {
+  payloadKey,
+  payloadKeys,
+  type PayloadKey,
+  batchSeal,
+  type Seal,
+} from '../../src/payload/seal.ts';
 import {
   decodeContacts,
   encodePayload,
@@ -9,7 +15,6 @@ import {
   openPayload,
   sealFrame,
 } from '../../src/payload/chunk-payload.ts';
-import { batchSeal, type Seal } from '../../src/payload/seal.ts';
 
 const CONTACTS = [
   { contact: '01012345678', var1: '홍길동', var2: 'A-1' },

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { payloadKeys } from '../../src/payload/payload-key.ts';
-import type { Sealing } from '../../src/payload/seal.ts';
+import { payloadKeys, type Sealing } from '../../src/payload/seal.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import { NO_HISTORY } from '../../src/fleet/job-history.ts';
 import { noticeView } from '../../src/notices/look-up.ts';

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
-import { DELIVERY_POLICIES } from '../../src/contracts/delivery.ts';
+import { DELIVERY_POLICIES } from '../../src/contracts/outcome.ts';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
 import { startWorker } from '../../workers/process/start-worker.ts';

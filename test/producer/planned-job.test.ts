@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readNotice } from '../../src/contracts/read-notice.ts';
+import { readNotice } from '../../src/contracts/notice.ts';
 import { ADD_ONCE_MS, fingerprint, judge, planJob } from '../../src/producer/planned-job.ts';
 import { hashKey } from '../../src/notices/notice-ref.ts';
 import { contacts } from './support/stored-jobs.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeConfig } from '../../src/config/print.ts';
+import { describeConfig } from '../../src/config/config.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Emulator } from '../../src/emulator/emulator.ts';
 import { temporaryFile } from '../config/support.ts';

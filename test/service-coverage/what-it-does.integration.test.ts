@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { describeConfig } from '../../src/config/print.ts';
+import { describeConfig } from '../../src/config/config.ts';
 import { InputError } from '../../src/contracts/errors.ts';
 import { base64 } from '../emulator/calls.ts';
 import { emulatorWith } from '../emulator/running.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { callerAddress } from '../../src/service/response/caller-address.ts';
+import { callerAddress } from '../../src/service/response/read-issuance.ts';
 
 describe('the address in an answer', () => {
   it.each([

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Notice } from '../../src/contracts/notice.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import { CANARY, FIRST, openClient, tokensOf } from './support/client.ts';
 import { tcpAnswers } from './support/servers.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
 
 const NUMBER = '01098765432';
 const NAME = '홍길동';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Cancellation } from '../../src/async/cancellation.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
-import type { RequestGuard } from '../../src/service/send-with-refresh.ts';
+import type { RequestGuard } from '../../src/service/send-call.ts';
 import { until } from '../support/wait.ts';
 import { NOTICE, openClient, tokensOf } from './support/client.ts';
 import { certificate, httpServer, json, tlsServer } from './support/servers.ts';

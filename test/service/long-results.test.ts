@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { EXAMPLE_RULES } from '../../scripts/answers-page.ts';
-import { answerRulesSchema } from '../../src/config/answer-rules.ts';
+import { answerRulesSchema } from '../../src/contracts/answer-rules.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import { openClient, tokensOf } from './support/client.ts';
 import { tcpAnswers } from './support/servers.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
 
 const RULES = answerRulesSchema.parse(EXAMPLE_RULES);
 const numberAt = (index: number): string => `010${10_000_000 + index}`;

@@ -2,9 +2,9 @@ import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import { NOTICE, openClient, tokensOf } from './support/client.ts';
 import { httpServer, json, tcpServer } from './support/servers.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
 
 const RUNS = 400;
 const AT_ONCE = 20;

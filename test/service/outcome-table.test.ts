@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Outcome, OutcomeKind } from '../../src/contracts/outcome.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import { OUTCOME_ROWS, decideOutcome } from '../../src/service/outcome-table.ts';
-import type { ContactOutcome } from '../../src/service/response/answer-rules.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
+import type { ContactOutcome } from '../../src/contracts/answer-rules.ts';
 
 const base = { refused: [], requests: 1, durationMs: 5 } as const;
 const notSent = (more: Partial<SendAnswer> = {}): SendAnswer => ({

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { isTokenValue } from '../../src/contracts/token.ts';
-import { basicHeader, bearerHeader } from '../../src/service/bearer.ts';
-import { classifyFailure } from '../../src/service/http/classify-failure.ts';
-import { parseRetryAfter } from '../../src/service/response/retry-after.ts';
-import { tokenLifetime } from '../../src/service/response/token-lifetime.ts';
+import { basicHeader, bearerHeader } from '../../src/service/request-body.ts';
+import { classifyFailure } from '../../src/service/http/transport.ts';
+import { parseRetryAfter, tokenLifetime } from '../../src/service/response/token-lifetime.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 8, 0, 0);
 const NOW_HTTP = 'Sat, 21 Nov 2026 08:00:00 GMT';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answerRulesSchema } from '../../src/config/answer-rules.ts';
+import { answerRulesSchema } from '../../src/contracts/answer-rules.ts';
 import type { TokenSource } from '../../src/contracts/token.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
 import { FIRST, NOTICE, openClient, tokensOf } from './support/client.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { TransportFailure } from '../../src/service/http/classify-failure.ts';
-import type { WireFacts } from '../../src/service/http/exchange.ts';
+import type { TransportFailure, WireFacts } from '../../src/service/http/transport.ts';
 import { mayRepeat, repeatDelay } from '../../src/service/http/http-client.ts';
 
 const facts = (more: Partial<WireFacts>): WireFacts => ({

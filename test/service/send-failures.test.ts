@@ -4,7 +4,6 @@ import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { TokenSource } from '../../src/contracts/token.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { ServiceSettings } from '../../src/service/settings.ts';
 import { signal } from '../support/wait.ts';
 import { FIRST, NOTICE, openClient, tokensOf } from './support/client.ts';
@@ -16,6 +15,7 @@ import {
   tcpServer,
   tlsServer,
 } from './support/servers.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { Deadline } from '../../src/async/deadline.ts';
+import { Deadline } from '../../src/async/cancellation.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { CancelSignal } from '../../src/contracts/token.ts';
-import { sendWithRefresh, type RefreshingCall } from '../../src/service/send-with-refresh.ts';
+import { sendWithRefresh, type RefreshingCall } from '../../src/service/send-call.ts';
 import { FIRST, SECOND, tokensOf } from './support/client.ts';
 
 /** service-api, Authentication rule 4: a 401 or 403 refreshes the token and retries once. */

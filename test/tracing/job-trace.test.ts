@@ -1,6 +1,6 @@
 import { createTraceState, INVALID_SPAN_CONTEXT, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import { describe, expect, it } from 'vitest';
-import { carriedTrace, traceOf } from '../../src/tracing/job-trace.ts';
+import { carriedTrace, traceOf } from '../../src/tracing/spans.ts';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';

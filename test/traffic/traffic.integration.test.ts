@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
-import type { SeenAttempt } from '../../src/contracts/seen-attempt.ts';
+import type { SeenAttempt } from '../../src/contracts/outcome.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { readTraffic, TrafficTally } from '../../src/traffic/traffic.ts';
 import { testRedis } from '../support/redis.ts';

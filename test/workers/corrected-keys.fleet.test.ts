@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { liftManualHold } from '../../src/fleet/hold/current-hold.ts';
+import { liftManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { numbers, type Fleet } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';

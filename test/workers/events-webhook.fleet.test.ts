@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { placeManualHold } from '../../src/fleet/hold/current-hold.ts';
+import { placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { startFleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';

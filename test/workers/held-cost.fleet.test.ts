@@ -4,7 +4,7 @@ import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { pause } from '../../src/async/cancellation.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
-import { readHold, placeManualHold } from '../../src/fleet/hold/current-hold.ts';
+import { readHold, placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
 import { numbers } from '../support/fleet.ts';

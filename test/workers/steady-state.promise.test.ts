@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../src/contracts/outcome.ts';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';

@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { mergeTexts } from '../../src/metrics/merge-texts.ts';
-import { MetricTable } from '../../src/metrics/registry.ts';
+import { mergeTexts, MetricTable } from '../../src/metrics/registry.ts';
 import { SUPERVISOR_METRICS } from '../../src/metrics/worker-table.ts';
 import { askChild } from './health-channel.ts';
 import type { HealthSource } from './health-server.ts';

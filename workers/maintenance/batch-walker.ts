@@ -10,7 +10,7 @@ import {
   removeFailedJobs,
 } from '../../src/batch/import/queue-chunks.ts';
 import { nearEndOfRetention } from '../../src/batch/ledger/retention.ts';
-import { readHold } from '../../src/fleet/hold/current-hold.ts';
+import { readHold } from '../../src/fleet/hold/hold-scripts.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
 import { hintChannel, type Hints } from '../../src/redis/hints.ts';

@@ -30,6 +30,11 @@ export class StateFile {
   #usable = true;
   #failed = false;
 
+  /** @returns undefined without a path */
+  static at(path: string | undefined, queue: string, log: Logger): StateFile | undefined {
+    return path === undefined ? undefined : new StateFile(path, queue, log);
+  }
+
   /** @param queue name of the queue that the file is for */
   constructor(path: string, queue: string, log: Logger) {
     this.#path = path;

@@ -2,7 +2,7 @@ import { Job } from 'bullmq';
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { WorkerConfig } from '../../src/config/config.ts';
-import { boundWaits } from '../../src/fleet/hold/current-hold.ts';
+import { boundWaits } from '../../src/fleet/hold/hold-scripts.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';

@@ -1,12 +1,17 @@
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { WorkerConfig } from '../../src/config/config.ts';
-import { logAudit } from '../../src/ops/chores/audit-log.ts';
 import { trimEvents } from '../../src/events/event.ts';
+import { storeRetention } from '../../src/notices/retention.ts';
+import { logAudit } from '../../src/ops/chores/audit-log.ts';
 import { createChores, type Chore } from '../../src/ops/chores/chores.ts';
 import { deleteEnded } from '../../src/ops/chores/delete-ended.ts';
 import { acceptOldUnknown } from '../../src/ops/unknown/accept-old.ts';
 import type { UnknownContext } from '../../src/ops/unknown/select.ts';
+import type { RedisClient } from '../../src/redis/connect.ts';
+import type { Keys } from '../../src/redis/keys.ts';
+import { KEEP_ACCEPTED_COUNT } from '../queue/send-worker.ts';
+import type { AttemptLog } from '../send/attempt-log.ts';
 
 /** Intervals in milliseconds. */
 const AUDIT_LOG_MS = 10_000;
@@ -56,4 +61,23 @@ export function createFleetChores(
     });
   }
   return createChores(context, chores, log);
+}
+
+/** Stores what this worker keeps of ended notices, for look-ups and manual actions. An error is logged and changes nothing else. */
+export async function storeOwnRetention(
+  redis: RedisClient,
+  keys: Keys,
+  { keepAcceptedMs, keepFailedMs, noticeEvents }: WorkerConfig,
+  log: Pick<AttemptLog, 'trouble'>,
+): Promise<void> {
+  try {
+    await storeRetention(redis, keys, {
+      acceptedMs: keepAcceptedMs,
+      acceptedCount: KEEP_ACCEPTED_COUNT,
+      failedMs: keepFailedMs,
+      events: noticeEvents,
+    });
+  } catch (error) {
+    log.trouble('retention', error);
+  }
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { loadConfig, type Config } from '../../src/config/config.ts';
-import { warnOfMistyped } from '../../src/config/mistyped.ts';
+import { warnOfMistyped } from '../../src/config/read.ts';
 import { InputError } from '../../src/contracts/errors.ts';
 import { isLoopbackHost } from '../../src/format/plain-hosts.ts';
 import { createLogger, writeLastLines } from '../../src/logging/logger.ts';

@@ -6,17 +6,17 @@ import { Cancellation } from '../../src/async/cancellation.ts';
 import { Lifecycle } from '../../src/async/lifecycle.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { ServiceConfig } from '../../src/config/config.ts';
-import type { LaneName } from '../../src/contracts/seen-attempt.ts';
+import type { LaneName } from '../../src/contracts/outcome.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import { JobHistories } from '../../src/fleet/job-history.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
 import { sentTwiceCounts } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
-import { throttledErrorLog } from '../../src/logging/throttled-error-log.ts';
+import { throttledErrorLog } from '../../src/logging/logger.ts';
 import { Hints } from '../../src/redis/hints.ts';
 import { workerSealing } from '../../src/payload/seal.ts';
 import { keysOf, pairName } from '../../src/redis/keys.ts';
-import { inOneWrite } from '../../src/redis/one-write.ts';
+import { inOneWrite } from '../../src/redis/connect.ts';
 import { createServiceClient } from '../../src/service/client.ts';
 import { noteAttempt } from '../../src/tracing/spans.ts';
 import { TrafficTally } from '../../src/traffic/traffic.ts';
@@ -38,12 +38,14 @@ import { AttemptLog } from '../send/attempt-log.ts';
 import { JobReturns } from '../send/job-returns.ts';
 import { SendGate } from '../send/send-gate.ts';
 import { ListTemplates } from '../send/take-back.ts';
-import { buildChunkWorker, buildNoticeWorker, holdSettings } from './build-workers.ts';
-import { createHolds } from './create-holds.ts';
-import { createTokens } from './create-tokens.ts';
-import { createFleetChores } from './fleet-chores.ts';
-import { storeOwnRetention } from './store-retention.ts';
-import { takeBackNotice } from './take-back-notice.ts';
+import {
+  buildChunkWorker,
+  buildNoticeWorker,
+  createHolds,
+  createTokens,
+  takeBackNotice,
+} from './build-workers.ts';
+import { createFleetChores, storeOwnRetention } from './fleet-chores.ts';
 import { waitForRedis, type WorkerProgram } from './wait-for-redis.ts';
 import { watchEvents } from './watch-events.ts';
 
@@ -89,7 +91,7 @@ export async function startWorker({
   const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const log = logger.child({ worker: id });
   const keys = keysOf(config.redis.prefix, config.account);
-  const { heartbeatMs, keepFailedMs, lockDurationMs, sendDeadlineMs } = config.worker;
+  const { heartbeatMs, keepFailedMs, sendDeadlineMs } = config.worker;
 
   const onRedisError = throttledErrorLog(log, (code) => health?.counted.redisError(code));
   const connected = await waitForRedis({ config, keys, onError: onRedisError, log, abandoned });
@@ -121,7 +123,7 @@ export async function startWorker({
     hints,
     keys,
     id,
-    settings: holdSettings(config.worker),
+    settings: config.worker,
     now: clock.now,
     onHeld: () => rateLimiter.rejectAll(),
     onTemplateHeld: (held) => gate.templates.templateHeld(held),
@@ -147,14 +149,13 @@ export async function startWorker({
     readiness,
     log,
   });
-  const { stateFile } = config.restore;
   const restoreGuard = new RestoreGuard({
     redis,
     keys,
     settings: config.restore,
     heartbeat: () => heartbeat.state(),
     heartbeatMs,
-    file: stateFile === undefined ? undefined : new StateFile(stateFile, keys.bullPrefix, log),
+    file: StateFile.at(config.restore.stateFile, keys.bullPrefix, log),
     readiness,
     gate: holds,
     log,
@@ -178,7 +179,7 @@ export async function startWorker({
     suspend: (reason, applies) => workers.suspend(reason, applies),
     report: (reason, forMs) => readiness.report(reason, forMs),
   });
-  const locks = new JobLocks(lockDurationMs, clock.now);
+  const locks = new JobLocks(config.worker.lockDurationMs, clock.now);
   const ledger = new Ledger(redis, keys);
   const gate = new SendGate({
     isSuspended: () => workers.suspended,
@@ -217,13 +218,11 @@ export async function startWorker({
     context: { ...context, rateLimit: rateLimiter.lane(name) },
   });
   const [notices, chunks] = [lane('notices'), lane('chunks')];
-  const workers = new WorkerGroup(
-    [
-      buildNoticeWorker(notices.options, notices.context),
-      buildChunkWorker(chunks.options, chunks.context),
-    ],
-    { redis, inFlight, locks, onError: onRedisError },
-  );
+  const both = [
+    buildNoticeWorker(notices.options, notices.context),
+    buildChunkWorker(chunks.options, chunks.context),
+  ];
+  const workers = new WorkerGroup(both, { redis, inFlight, locks, onError: onRedisError });
   const stallDetector = createStallDetector({
     redis,
     keys,
@@ -258,8 +257,8 @@ export async function startWorker({
   // Stops after the heartbeat: it reports when no worker is left.
   await lifecycle.start(watchEvents(redis, keys, config, log, true));
   await lifecycle.start(heartbeat);
-  const report = () => traffic.write(redis, keys, clock.now());
   // The last report must not use up the time of the others when Redis does not answer.
+  const report = () => traffic.write(redis, keys, clock.now());
   await lifecycle.start(createTrafficReport(report, heartbeatMs, log), 1_000);
   await lifecycle.start(createBatchWalker({ redis, hints, keys, ledger, log, sendDeadlineMs }));
   await lifecycle.start(createFleetChores({ redis, keys, ledger }, config.worker, log));

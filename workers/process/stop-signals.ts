@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { describeFailure } from '../../src/contracts/errors.ts';
 
 /** Signals that ask a process to stop, with the exit code after an immediate stop. */
 const SIGNALS = { SIGTERM: 143, SIGINT: 130, SIGHUP: 129 } as const;
@@ -69,4 +70,27 @@ export function stopOnSignals(
     if (process.connected) process.once('disconnect', onSupervisorEnd);
     else onSupervisorEnd();
   });
+}
+
+/** Exit code of an error that nothing caught, as Node.js has it. */
+const UNCAUGHT = 1;
+
+/**
+ * Ends this process at an error that nothing caught, and writes its kind and its place to standard error. Node.js
+ * would write its message and all its fields: an error of the Redis client has the command, whose arguments contain
+ * phone numbers and values. For programs only: an application that embeds a worker decides itself.
+ */
+export function endOnUncaughtErrors(): void {
+  process.on('uncaughtException', (error: unknown) => {
+    process.stderr.write(`${[describeFailure(error), ...placesOf(error)].join('\n')}\n`);
+    process.exit(UNCAUGHT);
+  });
+}
+
+/** The calls of the stack, without the message above them. */
+function placesOf(error: unknown): string[] {
+  if (!(error instanceof Error)) return [];
+  const { stack = '', message } = error;
+  const calls = stack.slice(stack.indexOf(message) + message.length);
+  return calls.split('\n').filter((line) => /^ {4}at /.test(line));
 }

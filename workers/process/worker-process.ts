@@ -1,5 +1,5 @@
 import { loadConfig, type Config } from '../../src/config/config.ts';
-import { warnOfMistyped } from '../../src/config/mistyped.ts';
+import { warnOfMistyped } from '../../src/config/read.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { createLogger, writeLastLines } from '../../src/logging/logger.ts';
 import { answerSupervisor } from '../health/health-channel.ts';

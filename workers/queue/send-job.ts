@@ -1,6 +1,6 @@
 import { Job, Worker, type JobJson, type Processor, type WorkerOptions } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
-import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import { settleWithRetry } from '../../src/async/repeat.ts';
 import { sentAgainAt } from '../../src/contracts/job.ts';
 import { replaceJobData } from '../../src/fleet/job-data.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';

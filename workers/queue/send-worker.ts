@@ -1,6 +1,6 @@
 import type { Job, KeepJobs } from 'bullmq';
 import type { WorkerConfig } from '../../src/config/config.ts';
-import type { LaneName } from '../../src/contracts/seen-attempt.ts';
+import type { LaneName } from '../../src/contracts/outcome.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { jobSpan } from '../../src/tracing/spans.ts';

@@ -1,6 +1,6 @@
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import { pause } from '../../src/async/cancellation.ts';
-import { withTimeout } from '../../src/async/with-timeout.ts';
+import { withTimeout } from '../../src/async/repeat.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { InFlight } from './in-flight.ts';
 import type { JobLocks } from './job-locks.ts';

@@ -1,12 +1,11 @@
 import type { Job } from 'bullmq';
 import type { Logger } from 'pino';
 import { waitsSince } from '../../src/contracts/job.ts';
-import type { Outcome, OutcomeKind } from '../../src/contracts/outcome.ts';
-import type { SeenAttempt } from '../../src/contracts/seen-attempt.ts';
+import type { Outcome, OutcomeKind, SeenAttempt } from '../../src/contracts/outcome.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
 
 const COUNT_EVERY_MS = 10_000;
 

@@ -7,11 +7,11 @@ import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { AttemptGuard, NotStarted } from './request-guard.ts';
 import type { Attempted, Entered, GateJob } from './gate-job.ts';
 import type { SendGate } from './send-gate.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
 
 /** The shared token, as far as an attempt needs it. */
 export interface AttemptTokens extends TokenSource {

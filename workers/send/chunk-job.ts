@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { UnrecoverableError, type Job } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
 import { allBack, allFailed, type Claim } from '../../src/batch/ledger/settlement.ts';
-import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
+import { readChunkJob, type ChunkJobData } from '../../src/contracts/job.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { OPEN } from '../../src/fleet/hold/hold-gate.ts';

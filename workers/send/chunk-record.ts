@@ -1,9 +1,8 @@
-import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import { settleWithRetry } from '../../src/async/repeat.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed, type Claim, type Settlement } from '../../src/batch/ledger/settlement.ts';
-import type { ChunkJobData } from '../../src/contracts/chunk-job.ts';
-import type { Outcome } from '../../src/contracts/outcome.ts';
-import { newestTraceIds, withTraceIds } from '../../src/contracts/possibly-sent.ts';
+import type { ChunkJobData } from '../../src/contracts/job.ts';
+import { type Outcome, newestTraceIds, withTraceIds } from '../../src/contracts/outcome.ts';
 import type { JobHistories } from '../../src/fleet/job-history.ts';
 import { encodePayload } from '../../src/payload/chunk-payload.ts';
 import { batchSeal, type Sealing } from '../../src/payload/seal.ts';

@@ -5,8 +5,7 @@ import {
   type FailedPart,
   type Settlement,
 } from '../../src/batch/ledger/settlement.ts';
-import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
-import type { Outcome } from '../../src/contracts/outcome.ts';
+import type { DeliveryPolicy, Outcome } from '../../src/contracts/outcome.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import { UNLISTED } from './attempt.ts';
 

@@ -1,8 +1,7 @@
 import { DelayedError, RateLimitError, UnrecoverableError, type Job } from 'bullmq';
-import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { PossibleSends } from '../../src/contracts/possibly-sent.ts';
+import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
 import { AttemptError, UnknownOutcomeError } from '../queue/attempt-error.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
 
 /** A job in its run, and the worker's token for its lock. */
 export interface LockedJob {

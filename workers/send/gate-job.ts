@@ -5,10 +5,10 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { TroubleHistory } from '../../src/fleet/hold/trouble.ts';
 import { NO_HISTORY, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import { SendJob } from '../queue/send-job.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { requeue } from './disposition.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
 
 /** The job is requeued at once: while Redis refuses, not more often than this. */
 const REDIS_AGAIN_MS = 200;

@@ -1,7 +1,6 @@
 import type { Job } from 'bullmq';
-import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
-import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
-import type { PossibleSends } from '../../src/contracts/possibly-sent.ts';
+import { settleWithRetry } from '../../src/async/repeat.ts';
+import type { DeliveryPolicy, PossibleSends } from '../../src/contracts/outcome.ts';
 import { readFrame } from '../../src/payload/sealed-job.ts';
 import type { IntentContext } from './notice-intent.ts';
 

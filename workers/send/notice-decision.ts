@@ -1,11 +1,11 @@
 import type { JobData, SettledContact } from '../../src/contracts/job.ts';
 import type { Contact } from '../../src/contracts/notice.ts';
-import type { Outcome } from '../../src/contracts/outcome.ts';
 import {
+  type Outcome,
   newestTraceIds,
   sendsOfAll,
   type PossibleSends,
-} from '../../src/contracts/possibly-sent.ts';
+} from '../../src/contracts/outcome.ts';
 import { outcomeOfResults } from '../../src/service/outcome-table.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { JobLock } from '../queue/job-locks.ts';

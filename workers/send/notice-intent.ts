@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Job } from 'bullmq';
-import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import { settleWithRetry } from '../../src/async/repeat.ts';
 import type { JobData } from '../../src/contracts/job.ts';
-import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { PossibleSends } from '../../src/contracts/possibly-sent.ts';
+import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
 import type { Intents, IntentVerdict, UnknownFacts } from '../../src/fleet/intents/intents.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
 
 /** The delivery policy in one run of a notice's job. */
 export interface NoticeIntent {

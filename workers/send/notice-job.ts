@@ -1,5 +1,5 @@
 import type { Job } from 'bullmq';
-import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import { settleWithRetry } from '../../src/async/repeat.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
@@ -10,7 +10,6 @@ import type { Sealing } from '../../src/payload/seal.ts';
 import { openJob, sealJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { ListUnknown } from './list-unknown.ts';
 import type { JobLocks } from '../queue/job-locks.ts';
 import { SendJob } from '../queue/send-job.ts';
@@ -36,6 +35,7 @@ import {
   type IntentContext,
   type NoticeIntent,
 } from './notice-intent.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
 
 /** What the jobs of single notices need; a worker process composes it once. */
 export interface NoticeContext extends AttemptContext, IntentContext {

@@ -2,8 +2,7 @@ import { pause } from '../../src/async/cancellation.ts';
 import type { CancelSignal } from '../../src/contracts/token.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
-import type { RequestGuard } from '../../src/service/send-with-refresh.ts';
+import type { RequestGuard, SendAnswer } from '../../src/service/send-call.ts';
 
 /** A second request for which there was no permit asks for one again after this time. */
 const PERMIT_AGAIN_MS = 100;

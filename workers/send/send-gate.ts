@@ -1,5 +1,4 @@
-import { pause } from '../../src/async/cancellation.ts';
-import { signal, type Signal } from '../../src/async/signal.ts';
+import { pause, signal, type Signal } from '../../src/async/cancellation.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { OPEN, type HoldGate, type Passage, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
 import {

@@ -9,9 +9,9 @@ import {
 } from '../../src/fleet/hold/trouble.ts';
 import type { JobHistories } from '../../src/fleet/job-history.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { mayBeOneContact, type Entered, type GateJob, type HoldOutcome } from './gate-job.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
 
 /** A notice that met trouble for the first time, and no hold, comes again after this time. */
 export const AGAIN_MS = 1_000;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { BATCH_ID } from '../../contracts/chunk-job.ts';
+import { BATCH_ID } from '../../contracts/job.ts';
 import { COUNTRY_NAMES, type CountryName } from '../../format/country.ts';
-import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
+import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/outcome.ts';
 import { parseInput } from '../../contracts/parse-input.ts';
 import { sendOptionsSchema } from '../../contracts/send-options.ts';
 import { FORBIDDEN_NAMES } from '../source/column-map.ts';

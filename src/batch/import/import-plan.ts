@@ -1,5 +1,5 @@
-import type { DeliveryPolicy } from '../../contracts/delivery.ts';
-import { readNotice } from '../../contracts/read-notice.ts';
+import type { DeliveryPolicy } from '../../contracts/outcome.ts';
+import { readNotice } from '../../contracts/notice.ts';
 import type { CountryName } from '../../format/country.ts';
 import type { FindKey } from '../../number-index/number-key.ts';
 import type { RecentLists } from '../../number-index/recent-lists.ts';

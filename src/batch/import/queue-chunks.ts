@@ -4,7 +4,7 @@ import {
   CHUNK_JOB_VERSION,
   chunkJobId,
   type ChunkJobData,
-} from '../../contracts/chunk-job.ts';
+} from '../../contracts/job.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { ChunksWithoutJob, Ledger } from '../ledger/ledger.ts';
 

@@ -1,6 +1,6 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { formatCount } from '../../format/format.ts';
-import { writeTime } from '../../format/relative-time.ts';
+import { writeTime } from '../../format/time.ts';
 import { findStored, NumberPrints, printKey } from '../../number-index/number-prints.ts';
 import type { RecentList, RecentLists } from '../../number-index/recent-lists.ts';
 import type { Batch } from '../ledger/batch-record.ts';

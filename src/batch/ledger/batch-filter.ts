@@ -1,6 +1,5 @@
 import { InputError, type InputIssue } from '../../contracts/errors.ts';
-import { DURATION_EXAMPLES, parseDuration } from '../../format/duration.ts';
-import { readTime, TIME_FORMAT } from '../../format/time.ts';
+import { DURATION_EXAMPLES, parseDuration, readTime, TIME_FORMAT } from '../../format/time.ts';
 import { BATCH_PHASES, type Batch, type BatchPhase } from './batch-record.ts';
 import type { BatchTimes, LedgerReader } from './ledger-reader.ts';
 

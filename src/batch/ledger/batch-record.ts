@@ -1,4 +1,4 @@
-import type { DeliveryPolicy } from '../../contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../contracts/outcome.ts';
 
 /**
  * What is sent to every contact of a batch, and how. Stored once, when the batch is created; an

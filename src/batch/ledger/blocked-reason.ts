@@ -1,4 +1,4 @@
-import { shellWord } from '../../format/shell-word.ts';
+import { shellWord } from '../../format/format.ts';
 import { HOLDS, remedyOf, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import type { Batch } from './batch-record.ts';
 

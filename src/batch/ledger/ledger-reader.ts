@@ -1,5 +1,5 @@
-import { chunkJobId } from '../../contracts/chunk-job.ts';
-import type { DeliveryPolicy } from '../../contracts/delivery.ts';
+import { chunkJobId } from '../../contracts/job.ts';
+import type { DeliveryPolicy } from '../../contracts/outcome.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';

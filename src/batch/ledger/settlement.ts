@@ -1,4 +1,4 @@
-import type { DeliveryPolicy } from '../../contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../contracts/outcome.ts';
 
 /** Answer to a claim of a chunk. Nothing may be sent unless `kind` is `send`. */
 export type Claim =

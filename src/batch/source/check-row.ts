@@ -1,4 +1,4 @@
-import { whyNotJson, whyNotText } from '../../contracts/json-value.ts';
+import { whyNotJson, whyNotText } from '../../contracts/parse-input.ts';
 import { MAX_VALUE_LENGTH, VARIABLE_NAME } from '../../contracts/notice.ts';
 import { checkNumber, type NumberRules, type Repair } from './check-number.ts';
 import { FORBIDDEN_NAMES, type Columns } from './column-map.ts';

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { wholeNumber } from '../arguments.ts';
 import type { CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
-import { table } from '../../format/table.ts';
+import { table } from '../../format/format.ts';
 import { print } from '../output.ts';
 
 /** `notices audit`: who placed and lifted holds, controlled batches, sent again, and resolved unknown outcomes. */

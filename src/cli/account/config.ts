@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { CommandContext } from '../command-context.ts';
-import { table } from '../../format/table.ts';
+import { table } from '../../format/format.ts';
 import { print } from '../output.ts';
 
 /** `notices config`: exits with 2 when the configuration is invalid. */
@@ -11,7 +11,7 @@ export function configCommand(context: CommandContext): Command {
       'do not require the URL and the key pair of the service, as for a producer',
     )
     .action(async (options: { producer?: boolean }, command: Command) => {
-      const { describeConfig } = await import('../../config/print.ts');
+      const { describeConfig } = await import('../../config/config.ts');
       const report = describeConfig(context.env, { service: options.producer !== true });
       print(context, command, report, () => [
         ...table(report.rows.map(({ name, value, from }) => [name, value, from])),

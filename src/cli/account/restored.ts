@@ -1,14 +1,13 @@
 import { Command } from 'commander';
 import type { RestoredReport } from '../../ops/restored.ts';
 import type { Suspicion } from '../../fleet/restore/epoch.ts';
-import { formatDuration, countOf } from '../../format/format.ts';
-import { writeTime } from '../../format/relative-time.ts';
+import { formatDuration, countOf, table } from '../../format/format.ts';
+import { writeTime } from '../../format/time.ts';
 import { whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { STOPPED, type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { agreed } from '../confirm.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
-import { table } from '../../format/table.ts';
 import { print, wantsJson, writeOut, writeText } from '../output.ts';
 
 const NEVER = 'No old copy of the queue has been detected in this Redis.';

@@ -3,11 +3,10 @@ import type { Status } from '../../ops/status.ts';
 import { unreadyWords } from '../../ops/answers/unready-words.ts';
 import { describeHold, describeTemplateHold } from '../../ops/operations/hold.ts';
 import { describeRateLimit } from '../../ops/operations/rate-limit.ts';
-import { countOf, formatCount, formatDuration, formatSize } from '../../format/format.ts';
-import { writeTime } from '../../format/relative-time.ts';
+import { countOf, formatCount, formatDuration, formatSize, table } from '../../format/format.ts';
+import { writeTime } from '../../format/time.ts';
 import type { CommandContext } from '../command-context.ts';
 import { readConfig } from '../open-queue.ts';
-import { table } from '../../format/table.ts';
 import { print } from '../output.ts';
 
 /** `notices status`: needs no credentials; shows the token only when they are set. */

@@ -5,10 +5,9 @@ import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import { describeGroups } from '../../ops/operations/batch-failures.ts';
 import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import type { BatchControlContext } from '../../ops/batch-actions.ts';
-import { formatDuration, formatCount, countOf, formatRate } from '../../format/format.ts';
-import { writeTime } from '../../format/relative-time.ts';
+import { formatDuration, formatCount, countOf, formatRate, table } from '../../format/format.ts';
+import { writeTime } from '../../format/time.ts';
 import { noSuchBatch } from '../open-queue.ts';
-import { table } from '../../format/table.ts';
 
 /** @throws UsageError when the batch does not exist, and what `readBatchSnapshot` throws */
 export async function viewBatch(open: BatchControlContext, id: string): Promise<BatchSnapshot> {

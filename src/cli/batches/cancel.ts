@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { BATCH_ID } from '../../contracts/chunk-job.ts';
+import { BATCH_ID } from '../../contracts/job.ts';
 import type { NoticeRef } from '../../notices/notice-state.ts';
 import { CANCEL_TEXT } from '../../ops/notice-words.ts';
 import { apiKeyOption, keyOf } from '../arguments.ts';

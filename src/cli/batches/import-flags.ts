@@ -3,7 +3,7 @@ import { UsageError } from '../usage-error.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { refusedLimit, type RefusedLimit } from './refused-limit.ts';
 import { COUNTRY_NAMES, type CountryName } from '../../format/country.ts';
-import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
+import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/outcome.ts';
 
 /** Options of `notices import`. */
 export interface ImportFlags {

@@ -8,13 +8,12 @@ import type { Batch } from '../../batch/ledger/batch-record.ts';
 import { ImportError } from '../../contracts/errors.ts';
 import { fieldMap, withImportFlags, type ImportFlags } from './import-flags.ts';
 import { whyNotTaken } from './refused-limit.ts';
-import { countOf, formatCount, roughDuration } from '../../format/format.ts';
+import { countOf, formatCount, roughDuration, table } from '../../format/format.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
 import { agreed } from '../confirm.ts';
 import { recordDone } from '../record-done.ts';
 import { UsageError } from '../usage-error.ts';
 import { OF_PRODUCERS, withLedger, openQueue, readConfig, type OpenLedger } from '../open-queue.ts';
-import { table } from '../../format/table.ts';
 import { writeJsonLine, wantsJson, writeLines, writeText } from '../output.ts';
 
 /** Maximum number of lines of the list in the report; the rejects file has all of them. */

@@ -4,14 +4,15 @@ import type { Command } from 'commander';
 import { loadConfig } from '../../config/config.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import { decideOutcome, decidingRow } from '../../service/outcome-table.ts';
-import { applyRules, type AnswerRules } from '../../service/response/answer-rules.ts';
+import { applyRules } from '../../service/response/answer-rules.ts';
 import { AnswerMask } from '../../service/response/mask-text.ts';
 import { readAnswer } from '../../service/response/read-answer.ts';
-import type { SendAnswer } from '../../service/response/send-answer.ts';
 import { UsageError } from '../usage-error.ts';
 import type { CommandContext } from '../command-context.ts';
-import { table } from '../../format/table.ts';
+import { table } from '../../format/format.ts';
 import { print } from '../output.ts';
+import type { SendAnswer } from '../../service/send-call.ts';
+import type { AnswerRules } from '../../contracts/answer-rules.ts';
 
 /** What becomes of an answer. */
 export interface ExplainedAnswer {

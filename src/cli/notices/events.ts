@@ -1,11 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { AccountEvent } from '../../events/event.ts';
-import { terminalLine } from '../../format/terminal-text.ts';
+import { terminalLine, table } from '../../format/format.ts';
 import { wholeNumber } from '../arguments.ts';
 import { untilStopped, type CommandContext } from '../command-context.ts';
 import { readConfig, withLedger } from '../open-queue.ts';
-import { table } from '../../format/table.ts';
 import { print, wantsJson, writeAll, writeJsonLine } from '../output.ts';
 
 interface EventsFlags {

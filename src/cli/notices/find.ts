@@ -1,12 +1,11 @@
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
 import type { FindReport } from '../../search/find-contact.ts';
-import { countOf } from '../../format/format.ts';
-import { writeTime } from '../../format/relative-time.ts';
+import { countOf, table } from '../../format/format.ts';
+import { writeTime } from '../../format/time.ts';
 import { whyOption } from '../arguments.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
-import { table } from '../../format/table.ts';
 import { print } from '../output.ts';
 
 /** `notices find`: the outcome of notices for one phone number. */

@@ -1,13 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { NoticeView } from '../../notices/notice-state.ts';
-import { countOf, formatCount } from '../../format/format.ts';
-import { writeTime } from '../../format/relative-time.ts';
+import { countOf, formatCount, table } from '../../format/format.ts';
+import { writeTime } from '../../format/time.ts';
 import { describeNotKept, describePending, nextStep } from '../../ops/notice-words.ts';
 import { apiKeyOption, keyOf } from '../arguments.ts';
 import { untilStopped, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
-import { table } from '../../format/table.ts';
 import { print } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
 

@@ -1,11 +1,10 @@
 import { Command } from 'commander';
-import { traceIdsOf } from '../../contracts/possibly-sent.ts';
+import { traceIdsOf } from '../../contracts/outcome.ts';
 import type { Unknowns } from '../../ops/unknown/select.ts';
-import { countOf } from '../../format/format.ts';
-import { writeTime } from '../../format/relative-time.ts';
+import { countOf, table } from '../../format/format.ts';
+import { writeTime } from '../../format/time.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
-import { table } from '../../format/table.ts';
 import { print, wantsJson, writeOut } from '../output.ts';
 import { saysExported } from '../says-exported.ts';
 import { UsageError } from '../usage-error.ts';

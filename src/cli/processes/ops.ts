@@ -7,7 +7,7 @@ import { askSecret } from '../confirm.ts';
 import { UsageError } from '../usage-error.ts';
 import type { CommandContext } from '../command-context.ts';
 import { readConfig } from '../open-queue.ts';
-import { table } from '../../format/table.ts';
+import { table } from '../../format/format.ts';
 import { print } from '../output.ts';
 
 /** File descriptor of the log; standard output has the address. */

@@ -1,5 +1,5 @@
 import { COUNTRY_NAMES } from '../../format/country.ts';
-import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
+import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 import { choice, integer, secret, variable, duration } from '../variable.ts';
 
 /** 32 bytes in base64 (43 characters, with or without the padding, either alphabet) or hex. */

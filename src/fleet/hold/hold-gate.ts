@@ -36,9 +36,9 @@ export interface PutOff {
 /** Limits of holds, in milliseconds. */
 export interface HoldSettings {
   /** HOLD_PROBE_MIN_MS: time to the first probe. */
-  readonly probeMinMs: number;
+  readonly holdProbeMinMs: number;
   /** HOLD_PROBE_MAX_MS: longest time between probes. */
-  readonly probeMaxMs: number;
+  readonly holdProbeMaxMs: number;
   /** RETRY_AFTER_MAX_MS: longest Retry-After that is followed. */
   readonly retryAfterMaxMs: number;
 }
@@ -83,7 +83,7 @@ const MOST_SPREAD = 30;
  * | credentials, credit | an acceptance |
  * | failing | two acceptances, the second probe at once after the first |
  * | address, throttled, token-contested, token-unavailable, unreachable | an acceptance or rejection |
- * | manual, restored | a person (current-hold.ts) |
+ * | manual, restored | a person |
  *
  * A template is held in the same way, apart from the others (template-hold.ts): its jobs are put off one by one.
  *
@@ -111,7 +111,7 @@ export class HoldGate {
     this.#options = options;
     this.#holdKeys = holdKeys(options.keys);
     this.#channel = hintChannel(options.redis, options.keys.holdHints);
-    const { probeMinMs: minMs, probeMaxMs: maxMs } = options.settings;
+    const { holdProbeMinMs: minMs, holdProbeMaxMs: maxMs } = options.settings;
     this.#own = new OwnTrouble({ minMs, maxMs }, options.onAside);
   }
 
@@ -367,6 +367,6 @@ export class HoldGate {
   }
 }
 
-function limitsOf(kind: HoldKind, { probeMinMs, probeMaxMs }: HoldSettings) {
-  return probeLimits(kind, { minMs: probeMinMs, maxMs: probeMaxMs });
+function limitsOf(kind: HoldKind, { holdProbeMinMs, holdProbeMaxMs }: HoldSettings) {
+  return probeLimits(kind, { minMs: holdProbeMinMs, maxMs: holdProbeMaxMs });
 }

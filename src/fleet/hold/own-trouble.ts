@@ -1,5 +1,4 @@
-import { pause } from '../../async/cancellation.ts';
-import { signal, type Signal } from '../../async/signal.ts';
+import { pause, signal, type Signal } from '../../async/cancellation.ts';
 import type { HoldKind } from '../../contracts/hold.ts';
 import type { ProbeLimits } from './trouble.ts';
 

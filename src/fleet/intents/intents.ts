@@ -1,4 +1,4 @@
-import type { DeliveryPolicy } from '../../contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../contracts/outcome.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { CancelSignal } from '../../contracts/token.ts';
-import type { LaneName } from '../../contracts/seen-attempt.ts';
+import type { LaneName } from '../../contracts/outcome.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel, type Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -12,8 +12,7 @@ import {
   type DecreaseAnswer,
   type Permits,
 } from './rate-limit-scripts.ts';
-import { SendRate } from './send-rate.ts';
-import { PermitQueue, type Permit } from './permit-queue.ts';
+import { SendRate, PermitQueue, type Permit } from './permit-queue.ts';
 
 /** The rate limit of the account, and how it changes after a 429. */
 export interface RateLimitSettings {

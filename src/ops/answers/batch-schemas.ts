@@ -3,7 +3,7 @@ import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
 import type { RedriveReport } from '../../batch/failures/redrive-batch.ts';
 import { FAILED_STATES } from '../../batch/failures/select-failures.ts';
 import type { BatchCounts } from '../../batch/ledger/batch-record.ts';
-import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
+import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 import { count, named, time } from './fields.ts';
 
 /** Contacts of a batch by state. */

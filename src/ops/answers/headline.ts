@@ -1,6 +1,5 @@
 import { HOLDS, remedyOf, type HoldFault } from '../../contracts/hold.ts';
-import { countOf, formatCount, formatRate } from '../../format/format.ts';
-import { shellWord } from '../../format/shell-word.ts';
+import { countOf, formatCount, formatRate, shellWord } from '../../format/format.ts';
 import type { RedisFinding } from '../../redis/suitability.ts';
 import type { DifferingSetting, SeenWorker } from '../../fleet/heartbeat.ts';
 import type { BatchesSummary } from '../batches-summary.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
+import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 import type { Receipt } from '../../contracts/notice.ts';
 import type { FailedGroup } from '../../notices/failed-notices.ts';
 import {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
+import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 import type { UnknownNotice } from '../unknown.ts';
 import type { UnknownOfBatch } from '../unknown/parts.ts';
 import type { SelectedReport } from '../unknown/resolve-selected.ts';

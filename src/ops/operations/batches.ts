@@ -4,11 +4,8 @@ import { readMotion } from '../../batch/ledger/batch-motion.ts';
 import { BATCH_PHASES, CONTACT_STATES } from '../../batch/ledger/batch-record.ts';
 import { surroundingsOf } from '../../batch/ledger/blocked-reason.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import { DURATION_EXAMPLES } from '../../format/duration.ts';
-import { countOf, formatCount } from '../../format/format.ts';
-import { writeTime } from '../../format/relative-time.ts';
-import { table } from '../../format/table.ts';
-import { TIME_FORMAT } from '../../format/time.ts';
+import { DURATION_EXAMPLES, writeTime, TIME_FORMAT } from '../../format/time.ts';
+import { countOf, formatCount, table } from '../../format/format.ts';
 import { batchAnswer } from '../answers/batch-schemas.ts';
 import {
   controlBatch,

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import { countOf, formatCount } from '../../format/format.ts';
-import { writeTime } from '../../format/relative-time.ts';
-import { table } from '../../format/table.ts';
+import { countOf, formatCount, table } from '../../format/format.ts';
+import { writeTime } from '../../format/time.ts';
 import { failedCsv } from '../../notices/export-failed.ts';
 import {
   FAILED_NOTICE_STATES,

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { msAhead, redriveRate } from '../../batch/failures/redrive-rate.ts';
 import { lookUpNumber } from '../../batch/source/check-number.ts';
-import { BATCH_ID } from '../../contracts/chunk-job.ts';
+import { BATCH_ID } from '../../contracts/job.ts';
 import { InputError } from '../../contracts/errors.ts';
-import { DURATION_EXAMPLES, parseDuration } from '../../format/duration.ts';
-import { readTime, TIME_FORMAT } from '../../format/time.ts';
+import { DURATION_EXAMPLES, parseDuration, readTime, TIME_FORMAT } from '../../format/time.ts';
 
 /*
  * Fields of the input of operations. Texts of queries, forms and command lines are converted before (from-text.ts), so a

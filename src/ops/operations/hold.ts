@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { HOLDS, isProbed, MAX_HOLD_REASON, remedyOf, type Hold } from '../../contracts/hold.ts';
 import type { TemplateHold } from '../../fleet/hold/template-hold.ts';
-import { writeTime } from '../../format/relative-time.ts';
-import { shellWord } from '../../format/shell-word.ts';
+import { writeTime } from '../../format/time.ts';
+import { shellWord } from '../../format/format.ts';
 import { holdAnswer, templateHold } from '../answers/account-schemas.ts';
 import { template } from './fields.ts';
 import { operation, type Answer, type OperationContext } from './operation.ts';

@@ -4,7 +4,7 @@ import {
   MAX_RATE_LIMIT_REASON,
   type RateLimitStatus,
 } from '../../fleet/rate-limit/rate-limit-state.ts';
-import { writeTime } from '../../format/relative-time.ts';
+import { writeTime } from '../../format/time.ts';
 import { rateLimitAnswer } from '../answers/account-schemas.ts';
 import { operation, type OperationContext } from './operation.ts';
 

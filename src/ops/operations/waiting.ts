@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { InputError } from '../../contracts/errors.ts';
-import { countOf, formatCount } from '../../format/format.ts';
-import { writeTime } from '../../format/relative-time.ts';
-import { table } from '../../format/table.ts';
+import { countOf, formatCount, table } from '../../format/format.ts';
+import { writeTime } from '../../format/time.ts';
 import {
   countWaiting,
   groupWaiting,

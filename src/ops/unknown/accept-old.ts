@@ -1,6 +1,6 @@
-import { readHold } from '../../fleet/hold/current-hold.ts';
+import { readHold } from '../../fleet/hold/hold-scripts.ts';
 import { redisTime } from '../../redis/server-clock.ts';
-import { writeDuration } from '../../format/duration.ts';
+import { writeDuration } from '../../format/time.ts';
 import type { ResolveReport } from '../resolve-unknown.ts';
 import { resolveSelected } from './resolve-selected.ts';
 import type { UnknownContext } from './select.ts';

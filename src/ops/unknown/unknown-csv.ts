@@ -3,7 +3,7 @@ import { csvLine } from '../../batch/failures/csv-line.ts';
 import { decodeContacts } from '../../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../../payload/seal.ts';
 import type { Actor, AuditEntry } from '../audit.ts';
-import { traceIdsOf } from '../../contracts/possibly-sent.ts';
+import { traceIdsOf } from '../../contracts/outcome.ts';
 import { listUnknownNotices, readContacts, type UnknownFilter } from '../unknown.ts';
 import { unknownParts } from './parts.ts';
 import { batchesOf, type UnknownContext } from './select.ts';

@@ -4,7 +4,7 @@ import { Ledger } from '../../batch/ledger/ledger.ts';
 import { sealingOf, type Sealing } from '../../payload/seal.ts';
 import type { Config } from '../../config/config.ts';
 import type { OpsConfig } from '../../config/config.ts';
-import { optionsOf } from '../../producer/from-environment.ts';
+import { optionsOf } from '../../producer/options.ts';
 import { NoticeQueue } from '../../producer/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME, type Keys } from '../../redis/keys.ts';

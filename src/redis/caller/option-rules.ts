@@ -64,10 +64,8 @@ export function setOptions(options: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => isSet(value)));
 }
 
-const picked = <Name extends string>(options: object, names: readonly Name[]) =>
-  Object.fromEntries(
-    Object.entries(setOptions(options)).filter(([name]) => names.includes(name as Name)),
-  );
+const picked = (options: object, names: readonly string[]) =>
+  Object.fromEntries(Object.entries(setOptions(options)).filter(([name]) => names.includes(name)));
 
 export const transportOf = (options: object): RedisTransport['server'] =>
   picked(options, SERVER_TRANSPORT);

@@ -1,9 +1,6 @@
-import { AxiosError, AxiosHeaders, create as createAxios } from 'axios';
-import type { AxiosAdapter } from 'axios';
+import { AxiosError, AxiosHeaders, create as createAxios, type AxiosAdapter } from 'axios';
 import axiosRetry from 'axios-retry';
-import { Exchange } from './exchange.ts';
-import type { WireFacts } from './exchange.ts';
-import type { Transport } from './transport.ts';
+import { Exchange, type Transport, type WireFacts } from './transport.ts';
 
 const FIRST_DELAY_MS = 100;
 const MAX_DELAY_MS = 2_000;

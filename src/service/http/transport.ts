@@ -1,10 +1,107 @@
 import type { Dispatcher } from 'undici';
+import type { Deadline } from '../../async/cancellation.ts';
 import { Slots } from '../../async/slots.ts';
 import { requestSpan, serverAttributes } from '../../tracing/spans.ts';
-import { classifyFailure } from './classify-failure.ts';
-import { ANSWER_BYTES } from './exchange.ts';
-import type { AnswerHeaders, Exchange, WireFacts } from './exchange.ts';
 import type { KeptConnections } from './connections.ts';
+
+/** Headers of an answer by lower-case name; repeated headers have a list. */
+export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** The value of a header; the first if there are several. */
+export function headerOf(headers: AnswerHeaders | undefined, name: string): string | undefined {
+  const value = headers?.[name];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+/**
+ * What was observed of one request.
+ *
+ * `started` is the proof on which outcomes are based: false means that the request was never written to a
+ * connected (for https: secured) socket. A status decides, even if the body broke.
+ */
+export interface WireFacts {
+  started: boolean;
+  /** Status of the final answer; 1xx answers are not final. */
+  status: number | undefined;
+  headers: AnswerHeaders | undefined;
+  /** The body as far as it was read ({@link Exchange.answerLimit}). */
+  chunks: Uint8Array[];
+  /** `broken`: cut off. */
+  ending: 'whole' | 'broken' | 'oversized';
+  failure: TransportFailure | undefined;
+  failureCode: string | undefined;
+  /** Milliseconds from the start on a connected socket to the end; undefined if it never started. */
+  tookMs: number | undefined;
+}
+
+/** Most bytes of an answer's body that are read, where there is no result for each contact. */
+export const ANSWER_BYTES = 64 * 1024;
+
+/** How the requests of a call are made. */
+interface ExchangeOptions {
+  /** How often a request that failed is repeated. */
+  readonly retries: number;
+  /** Repeats it not only where it was provably not sent, but also where the service failed (5xx). Default: false. */
+  readonly repeatsFailures?: boolean;
+  /** Each request gets a connection of its own, which is closed afterwards. Default: false. */
+  readonly ownConnection?: boolean;
+}
+
+/** One call to the service with all its requests, shared by axios, which takes it as `data`, and the transport. */
+export class Exchange {
+  readonly path: string;
+  /** The body of the request, byte for byte; undefined for none. */
+  readonly body: string | Uint8Array | undefined;
+  /** Names and values in turn: the form that costs undici the least. */
+  headers: readonly string[];
+  /** Ends the call. */
+  readonly deadline: Deadline;
+  readonly retries: number;
+  readonly repeatsFailures: boolean;
+  readonly ownConnection: boolean;
+  /** Facts of the last request; undefined before the first. */
+  facts: WireFacts | undefined;
+  /** Facts of the last request that was answered with a status. */
+  answered: WireFacts | undefined;
+  /** Requests written to a connected socket. */
+  requests = 0;
+
+  constructor(
+    path: string,
+    body: string | Uint8Array | undefined,
+    headers: readonly string[],
+    deadline: Deadline,
+    { retries, repeatsFailures = false, ownConnection = false }: ExchangeOptions,
+  ) {
+    this.path = path;
+    this.body = body;
+    this.headers = headers;
+    this.deadline = deadline;
+    this.retries = retries;
+    this.repeatsFailures = repeatsFailures;
+    this.ownConnection = ownConnection;
+  }
+
+  /**
+   * Most bytes of an answer's body that are read; of a longer one nothing but the status is known. Asked for only
+   * where an answer has more than {@link ANSWER_BYTES}.
+   */
+  answerLimit(): number {
+    return ANSWER_BYTES;
+  }
+
+  /** Asked right before the first byte of each request; false ends it as `aborted`, and nothing is sent. */
+  mayStart(): boolean {
+    return true;
+  }
+
+  /** Records the facts of a request. */
+  record(facts: WireFacts): void {
+    this.facts = facts;
+    if (facts.started) this.requests += 1;
+    if (facts.status !== undefined) this.answered = facts;
+  }
+}
 
 /** Makes requests to the service over undici. */
 export interface Transport {
@@ -177,4 +274,64 @@ class Try implements Dispatcher.DispatchHandler {
     this.#exchange.deadline.removeEventListener('abort', this.#onAbort);
     this.#settled(this.#facts);
   }
+}
+
+/** Why a request failed, for logs and for the few decisions that depend on it. */
+export type TransportFailure =
+  | 'refused-connection'
+  | 'dns'
+  | 'tls'
+  | 'certificate'
+  | 'timeout'
+  | 'reset'
+  | 'protocol'
+  | 'aborted'
+  | 'other';
+
+/**
+ * Failures by error code, first match wins. The code names a cause; it proves nothing about what was sent:
+ * ECONNRESET occurs before, during and after a request.
+ */
+const FAILURES: readonly (readonly [RegExp, TransportFailure])[] = [
+  [
+    /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN|EADDRNOTAVAIL|EACCES)$/,
+    'refused-connection',
+  ],
+  [/^(ENOTFOUND|EAI_[A-Z]+|ENODATA|ESERVFAIL|EBADNAME)$/, 'dns'],
+  [
+    /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|CERT_[A-Z_]+|CRL_[A-Z_]+|UNABLE_TO_[A-Z_]+)$/,
+    'certificate',
+  ],
+  [
+    /^(ERR_TLS_CERT_[A-Z_]+|ERROR_IN_C[A-Z_]+|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|UND_ERR_PRX_TLS)$/,
+    'certificate',
+  ],
+  [/^(EPROTO|ERR_SSL_.+|ERR_TLS_.+)$/, 'tls'],
+  [/^(ETIMEDOUT|UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT)$/, 'timeout'],
+  [/^(ECONNRESET|ECONNABORTED|EPIPE|UND_ERR_SOCKET)$/, 'reset'],
+  [/^(HPE_.+|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RE[QS]_CONTENT_LENGTH_MISMATCH)$/, 'protocol'],
+  [/^UND_ERR_(DESTROYED|CLOSED)$/, 'aborted'],
+];
+
+/** The failure behind an error of a socket, of TLS or of undici. */
+export function classifyFailure(error: unknown): {
+  failure: TransportFailure;
+  failureCode?: string;
+} {
+  const code = codeOf(error);
+  // undici 7.30 loses the code of its HTTP parser's errors.
+  if (error instanceof Error && error.name === 'HTTPParserError') {
+    return { failure: 'protocol', failureCode: code ?? 'HPE_INVALID' };
+  }
+  if (code === undefined) return { failure: 'other' };
+  const row = FAILURES.find(([pattern]) => pattern.test(code));
+  return { failure: row?.[1] ?? 'other', failureCode: code };
+}
+
+/** The code of the error; with several addresses, that of the first. */
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const code: unknown = 'code' in error ? error.code : undefined;
+  if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,63}$/.test(code)) return code;
+  return error instanceof AggregateError ? codeOf(error.errors[0]) : undefined;
 }

@@ -1,41 +1,8 @@
+import type { AnswerRules, ContactOutcome, RuleConditions } from '../../contracts/answer-rules.ts';
 import type { AnswerMask } from './mask-text.ts';
 import { codeIn, messageIn, own, type BodyKind, type ReadAnswer } from './read-answer.ts';
 
-/** A JSON scalar that a rule compares with. */
-type Scalar = string | number | boolean | null;
-type StatusPattern = number | '2xx' | '3xx' | '4xx' | '5xx';
-
-/** What a rule compares; everything that it names must match. */
-interface Conditions {
-  readonly status?: StatusPattern | readonly StatusPattern[];
-  readonly code?: string | readonly string[];
-  /** Names and indexes separated by dots. */
-  readonly path?: string;
-  readonly value?: Scalar | readonly Scalar[];
-}
-
-/** Outcome of one contact: a hold is never the matter of one. */
-export type ContactOutcome = 'accepted' | 'rejected' | 'retry' | 'unknown';
-
-/** Rules that decide about answers before the built-in table does (ANSWER_RULES_FILE, docs/answers.md). */
-export interface AnswerRules {
-  readonly rules: readonly (Conditions & {
-    readonly outcome: ContactOutcome | 'hold';
-    readonly hold?: 'credentials' | 'credit' | 'throttled' | 'address';
-  })[];
-  readonly results?: ResultRules;
-}
-
-/** Where an answer has a result for each contact, and what it means. */
-interface ResultRules {
-  readonly status: StatusPattern | readonly StatusPattern[];
-  readonly path: string;
-  /** Where a result has the phone number of its contact. */
-  readonly contact: string;
-  readonly rules: readonly (Omit<Conditions, 'status'> & { readonly outcome: ContactOutcome })[];
-  /** The outcome of contacts that the list does not contain. */
-  readonly unlisted: ContactOutcome;
-}
+type ResultRules = NonNullable<AnswerRules['results']>;
 
 /** The rule that decides about an answer. */
 export interface MatchedRule extends Pick<AnswerRules['rules'][number], 'outcome' | 'hold'> {
@@ -103,7 +70,7 @@ export function applyRules(
 /** Bodies that may have been a list of results: text is also JSON of which the end is missing. */
 const UNREAD: ReadonlySet<BodyKind> = new Set(['oversized', 'broken', 'text']);
 
-const withStatus = ({ status }: ResultRules): Conditions => ({ status });
+const withStatus = ({ status }: ResultRules): RuleConditions => ({ status });
 
 function resultsOf(
   rules: ResultRules,
@@ -141,7 +108,7 @@ function resultOf({ rules }: ResultRules, item: unknown, mask: AnswerMask): Cont
 }
 
 function matches(
-  { status, code, path, value }: Conditions,
+  { status, code, path, value }: RuleConditions,
   answer: { readonly status: number; readonly code?: string | undefined; readonly json?: unknown },
 ): boolean {
   if (status !== undefined && !listOf(status).some((one) => hasStatus(answer.status, one))) {

@@ -1,6 +1,5 @@
 import { isDocumentedCode } from '../../contracts/token.ts';
-import { sharesPart, ValuePieces, type Repeat } from './value-pieces.ts';
-import { spellingsOf, textIn } from './spellings.ts';
+import { sharesPart, ValuePieces, type Repeat, spellingsOf, textIn } from './value-pieces.ts';
 
 /*
  * Text of the service may repeat what a request contained. What is kept of it is judged by its look (phone numbers and

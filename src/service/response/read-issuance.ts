@@ -1,11 +1,11 @@
-import { isTokenValue, type IssuedToken } from '../../contracts/token.ts';
+import { isIP } from 'node:net';
 import { ERROR_CODES, NoticeQueueError, type ErrorCode } from '../../contracts/errors.ts';
-import { callerAddress } from './caller-address.ts';
-import { headerOf } from '../http/exchange.ts';
-import type { WireFacts } from '../http/exchange.ts';
+import { sizeOfJson } from '../../contracts/parse-input.ts';
+import { isTokenValue, type IssuedToken } from '../../contracts/token.ts';
 import { AnswerMask, piecesOfSecrets } from './mask-text.ts';
 import { own, readAnswer, type ReadAnswer } from './read-answer.ts';
 import { tokenLifetime } from './token-lifetime.ts';
+import { headerOf, type WireFacts } from '../http/transport.ts';
 
 /** What a refusal of an issuance is made of. Code and trace id are the service's own, checked. */
 interface RefusalFacts {
@@ -125,4 +125,25 @@ function unanswered(facts: WireFacts | undefined): NoticeQueueError {
 
 function invalid(detail: string): NoticeQueueError {
   return new NoticeQueueError('TOKEN_INVALID', detail);
+}
+
+/** An address of either family inside any text. Bounded, because the text is foreign. */
+const CANDIDATE =
+  /(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)|(?<![\w.:])[0-9a-f:]{0,39}:[0-9a-f:.]{0,45}[0-9a-f](?![\w:]|\.\d)/gi;
+
+/**
+ * The caller's address as the service saw it, if its answer contains one. The shape of the answer is not
+ * shown (service-api, Errors), so any text of it counts; an answer with several addresses, such as the
+ * allowlist, has none, nor has one that is nested too deeply to be written.
+ *
+ * @param json the answer's body
+ */
+export function callerAddress(json: unknown): string | undefined {
+  if (sizeOfJson(json) === Infinity) return undefined;
+  const text = JSON.stringify(json) ?? '';
+  const found = new Set(
+    [...text.matchAll(CANDIDATE)].map(([one]) => one).filter((one) => isIP(one) > 0),
+  );
+  const [address, ...others] = found;
+  return others.length === 0 ? address : undefined;
 }

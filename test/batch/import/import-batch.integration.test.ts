@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } fro
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { sealingOf } from '../../../src/payload/seal.ts';
-import { readChunkJob } from '../../../src/contracts/chunk-job.ts';
+import { readChunkJob } from '../../../src/contracts/job.ts';
 import type { ImportProgress } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';

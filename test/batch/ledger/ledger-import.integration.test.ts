@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chunkJobId } from '../../../src/contracts/chunk-job.ts';
+import { chunkJobId } from '../../../src/contracts/job.ts';
 import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
 import {

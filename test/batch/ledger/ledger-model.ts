@@ -1,7 +1,7 @@
 import { type BatchCounts, type BatchPhase } from '../../../src/batch/ledger/batch-record.ts';
 import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
-import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 
 /**
  * A model of the ledger of one batch, without Redis: the expected result of each operation, and how

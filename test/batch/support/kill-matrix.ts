@@ -6,7 +6,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterEach, expect } from 'vitest';
-import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';

@@ -2,7 +2,7 @@ import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import * as fc from 'fast-check';
 import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { Settlement } from '../../../src/batch/ledger/settlement.ts';
-import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { LedgerModel, type ModelSettlement } from '../ledger/ledger-model.ts';

@@ -1,4 +1,4 @@
-import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import { BAD_NOTICE_SCENARIOS } from '../scenarios/bad-notices.ts';
 import { NETWORK_SCENARIOS } from '../scenarios/network.ts';
 import { OUTAGE_SCENARIOS } from '../scenarios/outages.ts';

@@ -1,6 +1,6 @@
 import { BATCH, CHUNK } from './settings.ts';
 import type { BatchCounts } from '../../../src/batch/ledger/batch-record.ts';
-import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import type { Status } from '../../../src/ops/status.ts';
 import type { UnknownNotice } from '../../../src/ops/unknown.ts';
 import type { LogLine } from '../../support/fleet.ts';

@@ -1,4 +1,4 @@
-import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import { MOST_COMMANDS } from './settings.ts';
 
 /** All that the laws are about, when everything has ended. Counts are contacts unless said otherwise. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
 import type { NoticeQueue } from '../../../src/producer/notice-queue.ts';

@@ -1,5 +1,5 @@
 import { inject } from 'vitest';
-import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import { brokenLaws, type Promises, type Verdict } from './laws.ts';
 import { addRow, lineOf } from './report.ts';
 import { BOUNDS, type Scenario } from './scenario.ts';

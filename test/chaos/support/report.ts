@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync } from 'node:fs';
-import { DELIVERY_POLICIES } from '../../../src/contracts/delivery.ts';
+import { DELIVERY_POLICIES } from '../../../src/contracts/outcome.ts';
 import { CATALOGUE } from './catalogue.ts';
 import type { Verdict } from './laws.ts';
 import { LOCK_MS, MOST_COMMANDS, STALLED_MS } from './settings.ts';

@@ -16,7 +16,7 @@ import {
   warn,
   type Finding,
 } from '../../../src/doctor/finding.ts';
-import { placeManualHold } from '../../../src/fleet/hold/current-hold.ts';
+import { placeManualHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { EVERY_RIGHT, connectionAs } from '../../support/redis-users.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { EXAMPLE_RULES } from '../../../scripts/answers-page.ts';
-import { answerRulesSchema } from '../../../src/config/answer-rules.ts';
+import { answerRulesSchema } from '../../../src/contracts/answer-rules.ts';
 import { explain } from '../../../src/cli/doctor/explain-answer.ts';
 import { temporaryFile } from '../../config/support.ts';
 import { run } from '../support/run.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { placeManualHold } from '../../../src/fleet/hold/current-hold.ts';
+import { placeManualHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { storeRetention } from '../../../src/notices/retention.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';

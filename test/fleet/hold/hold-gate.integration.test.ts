@@ -5,7 +5,7 @@ import {
   readTemplateHolds,
 } from '../../../src/fleet/hold/template-hold.ts';
 import type { HoldKind } from '../../../src/contracts/hold.ts';
-import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { hintChannel } from '../../../src/redis/hints.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import { until } from '../../support/wait.ts';

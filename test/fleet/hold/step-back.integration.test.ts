@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { boundWaits, placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { boundWaits, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import { takePermits } from '../../../src/fleet/rate-limit/rate-limit-scripts.ts';
 import { ScriptFailure } from '../../../src/redis/script.ts';
@@ -10,7 +10,7 @@ import { testRedis } from '../../support/redis.ts';
 import { stepClockBack } from '../../support/step-back.ts';
 
 const HOUR_MS = 3_600_000;
-const SETTINGS = { probeMinMs: 200, probeMaxMs: 1_000, retryAfterMaxMs: 60_000 };
+const SETTINGS = { holdProbeMinMs: 200, holdProbeMaxMs: 1_000, retryAfterMaxMs: 60_000 };
 
 describe('after the clock of Redis went back an hour', () => {
   const redis = testRedis();

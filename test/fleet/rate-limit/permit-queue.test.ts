@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { LaneName } from '../../../src/contracts/seen-attempt.ts';
+import type { LaneName } from '../../../src/contracts/outcome.ts';
 import { REACH_MS } from '../../../src/fleet/rate-limit/rate-limit-scripts.ts';
 import {
   PERMIT_LASTS_MS,

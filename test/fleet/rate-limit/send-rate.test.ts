@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SendRate } from '../../../src/fleet/rate-limit/send-rate.ts';
+import { SendRate } from '../../../src/fleet/rate-limit/permit-queue.ts';
 
 /** Sends at even distances, the first at `from`. */
 function sends(count: number, everyMs: number, from = 0): SendRate {

@@ -1,14 +1,14 @@
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
-import type { WireFacts } from '../../../src/service/http/exchange.ts';
 import { decideOutcome } from '../../../src/service/outcome-table.ts';
 import { AnswerMask, piecesOfSecrets } from '../../../src/service/response/mask-text.ts';
 import { readAnswer } from '../../../src/service/response/read-answer.ts';
 import { readIssuance } from '../../../src/service/response/read-issuance.ts';
-import { parseRetryAfter } from '../../../src/service/response/retry-after.ts';
+import { parseRetryAfter } from '../../../src/service/response/token-lifetime.ts';
 import { damaged, hostileText, nearly, textOf } from '../support/hostile.ts';
 import { target } from '../support/target.ts';
+import type { WireFacts } from '../../../src/service/http/transport.ts';
 
 const NUMBER = '01098765432';
 const SECRET = 'secret-key-of-the-fuzz-test';

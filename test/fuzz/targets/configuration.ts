@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
-import { loadConfig } from '../../../src/config/config.ts';
-import { describeConfig } from '../../../src/config/print.ts';
+import { loadConfig, describeConfig } from '../../../src/config/config.ts';
 import { metadataOf } from '../../../src/config/variable.ts';
 import { ROWS } from '../../../src/config/variables.ts';
 import { InputError } from '../../../src/contracts/errors.ts';

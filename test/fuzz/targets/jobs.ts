@@ -1,8 +1,7 @@
 import { expect } from 'vitest';
-import { readChunkJob } from '../../../src/contracts/chunk-job.ts';
+import { readChunkJob, jobSchema, readJobData, type JobData } from '../../../src/contracts/job.ts';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
-import { jobSchema, readJobData, type JobData } from '../../../src/contracts/job.ts';
-import { readNotice } from '../../../src/contracts/read-notice.ts';
+import { readNotice } from '../../../src/contracts/notice.ts';
 import { requestBody } from '../../../src/service/request-body.ts';
 import { nearly } from '../support/hostile.ts';
 import { target } from '../support/target.ts';

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
-import { traceIdsOf } from '../../../src/contracts/possibly-sent.ts';
+import { traceIdsOf } from '../../../src/contracts/outcome.ts';
 import { listUnknownNotices } from '../../../src/ops/unknown.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';

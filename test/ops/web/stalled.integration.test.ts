@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
-import { CHUNK_JOB_NAME, CHUNK_JOB_VERSION, chunkJobId } from '../../../src/contracts/chunk-job.ts';
+import { CHUNK_JOB_NAME, CHUNK_JOB_VERSION, chunkJobId } from '../../../src/contracts/job.ts';
 import type { EpochMemory } from '../../../src/fleet/restore/epoch.ts';
 import { beat } from '../../../src/fleet/heartbeat.ts';
 import { CHUNK_QUEUE_NAME } from '../../../src/redis/keys.ts';

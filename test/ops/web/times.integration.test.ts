@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { beat } from '../../../src/fleet/heartbeat.ts';
-import { placeManualHold } from '../../../src/fleet/hold/current-hold.ts';
+import { placeManualHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { failNotices } from '../support/failed-notices.ts';

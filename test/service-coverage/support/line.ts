@@ -5,7 +5,7 @@ import type { Hold } from '../../../src/contracts/hold.ts';
 import type { Notice, Receipt } from '../../../src/contracts/notice.ts';
 import type { Emulator } from '../../../src/emulator/emulator.ts';
 import { EMULATOR_DEFAULTS } from '../../../src/emulator/options.ts';
-import { readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { WireFacts } from '../../../src/service/http/exchange.ts';
 import { AnswerMask, piecesOfSecrets } from '../../../src/service/response/mask-text.ts';
 import { readAnswer } from '../../../src/service/response/read-answer.ts';
 import type { ReadAnswer } from '../../../src/service/response/read-answer.ts';
+import type { WireFacts } from '../../../src/service/http/transport.ts';
 
 interface Given {
   text?: string;

@@ -6,10 +6,10 @@ import {
   CHUNK_JOB_VERSION,
   chunkJobId,
   type ChunkJobData,
-} from '../../../src/contracts/chunk-job.ts';
+} from '../../../src/contracts/job.ts';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
-import { placeManualHold } from '../../../src/fleet/hold/current-hold.ts';
+import { placeManualHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';

@@ -8,7 +8,7 @@ import type { RestoreConfig } from '../../../src/config/config.ts';
 import type { EpochMemory } from '../../../src/fleet/restore/epoch.ts';
 import { readEpoch } from '../../../src/fleet/restore/epoch-store.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
-import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import { Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
@@ -29,8 +29,8 @@ const HEARTBEAT_MS = 60_000;
 const LONG_AGO = String(Date.UTC(2001, 0, 1));
 
 const HOLD_SETTINGS = {
-  probeMinMs: 1_000,
-  probeMaxMs: 1_000,
+  holdProbeMinMs: 1_000,
+  holdProbeMaxMs: 1_000,
   retryAfterMaxMs: 1_000,
 };
 const silent = pino({ level: 'silent' });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
-import { readNotice } from '../../../src/contracts/read-notice.ts';
+import { readNotice } from '../../../src/contracts/notice.ts';
 import { planJob } from '../../../src/producer/planned-job.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';

@@ -1,9 +1,9 @@
 import type { Job } from 'bullmq';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import type { SeenAttempt } from '../../../src/contracts/seen-attempt.ts';
-import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
+import type { SeenAttempt } from '../../../src/contracts/outcome.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
+import type { SendAnswer } from '../../../src/service/send-call.ts';
 
 const REFUSED: SendAnswer = {
   stage: 'answered',

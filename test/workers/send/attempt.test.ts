@@ -2,10 +2,9 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { Token } from '../../../src/contracts/token.ts';
 import type { Permit } from '../../../src/fleet/rate-limit/permit-queue.ts';
-import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
-import { Deadline } from '../../../src/async/deadline.ts';
-import { sendWithRefresh } from '../../../src/service/send-with-refresh.ts';
+import { Deadline } from '../../../src/async/cancellation.ts';
+import { sendWithRefresh, type SendAnswer } from '../../../src/service/send-call.ts';
 import {
   enter,
   runAttempt,

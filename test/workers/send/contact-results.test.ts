@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { JobData } from '../../../src/contracts/job.ts';
 import type { Contact } from '../../../src/contracts/notice.ts';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
-import type { ContactOutcome } from '../../../src/service/response/answer-rules.ts';
 import { outcomeOfRequest } from '../../../workers/send/attempt.ts';
 import {
   settlementOfSorted,
@@ -10,6 +9,7 @@ import {
   type ContactResults,
 } from '../../../workers/send/chunk-settlement.ts';
 import { sameForAll, settleNotice } from '../../../workers/send/notice-decision.ts';
+import type { ContactOutcome } from '../../../src/contracts/answer-rules.ts';
 
 const result = (outcome: ContactOutcome, code = outcome.toUpperCase()) => ({
   outcome,

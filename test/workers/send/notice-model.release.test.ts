@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DELIVERY_POLICIES } from '../../../src/contracts/delivery.ts';
+import { DELIVERY_POLICIES } from '../../../src/contracts/outcome.ts';
 import { seedOfRun } from '../../chaos/support/random.ts';
 import { testRedis } from '../../support/redis.ts';
 import { wander } from './support/explore-notice.ts';

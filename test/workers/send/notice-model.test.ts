@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import { explore, type Scenario } from './support/explore-notice.ts';
 import { RULES, type Answer, type Law, type Rules, type Troubles } from './support/notice-world.ts';
 

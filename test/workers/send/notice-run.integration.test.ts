@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { JobData } from '../../../src/contracts/job.ts';
-import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
 import { openRunStage, type RunStage, type TestNotice } from './support/notice-run.ts';

@@ -2,7 +2,7 @@ import type { Job, Queue } from 'bullmq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { JOB_NAME } from '../../../src/contracts/job.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
-import { liftManualHold } from '../../../src/fleet/hold/current-hold.ts';
+import { liftManualHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { listUnknownNotices } from '../../../src/ops/unknown.ts';

@@ -6,10 +6,10 @@ import { startEmulator } from '../../../src/emulator/emulator.ts';
 import { readNoticeEvents } from '../../support/events.ts';
 import { readUnknown } from '../../../src/ops/unknown.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
-import type { AnswerRules } from '../../../src/service/response/answer-rules.ts';
 import { SendJob } from '../../../workers/queue/send-job.ts';
 import { room } from '../../service-coverage/support/line.ts';
 import { until } from '../../support/wait.ts';
+import type { AnswerRules } from '../../../src/contracts/answer-rules.ts';
 
 const CONTACTS = [{ contact: '01000000001' }, { contact: '01000000002' }];
 /** One is accepted, the other not: what the job keeps is recorded before anything else. */

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
-import { readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
 import { ROW, TEMPLATE_ROW } from '../../../src/fleet/hold/trouble.ts';
 import { JobHistories } from '../../../src/fleet/job-history.ts';
-import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import type { Attempted, GateJob } from '../../../workers/send/gate-job.ts';
 import { SendGate } from '../../../workers/send/send-gate.ts';
 import { hasGates } from '../../fleet/hold/support/gates.ts';
 import { until } from '../../support/wait.ts';
+import type { SendAnswer } from '../../../src/service/send-call.ts';
 
 const hold = (
   kind: Extract<Outcome, { kind: 'hold' }>['hold'],

@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { receiptAnswer } from '../../answers/notice-schemas.ts';
-import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
-import type { GivenNotice } from '../../../contracts/read-notice.ts';
-import { noticeSchema } from '../../../contracts/notice.ts';
+import { DELIVERY_POLICIES } from '../../../contracts/outcome.ts';
+import { type GivenNotice, noticeSchema } from '../../../contracts/notice.ts';
 import type { SendOptions } from '../../../contracts/send-options.ts';
 import { InputError } from '../../../contracts/errors.ts';
 import type { Identity } from '../access/identity.ts';

@@ -7,7 +7,7 @@ import { auditEntry, statusAnswer, workerAnswer } from '../../answers/account-sc
 import { statusToJson } from '../answers.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { queryNumber } from './inputs.ts';
-import { BATCH_ID } from '../../../contracts/chunk-job.ts';
+import { BATCH_ID } from '../../../contracts/job.ts';
 
 /** The latest entries of the audit stream; to a viewer without numbers in the reasons that people typed. */
 export async function auditFor(

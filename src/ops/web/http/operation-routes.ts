@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { withAbortSignal } from '../../../async/cancellation.ts';
-import { Deadline } from '../../../async/deadline.ts';
+import { withAbortSignal, Deadline } from '../../../async/cancellation.ts';
 import { why as reason } from '../../operations/fields.ts';
 import { isChange, paramsOf, runParsed, type Operation } from '../../operations/operation.ts';
 import { csvDownload } from './csv-download.ts';

@@ -1,6 +1,6 @@
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import type { Traffic } from '../../../traffic/traffic.ts';
-import { LANES } from '../../../contracts/seen-attempt.ts';
+import { LANES } from '../../../contracts/outcome.ts';
 import { isProbed } from '../../../contracts/hold.ts';
 import { sentPerSecond } from '../../answers/headline.ts';
 import type { ExplainedHold } from '../../manual-hold.ts';

@@ -1,5 +1,5 @@
 import { formatCount } from '../../../format/format.ts';
-import { relativeTime, type SayTime } from '../../../format/relative-time.ts';
+import { relativeTime, type SayTime } from '../../../format/time.ts';
 import type { Identity } from '../access/identity.ts';
 import { html, Html, type Part } from '../http/html.ts';
 import type { RouteCall } from '../http/route.ts';

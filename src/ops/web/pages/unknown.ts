@@ -1,5 +1,5 @@
 import { countOf, formatCount } from '../../../format/format.ts';
-import { traceIdsOf } from '../../../contracts/possibly-sent.ts';
+import { traceIdsOf } from '../../../contracts/outcome.ts';
 import { MAX_BATCHES, type ListedNotice, type UnknownList } from '../../unknown/unknown-list.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';

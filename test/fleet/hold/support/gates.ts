@@ -7,7 +7,7 @@ import { ServerClock } from '../../../../src/redis/server-clock.ts';
 import { testRedis } from '../../../support/redis.ts';
 import { signal, until } from '../../../support/wait.ts';
 
-export const SETTINGS = { probeMinMs: 200, probeMaxMs: 1_000, retryAfterMaxMs: 60_000 };
+export const SETTINGS = { holdProbeMinMs: 200, holdProbeMaxMs: 1_000, retryAfterMaxMs: 60_000 };
 
 /** A process of the fleet, as far as holds go. */
 export interface GateProcess {

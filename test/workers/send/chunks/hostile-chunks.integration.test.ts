@@ -9,11 +9,11 @@ import { Ledger } from '../../../../src/batch/ledger/ledger.ts';
 import { startEmulator, type Emulator } from '../../../../src/emulator/emulator.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../../src/redis/open-queue.ts';
-import type { AnswerRules } from '../../../../src/service/response/answer-rules.ts';
 import { buildBatch, contacts } from '../../../batch/support/built-batch.ts';
 import { run } from '../../../cli/support/run.ts';
 import { room } from '../../../service-coverage/support/line.ts';
 import { until } from '../../../support/wait.ts';
+import type { AnswerRules } from '../../../../src/contracts/answer-rules.ts';
 
 const lines = room();
 const { redis } = lines;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ImportOptions } from '../../../../src/batch/import/import-options.ts';
 import type { Batch } from '../../../../src/batch/ledger/batch-record.ts';
-import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../../../src/contracts/outcome.ts';
 import type { Fault } from '../../../../src/emulator/faults/fault.ts';
 import { run } from '../../../cli/support/run.ts';
 import { numbers, type Fleet } from '../../../support/fleet.ts';

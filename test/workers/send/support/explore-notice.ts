@@ -1,4 +1,4 @@
-import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../../../src/contracts/outcome.ts';
 import { randomFrom } from '../../../chaos/support/random.ts';
 import { after, endOf } from './notice-model.ts';
 import {

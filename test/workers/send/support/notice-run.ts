@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { loadConfig } from '../../../../src/config/config.ts';
-import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../../../src/contracts/outcome.ts';
 import type { JobData } from '../../../../src/contracts/job.ts';
 import type { Contact } from '../../../../src/contracts/notice.ts';
 import { startEmulator, type Emulator } from '../../../../src/emulator/emulator.ts';
@@ -96,7 +96,7 @@ export async function openRunStage(
     hints: new Hints(redis.connect({ name: 'hints', forWorker: true })),
     keys,
     id: 'worker',
-    settings: { probeMinMs: 1, probeMaxMs: 1_000, retryAfterMaxMs: 1_000 },
+    settings: { holdProbeMinMs: 1, holdProbeMaxMs: 1_000, retryAfterMaxMs: 1_000 },
     now: Date.now,
     othersAccepted: () => Promise.resolve(false),
     onMove: () => {},

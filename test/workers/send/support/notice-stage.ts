@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Job, Queue } from 'bullmq';
 import { pino } from 'pino';
 import { loadConfig } from '../../../../src/config/config.ts';
-import { readNotice } from '../../../../src/contracts/read-notice.ts';
+import { readNotice } from '../../../../src/contracts/notice.ts';
 import { JobHistories } from '../../../../src/fleet/job-history.ts';
 import { Intents } from '../../../../src/fleet/intents/intents.ts';
 import { sentTwiceCounts } from '../../../../src/fleet/possibly-sent-twice.ts';

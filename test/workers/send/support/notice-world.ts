@@ -1,9 +1,9 @@
-import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
+import type { DeliveryPolicy } from '../../../../src/contracts/outcome.ts';
 import type { IntentVerdict } from '../../../../src/fleet/intents/intents.ts';
 import type { NoticeView } from '../../../../src/notices/notice-state.ts';
 import { stateOfJob } from '../../../../src/notices/state-of-job.ts';
-import type { SendAnswer } from '../../../../src/service/response/send-answer.ts';
 import { earlierOutcome, intentEnd, knownAfter } from '../../../../workers/send/notice-intent.ts';
+import type { SendAnswer } from '../../../../src/service/send-call.ts';
 
 /*
  * The life of one single notice as a state machine without clocks: its job in Redis, two workers and the

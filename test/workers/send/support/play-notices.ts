@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { DELIVERY_POLICIES } from '../../../../src/contracts/delivery.ts';
+import { DELIVERY_POLICIES } from '../../../../src/contracts/outcome.ts';
 import { seedOfRun } from '../../../chaos/support/random.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 import { after, endOf } from './notice-model.ts';

@@ -6,12 +6,11 @@ import { Ledger } from '../../../../src/batch/ledger/ledger.ts';
 import { decodeContacts, encodePayload } from '../../../../src/payload/chunk-payload.ts';
 import { NO_HISTORY } from '../../../../src/fleet/job-history.ts';
 import { NO_SEALING } from '../../../../src/payload/seal.ts';
-import { chunkJobId } from '../../../../src/contracts/chunk-job.ts';
-import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
+import { chunkJobId } from '../../../../src/contracts/job.ts';
+import type { DeliveryPolicy } from '../../../../src/contracts/outcome.ts';
 import { NoticeQueueError } from '../../../../src/contracts/errors.ts';
 import type { Contact } from '../../../../src/contracts/notice.ts';
 import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
-import type { SendAnswer } from '../../../../src/service/response/send-answer.ts';
 import { AttemptError } from '../../../../workers/queue/attempt-error.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import { runChunk } from '../../../../workers/send/chunk-job.ts';
@@ -22,6 +21,7 @@ import { PLAN, RETENTION_MS } from '../../../batch/support/batch-bench.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 import { OPEN_GATE } from './open-gate.ts';
 import { withMistake, type Mistake } from './planted-script.ts';
+import type { SendAnswer } from '../../../../src/service/send-call.ts';
 
 /** What becomes of a command of the ledger. */
 type Reply = 'answered' | 'refused' | 'lost' | 'killed before' | 'killed after';

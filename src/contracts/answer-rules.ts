@@ -96,10 +96,19 @@ export const answerRulesSchema = z
     error: 'expected at least one rule, or results',
   });
 
-type FileContent = z.output<typeof answerRulesSchema>;
+/** Rules that decide about answers before the built-in table does (ANSWER_RULES_FILE, docs/answers.md). */
+export type AnswerRules = z.output<typeof answerRulesSchema>;
+
+/** What a rule compares; everything that it names must match. */
+export type RuleConditions = Partial<
+  Pick<AnswerRules['rules'][number], 'status' | 'code' | 'path' | 'value'>
+>;
+
+/** Outcome of one contact: a hold is never the matter of one. */
+export type ContactOutcome = z.output<typeof contactOutcome>;
 
 /** The rules in words, one line each. */
-export function describeAnswerRules({ rules, results: perContact }: FileContent): string[] {
+export function describeAnswerRules({ rules, results: perContact }: AnswerRules): string[] {
   return [
     ...rules.map(
       (one, index) =>
@@ -116,7 +125,7 @@ export function describeAnswerRules({ rules, results: perContact }: FileContent)
   ];
 }
 
-function conditionText(one: Partial<FileContent['rules'][number]>): string {
+function conditionText(one: RuleConditions): string {
   const { status: of, code, path: at, value } = one;
   const parts = [
     ...(of === undefined ? [] : [`status ${list(of)}`]),
