@@ -23,6 +23,9 @@ const MOST_ACCEPTED = 1_000;
 /** A chunk that is refused as a whole counts as so many notices: five hold their template. */
 const WHOLE_CHUNK = 4;
 
+/** A refused chunk that probes its template is halved in so many rounds, some ninety times; later ones leave the list as it is. */
+const HALVING_ROUNDS = 8;
+
 type Rejected = Extract<Outcome, { kind: 'rejected' }>;
 
 /** What {@link TemplateRefusals} works with. */
@@ -117,18 +120,26 @@ export class TemplateRefusals {
     await holds.answered(entered.passage, template, 'inconclusive');
     const tokenId = hold === 'credentials' ? answer?.tokenId : undefined;
     const wasHeld = holds.isTemplateHeld(template);
+    const isOfSender = this.#isOfSender(template);
     const verdict = await this.#options.judge(
       job,
       entered,
       { hold, tokenId, rejectAfter },
-      wasHeld && !this.#isOfSender(template),
+      wasHeld && !isOfSender,
     );
+    const waits = () => ({ ...outcome, behindMs: holds.behindMs(template) });
+    if (wasHeld && job.isHalved === true) {
+      const { probesTemplate = Infinity } = entered.passage;
+      // Where each chunk has a contact that is refused, only their smaller parts are accepted.
+      const isSplit = probesTemplate <= HALVING_ROUNDS && !isOfSender;
+      return isSplit ? { kind: 'rejected', code, own: true } : waits();
+    }
     if (verdict.kind === 'reject') return { kind: 'rejected', code, own: true };
     if (!wasHeld) {
       const row = this.#note(job, outcome, answer);
       if (row !== undefined) await this.#hold(template, hold, code, row);
     }
-    if (holds.isTemplateHeld(template)) return { ...outcome, behindMs: holds.behindMs(template) };
+    if (holds.isTemplateHeld(template)) return waits();
     if (!verdict.counted) return { ...outcome, behindMs: AGAIN_MS };
     return { kind: 'retry', code, counted: true, backoff: verdict.backoff };
   }

@@ -19,8 +19,8 @@ import { probeLimits } from './trouble.ts';
 export interface Passage {
   /** It probes the hold that is in effect since then. */
   readonly probes?: { readonly kind: HoldKind; readonly since: string };
-  /** It probes the hold of its template. */
-  readonly probesTemplate?: true;
+  /** It probes the hold of its template, in this round. */
+  readonly probesTemplate?: number;
   /** It is the one attempt that a doubted process makes. */
   readonly isTrial?: true;
 }
@@ -205,7 +205,7 @@ export class HoldGate {
       const verdict = await enterTemplate(redis, keys, held.name, limits);
       if (verdict === 'open') this.#templates.delete(held.name);
       if (typeof verdict !== 'number')
-        return verdict === 'probe' ? { probesTemplate: true } : undefined;
+        return verdict === 'open' ? undefined : { probesTemplate: verdict.probeOf };
       this.#templates.set(held.name, verdict);
       nextAt = verdict;
     }
@@ -288,7 +288,7 @@ export class HoldGate {
     const { redis, keys, id } = this.#options;
     if (how === 'accepted') this.#own.accepted();
     else if (isTrial === true) this.#own.trialEnded();
-    if (how === 'accepted' && probesTemplate === true) {
+    if (how === 'accepted' && probesTemplate !== undefined) {
       await liftTemplate(redis, keys, template, 'acceptance');
       this.#templates.delete(template);
     }

@@ -95,7 +95,7 @@ if held.left <= 0 then
   held.next, held.setAt = now + math.min(tonumber(ARGV[2]) * 2 ^ math.min(held.round, 20), tonumber(ARGV[3])), now
 end
 write(held)
-return { 'probe', held.next }`,
+return { 'probe', held.round }`,
 });
 
 const liftScript = defineScript({
@@ -141,7 +141,7 @@ export async function holdTemplate(
  * Asks to send a notice of a template that was held a moment ago.
  *
  * @param distances of the rounds of probes, in milliseconds
- * @returns `open`, `probe`, or the time of the next round
+ * @returns `open`, the round of probes that it belongs to, or the time of the next round
  * @throws ScriptFailure
  */
 export async function enterTemplate(
@@ -149,10 +149,12 @@ export async function enterTemplate(
   { templateHolds }: HeldKeys,
   template: string,
   distances: { readonly minMs: number; readonly maxMs: number },
-): Promise<'open' | 'probe' | number> {
+): Promise<'open' | { readonly probeOf: number } | number> {
   const args = [template, distances.minMs, distances.maxMs];
-  const [verdict, at] = (await enterScript(redis, [templateHolds], args)) as [string, number?];
-  return verdict === 'wait' ? Number(at) : verdict === 'probe' ? 'probe' : 'open';
+  const reply = await enterScript(redis, [templateHolds], args);
+  const [verdict, figure] = reply as ['open' | 'probe' | 'wait', number];
+  if (verdict === 'open') return verdict;
+  return verdict === 'probe' ? { probeOf: figure } : figure;
 }
 
 /**

@@ -334,7 +334,7 @@ describe('a held template', () => {
     const one = await process(keys);
     await one.gate.holdTemplate('T', 'template', 'HTTP_404');
     await until(async () => (await putOff(one)) === undefined, { what: 'the probe' });
-    await one.gate.answered({ probesTemplate: true }, 'T', 'accepted');
+    await one.gate.answered({ probesTemplate: 1 }, 'T', 'accepted');
     expect(await one.open()).toEqual({});
     expect(await redis.client.exists(keys.templateHolds)).toBe(0);
   });
