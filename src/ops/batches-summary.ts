@@ -45,7 +45,7 @@ export interface BatchesSummary {
   /** The first of them, the newest first. */
   readonly openBatches: readonly OpenBatch[];
   readonly rejected: number;
-  /** The newest of those lists. */
+  /** Some of those lists: rejected throughout, then the latest to be. */
   readonly refused: readonly RefusedList[];
   /** Contacts of all batches whose outcome is unknown and can be resolved. */
   readonly unknown: number;
@@ -62,7 +62,7 @@ export interface NewestBatches {
 /** Open batches that are listed. */
 const LISTED = 10;
 
-/** Lists with rejected contacts that are named: a command each. */
+/** Lists with rejected contacts that are named, those rejected throughout and the latest first: a command each. */
 const REFUSED = 5;
 /** Failures of each that are read at most where the ledger has no sums of them. */
 const READ_FAILURES = 1_000;
@@ -107,7 +107,11 @@ export async function summarizeBatches(
 }
 
 async function readRefused(ledger: GroupSource, batches: readonly Batch[]): Promise<RefusedList[]> {
-  const some = batches.filter(({ counts }) => counts.rejected > 0).slice(0, REFUSED);
+  const isThroughout = ({ counts }: Batch) => Number(counts.rejected === counts.total);
+  const some = batches
+    .filter(({ counts }) => counts.rejected > 0)
+    .sort((a, b) => isThroughout(b) - isThroughout(a) || b.movedAt - a.movedAt)
+    .slice(0, REFUSED);
   return Promise.all(
     some.map(async (batch) => {
       const { id, counts, movedAt } = batch;

@@ -3,6 +3,7 @@ import type { Batch } from '../batch/ledger/batch-record.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { warningMs } from '../batch/ledger/retention.ts';
 import type { Hold } from '../contracts/hold.ts';
+import { failureOf } from '../contracts/outcome.ts';
 import { waitsSince } from '../contracts/job.ts';
 import type { NewestBatches } from './batches-summary.ts';
 import type { LaneName } from '../contracts/outcome.ts';
@@ -32,6 +33,15 @@ export interface JobCounts {
   readonly failed: number;
 }
 
+/** Notices and chunks that wait for their next attempt. */
+export interface Retrying {
+  /** How many, of the {@link NEXT_READ} of each lane that are due next. */
+  readonly notices: number;
+  readonly chunks: number;
+  /** The code of the one that is due next. */
+  readonly code: string;
+}
+
 /** The state of one account in Redis. Times are milliseconds since the epoch. */
 export interface FleetSnapshot {
   /** Redis time. */
@@ -58,6 +68,8 @@ export interface FleetSnapshot {
   readonly noticeWaitingSince: number | undefined;
   /** The same for chunks. */
   readonly chunkWaitingSince: number | undefined;
+  /** What waits for its next attempt after a failed one; undefined where nothing does. */
+  readonly retrying: Retrying | undefined;
   /** Single notices whose outcome is unknown. */
   readonly unknownNotices: number;
   /** Contacts that were sent again after an unknown outcome, by lane. */
@@ -111,6 +123,7 @@ const READERS: {
   chunkJobs: ({ queue }) => countJobs(queue('chunks')),
   noticeWaitingSince: ({ queue }) => waitingSince(queue('notices')),
   chunkWaitingSince: ({ queue }) => waitingSince(queue('chunks')),
+  retrying: ({ redis, keys }) => readRetrying(redis, keys),
   unknownNotices: ({ redis, keys }) => redis.zcard(keys.intents.unknownAt),
   possiblySentTwice: ({ redis, keys }) => readPossiblySentTwice(redis, keys),
   batches: ({ ledger }) => ledger.list(NEWEST_BATCHES),
@@ -182,6 +195,25 @@ export class FleetReader {
     this.#opened.set(lane, queue);
     return queue;
   }
+}
+
+/** Delayed jobs that are read of each lane. */
+const NEXT_READ = 20;
+
+async function readRetrying(redis: RedisClient, keys: Keys): Promise<Retrying | undefined> {
+  const codesOf = async (place: string, keyOf: (id: string) => string) => {
+    const ids = await redis.zrange(place, '0', String(NEXT_READ - 1));
+    const jobs = await Promise.all(ids.map((id) => redis.hmget(keyOf(id), 'atm', 'failedReason')));
+    return jobs.flatMap(([attempts, reason]) =>
+      Number(attempts ?? 0) > 0 && typeof reason === 'string' ? [failureOf(reason).code] : [],
+    );
+  };
+  const [notices, chunks] = await Promise.all([
+    codesOf(keys.noticesIn('delayed'), (id) => keys.noticeJob(id)),
+    codesOf(keys.delayedChunks, (id) => keys.chunkJob(id)),
+  ]);
+  const [code] = [...notices, ...chunks];
+  return code === undefined ? undefined : { notices: notices.length, chunks: chunks.length, code };
 }
 
 async function readNewest(ledger: Ledger): Promise<NewestBatches> {

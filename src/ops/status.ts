@@ -4,7 +4,8 @@ import { differingSettings, type DifferingSetting } from '../fleet/heartbeat.ts'
 import { keysOf } from '../redis/keys.ts';
 import { judgeRedis, type RedisFinding, type RedisRules } from '../redis/suitability.ts';
 import { summarizeBatches, type BatchesSummary } from './batches-summary.ts';
-import { headlineOf, type Headline } from './answers/headline.ts';
+import { headlineOf } from './answers/headline.ts';
+import type { Headline } from './answers/list-headlines.ts';
 import { withRedis } from '../redis/with-redis.ts';
 import { FleetReader, type FleetSnapshot, type JobCounts } from './snapshot.ts';
 
@@ -33,6 +34,8 @@ export interface Status {
    */
   readonly possiblySentTwice: FleetSnapshot['possiblySentTwice'];
   readonly batches: BatchesSummary;
+  /** What waits for its next attempt after a failed one: the first of it; absent where nothing does. */
+  readonly retrying?: NonNullable<FleetSnapshot['retrying']>;
   /** Outcomes for a person to decide: single notices, and contacts of batches. */
   readonly unknown: { readonly notices: number; readonly contacts: number };
   readonly hold?: NonNullable<FleetSnapshot['hold']>;
@@ -100,6 +103,7 @@ export async function statusOf(
     'unsentContacts',
     'unknownContacts',
     'unknownNotices',
+    'retrying',
     'hold',
     'templateHolds',
     'rateLimit',
@@ -116,6 +120,7 @@ export async function statusOf(
     unsentContacts,
     unknownContacts,
     unknownNotices,
+    retrying,
     hold,
     templateHolds,
     rateLimit,
@@ -138,6 +143,7 @@ export async function statusOf(
     possiblySentTwice,
     batches,
     unknown: { notices: unknownNotices, contacts: batches.unknown },
+    ...(retrying === undefined ? {} : { retrying }),
     ...(hold === undefined ? {} : { hold }),
     templateHolds,
     ...(rateLimit === undefined ? {} : { rateLimit }),

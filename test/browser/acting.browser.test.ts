@@ -65,13 +65,45 @@ describe('a person who acts', () => {
     await page.goto(`/batches/${batch}`);
     await page.locator('#progress .tag', { hasText: 'finished' }).waitFor();
     const failures = page.locator('#failures');
-    const refused = failures.getByRole('row', { name: /INVALID_TEMPLATE/ });
-    await refused.getByText('Send again...').click();
-    await refused.getByLabel('Why').fill('the template was mended');
-    await refused.getByRole('button', { name: 'Send 2 again' }).click();
+    await failures.getByRole('row', { name: /INVALID_TEMPLATE/ }).waitFor();
+    await failures.getByText('Send again...').click();
+    await failures.getByLabel('Why').fill('the template was mended');
+    await failures.getByRole('button', { name: 'Send 2 again' }).click();
+    await page
+      .getByRole('status')
+      .filter({ hasText: '2 contacts in 2 chunks will be sent again.' })
+      .waitFor();
     await failures.getByText('Nothing so far.').waitFor();
     await page.locator('#progress .tag', { hasText: 'finished' }).waitFor();
     expect(emulator.record().contacts).toBe(5);
+  });
+
+  it('sees what waits, cancels it, and holds a template', async () => {
+    const watched = await startWatched(redis, { processes: 0 });
+    const { notices } = watched.ops.context;
+    for (const [templateCode, count] of [
+      ['BUG', 3],
+      ['NEWS', 2],
+    ] as const) {
+      for (const row of rows(count)) await notices.send({ templateCode, contacts: [row] });
+    }
+    const { page } = await watched.look();
+    await page.goto('/waiting');
+    const card = page.locator('#waiting');
+    await card.getByText('5 notices, 5 contacts.').waitFor();
+    await card.getByText('Cancel...').first().click();
+    await card.getByLabel('Why').first().fill('enqueued by a bug');
+    await card.getByRole('button', { name: 'Cancel 3 notices' }).click();
+    const said = page.getByRole('status').filter({ hasText: '3 notices (3 contacts) cancelled' });
+    await said.waitFor();
+    await card.getByText('2 notices, 2 contacts.').waitFor();
+    await card.getByText('Hold the template...').click();
+    await card.getByLabel('Why').nth(1).fill('the text is wrong');
+    await card.getByRole('button', { name: 'Hold the template' }).click();
+    await card.getByText('held', { exact: true }).waitFor();
+    // It is said once.
+    await page.reload();
+    expect(await page.getByText('is on hold').count()).toBe(0);
   });
 
   it('finds what became of a number, which is in no address', async () => {

@@ -96,7 +96,14 @@ describe('every page', () => {
     await page.goto('/');
     await headline(page, 'unknown outcomes to decide');
     await inspect(page, 'overview');
-    for (const path of ['/batches', '/batches/refused-in-part', '/batches/waits', '/unknown']) {
+    for (const path of [
+      '/waiting',
+      '/batches',
+      '/batches/refused-in-part',
+      '/batches/waits',
+      '/notices',
+      '/unknown',
+    ]) {
       await page.goto(path);
       await inspect(page, path.slice(1).replaceAll('/', '-'));
     }
@@ -125,7 +132,7 @@ describe('every page', () => {
     await inspect(page, 'audit');
     await page.goto('/queues');
     await page.getByText('send').first().waitFor();
-    await page.screenshot({ path: `${PICTURES}/queues-${look}.png` });
+    await inspect(page, 'queues');
 
     watched.fleet.emulator.addFault({ on: 'send', status: 402 });
     await watched.fleet.sendEach(numbers(3, 100));

@@ -45,6 +45,24 @@ describe('the headline is the worst thing that is true', () => {
     expect(of({ batches: someBatches({ refused: [old] }) }).title).toBe('Idle');
   });
 
+  it('a trouble of one or two notices, which is too little for a hold, while nothing is accepted', () => {
+    const retrying = { notices: 2, chunks: 0, code: 'SERVICE_UNREACHABLE' };
+    expect(of({ retrying })).toMatchObject({
+      tone: 'warn',
+      title: '2 notices wait for their next attempt: SERVICE_UNREACHABLE',
+      fault: 'the network',
+      command: 'notices doctor',
+      section: 'service_unreachable',
+    });
+    expect(of({ retrying: { notices: 0, chunks: 1, code: 'HTTP_503' } })).toMatchObject({
+      title: '1 part of a list waits for its next attempt: HTTP_503',
+      fault: 'the service',
+      section: 'failing',
+    });
+    const sent = { requests: 9, contacts: 9, forMs: 1_000 };
+    expect(of({ retrying, workers: [someWorker({ sent })] }).title).toBe('Sending');
+  });
+
   it('a list that has paused itself because its template is held', () => {
     const held = {
       template: 'SALE',

@@ -214,13 +214,17 @@ const statusFacts = z.object({
             movedAt: time,
           }),
         )
-        .describe('the newest lists with rejected contacts'),
+        .describe('lists with rejected contacts: those rejected throughout, then the latest'),
       unknown: count.describe('contacts of all batches that can be resolved'),
     })
     .describe('contacts of batches, and the batches that have not ended, the newest first'),
   unknown: z
     .object({ notices: count, contacts: count })
     .describe('outcomes for a person to decide: single notices, and contacts of batches'),
+  retrying: z
+    .object({ notices: count, chunks: count, code: z.string().describe('of the first of them') })
+    .exactOptional()
+    .describe('what waits for its next attempt, of the 20 notices and chunks that are due next'),
   hold: holdFacts.exactOptional(),
   rateLimit: rateLimitAnswer.exactOptional(),
   token: tokenAnswer.exactOptional(),

@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { lookUpNotice } from '../../../notices/look-up.ts';
 import { idempotencyKey, noticeId } from '../../../notices/notice-ref.ts';
 import { cancelAnswer, noticeAnswer } from '../../answers/notice-schemas.ts';
-import type { CancelOptions, CancelReport, NoticeRef } from '../../../notices/notice-state.ts';
+import type { CancelOptions, NoticeRef } from '../../../notices/notice-state.ts';
+import { CANCEL_TEXT } from '../../notice-words.ts';
 import { cancelAudited } from '../../notice-actions.ts';
 import type { OpsContext } from '../ops-context.ts';
-import { json, route, type Route, type RouteCall } from '../http/route.ts';
+import { json, route, type Route, type RouteAnswer, type RouteCall } from '../http/route.ts';
 import { why } from '../../operations/fields.ts';
 import { keyAsked } from './key-scope.ts';
 
@@ -71,7 +72,7 @@ export const NOTICE_LIFE_ROUTES: readonly Route[] = [
     body: z.strictObject(cancelBody),
     perMinute: ({ config }) => config.noticesPerMinute,
     answers: { 200: { says: 'Whether it is cancelled, or why not.', schema: cancelAnswer } },
-    handle: async (call, context) => json(await cancelFor(call, context, call.params.id)),
+    handle: (call, context) => cancelFor(call, context, call.params.id),
   }),
   route({
     method: 'POST',
@@ -82,16 +83,16 @@ export const NOTICE_LIFE_ROUTES: readonly Route[] = [
     body: z.strictObject({ ...keyInput, ...cancelBody }),
     perMinute: ({ config }) => config.noticesPerMinute,
     answers: { 200: { says: 'As `POST /api/v1/notices/{id}/cancel`.', schema: cancelAnswer } },
-    handle: async (call, context) =>
-      json(await cancelFor(call, context, keyAsked(call.who, call.body))),
+    handle: (call, context) => cancelFor(call, context, keyAsked(call.who, call.body)),
   }),
 ];
 
 /** Cancels, and records it. */
-function cancelFor(
+async function cancelFor(
   { name, body }: RouteCall<unknown, unknown, CancelOptions & { readonly why: string }>,
   context: OpsContext,
   ref: NoticeRef,
-): Promise<CancelReport> {
-  return cancelAudited(context, ref, body, { who: name, why: body.why });
+): Promise<RouteAnswer> {
+  const report = await cancelAudited(context, ref, body, { who: name, why: body.why });
+  return json(report, 200, `Notice ${report.id} ${CANCEL_TEXT[report.answer]}.`);
 }

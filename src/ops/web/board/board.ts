@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { reads } from '../access/authorize.ts';
 import type { Needs } from '../access/identity.ts';
 import { redisFailure } from '../../../redis/failure.ts';
+import { assetPath } from '../assets.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { problemOf } from '../http/problem.ts';
 import { MaskedQueue } from './masked-queue.ts';
@@ -68,7 +69,7 @@ export async function registerBoard(
   await app.register(async (scope) => {
     scope.addHook('onSend', (_request, reply, payload, done) => {
       const isPage = String(reply.getHeader('content-type')).startsWith('text/html');
-      done(null, isPage && typeof payload === 'string' ? withoutExternalFiles(payload) : payload);
+      done(null, isPage && typeof payload === 'string' ? readable(payload) : payload);
     });
     await scope.register(serverAdapter.registerPlugin(), { prefix: BOARD_PATH });
   });
@@ -80,8 +81,11 @@ const EXTERNAL =
 
 /**
  * Removes elements that load from other hosts: the board loads a font, which the content security
- * policy blocks with an error in the browser console.
+ * policy blocks with an error in the browser console. Adds names of buttons, and contrast.
  */
-function withoutExternalFiles(page: string): string {
-  return page.replaceAll(EXTERNAL, '');
+function readable(page: string): string {
+  return page.replaceAll(EXTERNAL, '').replace('</head>', `${READABLE}</head>`);
 }
+
+const READABLE = `<style>kbd, [class*='flagAlert'] { color: inherit !important; }</style>
+<script type="module" src="${assetPath('board.js')}"></script>`;

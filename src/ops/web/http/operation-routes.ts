@@ -68,14 +68,25 @@ function operationRoute(row: Operation): Route {
       const { why = '', ...rest } = { ...own, ...query, ...body } as { why?: string };
       const deadline = new Deadline(MOST_MS, context.closing);
       try {
-        return await withAbortSignal(deadline, async (signal) =>
-          json(await runParsed(row, context, rest, { who: name, why, signal, bounded: true })),
-        );
+        return await withAbortSignal(deadline, async (signal) => {
+          const call = { who: name, why, signal, bounded: true };
+          const answer = await runParsed(row, context, rest, call);
+          return json(answer, 200, isChange(row) ? wordsOf(row, answer) : undefined);
+        });
       } finally {
         deadline.close();
       }
     },
   });
+}
+
+/** What was done, for the page that follows a form: what its command would print, else the numbers of the answer. */
+function wordsOf({ text }: Operation, answer: unknown): string {
+  if (text !== undefined) return text(answer as never, Date.now()).join(' ');
+  const counts = Object.entries(answer as Readonly<Record<string, unknown>>).filter(
+    ([, value]) => typeof value === 'number' && value > 0,
+  );
+  return `Done: ${counts.map(([name, value]) => `${String(value)} ${name}`).join(', ') || 'nothing'}.`;
 }
 
 function whyField({ why, maxWhy }: Operation): z.ZodRawShape {

@@ -15,6 +15,11 @@ const CSRF_FIELD = '_csrf';
 const NEXT_FIELD = '_next';
 const CSRF_HEADER = 'x-csrf-token';
 
+/** What a form has done, for the next page only: characters and seconds at most. */
+const SAID_COOKIE = 'notices-said';
+const MAX_SAID = 500;
+const SAID_S = 30;
+
 /** Largest body of routes other than the intake of notices. */
 const SMALL_BODY_BYTES = 65_536;
 
@@ -69,7 +74,8 @@ async function serve(
   }
   const next = form?.get(NEXT_FIELD);
   if (answer.kind === 'json' && next !== undefined && next !== null) {
-    return writeAnswer(request, reply, { kind: 'redirect', to: localPath(next) });
+    const { said = 'Done.' } = answer;
+    return writeAnswer(request, reply, { kind: 'redirect', to: localPath(next), said });
   }
   return writeAnswer(request, reply, answer);
 }
@@ -128,6 +134,7 @@ function readCall(
     secure: request.isSecure,
     now: Date.now(),
     place: labelOf(context),
+    said: request.cookies[SAID_COOKIE],
   };
 }
 
@@ -164,9 +171,20 @@ function writeAnswer(
         .send(JSON.stringify(answer.body));
     case 'page':
       if (answer.cookie !== undefined) setSessionCookie(request, reply, answer.cookie);
+      if (request.cookies[SAID_COOKIE] !== undefined)
+        void reply.clearCookie(SAID_COOKIE, { path: '/' });
       return reply.code(answer.status).type('text/html; charset=utf-8').send(answer.html.text);
     case 'redirect':
       if (answer.cookie !== undefined) setSessionCookie(request, reply, answer.cookie);
+      if (answer.said !== undefined) {
+        void reply.setCookie(SAID_COOKIE, answer.said.slice(0, MAX_SAID), {
+          path: '/',
+          httpOnly: true,
+          sameSite: 'strict',
+          secure: request.isSecure,
+          maxAge: SAID_S,
+        });
+      }
       return reply.redirect(answer.to, 303);
     case 'file': {
       if (answer.name !== undefined) {

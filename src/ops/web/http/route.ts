@@ -27,6 +27,8 @@ export interface RouteCall<Params = unknown, Query = unknown, Body = unknown> {
   readonly now: number;
   /** What the server shows, for the top of its pages. */
   readonly place: ServerLabel;
+  /** What the form before this page has done. */
+  readonly said?: string | undefined;
 }
 
 /** The account whose queue a server shows, and the name of its environment. */
@@ -37,14 +39,25 @@ export interface ServerLabel {
 
 /** The answer of a handler; the server writes it. */
 export type RouteAnswer =
-  | { readonly kind: 'json'; readonly status: number; readonly body: unknown }
+  | {
+      readonly kind: 'json';
+      readonly status: number;
+      readonly body: unknown;
+      /** What was done, for the page that follows a form. */
+      readonly said?: string;
+    }
   | {
       readonly kind: 'page';
       readonly status: number;
       readonly html: Html;
       readonly cookie?: SessionCookie;
     }
-  | { readonly kind: 'redirect'; readonly to: string; readonly cookie?: SessionCookie }
+  | {
+      readonly kind: 'redirect';
+      readonly to: string;
+      readonly cookie?: SessionCookie;
+      readonly said?: string;
+    }
   | {
       readonly kind: 'file';
       readonly type: string;
@@ -141,8 +154,8 @@ export function route<
 }
 
 /** Answers JSON. */
-export function json(body: unknown, status = 200): RouteAnswer {
-  return { kind: 'json', status, body };
+export function json(body: unknown, status = 200, said?: string): RouteAnswer {
+  return { kind: 'json', status, body, ...(said === undefined ? {} : { said }) };
 }
 
 /** Answers a page. */

@@ -8,16 +8,7 @@ import {
 import { unreadyWords } from '../../answers/unready-words.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
-import {
-  ask,
-  form,
-  head,
-  mayAct,
-  moment,
-  table,
-  whyField,
-  type PageView,
-} from '../pages/elements.ts';
+import { ask, form, mayAct, moment, table, whyField, type PageView } from '../pages/elements.ts';
 import type { SeenWorker } from '../../../fleet/heartbeat.ts';
 import {
   LEAST_OBSERVED,
@@ -62,9 +53,7 @@ export function tokenSection({ token: shared }: StatusAnswer, { now }: PageView)
     <h2>Token</h2>
     ${
       shared === undefined
-        ? html`<p class="quiet">
-            Not shown: BASE_URL and ACCESS_KEY are not configured for the ops server.
-          </p>`
+        ? html`<p class="quiet">Not shown: no worker runs.</p>`
         : facts(shared, now)
     }
   </section>`;
@@ -104,47 +93,41 @@ export function workersSection(all: readonly SeenWorker[], { now }: PageView): H
     ${
       all.length === 0
         ? html`<p class="quiet">No worker is running.</p>`
-        : table(
+        : table<SeenWorker>(
             'Workers',
             [
-              head('Host'),
-              head('Process', true),
-              head('Version'),
-              head('Jobs', true),
-              head('Last heartbeat'),
+              ['Host', ({ host }) => host],
+              ['Process', ({ pid }) => pid, 'number'],
+              ['Version', ({ version }) => version],
+              [
+                'Jobs',
+                ({ active, concurrency }) =>
+                  `${formatCount(active)} of ${formatCount(concurrency)}`,
+                'number',
+              ],
+              ['Last heartbeat', ({ ageMs }) => moment(now - ageMs, now)],
             ],
-            all.map((worker) => row(worker, now)),
+            all,
+            (worker) =>
+              troublesOf(worker, now).map((text) => html`<span class="bad">${text}</span>`),
           )
     }
   </section>`;
 }
 
-function row(worker: SeenWorker, now: number): Html {
-  const { host, pid, version, active, concurrency, ageMs, loopDelayMs, unready = [] } = worker;
-  return html`<tr>
-      <td>${host}</td>
-      <td class="number">${pid}</td>
-      <td>${version}</td>
-      <td class="number">${formatCount(active)} of ${formatCount(concurrency)}</td>
-      <td>${moment(now - ageMs, now)}</td>
-    </tr>
-    ${
-      loopDelayMs >= SLOW_LOOP_MS &&
-      html`<tr>
-        <td class="bad" colspan="5">
-          ${pid} was blocked for ${formatDuration(loopDelayMs)}: give it more CPU time, or lower
-          CONCURRENCY
-        </td>
-      </tr>`
-    }
-    ${unready.map(
+function troublesOf({ pid, loopDelayMs, unready = [] }: SeenWorker, now: number): Html[] {
+  return [
+    ...(loopDelayMs < SLOW_LOOP_MS
+      ? []
+      : [
+          html`${pid} was blocked for ${formatDuration(loopDelayMs)}: give it more CPU time, or
+          lower CONCURRENCY`,
+        ]),
+    ...unready.map(
       ({ reason, since }) =>
-        html`<tr>
-          <td class="bad" colspan="5">
-            ${pid} is not ready: ${unreadyWords(reason)}, since ${moment(since, now)}
-          </td>
-        </tr>`,
-    )}`;
+        html`${pid} is not ready: ${unreadyWords(reason)}, since ${moment(since, now)}`,
+    ),
+  ];
 }
 
 /** The rate limit: what is in force, whether it was set manually, and whether a 429 has lowered it. */

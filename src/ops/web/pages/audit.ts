@@ -1,7 +1,7 @@
 import { formatCount } from '../../../format/format.ts';
 import type { KeptAudit } from '../../audit.ts';
 import { html, type Html } from '../http/html.ts';
-import { head, moment, table, type PageView } from './elements.ts';
+import { moment, table, type PageView } from './elements.ts';
 
 /** The audit stream: manual actions, newest first. */
 export function auditPage(entries: readonly KeptAudit[], { now }: PageView): Html {
@@ -11,29 +11,18 @@ export function auditPage(entries: readonly KeptAudit[], { now }: PageView): Htm
     </section>`;
   }
   return html`<section class="card" id="audit" data-refresh>
-    ${table(
+    ${table<KeptAudit>(
       'Manual actions',
       [
-        head('When'),
-        head('Who'),
-        head('What'),
-        head('Target'),
-        head('Decision'),
-        head('Contacts', true),
-        head('Why'),
+        ['When', ({ at }) => moment(at, now)],
+        ['Who', ({ who }) => who],
+        ['What', ({ what }) => what],
+        ['Target', ({ target }) => target],
+        ['Decision', ({ as }) => as],
+        ['Contacts', ({ contacts }) => contacts !== undefined && formatCount(contacts), 'number'],
+        ['Why', ({ why }) => why],
       ],
-      entries.map(
-        ({ at, who, what, target, as, why, contacts }) =>
-          html`<tr>
-            <td>${moment(at, now)}</td>
-            <td>${who}</td>
-            <td>${what}</td>
-            <td>${target}</td>
-            <td>${as}</td>
-            <td class="number">${contacts !== undefined && formatCount(contacts)}</td>
-            <td>${why}</td>
-          </tr>`,
-      ),
+      entries,
     )}
   </section>`;
 }

@@ -6,9 +6,10 @@ import type { BatchAnswer } from '../../answers/batch-schemas.ts';
 import { html, type Html } from '../http/html.ts';
 import {
   ask,
+  code,
+  dot,
   figure,
   form,
-  head,
   mayAct,
   moment,
   table,
@@ -146,29 +147,22 @@ function controls({ id, phase, counts }: BatchAnswer, view: PageView): Html {
 }
 
 function failureTable({ batch, failures, noRedrive }: BatchPageData, view: PageView): Html {
-  return html`${table(
+  return html`${table<FailureExample>(
     'Failures by state and code',
     [
-      head('State'),
-      head('Code'),
-      head('Contacts', true),
-      head('Answer of the service'),
-      head('Action'),
+      ['State', ({ state }) => dot(state)],
+      ['Code', (group) => code(group.code)],
+      ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
+      [
+        'Answer of the service',
+        (group) =>
+          html`${group.message === '' ? html`<span class="quiet">nothing</span>` : group.message}${example(group)}`,
+      ],
     ],
-    failures.groups.map(
-      (group) =>
-        html`<tr>
-          <td><i class="dot ${group.state}"></i>${group.state}</td>
-          <td><code>${group.code}</code></td>
-          <td class="number">${formatCount(group.contacts)}</td>
-          <td>
-            ${group.message === '' ? html`<span class="quiet">nothing</span>` : group.message}${example(group)}
-          </td>
-          <td>
-            ${mayAct(view) && noRedrive === undefined && redrive(batch, group, failures.at, view)}
-          </td>
-        </tr>`,
-    ),
+    failures.groups,
+    (group) => [
+      mayAct(view) && noRedrive === undefined && redrive(batch, group, failures.at, view),
+    ],
   )}
   ${
     noRedrive !== undefined &&
@@ -192,8 +186,8 @@ function redrive(
   view: PageView,
 ): Html | undefined {
   if (!REDRIVEN.has(group.state)) return undefined;
-  const { state, code, contacts } = group;
-  const name = `why-${state}-${code}`.replaceAll(/[^A-Za-z0-9-]/g, '-');
+  const { state, contacts } = group;
+  const name = `why-${state}-${group.code}`.replaceAll(/[^A-Za-z0-9-]/g, '-');
   return ask(
     'Send again...',
     form(
@@ -204,7 +198,7 @@ function redrive(
           ${state === 'unknown' && html`<strong>They may arrive twice: the service may have accepted them already.</strong>`}
         </p>
         <input type="hidden" name="state" value="${state}" />
-        <input type="hidden" name="code" value="${code}" />
+        <input type="hidden" name="code" value="${group.code}" />
         <input type="hidden" name="before" value="${before}" />
         ${whyField(name)}
         <button type="submit" ${state === 'unknown' && html`class="danger"`}>

@@ -3,8 +3,8 @@ import { BATCH_PHASES } from '../../../batch/ledger/batch-record.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import type { BatchAnswer } from '../../answers/batch-schemas.ts';
 import { html, type Html } from '../http/html.ts';
-import { head, moment, table, type PageView } from './elements.ts';
-import { choiceField, filterForm, linkWith, textField } from './filter-form.ts';
+import { moment, table, type PageView } from './elements.ts';
+import { choiceField, filterForm, linkWith, PERIODS, textField } from './filter-form.ts';
 
 /** A page of the list. */
 export interface BatchList {
@@ -41,15 +41,6 @@ export function batchesPage(list: BatchList, view: PageView): Html {
 
 const NOTHING = html`<section class="card empty" id="batches"><p>No batch matches.</p></section>`;
 
-/** Periods that can be chosen. */
-const PERIODS = [
-  ['', 'any time'],
-  ['1h', 'the last hour'],
-  ['24h', 'the last 24 hours'],
-  ['7d', 'the last 7 days'],
-  ['30d', 'the last 30 days'],
-] as const;
-
 function filterOf(
   { phase, within, since, before }: BatchFilterText,
   chosen: boolean,
@@ -79,52 +70,52 @@ function rangeOf({ batches, total, offset, given = {}, next }: BatchList): strin
   return `${countOf(batches.length, `${phase} batch`, `${phase} batches`)} among ${formatCount(read)} of ${formatCount(total)}`;
 }
 
-function listOf(batches: readonly BatchAnswer[], view: PageView): Html {
-  return html`<section class="card" id="batches" data-refresh>
-    ${table(
-      'Batches',
-      [
-        head('Batch'),
-        head('Progress'),
-        head('Contacts', true),
-        head('Not accepted', true),
-        head('Rate', true),
-        head('Started'),
-      ],
-      batches.map((batch) => row(batch, view)),
-    )}
-  </section>`;
-}
-
 const timeLeft = (span: string): string => `${span} left`;
 
 /** The badge of a batch that makes no progress although nothing holds it. */
 export const STALLED_TAG = html`<span class="tag stalled">stalled</span>`;
 
-function row(batch: BatchAnswer, { now }: PageView): Html {
-  const { id, templateCode, phase, counts, stalled, perSecond, restMs, begunAt, lossNear } = batch;
-  const { rejected, unknown, expired, cancelled } = counts;
-  return html`<tr>
-    <td>
-      <a href="/batches/${id}"><strong>${id}</strong></a>
-      <br /><span class="quiet">${templateCode}</span>
-    </td>
-    <td class="wide">
-      ${stateBar(counts)}<span class="tag ${phase}">${phase}</span>
-      ${stalled && STALLED_TAG}
-      ${lossNear !== undefined && html`<span class="tag bad">deleted ${moment(lossNear.keptUntil, now)}</span>`}
-    </td>
-    <td class="number">${formatCount(counts.total)}</td>
-    <td class="number">
-      ${formatCount(rejected + expired + cancelled)}
-      ${unknown > 0 && html`<br /><a href="/unknown">${formatCount(unknown)} unknown</a>`}
-    </td>
-    <td class="number">
-      ${phase === 'sending' && !stalled ? html`${formatRate(perSecond)}/s` : ''}
-      ${restMs !== null && html`<br />${moment(now + restMs, now, timeLeft)}`}
-    </td>
-    <td>${moment(begunAt, now)}</td>
-  </tr>`;
+function listOf(batches: readonly BatchAnswer[], { now }: PageView): Html {
+  return html`<section class="card" id="batches" data-refresh>
+    ${table<BatchAnswer>(
+      'Batches',
+      [
+        [
+          'Batch',
+          ({ id, templateCode }) =>
+            html`<a href="/batches/${id}"><strong>${id}</strong></a> <br /><span class="quiet"
+                >${templateCode}</span
+              >`,
+        ],
+        [
+          'Progress',
+          ({ counts, phase, stalled, lossNear }) =>
+            html`${stateBar(counts)}<span class="tag ${phase}">${phase}</span>
+              ${stalled && STALLED_TAG}
+              ${lossNear !== undefined && html`<span class="tag bad">deleted ${moment(lossNear.keptUntil, now)}</span>`}`,
+          'wide',
+        ],
+        ['Contacts', ({ counts }) => formatCount(counts.total), 'number'],
+        [
+          'Not accepted',
+          ({ counts: { rejected, expired, cancelled, unknown } }) =>
+            html`${formatCount(rejected + expired + cancelled)}
+            ${unknown > 0 && html`<br /><a href="/unknown">${formatCount(unknown)} unknown</a>`}`,
+          'number',
+        ],
+        [
+          'Rate',
+          ({ phase, stalled, perSecond, restMs }) => [
+            phase === 'sending' && !stalled && html`${formatRate(perSecond)}/s`,
+            restMs !== null && html`<br />${moment(now + restMs, now, timeLeft)}`,
+          ],
+          'number',
+        ],
+        ['Started', ({ begunAt }) => moment(begunAt, now)],
+      ],
+      batches,
+    )}
+  </section>`;
 }
 
 /** States of contacts in the order of the bar; the empty rest of it is pending. */

@@ -1,7 +1,7 @@
 import { formatCount } from '../../../format/format.ts';
 import { relativeTime, type SayTime } from '../../../format/time.ts';
 import type { Identity } from '../access/identity.ts';
-import { html, Html, type Part } from '../http/html.ts';
+import { html, type Html, type Part } from '../http/html.ts';
 import type { RouteCall } from '../http/route.ts';
 import { csrfField, nextField } from './layout.ts';
 
@@ -62,12 +62,25 @@ export function ask(title: string, body: Part): Html {
   </details>`;
 }
 
+/** A column of a table: its title, the cell of a row, and what it is. */
+export type TableColumn<Row> = readonly [
+  title: Html | string,
+  cell: (row: Row) => Part,
+  kind?: 'number' | 'wide',
+];
+
 /**
  * A table with a caption for screen readers; wide tables scroll in their own box. On a phone each cell is
- * a line with the head of its column.
+ * a line with the title of its column.
+ *
+ * @param below what has the whole width under a row, such as its actions
  */
-export function table(caption: string, heads: readonly Html[], rows: readonly Html[]): Html {
-  const titles = heads.map(({ text }) => text.replaceAll(/<[^>]*>/g, '').trim());
+export function table<Row>(
+  caption: string,
+  columns: readonly TableColumn<Row>[],
+  rows: readonly Row[],
+  below: (row: Row, index: number) => readonly Part[] = () => [],
+): Html {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}">
     <table>
       <caption class="unseen">
@@ -75,32 +88,42 @@ export function table(caption: string, heads: readonly Html[], rows: readonly Ht
       </caption>
       <thead>
         <tr>
-          ${heads}
+          ${columns.map(([title, , kind]) => html`<th scope="col" ${kind && html`class="${kind}"`}>${title}</th>`)}
         </tr>
       </thead>
       <tbody>
-        ${rows.map((row) => labelled(row, titles))}
+        ${rows.map((row, index) => [
+          html`<tr>
+            ${columns.map((column) => html`<td ${attributesOf(column)}>${column[1](row)}</td>`)}
+          </tr>`,
+          ...below(row, index)
+            .filter(Boolean)
+            .map(
+              (part) =>
+                html`<tr>
+                  <td colspan="${columns.length}">${part}</td>
+                </tr>`,
+            ),
+        ])}
       </tbody>
     </table>
   </div>`;
 }
 
-/** Adds the head of its column to each cell; the texts of others are escaped, so they contain no tag. */
-function labelled({ text }: Html, titles: readonly string[]): Html {
-  const rows = text.split(/(?=<tr\b)/).map((row) => {
-    let column = 0;
-    return row.replaceAll(/<td(?! [^>]*colspan)\b/g, (tag) => {
-      const title = titles[column++] ?? '';
-      return title === '' ? tag : `${tag} data-label="${title}"`;
-    });
-  });
-  return new Html(rows.join(''));
-}
+const attributesOf = <Row>([title, , kind]: TableColumn<Row>): readonly Part[] => [
+  kind && html`class="${kind}" `,
+  typeof title === 'string' && html`data-label="${title}"`,
+];
 
-/** Head of a column; numbers are aligned right. */
-export function head(title: string, number = false): Html {
-  return html`<th scope="col" ${number && html`class="number"`}>${title}</th>`;
-}
+/** The state of a notice or contact, with its colour. */
+export const dot = (state: string): Html => html`<i class="dot ${state}"></i>${state}`;
+
+export const code = (text: string | undefined): Html | undefined =>
+  text === undefined ? undefined : html`<code>${text}</code>`;
+
+/** A link to the page of a notice. */
+export const noticeLink = (id: string): Html =>
+  html`<a href="/notices/${encodeURIComponent(id)}"><code>${id}</code></a>`;
 
 /** A number that the script updates in place by the name of its field. */
 export function figure(name: string, value: number | undefined): Html {

@@ -4,8 +4,19 @@ import type { FailedGroup } from '../../../notices/failed-notices.ts';
 import type { NoticeView } from '../../../notices/notice-state.ts';
 import type { FailedList } from '../../operations/failed-notices.ts';
 import { html, type Html } from '../http/html.ts';
-import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';
-import { AGES, choiceField, filterForm, linkWith, textField } from './filter-form.ts';
+import {
+  ask,
+  code,
+  dot,
+  form,
+  mayAct,
+  moment,
+  noticeLink,
+  table,
+  whyField,
+  type PageView,
+} from './elements.ts';
+import { AGES, choiceField, filterForm, hidden, linkWith, textField } from './filter-form.ts';
 
 /** The filter of the page as its query has it. */
 export interface FailedPageFilter {
@@ -101,9 +112,6 @@ function filterOf(given: FailedPageFilter, chosen: boolean): Html {
   );
 }
 
-const hidden = (name: string, value: string | number | undefined) =>
-  value !== undefined && html`<input type="hidden" name="${name}" value="${value}" />`;
-
 /** The filter as the API takes it. */
 function selectionOf({ given, before }: FailedPageData) {
   const { state, code, template, possiblySent, since } = given;
@@ -111,110 +119,90 @@ function selectionOf({ given, before }: FailedPageData) {
 }
 
 function lists(data: FailedPageData, view: PageView): Html {
-  const { notices, groups } = data;
-  return html` ${table(
+  return html`${table<FailedGroup>(
     'Failed notices by reason',
     [
-      head('State'),
-      head('Code'),
-      head('Notices', true),
-      head('Contacts', true),
-      head('Message'),
-      head('Action'),
+      ['State', ({ state }) => dot(state)],
+      ['Code', (group) => code(group.code)],
+      ['Notices', ({ notices }) => formatCount(notices), 'number'],
+      ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
+      ['Message', ({ message }) => message],
     ],
-    groups.map(
-      (group, index) =>
-        html`<tr>
-          <td><i class="dot ${group.state}"></i>${group.state}</td>
-          <td><code>${group.code}</code></td>
-          <td class="number">${formatCount(group.notices)}</td>
-          <td class="number">${formatCount(group.contacts)}</td>
-          <td>${group.message}</td>
-          <td>${mayAct(view) && actions(group, index, data, view)}</td>
-        </tr>`,
-    ),
+    data.groups,
+    (group, index) => [mayAct(view) && actions(group, index, data, view)],
   )}
-  ${table(
+  ${table<NoticeView>(
     'Failed notices',
     [
-      head('Notice'),
-      head('Template'),
-      head('State'),
-      head('Code'),
-      head('Since'),
-      head('Possibly sent'),
+      ['Notice', ({ id }) => noticeLink(id)],
+      ['Template', ({ template }) => template],
+      ['State', ({ state }) => dot(state)],
+      ['Code', (notice) => code(notice.code)],
+      ['Since', ({ endedAt }) => endedAt !== undefined && moment(endedAt, view.now)],
+      ['Possibly sent', ({ possiblySent }) => possiblySent > 0 && countOf(possiblySent, 'time')],
     ],
-    notices.map((notice) => row(notice, view)),
+    data.notices,
   )}`;
 }
 
-function row(notice: NoticeView, { now }: PageView): Html {
-  const { id, template, state, code, endedAt, possiblySent } = notice;
-  return html`<tr>
-    <td>
-      <a href="/notices/${encodeURIComponent(id)}"><code>${id}</code></a>
-    </td>
-    <td>${template}</td>
-    <td><i class="dot ${state}"></i>${state}</td>
-    <td><code>${code}</code></td>
-    <td>${endedAt !== undefined && moment(endedAt, now)}</td>
-    <td>${countOf(possiblySent, 'time')}</td>
-  </tr>`;
-}
-
 /** A preview of what a form acts on: what the page shows of one reason. */
-function preview({ code, notices, contacts }: FailedGroup, { given, complete }: FailedPageData) {
+function preview(
+  { code: of, notices, contacts }: FailedGroup,
+  { given, complete }: FailedPageData,
+) {
   const chosen = [
     given.template === undefined ? [] : [`template ${given.template}`],
     given.possiblySent === undefined
       ? []
       : [given.possiblySent === 'true' ? 'possibly sent' : 'not possibly sent'],
   ].flat();
-  const what = `${countOf(notices, 'notice')} with ${code}, ${countOf(contacts, 'contact')}`;
+  const what = `${countOf(notices, 'notice')} with ${of}, ${countOf(contacts, 'contact')}`;
   const only = chosen.length === 0 ? '' : `; only ${chosen.join(', ')}`;
   return html`<p>${what}${only}${!complete && '; older ones that match, too'}.</p>`;
 }
 
 /** Unknown ones are decided on their own page. */
 function actions(group: FailedGroup, index: number, data: FailedPageData, view: PageView): Html {
-  const { state, code } = group;
+  const { state, code: of } = group;
   if (state !== 'rejected') return html`<a href="/unknown">Decide...</a>`;
   const { possiblySent } = data.given;
   const fields = (id: string) =>
     html`${preview(group, data)}
     ${possiblySent === undefined && html`<p>Those that were possibly sent are left out.</p>`}
-    ${Object.entries({ ...selectionOf(data), state, code }).map(([name, value]) => hidden(name, value))}
+    ${Object.entries({ ...selectionOf(data), state, code: of }).map(([name, value]) => hidden(name, value))}
     ${whyField(id)}`;
-  return html`${ask(
-    'Send again...',
-    form(
-      view,
-      '/api/v1/failed-notices/redrive',
-      html`${fields(`why-redrive-${index}`)}
-        ${
-          possiblySent === 'true' &&
-          html`<p>
-            <strong>They may arrive twice: the service may have accepted them already.</strong>
-          </p>`
-        }
-        <label for="rate-${index}">Most notices a second (empty: no limit)</label>
-        <input id="rate-${index}" name="rate" inputmode="numeric" autocomplete="off" />
-        <button type="submit" ${possiblySent === 'true' && html`class="danger"`}>
-          Send all with ${code} again
-        </button>`,
-    ),
-  )}
-  ${ask(
-    'Delete...',
-    form(
-      view,
-      '/api/v1/failed-notices/delete',
-      html`${fields(`why-delete-${index}`)}
-        <label class="choice">
-          <input type="checkbox" name="releaseKey" />
-          <span>Release their idempotency keys</span>
-        </label>
-        <button type="submit" class="danger">Delete all with ${code}</button>`,
-    ),
-  )}`;
+  return html`<div class="acts">
+    ${ask(
+      'Send again...',
+      form(
+        view,
+        '/api/v1/failed-notices/redrive',
+        html`${fields(`why-redrive-${index}`)}
+          ${
+            possiblySent === 'true' &&
+            html`<p>
+              <strong>They may arrive twice: the service may have accepted them already.</strong>
+            </p>`
+          }
+          <label for="rate-${index}">Most notices a second (empty: no limit)</label>
+          <input id="rate-${index}" name="rate" inputmode="numeric" autocomplete="off" />
+          <button type="submit" ${possiblySent === 'true' && html`class="danger"`}>
+            Send all with ${of} again
+          </button>`,
+      ),
+    )}
+    ${ask(
+      'Delete...',
+      form(
+        view,
+        '/api/v1/failed-notices/delete',
+        html`${fields(`why-delete-${index}`)}
+          <label class="choice">
+            <input type="checkbox" name="releaseKey" />
+            <span>Release their idempotency keys</span>
+          </label>
+          <button type="submit" class="danger">Delete all with ${of}</button>`,
+      ),
+    )}
+  </div>`;
 }

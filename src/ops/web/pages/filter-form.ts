@@ -8,6 +8,19 @@ export const AGES = [
   ['259200000', '3 days'],
 ] as const;
 
+/** Periods that can be chosen. */
+export const PERIODS = [
+  ['', 'any time'],
+  ['1h', 'the last hour'],
+  ['24h', 'the last 24 hours'],
+  ['7d', 'the last 7 days'],
+  ['30d', 'the last 30 days'],
+] as const;
+
+/** A field that is not shown; none without a value. */
+export const hidden = (name: string, value: string | number | undefined) =>
+  value !== undefined && html`<input type="hidden" name="${name}" value="${value}" />`;
+
 /** A form that filters a list: its fields are in the URL, so that it works without script. */
 export function filterForm(
   action: string,

@@ -4,7 +4,7 @@ import type { FindReport } from '../../../search/find-contact.ts';
 import { describeFalsePositiveRate } from '../../../search/find-in-queue.ts';
 import { html, type Html } from '../http/html.ts';
 import { csrfField } from './layout.ts';
-import { head, moment, table, type PageView } from './elements.ts';
+import { code, moment, noticeLink, table, type PageView } from './elements.ts';
 
 /** Content of the search page. */
 export interface FindPageData {
@@ -60,55 +60,39 @@ function searchForm(problem: string | undefined, { csrf }: PageView): Html {
   </form>`;
 }
 
+type Found = FindReport['notices'][number] | FindReport['contacts'][number];
+
 function outcome({ notices, contacts, searched }: FindReport, view: PageView): Html {
-  const rows = [
-    ...notices.map((notice) =>
-      foundRow(
-        view,
-        notice,
-        html`notice
-          <a href="/notices/${encodeURIComponent(notice.job)}"><code>${notice.job}</code></a>`,
-        'no: the job is no longer kept',
-      ),
-    ),
-    ...contacts.map((contact) => {
-      const { batch, chunk } = contact;
-      const where = html`batch <a href="/batches/${batch}">${batch}</a>, chunk ${formatCount(chunk)}`;
-      return foundRow(view, contact, where, 'probably: the contact has been deleted');
-    }),
-  ];
-  const heads = ['Where', 'State', 'Confirmed', 'Since', 'Code', 'Template'];
+  const where = (one: Found) =>
+    'job' in one
+      ? html`notice ${noticeLink(one.job)}`
+      : html`batch <a href="/batches/${one.batch}">${one.batch}</a>, chunk ${formatCount(one.chunk)}`;
+  const unconfirmed = (one: Found) =>
+    'job' in one ? 'no: the job is no longer kept' : 'probably: the contact has been deleted';
+  const rows: readonly Found[] = [...notices, ...contacts];
   return html`<section class="card" id="found">
     <h2>Found</h2>
     ${
       rows.length === 0
         ? html`<p role="status">Nothing was found.</p>`
-        : table(
+        : table<Found>(
             'Search results',
-            heads.map((title) => head(title)),
+            [
+              ['Where', where],
+              [
+                'State',
+                (one) => stateText(one.states, 'possiblySent' in one ? one.possiblySent : 0),
+              ],
+              ['Confirmed', (one) => (one.confirmed ? 'yes' : unconfirmed(one))],
+              ['Since', ({ at }) => moment(at, view.now)],
+              ['Code', (one) => code(one.code)],
+              ['Template', ({ template }) => template],
+            ],
             rows,
           )
     }
     ${coverage(searched, view)}
   </section>`;
-}
-
-type Found = FindReport['notices'][number] | FindReport['contacts'][number];
-
-function foundRow(
-  { now }: PageView,
-  { states, confirmed, at, code, template, ...more }: Found,
-  where: Html,
-  unconfirmed: string,
-): Html {
-  return html`<tr>
-    <td>${where}</td>
-    <td>${stateText(states, 'possiblySent' in more ? more.possiblySent : undefined)}</td>
-    <td>${confirmed ? 'yes' : unconfirmed}</td>
-    <td>${moment(at, now)}</td>
-    <td>${code !== undefined && html`<code>${code}</code>`}</td>
-    <td>${template}</td>
-  </tr>`;
 }
 
 /** A single possible state is shown with its colour. */

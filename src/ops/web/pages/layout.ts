@@ -9,6 +9,8 @@ export interface Viewer {
   readonly csrf: string;
   /** Absent on a page that is shown without one. */
   readonly place?: ServerLabel | undefined;
+  /** What the form before has done. */
+  readonly said?: string | undefined;
 }
 
 /** A page without its frame. */
@@ -22,6 +24,7 @@ export interface PageContent {
 /** The navigation. */
 const NAVIGATION = [
   { path: '/', title: 'Overview' },
+  { path: '/waiting', title: 'Waiting' },
   { path: '/batches', title: 'Batches' },
   { path: '/notices', title: 'Notices' },
   { path: '/unknown', title: 'Unknown' },
@@ -32,7 +35,10 @@ const NAVIGATION = [
 ] as const;
 
 /** A whole page: head, navigation and content. */
-export function layout({ title, nav, main }: PageContent, { who, csrf, place }: Viewer): Html {
+export function layout(
+  { title, nav, main }: PageContent,
+  { who, csrf, place, said }: Viewer,
+): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -52,7 +58,7 @@ export function layout({ title, nav, main }: PageContent, { who, csrf, place }: 
         <p id="said" class="unseen" role="status"></p>
         <main id="main" tabindex="-1">
           <h1>${title}</h1>
-          ${main}
+          ${said !== undefined && html`<p class="note done" role="status">${said}</p>`} ${main}
         </main>
       </body>
     </html>`;
@@ -114,9 +120,9 @@ export const PAGE = {
 
 /** Answers a page within the layout. */
 export function framed(
-  { who, csrf, place }: Pick<RouteCall, 'who' | 'csrf' | 'place'>,
+  { who, csrf, place, said }: Pick<RouteCall, 'who' | 'csrf' | 'place' | 'said'>,
   content: PageContent,
   status = 200,
 ): RouteAnswer {
-  return page(layout(content, { who, csrf, place }), status);
+  return page(layout(content, { who, csrf, place, said }), status);
 }

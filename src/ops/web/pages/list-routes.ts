@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import { readBatchFilter } from '../../../batch/ledger/batch-filter.ts';
 import { InputError } from '../../../contracts/errors.ts';
+import { parseInput } from '../../../contracts/parse-input.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
 import type { NoticeView } from '../../../notices/notice-state.ts';
 import { scopedKey } from '../api/key-scope.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
 import { batchFilterFields, listBatches } from '../../operations/batches.ts';
 import { failed, listFailed } from '../../operations/failed-notices.ts';
+import { showHold } from '../../operations/hold.ts';
+import { listWaiting } from '../../operations/waiting.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { html } from '../http/html.ts';
 import { route, type Route } from '../http/route.ts';
@@ -16,9 +19,13 @@ import { failedSection, type FailedPageData, type FailedPageFilter } from './fai
 import { withoutBlanks } from './filter-form.ts';
 import { framed, PAGE } from './layout.ts';
 import { lookUpForm, noticePage } from './notice.ts';
+import { waitingPage } from './waiting.ts';
 
 const BATCHES = { title: 'Batches', nav: '/batches' } as const;
 const PAGE_SIZE = 50;
+
+/** Notices that wait which a page sums up. */
+const MOST_WAITING = 2_000;
 
 const milliseconds = z
   .string()
@@ -34,6 +41,10 @@ const failedPageQuery = failed.input.extend({
   /** Where a page of the list begins. */
   until: milliseconds,
 });
+
+const waitingQuery = listWaiting.input
+  .pick({ state: true, template: true })
+  .extend({ within: z.string().optional() });
 
 /** The pages with a filter; its fields are in the query, and blank ones count as left out. */
 export const LIST_ROUTES: readonly Route[] = [
@@ -55,6 +66,25 @@ export const LIST_ROUTES: readonly Route[] = [
         const { message: problem } = error;
         return frame({ batches: [], total: 0, offset, next: null, given, problem }, 400);
       }
+    },
+  }),
+  route({
+    ...PAGE,
+    path: '/waiting',
+    summary:
+      'The single notices that wait, by template, and the forms that cancel them or hold a template.',
+    perMinute: 60,
+    query: z.preprocess(withoutBlanks, waitingQuery),
+    handle: async (call, context) => {
+      const actor = { who: call.name, why: '', bounded: true };
+      const given = call.query;
+      const filter = parseInput(listWaiting.input, given, 'REQUEST_INVALID');
+      const [found, { templates: held }] = await Promise.all([
+        listWaiting.run(context, { ...filter, most: MOST_WAITING }, actor),
+        showHold.run(context, {}, actor),
+      ]);
+      const main = waitingPage({ found, held, given }, viewOf(call));
+      return framed(call, { title: 'Waiting', nav: '/waiting', main });
     },
   }),
   route({

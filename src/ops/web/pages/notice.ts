@@ -2,7 +2,17 @@ import type { NoticeView } from '../../../notices/notice-state.ts';
 import { countOf, formatCount } from '../../../format/format.ts';
 import { describeNotKept, describePending, nextStep } from '../../notice-words.ts';
 import { html, type Html, type Part } from '../http/html.ts';
-import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';
+import {
+  ask,
+  code,
+  dot,
+  form,
+  mayAct,
+  moment,
+  table,
+  whyField,
+  type PageView,
+} from './elements.ts';
 
 /** The form that looks a notice up. @param given what was looked up last */
 export function lookUpForm(given = ''): Html {
@@ -53,14 +63,11 @@ export function noticePage(notice: NoticeView, view: PageView): Html {
         <h2>Contacts</h2>
         ${table(
           'State of each contact',
-          [head('Contact'), head('State')],
-          contactStates.map(
-            (one) =>
-              html`<tr>
-                <td>${one.contact}</td>
-                <td>${dot(one.state)}</td>
-              </tr>`,
-          ),
+          [
+            ['Contact', ({ contact }) => contact],
+            ['State', (one) => dot(one.state)],
+          ],
+          contactStates,
         )}
       </section>`
     }
@@ -71,22 +78,13 @@ export function noticePage(notice: NoticeView, view: PageView): Html {
         ${table(
           'Runs before it was sent again',
           [
-            head('Sent again'),
-            head('State'),
-            head('Code'),
-            head('Attempts', true),
-            head('Possibly sent'),
+            ['Sent again', ({ at }) => moment(at, view.now)],
+            ['State', (run) => dot(run.state)],
+            ['Code', (run) => code(run.code)],
+            ['Attempts', ({ attempts }) => formatCount(attempts), 'number'],
+            ['Possibly sent', (run) => run.possiblySent > 0 && countOf(run.possiblySent, 'time')],
           ],
-          earlier.map(
-            (run) =>
-              html`<tr>
-                <td>${moment(run.at, view.now)}</td>
-                <td>${dot(run.state)}</td>
-                <td><code>${run.code}</code></td>
-                <td class="number">${formatCount(run.attempts)}</td>
-                <td>${countOf(run.possiblySent, 'time')}</td>
-              </tr>`,
-          ),
+          earlier,
         )}
       </section>`
     }`;
@@ -111,15 +109,13 @@ function cancelForm(id: string, view: PageView): Html {
   </section>`;
 }
 
-const dot = (state: string): Html => html`<i class="dot ${state}"></i>${state}`;
-
 function stateOf({ state, pending, confirmed }: NoticeView, { now }: PageView): Html {
   const why = pending === undefined ? '' : `, ${describePending(pending, now)}`;
   return html`${dot(state)}${why}${confirmed === false && ', but the answer could not be read completely'}`;
 }
 
 function facts(notice: NoticeView, { now }: PageView): readonly (readonly [string, Part])[] {
-  const { template, contacts, attempts, possiblySent, delivery, code, message, remedy } = notice;
+  const { template, contacts, attempts, possiblySent, delivery, message, remedy } = notice;
   const { enqueuedAt, startedAt, endedAt, expiresAt, traceIds } = notice;
   const time = (at: number | undefined) => (at === undefined ? undefined : moment(at, now));
   const all: readonly (readonly [string, Part | undefined])[] = [
@@ -129,7 +125,7 @@ function facts(notice: NoticeView, { now }: PageView): readonly (readonly [strin
     ['Attempts', formatCount(attempts)],
     ['Possibly sent', possiblySent === 0 ? undefined : countOf(possiblySent, 'time')],
     ['Trace ids', traceIds?.map((traceId) => html`<code>${traceId}</code> `)],
-    ['Code', code === undefined ? undefined : html`<code>${code}</code>`],
+    ['Code', code(notice.code)],
     ['Message', message],
     ['Remedy', remedy],
     ['Queued', time(enqueuedAt)],

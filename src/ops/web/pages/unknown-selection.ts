@@ -3,7 +3,7 @@ import type { UnknownFilter } from '../../unknown.ts';
 import type { Unknowns } from '../../unknown/select.ts';
 import type { ListedNotice, UnknownPreview } from '../../unknown/unknown-list.ts';
 import { html, type Html } from '../http/html.ts';
-import { ask, head, mayAct, moment, table, type PageView } from './elements.ts';
+import { ask, mayAct, moment, table, type PageView } from './elements.ts';
 import { AGES } from './filter-form.ts';
 import { csrfField } from './layout.ts';
 import { decisionForm, noticeTable } from './unknown.ts';
@@ -119,19 +119,16 @@ function wordsOf({ code, template, batch, chunk, before, number }: UnknownFilter
   return words.length === 0 ? '' : ` ${words.join(', ')}`;
 }
 
-function batchTable(batches: Unknowns['batches'], view: PageView): Html {
+function batchTable(batches: Unknowns['batches'], { now }: PageView): Html {
   return table(
     'Selected contacts of batches',
-    [head('Batch'), head('Template'), head('Contacts', true), head('Since'), head('Codes')],
-    batches.map(
-      ({ batch, template, contacts, at, codes }) =>
-        html`<tr>
-          <td><a href="/batches/${batch}">${batch}</a></td>
-          <td>${template}</td>
-          <td class="number">${formatCount(contacts)}</td>
-          <td>${moment(at, view.now)}</td>
-          <td><code>${codes.join(', ')}</code></td>
-        </tr>`,
-    ),
+    [
+      ['Batch', ({ batch }) => html`<a href="/batches/${batch}">${batch}</a>`],
+      ['Template', ({ template }) => template],
+      ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
+      ['Since', ({ at }) => moment(at, now)],
+      ['Codes', ({ codes }) => html`<code>${codes.join(', ')}</code>`],
+    ],
+    batches,
   );
 }

@@ -2,7 +2,18 @@ import { countOf, formatCount } from '../../../format/format.ts';
 import { traceIdsOf } from '../../../contracts/outcome.ts';
 import { MAX_BATCHES, type ListedNotice, type UnknownList } from '../../unknown/unknown-list.ts';
 import { html, type Html } from '../http/html.ts';
-import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';
+import {
+  ask,
+  code,
+  form,
+  mayAct,
+  moment,
+  noticeLink,
+  table,
+  whyField,
+  type TableColumn,
+  type PageView,
+} from './elements.ts';
 
 /** Possible decisions and their meaning. */
 const DECISIONS = [
@@ -51,78 +62,61 @@ function ofBatches(batches: UnknownList['batches'], at: number, view: PageView):
     <h2>In batches</h2>
     ${table(
       'Batches with unknown contacts',
-      [head('Batch'), head('Template'), head('Contacts', true), head('Started'), head('Action')],
-      batches.map(
-        ({ batch, template, contacts, begunAt }) =>
-          html`<tr>
-            <td><a href="/batches/${batch}">${batch}</a></td>
-            <td>${template}</td>
-            <td class="number">${formatCount(contacts)}</td>
-            <td>${moment(begunAt, view.now)}</td>
-            <td>
-              ${
-                mayAct(view) &&
-                ask(
-                  'Decide...',
-                  decisionForm(
-                    view,
-                    `batch-${batch}`,
-                    html`<input type="hidden" name="batch" value="${batch}" />${shownAt(at)}`,
-                    `all ${formatCount(contacts)} unknown contacts of ${batch}`,
-                  ),
-                )
-              }
-            </td>
-          </tr>`,
-      ),
+      [
+        ['Batch', ({ batch }) => html`<a href="/batches/${batch}">${batch}</a>`],
+        ['Template', ({ template }) => template],
+        ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
+        ['Started', ({ begunAt }) => moment(begunAt, view.now)],
+      ],
+      batches,
+      ({ batch, contacts }) => [
+        mayAct(view) &&
+          ask(
+            'Decide...',
+            decisionForm(
+              view,
+              `batch-${batch}`,
+              html`<input type="hidden" name="batch" value="${batch}" />${shownAt(at)}`,
+              `all ${formatCount(contacts)} unknown contacts of ${batch}`,
+            ),
+          ),
+      ],
     )}
   </section>`;
 }
 
 /** Made visible by the script, which it needs. */
-const CHOOSE_ALL = html`<th scope="col">
-  <input type="checkbox" data-choose="ids" aria-label="choose all" hidden />
-</th>`;
+const CHOOSE_ALL = html`<span class="unseen">Chosen</span
+  ><input type="checkbox" data-choose="ids" aria-label="choose all" hidden />`;
 
 /** A table of notices with masked numbers and trace ids. @param choose whether they can be chosen */
 export function noticeTable(
   notices: readonly ListedNotice[],
-  view: PageView,
+  { now }: PageView,
   choose: boolean,
 ): Html {
-  const rows = notices.map(
-    ({ id, at, template, contacts, numbers, code, stage, possiblySent, ...traces }) =>
-      html`<tr>
-        ${
-          choose &&
-          html`<td>
-            <input type="checkbox" name="ids" value="${id}" aria-label="choose ${id}" />
-          </td>`
-        }
-        <td>
-          <a href="/notices/${encodeURIComponent(id)}"><code>${id}</code></a>
-        </td>
-        <td>${template}</td>
-        <td>${shownContacts(contacts, numbers)}</td>
-        <td>${moment(at, view.now)}</td>
-        <td><code>${code}</code></td>
-        <td>${stage}</td>
-        <td>${countOf(possiblySent, 'time')}</td>
-        <td>${traceIdsOf(traces).map((traceId) => html`<code>${traceId}</code> `)}</td>
-      </tr>`,
-  );
-  const heads = [
-    ...(choose ? [CHOOSE_ALL] : []),
-    head('Notice'),
-    head('Template'),
-    head('Contacts'),
-    head('Since'),
-    head('Code'),
-    head('Last stage'),
-    head('Possibly sent'),
-    head('Trace ids'),
+  const chosen: TableColumn<ListedNotice> = [
+    CHOOSE_ALL,
+    ({ id }) => html`<input type="checkbox" name="ids" value="${id}" aria-label="choose ${id}" />`,
   ];
-  return table('Notices whose outcome is unknown', heads, rows);
+  return table<ListedNotice>(
+    'Notices whose outcome is unknown',
+    [
+      ...(choose ? [chosen] : []),
+      ['Notice', ({ id }) => noticeLink(id)],
+      ['Template', ({ template }) => template],
+      ['Contacts', ({ contacts, numbers }) => shownContacts(contacts, numbers)],
+      ['Since', ({ at }) => moment(at, now)],
+      ['Code', (notice) => code(notice.code)],
+      ['Last stage', ({ stage }) => stage],
+      ['Possibly sent', ({ possiblySent }) => countOf(possiblySent, 'time')],
+      [
+        'Trace ids',
+        (notice) => traceIdsOf(notice).map((traceId) => html`<code>${traceId}</code> `),
+      ],
+    ],
+    notices,
+  );
 }
 
 /** The first numbers, and how many more; without numbers how many contacts. */

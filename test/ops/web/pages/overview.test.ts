@@ -222,7 +222,7 @@ describe('the figures', () => {
   });
 
   it('of the token, never its value', () => {
-    expect(draw({})).toContain('BASE_URL and ACCESS_KEY are not configured');
+    expect(draw({})).toContain('no worker runs');
     const token = {
       token: {
         id: 'abcdef0123456789',

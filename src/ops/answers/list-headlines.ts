@@ -1,0 +1,141 @@
+import { HOLDS, remedyOf, type HoldFault } from '../../contracts/hold.ts';
+import { countOf, formatCount, shellWord } from '../../format/format.ts';
+import type { RedisFinding } from '../../redis/suitability.ts';
+import type { DifferingSetting, SeenWorker } from '../../fleet/heartbeat.ts';
+import type { BatchesSummary } from '../batches-summary.ts';
+import type { FleetSnapshot, JobCounts } from '../snapshot.ts';
+
+/** The worst thing that is true of the account: what pages, `notices status` and the API say first. */
+export interface Headline {
+  readonly tone: 'good' | 'warn' | 'bad';
+  readonly title: string;
+  readonly text: string;
+  /** When it ends by itself: Redis time, milliseconds since the epoch. */
+  readonly until?: number | undefined;
+  readonly fault?: HoldFault | undefined;
+  /** The command to begin with. */
+  readonly command?: string | undefined;
+  /** Section of docs/operating.md. */
+  readonly section?: string | undefined;
+  /** The list that it is about. */
+  readonly batch?: string | undefined;
+}
+
+/** What it is judged by: a part of the status. */
+export interface HeadlineFacts {
+  readonly now: number;
+  readonly hold?: FleetSnapshot['hold'];
+  readonly templateHolds: FleetSnapshot['templateHolds'];
+  readonly workers: readonly SeenWorker[];
+  readonly differing: readonly DifferingSetting[];
+  readonly jobs: Omit<JobCounts, 'completed'>;
+  readonly batches: BatchesSummary;
+  readonly unknown: { readonly notices: number; readonly contacts: number };
+  readonly retrying?: FleetSnapshot['retrying'];
+  readonly redis: { readonly findings: readonly RedisFinding[] };
+}
+
+/* What can be the worst thing that is true of lists, and of templates. */
+
+export function stalled({ batches }: HeadlineFacts): Headline | undefined {
+  const [first, ...others] = batches.openBatches.filter((batch) => batch.stalled);
+  if (first === undefined) return undefined;
+  return {
+    tone: 'bad',
+    title: `List ${first.id} is stalled${andOthers(others.length)}`,
+    text: `It made no progress for more than a minute, although nothing holds it: ${countOf(first.pending, 'contact')} wait.`,
+    command: `notices batch ${shellWord(first.id)}`,
+    section: 'batchstalled',
+    batch: first.id,
+  };
+}
+
+/** A list that was rejected throughout stays the headline for so long, in milliseconds. */
+const REFUSED_FOR_MS = 24 * 3_600_000;
+
+/** Fewer rejected contacts say nothing about the template. */
+const REFUSED_LEAST = 20;
+
+export function refusedList({ batches, now }: HeadlineFacts): Headline | undefined {
+  const [first, ...others] = batches.refused.filter(
+    ({ rejected, total, movedAt }) =>
+      rejected === total && total >= REFUSED_LEAST && now - movedAt < REFUSED_FOR_MS,
+  );
+  if (first === undefined) return undefined;
+  const { id, total, code } = first;
+  return {
+    tone: 'bad',
+    title: `List ${id}: all ${formatCount(total)} rejected, ${code}${andOthers(others.length)}`,
+    text: `The template or its sender keys, not the service: it answers, and refuses this list. Correct the cause, then send the list again.`,
+    fault: 'the template',
+    command: `notices failures ${shellWord(id)}`,
+    section: 'batchrefused',
+    batch: id,
+  };
+}
+
+export function heldTemplate({ templateHolds, batches }: HeadlineFacts): Headline | undefined {
+  const [first, ...others] = templateHolds;
+  if (first === undefined) return undefined;
+  const { template, kind, code } = first;
+  const { remedy, ...rest } = remedyOf(kind, code);
+  const [list, ...lists] = batches.openBatches.filter((batch) => batch.heldTemplate === template);
+  const what =
+    list === undefined
+      ? ''
+      : ` List ${list.id}${andOthers(lists.length)} has paused itself: ${formatCount(list.pending)} of ${countOf(list.total, 'contact')} wait.`;
+  const why = kind === 'manual' ? `A person holds it: ${code}` : sentence(HOLDS[kind].reason);
+  return {
+    tone: 'warn',
+    title: `Template ${template} is held${kind === 'manual' ? '' : `, ${code}`}${andOthers(others.length)}`,
+    text: `${why}.${what} Others are sent. What to do: ${remedy}.`,
+    ...rest,
+    command:
+      kind === 'manual' ? `notices hold lift --template ${shellWord(template)}` : 'notices hold',
+    ...(list === undefined ? {} : { batch: list.id }),
+  };
+}
+
+export function importStopped({ batches }: HeadlineFacts): Headline | undefined {
+  const [first, ...others] = batches.openBatches.filter((batch) => batch.importStopped);
+  if (first === undefined) return undefined;
+  return {
+    tone: 'warn',
+    title: `The import of ${first.id} stopped${andOthers(others.length)}`,
+    text: `It stopped after ${countOf(first.total, 'contact')}. Run the same import again, with the list and the other flags of the first time: it continues where it stopped.`,
+    fault: 'a person',
+    command: first.continueImport,
+    section: 'import_stopped',
+    batch: first.id,
+  };
+}
+
+export function waiting({ batches, jobs }: HeadlineFacts): Headline | undefined {
+  if (batches.pending > 0) {
+    const [first, ...others] = batches.openBatches.filter(({ phase }) => phase === 'paused');
+    if (first === undefined) {
+      return {
+        tone: 'warn',
+        title: 'Waiting',
+        text: 'Contacts of lists wait, and none was sent recently.',
+        command: 'notices batches',
+      };
+    }
+    return {
+      tone: 'warn',
+      title: `List ${first.id} is paused${andOthers(others.length)}`,
+      text: `${formatCount(first.pending)} of ${countOf(first.total, 'contact')} wait until a person resumes it.`,
+      fault: 'a person',
+      command: `notices resume ${shellWord(first.id)}`,
+      batch: first.id,
+    };
+  }
+  if (jobs.delayed === 0) return undefined;
+  const text = `Nothing is due: ${countOf(jobs.delayed, 'notice waits', 'notices wait')} for their time or next attempt.`;
+  return { tone: 'good', title: 'Idle', text };
+}
+
+const andOthers = (count: number) => (count > 0 ? ` and ${formatCount(count)} more` : '');
+
+/** A text as the beginning of a sentence. */
+export const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
