@@ -44,7 +44,7 @@ export const ACCESS_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'DNS rebinding',
-    file: 'src/ops/web/access/network.ts',
+    file: 'src/format/plain-hosts.ts',
     from: "return any || name === 'localhost'",
     to: "return any || name !== '' || name === 'localhost'",
     test: 'ops/web/hostile-callers.integration.test.ts',

@@ -83,17 +83,9 @@ export const DEPLOYMENT_CONTROLS: readonly Control[] = [
     words: 'with an install script',
   },
   {
-    prevents: 'a known bad input that loses its test',
-    file: 'test/service/response/read-answer.test.ts',
-    from: "['code', 'INVALID_01098765432'],",
-    to: '',
-    test: 'corpus/corpus.test.ts',
-    words: '3 codes is run by',
-  },
-  {
     prevents: 'a promise of SECURITY.md that no test shows',
     file: 'SECURITY.md',
-    from: '([corpus](test/corpus/corpus.test.ts))',
+    from: '([terminal](test/cli/terminal.integration.test.ts))',
     to: '',
     test: 'docs/security-page.test.ts',
     words: 'is shown by a test',

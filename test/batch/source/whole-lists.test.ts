@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { readImportOptions } from '../../src/batch/import/import-options.ts';
-import type { FieldMap } from '../../src/batch/source/sent-columns.ts';
-import { openSource } from '../../src/batch/source/open-source.ts';
-import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import { readImportOptions } from '../../../src/batch/import/import-options.ts';
+import type { FieldMap } from '../../../src/batch/source/sent-columns.ts';
+import { openSource } from '../../../src/batch/source/open-source.ts';
+import { NoticeQueueError } from '../../../src/contracts/errors.ts';
 
 /** Contacts of a list as JSON, and refusals by their line; or why the list is refused. */
 async function read(
