@@ -81,7 +81,7 @@ function configOf(
       ...pairIn(redis.tlsCert),
       connectTimeoutMs: constants.REDIS_CONNECT_TIMEOUT_MS,
     },
-    service: serviceConfig(service, worker, constants),
+    service: serviceConfig(service, worker, others.logLevel, constants),
     /** Also without a service: `notices doctor --answer` needs no key pair. */
     answerRules: service.answerRules,
     queue: { ...queue, enqueueTimeoutMs: constants.ENQUEUE_TIMEOUT_MS },
@@ -147,6 +147,7 @@ function configOf(
 function serviceConfig(
   service: ValueTree['service'],
   { concurrency, batchConcurrency }: ValueTree['worker'],
+  logLevel: ValueTree['logLevel'],
   constants: Constants,
 ) {
   const { baseUrl, accessKey, secretKey, apiVersion } = service;
@@ -162,6 +163,8 @@ function serviceConfig(
     sendDeadlineMs: constants.SEND_DEADLINE_MS,
     issueDeadlineMs: constants.ISSUE_DEADLINE_MS,
     notSentRetries: NOT_SENT_RETRIES,
+    /** Of an accepted attempt only lines at level debug tell. */
+    acceptedTraceIds: logLevel === 'debug' || logLevel === 'trace',
     /** The most requests in flight at the same time. */
     connections: concurrency + batchConcurrency,
   };

@@ -125,6 +125,7 @@ class HttpServiceClient implements ServiceClient {
       path: this.#basePath + settings.sendPath,
       notSentRetries: settings.notSentRetries,
       rules: settings.answerRules,
+      acceptedTraceIds: settings.acceptedTraceIds ?? true,
       knownCodes: new Set(settings.answerRules === undefined ? [] : codesOf(settings.answerRules)),
       tokenHeaders: new TokenHeadersCache(settings.apiVersion, sendHeaders, this.#secrets),
     };

@@ -81,6 +81,8 @@ export interface SendEndpoint {
   readonly tokenHeaders: TokenHeadersCache;
   /** Rules that decide about its answers before the built-in table does. */
   readonly rules: AnswerRules | undefined;
+  /** Whether the trace ids of answers that accept are read. */
+  readonly acceptedTraceIds: boolean;
   /** The codes that these rules compare with. */
   readonly knownCodes: ReadonlySet<string>;
 }
@@ -174,8 +176,9 @@ export class SendCall extends Exchange {
     const { rules } = this.#endpoint;
     const isSuccess = status >= 200 && status < 300;
     const mask = this.#mask();
-    const mayAccept = isSuccess && rules === undefined;
-    const read = readAnswer(facts, mask, mayAccept, () => this.answerLimit());
+    const ofAccepted = this.#endpoint.acceptedTraceIds ? 'trace-id' : 'none';
+    const wanted = isSuccess && rules === undefined ? ofAccepted : 'all';
+    const read = readAnswer(facts, mask, wanted, () => this.answerLimit());
     answer.body = read.body;
     if (read.code !== undefined) answer.code = read.code;
     if (read.message !== undefined) answer.message = read.message;

@@ -32,6 +32,8 @@ export interface ServiceSettings {
   readonly proxyUrl?: string | undefined;
   /** Rules that decide about answers before the built-in table does. Default: none. */
   readonly answerRules?: AnswerRules | undefined;
+  /** Whether answers that accept have their trace id: it is of use in a log at level debug only. Default: true. */
+  readonly acceptedTraceIds?: boolean | undefined;
   /** Longest time to connect, TLS handshake included; accurate to about a second. */
   readonly connectTimeoutMs: number;
   /** Longest time without data from the service after a request; accurate to about a second. */

@@ -121,6 +121,7 @@ const EXPECTED: Config = {
     sendDeadlineMs: 30003,
     issueDeadlineMs: 10001,
     notSentRetries: 2,
+    acceptedTraceIds: true,
     connections: 42,
   },
   answerRules: RULES,

@@ -19,6 +19,9 @@ export interface ReadAnswer {
   readonly json?: unknown;
 }
 
+/** Which texts of an answer are read where it accepts. */
+type WantedTexts = 'all' | 'trace-id' | 'none';
+
 /** An answer as it was received. */
 export type RawAnswer = Pick<WireFacts, 'headers' | 'chunks' | 'ending'>;
 
@@ -28,17 +31,17 @@ const UTF8_LENIENT = new TextDecoder('utf-8');
  * Reads an answer, whatever it is: as JSON in UTF-8 whatever its headers say, because many servers send wrong ones,
  * then by its headers. A page counts as one even if it was cut off: it proves that not the API answered.
  *
- * Code and message of a 2xx are read only where it does not accept everything: an answer that accepts may
+ * The texts of a 2xx are read only where it does not accept everything: an answer that accepts may
  * repeat what was sent, and its text is of no use.
  *
  * @param mask makes code, message and traceId safe to keep
- * @param mayAccept the answer has a status 2xx, and no rule of the operator looks at its text
+ * @param wanted texts of an answer that accepts: `all` where it has no status 2xx, or a rule of the operator looks at it
  * @param limit most bytes of the decompressed body
  */
 export function readAnswer(
   raw: RawAnswer,
   mask: AnswerMask,
-  mayAccept = false,
+  wanted: WantedTexts = 'all',
   limit = () => ANSWER_BYTES,
 ): ReadAnswer {
   const [only] = raw.chunks;
@@ -55,7 +58,7 @@ export function readAnswer(
   const plain = isUtf8(bytes) ? bytes.toString().trim() : undefined;
   if (plain === '') return { body: 'none' };
   const json = plain === undefined ? undefined : parse(plain);
-  if (json !== undefined) return bodyOf(json.value, mask, mayAccept);
+  if (json !== undefined) return bodyOf(json.value, mask, wanted);
 
   const decoded = decodeBody(bytes, raw.headers, limit);
   if ('tooLong' in decoded) return { body: 'oversized' };
@@ -66,8 +69,8 @@ export function readAnswer(
   if (text === '') return { body: 'none' };
   if (text.startsWith('<')) return { body: 'html' };
   const named = text === plain ? undefined : parse(text);
-  if (named !== undefined) return bodyOf(named.value, mask, mayAccept);
-  return withMessage(isPage() ? 'html' : 'text', mayAccept ? undefined : mask.message(text));
+  if (named !== undefined) return bodyOf(named.value, mask, wanted);
+  return withMessage(isPage() ? 'html' : 'text', wanted === 'all' ? mask.message(text) : undefined);
 }
 
 const PAGE_TYPE = /^\s*(text\/html|application\/xhtml\+xml)\b/i;
@@ -95,16 +98,18 @@ const MESSAGES = ['message', 'errorMessage', 'error_message'];
 /**
  * Looks for code, message, traceId and success where services of this kind put them.
  *
- * @param mayAccept code and message are read only if `success` is false
+ * @param wanted other texts are read only if `success` is false
  */
-function bodyOf(json: unknown, mask: AnswerMask, mayAccept: boolean): ReadAnswer {
+function bodyOf(json: unknown, mask: AnswerMask, wanted: WantedTexts): ReadAnswer {
   // Not by spreading, which costs more than reading the fields.
   const fields: Writable<ReadAnswer> = { body: 'json', json };
   const success = readFlag(own(json, 'success'));
+  if (success !== undefined) fields.success = success;
+  const mayAccept = wanted !== 'all' && success !== false;
+  if (mayAccept && wanted === 'none') return fields;
   const traceId = first(placesOf(json), TRACE_IDS, (value) => mask.traceId(value));
   if (traceId !== undefined) fields.traceId = traceId;
-  if (success !== undefined) fields.success = success;
-  if (mayAccept && success !== false) return fields;
+  if (mayAccept) return fields;
 
   const code = codeIn(json, mask);
   const message = messageIn(json, mask);
