@@ -61,8 +61,8 @@ export const ACCESS_CONTROLS: readonly Control[] = [
   {
     prevents: 'passwords that are guessed patiently',
     file: 'src/ops/web/access/sign-in-limits.ts',
-    from: 'before.count < MOST_FAILURES',
-    to: 'before.count < 1_000_000',
+    from: '(own?.count ?? 0) >= MOST_FAILURES',
+    to: '(own?.count ?? 0) >= 1_000_000',
     test: 'ops/web/hostile-callers.integration.test.ts',
     words: 'an account fails 20 times an hour',
   },
@@ -84,9 +84,9 @@ export const ACCESS_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'a session that goes on after its sign-out',
-    file: 'src/ops/web/access/ended-sessions.ts',
-    from: 'const isEnded = (await this.#redis.exists(this.#keys.endedSession(id))) === 1;',
-    to: 'const isEnded = (await this.#redis.exists(this.#keys.endedSession(id))) === 2;',
+    file: 'src/ops/operations/sessions.ts',
+    from: 'if (last.id !== id) return since <= last.since;',
+    to: 'if (last.id !== id) return false;',
     test: 'ops/web/hostile-callers.integration.test.ts',
     words: 'stays ended after a restart and at other servers',
   },

@@ -22,6 +22,7 @@ export const AUDITED = [
   'send',
   'token',
   'erase',
+  'session',
 ] as const;
 
 /** Kind of an entry. */
@@ -39,7 +40,7 @@ export interface Actor {
 export interface AuditEntry extends Actor {
   readonly what: Audited;
   /**
-   * `queue`, the id of a notice or job, `batch <id>`, `single notices`, `unknown outcomes`, `restored notices`, or
+   * `queue`, the id of a notice or job, the name of a user, `batch <id>`, `single notices`, `unknown outcomes`, `restored notices`, or
    * `number <masked>`, `template <code>`, `token`, `a list`.
    */
   readonly target: string;
@@ -48,7 +49,7 @@ export interface AuditEntry extends Actor {
    * `accepted`, `resend` or `discard`; `unknown` for parked notices; `paused`, `resumed` or
    * `cancelled`, which a notice can be, too; `searched`; the state, and the code if one was selected, of what was
    * redriven or downloaded; `imported` or `stopped`; `queued` or `without the queue`;
-   * `issued`; `erased`.
+   * `issued`; `erased`; `ended` for a session.
    */
   readonly as: string;
   /** Number of contacts; absent where the action does not concern contacts. */

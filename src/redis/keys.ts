@@ -52,7 +52,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:logged` | hash | the last entry of each of these that is in the log of a worker | forever (some 60 bytes) |
  * | `<tag>:chore:<name>` | string | set when a worker has taken its turn at a chore of the fleet (chores.ts) | its interval and a minute during the turn, then three quarters of it |
- * | `<tag>:ops:ended:<id>` | string | a session of the ops server that was signed out | until it would have expired |
+ * | `<tag>:ops:sessions` | hash | the last sign-in of each user of the ops servers (sessions.ts) | forever (some 150 bytes a user) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | string | JSON of host, pid, version, jobs in flight | three heartbeats |
  * | `<tag>:traffic:<hour>` | hash | requests, and contacts by outcome, of each minute and lane | four hours |
@@ -131,8 +131,8 @@ export interface Keys {
   readonly auditLogged: string;
   /** Set for the interval of a chore when a worker has taken its turn. */
   chore(name: string): string;
-  /** Marks a session of the ops server as signed out. */
-  endedSession(id: string): string;
+  /** The last sign-in of each user. */
+  readonly sessions: string;
   /** How long ended notices are kept (retention.ts). */
   readonly retention: string;
   /** BullMQ's key of a notice's job; with '' the prefix of all. */
@@ -294,7 +294,7 @@ export function keysOf(prefix: string, account: string): Keys {
     auditReads: `${tag}:audit:reads`,
     auditLogged: `${tag}:audit:logged`,
     chore: (name) => `${tag}:chore:${name}`,
-    endedSession: (id) => `${tag}:ops:ended:${id}`,
+    sessions: `${tag}:ops:sessions`,
     retention: `${tag}:retention`,
     noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
     noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,

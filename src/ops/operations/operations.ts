@@ -5,6 +5,7 @@ import { deleteFailed, failed, redriveFailed } from './failed-notices.ts';
 import { liftHold, placeHold, showHold } from './hold.ts';
 import type { Answer } from './operation.ts';
 import { setRateLimit, showRateLimit } from './rate-limit.ts';
+import { endUserSession, listSessions } from './sessions.ts';
 import { previewUnknowns, resolveUnknown } from './unknown.ts';
 import { cancelSelected, listWaiting } from './waiting.ts';
 
@@ -30,6 +31,8 @@ export const OPERATIONS = [
   deleteFailed,
   previewUnknowns,
   resolveUnknown,
+  listSessions,
+  endUserSession,
 ] as const;
 
 type Listed = (typeof OPERATIONS)[number];

@@ -14,7 +14,6 @@ import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts'
 import { FleetReader } from '../snapshot.ts';
 import { statusOf, type Status } from '../status.ts';
 import { openAccess, type Access, type FirstSignIn } from './access/access.ts';
-import { EndedSessions } from './access/ended-sessions.ts';
 import { LiveFeed } from './live/feed.ts';
 import { RedisErrorMonitor } from './http/redis-error-monitor.ts';
 
@@ -24,7 +23,6 @@ export interface OpsContext {
   readonly account: string;
   readonly logger: Logger;
   readonly access: Access;
-  readonly endedSessions: EndedSessions;
   /** Commands fail at once while Redis is away, and within {@link COMMAND_TIMEOUT_MS} when it hangs. */
   readonly redis: RedisClient;
   readonly redisWatch: RedisErrorMonitor;
@@ -111,7 +109,6 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     account,
     logger,
     access,
-    endedSessions: new EndedSessions(redis, keys, access.sessions),
     redis,
     redisWatch,
     keys,

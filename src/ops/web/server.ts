@@ -20,7 +20,7 @@ import {
   registerSecurityHeaders,
   setSecurityHeaders,
 } from './http/security-headers.ts';
-import { readSessionCookie, SECURE_COOKIE } from './access/session-cookie.ts';
+import { isOverAt, readSessionCookie, SECURE_COOKIE } from './access/session-cookie.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -126,7 +126,7 @@ function readForms(app: FastifyInstance): void {
 
 /** Authorizes every request before its body is read, also those without a matching route. */
 function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
-  const { access, config, endedSessions } = context;
+  const { access, config } = context;
   const isOwnHost = hostRule(
     config.hostNames,
     isLoopbackHost(config.host),
@@ -163,8 +163,8 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
       },
       now,
     );
-    const isEnded = identified?.by === 'session' && (await endedSessions.has(identified.seed, now));
-    const identity = isEnded ? undefined : identified;
+    const isOver = identified !== undefined && (await isOverAt(context, identified, now));
+    const identity = isOver ? undefined : identified;
     request.identity = identity;
     const { needs, kind, perMinute = PER_MINUTE } = request.routeOptions.config;
     const limited = await limitOf(perMinute)(request);

@@ -119,6 +119,12 @@ const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
     bad: [{ as: 'maybe' }, 'as'],
     audits: ['resolve', 'single notices'],
   },
+  sessions: { input: {} },
+  'sessions end': {
+    input: { user: 'kim' },
+    bad: [{ user: '' }, 'user'],
+    audits: ['session', 'kim'],
+  },
 };
 
 interface Row {

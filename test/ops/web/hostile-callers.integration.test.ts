@@ -114,6 +114,16 @@ describe('the limits of a sign-in', () => {
     expect(await fail('a', 'n', 3_600_001)).toBe(false);
   });
 
+  it('an account fails 100 times an hour from all networks; one that it has signed in from counts on', async () => {
+    const limits = new SignInLimits();
+    const sign = (network: string, isRight: boolean) =>
+      limits.check('a', network, 0, () => Promise.resolve(isRight));
+    await sign('home', true);
+    for (let index = 0; index < 100; index += 1) expect(await sign(`n${index}`, false)).toBe(false);
+    await expect(sign('n100', true)).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' });
+    expect(await sign('home', true)).toBe(true);
+  });
+
   it('refuse with one line a minute for each network, which has their number', () => {
     const refusals = new SignInRefusals();
     expect(refusals.count('2001:db8:1:2::1', 0)).toBe(1);

@@ -108,6 +108,28 @@ describe('a session', () => {
     expect((await viewer.get('/api/v1/session')).status).toBe(401);
   });
 
+  it('is over when its user signs in anew, when an operator ends it, and when it was not used', async () => {
+    const bench = await startOps(redis.url, redis.freshPrefix());
+    const { keys } = bench.context;
+    const cookieAfter = async () => cookieOf(await signIn(bench, 'vera', PASSWORD)).split(';')[0];
+    const statusOf = async (cookie = '') =>
+      (await bench.nobody.get('/api/v1/session', { cookie })).status;
+    const first = await cookieAfter();
+    const second = await cookieAfter();
+    expect([await statusOf(first), await statusOf(second)]).toEqual([401, 200]);
+    const operator = await bench.operator();
+    const { json } = await operator.get('/api/v1/sessions');
+    expect(json['sessions']).toMatchObject([{ user: 'vera', network: '127.0.0.1' }]);
+    await operator.post('/api/v1/sessions/end', { user: 'vera', why: 'a lost phone' });
+    expect(await statusOf(second)).toBe(401);
+    expect((await operator.get('/api/v1/sessions')).json['sessions']).toEqual([]);
+    const third = await cookieAfter();
+    const stored = JSON.parse((await redis.client.hget(keys.sessions, 'vera')) ?? '') as object;
+    const idle = { ...stored, seenAt: Date.now() - 3 * 3_600_000 };
+    await redis.client.hset(keys.sessions, 'vera', JSON.stringify(idle));
+    expect(await statusOf(third)).toBe(401);
+  });
+
   it('goes on after a restart where a key is configured, and ends where none is', async () => {
     const prefix = redis.freshPrefix();
     for (const [env, status] of [

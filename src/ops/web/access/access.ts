@@ -73,8 +73,8 @@ export class Access {
     if (sent.cookie === undefined) return undefined;
     const session = this.sessions.read(sent.cookie, now);
     if (session === undefined) return undefined;
-    const { id, until, user } = session;
-    return { name: user.name, role: user.role, by: 'session', until, seed: id };
+    const { id, since, until, user } = session;
+    return { name: user.name, role: user.role, by: 'session', since, until, seed: id };
   }
 
   /** Whether the X-Forwarded headers of a caller with this address are trusted. */

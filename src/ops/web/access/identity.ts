@@ -31,6 +31,8 @@ export interface Identity {
   readonly until: number;
   /** What the CSRF token is derived from: the id of the session, or the name and role. */
   readonly seed: string;
+  /** When the session began. */
+  readonly since?: number;
 }
 
 /** The roles that are sufficient for each need. */

@@ -1,4 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isSessionOver } from '../../operations/sessions.ts';
+import type { OpsContext } from '../ops-context.ts';
+import type { Identity } from './identity.ts';
 import type { SessionCookie } from '../http/route.ts';
 
 /** @returns the value of the session cookie */
@@ -22,3 +25,12 @@ export function setSessionCookie(
 export const SECURE_COOKIE = '__Host-notices';
 
 const nameOf = ({ isSecure }: FastifyRequest) => (isSecure ? SECURE_COOKIE : 'notices');
+
+/** Whether the session of a caller is over as Redis has it. */
+export async function isOverAt(
+  { redis, keys }: Pick<OpsContext, 'redis' | 'keys'>,
+  { by, name: user, seed: id, since = 0 }: Identity,
+  now: number,
+): Promise<boolean> {
+  return by === 'session' && isSessionOver(redis, keys, { user, id, since }, now);
+}

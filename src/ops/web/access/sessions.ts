@@ -18,22 +18,18 @@ interface Claims {
 export interface Session {
   readonly id: string;
   readonly user: User;
+  readonly since: number;
   readonly until: number;
 }
 
-/** Ended sessions that are remembered, each until it would have expired. */
-const MAX_ENDED = 10_000;
-
 /**
- * Sessions without a store: the signed cookie holds user and expiry. A session starts at the sign-in
- * and ends when it expires, at the sign-out ({@link EndedSessions}), or when password or role of the user
- * change.
+ * The signed cookies of sessions, which hold user and expiry. A session ends when it expires or its user's password or role
+ * changes, and earlier as Redis has it (operations/sessions.ts).
  */
 export class Sessions {
   readonly signer: Signer;
   readonly #lifetimeMs: number;
   readonly #users: ReadonlyMap<string, User>;
-  readonly #ended = new Map<string, number>();
 
   /**
    * @param lifetimeMs OPS_SESSION_MS, in milliseconds
@@ -45,16 +41,18 @@ export class Sessions {
     this.signer = new Signer(key);
   }
 
-  /** @returns the value of the cookie, and when it expires in milliseconds since the epoch */
-  start(user: User, now: number): { readonly cookie: string; readonly until: number } {
+  /** @returns the session, and the value of its cookie */
+  start(user: User, now: number): { readonly cookie: string; readonly session: Session } {
     const until = now + this.#lifetimeMs;
+    const id = randomBytes(16).toString('base64url');
     const claims: Claims = {
       n: user.name,
-      i: randomBytes(16).toString('base64url'),
+      i: id,
       e: until,
       s: this.#stamp(user),
     };
-    return { cookie: this.signer.seal('session', claims), until };
+    const cookie = this.signer.seal('session', claims);
+    return { cookie, session: { id, user, since: now, until } };
   }
 
   /** @returns undefined where the cookie is forged or expired, or its user no longer exists */
@@ -63,19 +61,9 @@ export class Sessions {
     if (claims === undefined) return undefined;
     const { n, i, e, s } = claims;
     const user = this.#users.get(n);
-    if (user === undefined || e <= now || this.#ended.has(i)) return undefined;
-    return isSame(s, this.#stamp(user)) ? { id: i, user, until: e } : undefined;
-  }
-
-  end({ id, until }: Pick<Session, 'id' | 'until'>, now: number): void {
-    for (const [ended, at] of this.#ended) if (at <= now) this.#ended.delete(ended);
-    const [oldest] = this.#ended.keys();
-    if (this.#ended.size >= MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest);
-    this.#ended.set(id, until);
-  }
-
-  isEnded(id: string): boolean {
-    return this.#ended.has(id);
+    if (user === undefined || e <= now) return undefined;
+    if (!isSame(s, this.#stamp(user))) return undefined;
+    return { id: i, user, since: e - this.#lifetimeMs, until: e };
   }
 
   /** @returns the CSRF token of a session, for the forms of its pages; other sites cannot know it */

@@ -7,13 +7,17 @@ const MOST_CHECKS = 2;
 const MOST_WAITING = 20;
 /** Failed sign-ins of one account from one network, and in what time. */
 const MOST_FAILURES = 20;
+/** Failed sign-ins of one account from all networks in that time; then only a network counts from which it has signed in. */
+const MOST_OF_ACCOUNT = 100;
 const WINDOW_MS = 3_600_000;
-/** Pairs of account and network that are remembered; the oldest is forgotten. */
+/** Accounts, and pairs of account and network, that are remembered; the oldest is forgotten. */
 const MOST_PAIRS = 10_000;
 
 /** What a minute's limit of each address does not cover: checks at the same time, and patient guessing. */
 export class SignInLimits {
   readonly #failures = new Map<string, { count: number; readonly until: number }>();
+  /** Pairs that have signed in since the start. */
+  readonly #known = new Set<string>();
   readonly #waiting: (() => void)[] = [];
   #running = 0;
 
@@ -32,11 +36,13 @@ export class SignInLimits {
     now: number,
     isRight: () => Promise<boolean>,
   ): Promise<boolean> {
-    const pair = this.#allowedPair(account, network, now);
+    const pair = hashOf(`${account}\n${network}`);
+    const all = hashOf(account);
+    this.#refuse(pair, all, now);
     await this.#turn();
     try {
       const isPassword = await isRight();
-      this.#note(pair, now, isPassword);
+      this.#note(pair, all, now, isPassword);
       return isPassword;
     } finally {
       const next = this.#waiting.shift();
@@ -45,20 +51,24 @@ export class SignInLimits {
     }
   }
 
-  /** @throws TooManyRequests where the account has failed too often from this network */
-  #allowedPair(account: string, network: string, now: number): string {
-    const pair = createHash('sha256').update(`${account}\n${network}`).digest('base64url');
-    const before = this.#failuresOf(pair, now);
-    if (before === undefined || before.count < MOST_FAILURES) return pair;
+  /** @throws TooManyRequests where the account has failed too often, from this network or from all */
+  #refuse(pair: string, all: string, now: number): void {
+    const own = this.#failuresOf(pair, now);
+    const any = this.#known.has(pair) ? undefined : this.#failuresOf(all, now);
+    const isOften = (own?.count ?? 0) >= MOST_FAILURES || (any?.count ?? 0) >= MOST_OF_ACCOUNT;
+    if (!isOften) return;
+    const until = Math.max(own?.until ?? 0, any?.until ?? 0);
     throw new TooManyRequests(
-      Math.ceil((before.until - now) / 1_000),
-      'This account has failed too often from this network.',
+      Math.ceil((until - now) / 1_000),
+      'This account has failed too often from this network, or from all.',
     );
   }
 
-  #note(pair: string, now: number, isRight: boolean): void {
-    if (isRight) this.#failures.delete(pair);
-    else this.#noteFailure(pair, now);
+  #note(pair: string, all: string, now: number, isRight: boolean): void {
+    if (isRight) {
+      this.#failures.delete(pair);
+      this.#known.add(pair);
+    } else for (const one of [pair, all]) this.#noteFailure(one, now);
   }
 
   /** A check that ends passes its turn on. */
@@ -89,3 +99,5 @@ export class SignInLimits {
     }
   }
 }
+
+const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url');

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { redisErrorFields } from '../../../redis/failure.ts';
+import { beginSession, endSessions } from '../../operations/sessions.ts';
 import type { User } from './accounts.ts';
 import { MAX_PASSWORD_LENGTH } from './password.ts';
 import { networkOf } from './network.ts';
@@ -14,7 +15,7 @@ const TRIES_PER_MINUTE = 10;
 const SESSION_ENDED: SessionCookie = { value: undefined, until: 0 };
 
 const HERE_ONLY =
-  'You are signed out in this browser and at this server. Redis did not store it: until it does, a copy of the cookie may still count at other ops servers, and here after a restart.';
+  'You are signed out in this browser. Redis did not store it: a copy of the cookie counts until you sign in anew.';
 
 /** Sign-in and sign-out. */
 export const SIGN_IN_ROUTES: readonly Route[] = [
@@ -50,7 +51,7 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
         return {
           kind: 'redirect',
           to: localPath(next),
-          cookie: startSession(user, call, context),
+          cookie: await startSession(user, call, context),
         };
       }
       // Without the name: people type passwords into the wrong field.
@@ -66,12 +67,10 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     kind: 'page',
     summary: 'Ends the session.',
     answers: { 303: { says: 'Signed out.' }, 503: { says: 'Signed out at this server only.' } },
-    handle: async ({ who, now }, { endedSessions, logger }) => {
+    handle: async ({ who, now }, { redis, keys, logger }) => {
       const name = who?.name;
       try {
-        if (who?.by === 'session') {
-          await endedSessions.end({ id: who.seed, until: who.until }, now);
-        }
+        if (who?.by === 'session') await endSessions(redis, keys, who.name, now);
       } catch (error) {
         logger.warn({ event: 'ops-signed-out-here-only', who: name, ...redisErrorFields(error) });
         return page(signInPage({ next: '/', problem: HERE_ONLY }), 503, SESSION_ENDED);
@@ -83,12 +82,20 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
 ];
 
 /** Starts a session. @returns its cookie */
-function startSession(
+async function startSession(
   user: User,
-  { now, secure }: Pick<RouteCall, 'now' | 'secure'>,
-  { access, config, logger }: OpsContext,
-): SessionCookie {
-  const { cookie: value, until } = access.sessions.start(user, now);
+  { now, secure, address }: Pick<RouteCall, 'now' | 'secure' | 'address'>,
+  { access, config, logger, redis, keys }: OpsContext,
+): Promise<SessionCookie> {
+  const { cookie: value, session } = access.sessions.start(user, now);
+  const { id, since, until } = session;
+  const network = networkOf(address);
+  try {
+    await beginSession(redis, keys, user.name, { id, since, seenAt: now, until, network });
+  } catch (error) {
+    // Whoever is called because Redis is away has to see why.
+    logger.warn({ event: 'ops-session-not-stored', who: user.name, ...redisErrorFields(error) });
+  }
   logger.info({ event: 'ops-signed-in', who: user.name, role: user.role });
   // The proxy does not state that the browser uses https: then the cookie is sent over http, too.
   const isPlain = !secure && config.trustedProxy.length > 0;

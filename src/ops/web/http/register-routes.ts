@@ -8,7 +8,7 @@ import type { Identity } from '../access/identity.ts';
 import { streamEvents } from '../live/event-stream.ts';
 import type { OpsContext } from '../ops-context.ts';
 import type { RouteCall, Route, RouteAnswer, ServerLabel } from './route.ts';
-import { setSessionCookie } from '../access/session-cookie.ts';
+import { isOverAt, setSessionCookie } from '../access/session-cookie.ts';
 
 /** Form fields for the CSRF token, and for the path to redirect to. */
 const CSRF_FIELD = '_csrf';
@@ -67,9 +67,8 @@ async function serve(
     context.logger.info({ event: 'ops-change', route: route.path, who: call.name });
   }
   if (answer.kind === 'events') {
-    const { sessions } = context.access;
-    const isSignedIn = () => who?.by !== 'session' || !sessions.isEnded(who.seed);
-    streamEvents(reply, context.feed, answer.filter, call.name, who?.until ?? 0, isSignedIn);
+    const isOver = async () => who !== undefined && isOverAt(context, who, Date.now());
+    streamEvents(reply, context.feed, answer.filter, call.name, who?.until ?? 0, isOver);
     return reply;
   }
   const next = form?.get(NEXT_FIELD);

@@ -8,12 +8,15 @@ const MAX_WAITING_BYTES = 1_048_576;
 /** Longest duration of a stream; the browser then reconnects and is authenticated again. */
 const MAX_STREAM_MS = 3_600_000;
 
+/** How often it is checked whether the session is over. */
+const CHECK_MS = 2_000;
+
 /**
  * Answers with server-sent events until the caller disconnects, the session ends or the server closes.
  *
  * @param who name of the caller
  * @param until when the identity of the caller expires, in milliseconds since the epoch
- * @param isSignedIn whether the caller has not signed out meanwhile
+ * @param isOver whether the session of the caller is over; it is asked every few seconds
  * @throws TooManyRequests, before anything is written
  */
 export function streamEvents(
@@ -22,12 +25,12 @@ export function streamEvents(
   filter: FeedFilter,
   who: string,
   until: number,
-  isSignedIn: () => boolean,
+  isOver: () => Promise<boolean>,
 ): void {
   const { raw } = reply;
   const end = Math.min(until, Date.now() + MAX_STREAM_MS);
   const send = ({ event, data }: FeedEvent) => {
-    if (raw.destroyed || Date.now() >= end || !isSignedIn()) return false;
+    if (raw.destroyed || Date.now() >= end) return false;
     raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     return raw.writableLength < MAX_WAITING_BYTES;
   };
@@ -40,5 +43,9 @@ export function streamEvents(
     'x-accel-buffering': 'no',
   });
   raw.write('retry: 2000\n\n');
-  raw.on('close', stop);
+  const check = setInterval(() => void isOver().then((over) => over && raw.end()), CHECK_MS);
+  raw.on('close', () => {
+    clearInterval(check);
+    stop();
+  });
 }

@@ -1,7 +1,8 @@
 import { formatCount } from '../../../format/format.ts';
 import type { KeptAudit } from '../../audit.ts';
+import type { OperationOutput } from '../../operations/operations.ts';
 import { html, type Html } from '../http/html.ts';
-import { moment, table, type PageView } from './elements.ts';
+import { ask, form, moment, table, whyField, type PageView } from './elements.ts';
 
 /** The audit stream: manual actions, newest first. */
 export function auditPage(entries: readonly KeptAudit[], { now }: PageView): Html {
@@ -25,4 +26,40 @@ export function auditPage(entries: readonly KeptAudit[], { now }: PageView): Htm
       entries,
     )}
   </section>`;
+}
+
+/** The people who are signed in, for operators. */
+export function sessionsSection(
+  { sessions }: OperationOutput<'sessions'>,
+  view: PageView,
+): Html | false {
+  return (
+    sessions.length > 0 &&
+    html`<section class="card" id="sessions">
+      <h2>Signed in</h2>
+      ${table(
+        'People who are signed in',
+        [
+          ['User', ({ user }) => user],
+          ['Since', ({ since }) => moment(since, view.now)],
+          ['Last seen', ({ seenAt }) => moment(seenAt, view.now)],
+          ['From', ({ network }) => network],
+        ],
+        sessions,
+        ({ user }, index) => [
+          ask(
+            'End the session...',
+            form(
+              view,
+              '/api/v1/sessions/end',
+              html`<p>${user} has to sign in anew.</p>
+                <input type="hidden" name="user" value="${user}" />
+                ${whyField(`why-end-${index}`)}
+                <button type="submit">End the session</button>`,
+            ),
+          ),
+        ],
+      )}
+    </section>`
+  );
 }

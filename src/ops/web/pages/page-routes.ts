@@ -22,7 +22,8 @@ import { html } from '../http/html.ts';
 import type { KeptAudit } from '../../audit.ts';
 import { auditFor } from '../api/status-routes.ts';
 import { route, type RouteCall, type Route } from '../http/route.ts';
-import { auditPage } from './audit.ts';
+import { listSessions } from '../../operations/sessions.ts';
+import { auditPage, sessionsSection } from './audit.ts';
 import { batchPage } from './batch.ts';
 import { findPage, type FindPageData } from './find.ts';
 import { mayAct, viewOf } from './elements.ts';
@@ -152,7 +153,12 @@ export const PAGE_ROUTES: readonly Route[] = [
     path: '/audit',
     summary: 'The audit stream: manual actions.',
     handle: async (call, context) => {
-      const main = auditPage(await auditFor(call.who, context, 200), viewOf(call));
+      const view = viewOf(call);
+      const list = auditPage(await auditFor(call.who, context, 200), view);
+      const actor = { who: call.name, why: '' };
+      const signedIn =
+        mayAct(view) && sessionsSection(await listSessions.run(context, {}, actor), view);
+      const main = html`${signedIn} ${list}`;
       return framed(call, { title: 'Audit', nav: '/audit', main });
     },
   }),

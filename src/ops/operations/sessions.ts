@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import type { RedisClient } from '../../redis/connect.ts';
+import { redisFailure } from '../../redis/failure.ts';
+import type { Keys } from '../../redis/keys.ts';
+import { time } from '../answers/fields.ts';
+import { appendAudit } from '../audit.ts';
+import { operation } from './operation.ts';
+
+/** A session that is not used for so long is over, in milliseconds. */
+const IDLE_MS = 2 * 3_600_000;
+/** How exactly the last use is known. */
+const SEEN_EVERY_MS = 60_000;
+
+const stored = z.object({
+  id: z.string(),
+  since: z.number(),
+  seenAt: z.number(),
+  until: z.number(),
+  network: z.string(),
+});
+
+/** The last sign-in of a user, as it is stored. Times are milliseconds since the epoch. */
+export type StoredSession = z.output<typeof stored>;
+
+/** A session as its cookie states it. */
+export interface ClaimedSession {
+  readonly user: string;
+  readonly id: string;
+  readonly since: number;
+}
+
+type SessionKeys = Pick<Keys, 'sessions'>;
+
+/** Stores a sign-in: earlier sessions of the user are over. @throws what Redis answers */
+export async function beginSession(
+  redis: RedisClient,
+  { sessions }: SessionKeys,
+  user: string,
+  session: StoredSession,
+): Promise<void> {
+  await redis.hset(sessions, user, JSON.stringify(session));
+}
+
+/**
+ * Whether a session was ended: at a sign-out, by an operator, because its user has signed in anew, or because it was not
+ * used. While Redis does not answer, none was.
+ */
+export async function isSessionOver(
+  redis: RedisClient,
+  { sessions }: SessionKeys,
+  { user, id, since }: ClaimedSession,
+  now: number,
+): Promise<boolean> {
+  try {
+    const text = await redis.hget(sessions, user);
+    if (text === null) return false;
+    const last = stored.parse(JSON.parse(text));
+    // A sign-in that could not be stored is a later one.
+    if (last.id !== id) return since <= last.since;
+    if (now - last.seenAt > IDLE_MS) return true;
+    if (now - last.seenAt > SEEN_EVERY_MS) {
+      await redis.hset(sessions, user, JSON.stringify({ ...last, seenAt: now }));
+    }
+    return false;
+  } catch {
+    return false;
+  }
+}
+
+/** Ends all sessions that a user has so far. @throws what Redis answers */
+export async function endSessions(
+  redis: RedisClient,
+  { sessions }: SessionKeys,
+  user: string,
+  now: number,
+): Promise<void> {
+  const none = { id: '', since: now, seenAt: now, until: now, network: '' };
+  await redis.hset(sessions, user, JSON.stringify(none satisfies StoredSession));
+}
+
+export const listSessions = operation({
+  name: 'sessions',
+  summary: 'Lists the people who are signed in at the ops servers.',
+  answers: 'Their sessions.',
+  needs: 'operator',
+  path: '/api/v1/sessions',
+  input: z.object({}),
+  output: z.object({
+    sessions: z.array(
+      z.object({
+        user: z.string(),
+        since: time,
+        seenAt: time.describe('last use, to the minute'),
+        until: time.describe('when it ends at the latest'),
+        network: z.string(),
+      }),
+    ),
+  }),
+  run: async ({ redis, keys }) => {
+    try {
+      const now = Date.now();
+      const all = Object.entries(await redis.hgetall(keys.sessions));
+      return {
+        sessions: all.flatMap(([user, text]) => {
+          const { id, since, seenAt, until, network } = stored.parse(JSON.parse(text));
+          const isOver = id === '' || until <= now || now - seenAt > IDLE_MS;
+          return isOver ? [] : [{ user, since, seenAt, until, network }];
+        }),
+      };
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  },
+});
+
+export const endUserSession = operation({
+  name: 'sessions end',
+  summary: 'Ends the session of a user: he has to sign in anew.',
+  answers: 'The user.',
+  needs: 'operator',
+  why: 'over-http',
+  path: '/api/v1/sessions/end',
+  input: z.object({ user: z.string().min(1).max(64) }),
+  output: z.object({ user: z.string() }),
+  run: async ({ redis, keys }, { user }, { who, why }) => {
+    try {
+      await endSessions(redis, keys, user, Date.now());
+    } catch (error) {
+      throw redisFailure(error);
+    }
+    await appendAudit(redis, keys, { who, why, what: 'session', target: user, as: 'ended' });
+    return { user };
+  },
+});
