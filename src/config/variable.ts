@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { answerRulesSchema } from '../contracts/answer-rules.ts';
+import { windowsOf } from '../contracts/send-windows.ts';
 import { parseDuration, writeDuration } from '../format/time.ts';
 import {
   isPort,
@@ -189,6 +190,16 @@ export function answerRules() {
     })
     .pipe(answerRulesSchema)
     .meta({ expected, readsPath: true });
+}
+
+/** Sending hours (src/contracts/send-windows.ts). */
+export function sendWindows() {
+  const expected =
+    'entries such as PROMO_*=08:00-21:00 Asia/Seoul, separated by semicolons, each with an IANA time zone';
+  return z
+    .string(`expected ${expected}`)
+    .refine((text) => windowsOf(text) !== undefined, `expected ${expected}`)
+    .meta({ expected });
 }
 
 /** Parses the text of an environment variable. A text that cannot be converted fails the schema. */

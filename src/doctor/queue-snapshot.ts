@@ -15,7 +15,7 @@ import type { Keys } from '../redis/keys.ts';
 /** The state of the queue, as it is judged. Times are milliseconds. */
 export interface QueueSnapshot extends Pick<
   FleetSnapshot,
-  'hold' | 'templateHolds' | 'workers' | 'unknownNotices'
+  'hold' | 'templateHolds' | 'sendWindows' | 'workers' | 'unknownNotices'
 > {
   /** Batches in which something waits or is unknown, or is about to be deleted; the newest first. */
   readonly batches: readonly Batch[];
@@ -47,6 +47,7 @@ export async function readQueueSnapshot(
     const { noticeJobs, noticeWaitingSince, ...facts } = await reader.read(
       'hold',
       'templateHolds',
+      'sendWindows',
       'workers',
       'unknownNotices',
       'noticeJobs',

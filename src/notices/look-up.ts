@@ -1,4 +1,5 @@
 import { ERROR_CODES } from '../contracts/errors.ts';
+import { closedHours, type ClosedHours } from '../contracts/send-windows.ts';
 import { HOLDS, remedyOf as remedyOfHold, type HoldKind } from '../contracts/hold.ts';
 import { SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
 import { isName } from '../contracts/notice.ts';
@@ -27,17 +28,18 @@ import {
 import { readRetention } from './retention.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { openJob } from '../payload/sealed-job.ts';
-import { stateOfJob, type DecidedState } from './state-of-job.ts';
+import { pendingOf, stateOfJob } from './state-of-job.ts';
 
 /** What a look-up knows of the account. */
 interface Account {
   readonly hold: Extract<PendingReason, { reason: 'held' }> | undefined;
   readonly limited: boolean;
+  readonly closed: (template: string | undefined) => ClosedHours | undefined;
 }
 
-const NO_ACCOUNT: Account = { hold: undefined, limited: false };
+const NO_ACCOUNT: Account = { hold: undefined, limited: false, closed: () => undefined };
 
-function accountOf({ hold, rateLimit, now }: StoredAccount): Account {
+function accountOf({ hold, rateLimit, retention, now }: StoredAccount): Account {
   const { kind, since } = hold;
   const isHeld = kind !== undefined && kind in HOLDS;
   const held = isHeld ? (kind as HoldKind) : 'manual';
@@ -49,6 +51,7 @@ function accountOf({ hold, rateLimit, now }: StoredAccount): Account {
       ? ({ reason: 'held', hold: kind as HoldKind, since: Number(since), meaning, remedy } as const)
       : undefined,
     limited: isLimited && Number(rateLimit['nextAt'] ?? 0) > now,
+    closed: (template = '') => closedHours(retention['sendWindows'] ?? '', template, now),
   };
 }
 
@@ -118,7 +121,9 @@ function viewOf(job: StoredJob, account: Account, sealing?: Sealing): NoticeView
   return {
     id,
     state,
-    ...defined({ pending: pendingOf(decided, job, account) }),
+    ...defined({
+      pending: pendingOf(decided, job.due, account.hold, account.closed(data.view.template)),
+    }),
     ...view,
     attempts: numberOf(fields.atm) ?? 0,
     possiblySent: before.possiblySent + (isCertain ? 0 : inThisRun),
@@ -135,16 +140,6 @@ function viewOf(job: StoredJob, account: Account, sealing?: Sealing): NoticeView
     ...(accepted.length + settled.length > 0 ? { contactStates: contactStates(data, state) } : {}),
     ...(earlier.length === 0 ? {} : { earlier }),
   };
-}
-
-function pendingOf(
-  { state, reason }: DecidedState,
-  { due }: StoredJob,
-  { hold }: Account,
-): PendingReason | undefined {
-  if (state !== 'pending' || reason === undefined) return undefined;
-  if (reason === 'delayed') return { reason, until: due };
-  return reason === 'held' ? hold : { reason };
 }
 
 /** What the service may have accepted of this run. */

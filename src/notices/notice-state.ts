@@ -32,15 +32,28 @@ export type NoticeState = (typeof NOTICE_STATES)[number];
  * Why a notice is pending:
  *
  * - `delayed`: it is not due yet, because of `delay` or `sendAt`, or between two attempts.
+ * - `sending-hours`: those of its template are closed (SEND_WINDOWS).
  * - `held`: sending is stopped for the whole account.
  * - `rate-limited`: the account's rate limit is used up for the moment.
  * - `waiting`: for a free worker.
  */
-export const PENDING_REASONS = ['delayed', 'held', 'rate-limited', 'waiting'] as const;
+export const PENDING_REASONS = [
+  'delayed',
+  'sending-hours',
+  'held',
+  'rate-limited',
+  'waiting',
+] as const;
 
 /** Why a notice is pending, with what is known about the end of it. Times are milliseconds since the epoch. */
 export type PendingReason =
   | { readonly reason: 'delayed'; readonly until: number }
+  | {
+      readonly reason: 'sending-hours';
+      readonly until: number;
+      /** That time where the hours count: `08:00 (Asia/Seoul)`. */
+      readonly opens: string;
+    }
   | {
       readonly reason: 'held';
       readonly hold: HoldKind;

@@ -4,16 +4,16 @@ import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 
 /**
- * Stores how long this worker keeps ended notices, and how many events of them, so that look-ups and manual
- * actions need no configuration of the workers. One command at the start of a worker.
+ * Stores how long this worker keeps ended notices, how many events of them, and its sending hours, so that look-ups
+ * and manual actions need no configuration of the workers. One command at the start of a worker.
  *
- * @param kept `events`: NOTICE_EVENTS
+ * @param kept `events`: NOTICE_EVENTS; `sendWindows`: SEND_WINDOWS, empty without it
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function storeRetention(
   redis: RedisClient,
   { retention: key }: Pick<Keys, 'retention'>,
-  kept: Retention & { readonly events: number },
+  kept: Retention & { readonly events: number; readonly sendWindows: string },
 ): Promise<void> {
   try {
     await redis.hset(key, { ...kept });

@@ -1,4 +1,5 @@
-import type { NoticeState, PENDING_REASONS } from './notice-state.ts';
+import type { ClosedHours } from '../contracts/send-windows.ts';
+import type { NoticeState, PENDING_REASONS, PendingReason } from './notice-state.ts';
 import type { JobPlace } from './read-job.ts';
 
 /** What decides the state of a job. */
@@ -19,7 +20,7 @@ export interface StateFacts {
 /** A state, and for a pending job why it waits. */
 export interface DecidedState {
   readonly state: NoticeState;
-  readonly reason?: (typeof PENDING_REASONS)[number];
+  readonly reason?: Exclude<(typeof PENDING_REASONS)[number], 'sending-hours'>;
 }
 
 /**
@@ -58,4 +59,27 @@ export function stateOfJob(facts: StateFacts): DecidedState {
       if (held) return { state: 'pending', reason: 'held' };
       return { state: 'pending', reason: limited ? 'rate-limited' : 'waiting' };
   }
+}
+
+/** What waits for its sending hours is due then by the clock of a worker. */
+const CLOCKS_MS = 1_000;
+
+/**
+ * Why a job waits.
+ *
+ * @param due when a delayed job is due
+ * @param hold of the account
+ * @param closed the sending hours of its template, where they are closed
+ */
+export function pendingOf(
+  { state, reason }: DecidedState,
+  due: number,
+  hold: PendingReason | undefined,
+  closed: ClosedHours | undefined,
+): PendingReason | undefined {
+  if (state !== 'pending' || reason === undefined) return undefined;
+  if (reason === 'held') return hold;
+  if (closed !== undefined && due <= closed.opensAt + CLOCKS_MS)
+    return { reason: 'sending-hours', until: closed.opensAt, opens: closed.words };
+  return reason === 'delayed' ? { reason, until: due } : { reason };
 }

@@ -27,7 +27,13 @@ export async function readBatchSnapshot(
       // Before the batch: an import that ends in between has not stopped early.
       ledger.isImporting(id),
       ledger.read(id),
-      new FleetReader({ redis, keys }).read('workers', 'hold', 'templateHolds', 'now'),
+      new FleetReader({ redis, keys }).read(
+        'workers',
+        'hold',
+        'templateHolds',
+        'sendWindows',
+        'now',
+      ),
     ]);
     if (batch === undefined) return undefined;
     const importStopped = batch.importedAt === 0 && !importing;

@@ -18,6 +18,8 @@ export function describePending(pending: PendingReason, now: number): string {
       const when = inMs > 0 ? `for ${formatDuration(inMs)}, ` : '';
       return `delayed ${when}until ${new Date(pending.until).toISOString()}`;
     }
+    case 'sending-hours':
+      return `waiting for ${pending.opens}: the sending hours of its template are closed`;
     case 'held':
       return `held (${pending.hold}): ${pending.meaning}`;
     case 'rate-limited':

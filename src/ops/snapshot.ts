@@ -50,6 +50,8 @@ export interface FleetSnapshot {
   readonly hold: Hold | undefined;
   /** The templates that are held. */
   readonly templateHolds: readonly TemplateHold[];
+  /** SEND_WINDOWS of the worker that started last; empty without it. */
+  readonly sendWindows: string;
   /** Live worker processes, in the order of their start. */
   readonly workers: readonly SeenWorker[];
   /** Undefined where no rate limit is or was in force. */
@@ -112,6 +114,7 @@ const READERS: {
   now: async ({ redis }) => Math.floor(await redisTime(redis)),
   hold: ({ redis, keys }) => readHold(redis, keys),
   templateHolds: ({ redis, keys }) => readTemplateHolds(redis, keys),
+  sendWindows: async ({ redis, keys }) => (await redis.hget(keys.retention, 'sendWindows')) ?? '',
   workers: ({ workers }) => workers(),
   rateLimit: ({ redis, keys, rateLimit = 0 }) => readRateLimit(redis, keys, rateLimit),
   token: async ({ redis, keys, workers }) => {

@@ -41,6 +41,8 @@ export interface Status {
   readonly hold?: NonNullable<FleetSnapshot['hold']>;
   /** Templates whose notices and lists wait while others are sent. */
   readonly templateHolds: FleetSnapshot['templateHolds'];
+  /** SEND_WINDOWS of the workers; empty without it. */
+  readonly sendWindows: string;
   /** Absent where no rate limit is or was in force. */
   readonly rateLimit?: NonNullable<FleetSnapshot['rateLimit']>;
   /** Absent where no worker runs: its key pair names the token. */
@@ -106,6 +108,7 @@ export async function statusOf(
     'retrying',
     'hold',
     'templateHolds',
+    'sendWindows',
     'rateLimit',
     'token',
     'workers',
@@ -123,6 +126,7 @@ export async function statusOf(
     retrying,
     hold,
     templateHolds,
+    sendWindows,
     rateLimit,
     token,
     workers,
@@ -146,6 +150,7 @@ export async function statusOf(
     ...(retrying === undefined ? {} : { retrying }),
     ...(hold === undefined ? {} : { hold }),
     templateHolds,
+    sendWindows,
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(token === undefined ? {} : { token }),
     workers,

@@ -47,7 +47,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:epoch` | hash | count of heartbeats, and the last time Redis looked like an old copy (epoch.ts) | forever (some 500 bytes) |
  * | `<tag>:secret` | hash | random secret for keyed hashes in ids of jobs and digests of lists, encrypted with each key that producers use | forever (some 150 bytes) |
  * | `<tag>:done:<nonce>` | string | mark of a request that is done, so that it can be repeated | ten minutes |
- * | `<tag>:retention` | hash | how long the worker that started last keeps ended notices | forever (some 100 bytes) |
+ * | `<tag>:retention` | hash | how long the worker that started last keeps ended notices, and its sending hours | forever (some 100 bytes) |
  * | `<tag>:audit` | stream | changes: holds, resolutions, rate limits, sends by hand (audit.ts) | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:logged` | hash | the last entry of each of these that is in the log of a worker | forever (some 60 bytes) |

@@ -34,6 +34,7 @@ const GOOD: QueueSnapshot = {
   now: NOW,
   hold: undefined,
   templateHolds: [],
+  sendWindows: '',
   workers: [worker()],
   version: '1.0.0',
   waiting: 0,

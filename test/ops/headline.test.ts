@@ -80,6 +80,15 @@ describe('the headline is the worst thing that is true', () => {
     expect(found).toMatchObject({ fault: 'the template', section: 'template', batch: 'may' });
   });
 
+  it('closed sending hours, where nothing else is to be said', () => {
+    const sendWindows = '*=00:00-00:01 UTC';
+    const jobs = { ...someStatus().jobs, delayed: 3 };
+    expect(of({ sendWindows }).title).toBe('Idle');
+    const waiting = { tone: 'good', title: 'Waiting for 00:00 (UTC)' };
+    expect(of({ sendWindows, jobs })).toMatchObject(waiting);
+    expect(of({ sendWindows, batches: someBatches({ pending: 5 }) })).toMatchObject(waiting);
+  });
+
   it.each([
     ['INVALID_ACCESS_KEY', 'our configuration', 'compare ACCESS_KEY, SECRET_KEY and API_VERSION'],
     ['ACCESS_KEY_NOT_APPROVED', 'the service', 'have the app approved'],

@@ -63,11 +63,11 @@ export function createFleetChores(
   return createChores(context, chores, log);
 }
 
-/** Stores what this worker keeps of ended notices, for look-ups and manual actions. An error is logged and changes nothing else. */
+/** Stores what this worker keeps of ended notices and its sending hours, for look-ups and manual actions. An error is logged and changes nothing else. */
 export async function storeOwnRetention(
   redis: RedisClient,
   keys: Keys,
-  { keepAcceptedMs, keepFailedMs, noticeEvents }: WorkerConfig,
+  { keepAcceptedMs, keepFailedMs, noticeEvents, sendWindows = '' }: WorkerConfig,
   log: Pick<AttemptLog, 'trouble'>,
 ): Promise<void> {
   try {
@@ -76,6 +76,7 @@ export async function storeOwnRetention(
       acceptedCount: KEEP_ACCEPTED_COUNT,
       failedMs: keepFailedMs,
       events: noticeEvents,
+      sendWindows,
     });
   } catch (error) {
     log.trouble('retention', error);

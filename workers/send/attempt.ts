@@ -21,7 +21,7 @@ export interface AttemptTokens extends TokenSource {
 /** What attempts need; a worker process composes it once. */
 export interface AttemptContext {
   readonly tokens: AttemptTokens;
-  readonly gate: Pick<SendGate, 'enter' | 'leave' | 'restOf'>;
+  readonly gate: Pick<SendGate, 'enter' | 'isInHours' | 'leave' | 'restOf'>;
   /** The rate limit of the account, for the lane of the attempt. */
   readonly rateLimit: LaneRateLimit;
   readonly log: AttemptLog;
@@ -84,8 +84,10 @@ export async function runAttempt(
   { entered, permit }: Entry,
   context: AttemptContext,
 ): Promise<Attempted> {
-  const { job, mayBegin, recordIntent } = options;
+  const { job, recordIntent } = options;
   const { gate, rateLimit, stopping: cancel } = context;
+  // A permit may have come after the last hour.
+  const mayBegin = () => options.mayBegin() && gate.isInHours(job.template);
   const guard = new AttemptGuard({ cancel, mayBegin, rateLimit, permit, recordIntent });
   // A kept connection that has died says nothing about the service.
   const ownConnection = options.isOnce || entered.passage !== OPEN;

@@ -20,7 +20,7 @@ import {
   type ChunkRun,
   type SendClaim,
 } from './chunk-record.ts';
-import { delayJob, requeue, withoutStack, type LockedJob } from './disposition.ts';
+import { delayJob, PUT_OFF, requeue, withoutStack, type LockedJob } from './disposition.ts';
 import { returnReasonOf, type ReturnReason } from './job-returns.ts';
 
 /** The body of the request of a chunk, without its contacts. */
@@ -49,13 +49,13 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
   try {
     const { trouble } = await readHistory(job, context.histories, context.log);
     const gateJob = { ...gateJobOf(job, data, context), trouble };
-    const entry = await enter(gateJob, context);
-    if (entry === undefined) requeue();
-    if ('putOffMs' in entry) return await delayJob(locked, entry.putOffMs, 'its template is held');
-    ({ permit } = entry);
     const nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
     const lastAttempt = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
     const run = { locked, data, lock, nonce, lastAttempt };
+    const entry = await enter(gateJob, context);
+    if (entry === undefined) requeue();
+    if ('putOffMs' in entry) return await putOff(run, entry.putOffMs, context);
+    ({ permit } = entry);
     const askedAt = performance.now();
     const claim = await claimChunk(run, context);
     if (claim?.kind !== 'send') {
@@ -71,15 +71,16 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
     const line = context.log.begin(job);
     const frame = JSON.parse(opened.frame) as ChunkFrame;
     const template = heldName(frame.templateCode, frame);
-    context.templates.note(data.batch, { template, isOnce: claim.delivery === 'at-most-once' });
+    const expiresAt = askedAt + (claim.msToDeadline ?? Infinity);
+    const isOnce = claim.delivery === 'at-most-once';
+    context.templates.note(data.batch, { template, isOnce, expiresAt });
     const restMs = context.gate.restOf(template);
     if (gateJob.template === '' && restMs !== undefined) {
       // The first chunk of its list that this process has seen.
       await leaveUnsent(gateJob, entry, context);
       await settle(run, allBack(claim.size, false), context);
-      return await delayJob(locked, restMs, 'its template is held');
+      return await putOff(run, restMs, context);
     }
-    const expiresAt = askedAt + (claim.msToDeadline ?? Infinity);
     const attempted = await runAttempt(
       {
         job: {
@@ -89,7 +90,7 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
           isHalved: claim.bisect && claim.size > 1,
         },
         send: (tokens, options) => context.service.sendBytes(frame, contacts, tokens, options),
-        isOnce: claim.delivery === 'at-most-once',
+        isOnce,
         mayBegin: () => lock.valid() && performance.now() < expiresAt,
       },
       entry,
@@ -113,6 +114,17 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
     permit?.release();
     lock.release();
   }
+}
+
+/** Puts the chunk off; at its deadline it expires, whatever it waits for. */
+async function putOff(run: ChunkRun, ms: number, context: ChunkContext): Promise<ChunkResult> {
+  const { expiresAt = Infinity } = context.templates.of(run.data.batch) ?? {};
+  const restMs = Math.ceil(expiresAt - performance.now());
+  if (restMs > 0) return delayJob(run.locked, Math.min(ms, restMs), PUT_OFF);
+  const claim = await claimChunk(run, context);
+  if (claim?.kind !== 'send') return endUnclaimed(run, claim, context);
+  await settle(run, allBack(claim.size, false), context);
+  return delayJob(run.locked, CLAIM_RETRY_MS, PUT_OFF);
 }
 
 /** The data of a chunk's job; one that cannot be read fails for good. */

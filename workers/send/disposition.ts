@@ -89,6 +89,9 @@ export async function applyOutcome(
   }
 }
 
+/** Why a job is put off. */
+export const PUT_OFF = 'its template is held, or its sending hours are closed';
+
 /** Delays an unsent job by `ms` milliseconds, which BullMQ reckons from the wall clock, without counting an attempt. */
 export async function delayJob(
   { job, lockToken }: LockedJob,

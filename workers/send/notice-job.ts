@@ -18,6 +18,7 @@ import { readHistory, type Attempted, type GateJob } from './gate-job.ts';
 import {
   applyOutcome,
   delayJob,
+  PUT_OFF,
   detailOf,
   requeue,
   type JobResult,
@@ -90,7 +91,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     const { possiblySent } = intent;
     line.end(outcome, answer, { contacts, possiblySent, probe, results });
     context.inOneWrite();
-    if (putOffMs !== undefined) return await delayJob(locked, putOffMs, 'its template is held');
+    if (putOffMs !== undefined) return await delayJob(locked, putOffMs, PUT_OFF);
     if (outcome === undefined) requeue();
     return await endNotice(locked, intent, { outcome, answer }, context);
   } finally {
@@ -103,7 +104,7 @@ interface NoticeEnd extends Attempted {
   readonly results?: NoticeDecision['results'];
   /** It was the probe of a hold. */
   readonly probe?: boolean;
-  /** Its template is held: it comes again after so many milliseconds. */
+  /** Its template is held or closed: it comes again after so many milliseconds. */
   readonly putOffMs?: number;
 }
 
@@ -126,7 +127,12 @@ async function attemptNotice(
   };
   const entry = await enter(gateJob, context);
   if (entry === undefined) return { outcome: undefined };
-  if ('putOffMs' in entry) return { outcome: undefined, putOffMs: entry.putOffMs };
+  if ('putOffMs' in entry) {
+    // It expires in time, too.
+    const { expiresAt = Infinity } = data;
+    const putOffMs = Math.min(entry.putOffMs, Math.max(0, expiresAt - context.now()));
+    return { outcome: undefined, putOffMs };
+  }
   const attempted = await runAttempt(
     {
       job: gateJob,

@@ -148,9 +148,16 @@ export class SendGate {
     return performance.now() - this.#acceptedAt;
   }
 
-  /** Milliseconds after which a job of a held template may come again; undefined where it is not held. */
+  /** Whether the sending hours of a template are open. */
+  isInHours(template: string): boolean {
+    return this.#options.holds.closedMs(template) === 0;
+  }
+
+  /** Milliseconds after which a job may come again whose template is held or closed; undefined where it is not. */
   restOf(template: string): number | undefined {
     const { holds } = this.#options;
+    const closedMs = holds.closedMs(template);
+    if (closedMs > 0) return closedMs;
     return holds.isTemplateHeld(template) ? holds.behindMs(template) : undefined;
   }
 

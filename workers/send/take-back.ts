@@ -17,6 +17,8 @@ export interface SeenList {
   /** As in `GateJob.template`. */
   readonly template: string;
   readonly isOnce: boolean;
+  /** Its deadline, by the monotonic clock; infinite without one. */
+  readonly expiresAt: number;
 }
 
 /** The templates and delivery policies of lists, by the ids of their batches. */

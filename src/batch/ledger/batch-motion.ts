@@ -29,7 +29,7 @@ export interface BatchMotion {
  * @param now Redis time, milliseconds since the epoch
  */
 export function motionOf(batch: Batch, around: BatchSurroundings, now: number): BatchMotion {
-  const blocked = blockedReason(batch, around);
+  const blocked = blockedReason(batch, around, now);
   if (blocked !== undefined) return { standstill: blocked, stalled: false };
   const stalled = isStalled(batch, around, now);
   return { standstill: stalled ? STALLED : undefined, stalled };

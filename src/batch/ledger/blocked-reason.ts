@@ -1,4 +1,5 @@
 import { shellWord } from '../../format/format.ts';
+import { closedHours } from '../../contracts/send-windows.ts';
 import { HOLDS, remedyOf, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import type { Batch } from './batch-record.ts';
 
@@ -10,6 +11,8 @@ export interface BatchSurroundings {
   readonly active: number;
   readonly hold: Hold | undefined;
   readonly templateHolds: readonly HeldTemplate[];
+  /** SEND_WINDOWS of the workers. */
+  readonly sendWindows?: string | undefined;
   /** Whether a process is importing the batch. */
   readonly importing: boolean;
 }
@@ -22,15 +25,16 @@ export interface SendingFleet {
   readonly workers: readonly { readonly active: number }[];
   readonly hold?: Hold | undefined;
   readonly templateHolds: readonly HeldTemplate[];
+  readonly sendWindows?: string | undefined;
 }
 
 /** What decides it beside the batch, of what was read. */
 export function surroundingsOf(
-  { workers, hold, templateHolds }: SendingFleet,
+  { workers, hold, templateHolds, sendWindows }: SendingFleet,
   importing: boolean,
 ): BatchSurroundings {
   const active = workers.reduce((sum, worker) => sum + worker.active, 0);
-  return { workers: workers.length, active, hold, templateHolds, importing };
+  return { workers: workers.length, active, hold, templateHolds, sendWindows, importing };
 }
 
 /**
@@ -45,9 +49,14 @@ export function surroundingsOf(
  * | importing | none | its import is not running | its import stopped |
  * | importing, sending | some | no worker | no worker is running |
  * | importing, sending | some | a hold, also of its template | the hold's reason and remedy |
+ * | importing, sending | some | its sending hours are closed | when they open |
  * | cancelled | some: attempts whose worker stopped | no worker | no worker is running |
  */
-export function blockedReason(batch: Batch, around: BatchSurroundings): string | undefined {
+export function blockedReason(
+  batch: Batch,
+  around: BatchSurroundings,
+  now: number,
+): string | undefined {
   const { phase, counts, id } = batch;
   if (phase === 'finished') return undefined;
   if (phase === 'paused') {
@@ -76,7 +85,8 @@ export function blockedReason(batch: Batch, around: BatchSurroundings): string |
     const { kind, code } = held;
     return `its template is held (${code}): ${HOLDS[kind].reason}; ${remedyOf(kind, code).remedy}`;
   }
-  return undefined;
+  const closed = closedHours(around.sendWindows ?? '', batch.templateCode, now);
+  return closed && `it is waiting for ${closed.words}, its sending hours (SEND_WINDOWS)`;
 }
 
 function importReason(batch: Batch, { importing }: BatchSurroundings): string {

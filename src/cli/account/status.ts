@@ -5,6 +5,7 @@ import { describeHold, describeTemplateHold } from '../../ops/operations/hold.ts
 import { describeRateLimit } from '../../ops/operations/rate-limit.ts';
 import { countOf, formatCount, formatDuration, formatSize, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
+import { allClosed } from '../../contracts/send-windows.ts';
 import type { CommandContext } from '../command-context.ts';
 import { readConfig } from '../open-queue.ts';
 import { print } from '../output.ts';
@@ -52,6 +53,10 @@ function describe(status: Status): string[] {
       ...status.templateHolds.map((held): [string, string] => [
         'template held',
         describeTemplateHold(held, now),
+      ]),
+      ...allClosed(status.sendWindows, status.now).map(({ pattern, closed }): [string, string] => [
+        'sending hours',
+        `${pattern} is waiting for ${closed.words}`,
       ]),
       ['rate limit', describeRateLimit(status.rateLimit, now)],
       ['token', describeToken(status, now)],

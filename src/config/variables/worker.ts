@@ -1,4 +1,4 @@
-import { duration, integer, listenAddress, variable } from '../variable.ts';
+import { duration, integer, listenAddress, sendWindows, variable } from '../variable.ts';
 
 /** How workers take jobs from the queue, retry them and stop. */
 export const workerVariables = {
@@ -36,6 +36,10 @@ export const workerVariables = {
     description:
       'Maximum number of send requests per second of the whole account, over all workers; 0 sets no limit. `notices rate-limit` changes it while workers run.',
     note: 'Raised above the limit of the service: it responds with 429, and the rate limit decreases by itself. Lowered: slower.',
+  }),
+  sendWindows: variable('SEND_WINDOWS', sendWindows().exactOptional(), {
+    description:
+      'Sending hours by template: `PROMO_*=08:00-21:00 Asia/Seoul; NEWS=09:00-12:00,13:00-18:00 Asia/Seoul`, of which the first entry that matches counts; hours may go over midnight. What is due at another time waits for them, whether it is new, tried again or sent again. Without it everything is sent at any time.',
   }),
   keepAcceptedMs: variable('KEEP_ACCEPTED_MS', duration(0, 2_592_000_000).default(3_600_000), {
     description:

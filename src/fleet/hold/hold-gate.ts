@@ -1,4 +1,5 @@
 import { pause } from '../../async/cancellation.ts';
+import { closedHours } from '../../contracts/send-windows.ts';
 import type { HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel, type Hints } from '../../redis/hints.ts';
@@ -28,12 +29,12 @@ export interface Passage {
 /** The passage of most attempts. */
 export const OPEN: Passage = {};
 
-/** The template is held: the job comes again after so many milliseconds. */
+/** The template is held, or its sending hours are closed: the job comes again after so many milliseconds. */
 export interface PutOff {
   readonly putOffMs: number;
 }
 
-/** Limits of holds, in milliseconds. */
+/** Limits of holds, in milliseconds, and sending hours. */
 export interface HoldSettings {
   /** HOLD_PROBE_MIN_MS: time to the first probe. */
   readonly holdProbeMinMs: number;
@@ -41,6 +42,8 @@ export interface HoldSettings {
   readonly holdProbeMaxMs: number;
   /** RETRY_AFTER_MAX_MS: longest Retry-After that is followed. */
   readonly retryAfterMaxMs: number;
+  /** SEND_WINDOWS */
+  readonly sendWindows?: string | undefined;
 }
 
 /** A hold was placed or lifted. */
@@ -85,7 +88,8 @@ const MOST_SPREAD = 30;
  * | address, throttled, token-contested, token-unavailable, unreachable | an acceptance or rejection |
  * | manual, restored | a person |
  *
- * A template is held in the same way, apart from the others (template-hold.ts): its jobs are put off one by one.
+ * A template is held in the same way, apart from the others (template-hold.ts): its jobs are put off one by one, and so
+ * are those of a template whose sending hours are closed.
  *
  * A process that may be in trouble alone makes one attempt at a time, or none (own-trouble.ts).
  *
@@ -158,7 +162,7 @@ export class HoldGate {
    * @param wasRefused whether the job met trouble before
    * @param runs of the job so far: the more, the further apart those of a held template come again
    * @param leavesProbes leaves the probe of a hold to jobs that wait beside it
-   * @returns a passage; how long the job is put off because its template is held; or undefined when the account is
+   * @returns a passage; how long the job is put off because its template is held or closed; or undefined when the account is
    *   held: requeue the job
    * @throws ScriptFailure, and what ioredis throws
    */
@@ -167,9 +171,19 @@ export class HoldGate {
     wasRefused: boolean,
     runs = 1,
     leavesProbes = false,
-  ): Passage | Promise<Passage | PutOff | undefined> {
+  ): Passage | PutOff | Promise<Passage | PutOff | undefined> {
+    const closedMs = this.closedMs(template);
+    if (closedMs > 0) return { putOffMs: closedMs };
     const isOpen = !this.#mustAsk && !this.#mustReadTemplates && !this.isTemplateHeld(template);
     return isOpen && !this.#isOnTrial ? OPEN : this.#ask(template, wasRefused, runs, leavesProbes);
+  }
+
+  /** Milliseconds until the sending hours of a template; 0 while it may be sent. */
+  closedMs(template: string): number {
+    const { settings, now } = this.#options;
+    const { sendWindows = '' } = settings;
+    const { opensAt = 0 } = closedHours(sendWindows, heldTemplate(template), now()) ?? {};
+    return Math.max(0, Math.ceil(opensAt - now()));
   }
 
   async #ask(
@@ -225,13 +239,9 @@ export class HoldGate {
     const news = this.#news;
     const reply = await enterHold(redis, [...this.#holdKeys, keys.holdLifter], []);
     const [verdict, kind, at] = reply as [string, string, unknown?];
-    if (verdict === 'probe') {
+    if (verdict === 'probe' || verdict === 'wait') {
       this.#note(kind as HoldKind);
-      return { kind: kind as HoldKind, since: String(at) };
-    }
-    if (verdict === 'wait') {
-      this.#note(kind as HoldKind);
-      return 'held';
+      return verdict === 'wait' ? 'held' : { kind: kind as HoldKind, since: String(at) };
     }
     this.#own.holdEnded(kind, id);
     this.#note(undefined);

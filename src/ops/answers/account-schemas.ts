@@ -192,6 +192,7 @@ const statusFacts = z.object({
   templateHolds: z
     .array(templateHold)
     .describe('templates whose notices and lists wait while others are sent'),
+  sendWindows: z.string().describe('SEND_WINDOWS of the workers; empty without it'),
   possiblySentTwice: z
     .object({ notices: count, chunks: count })
     .describe(

@@ -1,4 +1,5 @@
 import { HOLDS, remedyOf, type HoldFault } from '../../contracts/hold.ts';
+import { allClosed } from '../../contracts/send-windows.ts';
 import { countOf, formatCount, shellWord } from '../../format/format.ts';
 import type { RedisFinding } from '../../redis/suitability.ts';
 import type { DifferingSetting, SeenWorker } from '../../fleet/heartbeat.ts';
@@ -26,6 +27,7 @@ export interface HeadlineFacts {
   readonly now: number;
   readonly hold?: FleetSnapshot['hold'];
   readonly templateHolds: FleetSnapshot['templateHolds'];
+  readonly sendWindows?: string;
   readonly workers: readonly SeenWorker[];
   readonly differing: readonly DifferingSetting[];
   readonly jobs: Omit<JobCounts, 'completed'>;
@@ -110,27 +112,34 @@ export function importStopped({ batches }: HeadlineFacts): Headline | undefined 
   };
 }
 
-export function waiting({ batches, jobs }: HeadlineFacts): Headline | undefined {
-  if (batches.pending > 0) {
-    const [first, ...others] = batches.openBatches.filter(({ phase }) => phase === 'paused');
-    if (first === undefined) {
-      return {
-        tone: 'warn',
-        title: 'Waiting',
-        text: 'Contacts of lists wait, and none was sent recently.',
-        command: 'notices batches',
-      };
-    }
+export function waiting({
+  batches,
+  jobs,
+  sendWindows = '',
+  now,
+}: HeadlineFacts): Headline | undefined {
+  const [paused, ...others] = batches.openBatches.filter(({ phase }) => phase === 'paused');
+  if (batches.pending > 0 && paused !== undefined) {
     return {
       tone: 'warn',
-      title: `List ${first.id} is paused${andOthers(others.length)}`,
-      text: `${formatCount(first.pending)} of ${countOf(first.total, 'contact')} wait until a person resumes it.`,
+      title: `List ${paused.id} is paused${andOthers(others.length)}`,
+      text: `${formatCount(paused.pending)} of ${countOf(paused.total, 'contact')} wait until a person resumes it.`,
       fault: 'a person',
-      command: `notices resume ${shellWord(first.id)}`,
-      batch: first.id,
+      command: `notices resume ${shellWord(paused.id)}`,
+      batch: paused.id,
     };
   }
-  if (jobs.delayed === 0) return undefined;
+  if (batches.pending + jobs.delayed === 0) return undefined;
+  const [hours] = allClosed(sendWindows, now);
+  if (hours !== undefined) {
+    const { words, opensAt: until } = hours.closed;
+    const text = `The sending hours of ${hours.pattern} are closed; what is due then is sent then.`;
+    return { tone: 'good', title: `Waiting for ${words}`, text, until };
+  }
+  if (batches.pending > 0) {
+    const text = 'Contacts of lists wait, and none was sent recently.';
+    return { tone: 'warn', title: 'Waiting', text, command: 'notices batches' };
+  }
   const text = `Nothing is due: ${countOf(jobs.delayed, 'notice waits', 'notices wait')} for their time or next attempt.`;
   return { tone: 'good', title: 'Idle', text };
 }

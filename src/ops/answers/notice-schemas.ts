@@ -29,6 +29,11 @@ const state = z.enum(NOTICE_STATES);
 const pending = z.discriminatedUnion('reason', [
   z.object({ reason: z.literal('delayed'), until: time }),
   z.object({
+    reason: z.literal('sending-hours'),
+    until: time,
+    opens: z.string().describe('that time where the hours count: `08:00 (Asia/Seoul)`'),
+  }),
+  z.object({
     reason: z.literal('held'),
     hold: holdKind,
     since: time,

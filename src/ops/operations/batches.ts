@@ -38,7 +38,7 @@ export const batchFilterFields = {
 /** Batches that are read for one answer at most; the cost of a rare phase is bounded by it. */
 const MOST_READ = 500;
 
-/** Reads a page of batches with one command for each of them and each worker, and five more. */
+/** Reads a page of batches with one command for each of them and each worker, and six more. */
 export async function listBatches(
   { ledger, redis, keys }: Pick<OperationContext, 'ledger' | 'redis' | 'keys'>,
   filter: BatchFilter,
@@ -49,7 +49,7 @@ export async function listBatches(
   const page = { limit, offset, mostRead: MOST_READ };
   const [{ batches, total, next }, fleet] = await Promise.all([
     findBatches(ledger, filter, page),
-    new FleetReader({ redis, keys }).read('workers', 'hold', 'templateHolds', 'now'),
+    new FleetReader({ redis, keys }).read('workers', 'hold', 'templateHolds', 'sendWindows', 'now'),
   ]);
   // Whether it is being imported decides only what is said of a batch without pending contacts.
   const around = surroundingsOf(fleet, true);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { InputError } from '../../contracts/errors.ts';
+import { closedHours } from '../../contracts/send-windows.ts';
 import { countOf, formatCount, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
 import {
@@ -44,13 +45,14 @@ const group = z.object({
   contacts: count,
   oldest: time.describe('when the oldest was queued'),
   newest: time.describe('when the newest was queued'),
+  hours: z.string().optional().describe('when its sending hours open, where they are closed'),
 });
 
-function groupLines(groups: readonly WaitingGroup[], now: number): string[] {
+function groupLines(groups: readonly z.output<typeof group>[], now: number): string[] {
   return table([
     ['STATE', 'TEMPLATE', 'NOTICES', 'CONTACTS', 'OLDEST', 'NEWEST'],
     ...groups.map((one) => [
-      one.state,
+      one.hours === undefined ? one.state : `waiting for ${one.hours}`,
       one.template,
       formatCount(one.notices),
       formatCount(one.contacts),
@@ -96,7 +98,12 @@ export const listWaiting = operation({
     const most = asked ?? (bounded === true ? MOST_READ : Infinity);
     const at = await redisNow(redis);
     const complete = (await countWaiting(redis, keys)) <= most;
-    const groups = await groupWaiting(redis, keys, filter, signal, most);
+    const found = await groupWaiting(redis, keys, filter, signal, most);
+    const sendWindows = (await redis.hget(keys.retention, 'sendWindows')) ?? '';
+    const groups = found.map((one) => {
+      const closed = closedHours(sendWindows, one.template, at);
+      return closed === undefined ? one : { ...one, hours: closed.words };
+    });
     return { at, ...sumOf(groups), groups, complete: complete && signal?.aborted !== true };
   },
   text: ({ groups, notices, contacts, complete }, now) => [

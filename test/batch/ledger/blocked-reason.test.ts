@@ -14,6 +14,7 @@ function batch(phase: string, pending: number): Batch {
   return read;
 }
 
+const NOW = Date.parse('2026-05-01T12:00:00Z');
 const HOLD: Hold = { kind: 'credit', code: 'HTTP_402', since: 0, nextProbeAt: 0, failedProbes: 0 };
 const fine: BatchSurroundings = {
   workers: 2,
@@ -23,6 +24,7 @@ const fine: BatchSurroundings = {
   importing: true,
 };
 const none: BatchSurroundings = { ...fine, workers: 0 };
+const closed: BatchSurroundings = { ...fine, sendWindows: '*=08:00-21:00 Asia/Seoul' };
 const held: BatchSurroundings = { ...fine, hold: HOLD };
 
 describe('blockedReason', () => {
@@ -44,12 +46,14 @@ describe('blockedReason', () => {
       /stopped.*run the same import again: "notices import FILE --template '' --batch b", with the list/,
     ],
     ['stopped, contacts are sent', batch('importing', 5), { ...fine, importing: false }, undefined],
+    ['closed hours', batch('sending', 5), closed, /^it is waiting for 08:00 \(Asia\/Seoul\)/],
+    ['a hold before closed hours', batch('sending', 5), { ...closed, hold: HOLD }, /held/],
     ['sending with none pending', batch('sending', 0), none, undefined],
     ['cancelled', batch('cancelled', 0), none, undefined],
     ['cancelled, sends under way', batch('cancelled', 5), held, undefined],
     ['cancelled, their worker gone', batch('cancelled', 5), none, /no worker is running/],
   ] as const)('%s', (_, batch, around, expected) => {
-    const reason = blockedReason(batch, around);
+    const reason = blockedReason(batch, around, NOW);
     expect(reason ?? 'it moves').toMatch(expected ?? /^it moves$/);
   });
 });

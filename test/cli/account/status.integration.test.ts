@@ -45,6 +45,7 @@ describe('notices status', () => {
       batches: { pending: 0, open: 0, openBatches: [], rejected: 0, refused: [], unknown: 0 },
       unknown: { notices: 0, contacts: 0 },
       templateHolds: [],
+      sendWindows: '',
       workers: [],
       differing: [],
       redis: expect.objectContaining({

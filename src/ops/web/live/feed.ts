@@ -132,8 +132,8 @@ export class LiveFeed {
       this.#send({ event: 'status', data: statusToJson(current) });
       for (const batch of batches) {
         if (batch === undefined) continue;
-        const { workers, hold, templateHolds, now } = current;
-        const around = surroundingsOf({ workers, hold, templateHolds }, true);
+        const { now } = current;
+        const around = surroundingsOf(current, true);
         const motion = await readMotion(ledger, batch, around, now);
         this.#send({ event: 'batch', data: batchToJson(batch, Date.now(), motion) });
       }

@@ -88,6 +88,7 @@ export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
   const facts = {
     now: NOW,
     templateHolds: [],
+    sendWindows: '',
     account: 'default',
     prefix: 'notices',
     jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },

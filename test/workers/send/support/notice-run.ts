@@ -128,6 +128,7 @@ export async function openRunStage(
         left.push(attempted.outcome?.kind ?? 'nothing');
         return gate.leave(job, entered, attempted);
       },
+      isInHours: (template) => gate.isInHours(template),
       restOf: (template) => gate.restOf(template),
     },
     rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },

@@ -9,6 +9,7 @@ export const ENTERED: Entered = { passage: OPEN, isContradicted: false };
 export const OPEN_GATE: AttemptContext['gate'] = {
   enter: () => Promise.resolve(ENTERED),
   leave: (_job, _entered, { outcome }) => Promise.resolve(outcome),
+  isInHours: () => true,
   restOf: () => undefined,
 };
 
