@@ -1,6 +1,6 @@
 /** A control of security, how it is disabled, and the test that has to fail then. */
 export interface Control {
-  /** What it prevents, for docs/security-controls.md. */
+  /** What it prevents. */
   readonly prevents: string;
   readonly file: string;
   /** Text of the file that occurs once, and what disables the control in its place. */

@@ -7,7 +7,7 @@ import { INPUT_CONTROLS } from './input-controls.ts';
 import { PRIVACY_CONTROLS } from './privacy-controls.ts';
 import { SIGN_IN_CONTROLS } from './sign-in-controls.ts';
 
-/** The controls of this program, in the order of docs/security-controls.md. */
+/** The controls of this program. */
 export const CONTROLS: readonly Control[] = [
   ...PRIVACY_CONTROLS,
   ...ACCESS_CONTROLS,
