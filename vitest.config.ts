@@ -24,10 +24,6 @@ const workers = (count: number): number => (OWN_REDIS ? count : 1);
 
 export default defineConfig({
   test: {
-    // A machine that stops for seconds fails a test of real processes now and then. `.ci/run` names
-    // each test that needed its second try.
-    retry: process.env['CI'] === 'true' ? 1 : 0,
-    reporters: ['default', './test/support/second-try-reporter.ts'],
     hookTimeout: 60_000,
     projects: [
       project('unit', {
