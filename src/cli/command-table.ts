@@ -117,6 +117,14 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     example: 'notices failures spring --state rejected --csv',
     load: async () => (await import('./batches/batch-operations.ts')).failuresCommand,
   },
+  results: {
+    group: 'Batches:',
+    takes: '<id> [file]',
+    description:
+      'show what became of each row of a list, or write it after the columns of its file',
+    example: 'notices results spring customers.csv > results.csv',
+    load: async () => (await import('./batches/results.ts')).resultsCommand,
+  },
   redrive: {
     group: 'Batches:',
     takes: '[ids...]',

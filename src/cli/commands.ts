@@ -36,6 +36,6 @@ async function loaded(
 /** A command as the help of the program lists it; it cannot run. */
 function listed([name, { group, takes, description }]: readonly [string, CommandEntry]): Command {
   const command = new Command(name).description(description).helpGroup(group);
-  if (takes !== undefined) command.argument(takes);
+  for (const argument of takes?.split(' ') ?? []) command.argument(argument);
   return command;
 }

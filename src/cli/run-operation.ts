@@ -123,7 +123,7 @@ async function writeCsv(
 }
 
 /** What the operation works with. */
-function contextOf({ config, ...open }: OpenLedger): OperationContext {
+export function contextOf({ config, ...open }: OpenLedger): OperationContext {
   return { ...open, configuredRateLimit: config.worker.rateLimit.limit };
 }
 

@@ -2,7 +2,12 @@ import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import type { Contact } from '../contracts/notice.ts';
 import { splitOff } from '../ops/resolve-unknown.ts';
-import { decodeContacts, encodePayload, openPayload } from '../payload/chunk-payload.ts';
+import {
+  decodeContacts,
+  encodeContacts,
+  openPayload,
+  rowsOfContacts,
+} from '../payload/chunk-payload.ts';
 import { batchSeal, type Sealing } from '../payload/seal.ts';
 
 /** Where the contacts of batches are stored. */
@@ -46,7 +51,7 @@ export async function* storedContacts(
     if (payload === undefined) continue;
     let json: Buffer;
     try {
-      json = await openPayload(payload, batchSeal(sealing, batch));
+      ({ contacts: json } = await openPayload(payload, batchSeal(sealing, batch)));
     } catch {
       onUnreadable();
       continue;
@@ -95,16 +100,17 @@ export async function eraseContacts(
       const { state } = failure;
       const some = rest.length === 0 ? {} : { some: { of: size, taken, rest } };
       const part = await splitOff(source, batch, { name, state, ...some });
-      const isDone = part !== undefined && (await ledger.resolve(batch, part, 'cancelled', state));
+      const rows = rowsOfContacts(taken);
+      const isDone =
+        part !== undefined && (await ledger.resolve(batch, part, 'cancelled', state, rows));
       if (isDone) return 'erased';
       continue;
     }
     const kept =
-      rest.length === 0
-        ? undefined
-        : await encodePayload(JSON.stringify(rest), batchSeal(sealing, batch));
+      rest.length === 0 ? undefined : await encodeContacts(rest, batchSeal(sealing, batch));
     const answer = await ledger.takeOut(batch, Number(name), size, {
       size: taken.length,
+      rows: rowsOfContacts(taken),
       rest: kept,
     });
     if (answer === 'taken') return 'erased';

@@ -66,7 +66,7 @@ function detailOf(event: AccountEvent): string {
     case 'notice.redriven':
       return `${event.notice}, ${event.state}`;
     case 'contact.rejected':
-      return `batch ${event.batch}, ${countOf(event.contacts, 'contact')}, ${event.code}`;
+      return `batch ${event.batch}, ${countOf(event.contacts, 'contact')}${event.rows === '' ? '' : ` (row ${event.rows})`}, ${event.code}`;
     case 'batch.finished': {
       const { batch, total, accepted } = event;
       const all = countOf(total, 'contact');

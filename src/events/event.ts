@@ -87,6 +87,8 @@ export interface ContactRejected extends EventHead {
   /** Name of the failure in the batch: `<chunk>` or `<chunk>.<part>`. */
   readonly failure: string;
   readonly contacts: number;
+  /** Their rows in the list, such as `2-5,9`; empty where they are not known, or many. */
+  readonly rows: string;
   readonly code: string;
 }
 
@@ -193,6 +195,7 @@ function eventOf(cursor: string, { text, number }: EventFields): AccountEvent | 
         batch,
         failure: text('failure'),
         contacts: number('contacts'),
+        rows: text('rows'),
         code: text('code'),
       };
     case 'watch':

@@ -1,6 +1,6 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { refusalText } from '../batch/failures/redrive-batch.ts';
-import { encodePayload } from '../payload/chunk-payload.ts';
+import { encodeContacts, rowsOfPayload } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import type { JobData } from '../contracts/job.ts';
 import { sendAgain } from '../notices/change-failed.ts';
@@ -136,13 +136,15 @@ export async function resolveBatch(
   decision: ResolveDecision,
   signal?: AbortSignal,
 ): Promise<BatchResolveReport> {
-  const { ledger, redis, keys } = context;
+  const { ledger, redis, keys, sealing = NO_SEALING } = context;
   const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };
   const { as } = decision;
   const resolve = async (name: string) => {
     if (as === 'resend') return ledger.redrive(batch.id, name, 'unknown');
     const to = as === 'accepted' ? 'accepted' : 'cancelled';
-    return (await ledger.resolve(batch.id, name, to)) ? 'resolved' : 'known';
+    const payload = await ledger.payload(batch.id, name);
+    const rows = payload && (await rowsOfPayload(payload, batchSeal(sealing, batch.id)));
+    return (await ledger.resolve(batch.id, name, to, 'unknown', rows)) ? 'resolved' : 'known';
   };
   const seen = new Set<string>();
   try {
@@ -182,9 +184,7 @@ export async function splitOff(
 ): Promise<string | undefined> {
   if (some === undefined) return name;
   const [payload, rest] = await Promise.all(
-    [some.taken, some.rest].map((part) =>
-      encodePayload(JSON.stringify(part), batchSeal(sealing, batch)),
-    ),
+    [some.taken, some.rest].map((part) => encodeContacts(part, batchSeal(sealing, batch))),
   );
   if (payload === undefined || rest === undefined) return undefined;
   const taken = { size: some.taken.length, payload, rest };

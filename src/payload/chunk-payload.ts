@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { constants, deflateRaw, inflateRaw } from 'node:zlib';
 import type { Contact } from '../contracts/notice.ts';
+import { rowsOf, writeRows } from './row-numbers.ts';
 import {
   batchSeal,
   frameSeal,
@@ -14,8 +15,8 @@ import {
 } from './seal.ts';
 
 /*
- * The format of a chunk's contacts in Redis: the compressed JSON array of the request body. A worker
- * inserts it into the body without parsing it.
+ * The format of a chunk's contacts in Redis: the compressed JSON array of the request body, which a worker
+ * inserts into the body without parsing it, and after it where the contacts came from ({@link Origins}).
  *
  * The first byte is the version: 1 is deflated JSON; the others are the same, encrypted (seal.ts).
  */
@@ -41,6 +42,81 @@ const GROWS_AT_MOST = 8;
 const deflate = promisify<Buffer | string, Pieces & { level: number }, Buffer>(deflateRaw);
 const inflate = promisify<Buffer, Pieces & { maxOutputLength: number }, Buffer>(inflateRaw);
 
+/** Where the contacts of a chunk came from; nothing of it is sent. */
+interface Origins {
+  /** Their rows in the list, in order; see {@link RowNumbers}. */
+  readonly rows: string;
+  /** Columns of the list that are carried along, and the cells of each contact. */
+  readonly keep?: readonly string[];
+  readonly cells?: readonly (readonly string[])[];
+}
+
+/** Where one contact came from. */
+export interface ContactOrigin {
+  /** Its row in the list. */
+  readonly row: number;
+  /** Columns of the list that are carried along without being sent, and its cells. */
+  readonly kept: Readonly<Record<string, string>>;
+}
+
+const origins = new WeakMap<object, ContactOrigin>();
+
+/** Where a contact of {@link decodeContacts} came from; undefined where that is not known. */
+export const originOf = (contact: object): ContactOrigin | undefined => origins.get(contact);
+
+/** The rows of contacts, as text; empty where they are not known. */
+export const rowsOfContacts = (contacts: readonly object[]): string =>
+  writeRows(contacts.flatMap((contact) => originOf(contact)?.row ?? []));
+
+/** What follows the JSON array: where the contacts came from. */
+export function originsText({ rows, keep, cells }: Origins): string {
+  const kept = keep === undefined || keep.length === 0 ? {} : { keep, cells };
+  return `\n${JSON.stringify({ rows, ...kept })}`;
+}
+
+/** No JSON array that is written here has a line break. */
+const MARK = '\n{"rows":';
+
+/** The rows of a payload's contacts; empty where they are not known or cannot be read. */
+export async function rowsOfPayload(bytes: Buffer, by?: Seal): Promise<string> {
+  try {
+    return readOrigins((await openPayload(bytes, by)).origins).rows;
+  } catch {
+    return '';
+  }
+}
+
+/** Encodes some of the contacts of a chunk again, with where they came from. */
+export function encodeContacts(contacts: readonly unknown[], by?: Seal): Promise<Buffer> {
+  const known = contacts.map((contact) =>
+    typeof contact === 'object' && contact !== null ? originOf(contact) : undefined,
+  );
+  const json = JSON.stringify(contacts);
+  if (known.includes(undefined)) return encodePayload(json, by);
+  const found = known.filter((origin) => origin !== undefined);
+  const keep = Object.keys(found[0]?.kept ?? {});
+  const cells = found.map(({ kept }) => keep.map((name) => kept[name] ?? ''));
+  const text = originsText({ rows: writeRows(found.map(({ row }) => row)), keep, cells });
+  return encodePayload(`${json}${text}`, by);
+}
+
+/** Remembers where parsed contacts came from. @param text of {@link originsText} */
+export function noteOrigins(contacts: readonly unknown[], text: string): void {
+  const { rows, keep = [], cells } = readOrigins(text);
+  let index = 0;
+  for (const row of rowsOf(rows)) {
+    const contact = contacts[index];
+    const own = cells?.[index] ?? [];
+    const kept = Object.fromEntries(keep.map((name, at) => [name, own[at] ?? '']));
+    if (typeof contact === 'object' && contact !== null) origins.set(contact, { row, kept });
+    index += 1;
+  }
+}
+
+/** The rows of {@link originsText}; empty where they are not known. */
+export const readOrigins = (text: string): Origins =>
+  text === '' ? { rows: '' } : (JSON.parse(text) as Origins);
+
 /**
  * Compresses the JSON array of a chunk's contacts, off the main thread.
  *
@@ -56,18 +132,24 @@ export async function encodePayload(json: Buffer | string, by?: Seal): Promise<B
 }
 
 /**
- * The bytes of the JSON array, not parsed.
+ * The bytes of the JSON array, not parsed, and where its contacts came from.
  *
  * @param by of the batch; not needed for a payload that is not encrypted
  * @throws NoticeQueueError PAYLOAD_UNREADABLE, as PayloadKeyMissing where only the key is missing
  */
-export async function openPayload(bytes: Buffer, by: Seal = NO_SEAL): Promise<Buffer> {
+export async function openPayload(
+  bytes: Buffer,
+  by: Seal = NO_SEAL,
+): Promise<{ readonly contacts: Buffer; readonly origins: string }> {
   const deflated = deflatedOf(bytes, by);
   try {
-    return await inflate(deflated, {
+    const all = await inflate(deflated, {
       maxOutputLength: MAX_JSON_BYTES,
       chunkSize: pieceFor(deflated.length * GROWS_AT_MOST),
     });
+    const end = all.lastIndexOf(MARK);
+    if (end < 0) return { contacts: all, origins: '' };
+    return { contacts: all.subarray(0, end), origins: all.toString('utf8', end + 1) };
   } catch {
     throw unreadable('are damaged');
   }
@@ -89,9 +171,9 @@ export async function openChunk(
   stored: { readonly frame: string; readonly payload: Buffer },
   id: string,
   sealing: Sealing,
-): Promise<{ readonly frame: string; readonly contacts: Buffer }> {
+): Promise<{ readonly frame: string; readonly contacts: Buffer; readonly origins: string }> {
   const frame = openFrame(stored.frame, id, sealing);
-  return { frame, contacts: await openPayload(stored.payload, batchSeal(sealing, id)) };
+  return { frame, ...(await openPayload(stored.payload, batchSeal(sealing, id))) };
 }
 
 function openFrame(stored: string, id: string, sealing: Sealing): string {
@@ -117,10 +199,11 @@ const NO_SEAL = batchSeal(NO_SEALING, '');
  * @throws NoticeQueueError PAYLOAD_UNREADABLE
  */
 export async function decodeContacts(bytes: Buffer, by?: Seal): Promise<Contact[]> {
-  const json = await openPayload(bytes, by);
+  const opened = await openPayload(bytes, by);
   let contacts: unknown;
   try {
-    contacts = JSON.parse(json.toString());
+    contacts = JSON.parse(opened.contacts.toString());
+    if (Array.isArray(contacts)) noteOrigins(contacts, opened.origins);
   } catch {
     throw unreadable('are damaged');
   }

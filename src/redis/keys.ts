@@ -25,7 +25,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch:<id>` | hash | a batch: what to send, settings, counters | KEEP_FAILED_MS after its end |
  * | `<tag>:batch:<id>:chunks` | string | four bits for the state of each chunk | with the batch |
  * | `<tag>:batch:<id>:payload` | hash | the contacts of each chunk, compressed | accepted: until settled; else with the batch |
- * | `<tag>:batch:<id>:sizes` | hash | contacts of the chunks that are not of full size; how many parts of a chunk failed, and how often it was possibly sent | with the batch |
+ * | `<tag>:batch:<id>:sizes` | hash | contacts of the chunks that are not of full size; how many parts of a chunk failed, how often it was possibly sent, and what became of rows whose contacts are deleted | with the batch |
  * | `<tag>:batch:<id>:inflight` | hash | the attempt that has claimed a chunk | until settled |
  * | `<tag>:batch:<id>:failures` | hash | code, message and time of each chunk that was not accepted | with the batch |
  * | `<tag>:batch:<id>:groups` | hash | the same, summed up by state and code | with the batch |

@@ -29,6 +29,7 @@ export const findAnswer = z.object({
       batch: z.string(),
       template: z.string(),
       chunk: count,
+      row: count.exactOptional().describe('row of the list; absent where the contact is deleted'),
       ...found,
       confirmed: z
         .boolean()

@@ -6,7 +6,7 @@ import { searchChunks, type FingerprintHit } from '../number-index/chunk-fingerp
 import type { ChunkState } from '../batch/ledger/chunk-state.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
-import { decodeContacts } from '../payload/chunk-payload.ts';
+import { decodeContacts, originOf } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING, type Sealing } from '../payload/seal.ts';
 
 /** State of a contact. */
@@ -20,6 +20,8 @@ export interface FoundContact {
   readonly template: string;
   /** The chunk that contains it, or contained it last. */
   readonly chunk: number;
+  /** Its row in the list; absent where the contact is deleted. */
+  readonly row?: number;
   /** Its state; if several are listed, it is one of them. */
   readonly states: readonly FoundState[];
   /**
@@ -110,11 +112,20 @@ async function stateOfHit(
     const contacts = await contactsOf(parts, name, place);
     gone -= contacts?.length ?? place.size;
     if (contacts === undefined) states.add(place.state);
-    else if (contacts.some(({ contact }) => contact === number)) {
-      const { chunk, state, at, code } = place;
-      const why = code === undefined || code === '' ? {} : { code };
-      return { batch: name, template, chunk, states: [state], confirmed: true, at, ...why };
-    }
+    const contact = contacts?.find((one) => one.contact === number);
+    if (contact === undefined) continue;
+    const { chunk, state, at, code } = place;
+    const row = originOf(contact)?.row;
+    return {
+      batch: name,
+      template,
+      chunk,
+      ...(row === undefined ? {} : { row }),
+      states: [state],
+      confirmed: true,
+      at,
+      ...(code === undefined || code === '' ? {} : { code }),
+    };
   }
   for (const { as, size } of left.decided) {
     states.add(as);

@@ -27,6 +27,7 @@ const ENDING: Readonly<Record<string, readonly [readonly string[], number, RegEx
   unknown: [[], 0, /^No outcome is unknown\.$/m],
   resolve: [['--all', '--as', 'accepted', '--yes'], 0, /^Nothing was done\.$/m],
   restored: [[], 0, /^No old copy/],
+  results: [['sending'], 0, /^rows /m],
   audit: [[], 0, /resume/],
   find: [['01000000001'], 0, /./],
   config: [[], 0, /^REDIS_PREFIX /m],

@@ -66,6 +66,7 @@ const ENDING: Readonly<Record<string, readonly [string, number]>> = {
   pause: ['pause sending', 0],
   resume: ['resume sending', 0],
   failures: ['failures sending', 0],
+  results: ['results sending', 0],
   redrive: ['redrive sending --yes', 0],
   cancel: ['cancel sending --yes', 0],
   status: ['status', 0],

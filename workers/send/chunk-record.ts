@@ -4,7 +4,13 @@ import { allFailed, type Claim, type Settlement } from '../../src/batch/ledger/s
 import type { ChunkJobData } from '../../src/contracts/job.ts';
 import { type Outcome, newestTraceIds, withTraceIds } from '../../src/contracts/outcome.ts';
 import type { JobHistories } from '../../src/fleet/job-history.ts';
-import { encodePayload } from '../../src/payload/chunk-payload.ts';
+import {
+  encodeContacts,
+  noteOrigins,
+  readOrigins,
+  rowsOfContacts,
+  type openChunk,
+} from '../../src/payload/chunk-payload.ts';
 import { batchSeal, type Sealing } from '../../src/payload/seal.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { JobLock, JobLocks } from '../queue/job-locks.ts';
@@ -54,7 +60,7 @@ export type SendClaim = Extract<Claim, { kind: 'send' }>;
 export async function recordChunk(
   run: ChunkRun,
   claim: SendClaim,
-  contacts: Buffer,
+  opened: Awaited<ReturnType<typeof openChunk>>,
   { outcome, answer }: Attempted,
   mayResend: boolean,
   context: ChunkContext,
@@ -62,14 +68,14 @@ export async function recordChunk(
   const { data, lastAttempt } = run;
   const { size, delivery } = claim;
   const seal = batchSeal(context.sealing, data.batch);
-  const encode = (some: readonly unknown[]) => encodePayload(JSON.stringify(some), seal);
+  const encode = (some: readonly unknown[]) => encodeContacts(some, seal);
   const detail = detailOf(answer);
   const traceIds = (kind: string | undefined) => {
     const own = kind === 'unknown' && answer?.traceId !== undefined ? [answer.traceId] : [];
     return newestTraceIds([...claim.traceIds, ...own]);
   };
   const list =
-    outcome !== undefined && answer?.results !== undefined ? listOf(contacts, size) : undefined;
+    outcome !== undefined && answer?.results !== undefined ? listOf(opened, size) : undefined;
   if (outcome !== undefined && answer?.results !== undefined && list !== undefined) {
     const mayBeSentAgain = mayResend && delivery === 'at-least-once';
     const { results } = answer;
@@ -82,9 +88,12 @@ export async function recordChunk(
     const failed = sorted.failed.map((part) => ({
       ...part,
       message: withTraceIds(part.message, traceIds(part.state)),
+      rows: fewRows(rowsOfContacts(part.of)),
     }));
     const settlement = await settlementOfSorted({ ...sorted, failed }, encode);
-    await settle(run, settlement, context, traceIds('unknown'));
+    const rows = rowsOfContacts(sorted.accepted);
+    const as = { rows, traceId: answer.traceId ?? '' };
+    await settle(run, { ...settlement, as }, context, traceIds('unknown'));
     if (settlement.rest === undefined) return { outcome: outcome.kind };
     const code = 'code' in outcome ? outcome.code : '';
     const ended: Outcome =
@@ -94,7 +103,7 @@ export async function recordChunk(
     return endChunk(run, ended, claim, detail);
   }
   if (claim.bisect && size > 1 && mayBeOneContact(outcome, answer?.status)) {
-    const all = listOf(contacts, size);
+    const all = listOf(opened, size);
     if (all === undefined) {
       await settle(run, allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', detail), context);
       return { outcome: 'rejected' };
@@ -104,7 +113,11 @@ export async function recordChunk(
   }
   const kept = withTraceIds(detail, traceIds(outcome?.kind));
   const ended = { outcome, size, delivery, lastAttempt, detail: kept };
-  await settle(run, settlementOf(ended), context, traceIds('unknown'));
+  const { rows } = readOrigins(opened.origins);
+  const settlement = settlementOf(ended);
+  const failed = settlement.failed.map((part) => ({ ...part, rows: fewRows(rows) }));
+  const as = { rows, traceId: answer?.traceId ?? '' };
+  await settle(run, { ...settlement, failed, as }, context, traceIds('unknown'));
   return endChunk(run, outcome, claim, detail);
 }
 
@@ -149,6 +162,9 @@ async function halve(
   );
 }
 
+/** Rows for an event: not more than a person reads. */
+const fewRows = (rows: string): string => (rows.length > 200 ? '' : rows);
+
 /** Ends the job: done where the ledger has its final state, otherwise by {@link applyOutcome}. */
 async function endChunk(
   { locked, lastAttempt }: ChunkRun,
@@ -169,10 +185,15 @@ async function endChunk(
  * The contacts of a payload, to be recorded one by one. Undefined where they are not the list that the ledger counts:
  * such a payload was not made by this program, and its parts would not add up to the chunk.
  */
-function listOf(json: Buffer, size: number): readonly unknown[] | undefined {
+function listOf(
+  { contacts, origins }: { readonly contacts: Buffer; readonly origins: string },
+  size: number,
+): readonly object[] | undefined {
   try {
-    const list: unknown = JSON.parse(json.toString());
-    return Array.isArray(list) && list.length === size ? list : undefined;
+    const list: unknown = JSON.parse(contacts.toString());
+    if (!Array.isArray(list) || list.length !== size) return undefined;
+    noteOrigins(list, origins);
+    return list as object[];
   } catch {
     return undefined;
   }

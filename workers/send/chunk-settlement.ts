@@ -69,8 +69,7 @@ export function isSettled(
 
 /** Contacts of a chunk by what becomes of each. */
 export interface SortedContacts<Contact> {
-  /** How many were accepted. */
-  readonly accepted: number;
+  readonly accepted: readonly Contact[];
   /** One for each state and code. */
   readonly failed: readonly FailedContacts<Contact>[];
   /** Tried again; the service may have accepted them. */
@@ -113,11 +112,11 @@ export function sortByResult<Contact>({
   const failed = new Map<string, FailedContacts<Contact> & { readonly of: Contact[] }>();
   const unknown: Contact[] = [];
   const unsent: Contact[] = [];
-  let accepted = 0;
+  const accepted: Contact[] = [];
   for (const [index, contact] of contacts.entries()) {
     const { outcome, code, message } = results[index] ?? UNLISTED;
     const isFinal = outcome === 'rejected' || lastAttempt || (outcome === 'unknown' && !mayResend);
-    if (outcome === 'accepted') accepted += 1;
+    if (outcome === 'accepted') accepted.push(contact);
     else if (isFinal) {
       const state = outcome === 'unknown' ? 'unknown' : 'rejected';
       const name = `${state} ${code}`;
@@ -148,13 +147,13 @@ export async function settlementOfSorted<Contact>(
   const parts = await Promise.all(
     failed.map(async ({ of, ...part }) => ({ ...part, ...(await payloadOf(of)) })),
   );
-  const settlement = { accepted, failed: parts };
+  const settlement = { accepted: accepted.length, failed: parts };
   const isSplit = unknown.length > 0 && unsent.length > 0;
   const rest = isSplit ? unknown : [...unknown, ...unsent];
   if (rest.length === 0) return settlement;
   return {
     ...settlement,
     rest: { ...(await payloadOf(rest)), possiblySent: unknown.length > 0 },
-    ...(isSplit ? { split: await payloadOf(unsent) } : {}),
+    ...(isSplit ? { split: [await payloadOf(unsent)] } : {}),
   };
 }

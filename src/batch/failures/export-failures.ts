@@ -1,4 +1,5 @@
 import type { Batch } from '../ledger/batch-record.ts';
+import { originOf } from '../../payload/chunk-payload.ts';
 import { csvLine } from './csv-line.ts';
 import { cancelledChunks } from './cancelled-chunks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -28,7 +29,13 @@ export interface ExportReport {
  * ignores columns whose name starts with `rejected_`, and unescapes the cells of a list that has the
  * column `rejected_reason` (column-map.ts).
  */
-const ADDED_COLUMNS = ['rejected_state', 'rejected_code', 'rejected_reason', 'rejected_at'];
+const ADDED_COLUMNS = [
+  'rejected_row',
+  'rejected_state',
+  'rejected_code',
+  'rejected_reason',
+  'rejected_at',
+];
 
 /** Text is written in pieces of about this many characters. */
 const PIECE = 32_768;
@@ -63,7 +70,8 @@ export async function exportFailures(
     }
     const why = [part.state, part.code, part.message, new Date(part.at).toISOString()];
     for (const contact of part.contacts) {
-      text += csvLine([...columns.map((field) => cellOf(contact, field)), ...why]);
+      const row = String(originOf(contact)?.row ?? '');
+      text += csvLine([...columns.map((field) => cellOf(contact, field)), row, ...why]);
       contacts += 1;
       if (text.length < PIECE) continue;
       if (!(await write(text))) return { contacts, gone };

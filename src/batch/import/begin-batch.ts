@@ -106,11 +106,15 @@ export async function beginBatch(
     // A list without a contact has nothing that could be sent twice.
     const ids = named !== undefined || contacts === 0 ? [] : await ledger.batchesOfList(identity);
     const records = await Promise.all(ids.map((id) => ledger.importRecord(id)));
+    const known = records.filter((record) => record !== undefined);
+    // Another import has created it meanwhile.
+    const isMeanwhile = known.some(({ batch }) => batch.id === options.batchId);
+    if (isMeanwhile && attempt < MAX_ATTEMPTS) continue;
     // An id may have been used again, for another list.
-    const [earlier] = records
-      .filter((record) => record?.fingerprint === identity)
-      .map((record) => record?.batch)
-      .sort((a, b) => (b?.begunAt ?? 0) - (a?.begunAt ?? 0));
+    const [earlier] = known
+      .filter(({ fingerprint }) => fingerprint === identity)
+      .map(({ batch }) => batch)
+      .sort((a, b) => b.begunAt - a.begunAt);
     const decision = decideImport(
       {
         named: named && { batch: named.batch, sameList: named.fingerprint === identity },
@@ -125,7 +129,7 @@ export async function beginBatch(
         throw new NoticeQueueError('BATCH_CANCELLED');
       case 'continue': {
         const { batch } = decision;
-        const record = [named, ...records].find((one) => one?.batch.id === batch.id);
+        const record = [named, ...known].find((one) => one?.batch.id === batch.id);
         return { batch, kind: 'continued', digest: record?.digest ?? '' };
       }
       case 'ended':

@@ -1,6 +1,7 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { encodeFingerprints } from '../../number-index/chunk-fingerprints.ts';
 import { hashNumber, type FindKey } from '../../number-index/number-key.ts';
+import type { RowTally } from './row-tally.ts';
 import type { Ledger, StoredChunk } from '../ledger/ledger.ts';
 import { encodePayload } from '../../payload/chunk-payload.ts';
 import { batchSeal, type Sealing } from '../../payload/seal.ts';
@@ -155,12 +156,14 @@ export class ChunkWriter {
    * @param whole digest of the whole list
    * @throws NoticeQueueError BATCH_CONFLICT if another list was imported into the batch at the same time
    */
-  async endImport(refused: number, duplicates: number, whole: string): Promise<void> {
+  async endImport(tally: RowTally, whole: string): Promise<void> {
     if (this.#target === undefined) return;
     const { ledger, id } = this.#target;
+    const { refusedRows, duplicateRows } = tally;
+    const rows = { refused: refusedRows.toString(), duplicate: duplicateRows.toString() };
     const stored = { chunks: this.chunks, digest: this.#digest, contacts: this.#contacts, whole };
     const result = await retryWhileAway(
-      () => ledger.endImport(id, refused, duplicates, stored),
+      () => ledger.endImport(id, tally.refused, tally.duplicates, stored, rows),
       this.#signal,
     );
     if (result === 'gone') throw await this.#goneError(this.#target);

@@ -23,7 +23,8 @@ import {
 import { abandon, noContacts, readHead, readWhole, rowsOf, type FirstPass } from './list-pass.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { retryWhileAway } from './retry-while-away.ts';
-import { RowProcessor, RowTally } from './row-processor.ts';
+import { RowProcessor } from './row-processor.ts';
+import { RowTally } from './row-tally.ts';
 
 /**
  * Imports a list of any length as a batch: checks the rows, skips repeated phone numbers, cuts the
@@ -134,7 +135,7 @@ class ImportRun {
       await writer.end();
       rejectsFile = await rejects?.end();
       if (started !== undefined && !this.#list.canReread) await this.#comparePeople(started);
-      await writer.endImport(this.#tally.refused, this.#tally.duplicates, digest);
+      await writer.endImport(this.#tally, digest);
     } catch (error) {
       await writer.abandon();
       await rejects?.abandon();

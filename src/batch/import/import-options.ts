@@ -192,7 +192,9 @@ export interface ImportReport {
   readonly rejectsFile?: string;
   /** The first 20 refused rows, without their values. */
   readonly firstRefused: readonly {
-    /** Line of the list, from 1. */
+    /** Row of the list, as a spreadsheet counts them: from 1 with that of the titles. */
+    readonly row: number;
+    /** Line of the text on which it starts: another one after cells with line breaks in them. */
     readonly line: number;
     /** Column or field; empty for the whole row. */
     readonly field: string;
@@ -205,10 +207,10 @@ export interface ImportReport {
     readonly reason: string;
     /** Number of rows. */
     readonly count: number;
-    /** Lines of two of them. */
-    readonly lines: readonly number[];
+    /** Two of them. */
+    readonly rows: readonly number[];
   }[];
-  /** Lines of the first 20 duplicates. */
+  /** Rows of the first 20 duplicates. */
   readonly firstDuplicates: readonly number[];
 }
 

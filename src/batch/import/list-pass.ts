@@ -3,7 +3,8 @@ import { countOf } from '../../format/format.ts';
 import type { NumberPrints } from '../../number-index/number-prints.ts';
 import { nextRows, type SourcePart, type SourceReader } from '../source/source-row.ts';
 import { ListDigest } from './list-digest.ts';
-import { RowProcessor, RowTally } from './row-processor.ts';
+import { RowProcessor } from './row-processor.ts';
+import { RowTally } from './row-tally.ts';
 
 /** A list that can be read only once is known by its head: so many contacts, or so many bytes of their JSON. */
 export const HEAD_CONTACTS = 1_000;
@@ -135,7 +136,7 @@ function allRefused(parts: readonly SourcePart[]): NoticeQueueError {
   const [first] = parts;
   const why =
     first !== undefined && 'check' in first && first.check.kind === 'refused'
-      ? `: line ${first.line}: ${first.check.reason}`
+      ? `: row ${first.row}: ${first.check.reason}`
       : '';
   return new NoticeQueueError(
     'SOURCE_INVALID',

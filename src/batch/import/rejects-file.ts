@@ -77,17 +77,19 @@ export class RejectsFile {
 
   /** Adds a refused row. @throws NoticeQueueError REJECTS_UNWRITABLE */
   async add(
+    row: number,
     line: number,
-    { field, value, reason }: RowRefusal,
+    { field, value, reason: why }: RowRefusal,
     original: readonly string[] | string | undefined,
   ): Promise<void> {
+    const reason = row === line ? why : `${why} (line ${line} of the text)`;
     if (this.#text === '' && this.#file === undefined) this.#text = this.#head;
     this.#text += this.#isCsv
       ? csvLine(
-          [String(line), field, value, reason, ...(typeof original === 'object' ? original : [])],
+          [String(row), field, value, reason, ...(typeof original === 'object' ? original : [])],
           this.#delimiter,
         )
-      : objectLine(line, field, value, reason, original);
+      : objectLine(row, field, value, reason, original);
     if (this.#text.length >= WRITE_AT) await this.#flush();
   }
 
@@ -131,10 +133,10 @@ export class RejectsFile {
   }
 }
 
-const HEAD = ['rejected_line', 'rejected_field', 'rejected_value', 'rejected_reason'];
+const HEAD = ['rejected_row', 'rejected_field', 'rejected_value', 'rejected_reason'];
 
 function objectLine(
-  line: number,
+  row: number,
   field: string,
   value: string,
   reason: string,
@@ -142,7 +144,7 @@ function objectLine(
 ): string {
   const text = typeof original === 'string' ? original.trim() : '';
   const added = JSON.stringify({
-    rejected_line: line,
+    rejected_row: row,
     rejected_field: field,
     rejected_value: value,
     rejected_reason: reason,

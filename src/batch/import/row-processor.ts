@@ -1,19 +1,12 @@
-import type { Repair } from '../source/check-number.ts';
-import type { RowRefusal } from '../source/check-row.ts';
 import type { ContactBlock, SourcePart, SourceRow, SourceRun } from '../source/source-row.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
-import type { ImportReport } from './import-options.ts';
 import type { ListDigest } from './list-digest.ts';
-import { countOf, formatCount } from '../../format/format.ts';
-import { FULL_CHUNK_BYTES } from '../../payload/chunk-payload.ts';
+import { FULL_CHUNK_BYTES, originsText } from '../../payload/chunk-payload.ts';
+import { RowNumbers } from '../../payload/row-numbers.ts';
 import type { NumberPrints } from '../../number-index/number-prints.ts';
 import { NumberSet } from './number-set.ts';
 import type { RejectsFile } from './rejects-file.ts';
-
-/** The most refused rows, and the most duplicates, that a report lists. */
-const MAX_LISTED = 20;
-const MAX_EXAMPLES = 2;
-const NONE: readonly Repair[] = [];
+import type { RowTally } from './row-tally.ts';
 
 /** Where the rows of an import go, and how they are cut into chunks. */
 export interface RowProcessorOptions {
@@ -62,20 +55,20 @@ export class RowProcessor {
     if (this.#chunk !== undefined && this.#chunk.size > 0) await this.#writeChunk();
   }
 
-  async #processRow({ line, check, original }: SourceRow): Promise<void> {
+  async #processRow({ row, line, check, original }: SourceRow): Promise<void> {
     const { tally, rejects, chunkSize, digest } = this.#options;
     if (check.kind === 'contact') digest.addJson(check.json);
     if (check.kind === 'refused') {
-      tally.countRefused(line, check);
-      await rejects?.add(line, check, original);
+      tally.countRefused(row, line, check);
+      await rejects?.add(row, line, check, original);
     } else if (this.#seen?.add(check.number) === false) {
-      tally.countDuplicate(line);
+      tally.countDuplicate(row);
     } else if (this.#isLeftOut(check.number)) {
-      tally.countRepeated();
+      tally.countRepeated(row);
     } else {
       tally.countContact(check.repaired);
       this.#options.prints?.addText(check.number);
-      this.#chunk?.addJson(check.json, check.number);
+      this.#chunk?.addJson(row, check.json, check.number);
       if (this.#chunk?.isFull(chunkSize) === true) await this.#writeChunk();
     }
   }
@@ -85,13 +78,13 @@ export class RowProcessor {
     let digested = from;
     for (let index = from; index < to; index++) {
       if (this.#seen?.addNumber(block.numbers[index] ?? 0, block.digits[index] ?? 0) === false) {
-        tally.countDuplicate(block.lines[index] ?? 0);
+        tally.countDuplicate(block.rows[index] ?? 0);
         continue;
       }
       const value = block.numbers[index] ?? 0;
       const digits = block.digits[index] ?? 0;
       if (this.#isLeftOut({ value, digits })) {
-        tally.countRepeated();
+        tally.countRepeated(block.rows[index] ?? 0);
         continue;
       }
       tally.countContact();
@@ -120,94 +113,10 @@ export class RowProcessor {
   }
 }
 
-/** Counts the rows of a list; contacts, duplicates and refused rows add up to the rows. */
-export class RowTally {
-  contacts = 0;
-  duplicates = 0;
-  refused = 0;
-  /** The part of the duplicates that recent lists have, too. */
-  repeated = 0;
-  implausible = 0;
-  #normalised = 0;
-  readonly #repaired = new Map<Repair, number>();
-  #implausibleAt: ImportReport['firstRefused'][number] | undefined;
-  readonly #firstRefused: ImportReport['firstRefused'][number][] = [];
-  readonly #reasons = new Map<string, ImportReport['reasons'][number]>();
-  readonly #firstDuplicates: number[] = [];
-
-  get rows(): number {
-    return this.contacts + this.duplicates + this.refused;
-  }
-
-  /** @param repaired what was done to its number */
-  countContact(repaired: readonly Repair[] = NONE): void {
-    this.contacts++;
-    if (repaired.length === 0) return;
-    this.#normalised++;
-    for (const repair of repaired) {
-      this.#repaired.set(repair, (this.#repaired.get(repair) ?? 0) + 1);
-    }
-  }
-
-  countDuplicate(line: number): void {
-    this.duplicates++;
-    if (this.#firstDuplicates.length < MAX_LISTED) this.#firstDuplicates.push(line);
-  }
-
-  /** Counts a contact that is left out because a recent list has its number. */
-  countRepeated(): void {
-    this.duplicates++;
-    this.repeated++;
-  }
-
-  countRefused(line: number, { field, reason, implausible }: RowRefusal): void {
-    this.refused++;
-    if (implausible === true && this.implausible++ === 0)
-      this.#implausibleAt = { line, field, reason };
-    if (this.#firstRefused.length < MAX_LISTED) this.#firstRefused.push({ line, field, reason });
-    this.#countReason(line, field, reason);
-  }
-
-  #countReason(line: number, field: string, reason: string): void {
-    const key = `${field}\0${reason}`;
-    const known = this.#reasons.get(key);
-    if (known === undefined && this.#reasons.size >= MAX_LISTED) return;
-    const { count, lines } = known ?? { count: 0, lines: [] };
-    const examples = lines.length < MAX_EXAMPLES ? [...lines, line] : lines;
-    this.#reasons.set(key, { field, reason, count: count + 1, lines: examples });
-  }
-
-  /** Why the list is most likely not the one that is meant; undefined if it is. */
-  whyImplausible(): string | undefined {
-    const { implausible } = this;
-    const numbers = this.contacts + this.duplicates + implausible;
-    if (implausible * 100 <= numbers) return undefined;
-    const { line, field, reason } = this.#implausibleAt ?? { line: 0, field: '', reason: '' };
-    return `${formatCount(implausible)} of ${countOf(numbers, 'number')} ${implausible === 1 ? 'is' : 'are'} implausible (line ${line}, ${field}: ${reason}). Is this the column with the phone numbers? --allow-implausible (allowImplausible) sends to them, too; nothing was queued.`;
-  }
-
-  /** The counts as the fields of an {@link ImportReport}. */
-  report() {
-    const { rows, contacts, duplicates, repeated, refused } = this;
-    return {
-      repeated,
-      rows,
-      contacts,
-      duplicates,
-      refused,
-      normalised: this.#normalised,
-      repaired: Object.fromEntries(this.#repaired),
-      firstRefused: this.#firstRefused,
-      reasons: [...this.#reasons.values()].sort((one, other) => other.count - one.count),
-      firstDuplicates: this.#firstDuplicates,
-    };
-  }
-}
-
 const OPEN = 0x5b;
 const CLOSE = Buffer.from(']');
 
-/** Collects the contacts of one chunk as the bytes of a JSON array. */
+/** Collects the contacts of one chunk as the bytes of a JSON array, with their rows. */
 class ChunkBuilder {
   /** Contacts so far. */
   size = 0;
@@ -215,6 +124,7 @@ class ChunkBuilder {
   #bytes = 0;
   #pieces: Buffer[] = [];
   #numbers: string[] = [];
+  #rows = new RowNumbers();
   readonly #keepsNumbers: boolean;
   /** The last piece, which may still grow: contacts of this block, from one index to another. */
   #run: { readonly block: ContactBlock; readonly from: number; to: number } | undefined;
@@ -233,6 +143,7 @@ class ChunkBuilder {
   add(block: ContactBlock, index: number): void {
     this.size++;
     this.#bytes += (block.ends[index] ?? 0) - (index === 0 ? 0 : (block.ends[index - 1] ?? 0));
+    this.#rows.add(block.rows[index] ?? 0);
     if (this.#keepsNumbers) this.#numbers.push(numberOf(block, index));
     if (this.#run?.block === block && this.#run.to === index) {
       this.#run.to = index + 1;
@@ -243,8 +154,9 @@ class ChunkBuilder {
   }
 
   /** Adds one contact as JSON. */
-  addJson(json: string, number: string): void {
+  addJson(row: number, json: string, number: string): void {
     this.size++;
+    this.#rows.add(row);
     if (this.#keepsNumbers) this.#numbers.push(number);
     this.#endRun();
     const piece = Buffer.from(`,${json}`);
@@ -255,7 +167,9 @@ class ChunkBuilder {
   /** Returns the chunk and starts a new one. */
   take(): { readonly json: Buffer; readonly numbers: readonly string[] } {
     this.#endRun();
-    const json = Buffer.concat([...this.#pieces, CLOSE]);
+    const origins = Buffer.from(originsText({ rows: this.#rows.toString() }));
+    this.#rows = new RowNumbers();
+    const json = Buffer.concat([...this.#pieces, CLOSE, origins]);
     // Replaces the comma before the first contact.
     json[0] = OPEN;
     this.#pieces = [];

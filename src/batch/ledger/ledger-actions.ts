@@ -51,6 +51,7 @@ export class LedgerActions extends LedgerReader {
    * Moves a failure to the state that a person decided on, and deletes its contacts.
    *
    * @param state the state it must have
+   * @param rows of its contacts in the list, as far as they are known
    * @returns false if it no longer exists or has another state
    */
   async resolve(
@@ -58,9 +59,10 @@ export class LedgerActions extends LedgerReader {
     name: string,
     as: 'accepted' | 'cancelled',
     state: FailureRecord['state'] = 'unknown',
+    rows = '',
   ): Promise<boolean> {
     const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
-    const [result] = await this.run(resolveFailure, id, [name, as, state], keys);
+    const [result] = await this.run(resolveFailure, id, [name, as, state, rows], keys);
     return result === 'resolved';
   }
 
@@ -87,7 +89,7 @@ export class LedgerActions extends LedgerReader {
    * Takes contacts out of a chunk that waits and was not sent: they never are, and count as cancelled.
    *
    * @param size contacts of the chunk, as it was read
-   * @param taken how many are taken out, and the payload of the others; undefined if there are none
+   * @param taken how many are taken out, their rows, and the payload of the others; undefined if there are none
    * @returns `sending` if an attempt has the chunk; `possibly-sent` if it will be tried again after one; `known` if it
    *   has changed since or does not wait
    */
@@ -95,10 +97,10 @@ export class LedgerActions extends LedgerReader {
     id: string,
     chunk: number,
     size: number,
-    taken: { readonly size: number; readonly rest: Buffer | undefined },
+    taken: { readonly size: number; readonly rows?: string; readonly rest: Buffer | undefined },
   ): Promise<'taken' | 'sending' | 'possibly-sent' | 'known' | 'gone'> {
     const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
-    const args = [chunk, size, taken.size, taken.rest ?? ''];
+    const args = [chunk, size, taken.size, taken.rest ?? '', taken.rows ?? ''];
     const [result] = await this.run(takeOutOfChunk, id, args, keys);
     return result as 'taken' | 'sending' | 'possibly-sent' | 'known' | 'gone';
   }

@@ -206,16 +206,29 @@ export class LedgerReader {
    * their batch was cancelled are not failures: use {@link states} to find them.
    */
   async *failures(id: string): AsyncGenerator<FailureRecord> {
-    const { failures } = this.keys.batch(id);
+    for await (const [name, stored] of this.#fields(this.keys.batch(id).failures, '*')) {
+      yield { name, ...(JSON.parse(stored) as Omit<FailureRecord, 'name'>) };
+    }
+  }
+
+  /** What became of rows whose contacts are deleted, as the scripts note it (row-results.ts reads it). */
+  async *ends(id: string): AsyncGenerator<string> {
+    const ends = new Map<string, string>();
+    for await (const [name, lines] of this.#fields(this.keys.batch(id).sizes, '*.ends')) {
+      ends.set(name, lines);
+    }
+    for (const lines of ends.values()) yield* lines.split('\n');
+  }
+
+  async *#fields(key: string, match: string): AsyncGenerator<[name: string, value: string]> {
     let cursor = '0';
     do {
       const from = cursor;
       const [next, fields] = await this.ask(() =>
-        this.redis.hscan(failures, from, 'COUNT', FAILURES_PER_READ),
+        this.redis.hscan(key, from, 'MATCH', match, 'COUNT', FAILURES_PER_READ),
       );
       for (let index = 0; index < fields.length; index += 2) {
-        const stored = JSON.parse(fields[index + 1] ?? '{}') as Omit<FailureRecord, 'name'>;
-        yield { name: fields[index] ?? '', ...stored };
+        yield [fields[index] ?? '', fields[index + 1] ?? '{}'];
       }
       cursor = next;
     } while (cursor !== '0');

@@ -15,8 +15,8 @@ import {
   restartStalled,
   takeOpenBatch,
 } from './scripts/open-batch-scripts.ts';
-import { halveChunk, settleChunk } from './scripts/settle-scripts.ts';
-import type { Claim, Settlement } from './settlement.ts';
+import { settleChunk } from './scripts/settle-scripts.ts';
+import { settlementSchema, type Claim, type Settlement } from './settlement.ts';
 
 /** A chunk as the import stores it. */
 export interface StoredChunk {
@@ -113,6 +113,7 @@ export class Ledger extends LedgerActions {
    * @param stored number of the chunks of the list, the digest up to the end of the last, the number of their
    *   contacts, which is another one where duplicates are not left out as before, and the digest of the whole list; by
    *   default they are not compared
+   * @param rows numbers of the rows that became no contacts
    * @returns `gone` if the batch or some of its chunks are missing, `other` if its chunks are not those of the list
    */
   async endImport(
@@ -120,9 +121,11 @@ export class Ledger extends LedgerActions {
     refusedRows: number,
     duplicateRows: number,
     stored?: Readonly<{ chunks: number; digest: string; contacts: number; whole: string }>,
+    rows: { readonly refused?: string; readonly duplicate?: string } = {},
   ): Promise<'imported' | 'gone' | 'other'> {
     const { chunks = '', digest = '', contacts = 0, whole = '' } = stored ?? {};
-    const args = [refusedRows, duplicateRows, chunks, digest, contacts, whole];
+    const { refused = '', duplicate = '' } = rows;
+    const args = [refusedRows, duplicateRows, chunks, digest, contacts, whole, refused, duplicate];
     const [result] = await this.run(endImport, id, args);
     return result as 'imported' | 'gone' | 'other';
   }
@@ -190,34 +193,34 @@ export class Ledger extends LedgerActions {
     id: string,
     chunk: number,
     nonce: string,
-    { accepted, rest, split, failed }: Settlement,
+    settlement: Settlement,
     traceIds: readonly string[] = [],
   ): Promise<'settled' | 'known'> {
-    const args = [
-      chunk,
-      nonce,
+    const checked = settlementSchema.safeParse(settlement);
+    if (!checked.success) throw new RangeError(`chunk ${chunk}: ${checked.error.message}`);
+    const payloads: Buffer[] = [];
+    const numbered = <Part extends { readonly payload?: Buffer }>({ payload, ...part }: Part) => ({
+      ...part,
+      ...(payload === undefined ? {} : { payload: payloads.push(payload) }),
+    });
+    const { accepted, as, rest, split, failed, isRefused } = checked.data;
+    const said = JSON.stringify({
       accepted,
-      rest?.size ?? 0,
-      rest?.payload ?? '',
-      rest?.possiblySent === true ? `1 ${traceIds.join(' ')}` : 0,
-      split?.size ?? 0,
-      split?.payload ?? '',
-      ...failed.flatMap((part) => [
-        part.state,
-        part.size,
-        part.code,
-        part.message,
-        part.payload ?? '',
-      ]),
-    ];
+      as,
+      rest: rest && numbered(rest),
+      split: split?.map(numbered),
+      failed: failed.map(numbered),
+      isRefused,
+      traceIds: traceIds.join(' '),
+    });
     const keys = [this.keys.batchFind(id), this.keys.possiblySentTwice];
-    const [result, size] = await this.run(settleChunk, id, args, keys);
+    const [result, size] = await this.run(settleChunk, id, [chunk, nonce, said, ...payloads], keys);
     if (result === 'unfit') {
       throw new RangeError(
         `the settlement does not add up to chunk ${chunk} of ${Number(size)} contacts`,
       );
     }
-    if (split !== undefined) await this.publishHint(id);
+    if (result === 'settled' && settlement.split !== undefined) await this.publishHint(id);
     return result as 'settled' | 'known';
   }
 
@@ -238,14 +241,11 @@ export class Ledger extends LedgerActions {
     payloads: readonly [Buffer, Buffer],
     traceIds: readonly string[] = [],
   ): Promise<'halved' | 'known'> {
-    const args = [chunk, nonce, first, ...payloads, traceIds.join(' ')];
-    const keys = [this.keys.batchFind(id), this.keys.possiblySentTwice];
-    const [result, size] = await this.run(halveChunk, id, args, keys);
-    if (result === 'unfit') {
-      throw new RangeError(`chunk ${chunk} of size ${Number(size)} has no first half of ${first}`);
-    }
-    if (result === 'halved') await this.publishHint(id);
-    return result as 'halved' | 'known';
+    const [one, other] = payloads;
+    const split = [{ size: first, payload: one }, { payload: other }];
+    const halves: Settlement = { accepted: 0, failed: [], split, isRefused: true };
+    const result = await this.settle(id, chunk, nonce, halves, traceIds);
+    return result === 'settled' ? 'halved' : 'known';
   }
 
   /**

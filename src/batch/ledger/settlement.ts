@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { DeliveryPolicy } from '../../contracts/outcome.ts';
 
 /** Answer to a claim of a chunk. Nothing may be sent unless `kind` is `send`. */
@@ -36,39 +37,51 @@ export interface ClaimedLate {
   readonly code: string;
 }
 
+const size = z.int().min(1);
+const payload = z.custom<Buffer>((value) => Buffer.isBuffer(value));
+
+/** Contacts that were not accepted, all for the same reason. */
+const failedPart = z.object({
+  state: z.enum(['rejected', 'unknown', 'expired']),
+  size,
+  code: z.string(),
+  /** The service's message, with phone numbers masked. */
+  message: z.string(),
+  /** Rows of the list, as text. */
+  rows: z.string().exactOptional(),
+  /** Default: the payload of the chunk. */
+  payload: payload.exactOptional(),
+});
+export type FailedPart = Readonly<z.infer<typeof failedPart>>;
+
 /**
  * Result of an attempt for the contacts of a chunk. The parts add up to the chunk; each part that is
  * smaller than the chunk carries the payload of its own contacts.
  */
-export interface Settlement {
+export const settlementSchema = z.object({
   /** Contacts that the service accepted. */
-  readonly accepted: number;
+  accepted: z.int().min(0),
+  /** Their rows in the list, and the trace id of the service. */
+  as: z.object({ rows: z.string(), traceId: z.string() }).exactOptional(),
   /** Contacts to try again. */
-  readonly rest?: {
-    readonly size: number;
-    /** Default: the payload of the chunk. */
-    readonly payload?: Buffer;
-    /** The service may have accepted them. Under at-most-once they become unknown instead. */
-    readonly possiblySent: boolean;
-  };
+  rest: z
+    .object({
+      size,
+      payload: payload.exactOptional(),
+      /** The service may have accepted them. Under at-most-once they become unknown instead. */
+      possiblySent: z.boolean(),
+    })
+    .exactOptional(),
   /**
-   * Contacts to try again that this attempt did not send, beside contacts of which it is unknown: they become a
-   * chunk of their own, with the history that the chunk had before, so that each chunk has one history.
+   * Contacts that this attempt did not send, beside contacts of which it is unknown, or the halves of a refused chunk:
+   * each becomes a chunk of its own, with the history that the chunk had before. Without a size: all that are left.
    */
-  readonly split?: { readonly size: number; readonly payload: Buffer };
-  readonly failed: readonly FailedPart[];
-}
-
-/** Contacts that were not accepted, all for the same reason. */
-export interface FailedPart {
-  readonly state: 'rejected' | 'unknown' | 'expired';
-  readonly size: number;
-  readonly code: string;
-  /** The service's message, with phone numbers masked. */
-  readonly message: string;
-  /** Default: the payload of the chunk. */
-  readonly payload?: Buffer;
-}
+  split: z.array(z.object({ size: size.exactOptional(), payload })).exactOptional(),
+  /** The service refuses the chunk, perhaps because of one of its contacts: its parts know that they were cut from it. */
+  isRefused: z.literal(true).exactOptional(),
+  failed: z.array(failedPart),
+});
+export type Settlement = Readonly<z.infer<typeof settlementSchema>>;
 
 /** Of contacts that waited, possibly sent, when their batch was cancelled. */
 export const POSSIBLY_SENT_AT_CANCEL = {

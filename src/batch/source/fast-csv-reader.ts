@@ -31,7 +31,7 @@ interface Value {
 /** The rows that were read, and the position of the first row that was not. */
 export interface FastCsvRun extends SourceRun {
   readonly next: number;
-  readonly nextLine: number;
+  readonly nextRow: number;
 }
 
 /**
@@ -84,15 +84,15 @@ export class FastCsvReader {
    * Reads plain rows up to the first that is not plain, the end of the text, or a full block.
    *
    * @param from offset of a row
-   * @param line line of that row
+   * @param row number of that row
    * @param last whether the list ends with this text
    */
-  read(text: Buffer, from: number, line: number, last: boolean): FastCsvRun {
+  read(text: Buffer, from: number, row: number, last: boolean): FastCsvRun {
     if (!this.#block.hasRoom(MIN_ROOM_BYTES)) this.#block = new ContactBlock();
     const block = this.#block;
     const first = block.count;
     let at = from;
-    let nextLine = line;
+    let nextRow = row;
     while (at < text.length) {
       const end = this.#findCells(text, at);
       if (end < 0 || (end === text.length && !last)) break;
@@ -103,13 +103,13 @@ export class FastCsvReader {
         // A map may use one cell for several fields.
         if (!block.hasRoom(this.#frameBytes + (1 + this.#values.length) * (end - at))) break;
         if (!this.#write(text, block)) break;
-        block.lines[block.count] = nextLine;
+        block.rows[block.count] = nextRow;
         block.count++;
       }
       at = next;
-      nextLine++;
+      nextRow++;
     }
-    return { block, from: first, to: block.count, next: at, nextLine };
+    return { block, from: first, to: block.count, next: at, nextRow };
   }
 
   /** Finds the cells of a row. @returns offset of its end, or -1 if it is not plain */

@@ -40,7 +40,7 @@ export function readNdjson(
         line++;
         if (content === TOO_LONG) {
           const reason = `the line is longer than ${MAX_ROW_LENGTH} characters`;
-          batch.push({ line, check: refused('', '', reason), original: '' });
+          batch.push({ row: line, line, check: refused('', '', reason), original: '' });
         } else if (content.trim() !== '') batch.push(parsedRow(line, content, choice, rules));
       }
       if (batch.length > 0) yield batch;
@@ -86,15 +86,20 @@ function parsedRow(line: number, text: string, choice: FieldChoice, rules: Numbe
   } catch {
     const reason =
       'expected one JSON object on the line, such as {"contact":"01012345678","var1":"..."}';
-    return { line, check: refused('', '', reason), original: text };
+    return { row: line, line, check: refused('', '', reason), original: text };
   }
   const check = checkContact(value, choice, rules);
-  return { line, check, original: check.kind === 'refused' ? text : undefined };
+  return { row: line, line, check, original: check.kind === 'refused' ? text : undefined };
 }
 
 function rowOf(line: number, contact: unknown, choice: FieldChoice, rules: NumberRules): SourceRow {
   const check = checkContact(contact, choice, rules);
-  return { line, check, original: check.kind === 'refused' ? jsonOf(contact) : undefined };
+  return {
+    row: line,
+    line,
+    check,
+    original: check.kind === 'refused' ? jsonOf(contact) : undefined,
+  };
 }
 
 /** JSON of any value; empty if there is none, for example for a circular object. */

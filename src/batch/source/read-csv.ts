@@ -47,6 +47,14 @@ export async function readCsv(
   };
 }
 
+/** The records of a CSV list as they are, that of the titles included, with their row numbers. */
+export async function* readRecords(
+  text: AsyncIterable<Buffer>,
+  delimiter: string,
+): AsyncGenerator<{ readonly row: number; readonly cells: readonly string[] }, void> {
+  yield* new CsvText(text, delimiter).records();
+}
+
 /** Reads rows from text that arrives in pieces. */
 class CsvText {
   readonly #pieces: AsyncIterator<Buffer>;
@@ -56,6 +64,8 @@ class CsvText {
   /** Offset of the next row. */
   #at = 0;
   #line = 1;
+  /** Number of the next row: less than the line after cells with line breaks. */
+  #rowNumber = 1;
   /** Whether the list ends with this text. */
   #last = false;
 
@@ -66,12 +76,19 @@ class CsvText {
 
   /** The first row that is not empty; the position stays before it. Undefined if there is none. */
   async firstRow(): Promise<CsvRow | undefined> {
-    if (this.#line === 1 && this.#at === 0) await this.#readSeparator();
+    if (this.#line === 1 && this.#at === 0 && this.#text.length === 0) await this.#readSeparator();
     for (;;) {
       const row = this.#row();
       if (row !== undefined) return row;
       if (this.#last) return undefined;
       await this.#receive();
+    }
+  }
+
+  async *records(): AsyncGenerator<{ readonly row: number; readonly cells: readonly string[] }> {
+    for (let row = await this.firstRow(); row !== undefined; row = await this.firstRow()) {
+      yield { row: this.#rowNumber, cells: row.cells };
+      this.#skip(row);
     }
   }
 
@@ -99,6 +116,7 @@ class CsvText {
     this.#delimiter = Buffer.from(line[1]);
     this.#at = Buffer.byteLength(line[0]);
     this.#line = 2;
+    this.#rowNumber = 2;
   }
 
   /** All rows, without that of the titles. */
@@ -129,9 +147,10 @@ class CsvText {
     const parts: SourcePart[] = [];
     for (;;) {
       if (fast !== undefined) {
-        const run = fast.read(this.#text, this.#at, this.#line, this.#last);
+        const run = fast.read(this.#text, this.#at, this.#rowNumber, this.#last);
         this.#at = run.next;
-        this.#line = run.nextLine;
+        this.#line += run.nextRow - this.#rowNumber;
+        this.#rowNumber = run.nextRow;
         if (run.to > run.from) {
           parts.push(run);
           // The run may have ended because its block is full: there may be more plain rows.
@@ -143,7 +162,7 @@ class CsvText {
       if (isTooLong(this.#text.subarray(this.#at, row.next))) throw tooLong(this.#line);
       const check = this.#named(checkCells(row.cells, columns), row, columns);
       const original = check.kind === 'refused' ? columns.original(row.cells) : undefined;
-      parts.push({ line: this.#line, check, original });
+      parts.push({ row: this.#rowNumber, line: this.#line, check, original });
       this.#skip(row);
     }
   }
@@ -163,6 +182,7 @@ class CsvText {
       if (next === undefined) return undefined;
       this.#at = next;
       this.#line++;
+      this.#rowNumber++;
     }
     if (this.#at >= this.#text.length) return undefined;
     return readRow(this.#text, this.#at, this.#delimiter, this.#line, this.#last);
@@ -181,6 +201,7 @@ class CsvText {
   #skip(row: CsvRow): void {
     this.#at = row.next;
     this.#line = row.nextLine;
+    this.#rowNumber++;
   }
 
   /** Waits for more text. @throws NoticeQueueError SOURCE_INVALID for a row that is too long */

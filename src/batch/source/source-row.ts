@@ -13,8 +13,12 @@ const BLOCK_BYTES = 256 * 1024;
 
 /** One checked row of a list. */
 export interface SourceRow {
-  /** Line on which the row starts, from 1; for an iterable, the position of the contact, from 1. */
+  /** Its number as a spreadsheet counts rows, from 1 with that of the titles; for an iterable, the position from 1. */
+  readonly row: number;
+  /** Line of the text on which it starts: another one after cells with line breaks in them. */
   readonly line: number;
+  /** Cells of the columns that are carried along; undefined where there are none. */
+  readonly kept?: readonly string[] | undefined;
   readonly check: RowCheck;
   /** Input of a refused row: its cells, or its text. Undefined for a contact. */
   readonly original: readonly string[] | string | undefined;
@@ -33,8 +37,8 @@ export class ContactBlock {
   readonly numbers = new Float64Array(BLOCK_CONTACTS);
   /** Digits of each phone number, leading zeros included. */
   readonly digits = new Uint8Array(BLOCK_CONTACTS);
-  /** Line of the list of each contact. */
-  readonly lines = new Uint32Array(BLOCK_CONTACTS);
+  /** Row of each contact in the list. */
+  readonly rows = new Uint32Array(BLOCK_CONTACTS);
   /** Contacts stored so far. */
   count = 0;
 

@@ -6,7 +6,7 @@ import { COUNTRY_NAMES, type CountryName } from '../../format/country.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/outcome.ts';
 
 /** Options of `notices import`. */
-export interface ImportFlags {
+export interface ImportFlags extends ReadingFlags {
   readonly template: string;
   readonly map?: readonly string[];
   readonly varMap?: readonly string[];
@@ -27,8 +27,6 @@ export interface ImportFlags {
   readonly bisect: boolean;
   readonly dryRun?: boolean;
   readonly format?: 'csv' | 'ndjson';
-  readonly delimiter?: string;
-  readonly encoding?: string;
   readonly header: boolean;
   readonly rejects?: string;
   readonly force?: boolean;
@@ -43,9 +41,21 @@ export interface ImportFlags {
 
 const BILLION = 1_000_000_000;
 
+/** How a CSV list is read. */
+export interface ReadingFlags {
+  readonly delimiter?: string;
+  readonly encoding?: 'utf-8' | 'euc-kr';
+}
+
+export function withReadingFlags(command: Command): Command {
+  return command
+    .option('--delimiter <c>', 'one character, or TAB (default: a comma)', delimiter)
+    .addOption(new Option('--encoding <name>', 'default: utf-8').choices(['utf-8', 'euc-kr']));
+}
+
 /** Adds the options to the command. */
 export function withImportFlags(command: Command): Command {
-  return command
+  return withReadingFlags(command)
     .requiredOption('--template <code>', 'template code')
     .option('--map <field=column,...>', 'columns to use, such as contact=phone,var1=name', collect)
     .addOption(new Option('--var-map <field=column,...>', 'the same').argParser(collect).hideHelp())
@@ -95,8 +105,6 @@ export function withImportFlags(command: Command): Command {
         'ndjson',
       ]),
     )
-    .option('--delimiter <c>', 'one character, or TAB (default: a comma)', delimiter)
-    .addOption(new Option('--encoding <name>', 'default: utf-8').choices(['utf-8', 'euc-kr']))
     .option(
       '--no-header',
       'the first row is a contact; --map then names columns by position, starting at 1',

@@ -196,7 +196,7 @@ function describeReport(report: ImportReport, flags: ImportFlags): string[] {
       ['  normalised', `${formatCount(normalised)}${describeRepairs(report)}`],
       ['  columns', describeColumns(report.columns)],
     ]),
-    ...report.reasons.slice(0, MAX_SHOWN).map(describeReason),
+    ...report.reasons.slice(0, MAX_SHOWN).map((one) => describeReason(one, report)),
     ...(report.reasons.length > MAX_SHOWN ? ['and other reasons'] : []),
     ...(rejectsFile === undefined ? [] : [`Correct ${rejectsFile} and import only that file.`]),
     ...next,
@@ -208,12 +208,18 @@ function describeRepairs({ repaired }: ImportReport): string {
   return counts.length === 0 ? '' : ` (${counts.join(', ')})`;
 }
 
-function describeReason({ field, reason, count, lines }: ImportReport['reasons'][number]): string {
-  const rows = lines.join(', ');
+function describeReason(
+  { field, reason, count, rows }: ImportReport['reasons'][number],
+  { firstRefused }: ImportReport,
+): string {
+  const shown = rows.map((row) => {
+    const line = firstRefused.find((one) => one.row === row)?.line ?? row;
+    return line === row ? String(row) : `${row} (line ${line})`;
+  });
   const where =
     count === 1
-      ? `line ${rows}`
-      : `${countOf(count, 'row')}, such as ${lines.length === 1 ? 'line' : 'lines'} ${rows}`;
+      ? `row ${shown.join(', ')}`
+      : `${countOf(count, 'row')}, such as row ${shown.join(' and ')}`;
   return `${where}, ${field === '' ? 'row' : field}: ${reason}`;
 }
 
@@ -227,10 +233,10 @@ function describeColumns({ sent, leftOut }: ImportReport['columns']): string {
   return `sent: ${sent.join(', ')}${rest}`;
 }
 
-function placesOf(lines: readonly number[], all: number): string {
-  if (lines.length === 0) return '';
-  const shown = lines.slice(0, MAX_SHOWN).join(', ');
-  return ` (the first contact of each number is kept; line ${shown}${all > MAX_SHOWN ? ', ...' : ''})`;
+function placesOf(rows: readonly number[], all: number): string {
+  if (rows.length === 0) return '';
+  const shown = rows.slice(0, MAX_SHOWN).join(', ');
+  return ` (the first contact of each number is kept; row ${shown}${all > MAX_SHOWN ? ', ...' : ''})`;
 }
 
 /** @returns whether every contact of the batch was accepted */

@@ -40,8 +40,8 @@ function describe({ notices, contacts, searched }: FindReport, wrongHit: string)
       code ?? '',
       template ?? '',
     ]),
-    ...contacts.map(({ batch, chunk, states, confirmed, at, code, template }) => [
-      `batch ${batch}, chunk ${chunk}`,
+    ...contacts.map(({ batch, chunk, row, states, confirmed, at, code, template }) => [
+      `batch ${batch}, ${row === undefined ? `chunk ${chunk}` : `row ${row}`}`,
       states.join(' or '),
       confirmed ? 'yes' : 'probably: the contact was deleted',
       new Date(at).toISOString(),

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { batchFailures, previewRedrive, redriveBatch } from './batch-failures.ts';
+import { batchResults } from './batch-results.ts';
 import { batch, batches, cancelBatch, pauseBatch, resumeBatch } from './batches.ts';
 import { deleteFailed, failed, redriveFailed } from './failed-notices.ts';
 import { liftHold, placeHold, showHold } from './hold.ts';
@@ -24,6 +25,7 @@ export const OPERATIONS = [
   resumeBatch,
   cancelBatch,
   batchFailures,
+  batchResults,
   previewRedrive,
   redriveBatch,
   failed,

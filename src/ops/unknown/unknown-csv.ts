@@ -1,6 +1,6 @@
 import { formsOf } from '../../format/country.ts';
 import { csvLine } from '../../batch/failures/csv-line.ts';
-import { decodeContacts } from '../../payload/chunk-payload.ts';
+import { decodeContacts, originOf } from '../../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../../payload/seal.ts';
 import type { Actor, AuditEntry } from '../audit.ts';
 import { traceIdsOf } from '../../contracts/outcome.ts';
@@ -21,6 +21,7 @@ const COLUMNS = [
   'notice',
   'batch',
   'chunk',
+  'row',
 ] as const;
 
 /** Notices per read. */
@@ -97,8 +98,9 @@ async function* pagesOf(
         payload === undefined
           ? (some?.taken ?? [])
           : await decodeContacts(payload, batchSeal(sealing, batch.id));
-      yield contacts.map(({ contact }) => ({
-        contact,
+      yield contacts.map((stored) => ({
+        contact: stored.contact,
+        row: originOf(stored)?.row ?? '',
         template: batch.templateCode,
         code,
         message,

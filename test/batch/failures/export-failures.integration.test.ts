@@ -55,6 +55,7 @@ describe('exportFailures', () => {
       var2: '',
       name: '',
       tags: '',
+      rejected_row: '',
       rejected_state: 'rejected',
       rejected_code: 'BAD_NUMBER',
       rejected_reason: 'about BAD_NUMBER',
@@ -88,7 +89,7 @@ describe('exportFailures', () => {
     ]);
     expect((await exported(built, { state: 'expired', code: 'A' })).report.contacts).toBe(0);
     expect((await exported(built, { state: 'unknown' })).text).toMatch(
-      /^"contact","rejected_state",/,
+      /^"contact","rejected_row",/,
     );
   });
 

@@ -227,7 +227,7 @@ describe('a row that is wrong is refused, and the others go on', () => {
     );
     expect(report).toMatchObject({ contacts: 2, refused: 1 });
     expect(report.firstRefused).toStrictEqual([
-      { line: 3, field, reason: expect.stringMatching(reason) as unknown },
+      { row: 3, line: 3, field, reason: expect.stringMatching(reason) as unknown },
     ]);
   });
 

@@ -311,7 +311,7 @@ describe('the file of refused rows', () => {
     const text = readFileSync(`${file}.rejected.csv`, 'utf8');
     const lines = text.split('\n');
     expect(lines[0]).toBe(
-      '"rejected_line","rejected_field","rejected_value","rejected_reason","contact","var1"',
+      '"rejected_row","rejected_field","rejected_value","rejected_reason","contact","var1"',
     );
     expect(lines[1]).toMatch(
       /^"3","contact","'\+821012345678",".*plus sign.*","'\+821012345678","'=cmd, ""x"""$/,
@@ -340,7 +340,7 @@ describe('the file of refused rows', () => {
       rejectsFile,
     });
     const text = readFileSync(rejectsFile, 'utf8');
-    expect(JSON.parse(text)).toMatchObject({ rejected_line: 1, contact: '+82', var1: 'a' });
+    expect(JSON.parse(text)).toMatchObject({ rejected_row: 1, contact: '+82', var1: 'a' });
     const corrected = listFile(text.replaceAll('"+82"', '"01000000102"'), 'corrected.ndjson');
     const again = await world.import(corrected);
     expect(await world.contacts(again.batch)).toStrictEqual([

@@ -115,7 +115,7 @@ describe('the identity of a list', () => {
   it('of one that begins with 8 MiB of refused rows and no contact is refused, unless it is read twice', async () => {
     const text = `contact,var1\n${refused}${csvList(50).slice(13)}`;
     await expect(headOf(text)).rejects.toThrow(
-      /^The first [0-9,]+ rows are all rejected: line 2: expected the national format, got a plus sign/,
+      /^The first [0-9,]+ rows are all rejected: row 2: expected the national format, got a plus sign/,
     );
     expect(await wholeOf(text)).toMatchObject({ isWhole: true, contacts: 50 });
     // Short lists without a contact have nothing that could be sent twice.

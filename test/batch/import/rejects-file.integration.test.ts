@@ -165,8 +165,8 @@ it('a line nested 20,000 levels is one refused row', async () => {
   const report = await world.import(file, { passThrough: true });
   expect(report).toMatchObject({ contacts: 1, refused: 2 });
   const [first = '', second = ''] = readFileSync(report.rejectsFile ?? '', 'utf8').split('\n');
-  expect(first).toMatch(/^\{"rejected_line":1,.*"contact":"01012345678","var1":\[\[/);
-  expect(second).toMatch(/^\{"rejected_line":2,.*"contact":"01012345678","other":\[\[/);
+  expect(first).toMatch(/^\{"rejected_row":1,.*"contact":"01012345678","var1":\[\[/);
+  expect(second).toMatch(/^\{"rejected_row":2,.*"contact":"01012345678","other":\[\[/);
 });
 
 describe('the corrected file, imported with the options of its list', () => {
@@ -220,7 +220,7 @@ describe('the corrected file, imported with the options of its list', () => {
     expect(text.match(/rejected_reason/g)).toHaveLength(1);
     expect(text.endsWith(',"contact":"?","var1":"a \\"x\\"","id":[1]}\n')).toBe(true);
     expect(JSON.parse(text)).toMatchObject({
-      rejected_line: 1,
+      rejected_row: 1,
       rejected_value: '?',
       rejected_reason: expect.stringMatching(/digits/) as unknown,
     });

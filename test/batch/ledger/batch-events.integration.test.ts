@@ -74,6 +74,7 @@ describe('batchEvents', () => {
         batch: 'b-1',
         failure: '0.1',
         contacts: 2,
+        rows: '',
         code: 'BAD',
       },
       {

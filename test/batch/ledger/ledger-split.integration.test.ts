@@ -17,7 +17,7 @@ describe('contacts of a chunk that were not sent, beside some that possibly were
   const SPLIT: Settlement = {
     accepted: 2,
     rest: { size: 3, payload: Buffer.from('possibly sent'), possiblySent: true },
-    split: { size: 5, payload: Buffer.from('not sent') },
+    split: [{ size: 5, payload: Buffer.from('not sent') }],
     failed: [],
   };
 

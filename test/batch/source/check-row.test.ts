@@ -232,7 +232,7 @@ describe('columns', () => {
   });
 
   it('of a file of refused rows are taken back as they were', () => {
-    const columns = columnsOf(['rejected_line', 'rejected_reason', 'contact', 'var1']);
+    const columns = columnsOf(['rejected_row', 'rejected_reason', 'contact', 'var1']);
     expect(checkCells(['3', 'because', '01000000101', "'=cmd"], columns)).toMatchObject({
       json: '{"contact":"01000000101","var1":"=cmd"}',
     });
@@ -242,7 +242,7 @@ describe('columns', () => {
   });
 
   it('of a file of refused rows have the positions and titles that they have in the list', () => {
-    const added = ['rejected_line', 'rejected_reason'];
+    const added = ['rejected_row', 'rejected_reason'];
     const numbered = columnsOf([...added, '1', '2'], { contact: 2, var1: '1' }, false);
     expect([numbered.header, numbered.titles]).toStrictEqual([true, ['1', '2']]);
     expect([numbered.contact.index, numbered.others[0]?.index]).toStrictEqual([3, 2]);
@@ -262,7 +262,7 @@ describe('columns', () => {
   it('of the rows of a file of failures that are refused again are all sent, too', () => {
     const { titles } = columnsOf(['contact', "'@id", 'rejected_state', 'rejected_reason']);
     expect(titles).toStrictEqual(['contact', '@id', 'rejected_state']);
-    const again = columnsOf(['rejected_line', 'rejected_reason', ...titles]);
+    const again = columnsOf(['rejected_row', 'rejected_reason', ...titles]);
     expect(again.others.map(({ json }) => json)).toStrictEqual([',"@id":']);
     expect(again.titles).toStrictEqual(titles);
   });

@@ -9,7 +9,7 @@ import type { SourcePart } from '../../../src/batch/source/source-row.ts';
 
 /** A row, as either reader returns it. */
 interface Row {
-  readonly line: number;
+  readonly row: number;
   readonly check: RowCheck;
 }
 
@@ -25,10 +25,11 @@ function slowly(text: string, delimiter: string): Row[] {
   }) as unknown as { record: string[]; info: { lines: number } }[];
   const [header, ...rows] = records;
   const columns = readColumns(header?.record ?? [], { header: true, delimiter, passThrough: true });
-  return rows.map(({ record, info }) => ({
-    line: info.lines - breaksIn(record.join('')),
-    check: checkCells(record, columns),
-  }));
+  let breaks = breaksIn((header?.record ?? []).join(''));
+  return rows.map(({ record, info }) => {
+    breaks += breaksIn(record.join(''));
+    return { row: info.lines - breaks, check: checkCells(record, columns) };
+  });
 }
 
 const breaksIn = (text: string) => text.match(/\r\n|\r|\n/g)?.length ?? 0;
@@ -48,9 +49,9 @@ async function ours(text: string, delimiter: string, sizes: readonly number[]): 
 }
 
 /** A last row without the end of its line says so; csv-parse does not know. */
-function withoutCut({ line, check }: Row): Row {
-  if (check.kind === 'contact') return { line, check };
-  return { line, check: { ...check, reason: check.reason.replace(/; the list ends here.*/, '') } };
+function withoutCut({ row, check }: Row): Row {
+  if (check.kind === 'contact') return { row, check };
+  return { row, check: { ...check, reason: check.reason.replace(/; the list ends here.*/, '') } };
 }
 
 /** Whole characters, as the reader is promised. */
@@ -67,7 +68,7 @@ function* cut(characters: readonly string[], sizes: readonly number[]): Generato
 }
 
 function rowsOf(part: SourcePart): Row[] {
-  if (!('block' in part)) return [{ line: part.line, check: part.check }];
+  if (!('block' in part)) return [{ row: part.row, check: part.check }];
   const { block, from, to } = part;
   return Array.from({ length: to - from }, (_, offset) => {
     const index = from + offset;
@@ -76,7 +77,7 @@ function rowsOf(part: SourcePart): Row[] {
     expect(bytes[0]).toBe(',');
     const number = String(block.numbers[index]).padStart(block.digits[index] ?? 0, '0');
     const check = { kind: 'contact', number, json: bytes.slice(1), repaired: [] } as const;
-    return { line: block.lines[index] ?? 0, check };
+    return { row: block.rows[index] ?? 0, check };
   });
 }
 
@@ -144,10 +145,10 @@ describe('reading a CSV list', () => {
     );
   });
 
-  it('reports the line on which a row starts, after cells with line breaks', async () => {
+  it('reports the number of a row, whatever line breaks its cells have', async () => {
     const text = 'contact,name\r\n01000000101,"a\r\nb\nc\rd"\r\n\r\n01000000102,e\r\n';
     const rows = await ours(text, ',', [3]);
-    expect(rows.map(({ line }) => line)).toStrictEqual([2, 7]);
+    expect(rows.map(({ row }) => row)).toStrictEqual([2, 4]);
   });
 
   it('reads plain rows with the fast path, in few runs', async () => {

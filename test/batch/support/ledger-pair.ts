@@ -86,7 +86,7 @@ function told(said: ModelSettlement, size: number): Settlement {
       : { rest: { size: said.rest.length, possiblySent: said.possiblySent, ...own(said.rest) } }),
     ...(said.split.length === 0
       ? {}
-      : { split: { size: said.split.length, payload: encode(said.split) } }),
+      : { split: [{ size: said.split.length, payload: encode(said.split) }] }),
     failed: said.failed.map(({ state, contacts }) => ({
       state,
       size: contacts.length,

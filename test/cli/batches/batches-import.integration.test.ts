@@ -47,10 +47,10 @@ describe('notices import', () => {
     expect([words.code, words.stdout.split('\n')[0]]).toEqual([0, 'Batch b.']);
     expect(words.stdout).toMatch(/^ {2}rows +4$/m);
     expect(words.stdout).toMatch(/^ {2}contacts +2 in 2 chunks/m);
-    expect(words.stdout).toMatch(/^ {2}duplicates +1 \(.*line 4\)$/m);
+    expect(words.stdout).toMatch(/^ {2}duplicates +1 \(.*row 4\)$/m);
     expect(words.stdout).toMatch(/^ {2}rejected +1, see .*list\.csv\.rejected\.csv$/m);
     expect(words.stdout).toMatch(/^ {2}normalised +1 /m);
-    expect(words.stdout).toMatch(/^line 5, contact: expected a phone number/m);
+    expect(words.stdout).toMatch(/^row 5, contact: expected a phone number/m);
     expect(words.stdout).toContain('notices batch b --watch');
     expect(words.stdout).not.toContain('01000000000');
     expect(readFileSync(`${list}.rejected.csv`, 'utf8')).toContain('"nobody","Park"');

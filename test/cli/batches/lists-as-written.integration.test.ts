@@ -37,7 +37,7 @@ describe('the column with the numbers', () => {
     const { code, stdout, stderr } = await importing(list(text), ['--map', 'contact=번호']);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(
-      /2,000 of 2,000 numbers are implausible \(line 2, 번호: expected 8 to 15 digits, got 1\)\. .*--allow-implausible/,
+      /2,000 of 2,000 numbers are implausible \(row 2, 번호: expected 8 to 15 digits, got 1\)\. .*--allow-implausible/,
     );
     expect(await isEmpty(prefix)).toBe(true);
     const dry = await importing(list(text), ['--map', 'contact=번호', '--dry-run']);
@@ -79,8 +79,8 @@ describe('cells as people write them', () => {
   it('refused rows are grouped by reason, with a count and two examples', async () => {
     const cells = ['1E10', '1012345678', '2E10', '3E10', '01012345678'];
     const { stdout } = await world().import(list(`contact\n${cells.join('\n')}\n`));
-    expect(stdout).toMatch(/^3 rows, such as lines 2, 4, contact: a spreadsheet converted/m);
-    expect(stdout).toMatch(/^line 3, contact: .*leading zero/m);
+    expect(stdout).toMatch(/^3 rows, such as row 2 and 4, contact: a spreadsheet converted/m);
+    expect(stdout).toMatch(/^row 3, contact: .*leading zero/m);
   });
 
   it('invisible characters are dropped and counted', async () => {
@@ -123,7 +123,7 @@ describe('cells as people write them', () => {
   it('a character that is not seen is named', async () => {
     const { import: importing } = world();
     const { stdout } = await importing(list('contact\n01000000001\u001f\n01000000002\n'));
-    expect(stdout).toMatch(/line 2, contact: .* the character U\+001F/);
+    expect(stdout).toMatch(/row 2, contact: .* the character U\+001F/);
   });
 
   it('of a country are repaired and counted', async () => {
@@ -193,12 +193,12 @@ describe('rows and titles', () => {
     const { code, stderr } = await importing(cut);
     expect([code, stderr]).toEqual([
       2,
-      expect.stringMatching(/line 4, contact: .* got 7; the list ends here .* was cut off/),
+      expect.stringMatching(/row 4, contact: .* got 7; the list ends here .* was cut off/),
     ]);
     expect(await isEmpty(prefix)).toBe(true);
     const between = list('contact,var1\n01000000001,Kim\n01000000002');
     const { stdout } = await importing(between);
-    expect(stdout).toMatch(/line 3, row: .* was cut off/);
+    expect(stdout).toMatch(/row 3, row: .* was cut off/);
     expect(readFileSync(`${between}.rejected.csv`, 'utf8')).toContain('was cut off');
   });
 });

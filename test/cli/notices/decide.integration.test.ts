@@ -122,7 +122,7 @@ describe('unknown outcomes are decided', () => {
     expect(head).toMatch(/^"contact","template","code","trace_id"/);
     expect(first).toMatch(/^"01000000001","ONCE","ECONNRESET","trace-0 trace-1"/);
     expect(first).toContain(`"${reset}"`);
-    expect(next).toMatch(/^"01000000011","T","ECONNRESET".*"b","1"$/);
+    expect(next).toMatch(/^"01000000011","T","ECONNRESET".*"b","1",""$/);
     expect(await audit()).toMatchObject([
       { what: 'download', as: 'unknown ECONNRESET', why: 'a question' },
     ]);

@@ -34,7 +34,7 @@ describe('notices find', () => {
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^WHERE +STATE +CONFIRMED/m);
     expect(stdout).toMatch(new RegExp(`^notice ${job} +pending +yes +\\S+Z +T$`, 'm'));
-    expect(stdout).toMatch(/^batch autumn, chunk 0 +pending +yes +\S+Z +LIST$/m);
+    expect(stdout).toMatch(/^batch autumn, row 1 +pending +yes +\S+Z +LIST$/m);
     expect(stdout).toContain('of the last 7 d');
     expect(stdout).not.toMatch(/7777-?8888/);
   });

@@ -87,6 +87,7 @@ const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
     bad: [{ state: 'accepted' }, 'state'],
     command: 'failures b',
   },
+  'batch results': { input: { id: 'b' }, bad: [{ limit: 0 }, 'limit'], command: 'results b' },
   'batch redrive preview': { input: { id: 'b' }, bad: [{ state: 'accepted' }, 'state'] },
   'batch redrive': {
     input: { id: 'b' },

@@ -55,7 +55,7 @@ it('an answer proves that the service accepts if it accepted one contact', () =>
 describe('the settlement of a chunk with results', () => {
   it.each([
     // may be sent again, last attempt
-    [true, false, { failed: [REJECTED], rest: rest([4, 5], true), split: SPLIT }],
+    [true, false, { failed: [REJECTED], rest: rest([4, 5], true), split: [SPLIT] }],
     [false, false, { failed: [REJECTED, ...UNKNOWN], rest: rest([3], false) }],
     [true, true, { failed: [REJECTED, RETRY, ...UNKNOWN] }],
   ])('may be sent again: %s, last attempt: %s', async (mayResend, lastAttempt, expected) => {

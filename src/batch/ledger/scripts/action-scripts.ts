@@ -63,7 +63,7 @@ return { 'redriven', size }`,
 
 /**
  * Applies a person's decision on a failure. ARGV: its name, the state that its contacts count as from now
- * on, 'accepted' or 'cancelled', and the state that it must have. Deletes the contacts. The last keys are the search
+ * on, 'accepted' or 'cancelled', the state that it must have, and its rows. Deletes the contacts. The last keys are the search
  * index, which records the decision, and the mark that this request is done, as above.
  * Returns ['resolved'], ['known'] if there is no such failure or it has another state, or ['gone'].
  */
@@ -80,6 +80,8 @@ sumUp(failure, name, -failure.size, -1)
 redis.call('HDEL', payload, name)
 add(failure.state, -failure.size)
 add(ARGV[2], failure.size)
+noteEnd(name, ARGV[2], clock(), '', ARGV[4])
+keepWithRecord(sizes)
 if redis.call('EXISTS', KEYS[12]) == 1 then
   redis.call('HSET', KEYS[12], '>' .. name, ARGV[2] .. ' ' .. failure.size)
 end
@@ -127,7 +129,7 @@ return { 'split', part }`,
  * Takes contacts out of a chunk that waits and was not sent; from then on they count as cancelled. In a cancelled
  * batch all that waits counts as cancelled already, or as unknown if it was possibly sent.
  *
- * ARGV: chunk, its number of contacts, how many are taken out, the payload of the rest ('' if nothing is left).
+ * ARGV: chunk, its number of contacts, how many are taken out, the payload of the rest ('' if nothing is left), their rows.
  * The last keys are the search index and the mark that this request is done: a connection that is reopened
  * repeats its commands. Returns ['taken'], ['sending'] if an attempt has the chunk, ['possibly-sent'] if it will be
  * tried again after one, ['known'] if it has changed meanwhile or does not wait, or ['gone'].
@@ -159,6 +161,7 @@ local part = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
 if redis.call('EXISTS', KEYS[12]) == 1 then
   redis.call('HSET', KEYS[12], '>' .. part, 'cancelled ' .. taken)
 end
+noteEnd(chunk, 'cancelled', clock(), '', ARGV[5])
 if taken == size then
   setState(chunk, SETTLED)
   redis.call('HDEL', payload, chunk)

@@ -14,7 +14,8 @@ import { stateNumber, type ChunkState } from '../chunk-state.ts';
  * - `<chunk>.parts`: number of failed parts;
  * - `<chunk>.again`: it was redriven, or is a part of such a chunk;
  * - `<chunk>.sent`: number of its attempts that the service may have accepted;
- * - `<chunk>.root`: it is a part of a chunk that was refused: the chunk of the list that it was cut from.
+ * - `<chunk>.root`: it is a part of a chunk that was refused: the chunk of the list that it was cut from;
+ * - `<chunk>.ends`: what became of contacts that are deleted, each line: state, time, trace id, rows (row-results.ts).
  *
  * `derived` is the number of chunks that are not of the list, but of a redrive or split off others, `redriven` that of
  * redrives. `queued` is the number of chunks from the first on that have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
@@ -207,6 +208,14 @@ local function sumUp(failure, name, contacts, parts)
   if parts > 0 and sum.first == '' then sum.first = name end
   if parts < 0 and tostring(sum.first) == name then sum.first = '' end
   redis.call('HSET', groups, group, cjson.encode(sum))
+end
+
+-- Remembers what became of rows whose contacts are deleted.
+local function noteEnd(chunk, state, now, traceId, rows)
+  if not rows or rows == '' then return end
+  local before = redis.call('HGET', sizes, chunk .. '.ends')
+  local line = state .. ' ' .. now .. ' ' .. (traceId == '' and '-' or traceId) .. ' ' .. rows
+  redis.call('HSET', sizes, chunk .. '.ends', before and before .. '\\n' .. line or line)
 end
 
 -- Records contacts that were not accepted, under <chunk> or <chunk>.<part>.

@@ -83,7 +83,7 @@ return { 'stored' }`,
 
 /**
  * Ends the import. ARGV: refused rows, duplicate rows, the number of chunks of the list ('' for not known), the digest up to
- * the end of the last, their contacts, and the digest of the whole list.
+ * the end of the last, their contacts, the digest of the whole list, and the rows that were refused and those that are duplicates.
  * Returns ['imported'], ['gone'] if chunks are missing or the batch is cancelled, or ['other'] if there are those of another list.
  */
 export const endImport = ledgerScript(
@@ -103,6 +103,8 @@ end
 if isFirst then
   local now = clock()
   redis.call('HSET', record, 'importedAt', now, 'refusedRows', ARGV[1], 'duplicateRows', ARGV[2], 'digest', ARGV[6])
+  noteEnd('refused', 'refused', now, '', ARGV[7])
+  noteEnd('duplicate', 'duplicate', now, '', ARGV[8])
   if field('phase') == 'importing' then redis.call('HSET', record, 'phase', 'sending') end
   if field('resumeTo') == 'importing' then redis.call('HSET', record, 'resumeTo', 'sending') end
   finishIfDone(now)

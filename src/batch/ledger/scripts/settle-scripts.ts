@@ -1,7 +1,7 @@
 import { ledgerScript } from './ledger-prelude.ts';
 
 /*
- * What an attempt that has claimed a chunk makes of it, each one Lua script: it is settled, whole or in part, or halved.
+ * What an attempt that has claimed a chunk makes of it, each one Lua script: it is settled, whole or in part.
  * chunk-state.ts describes the states.
  */
 
@@ -33,46 +33,10 @@ end
 `;
 
 /**
- * Replaces a chunk that the service refuses, perhaps because of one of its contacts, by two chunks of its contacts, each
- * with the history of the chunk. ARGV: chunk, nonce; size of the first half, and the payloads of both; the trace ids
- * of the service for the attempts that may have been accepted. The last keys are the search index and the count of
- * possibly sent twice. Returns ['halved']; ['known'] if another attempt has claimed the chunk, or it is settled; or
- * ['unfit', size].
- */
-export const halveChunk = ledgerScript(
-  'halve',
-  `${NEW_CHUNK}
-local chunk, nonce, now = tonumber(ARGV[1]), ARGV[2], clock()
-local state = stateOf(chunk)
-if state ~= SENDING and state ~= SENDING_POSSIBLY_SENT then return { 'known' } end
-if redis.call('HGET', inflight, chunk) ~= nonce then return { 'known' } end
-local size, first, possiblySent = sizeOf(chunk), tonumber(ARGV[3]), state == SENDING_POSSIBLY_SENT
-if first < 1 or first >= size or ARGV[4] == '' or ARGV[5] == '' then return { 'unfit', size } end
-alsoWhenFull()
-moved(now)
-if ARGV[6] ~= '' then redis.call('HSET', sizes, chunk .. '.traces', ARGV[6]) end
-add('sending', -size)
-if possiblySent then countTwice(KEYS[13], -size) end
-redis.call('HDEL', inflight, chunk)
-setState(chunk, SETTLED)
-redis.call('HDEL', payload, chunk)
-local root = rootOf(chunk)
-for half, part in ipairs({ first, size - first }) do
-  local number = newChunk(KEYS[12], chunk, part, ARGV[3 + half], possiblySent, now)
-  redis.call('HSET', sizes, number .. '.root', root)
-end
-finishIfDone(now)
-return { 'halved' }`,
-  { extraKeys: 2 },
-);
-
-/**
- * Records the result of an attempt. ARGV: chunk, nonce, contacts accepted; contacts to try again,
- * their payload ('' for that of the chunk), whether this attempt possibly sent them (0, or 1 and the trace ids of the service for all such attempts); contacts that
- * this attempt did not send, which become a new chunk with the history before it, and their payload; then
- * for each failed part its state (rejected, unknown, expired), size, code, message and payload ('' for
- * that of the chunk). The last keys are the search index, which records the new chunk, and the count of possibly sent
- * twice, of which what the service did not take is taken off again.
+ * Records the result of an attempt. ARGV: chunk, nonce, the settlement as JSON (settlement.ts) with the trace ids of the
+ * service for what it may have accepted, and its payloads, of which the settlement has the numbers. The last keys are the
+ * search index, which records new chunks, and the count of possibly sent twice, of which what the service did not
+ * take is taken off again.
  *
  * Counts once however often it is called: only a chunk that is being sent can be settled, and only
  * by the attempt that claimed it. An attempt that lost its claim may still report that all contacts
@@ -85,15 +49,21 @@ return { 'halved' }`,
 export const settleChunk = ledgerScript(
   'settle',
   `${NEW_CHUNK}
-local chunk, nonce = tonumber(ARGV[1]), ARGV[2]
-local accepted, rest, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local chunk, nonce, said = tonumber(ARGV[1]), ARGV[2], cjson.decode(ARGV[3])
+local function bytesOf(part) return part.payload and ARGV[3 + part.payload] or '' end
+local accepted, split, failed = said.accepted, said.split or {}, said.failed
+local rest = said.rest and said.rest.size or 0
 local state, size, now = stateOf(chunk), sizeOf(chunk), clock()
 alsoWhenFull()
-local allAccepted = accepted == size and rest == 0 and #ARGV == 8
+local function noteAccepted()
+  if accepted > 0 and said.as then noteEnd(chunk, 'accepted', now, said.as.traceId, said.as.rows) end
+end
+local allAccepted = accepted == size and rest == 0 and #split == 0 and #failed == 0
 if state == PENDING_POSSIBLY_SENT and allAccepted and field('phase') ~= 'cancelled' then
   add('pending', -size)
   add('possiblySentPending', -size)
   add('accepted', size)
+  noteAccepted()
   release(chunk, size)
   setState(chunk, SETTLED)
   redis.call('HDEL', payload, chunk)
@@ -107,58 +77,71 @@ if redis.call('HGET', inflight, chunk) ~= nonce and not (possiblySent and allAcc
   return { 'known' }
 end
 
-local split, splitBytes = tonumber(ARGV[7]), ARGV[8]
-local sum = accepted + rest + split
-local fits = accepted >= 0 and rest >= 0 and (bytes ~= '' or rest == 0 or rest == size)
-  and (split == 0 or (split > 0 and splitBytes ~= ''))
-for at = 9, #ARGV, 5 do
-  local part = tonumber(ARGV[at + 1])
-  sum = sum + part
-  fits = fits and part > 0 and (ARGV[at + 4] ~= '' or part == size)
+local restBytes = said.rest and bytesOf(said.rest) or ''
+local sum, splitSize = accepted + rest, 0
+local fits = restBytes ~= '' or rest == 0 or rest == size
+for _, part in ipairs(failed) do
+  sum = sum + part.size
+  fits = fits and (part.payload or part.size == size)
 end
-if not fits or sum ~= size then return { 'unfit', size } end
+for _, part in ipairs(split) do
+  part.size = part.size or size - sum - splitSize
+  splitSize = splitSize + part.size
+  fits = fits and part.size > 0
+end
+if not fits or sum + splitSize ~= size then return { 'unfit', size } end
 
-local unanswered, traceIds = string.sub(ARGV[6], 1, 1) == '1', string.sub(ARGV[6], 3)
+local unanswered = said.rest and said.rest.possiblySent or false
 local restPossiblySent = possiblySent or unanswered
 moved(now)
 add('sending', -size)
 add('accepted', accepted)
+noteAccepted()
 -- The claim counted all of them as possibly sent twice.
 if possiblySent then
-  local notTaken = split + (unanswered and 0 or rest)
-  for at = 9, #ARGV, 5 do
-    if ARGV[at] ~= 'unknown' then notTaken = notTaken + tonumber(ARGV[at + 1]) end
+  local notTaken = splitSize + (unanswered and 0 or rest)
+  for _, part in ipairs(failed) do
+    if part.state ~= 'unknown' then notTaken = notTaken + part.size end
   end
   if notTaken > 0 then countTwice(KEYS[13], -notTaken) end
 end
-local function failPart(failed, part, code, message, partBytes)
+local function failPart(failedAs, part, code, message, partBytes, rows)
   local name = tostring(chunk)
   if partBytes ~= '' then
     name = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
     redis.call('HSET', payload, name, partBytes)
   end
   local before = count('rejected')
-  fail(name, now, failed, part, code, message)
-  if failed == 'rejected' then
-    event('contact.rejected', 'failure', name, 'contacts', part, 'code', code)
+  fail(name, now, failedAs, part, code, message)
+  if failedAs == 'rejected' then
+    event('contact.rejected', 'failure', name, 'contacts', part, 'rows', rows or '', 'code', code)
     if before < 50 and before + part >= 50 and count('accepted') == 0 then
       event('batch.refused', 'rejected', before + part, 'code', code)
     end
   end
 end
 -- A rejection after a possibly sent attempt proves nothing: the earlier one may have been accepted.
-for at = 9, #ARGV, 5 do
-  failPart(possiblySent and 'unknown' or ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3],
-    ARGV[at + 4])
+local keepsPayload = restBytes == '' and rest > 0
+for _, part in ipairs(failed) do
+  failPart(possiblySent and 'unknown' or part.state, part.size, part.code, part.message, bytesOf(part),
+    part.rows)
+  keepsPayload = keepsPayload or not part.payload
 end
-local keepsPayload = bytes == '' and (rest > 0 or ARGV[13] == '')
 local cancelled = field('phase') == 'cancelled'
 if rest > 0 and restPossiblySent and field('delivery') == 'at-most-once' then
-  failPart('unknown', rest, 'OUTCOME_UNKNOWN', 'the service may have accepted it', bytes)
+  failPart('unknown', rest, 'OUTCOME_UNKNOWN', 'the service may have accepted it', restBytes)
   rest = 0
 end
-if split > 0 then newChunk(KEYS[12], chunk, split, splitBytes, possiblySent, now) end
-size = size - split
+local function keepTraces()
+  if said.traceIds ~= '' then redis.call('HSET', sizes, chunk .. '.traces', said.traceIds) end
+end
+if said.isRefused then keepTraces() end
+local root = rootOf(chunk)
+for _, part in ipairs(split) do
+  local number = newChunk(KEYS[12], chunk, part.size, bytesOf(part), possiblySent, now)
+  if said.isRefused then redis.call('HSET', sizes, number .. '.root', root) end
+end
+size = size - splitSize
 if rest == 0 then
   release(chunk, size)
   setState(chunk, SETTLED)
@@ -166,8 +149,8 @@ if rest == 0 then
   finishIfDone(now)
   return { 'settled' }
 end
-if bytes ~= '' then
-  redis.call('HSET', payload, chunk, bytes)
+if restBytes ~= '' then
+  redis.call('HSET', payload, chunk, restBytes)
   redis.call('HSET', sizes, chunk, rest)
 end
 if cancelled then
@@ -176,7 +159,7 @@ if cancelled then
 else
   release(chunk, size - rest)
   if unanswered then countSent(chunk) end
-  if unanswered and traceIds ~= '' then redis.call('HSET', sizes, chunk .. '.traces', traceIds) end
+  if unanswered then keepTraces() end
   setState(chunk, restPossiblySent and PENDING_POSSIBLY_SENT or PENDING)
   add('pending', rest)
   if restPossiblySent then add('possiblySentPending', rest) end

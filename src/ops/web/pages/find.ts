@@ -66,7 +66,8 @@ function outcome({ notices, contacts, searched }: FindReport, view: PageView): H
   const where = (one: Found) =>
     'job' in one
       ? html`notice ${noticeLink(one.job)}`
-      : html`batch <a href="/batches/${one.batch}">${one.batch}</a>, chunk ${formatCount(one.chunk)}`;
+      : html`batch <a href="/batches/${one.batch}">${one.batch}</a>,
+          ${one.row === undefined ? 'chunk' : 'row'} ${formatCount(one.row ?? one.chunk)}`;
   const unconfirmed = (one: Found) =>
     'job' in one ? 'no: the job is no longer kept' : 'probably: the contact has been deleted';
   const rows: readonly Found[] = [...notices, ...contacts];

@@ -40,7 +40,7 @@ export const MISTAKES: readonly (readonly [title: string, law: string, mistake: 
   [
     'a rejection after a possibly sent attempt counts',
     'counts as rejected',
-    ["possiblySent and 'unknown' or ARGV[at]", 'ARGV[at]'],
+    ["possiblySent and 'unknown' or part.state", 'part.state'],
   ],
   [
     'what was possibly sent before is forgotten when it is tried again',

@@ -1,0 +1,145 @@
+import { rangesOf } from '../../payload/row-numbers.ts';
+import { CONTACT_STATES, type Batch } from '../ledger/batch-record.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { csvLine } from './csv-line.ts';
+import { cancelledChunks } from './cancelled-chunks.ts';
+import { selectFailures } from './select-failures.ts';
+
+/** What became of a row: a state of its contact, or why the import made none of it. */
+export const RESULT_STATES = [...CONTACT_STATES, 'refused', 'duplicate'] as const;
+
+type ResultState = (typeof RESULT_STATES)[number];
+
+/** Rows of a list, one after the other, with the same result. */
+export interface RowResult {
+  readonly from: number;
+  readonly to: number;
+  readonly state: ResultState;
+  /** Of what was not accepted. */
+  readonly code: string;
+  readonly message: string;
+  /** Milliseconds since the epoch; 0 for what waits. */
+  readonly at: number;
+  /** Of the service; empty where it named none. */
+  readonly traceId: string;
+}
+
+/** The rows of a list with their results. */
+export interface ListResults {
+  /** In the order of the list. */
+  readonly results: readonly RowResult[];
+  /** Rows of the list, as the import counted them. */
+  readonly rows: number;
+  /** Rows of `results`: fewer where contacts cannot be decrypted. */
+  readonly found: number;
+}
+
+/** Contacts move from a chunk to a failure or are settled while they are read: then all is read once more. */
+const MOST_READS = 5;
+const CHUNKS_PER_READ = 4_096;
+
+/**
+ * What became of each row of a list.
+ *
+ * @param rowsOf the rows of a stored payload, as text
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function rowResults(
+  ledger: Ledger,
+  batch: Batch,
+  rowsOf: (payload: Buffer) => Promise<string>,
+): Promise<ListResults> {
+  for (let read = 1; ; read++) {
+    const { counts, importedAt, refusedRows, duplicateRows, ...rest } =
+      (await ledger.read(batch.id)) ?? batch;
+    const rows = counts.total + (importedAt === 0 ? 0 : refusedRows + duplicateRows);
+    const results: RowResult[] = [];
+    const add = (text: string, why: Omit<RowResult, 'from' | 'to'>) => {
+      for (const [from, to] of rangesOf(text)) results.push({ from, to, ...why });
+    };
+    const stored = async (name: string) => {
+      const payload = await ledger.payload(batch.id, name);
+      return payload === undefined ? '' : rowsOf(payload);
+    };
+    for await (const line of ledger.ends(batch.id)) {
+      const [state = '', time, trace = '', of = ''] = line.split(' ');
+      const traceId = trace === '-' ? '' : trace;
+      add(of, { state: state as ResultState, at: Number(time), traceId, code: '', message: '' });
+    }
+    for await (const { name, ...failure } of selectFailures(ledger, batch.id, {})) {
+      add(await stored(name), { ...failure, traceId: tracesOf(failure.message) });
+    }
+    const now = { counts, importedAt, refusedRows, duplicateRows, ...rest };
+    for await (const { name, ...chunk } of cancelledChunks(ledger, now)) {
+      add(await stored(name), { ...chunk, traceId: '' });
+    }
+    for (let first = 0; first < rest.chunks; first += CHUNKS_PER_READ) {
+      const end = Math.min(rest.chunks, first + CHUNKS_PER_READ);
+      for (const [index, state] of (await ledger.states(batch.id, first, end)).entries()) {
+        const isOpen = state !== 'none' && state !== 'settled';
+        if (!isOpen || (rest.phase === 'cancelled' && state.startsWith('pending'))) continue;
+        const waits = { state: 'pending', code: '', message: '', at: 0, traceId: '' } as const;
+        add(await stored(String(first + index)), waits);
+      }
+    }
+    const found = results.reduce((sum, { from, to }) => sum + to - from + 1, 0);
+    if (found !== rows && read < MOST_READS) continue;
+    return { results: results.sort((one, other) => one.from - other.from), rows, found };
+  }
+}
+
+const tracesOf = (message: string): string => /\(trace ids? ([^)]*)\)$/.exec(message)?.[1] ?? '';
+
+/** Titles of the columns of a result. */
+const TITLES = ['result_state', 'result_code', 'result_reason', 'result_at', 'result_trace_id'];
+
+/** Text is written in pieces of about this many characters. */
+const PIECE = 32_768;
+
+/**
+ * Writes the results as CSV, one line for each row.
+ *
+ * @param records of the caller's own file, to be written before the results: rows without a result before the first
+ *   one are titles
+ * @returns how many rows were written
+ */
+export async function writeResults(
+  { results }: ListResults,
+  records: AsyncIterable<{ readonly row: number; readonly cells: readonly string[] }> | undefined,
+  write: (text: string) => Promise<boolean>,
+): Promise<number> {
+  let text = records === undefined ? csvLine(['row', ...TITLES]) : '';
+  let rows = 0;
+  const all = records ?? plainRows(results);
+  let at = 0;
+  for await (const { row, cells } of all) {
+    while (at < results.length && (results[at]?.to ?? 0) < row) at++;
+    const found = results[at];
+    const result = found !== undefined && found.from <= row ? found : undefined;
+    if (result === undefined && rows === 0) {
+      text += csvLine([...cells, 'row', ...TITLES]);
+      continue;
+    }
+    rows += 1;
+    const own = records === undefined ? [] : cells;
+    text += csvLine([...own, String(row), ...cellsOf(result)]);
+    if (text.length < PIECE) continue;
+    if (!(await write(text))) return rows;
+    text = '';
+  }
+  await write(text);
+  return rows;
+}
+
+function cellsOf(result: RowResult | undefined): string[] {
+  if (result === undefined) return ['', '', '', '', ''];
+  const { state, code, message, at, traceId } = result;
+  return [state, code, message, at === 0 ? '' : new Date(at).toISOString(), traceId];
+}
+
+// eslint-disable-next-line @typescript-eslint/require-await
+async function* plainRows(results: readonly RowResult[]) {
+  for (const { from, to } of results) {
+    for (let row = from; row <= to; row++) yield { row, cells: [] };
+  }
+}

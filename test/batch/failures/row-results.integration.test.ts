@@ -1,0 +1,120 @@
+import { expect, it } from 'vitest';
+import { rowResults, writeResults } from '../../../src/batch/failures/row-results.ts';
+import { cancelledChunks } from '../../../src/batch/failures/cancelled-chunks.ts';
+import {
+  decodeContacts,
+  encodeContacts,
+  rowsOfContacts,
+  rowsOfPayload,
+} from '../../../src/payload/chunk-payload.ts';
+import { testRedis } from '../../support/redis.ts';
+import { numberOf } from '../support/csv-list.ts';
+import { importWorld, listFile } from '../support/import-world.ts';
+
+const redis = testRedis();
+
+/** Rows 2 to 11: row 5 repeats row 2, row 7 is refused, and the cells of row 3 and 8 have line breaks. */
+const LIST = [
+  'contact,var1,customerNo',
+  `${numberOf(1)},a,C1`,
+  `${numberOf(2)},"b\nb",C2`,
+  `${numberOf(3)},c,C3`,
+  `${numberOf(1)},d,C4`,
+  `${numberOf(5)},e,C5`,
+  'x,f,C6',
+  `${numberOf(7)},"g\ng",C7`,
+  `${numberOf(8)},h,C8`,
+  `${numberOf(9)},i,C9`,
+  `${numberOf(10)},j,C10`,
+  '',
+].join('\n');
+
+async function imported(chunkSize: number) {
+  const world = importWorld(redis);
+  const { ledger, keys } = world;
+  const report = await world.import(listFile(LIST), { batchId: 'b', chunkSize });
+  const read = async () => {
+    const batch = await ledger.read('b');
+    if (batch === undefined) throw new Error('there is no batch');
+    const found = await rowResults(ledger, batch, (payload) => rowsOfPayload(payload));
+    expect(found).toMatchObject({ rows: 10, found: 10 });
+    const states = found.results.flatMap(({ from, to, state }) =>
+      Array.from({ length: to - from + 1 }, (_, index) => `${from + index} ${state}`),
+    );
+    return { found, states: states.map((text) => text.split(' ')[1]) };
+  };
+  const claim = async (chunk: number) => {
+    const lock = { key: keys.chunkLock(`c-b-${chunk}`), token: 'worker' };
+    await redis.client.set(lock.key, lock.token);
+    const claimed = await ledger.claim('b', chunk, 'a', lock);
+    if (claimed.kind !== 'send') throw new Error(claimed.kind);
+    return decodeContacts(claimed.payload);
+  };
+  return { ...world, report, read, claim };
+}
+
+it('refused rows and duplicates are named by the row of a spreadsheet, with the line of the text', async () => {
+  const { report } = await imported(4);
+  expect(report.firstRefused).toMatchObject([{ row: 7, line: 8 }]);
+  expect(report.reasons).toMatchObject([{ rows: [7] }]);
+  expect(report.firstDuplicates).toEqual([5]);
+});
+
+it('each row of a list has one result at every look, whatever becomes of its chunk', async () => {
+  const { ledger, read, claim } = await imported(4);
+  const P = 'pending';
+  const [waits, no] = [P, 'refused'];
+  expect((await read()).states).toEqual([P, P, P, 'duplicate', P, no, P, P, P, P]);
+
+  const [one, two, three, five] = await claim(0);
+  expect((await read()).states).toContain(waits);
+  const failed = { state: 'rejected', size: 1, code: 'C', message: 'no' } as const;
+  await ledger.settle('b', 0, 'a', {
+    accepted: 2,
+    as: { rows: rowsOfContacts([one, five] as object[]), traceId: 't-1' },
+    rest: { size: 1, payload: await encodeContacts([two]), possiblySent: false },
+    failed: [{ ...failed, payload: await encodeContacts([three]) }],
+  });
+  const first = await read();
+  const states = ['accepted', P, 'rejected', 'duplicate', 'accepted', no, P, P, P, P];
+  expect(first.states).toEqual(states);
+  expect(first.found.results[0]).toMatchObject({ from: 2, to: 2, traceId: 't-1' });
+  expect(first.found.results[2]).toMatchObject({ from: 4, code: 'C', message: 'no' });
+
+  // Halved, one half accepted, the other rejected by its last attempt and decided on.
+  const second = await claim(1);
+  const halves = [second.slice(0, 2), second.slice(2)].map((half) => encodeContacts(half));
+  const [half, other] = await Promise.all(halves);
+  if (half === undefined || other === undefined) throw new Error('no halves');
+  await ledger.halve('b', 1, 'a', 2, [half, other]);
+  const accepted = await claim(2);
+  const as = { rows: rowsOfContacts(accepted), traceId: '' };
+  await ledger.settle('b', 2, 'a', { accepted: 2, as, failed: [] });
+  await claim(3);
+  await ledger.settle('b', 3, 'a', { accepted: 0, failed: [{ ...failed, size: 2 }] });
+  states.splice(6, 4, 'accepted', 'accepted', 'rejected', 'rejected');
+  expect((await read()).states).toEqual(states);
+  await ledger.redrive('b', '0.1', 'rejected');
+  await ledger.resolve('b', '3', 'accepted', 'rejected', '10-11');
+  states.splice(2, 1, P);
+  states.splice(8, 2, 'accepted', 'accepted');
+  expect((await read()).states).toEqual(states);
+
+  await ledger.control('b', 'cancel');
+  const batch = await ledger.read('b');
+  if (batch === undefined) throw new Error('there is no batch');
+  for await (const { state } of cancelledChunks(ledger, batch)) expect(state).toBe('cancelled');
+  const { found, states: ended } = await read();
+  expect(ended).toEqual(states.map((state) => (state === P ? 'cancelled' : state)));
+
+  let text = '';
+  const rows = await writeResults(found, undefined, (piece) => {
+    text += piece;
+    return Promise.resolve(true);
+  });
+  expect([rows, text.split('\n')[0]]).toEqual([
+    10,
+    '"row","result_state","result_code","result_reason","result_at","result_trace_id"',
+  ]);
+  expect(text).toMatch(/^"2","accepted","","","20.*Z","t-1"$/m);
+});
