@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/**
+/*
  * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
  * so that scripts may use several of them on a Redis Cluster. BullMQ's own keys have the same tag, as
  * `<tag>:send:*` and `<tag>:chunks:*`; in the hash of a job, the fields `notices:*` are ours, and
@@ -57,149 +57,6 @@ import { createHash } from 'node:crypto';
  * | `<tag>:worker:<id>` | string | JSON of host, pid, version, jobs in flight | three heartbeats |
  * | `<tag>:traffic:<hour>` | hash | requests, and contacts by outcome, of each minute and lane | four hours |
  */
-export interface Keys {
-  /** BullMQ's `prefix`; with {@link QUEUE_NAME} it makes the queue's keys. */
-  readonly bullPrefix: string;
-  /** BullMQ's rate-limit keys, one for each queue: a hold sets them so that no worker fetches jobs. */
-  readonly limiter: string;
-  readonly chunkLimiter: string;
-  /** BullMQ's keys that show that stalled jobs were looked for a moment ago, one for each queue. */
-  readonly stalledChecks: readonly [notices: string, chunks: string];
-  readonly hold: string;
-  /** Id of the process whose request lifted the last hold, for a minute. */
-  readonly holdLifter: string;
-  /** Held templates (template-hold.ts). */
-  readonly templateHolds: string;
-  /** Channel: hints that a hold was placed, extended or lifted. */
-  readonly holdHints: string;
-  /** When a person lifted a hold. */
-  readonly lifted: string;
-  /** What is remembered of jobs in trouble (job-history.ts), and intents (intents.ts). */
-  readonly history: string;
-  readonly rateLimit: string;
-  /** Channel: hints that the rate limit was set manually or decreased. */
-  readonly rateLimitHints: string;
-  /** Advanced by each heartbeat (epoch.ts). */
-  readonly epoch: string;
-  readonly workers: string;
-  worker(id: string): string;
-  /** @param hour hours since the epoch */
-  traffic(hour: number): string;
-  token(pair: string): TokenKeys;
-  readonly batches: string;
-  /** Number of contacts of all batches that are stored and not settled. */
-  readonly unsent: string;
-  readonly events: string;
-  /** Held by the process that watches and posts (src/events/store.ts). */
-  readonly eventsLease: string;
-  readonly eventsState: string;
-  /** Open batches, by the time of their next look (open-batch-scripts.ts). */
-  readonly openBatches: string;
-  /** Set when a worker of the fleet has read the list of all batches. */
-  readonly batchesListed: string;
-  /** Unknown contacts of batches. */
-  readonly unknownContacts: UnknownContactKeys;
-  /** Channel: hints that a batch has chunks without jobs. */
-  readonly batchHints: string;
-  batch(id: string): BatchKeys;
-  /**
-   * Batches whose lists have the same head, by delivery policy and digest of the head.
-   */
-  list(name: string): string;
-  /** Intents of at-most-once notices, and notices whose outcome is unknown. */
-  readonly intents: IntentKeys;
-  /** Contacts that were sent again after an unknown outcome, by lane (possibly-sent-twice.ts). */
-  readonly possiblySentTwice: string;
-  /** Exists while the import of a batch is running. */
-  batchImport(id: string): string;
-  /** Fingerprints of a batch's numbers, by chunk. */
-  batchFind(id: string): string;
-  /** Prints of the numbers of a batch's list (number-prints.ts). */
-  batchNumbers(id: string): string;
-  /** Batches of lists of a template, which has this digest, by their start. */
-  recentLists(template: string): string;
-  /** Random secret of the account, for keyed hashes. */
-  readonly secret: string;
-  /** Marks a request as done: a connection that is reopened repeats its commands. */
-  done(nonce: string): string;
-  /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
-  find(day: number, bucket: string): string;
-  /** Changes, and what was only read, in streams of their own: many reads must not displace changes. */
-  readonly audit: string;
-  readonly auditReads: string;
-  /** The last entries that are in a log. */
-  readonly auditLogged: string;
-  /** Set for the interval of a chore when a worker has taken its turn. */
-  chore(name: string): string;
-  /** The last sign-in of each user. */
-  readonly sessions: string;
-  /** How long ended notices are kept (retention.ts). */
-  readonly retention: string;
-  /** BullMQ's key of a notice's job; with '' the prefix of all. */
-  noticeJob(jobId: string): string;
-  /** BullMQ's lock of a notice's job: its holder may send. */
-  noticeLock(jobId: string): string;
-  /** BullMQ's lists (`wait`, `active`) and sorted sets of notices by state. */
-  noticesIn(state: NoticeList): string;
-  /** BullMQ's list of chunks that wait. */
-  readonly waitingChunks: string;
-  /** BullMQ's set of chunks that wait for their time or their next attempt. */
-  readonly delayedChunks: string;
-  /** BullMQ's set of chunks whose jobs failed for good, by a defect. */
-  readonly failedChunks: string;
-  /** BullMQ's set of notices that failed for good. */
-  readonly failedNotices: string;
-  /** BullMQ's key of a chunk's job. */
-  chunkJob(jobId: string): string;
-  /** BullMQ's lock of a chunk's job: its holder may send. */
-  chunkLock(jobId: string): string;
-}
-
-/** Names of BullMQ's lists and sorted sets of jobs. */
-export type NoticeList =
-  'wait' | 'paused' | 'active' | 'prioritized' | 'delayed' | 'completed' | 'failed';
-
-/** Keys of one batch, in the order in which the ledger's scripts take them. */
-export interface BatchKeys {
-  readonly record: string;
-  readonly chunks: string;
-  readonly payload: string;
-  readonly sizes: string;
-  readonly inflight: string;
-  readonly failures: string;
-  readonly groups: string;
-}
-
-/** Keys of the unknown contacts of batches (ledger-prelude.ts). */
-export interface UnknownContactKeys {
-  /** Their number by batch, and under '' their sum. */
-  readonly byBatch: string;
-  /** The batches by the end of their retention. */
-  readonly until: string;
-}
-
-/** Keys of the intents of single notices, beside {@link Keys.history}, in the order in which their scripts take them. */
-export interface IntentKeys {
-  readonly accepted: string;
-  readonly unknown: string;
-  readonly unknownAt: string;
-}
-
-/** Keys of one shared token. */
-export interface TokenKeys {
-  readonly current: string;
-  readonly lock: string;
-  readonly fence: string;
-  readonly refused: string;
-  readonly issued: string;
-  readonly tried: string;
-  /** Of the account: when a person lifted a hold. Refused issuances from before that are over. */
-  readonly lifted: string;
-  /** Channel of the account: a hold began or ended. */
-  readonly holdHints: string;
-  /** Channel: hints that a token was stored or an issuance refused. */
-  readonly hints: string;
-}
 
 /** How long a request that is done is remembered ({@link Keys.done}): longer than a connection takes to be reopened. In milliseconds. */
 export const DONE_MS = 600_000;
@@ -210,35 +67,51 @@ export const QUEUE_NAME = 'send';
 /** Name of the BullMQ queue of batches' chunks: a separate lane, so that neither lane waits for the other. */
 export const CHUNK_QUEUE_NAME = 'chunks';
 
+/** Names of BullMQ's lists and sorted sets of jobs. */
+export type NoticeList =
+  'wait' | 'paused' | 'active' | 'prioritized' | 'delayed' | 'completed' | 'failed';
+
+/** The keys of an account. */
+export type Keys = Readonly<ReturnType<typeof keysOf>>;
+
+/** Keys of one shared token. */
+export type TokenKeys = Readonly<ReturnType<Keys['token']>>;
+
 /**
  * The keys of one account.
  *
  * @param prefix REDIS_PREFIX, the namespace of this installation
  * @param account name of the account: ACCOUNT, by default `default`
  */
-export function keysOf(prefix: string, account: string): Keys {
+export function keysOf(prefix: string, account: string) {
   const tag = `{${prefix}:${account}}`;
   return {
+    /** BullMQ's `prefix`; with {@link QUEUE_NAME} it makes the queue's keys. */
     bullPrefix: tag,
+    /** BullMQ's rate-limit keys, one for each queue: a hold sets them so that no worker fetches jobs. */
     limiter: `${tag}:${QUEUE_NAME}:limiter`,
     chunkLimiter: `${tag}:${CHUNK_QUEUE_NAME}:limiter`,
+    /** BullMQ's keys that show that stalled jobs were looked for a moment ago, one for each queue. */
     stalledChecks: [
       `${tag}:${QUEUE_NAME}:stalled-check`,
       `${tag}:${CHUNK_QUEUE_NAME}:stalled-check`,
-    ],
+    ] as const,
     hold: `${tag}:hold`,
     holdLifter: `${tag}:hold:lifter`,
     templateHolds: `${tag}:hold:templates`,
+    /** Channel: hints that a hold was placed, extended or lifted. */
     holdHints: `${tag}:hold:hints`,
     lifted: `${tag}:hold:lifted`,
     history: `${tag}:history`,
     rateLimit: `${tag}:rate-limit`,
+    /** Channel: hints that the rate limit was set manually or decreased. */
     rateLimitHints: `${tag}:rate-limit:hints`,
     epoch: `${tag}:epoch`,
     workers: `${tag}:workers`,
-    worker: (id) => `${tag}:worker:${id}`,
-    traffic: (hour) => `${tag}:traffic:${hour}`,
-    token: (pair) => {
+    worker: (id: string) => `${tag}:worker:${id}`,
+    /** @param hour hours since the epoch */
+    traffic: (hour: number) => `${tag}:traffic:${hour}`,
+    token: (pair: string) => {
       const record = `${tag}:token:${pair}`;
       return {
         current: `${record}:current`,
@@ -247,8 +120,10 @@ export function keysOf(prefix: string, account: string): Keys {
         refused: `${record}:refused`,
         issued: `${record}:issued`,
         tried: `${record}:tried`,
+        /** Of the account: when a person lifted a hold. Refused issuances from before that are over. */
         lifted: `${tag}:hold:lifted`,
         holdHints: `${tag}:hold:hints`,
+        /** Channel: hints that a token was stored or an issuance refused. */
         hints: `${record}:hints`,
       };
     },
@@ -258,13 +133,16 @@ export function keysOf(prefix: string, account: string): Keys {
     eventsLease: `${tag}:events:lease`,
     eventsState: `${tag}:events:state`,
     openBatches: `${tag}:batches:open`,
+    /** By batch, with their sum under ''; and the batches by the end of their retention. */
     unknownContacts: {
       byBatch: `${tag}:batches:unknown`,
       until: `${tag}:batches:unknown:until`,
     },
     batchesListed: `${tag}:batches:summed`,
+    /** Channel: hints that a batch has chunks without jobs. */
     batchHints: `${tag}:batch-hints`,
-    batch: (id) => {
+    /** In the order in which the ledger's scripts take them. */
+    batch: (id: string) => {
       const batch = `${tag}:batch:${id}`;
       return {
         record: batch,
@@ -276,35 +154,42 @@ export function keysOf(prefix: string, account: string): Keys {
         groups: `${batch}:groups`,
       };
     },
+    /** In the order in which their scripts take them, after `history`. */
     intents: {
       accepted: `${tag}:intents:accepted`,
       unknown: `${tag}:unknown`,
       unknownAt: `${tag}:unknown:at`,
     },
-    list: (name) => `${tag}:list:${name}`,
+    /** @param name delivery policy and digest of the head of the list */
+    list: (name: string) => `${tag}:list:${name}`,
     possiblySentTwice: `${tag}:possibly-sent-twice`,
-    batchImport: (id) => `${tag}:batch:${id}:import`,
-    batchFind: (id) => `${tag}:batch:${id}:find`,
-    batchNumbers: (id) => `${tag}:batch:${id}:numbers`,
-    recentLists: (template) => `${tag}:list:recent:${template}`,
+    batchImport: (id: string) => `${tag}:batch:${id}:import`,
+    batchFind: (id: string) => `${tag}:batch:${id}:find`,
+    /** Prints of the numbers of a batch's list (number-prints.ts). */
+    batchNumbers: (id: string) => `${tag}:batch:${id}:numbers`,
+    /** Batches of lists of a template, which has this digest, by their start. */
+    recentLists: (template: string) => `${tag}:list:recent:${template}`,
     secret: `${tag}:secret`,
-    done: (nonce) => `${tag}:done:${nonce}`,
-    find: (day, bucket) => `${tag}:find:${day}:${bucket}`,
+    done: (nonce: string) => `${tag}:done:${nonce}`,
+    find: (day: number, bucket: string) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,
     auditReads: `${tag}:audit:reads`,
     auditLogged: `${tag}:audit:logged`,
-    chore: (name) => `${tag}:chore:${name}`,
+    chore: (name: string) => `${tag}:chore:${name}`,
     sessions: `${tag}:ops:sessions`,
     retention: `${tag}:retention`,
-    noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
-    noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,
-    noticesIn: (state) => `${tag}:${QUEUE_NAME}:${state}`,
+    /** BullMQ's key of a notice's job; with '' the prefix of all. */
+    noticeJob: (jobId: string) => `${tag}:${QUEUE_NAME}:${jobId}`,
+    /** BullMQ's lock of a job: its holder may send. */
+    noticeLock: (jobId: string) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,
+    /** BullMQ's lists (`wait`, `active`) and sorted sets of notices by state. */
+    noticesIn: (state: NoticeList) => `${tag}:${QUEUE_NAME}:${state}`,
     waitingChunks: `${tag}:${CHUNK_QUEUE_NAME}:wait`,
     delayedChunks: `${tag}:${CHUNK_QUEUE_NAME}:delayed`,
     failedChunks: `${tag}:${CHUNK_QUEUE_NAME}:failed`,
     failedNotices: `${tag}:${QUEUE_NAME}:failed`,
-    chunkJob: (jobId) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}`,
-    chunkLock: (jobId) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}:lock`,
+    chunkJob: (jobId: string) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}`,
+    chunkLock: (jobId: string) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}:lock`,
   };
 }
 

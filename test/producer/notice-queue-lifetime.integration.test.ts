@@ -7,7 +7,6 @@ import { InputError, NoticeQueue, type NoticeQueueError } from '../../src/index.
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
-import { until } from '../support/wait.ts';
 import { contacts, waitingIds, waitingJobs } from './support/stored-jobs.ts';
 
 const redis = testRedis();
@@ -169,6 +168,6 @@ describe('ready', () => {
       });
     };
     // A socket closes with its next event.
-    await until(() => left().length === 0, { what: 'the end' });
+    await expect.poll(left).toEqual([]);
   });
 });

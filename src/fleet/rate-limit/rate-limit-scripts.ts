@@ -121,24 +121,21 @@ export interface DecreaseAnswer {
   readonly decreased: boolean;
   readonly from: number;
   readonly to: number;
-  /** There was no limit: `from` is the rate of this process, and the others add theirs. */
-  readonly observed: boolean;
 }
 
 /**
  * Decreases the limit after 429s: once a second, or once for a hold. It rises again from the hold's next probe on.
- * Without a limit, the rate of this process is decreased, and the hint asks the other processes for
- * theirs.
+ * Without a limit it decreases from the rate of this process times the number of workers, which share the work.
  *
- * KEYS: the hash of the rate limit, the hash of the hold. ARGV: RATE_LIMIT of this process,
+ * KEYS: the hash of the rate limit, the hash of the hold, the workers. ARGV: RATE_LIMIT of this process,
  * lowest limit, share that is left after a decrease (0 to 1), RATE_LIMIT_RECOVERY_MS, requests per
- * second of this process, its id, channel.
+ * second of this process, channel.
  */
 export const decreaseRateLimit = defineScript({
   name: 'decreaseRateLimit',
-  keys: 2,
+  keys: 3,
   lua: `${PRELUDE}
-local floor, part, channel = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[7]
+local floor, part, channel = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[6]
 local hold = redis.call('HMGET', KEYS[2], 'since', 'nextProbeAt')
 local cause = hold[1] or string.format('s%d', now / 1000)
 local fellAt = tonumber(redis.call('HGET', state, 'fellAt') or 0)
@@ -147,48 +144,19 @@ local risesFrom = math.max(tonumber(hold[2] or 0), now)
 alsoWhenFull()
 if fellFor and (fellFor == cause or isSameSecond) then
   if risesFrom > tonumber(kept[6]) then redis.call('HSET', state, 'risesFrom', text(risesFrom)) end
-  return { 0, text(from), text(to), 0 }
+  return { 0, text(from), text(to) }
 end
-local refused = effectiveRateLimit(ARGV[1])
-local hint = 'changed'
-if not refused then
-  refused = tonumber(ARGV[5])
-  hint = 'observed ' .. cause .. ' ' .. ARGV[6]
-end
+local workers = math.max(1, redis.call('ZCARD', KEYS[3]))
+local refused = effectiveRateLimit(ARGV[1]) or tonumber(ARGV[5]) * workers
 local left = math.max(floor, refused * part)
 redis.call('HSET', state, 'fellAt', text(now), 'fellFor', cause, 'fellFrom', text(refused),
   'fellTo', text(left), 'risesFrom', text(risesFrom), 'recoveryMs', ARGV[4])
-redis.call('PUBLISH', channel, hint)
-return { 1, text(refused), text(left), hint == 'changed' and 0 or 1 }`,
+redis.call('PUBLISH', channel, 'changed')
+return { 1, text(refused), text(left) }`,
   parse: (reply: unknown): DecreaseAnswer => {
-    const [decreased, from, to, observed] = reply as [number, string, string, number];
-    return {
-      decreased: decreased === 1,
-      from: Number(from),
-      to: Number(to),
-      observed: observed === 1,
-    };
+    const [decreased, from, to] = reply as [number, string, string];
+    return { decreased: decreased === 1, from: Number(from), to: Number(to) };
   },
-});
-
-/**
- * Adds the rate of another process to the rate that was observed when there was no limit.
- *
- * KEYS: the hash. ARGV: which decrease, lowest limit, share that is left after a decrease, requests
- * per second, channel.
- */
-export const reportRate = defineScript({
-  name: 'reportRate',
-  keys: 1,
-  lua: `${PRELUDE}
-if fellFor ~= ARGV[1] then
-  return 0
-end
-local refused = from + tonumber(ARGV[4])
-local left = math.max(tonumber(ARGV[2]), refused * tonumber(ARGV[3]))
-redis.call('HSET', state, 'fellFrom', text(refused), 'fellTo', text(left))
-redis.call('PUBLISH', ARGV[5], 'changed')
-return 1`,
 });
 
 /**

@@ -15,7 +15,7 @@ export interface RateLimitState {
 /** A decrease of the rate limit after a 429. Times are Redis time, in milliseconds since the epoch. */
 export interface RateLimitDecrease {
   readonly at: number;
-  /** The rate that was refused: the limit in effect or, without one, the observed rate. */
+  /** The rate that was refused: the limit in effect or, without one, the rate of all workers. */
   readonly from: number;
   readonly to: number;
   /** When the limit starts to rise: at the next probe of the hold that the 429 caused. */

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { CancelSignal } from '../../contracts/token.ts';
 import type { LaneName } from '../../contracts/outcome.ts';
 import type { RedisClient } from '../../redis/connect.ts';
@@ -8,7 +7,6 @@ import {
   decreaseRateLimit,
   setRateLimit,
   takePermits,
-  reportRate,
   type DecreaseAnswer,
   type Permits,
 } from './rate-limit-scripts.ts';
@@ -63,7 +61,6 @@ export class RateLimiter {
   readonly #keys: Keys;
   readonly #settings: RateLimitSettings;
   readonly #events: RateLimiterEvents;
-  readonly #id = randomBytes(9).toString('base64url');
   readonly #rate = new SendRate();
   readonly #queue: PermitQueue;
   #unlimited = false;
@@ -94,7 +91,7 @@ export class RateLimiter {
 
   /** Subscribes to hints. */
   start(): void {
-    this.#unsubscribe ??= this.#hints.subscribe(this.#channel, (text) => this.#onHint(text));
+    this.#unsubscribe ??= this.#hints.subscribe(this.#channel, () => this.#invalidate());
   }
 
   /** Rejects all waiters: a hold was placed after they had passed its gate. */
@@ -124,36 +121,22 @@ export class RateLimiter {
    * @throws ScriptFailure
    */
   async throttled(): Promise<void> {
-    const { limit, floor, recoveryMs } = this.#settings;
+    const { limit, floor, recoveryMs, fallPercent } = this.#settings;
+    const { rateLimit, hold, workers } = this.#keys;
+    const left = 1 - fallPercent / 100;
     const sent = this.#rate.perSecond(performance.now()).toFixed(3);
     this.#invalidate();
     const { decreased, ...decrease } = await decreaseRateLimit(
       this.#redis,
-      [this.#keys.rateLimit, this.#keys.hold],
-      [limit, floor, this.#share(), recoveryMs, sent, this.#id, this.#channel],
+      [rateLimit, hold, workers],
+      [limit, floor, left, recoveryMs, sent, this.#channel],
     );
     if (decreased) this.#events.onDecrease(decrease);
-  }
-
-  /** The share of the limit that is left after a decrease. */
-  #share(): number {
-    return 1 - this.#settings.fallPercent / 100;
   }
 
   #invalidate(): void {
     this.#unlimited = false;
     this.#changes += 1;
-  }
-
-  #onHint(text: string | undefined): void {
-    this.#invalidate();
-    const [, decrease, from] = /^observed (\S+) (\S+)$/.exec(text ?? '') ?? [];
-    if (decrease === undefined || from === this.#id) return;
-    const rate = this.#rate.perSecond(performance.now());
-    if (rate === 0) return;
-    const { floor } = this.#settings;
-    const args = [decrease, floor, this.#share(), rate.toFixed(3), this.#channel];
-    reportRate(this.#redis, [this.#keys.rateLimit], args).catch(this.#events.onError);
   }
 
   #fetch(): void {
@@ -202,10 +185,7 @@ export class RateLimiter {
 
 /** What the rate limiter reports, for the log. */
 export interface RateLimiterEvents {
-  /**
-   * The limit was decreased. Rates are requests per second. Where there was no limit they are observed:
-   * of this process only, and the others add theirs.
-   */
+  /** The limit was decreased. Rates are requests per second. */
   readonly onDecrease: (decrease: Omit<DecreaseAnswer, 'decreased'>) => void;
   /** Redis failed. Nothing is sent without a permit. */
   readonly onError: (error: unknown) => void;

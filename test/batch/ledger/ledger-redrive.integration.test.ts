@@ -24,9 +24,7 @@ const finishes = async (bench: BatchBench) =>
   (await bench.events()).filter(({ event }) => event === 'batch.finished').length;
 
 const ttls = async (bench: BatchBench) =>
-  Promise.all(
-    Object.values(bench.keys.batch(bench.id)).map((key) => redis.client.pttl(key as string)),
-  );
+  Promise.all(Object.values(bench.keys.batch(bench.id)).map((key) => redis.client.pttl(key)));
 
 describe('redrive', () => {
   it('is done also where the hint for the workers is not taken', async () => {

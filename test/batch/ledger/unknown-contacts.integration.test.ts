@@ -27,7 +27,7 @@ const found = async ({ ledger }: BatchBench) => {
 async function expire({ keys, id }: BatchBench): Promise<void> {
   const at = Date.now() + 50;
   await redis.client.zadd(keys.unknownContacts.until, at, id);
-  for (const key of Object.values(keys.batch(id)) as string[]) {
+  for (const key of Object.values(keys.batch(id))) {
     await redis.client.pexpireat(key, at);
   }
   const gone = async () => (await redis.client.exists(keys.batch(id).record)) === 0;

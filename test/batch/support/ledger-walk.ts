@@ -250,7 +250,7 @@ export class LedgerWalk {
 
   /** All keys are kept as long as the record. */
   async #checkRetention(isOver: boolean): Promise<void> {
-    for (const key of Object.values(this.#keys.batch(ID)) as string[]) {
+    for (const key of Object.values(this.#keys.batch(ID))) {
       const ms = await this.#redis.client.pttl(key);
       if (ms === -2) continue;
       assert.deepEqual([key, ms > 0], [key, isOver]);

@@ -4,7 +4,6 @@ import {
   decreaseRateLimit,
   REACH_MS,
   takePermits,
-  reportRate,
 } from '../../../src/fleet/rate-limit/rate-limit-scripts.ts';
 import {
   effectiveRateLimit,
@@ -26,11 +25,11 @@ describe('the scripts of the rate limit', () => {
       [configured, wanted],
     );
 
-  const decrease = (keys: Keys, configured: number, observed = 0, by = 'one') =>
+  const decrease = (keys: Keys, configured: number, sent = 0) =>
     decreaseRateLimit(
       redis.client,
-      [keys.rateLimit, keys.hold],
-      [configured, 1, 0.5, 3_600_000, observed, by, keys.rateLimitHints],
+      [keys.rateLimit, keys.hold, keys.workers],
+      [configured, 1, 0.5, 3_600_000, sent, keys.rateLimitHints],
     );
 
   /** Redis time in milliseconds. */
@@ -178,7 +177,7 @@ describe('the scripts of the rate limit', () => {
     const since = Math.floor(await now());
     await hold(since, since + 10_000);
     expect(await decrease(keys, 80)).toMatchObject({ decreased: true, from: 80, to: 40 });
-    expect(await decrease(keys, 80, 0, 'two')).toMatchObject({
+    expect(await decrease(keys, 80)).toMatchObject({
       decreased: false,
       from: 80,
       to: 40,
@@ -205,17 +204,8 @@ describe('the scripts of the rate limit', () => {
   it('without a limit, decrease from the rate of all processes together', async () => {
     const keys = freshKeys();
     await redis.client.hset(keys.hold, { since: 5, nextProbeAt: 0 });
-    expect(await decrease(keys, 0, 60)).toEqual({
-      decreased: true,
-      from: 60,
-      to: 30,
-      observed: true,
-    });
-    const report = (cause: string, rate: number) =>
-      reportRate(redis.client, [keys.rateLimit], [cause, 1, 0.5, rate, keys.rateLimitHints]);
-    expect(await report('5', 40)).toBe(1);
-    // Of a fall before: too late.
-    expect(await report('4', 1_000)).toBe(0);
+    await redis.client.zadd(keys.workers, 1, 'one', 1, 'two');
+    expect(await decrease(keys, 0, 50)).toEqual({ decreased: true, from: 100, to: 50 });
     expect(await readRateLimit(redis.client, keys, 0)).toMatchObject({
       configured: 0,
       fall: { from: 100, to: 50 },

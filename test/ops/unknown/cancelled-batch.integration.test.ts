@@ -34,7 +34,7 @@ async function cancelled() {
 
 /** Keys of the batch that do not expire with it. */
 async function keptForEver(keys: Keys): Promise<string[]> {
-  const all = Object.values(keys.batch('b')) as string[];
+  const all = Object.values(keys.batch('b'));
   const left = await Promise.all(all.map((key) => redis.client.pttl(key)));
   return all.filter((_, index) => left[index] === -1);
 }
