@@ -67,10 +67,10 @@ and \`failures\`, the metrics and the log. A scenario passes if
   service takes nothing (counted in the process, in seconds that lie within such a time);
 - **it recovers** within the bound for this kind of fault.
 
-Columns: **effects** of the faults (connections, calls, jobs); contacts **lost**, accepted **twice**, **resent**
+Columns: **effects** of the faults (connections, calls, jobs); contacts accepted **twice**, **resent**
 (\`possiblySentTwice\` in \`notices status\`: sent again although possibly sent before), and **unknown**, set aside for a decision;
-**recovery**: the longest time from the end of a fault to full speed (four fifths of the speed before), or to the end of the last
-job that a dead or frozen worker held, with its bound in brackets. Two figures are those of at-least-once and at-most-once.
+**recovery**, in seconds: the longest time from the end of a fault to full speed (four fifths of the speed before), or to the end of
+the last job that a dead or frozen worker held. Two figures are those of at-least-once and at-most-once. None was lost.
 `;
 
 const FOOT = `
@@ -80,8 +80,8 @@ Redis 5 s (from the promotion in a failover), for the network send deadline + lo
 `;
 
 const TITLES = [
-  '| scenario | what is broken | effects | lost | twice | resent | unknown | recovery |',
-  '|---|---|--:|--:|--:|--:|--:|--:|',
+  '| scenario | what is broken | effects | twice | resent | unknown | recovery |',
+  '|---|---|--:|--:|--:|--:|--:|',
 ];
 
 /** The page, or the scenarios that failed or were not run. */
@@ -95,7 +95,6 @@ export function renderReport(
     const notes: string[] = [];
     for (const { name, breaks } of scenarios) {
       const both = DELIVERY_POLICIES.flatMap((delivery) => {
-        // The last one: a scenario may have needed its second try.
         const row = rows.findLast((one) => one.scenario === name && one.delivery === delivery);
         if (row === undefined || row.broken.length > 0) missing.push(`${name}, ${delivery}`);
         if (row?.note !== undefined) notes.push(`${name}, ${delivery}: ${row.note}`);
@@ -110,18 +109,22 @@ export function renderReport(
 }
 
 function tableLine(name: string, breaks: string, rows: readonly Row[]): string {
-  const each = (show: (row: Row) => string) => [...new Set(rows.map(show))].join(', ');
-  const counts = (['strikes', 'lost', 'twice', 'again', 'unknown'] as const).map((count) =>
+  const each = (show: (row: Row) => string) => [...new Set(rows.map(show))].join('/');
+  const counts = (['strikes', 'twice', 'again', 'unknown'] as const).map((count) =>
     each((row) => row[count].toLocaleString('en-US')),
   );
-  return `| ${[name, breaks, ...counts, each(recoveryOf)].join(' | ')} |`;
+  return `| ${[name, breaks, ...counts, each(longestOf)].join(' | ')} |`;
 }
 
-function recoveryOf({ recoveriesMs, boundMs }: Row): string {
-  const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
-  if (recoveriesMs.length === 0) return 'not measured';
+/** For the terminal, with its bound. */
+function recoveryOf(row: Row): string {
+  const bound = row.boundMs === undefined ? '' : ` (${(row.boundMs / 1_000).toFixed(1)} s)`;
+  return `${longestOf(row)} s${bound}`;
+}
+
+function longestOf({ recoveriesMs }: Row): string {
+  if (recoveriesMs.length === 0) return '-';
   // JSON has no infinity.
   const longest = Math.max(...recoveriesMs.map((ms: number | null) => ms ?? Infinity));
-  const took = Number.isFinite(longest) ? seconds(longest) : 'never';
-  return boundMs === undefined ? took : `${took} (${seconds(boundMs)})`;
+  return Number.isFinite(longest) ? (longest / 1_000).toFixed(1) : 'never';
 }
