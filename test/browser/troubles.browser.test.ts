@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
+import { run } from '../cli/support/run.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -42,7 +43,97 @@ async function picture(watched: Watched, name: string): Promise<void> {
 
 const state = (page: Page) => page.locator('#state');
 
+interface Trouble {
+  readonly plant: (watched: Watched) => Promise<unknown>;
+  readonly title: string;
+  readonly code?: string;
+  readonly fault: string;
+  readonly command: string;
+  /** How soon the first screen says so. */
+  readonly withinMs?: number;
+}
+
+const TROUBLES: Readonly<Record<string, Trouble>> = {
+  'wrong-keys': {
+    plant: ({ fleet }) => {
+      fleet.emulator.setApp({ accessKey: 'emulator-access-key', secretKey: 'another' });
+      return fleet.sendEach(numbers(3));
+    },
+    title: 'Held: credentials',
+    code: 'INVALID_ACCESS_KEY',
+    fault: 'our configuration',
+    command: 'notices doctor',
+  },
+  'no-credit': {
+    plant: ({ fleet }) => {
+      fleet.emulator.addFault({ on: 'send', status: 402 });
+      return fleet.sendEach(numbers(3));
+    },
+    title: 'Held: credit',
+    code: 'HTTP_402',
+    fault: 'a person',
+    command: 'notices hold lift',
+  },
+  'service-gone': {
+    plant: async ({ fleet }) => {
+      await fleet.emulator.close();
+      await fleet.sendEach(numbers(5));
+    },
+    title: 'Held: token-unavailable',
+    code: 'SERVICE_UNREACHABLE',
+    fault: 'the network',
+    command: 'notices doctor',
+    // A connection is tried for ten seconds before a token counts as unavailable.
+    withinMs: 15_000,
+  },
+  'outage-of-two': {
+    plant: ({ fleet }) => {
+      fleet.emulator.addFault({ on: 'send', status: 503 });
+      return fleet.sendEach(numbers(2));
+    },
+    title: 'next attempt: HTTP_503',
+    fault: 'the service',
+    command: 'notices unknown',
+  },
+  'killed-worker': {
+    plant: ({ fleet }) => {
+      fleet.workers[0]?.kill('SIGKILL');
+      return fleet.sendEach(numbers(2));
+    },
+    title: 'No worker',
+    fault: 'our configuration',
+    command: 'notices worker',
+    withinMs: 10_000,
+  },
+};
+
 describe('an engineer on call', () => {
+  it.each(Object.entries(TROUBLES))(
+    'reads what is wrong, whose fault it is, and what to type: %s',
+    async (name, trouble) => {
+      const { plant, title, code = '', fault, command, withinMs = 5_000 } = trouble;
+      const watched = await startWatched(redis);
+      const { page } = await watched.look();
+      await page.goto('/');
+      await headline(page, 'Idle');
+      const startedAt = performance.now();
+      await plant(watched);
+      await headline(page, title);
+      expect(performance.now() - startedAt).toBeLessThan(withinMs);
+      for (const text of [fault, command])
+        await state(page).getByText(text, { exact: true }).waitFor();
+      expect(await state(page).innerText()).toContain(code);
+      await picture(watched, name);
+      const words = command.split(' ').slice(1);
+      const { code: ended } = await run(
+        words[0] === 'worker' ? [...words, '--help'] : words,
+        watched.fleet.env,
+      );
+      // 2: it is no command, or lacks something.
+      expect(ended).not.toBe(2);
+    },
+  );
+
   it('reads of a list that was rejected throughout, its code, and that it is not the service', async () => {
     const watched = await startWatched(redis, { emulator: { unknownTemplates: ['GONE'] } });
     const { queue } = watched.fleet;

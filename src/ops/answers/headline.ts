@@ -162,8 +162,11 @@ function sending({ workers, jobs }: HeadlineFacts): Headline | undefined {
     jobs.waiting + jobs.active > 0 ||
     workers.some(({ sent, active }) => active > 0 || (sent?.requests ?? 0) > 0);
   if (!isSending) return undefined;
-  const rate = perSecond === 0 ? 'Notices are' : `${formatRate(perSecond)} contacts per second are`;
-  return { tone: 'good', title: 'Sending', text: `${rate} being sent.` };
+  const text =
+    perSecond > 0
+      ? `${formatRate(perSecond)} contacts per second are being sent.`
+      : 'Nothing was accepted in the last seconds: the first answers are awaited.';
+  return { tone: 'good', title: 'Sending', text };
 }
 
 function undecided({ unknown }: HeadlineFacts): Headline | undefined {
