@@ -11,7 +11,6 @@ export type {
   CancelOptions,
   CancelReport,
   ContactView,
-  EarlierRun,
   NoticeRef,
   NoticeState,
   NoticeView,

@@ -55,6 +55,8 @@ export type JobData = z.output<typeof jobSchema> & {
    * set by workers, which then keep only those others in the notice. Producers never set it.
    */
   readonly settled?: readonly SettledContact[];
+  /** Set where it is sent again; producers never set it. */
+  readonly earlier?: EarlierRuns;
 };
 
 /** A contact of a single notice that is not sent again, and was not accepted. */
@@ -68,23 +70,25 @@ export interface SettledContact {
   readonly traceIds?: readonly string[];
 }
 
+/** What is kept of a notice that a person has sent again. */
+export interface EarlierRuns {
+  /** How many attempts of earlier runs the service may have accepted. */
+  readonly possiblySent: number;
+  /** The service's trace ids for these, oldest first. */
+  readonly traceIds?: readonly string[];
+  /** The hash of its idempotency key. */
+  readonly key?: string;
+}
+
 /**
- * Since when a job waits for its first attempt, in milliseconds since the epoch: since it was due, or since a failed one
- * was sent again. That time is the progress of the job (src/notices/change-failed.ts), which BullMQ reads with it: it
- * costs no command. BullMQ's own field `delay` is the wait for the next attempt, not that for the first.
+ * Since when a job waits for its first attempt, in milliseconds since the epoch. BullMQ's own field `delay` is the wait for
+ * the next attempt, not that for the first.
  */
 export function waitsSince(job: {
   readonly timestamp: number;
   readonly opts: { readonly delay?: number | undefined };
-  readonly progress?: unknown;
 }): number {
-  return Math.max(job.timestamp + (job.opts.delay ?? 0), sentAgainAt(job));
-}
-
-/** When a person last sent a job again, in milliseconds since the epoch; 0 for never. */
-export function sentAgainAt({ progress }: { readonly progress?: unknown }): number {
-  const { sentAgainAt: at } = (progress ?? {}) as { readonly sentAgainAt?: unknown };
-  return typeof at === 'number' ? at : 0;
+  return job.timestamp + (job.opts.delay ?? 0);
 }
 
 /** More characters than any job of a producer of this package; a request is built from them in memory. */
@@ -107,6 +111,7 @@ export function readJobData(data: unknown): JobData {
     delivery?: unknown;
     accepted?: unknown;
     settled?: unknown;
+    earlier?: unknown;
   } | null;
   if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) {
     throw new NoticeQueueError(
@@ -120,7 +125,7 @@ export function readJobData(data: unknown): JobData {
       `The job has version ${typeof frame.v === 'number' ? frame.v : 'none'}, this worker knows up to ${SEALED_JOB_VERSION}.`,
     );
   }
-  const { notice, expiresAt, delivery, accepted, settled } = frame;
+  const { notice, expiresAt, delivery, accepted, settled, earlier } = frame;
   if (typeof notice !== 'object' || notice === null || Array.isArray(notice)) {
     throw new NoticeQueueError('JOB_INVALID', 'The job has no notice.');
   }
@@ -145,7 +150,21 @@ export function readJobData(data: unknown): JobData {
   if (settled !== undefined && !(Array.isArray(settled) && settled.every(isSettledContact))) {
     throw new NoticeQueueError('JOB_INVALID', 'The settled contacts of the job are not a list.');
   }
+  if (earlier !== undefined && !isEarlier(earlier)) {
+    throw new NoticeQueueError('JOB_INVALID', 'The earlier runs of the job cannot be read.');
+  }
   return frame as JobData;
+}
+
+/** Whether a job's data says what is known of earlier runs in a readable way. */
+export function isEarlier(value: unknown): value is EarlierRuns {
+  const { possiblySent, traceIds = [], key = '' } = (value ?? {}) as Record<string, unknown>;
+  return (
+    Number.isSafeInteger(possiblySent) &&
+    Number(possiblySent) >= 0 &&
+    isTexts(traceIds) &&
+    isText(key)
+  );
 }
 
 function isSettledContact(value: unknown): boolean {

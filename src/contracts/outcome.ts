@@ -119,17 +119,6 @@ export function withTraceIds(detail: string, traceIds: readonly string[]): strin
   return detail === '' ? ids : `${detail} ${ids}`;
 }
 
-/** The trace ids of the service for a notice, oldest first: each names an attempt there. */
-export function traceIdsOf({
-  earlierTraceIds = [],
-  traceId,
-}: {
-  readonly earlierTraceIds?: readonly string[] | undefined;
-  readonly traceId?: string | undefined;
-}): string[] {
-  return [...earlierTraceIds, ...(traceId === undefined ? [] : [traceId])];
-}
-
 /** Code and message of a failed attempt, from the reason that is stored with the job. */
 export function failureOf(failedReason: string | undefined): {
   readonly code: string;

@@ -1,14 +1,14 @@
 import type { Queue } from 'bullmq';
 import { cancelJob } from '../notices/cancel.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
-import { readFailed } from '../notices/failed-notices.ts';
-import { endUnknown, removeFailed } from '../notices/change-failed.ts';
+import { changeEnded } from '../notices/end-scripts.ts';
+import { endedText, readEnded, type EndedNotice } from '../notices/ended.ts';
+import { releaseKey } from '../notices/send-again.ts';
 import { replaceData } from './replace-data.ts';
-import { readUnknown } from '../ops/unknown.ts';
 import { NO_SEALING } from '../payload/seal.ts';
 import { sealJob } from '../payload/sealed-job.ts';
 import { openOrSearch, readData } from './stored-data.ts';
-import { withoutNumber } from './without-number.ts';
+import { withoutNumber, type DataForOthers } from './without-number.ts';
 
 /**
  * What became of a job with the number.
@@ -18,7 +18,7 @@ import { withoutNumber } from './without-number.ts';
  * | waits | cancelled, then removed | shortened: without the contact |
  * | waits, possibly sent | possibly-sent: left | shortened |
  * | a worker has it | sending: left | sending: left |
- * | ended, listed as unknown | discarded, then removed | shortened |
+ * | ended as unknown | discarded, and removed | shortened |
  * | ended | removed | shortened |
  *
  * Where the contacts that a notice has ended for are gone, but others have a result of their own, it ends anew for these:
@@ -38,7 +38,7 @@ const ATTEMPTS = 3;
  * @throws ScriptFailure, or NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, PAYLOAD_UNREADABLE
  */
 export async function eraseNotice(
-  source: NoticeSource & { readonly queue: Queue },
+  source: EraseSource,
   id: string,
   number: string,
 ): Promise<ErasedNotice> {
@@ -47,42 +47,85 @@ export async function eraseNotice(
     const stored = await readData(redis, keys, id);
     if (stored === undefined) return 'gone';
     const data = openOrSearch(stored, id, number, sealing);
-    if (!('job' in data)) return data.mentions ? eraseJob(source, id) : 'gone';
-    const rest = withoutNumber(data.job, number);
-    if (rest === 'absent') return 'gone';
-    if (rest === 'nothing') return eraseJob(source, id);
-    const { end } = rest;
+    const { ended } = stored;
+    const rest = 'job' in data ? withoutNumber(data.job, number) : undefined;
+    if (rest === 'absent' || ('mentions' in data && !data.mentions)) return 'gone';
+    if (rest === undefined || rest === 'nothing') {
+      const answer = await (ended === undefined ? eraseJob(source, id) : eraseEnded(source, ended));
+      if (answer !== 'changed') return answer;
+      continue;
+    }
     const written = JSON.stringify(sealJob(rest.data, id, sealing));
-    const contacts = rest.data.notice.contacts.length;
-    const replaced = { was: stored.text, data: written, contacts, end };
-    const answer = await replaceData(redis, keys, id, replaced);
+    if (ended !== undefined) {
+      if (await shorten(source, ended, rest, written)) return 'shortened';
+      continue;
+    }
+    const endsAnew = rest.end !== undefined;
+    const answer = await replaceData(redis, keys, id, stored.text, written, endsAnew);
     if (answer === 'done') return 'shortened';
     if (answer !== 'changed') return answer;
   }
   return 'changed';
 }
 
+type EraseSource = NoticeSource & { readonly queue: Queue };
+
 /** Cancels a job if it waits, and removes it. */
-async function eraseJob(
-  { redis, keys, queue }: NoticeSource & { readonly queue: Queue },
-  id: string,
-): Promise<ErasedNotice> {
-  const ended = await queue.getJobState(id);
+async function eraseJob(source: EraseSource, id: string): Promise<ErasedNotice> {
+  const { redis, keys, queue } = source;
   const asked = { mode: 'id', text: id } as const;
   const { answer } = await cancelJob(redis, keys, asked, { releaseKey: true });
   if (answer === 'not-kept') return 'gone';
   if (answer === 'sending' || answer === 'possibly-sent') return answer;
-  const [listed] = await readUnknown(redis, keys, [id]);
-  const [failed] = await readFailed(redis, keys, [id]);
-  if (failed !== undefined) {
-    const isRemoved =
-      listed === undefined
-        ? await removeFailed(redis, keys, failed, 'erase')
-        : await endUnknown(redis, keys, listed, 'cancelled', 'erase');
-    return isRemoved ? 'removed' : 'changed';
+  const [entry] = await readEnded(redis, keys, [id]);
+  if (entry !== undefined) {
+    const isCancelled = answer === 'cancelled' && (await eraseEnded(source, entry)) === 'removed';
+    return isCancelled ? 'cancelled' : 'changed';
   }
   // Removes its idempotency key, too.
-  const removed = await queue.remove(id);
-  if (removed !== 1) return 'changed';
-  return answer === 'cancelled' && ended !== 'completed' ? 'cancelled' : 'removed';
+  return (await queue.remove(id)) === 1 ? 'removed' : 'changed';
+}
+
+/** Removes the record of an end. An unknown one is discarded with it. */
+async function eraseEnded(
+  { redis, keys, queue }: EraseSource,
+  ended: EndedNotice,
+): Promise<ErasedNotice> {
+  const { id, key, state } = ended;
+  const change = state === 'unknown' ? ({ state: 'cancelled' } as const) : {};
+  if (!(await changeEnded(redis, keys, ended, change))) return 'changed';
+  // Without an idempotency key a job has its own id in the place of one.
+  await releaseKey(queue, id, key ?? id);
+  return 'removed';
+}
+
+/** The record of an end without a contact. Where all that it is about are gone, the notice ends anew for the others. */
+function shorten(
+  { redis, keys }: EraseSource,
+  { id, text: was, ...before }: EndedNotice,
+  { data, end }: DataForOthers,
+  written: string,
+): Promise<boolean> {
+  const contacts = data.notice.contacts.length;
+  const read = { id, text: was, state: before.state };
+  if (end === undefined) {
+    const text = endedText({ ...before, contacts, data: written });
+    return changeEnded(redis, keys, read, { text, to: before.state });
+  }
+  const { state, code, sends = { possiblySent: 0, traceIds: [] } } = end;
+  const { data: _data, stage, ...rest } = before;
+  const stages = state === 'unknown' ? { stage: stage ?? ('begun' as const) } : {};
+  const traceIds = [...sends.traceIds];
+  const { possiblySent } = sends;
+  const others = {
+    ...rest,
+    ...stages,
+    data: written,
+    state,
+    code,
+    contacts,
+    possiblySent,
+    traceIds,
+  };
+  return changeEnded(redis, keys, read, { text: endedText(others), to: state, state, code });
 }

@@ -1,15 +1,18 @@
 import { SET_ASIDE_FIELD, type JobData } from '../contracts/job.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
+import { readEnded, type EndedNotice } from '../notices/ended.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
 import { openJob } from '../payload/sealed-job.ts';
 import type { Keys } from '../redis/keys.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { mentions } from './mentions.ts';
 
-/** The data of a job as Redis stores it, and what a worker set aside of it. */
+/** The data of a notice as Redis stores it, and what a worker set aside of it. */
 export interface StoredData {
   readonly text: string;
   readonly setAside: string;
+  /** The record of its end that has them; undefined where a job has them. */
+  readonly ended?: EndedNotice;
 }
 
 /** Data that this version cannot read, as text. */
@@ -18,13 +21,18 @@ interface SearchedData {
   readonly mentions: boolean;
 }
 
-/** Reads the data of a job; undefined if there is no such job. */
+/** Reads the data of a notice; undefined if none are stored. */
 export async function readData(
   redis: RedisClient,
-  keys: Pick<Keys, 'noticeJob'>,
+  keys: Pick<Keys, 'noticeJob' | 'ended' | 'endedIn'>,
   id: string,
 ): Promise<StoredData | undefined> {
+  // In this order: a job goes after the record of its end is written.
   const [text, setAside] = await redis.hmget(keys.noticeJob(id), 'data', SET_ASIDE_FIELD);
+  const [ended] = await readEnded(redis, keys, [id]);
+  if (ended !== undefined) {
+    return ended.data === undefined ? undefined : { text: ended.data, setAside: '', ended };
+  }
   if (text === null || text === undefined) return undefined;
   return { text, setAside: setAside ?? '' };
 }

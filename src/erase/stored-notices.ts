@@ -14,10 +14,10 @@ export interface NoticeWithNumber {
 }
 
 /**
- * BullMQ's lists in the order in which a job passes them; those to which it returns are read twice, so that a job
+ * BullMQ's lists, and the records of ends, in the order in which a notice passes them; those to which it returns are read twice, so that a job
  * that moves during the search is found.
  */
-const PLACES: readonly (readonly [NoticeList, NoticeWithNumber['place']])[] = [
+const PLACES: readonly (readonly [NoticeList | 'entries', NoticeWithNumber['place']])[] = [
   ['delayed', 'waiting'],
   ['prioritized', 'waiting'],
   ['wait', 'waiting'],
@@ -25,12 +25,13 @@ const PLACES: readonly (readonly [NoticeList, NoticeWithNumber['place']])[] = [
   ['active', 'sending'],
   ['completed', 'ended'],
   ['failed', 'ended'],
+  ['entries', 'ended'],
   ['delayed', 'waiting'],
   ['prioritized', 'waiting'],
   ['wait', 'waiting'],
 ];
 
-const IS_LIST: ReadonlySet<NoticeList> = new Set(['wait', 'paused', 'active']);
+const IS_LIST: ReadonlySet<string> = new Set(['wait', 'paused', 'active']);
 
 /** Ids and jobs per read. */
 const PAGE = 200;
@@ -49,11 +50,15 @@ export async function* storedNotices(
   const { redis, keys, sealing } = source;
   const seen = new Set<string>();
   for (const [list, place] of PLACES) {
-    for await (const page of idsIn(redis, keys.noticesIn(list), IS_LIST.has(list))) {
-      const ids = page.filter((id) => !seen.has(id));
-      for (const id of ids) seen.add(id);
-      const read = await Promise.all(ids.map((id) => readData(redis, keys, id)));
-      for (const [index, id] of ids.entries()) {
+    const ids =
+      list === 'entries'
+        ? scanned((cursor) => redis.hscan(keys.ended, cursor, 'COUNT', PAGE))
+        : idsIn(redis, keys.noticesIn(list), IS_LIST.has(list));
+    for await (const page of ids) {
+      const unseen = page.filter((id) => !seen.has(id));
+      for (const id of unseen) seen.add(id);
+      const read = await Promise.all(unseen.map((id) => readData(redis, keys, id)));
+      for (const [index, id] of unseen.entries()) {
         const data = read[index];
         const held = data === undefined ? 'no' : holds(data, id, number, sealing);
         if (held === 'unreadable') onUnreadable();
@@ -98,9 +103,16 @@ async function* idsIn(
       if (ids.length < PAGE) return;
     }
   }
+  yield* scanned((cursor) => redis.zscan(key, cursor, 'COUNT', PAGE));
+}
+
+/** The names that a scan finds: each is followed by its value. */
+async function* scanned(
+  scan: (cursor: string) => Promise<[string, string[]]>,
+): AsyncGenerator<readonly string[]> {
   let cursor = '0';
   do {
-    const [next, found] = await redis.zscan(key, cursor, 'COUNT', PAGE);
+    const [next, found] = await scan(cursor);
     yield found.filter((_, index) => index % 2 === 0);
     cursor = next;
   } while (cursor !== '0');

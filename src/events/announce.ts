@@ -1,31 +1,26 @@
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
-import { LEAST_EVENTS, type EndState } from './event.ts';
-
-/** What is stored of the end of a notice. Its names and their order never change: Redis stores equal names once. */
-export interface EndEntry {
-  readonly notice: string;
-  readonly state: EndState;
-  readonly code: string;
-}
+import { LEAST_EVENTS } from './event.ts';
 
 /**
- * Appends the end of a notice: one command, which a worker sends together with the one that ends the job.
+ * Appends that a notice was accepted: one command, which a worker sends together with the one that completes the job. The
+ * ends of others are appended with their records (src/notices/end-scripts.ts). The names of the fields and their order
+ * never change: Redis stores equal names once.
  *
  * @param most events that are kept (NOTICE_EVENTS)
  * @param lockToken where it is appended only while the lock of the job has this token
  * @returns whether it was appended
  * @throws ScriptFailure
  */
-export async function appendNoticeEnd(
+export async function announceAccepted(
   redis: RedisClient,
   { events, noticeLock }: Pick<Keys, 'events' | 'noticeLock'>,
-  { notice, state, code }: EndEntry,
+  notice: string,
   most: number,
   lockToken = '',
 ): Promise<boolean> {
-  const fields = ['notice', notice, 'state', state, 'code', code] as const;
+  const fields = ['notice', notice, 'state', 'accepted', 'code', ''] as const;
   const kept = Math.max(most, LEAST_EVENTS);
   return append(redis, [events, noticeLock(notice)], [lockToken, kept, ...fields]);
 }

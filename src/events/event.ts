@@ -43,9 +43,6 @@ export interface NoticeEvent extends EventHead {
   readonly code?: string;
 }
 
-/** The states in which a notice has ended. */
-export type EndState = Exclude<NoticeEvent['state'], 'pending'>;
-
 /** No contact of the batch is pending any more. A redrive reopens the batch; then it finishes again. */
 export interface BatchFinished extends EventHead {
   readonly event: 'batch.finished';

@@ -7,23 +7,15 @@ export interface JobRun {
   readonly token: string;
   /** How many runs had started, with it. */
   readonly started: number;
-  /** When a person last sent the job again, as this run read it; 0 for never. The runs count from 1 again after that. */
-  readonly sentAgainAt: number;
+  /** When the job was added: a person may have sent the notice again since, as another job with its id. */
+  readonly addedAt: number;
 }
 
 /** Field of a job: how many of its runs had started when contacts were last erased from its data. */
 export const ERASED = 'notices:erased';
 
-/** When a person last sent a job again, by its field `progress`. */
-const SENT_AGAIN_LUA = `
-local function sentAgainAt(progress)
-  local ok, read = pcall(cjson.decode, progress or '')
-  return ok and type(read) == 'table' and read.sentAgainAt or 0
-end
-`;
-
 /**
- * KEYS: the job, its lock. ARGV: token of the lock, how many runs had started, the data, when it was last sent again.
+ * KEYS: the job, its lock. ARGV: token of the lock, how many runs had started, the data, when the job was added.
  *
  * | the job | its data |
  * |---|---|
@@ -38,13 +30,13 @@ end
 const replaceScript = defineScript({
   name: 'replace the data of a job',
   keys: 2,
-  lua: `${SENT_AGAIN_LUA}
+  lua: `
 local lock = redis.call('GET', KEYS[2])
-local data, ended, started, progress, erased =
-  unpack(redis.call('HMGET', KEYS[1], 'data', 'finishedOn', 'ats', 'progress', '${ERASED}'))
+local data, ended, started, added, erased =
+  unpack(redis.call('HMGET', KEYS[1], 'data', 'finishedOn', 'ats', 'timestamp', '${ERASED}'))
 if not data then return 0 end
 if data == ARGV[3] then return 1 end
-if sentAgainAt(progress) ~= tonumber(ARGV[4]) then return 0 end
+if added ~= ARGV[4] then return 0 end
 local isOurs = lock == ARGV[1]
 local isFree = not lock and not ended and started == ARGV[2] and erased ~= started
 if not isOurs and not isFree then return 0 end
@@ -64,9 +56,9 @@ return 1`,
 export async function replaceJobData(
   redis: RedisClient,
   jobKey: string,
-  { token, started, sentAgainAt }: JobRun,
+  { token, started, addedAt }: JobRun,
   data: string,
 ): Promise<boolean> {
-  const args = [token, started, data, sentAgainAt];
+  const args = [token, started, data, addedAt];
   return await replaceScript(redis, [jobKey, `${jobKey}:lock`], args);
 }

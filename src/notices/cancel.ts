@@ -3,7 +3,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
-import { ANNOUNCE, EARLIER_FIELD, FIND_JOB, REMOVE_JOB } from './job-lua.ts';
+import { ANNOUNCE, FIND_JOB, REMOVE_JOB } from './job-lua.ts';
 import { readRef, type RefArguments } from './notice-ref.ts';
 import type { CancelAnswer, CancelOptions, CancelReport, NoticeRef } from './notice-state.ts';
 
@@ -37,33 +37,31 @@ export async function cancelJob(
   { releaseKey = false }: CancelOptions,
   nonce: string = randomUUID(),
 ): Promise<CancelReport> {
-  const { hold, history, intents, retention, events } = keys;
-  const from = [hold, history, intents.unknown, retention, events, keys.done(nonce)];
+  const { hold, history, ended, retention, events } = keys;
+  const from = [hold, history, ended, retention, events, keys.done(nonce)];
   const release = releaseKey ? 'release' : '';
   return cancelScript(redis, from, [keys.noticeJob(''), mode, text, release]);
 }
 
 /**
- * Cancels a job at one moment with the decision about it: it becomes a completed one with the outcome `cancelled`, so
- * that BullMQ keeps and deletes it like the others, a look-up and a search find it, and its idempotency key stays in use.
+ * Cancels a job at one moment with the decision about it: it is removed, and has an entry like others that were not
+ * accepted (ended.ts). BullMQ has no command that removes a job only while it waits and was not possibly sent, so this
+ * script, alone in this program, takes one out of BullMQ's own keys.
  *
  * | the job | answer |
  * |---|---|
+ * | its end is recorded | that state |
  * | does not exist | not-kept |
- * | completed, cancelled | cancelled |
- * | completed | accepted or expired |
- * | listed as unknown, and not to be sent again | unknown |
- * | failed, settled in part | rejected: what is left of it would be listed if it was unknown |
- * | failed, possibly sent | unknown |
- * | failed | rejected |
+ * | completed | accepted |
+ * | failed by a defect | unknown |
  * | a worker has it | sending |
- * | waits, possibly sent, also in an earlier run, or settled in part | possibly-sent |
+ * | waits, possibly sent, also before it was sent again, or settled in part | possibly-sent |
  * | waits, while Redis is held as an old copy | possibly-sent: it may have been sent after the copy was made |
  * | waits | cancelled: it leaves the queue in this moment |
  *
  * A released key finds nothing any more, so the mark of the request tells its repetition which notice it was.
  *
- * KEYS: hold, histories of jobs, unknown outcomes, retention, events, mark of the request. ARGV: the prefix of BullMQ's keys, `id`
+ * KEYS: hold, histories of jobs, entries, retention, events, mark of the request. ARGV: the prefix of BullMQ's keys, `id`
  * or `key`, the id or the hash of the key, `release` or empty.
  */
 export const cancelScript = defineScript<CancelReport>({
@@ -72,42 +70,58 @@ export const cancelScript = defineScript<CancelReport>({
   lua: `
 local jobs = ARGV[1]
 ${FIND_JOB}${ANNOUNCE}${REMOVE_JOB}
-local RESULT = '{"outcome":"cancelled","confirmed":true}'
 local isOldCopy = redis.call('HGET', KEYS[1], 'kind') == 'restored'
-local function outcomeOf(key)
-  local result = redis.call('HGET', key, 'returnvalue')
-  local outcome = result and string.match(result, '"outcome":"(%l+)"')
-  return (outcome == 'cancelled' or outcome == 'expired') and outcome or 'accepted'
+local function indexOf(state) return KEYS[3] .. ':at:' .. state end
+local function isIn(state, id) return redis.call('ZSCORE', indexOf(state), id) end
+local function stateOf(id)
+  for _, state in ipairs({ 'rejected', 'unknown', 'expired', 'cancelled', 'accepted' }) do
+    if isIn(state, id) then return state end
+  end
+  -- It is put back into the queue in this moment.
+  if isIn('again', id) and not exists(id) then return 'sending' end
 end
--- The stalls of an at-most-once notice say nothing: its intent tells.
-local function isAtMostOnce(data)
-  local ok, read = pcall(cjson.decode, data or '')
-  return ok and type(read) == 'table' and read.delivery == 'at-most-once'
+local function dataOf(text)
+  local ok, data = pcall(cjson.decode, text)
+  return ok and type(data) == 'table' and data or {}
 end
-local function wasPossiblySent(id, key)
-  local kept = redis.call('HMGET', key, 'stc', '${EARLIER_FIELD}', 'data')
-  return (tonumber(kept[1] or 0) > 0 and not isAtMostOnce(kept[3]))
-    or (kept[2] and string.find(kept[2], '"possiblySent":[1-9]'))
+local function finite(value)
+  local number = tonumber(value)
+  return number and math.abs(number) < 1e15 and number or nil
+end
+local function nested(value, name) return type(value) == 'table' and value[name] or nil end
+local function wasPossiblySent(id, job, data)
+  -- The stalls of an at-most-once notice say nothing: its intent tells.
+  return (tonumber(redis.call('HGET', job, 'stc') or 0) > 0 and data.delivery ~= 'at-most-once')
+    or (tonumber(nested(data.earlier, 'possiblySent')) or 0) > 0
     or redis.call('HEXISTS', KEYS[2], 'unknown:' .. id) == 1
     or redis.call('HEXISTS', KEYS[2], 'intent:' .. id) == 1
-    or redis.call('HEXISTS', KEYS[3], id) == 1
-    or settledInPart(kept[3])
+    or data.accepted ~= nil or data.settled ~= nil
 end
-local function isListed(id)
-  local listed = redis.call('HGET', KEYS[3], id)
-  return listed and not cjson.decode(listed).resend
+local function record(id, job, text, data)
+  local now = clock()
+  local added, priority, key = unpack(redis.call('HMGET', job, 'timestamp', 'priority', 'deid'))
+  local template, contacts = nested(data.notice, 'templateCode'), nested(data.notice, 'contacts')
+  local hash = key and key ~= id and key or nested(data.earlier, 'key')
+  redis.call('HSET', KEYS[3], id, cjson.encode({ at = now, state = 'cancelled', code = '',
+    template = type(template) == 'string' and template or '',
+    contacts = type(contacts) == 'table' and #contacts or finite(contacts) or 0,
+    attempts = finite(redis.call('HGET', job, 'atm')) or 0, possiblySent = 0, delivery = data.delivery == 'at-most-once' and data.delivery or nil,
+    enqueuedAt = finite(added), expiresAt = finite(data.expiresAt),
+    priority = finite(priority), key = type(hash) == 'string' and hash or nil, data = text }))
+  redis.call('ZADD', indexOf('cancelled'), now, id)
+  announce(KEYS[4], KEYS[5], id, 'cancelled', '')
 end
 local function cancel(id)
-  local key = jobs .. id
+  local state = stateOf(id)
+  if state then return state end
   if not exists(id) then return 'not-kept' end
-  local place = placeOf(id)
-  if place == 'completed' then return outcomeOf(key) end
-  if isListed(id) then return 'unknown' end
+  local place, job = placeOf(id), jobs .. id
+  if place == 'completed' then return 'accepted' end
+  if place == 'failed' then return 'unknown' end
   if place == 'active' then return 'sending' end
-  if place == 'failed' and settledInPart(redis.call('HGET', key, 'data') or '') then return 'rejected' end
-  local possiblySent = wasPossiblySent(id, key)
-  if place == 'failed' then return possiblySent and 'unknown' or 'rejected' end
-  if possiblySent or isOldCopy then return 'possibly-sent' end
+  local text = redis.call('HGET', job, 'data')
+  local data = dataOf(text)
+  if wasPossiblySent(id, job, data) or isOldCopy then return 'possibly-sent' end
   local left
   if place == 'wait' then
     -- New jobs are at this end, and are what is cancelled most.
@@ -116,21 +130,21 @@ local function cancel(id)
     left = redis.call('ZREM', jobs .. place, id)
   end
   if left == 0 then return 'sending' end
-  local now = clock()
   redis.call('HDEL', KEYS[2], 'trouble:' .. id)
-  redis.call('HSET', key, 'returnvalue', RESULT, 'finishedOn', now)
-  redis.call('ZADD', jobs .. 'completed', now, id)
-  redis.call('XADD', jobs .. 'events', 'MAXLEN', '~', 10000, '*', 'event', 'completed', 'jobId', id,
-    'returnvalue', RESULT, 'prev', place)
-  announce(KEYS[4], KEYS[5], id, 'cancelled', '')
+  record(id, job, text, data)
+  removeJob(id)
   return 'cancelled'
 end
 local mode, marked = ARGV[2], redis.call('GET', KEYS[6])
 local id = mode == 'key' and marked or idOf(mode, ARGV[3])
 local answer = cancel(id)
--- Without a key it has its own id there, by which a repeated add is recognized.
-local isReleased = answer == 'cancelled' and ARGV[4] == 'release'
-  and (marked or redis.call('HGET', jobs .. id, 'deid') ~= id and releaseKey(id))
+local isReleased = marked
+if answer == 'cancelled' and ARGV[4] == 'release' and not marked then
+  local name = cjson.decode(redis.call('HGET', KEYS[3], id)).key
+  if name and redis.call('GET', jobs .. 'de:' .. name) == id then
+    isReleased = redis.call('DEL', jobs .. 'de:' .. name) == 1
+  end
+end
 -- By its id the request names it itself: no id is left here of a notice that is erased.
 if isReleased then redis.call('SET', KEYS[6], mode == 'key' and id or '1', 'PX', ${DONE_MS}) end
 return { id, answer, isReleased and 1 or 0 }`,

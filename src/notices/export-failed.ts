@@ -1,14 +1,14 @@
 import { csvLine } from '../batch/failures/csv-line.ts';
 import { redisFailure } from '../redis/failure.ts';
-import { failedNotices, type FailedFilter } from './failed-notices.ts';
-import type { NoticeView } from './notice-state.ts';
+import { readEnded } from './ended.ts';
+import { allEnded, type EndedHead, type FailedFilter } from './select-ended.ts';
 import type { NoticeSource } from './read-job.ts';
 import { contactsOfJob } from '../payload/sealed-job.ts';
 
 /** A contact of a failed notice, with its number in full. */
 interface FailedContact {
   readonly contact: Readonly<Record<string, unknown>>;
-  readonly notice: NoticeView;
+  readonly notice: EndedHead;
 }
 
 /** Jobs per read; each has up to CHUNK_SIZE contacts. */
@@ -36,18 +36,17 @@ export async function failedCsv(
   filter: FailedFilter,
   write: (text: string) => Promise<boolean>,
 ): Promise<number> {
-  const jobs: NoticeView[] = [];
-  for await (const job of failedNotices(source.redis, source.keys, filter)) jobs.push(job);
+  const found = await allEnded(source, filter);
   const fields = new Set(['contact']);
-  for await (const { contact } of failedContacts(source, jobs)) {
+  for await (const { contact } of failedContacts(source, found)) {
     for (const field of Object.keys(contact)) fields.add(field);
   }
   if (!(await write(csvLine([...fields, ...ADDED])))) return 0;
   let contacts = 0;
-  for await (const { contact, notice } of failedContacts(source, jobs)) {
+  for await (const { contact, notice } of failedContacts(source, found)) {
     const cells = [...fields].map((field) => cellOf(contact[field]));
-    const { state, code = '', message = '', endedAt = 0, id } = notice;
-    const why = [state, code, message, new Date(endedAt).toISOString(), id];
+    const { state, code, message = '', at, id } = notice;
+    const why = [state, code, message, new Date(at).toISOString(), id];
     if (!(await write(csvLine([...cells, ...why])))) return contacts;
     contacts += 1;
   }
@@ -61,16 +60,18 @@ function cellOf(value: unknown): string {
 
 async function* failedContacts(
   { redis, keys, sealing }: NoticeSource,
-  jobs: readonly NoticeView[],
+  found: readonly EndedHead[],
 ): AsyncGenerator<FailedContact> {
   try {
-    for (let from = 0; from < jobs.length; from += PAGE) {
-      const some = jobs.slice(from, from + PAGE);
-      const texts = await Promise.all(some.map(({ id }) => redis.hget(keys.noticeJob(id), 'data')));
-      for (const [index, notice] of some.entries()) {
-        for (const contact of contactsOfJob(texts[index], notice.id, sealing)) {
-          yield { contact, notice };
-        }
+    for (let from = 0; from < found.length; from += PAGE) {
+      const some = found.slice(from, from + PAGE);
+      for (const { data, text: _, ...notice } of await readEnded(
+        redis,
+        keys,
+        some.map(({ id }) => id),
+      )) {
+        if (!some.some(({ id, at }) => id === notice.id && at === notice.at)) continue;
+        for (const contact of contactsOfJob(data, notice.id, sealing)) yield { contact, notice };
       }
     }
   } catch (error) {

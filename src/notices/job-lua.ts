@@ -1,6 +1,3 @@
-/** The field of a job's hash with its earlier runs, as JSON. */
-export const EARLIER_FIELD = 'notices:earlier';
-
 /*
  * Pieces of Lua about the job of a notice, for the scripts of this folder and of src/erase. `jobs` is the prefix of
  * BullMQ's keys of the queue.
@@ -34,26 +31,10 @@ end
 `;
 
 /**
- * Ends what BullMQ stores of a job. `settledInPart` tells from its data whether some of its contacts have a result of
- * their own: the service may have accepted these. `releaseKey` deletes its idempotency key, unless another notice has
- * it, and answers whether it did; it comes before `removeJob`, which keeps the key: a call that is repeated within the
- * window must not send the notice a second time.
+ * Ends what BullMQ stores of a job. It keeps the idempotency key: a call that is repeated within the window must not send
+ * the notice a second time.
  */
 export const REMOVE_JOB = `
-local function settledInPart(data)
-  if not string.find(data, '"accepted":', 1, true) and not string.find(data, '"settled":', 1, true) then
-    return false
-  end
-  -- No worker wrote data that is not JSON, or no object.
-  local isJson, job = pcall(cjson.decode, data)
-  return isJson and type(job) == 'table' and (job.accepted ~= nil or job.settled ~= nil)
-end
-local function releaseKey(id)
-  local name = redis.call('HGET', jobs .. id, 'deid')
-  local isOwn = name and redis.call('GET', jobs .. 'de:' .. name) == id
-  if isOwn then redis.call('DEL', jobs .. 'de:' .. name) end
-  return isOwn
-end
 local function removeJob(id)
   local job = jobs .. id
   redis.call('DEL', job, job .. ':logs', job .. ':dependencies', job .. ':processed', job .. ':failed', job .. ':unsuccessful')

@@ -1,23 +1,15 @@
 import { ERROR_CODES } from '../contracts/errors.ts';
 import { closedHours, type ClosedHours } from '../contracts/send-windows.ts';
 import { HOLDS, remedyOf as remedyOfHold, type HoldKind } from '../contracts/hold.ts';
-import { SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
+import { isEarlier, SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
 import { isName } from '../contracts/notice.ts';
-import {
-  earlierRuns,
-  earlierSends,
-  type ContactView,
-  type NoticeRef,
-  type NoticeState,
-  type NoticeView,
-  type PendingReason,
-} from './notice-state.ts';
-import { failureOf, newestTraceIds, traceIdsOf, type PossibleSends } from '../contracts/outcome.ts';
+import type { ContactView, NoticeRef, NoticeView, PendingReason } from './notice-state.ts';
+import { failureOf, newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
 import { possibleSends } from '../fleet/job-history.ts';
 import { effectiveRateLimit, readRateLimitState } from '../fleet/rate-limit/rate-limit-state.ts';
 import type { Sealing } from '../payload/seal.ts';
 import { maskNumber } from '../ops/mask-contact.ts';
-import { EARLIER_FIELD } from './job-lua.ts';
+import type { EndedNotice } from './ended.ts';
 import { readRef } from './notice-ref.ts';
 import {
   readNoticeJob,
@@ -28,7 +20,6 @@ import {
 import { readRetention } from './retention.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { openJob } from '../payload/sealed-job.ts';
-import { pendingOf, stateOfJob } from './state-of-job.ts';
 
 /** What a look-up knows of the account. */
 interface Account {
@@ -87,128 +78,159 @@ function notKept(id: string): NoticeView {
   return { id, state: 'not-kept', contacts: 0, attempts: 0, possiblySent: 0 };
 }
 
+/**
+ * The state of a notice; the first row that applies:
+ *
+ * | its job | | state |
+ * |---|---|---|
+ * | any | its end is recorded | that |
+ * | none | | not-kept |
+ * | completed | | accepted |
+ * | active | | sending |
+ * | delayed, wait, prioritized | until the sending hours of its template | pending, sending-hours |
+ * | delayed | | pending, delayed |
+ * | failed | a defect of the program | unknown |
+ * | wait, prioritized | the account is held | pending, held |
+ * | wait, prioritized | the rate limit is used up | pending, rate-limited |
+ * | wait, prioritized | | pending, waiting |
+ */
 function viewOf(job: StoredJob, account: Account, sealing?: Sealing): NoticeView {
-  const { id, place, fields, listed } = job;
+  const { id, place, fields, ended } = job;
+  if (ended !== undefined) return endedView(ended, sealing);
   if (place === 'none') return notKept(id);
   const result = parsed(fields.returnvalue) as
-    (Partial<PossibleSends> & { outcome?: string; confirmed?: boolean }) | undefined;
-  const entry = parsed(listed) as
-    | (Parameters<typeof traceIdsOf>[0] & {
-        resend?: boolean;
-        code?: string;
-        possiblySent?: number;
-      })
-    | undefined;
-  const earlier = earlierRuns(fields[EARLIER_FIELD]);
-  const before = earlierSends(earlier);
+    (Partial<PossibleSends> & { confirmed?: boolean }) | undefined;
   const data = readable(fields.data, id, sealing);
-  const sends = sendsOfRun(job, result ?? {}, entry, data);
-  const inThisRun = sends.possiblySent;
-  const decided = stateOfJob({
-    place,
-    outcome: result?.outcome,
-    listedUnknown: entry !== undefined && entry.resend !== true,
-    possiblySent: inThisRun > 0,
-    held: account.hold !== undefined,
-    limited: account.limited,
-  });
-  const { state } = decided;
-  // Nothing was possibly sent in this run.
-  const isCertain = state === 'cancelled' || state === 'expired' || (!entry && inThisRun === 0);
-  const traceIds = [...before.traceIds, ...(isCertain ? [] : newestTraceIds(sends.traceIds))];
-  const { view, accepted, settled } = data;
-  const mayBeAccepted = before.possiblySent > 0 || data.isPartlyAccepted;
+  const { possiblySent, traceIds } = sendsOf(job, result ?? {}, data);
+  const pending = pendingOf(job, account, account.closed(data.view.template));
+  const state = pending === undefined ? STATES[place] : 'pending';
   return {
     id,
     state,
-    ...defined({
-      pending: pendingOf(decided, job.due, account.hold, account.closed(data.view.template)),
-    }),
-    ...view,
+    ...defined({ pending }),
+    ...data.view,
     attempts: numberOf(fields.atm) ?? 0,
-    possiblySent: before.possiblySent + (isCertain ? 0 : inThisRun),
+    possiblySent,
     ...(traceIds.length === 0 ? {} : { traceIds }),
     ...defined({
       enqueuedAt: numberOf(fields.timestamp),
       startedAt: numberOf(fields.processedOn),
       endedAt: numberOf(fields.finishedOn),
     }),
-    ...lastFailure(fields.failedReason, state, entry?.code, mayBeAccepted),
+    ...(state === 'accepted' ? {} : lastFailure(fields.failedReason, state)),
     ...(state === 'accepted' && result !== undefined
       ? { confirmed: result.confirmed !== false }
       : {}),
-    ...(accepted.length + settled.length > 0 ? { contactStates: contactStates(data, state) } : {}),
-    ...(earlier.length === 0 ? {} : { earlier }),
+    ...contactStates(data, state),
   };
 }
 
-/** What the service may have accepted of this run. */
-function sendsOfRun(
+/** The states of jobs that do not wait. */
+const STATES = {
+  completed: 'accepted',
+  active: 'sending',
+  failed: 'unknown',
+  delayed: 'pending',
+  prioritized: 'pending',
+  wait: 'pending',
+  none: 'not-kept',
+} as const;
+
+/** What is known of a notice whose end is recorded. @param sealing as for {@link noticeView} */
+export function endedView(ended: EndedNotice, sealing?: Sealing): NoticeView {
+  const { id, at, state, code, message, template, contacts, attempts, possiblySent } = ended;
+  const { delivery = 'at-least-once', enqueuedAt, startedAt, expiresAt, traceIds } = ended;
+  const data = readable(ended.data, id, sealing);
+  const isShown = code !== '' && state !== 'accepted' && state !== 'cancelled';
+  return {
+    id,
+    state,
+    ...(template === '' ? {} : { template }),
+    contacts: ended.data === undefined ? contacts : Math.max(contacts, data.view.contacts),
+    delivery,
+    attempts,
+    possiblySent,
+    ...defined({ traceIds, enqueuedAt, startedAt, endedAt: at, expiresAt }),
+    ...(isShown ? { code, ...defined({ message }), remedy: remedyOf(code, state, data) } : {}),
+    ...contactStates(data, state),
+  };
+}
+
+/** What waits for its sending hours is due then by the clock of a worker. */
+const CLOCKS_MS = 1_000;
+
+function pendingOf(
+  { place, due }: StoredJob,
+  { hold, limited }: Account,
+  closed: ClosedHours | undefined,
+): PendingReason | undefined {
+  const isDelayed = place === 'delayed';
+  if (!isDelayed && place !== 'wait' && place !== 'prioritized') return undefined;
+  if (!isDelayed && hold !== undefined) return hold;
+  if (closed !== undefined && due <= closed.opensAt + CLOCKS_MS) {
+    return { reason: 'sending-hours', until: closed.opensAt, opens: closed.words };
+  }
+  if (isDelayed) return { reason: 'delayed', until: due };
+  return { reason: limited ? 'rate-limited' : 'waiting' };
+}
+
+/** What the service may have accepted of a notice whose end is not recorded. */
+function sendsOf(
   { fields, place, intentOpen, history }: StoredJob,
   result: Partial<PossibleSends>,
-  listed: (Parameters<typeof traceIdsOf>[0] & { readonly possiblySent?: number }) | undefined,
-  { view: { delivery }, isSettledInPart }: ReadableData,
+  { view: { delivery }, before }: ReadableData,
 ): PossibleSends {
-  if (place === 'completed' && listed === undefined) {
+  if (place === 'completed') {
     return { possiblySent: result.possiblySent ?? 0, traceIds: result.traceIds ?? [] };
   }
-  // What is left in the job ends as listed, or is rejected: the other contacts were possibly sent, and are accepted.
-  if (isSettledInPart && place === 'failed' && listed === undefined)
-    return { possiblySent: 0, traceIds: [] };
   const stalls = delivery === 'at-most-once' ? 0 : (numberOf(fields.stc) ?? 0);
   const own = possibleSends(history, stalls);
-  const open = intentOpen && place !== 'completed' ? 1 : 0;
   return {
-    possiblySent: Math.max(listed?.possiblySent ?? 0, own.possiblySent, open),
-    traceIds: listed === undefined ? own.traceIds : traceIdsOf(listed),
+    possiblySent: before.possiblySent + Math.max(own.possiblySent, intentOpen ? 1 : 0),
+    traceIds: newestTraceIds([...before.traceIds, ...own.traceIds]),
   };
 }
 
-/**
- * Code and message of the last attempt that failed; of an accepted notice they are not shown.
- *
- * @param mayBeAccepted whether the service has accepted some contacts, or may have in an earlier run
- */
+/** Code and message of the last attempt, from the reason that BullMQ keeps. */
 function lastFailure(
   reason: string | undefined,
-  state: NoticeState,
-  listedCode: string | undefined,
-  mayBeAccepted: boolean,
+  state: NoticeView['state'],
 ): Pick<NoticeView, 'code' | 'message' | 'remedy'> {
-  if (state === 'accepted' || state === 'cancelled') return {};
-  if (state === 'expired') {
-    const { EXPIRED, OUTCOME_UNKNOWN } = ERROR_CODES;
-    return { code: 'EXPIRED', remedy: (mayBeAccepted ? OUTCOME_UNKNOWN : EXPIRED).remedy };
-  }
   const { code, message } = failureOf(reason);
-  const known = listedCode ?? code;
-  if (known === '') return {};
-  return { code: known, ...(message === '' ? {} : { message }), remedy: remedyOf(known, state) };
+  if (code === '') return {};
+  return { code, ...(message === '' ? {} : { message }), remedy: remedyOf(code, state) };
 }
 
-function remedyOf(code: string, state: NoticeState): string {
-  if (state === 'unknown') return ERROR_CODES.OUTCOME_UNKNOWN.remedy;
+function remedyOf(code: string, state: NoticeView['state'], data?: ReadableData): string {
+  const { EXPIRED, OUTCOME_UNKNOWN, SERVICE_REFUSED } = ERROR_CODES;
+  if (state === 'unknown') return OUTCOME_UNKNOWN.remedy;
   if (state === 'pending' || state === 'sending') return 'Wait: it is tried again.';
+  if (state === 'expired') return (data?.isPartlyAccepted ? OUTCOME_UNKNOWN : EXPIRED).remedy;
   return code in ERROR_CODES
     ? ERROR_CODES[code as keyof typeof ERROR_CODES].remedy
-    : ERROR_CODES.SERVICE_REFUSED.remedy;
+    : SERVICE_REFUSED.remedy;
 }
 
 /** The state of each contact of a notice of which some have a state of their own. */
-function contactStates({ accepted, settled, numbers }: ReadableData, state: NoticeState) {
-  return [
+function contactStates(
+  { accepted, settled, numbers }: ReadableData,
+  state: NoticeView['state'],
+): Pick<NoticeView, 'contactStates'> {
+  if (accepted.length + settled.length === 0) return {};
+  const states = [
     ...accepted.map((contact) => ({ contact: maskNumber(contact), state: 'accepted' as const })),
     ...settled.map((one) => ({ contact: maskNumber(one.contact), state: one.state })),
     ...numbers.map((contact) => ({ contact: maskNumber(contact), state })),
   ];
+  return { contactStates: states };
 }
 
 interface ReadableData {
   readonly view: Pick<NoticeView, 'template' | 'delivery' | 'expiresAt' | 'contacts'>;
   readonly accepted: readonly string[];
   readonly isPartlyAccepted: boolean;
-  /** Some contacts have a state of their own. */
-  readonly isSettledInPart: boolean;
+  /** What the service may have accepted before it was sent again. */
+  readonly before: PossibleSends;
   readonly settled: readonly ContactView[];
   /** Of the contacts that are still in the job. */
   readonly numbers: readonly string[];
@@ -220,7 +242,7 @@ interface ReadableData {
  */
 function readable(text: string | undefined, id: string, sealing?: Sealing): ReadableData {
   const data = parsed(text);
-  const { v, notice, delivery, expiresAt, accepted, settled } = fieldsOf(data);
+  const { v, notice, delivery, expiresAt, accepted, settled, earlier } = fieldsOf(data);
   const { templateCode, contacts } = fieldsOf(notice);
   const isSealed = v === SEALED_JOB_VERSION;
   // An encrypted job has the length in place of each list.
@@ -241,7 +263,10 @@ function readable(text: string | undefined, id: string, sealing?: Sealing): Read
     },
     accepted: listOf(opened?.accepted ?? accepted).filter(isText),
     isPartlyAccepted: acceptedSize > 0,
-    isSettledInPart: differ,
+    before: {
+      possiblySent: isEarlier(earlier) ? earlier.possiblySent : 0,
+      traceIds: isEarlier(earlier) ? (earlier.traceIds ?? []) : [],
+    },
     settled: listOf(opened?.settled ?? settled).flatMap((one) => {
       const { contact, state } = fieldsOf(one);
       const { contact: number } = fieldsOf(contact);

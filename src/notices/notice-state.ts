@@ -1,4 +1,4 @@
-import type { DeliveryPolicy, PossibleSends } from '../contracts/outcome.ts';
+import type { DeliveryPolicy } from '../contracts/outcome.ts';
 import type { HoldKind } from '../contracts/hold.ts';
 
 /**
@@ -6,12 +6,11 @@ import type { HoldKind } from '../contracts/hold.ts';
  *
  * - `pending`: it waits; the reason is {@link PendingReason}.
  * - `sending`: a worker has it. It may be sent at any moment.
- * - `accepted`: the service accepted it. In events also: an operator decided so; nothing is kept of it then.
- * - `rejected`: the service refused it, or its attempts are used up, and it was not possibly sent since it was
- *   queued or sent again.
+ * - `accepted`: the service accepted it, or an operator decided so.
+ * - `rejected`: the service refused it, or its attempts are used up, and it was never possibly sent.
  * - `unknown`: it was possibly sent; the service may or may not have accepted it.
  * - `expired`: its `expiresAt` passed before it was sent.
- * - `cancelled`: it was cancelled and will not be sent. In events also: an operator discarded it; nothing is kept of it then.
+ * - `cancelled`: it was cancelled and will not be sent, or an operator discarded it.
  * - `not-kept`: nothing is stored under this id (any more): see {@link Retention}.
  */
 export const NOTICE_STATES = [
@@ -29,7 +28,7 @@ export const NOTICE_STATES = [
 export type NoticeState = (typeof NOTICE_STATES)[number];
 
 /**
- * Why a notice is pending:
+ * Why a notice is pending, with what is known about the end of it. Times are milliseconds since the epoch.
  *
  * - `delayed`: it is not due yet, because of `delay` or `sendAt`, or between two attempts.
  * - `sending-hours`: those of its template are closed (SEND_WINDOWS).
@@ -37,15 +36,6 @@ export type NoticeState = (typeof NOTICE_STATES)[number];
  * - `rate-limited`: the account's rate limit is used up for the moment.
  * - `waiting`: for a free worker.
  */
-export const PENDING_REASONS = [
-  'delayed',
-  'sending-hours',
-  'held',
-  'rate-limited',
-  'waiting',
-] as const;
-
-/** Why a notice is pending, with what is known about the end of it. Times are milliseconds since the epoch. */
 export type PendingReason =
   | { readonly reason: 'delayed'; readonly until: number }
   | {
@@ -65,40 +55,6 @@ export type PendingReason =
     }
   | { readonly reason: 'rate-limited' }
   | { readonly reason: 'waiting' };
-
-/** What was known of a notice before it was sent again by an operator. */
-export interface EarlierRun {
-  /** When it was sent again: milliseconds since the epoch. */
-  readonly at: number;
-  /** When that run had ended. */
-  readonly endedAt: number;
-  /** Its state before. */
-  readonly state: 'rejected' | 'unknown';
-  readonly code: string;
-  readonly attempts: number;
-  readonly possiblySent: number;
-  /** The service's trace ids for the attempts that it may have accepted, oldest first: at most ten; absent without any. */
-  readonly traceIds?: readonly string[];
-}
-
-/** The runs of a job before it was sent again, oldest first. @param text the field EARLIER_FIELD of its hash */
-export function earlierRuns(text: string | null | undefined): readonly EarlierRun[] {
-  if (text === null || text === undefined) return [];
-  try {
-    const runs: unknown = JSON.parse(text);
-    return Array.isArray(runs) ? (runs as EarlierRun[]) : [];
-  } catch {
-    return [];
-  }
-}
-
-/** What the service may have accepted in these runs; the newest ten trace ids of each. */
-export function earlierSends(runs: readonly EarlierRun[]): PossibleSends {
-  return {
-    possiblySent: runs.reduce((sum, run) => sum + run.possiblySent, 0),
-    traceIds: runs.flatMap(({ traceIds = [] }) => traceIds),
-  };
-}
 
 /** State of one contact. */
 export interface ContactView {
@@ -121,11 +77,11 @@ export interface NoticeView {
   /** Attempts that were made and counted, since it was queued or sent again. */
   readonly attempts: number;
   /**
-   * How many attempts, in all runs, the service may have accepted without an answer that proves it. Sent again, it may
-   * arrive so many times more.
+   * How many attempts, also before it was sent again, the service may have accepted without an answer that proves it.
+   * Sent again, it may arrive so many times more.
    */
   readonly possiblySent: number;
-  /** The service's trace ids for those of them that it answered, oldest first: the newest ten of each run. */
+  /** The service's trace ids for those of them that it answered, oldest first: the newest ten. */
   readonly traceIds?: readonly string[];
   /** When it was queued. */
   readonly enqueuedAt?: number;
@@ -145,19 +101,17 @@ export interface NoticeView {
   readonly confirmed?: boolean;
   /** Only where some contacts have a state of their own, because the service answered for each. */
   readonly contactStates?: readonly ContactView[];
-  /** Earlier runs, oldest first; absent where it was never sent again. */
-  readonly earlier?: readonly EarlierRun[];
   /** How long it is kept once it has ended; absent in lists. */
   readonly kept?: Retention;
 }
 
 /** How long ended notices are kept, as the worker that started last is configured; absent before the first start. */
 export interface Retention {
-  /** Accepted, expired and cancelled ones, in milliseconds (KEEP_ACCEPTED_MS). */
+  /** Accepted ones, in milliseconds (KEEP_ACCEPTED_MS). */
   readonly acceptedMs: number;
-  /** The most accepted, expired and cancelled ones that are kept, whatever their age. */
+  /** The most accepted ones that are kept, whatever their age; as many cancelled and as many expired ones. */
   readonly acceptedCount: number;
-  /** Rejected and unknown ones, in milliseconds (KEEP_FAILED_MS). */
+  /** All others, in milliseconds (KEEP_FAILED_MS). */
   readonly failedMs: number;
 }
 

@@ -3,7 +3,8 @@ import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { NO_HISTORY, parseHistory, type JobHistory } from '../fleet/job-history.ts';
 import { defineScript } from '../redis/script.ts';
-import { EARLIER_FIELD, FIND_JOB } from './job-lua.ts';
+import { parseEnded, type EndedNotice } from './ended.ts';
+import { FIND_JOB } from './job-lua.ts';
 import type { RefArguments } from './notice-ref.ts';
 
 /** Where stored notices are read. */
@@ -27,7 +28,6 @@ const FIELDS = [
   'finishedOn',
   'returnvalue',
   'failedReason',
-  EARLIER_FIELD,
 ] as const;
 
 /** One job as Redis has it: texts as they are stored. */
@@ -42,8 +42,8 @@ export interface StoredJob {
   readonly history: JobHistory;
   /** An at-most-once attempt at it was started and has no known end. */
   readonly intentOpen: boolean;
-  /** Its entry in the list of unknown outcomes: JSON. */
-  readonly listed: string | undefined;
+  /** The record of its end, where it was not accepted. */
+  readonly ended: EndedNotice | undefined;
 }
 
 /** The state of the account at the moment of a look-up: the hashes of hold, rate limit and retention. */
@@ -58,13 +58,13 @@ export interface StoredAccount {
 /** One job, at one moment; undefined where it is not kept. @throws ScriptFailure */
 export async function readJob(source: NoticeSource, id: string): Promise<StoredJob | undefined> {
   const [job] = await readNoticeJob(source, { mode: 'id', text: id });
-  return job.place === 'none' ? undefined : job;
+  return job.place === 'none' && job.ended === undefined ? undefined : job;
 }
 
 /** A job, and the state of the account at the same moment. @throws ScriptFailure */
 export function readNoticeJob({ redis, keys }: NoticeSource, { mode, text }: RefArguments) {
-  const { hold, rateLimit, retention, history, intents } = keys;
-  const from = [hold, rateLimit, retention, history, intents.unknown];
+  const { hold, rateLimit, retention, history, ended } = keys;
+  const from = [hold, rateLimit, retention, history, ended, keys.endedIn('again')];
   return lookUpScript(redis, from, [keys.noticeJob(''), mode, text]);
 }
 
@@ -78,12 +78,15 @@ end
 `;
 
 /**
- * KEYS: hold, rate limit, retention, histories of jobs, unknown outcomes. ARGV: the prefix of BullMQ's keys, `id` or `key`, the id
- * or the hash of the key.
+ * A notice whose end is recorded has ended, also while BullMQ still has its job; one that is being put back into the queue
+ * has not, once it has a job again.
+ *
+ * KEYS: hold, rate limit, retention, histories of jobs, notices that were not accepted, those that are being put back.
+ * ARGV: the prefix of BullMQ's keys, `id` or `key`, the id or the hash of the key.
  */
 const lookUpScript = defineScript<readonly [StoredJob, StoredAccount]>({
   name: 'look up a notice',
-  keys: 5,
+  keys: 6,
   lua: `
 local jobs = ARGV[1]
 ${FIND_JOB}${FIELDS_OF_JOB}
@@ -91,8 +94,11 @@ local id = idOf(ARGV[2], ARGV[3])
 local job = { id, 'none', '', 0, '', {}, '' }
 if exists(id) then
   local place, due = placeOf(id)
-  job = { id, place, text(due), redis.call('HEXISTS', KEYS[4], 'intent:' .. id), text(redis.call('HGET', KEYS[5], id)),
-    fieldsOf(jobs .. id), text(redis.call('HGET', KEYS[4], 'unknown:' .. id)) }
+  job = { id, place, text(due), redis.call('HEXISTS', KEYS[4], 'intent:' .. id), '', fieldsOf(jobs .. id),
+    text(redis.call('HGET', KEYS[4], 'unknown:' .. id)) }
+end
+if job[2] == 'none' or not redis.call('ZSCORE', KEYS[6], id) then
+  job[5] = text(redis.call('HGET', KEYS[5], id))
 end
 return { job, clock(), redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]),
   redis.call('HGETALL', KEYS[3]) }`,
@@ -112,39 +118,12 @@ return { job, clock(), redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEY
   },
 });
 
-/**
- * Reads those of the jobs that have failed, in their order, with one command for each and three for all.
- * KEYS: failed jobs, histories of jobs, unknown outcomes. ARGV: the prefix of BullMQ's keys, then the ids: 1 to 1,000.
- */
-export const readFailedScript = defineScript<readonly StoredJob[]>({
-  name: 'read failed jobs',
-  keys: 3,
-  lua: `
-${FIELDS_OF_JOB}
-local ids = { unpack(ARGV, 2) }
-local failed = redis.call('ZMSCORE', KEYS[1], unpack(ids))
-local intents = {}
-for at, id in ipairs(ids) do intents[at] = 'intent:' .. id end
-intents = redis.call('HMGET', KEYS[2], unpack(intents))
-local unknown = redis.call('HMGET', KEYS[3], unpack(ids))
-local read = {}
-for at, id in ipairs(ids) do
-  local fields = failed[at] and fieldsOf(ARGV[1] .. id)
-  -- The first field is the data: a job without it does not exist.
-  if fields and fields[1] ~= '' then
-    read[#read + 1] = { id, 'failed', '', intents[at] and 1 or 0, text(unknown[at]), fields, '' }
-  end
-end
-return read`,
-  parse: (reply) => (reply as readonly JobReply[]).map(storedJob),
-});
-
 type JobReply = readonly [string, JobPlace, string, number, string, readonly string[], string];
 
 /** BullMQ's score of a delayed job: its time, shifted to make room for a counter. */
 const DELAYED_SHIFT = 4_096;
 
-function storedJob([id, place, due, intent, listed, values, unknown]: JobReply): StoredJob {
+function storedJob([id, place, due, intent, ended, values, unknown]: JobReply): StoredJob {
   const found = FIELDS.flatMap((name, index) => {
     const value = values[index] ?? '';
     return value === '' ? [] : [[name, value] as const];
@@ -157,7 +136,7 @@ function storedJob([id, place, due, intent, listed, values, unknown]: JobReply):
     history:
       place === 'completed' || place === 'failed' ? NO_HISTORY : parseHistory([undefined, unknown]),
     intentOpen: intent === 1,
-    listed: listed === '' ? undefined : listed,
+    ended: parseEnded(id, ended),
   };
 }
 

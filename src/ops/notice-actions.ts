@@ -1,24 +1,16 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Queue } from 'bullmq';
 import { msAhead } from '../batch/failures/redrive-rate.ts';
 import { cancelNotice } from '../notices/cancel.ts';
-import { removeFailed, sendAgain } from '../notices/change-failed.ts';
-import {
-  failedNotices,
-  matchesFailed,
-  readFailed,
-  type FailedFilter,
-} from '../notices/failed-notices.ts';
-import type {
-  CancelOptions,
-  CancelReport,
-  NoticeView,
-  NoticeRef,
-} from '../notices/notice-state.ts';
+import { changeEnded } from '../notices/end-scripts.ts';
+import { endedPartly } from '../notices/ended.ts';
+import { allEnded, type EndedHead, type FailedFilter } from '../notices/select-ended.ts';
+import { readEndedAt, releaseKey, sendAgain, withNotices } from '../notices/send-again.ts';
+import type { CancelOptions, CancelReport, NoticeRef } from '../notices/notice-state.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { appendAudit, type Actor } from './audit.ts';
-import { readUnknown } from './unknown.ts';
 
 /** The account whose notices are changed. */
 export interface NoticeActionContext {
@@ -50,7 +42,7 @@ export async function cancelAudited(
 export interface FailedSelection extends FailedFilter {
   /** Required, so that unknown ones, which may have arrived, are not sent again by mistake. */
   readonly state: NonNullable<FailedFilter['state']>;
-  /** Ids of notices' jobs. Default: all that have failed */
+  /** Ids of notices. Default: all that have failed */
   readonly ids?: readonly string[] | undefined;
   /** Notices at most. Default: no limit */
   readonly limit?: number | undefined;
@@ -66,39 +58,15 @@ export interface FailedReport {
   readonly contacts: number;
   /** Not sent again because their deadline has passed: they would expire at once. */
   readonly late: number;
-  /** Of the ids: not failed, not in this state, or possibly sent without being asked for. Else: changed meanwhile. */
+  /** Of the ids: not failed, or not in this state. Else: changed meanwhile. */
   readonly gone: number;
   /** Matched, but left because of the limit, or because it was stopped. */
   readonly left: number;
 }
 
 /**
- * The failed notices of a selection. Of the rejected ones those that were possibly sent in an earlier run
- * are left out, unless the selection asks for them (`possiblySent: true`).
- */
-export async function selectFailed(
-  { redis, keys }: NoticeActionContext,
-  { ids, state, code, template, before, since, possiblySent: asked }: FailedSelection,
-): Promise<NoticeView[]> {
-  const possiblySent = asked ?? (state === 'unknown' ? undefined : false);
-  const exact = { state, code, template, before, since, possiblySent };
-  if (ids !== undefined) {
-    const named = await readFailed(redis, keys, [...new Set(ids)]).catch((error: unknown) => {
-      throw redisFailure(error);
-    });
-    // Also of named ones only what has ended in that time: one may have ended anew since it was shown.
-    const isInTime = ({ endedAt = 0 }: NoticeView) =>
-      endedAt < (before ?? Infinity) && endedAt >= (since ?? 0);
-    return named.filter((job) => matchesFailed(exact, job) && isInTime(job));
-  }
-  const found: NoticeView[] = [];
-  for await (const job of failedNotices(redis, keys, exact)) found.push(job);
-  return found;
-}
-
-/**
  * Sends failed notices again, under their ids and with all their attempts, and records it in the audit
- * stream. What they were before stays in their history.
+ * stream. What was possibly sent of them stays known.
  *
  * @param rate notices per second at most. Default: no limit
  * @param signal stops it between two notices; run it again for the rest
@@ -115,15 +83,14 @@ export async function redriveNotices(
   const { redis, keys } = context;
   const startedAt = performance.now();
   let count = 0;
-  const again = async (job: NoticeView): Promise<Changed> => {
+  const again = async (job: EndedHead, queue: Queue): Promise<Changed> => {
     const aheadMs = msAhead(count++, rate, startedAt);
     if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});
     if (signal?.aborted === true) return 'left';
     if (job.expiresAt !== undefined && job.expiresAt <= Date.now()) return 'late';
-    // What became unknown after it was selected has another end, and is not sent again.
-    const [listed] = job.state === 'unknown' ? await readUnknown(redis, keys, [job.id]) : [];
-    const twice = listed?.contacts ?? (job.possiblySent > 0 ? job.contacts : 0);
-    return (await sendAgain(redis, keys, job, twice, listed?.at)) ? 'done' : 'gone';
+    // What ended anew after it was selected has another time, and is not sent again.
+    const entry = await readEndedAt(redis, keys, job);
+    return entry !== undefined && (await sendAgain(redis, keys, queue, entry)) ? 'done' : 'gone';
   };
   return changeEach(context, selection, { ...actor, what: 'redrive' }, again, signal, onProgress);
 }
@@ -131,7 +98,7 @@ export async function redriveNotices(
 /**
  * Deletes rejected notices, and records it in the audit stream.
  *
- * @param releaseKey whether their idempotency keys can be used anew, but not that of a notice with contacts that have a
+ * @param releasesKey whether their idempotency keys can be used anew, but not that of a notice with contacts that have a
  *   result of their own. Default: they stay in use
  * @param signal stops it between two notices
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was deleted before stays deleted
@@ -140,13 +107,19 @@ export async function deleteNotices(
   context: NoticeActionContext,
   selection: FailedSelection & { readonly state: 'rejected' },
   actor: Actor,
-  releaseKey = false,
+  releasesKey = false,
   signal?: AbortSignal,
   onProgress?: (done: number) => void,
 ): Promise<FailedReport> {
   const { redis, keys } = context;
-  const remove = async (job: NoticeView) =>
-    (await removeFailed(redis, keys, job, releaseKey ? 'release' : 'keep')) ? 'done' : 'gone';
+  const remove = async (job: EndedHead, queue: Queue): Promise<Changed> => {
+    const entry = await readEndedAt(redis, keys, job);
+    if (entry === undefined || !(await changeEnded(redis, keys, entry, {}))) return 'gone';
+    // A new notice with the key would be sent once more to the contacts that are settled.
+    const mayRelease = releasesKey && !endedPartly(entry);
+    if (mayRelease && entry.key !== undefined) await releaseKey(queue, entry.id, entry.key);
+    return 'done';
+  };
   return changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal, onProgress);
 }
 
@@ -155,28 +128,30 @@ async function changeEach(
   context: NoticeActionContext,
   selection: FailedSelection,
   entry: Actor & { readonly what: 'redrive' | 'delete' },
-  change: (job: NoticeView) => Promise<Changed>,
+  change: (job: EndedHead, queue: Queue) => Promise<Changed>,
   signal: AbortSignal | undefined,
   onProgress: (done: number) => void = () => {},
 ): Promise<FailedReport> {
   const { redis, keys } = context;
   const { ids, limit = Infinity, state, code } = selection;
-  const found = await selectFailed(context, selection);
+  const found = await allEnded(context, selection);
   const sum = { done: 0, contacts: 0, late: 0, gone: 0, left: 0 };
   if (ids !== undefined) sum.gone = new Set(ids).size - found.length;
   try {
-    // The oldest first, as they would have been sent.
-    for (const [index, job] of found.toReversed().entries()) {
-      // A limit that is no number lets none through.
-      if (!(index < limit) || signal?.aborted === true) {
-        sum.left += 1;
-        continue;
+    await withNotices(redis, keys, async (queue) => {
+      // The oldest first, as they would have been sent.
+      for (const [index, job] of found.toReversed().entries()) {
+        // A limit that is no number lets none through.
+        if (!(index < limit) || signal?.aborted === true) {
+          sum.left += 1;
+          continue;
+        }
+        const result = await change(job, queue);
+        sum[result] += 1;
+        if (result === 'done') sum.contacts += job.contacts;
+        onProgress(sum.done);
       }
-      const result = await change(job);
-      sum[result] += 1;
-      if (result === 'done') sum.contacts += job.contacts;
-      onProgress(sum.done);
-    }
+    });
   } catch (error) {
     throw redisFailure(error);
   } finally {

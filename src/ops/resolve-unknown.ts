@@ -1,11 +1,11 @@
+import type { Queue } from 'bullmq';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { refusalText } from '../batch/failures/redrive-batch.ts';
 import { encodeContacts, rowsOfPayload } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../payload/seal.ts';
-import type { JobData } from '../contracts/job.ts';
-import { sendAgain } from '../notices/change-failed.ts';
-import { readFailed } from '../notices/failed-notices.ts';
-import { endUnknown } from '../notices/change-failed.ts';
+import { changeEnded } from '../notices/end-scripts.ts';
+import { endedPartly, endedText, type EndedNotice } from '../notices/ended.ts';
+import { readEndedAt, sendAgain, withNotices } from '../notices/send-again.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
@@ -63,62 +63,56 @@ export async function resolveNotices(
   signal?: AbortSignal,
 ): Promise<ResolveReport> {
   const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };
-  try {
-    for (let from = 0; from < notices.length; from += WINDOW) {
-      if (signal?.aborted === true) return { ...sum, stopped: true };
-      const results = await Promise.allSettled(
-        notices.slice(from, from + WINDOW).map(async (notice) => {
-          const { id, contacts } = notice;
-          const partly = await hasEndedPartly(redis, keys, id);
-          const result = await resolveNotice(redis, keys, notice, decision.as);
-          if (result === 'resolved') {
-            const entry = { ...decision, what: 'resolve', target: id, contacts, partly } as const;
-            await appendAudit(redis, keys, entry);
-          }
-          return { result, contacts };
-        }),
-      );
-      for (const one of results) {
-        if (one.status === 'rejected') throw one.reason;
-        sum[one.value.result] += 1;
-        if (one.value.result === 'resolved') sum.contacts += one.value.contacts;
-      }
+  const decide = async (queue: Queue, notice: SelectedUnknown) => {
+    const { id: target, contacts } = notice;
+    const entry = await readEndedAt(redis, keys, notice);
+    if (entry?.state !== 'unknown') return { result: 'gone', contacts } as const;
+    const partly = endedPartly(entry);
+    const result = await resolveNotice(redis, keys, queue, entry, decision.as);
+    if (result === 'resolved') {
+      await appendAudit(redis, keys, { ...decision, what: 'resolve', target, contacts, partly });
     }
-    return { ...sum, stopped: false };
+    return { result, contacts };
+  };
+  try {
+    return await withNotices(redis, keys, async (queue) => {
+      for (let from = 0; from < notices.length; from += WINDOW) {
+        if (signal?.aborted === true) return { ...sum, stopped: true };
+        const some = notices.slice(from, from + WINDOW);
+        const results = await Promise.allSettled(some.map((notice) => decide(queue, notice)));
+        for (const one of results) {
+          if (one.status === 'rejected') throw one.reason;
+          sum[one.value.result] += 1;
+          if (one.value.result === 'resolved') sum.contacts += one.value.contacts;
+        }
+      }
+      return { ...sum, stopped: false };
+    });
   } catch (error) {
     throw redisFailure(error);
   }
 }
 
-/** Whether contacts of a notice have an end of their own: its job is about the others. */
-async function hasEndedPartly(redis: RedisClient, keys: Keys, id: string): Promise<boolean> {
-  const text = await redis.hget(keys.noticeJob(id), 'data');
-  try {
-    const { accepted, settled } = JSON.parse(text ?? '{}') as Partial<JobData>;
-    return accepted !== undefined || settled !== undefined;
-  } catch {
-    return false;
-  }
-}
-
 /**
  * One script compares and changes: another process may have decided since the notice was selected, however long this
- * one was asleep. Repeated, it has the same effect, because the connection repeats a command whose reply was lost.
+ * one was asleep. What is decided stays known for as long as the entry is kept; its contacts are deleted.
  */
 async function resolveNotice(
   redis: RedisClient,
   keys: Keys,
-  notice: SelectedUnknown,
+  queue: Queue,
+  entry: EndedNotice,
   as: UnknownResolution,
 ): Promise<NoticeResult> {
-  if (as !== 'resend') {
-    const state = as === 'accepted' ? 'accepted' : 'cancelled';
-    return (await endUnknown(redis, keys, notice, state, 'keep')) ? 'resolved' : 'gone';
+  if (as === 'resend') {
+    if (entry.expiresAt !== undefined && entry.expiresAt <= Date.now()) return 'late';
+    return (await sendAgain(redis, keys, queue, entry)) ? 'resolved' : 'gone';
   }
-  const [job] = await readFailed(redis, keys, [notice.id]);
-  if (job === undefined) return 'gone';
-  if (job.expiresAt !== undefined && job.expiresAt <= Date.now()) return 'late';
-  return (await sendAgain(redis, keys, job, notice.contacts, notice.at)) ? 'resolved' : 'gone';
+  const state = as === 'accepted' ? 'accepted' : 'cancelled';
+  const { data: _data, text: _text, id: _id, stage: _stage, ...rest } = entry;
+  const partly = endedPartly(entry) ? ({ partly: true } as const) : {};
+  const text = endedText({ ...rest, ...partly, state });
+  return (await changeEnded(redis, keys, entry, { text, to: state, state })) ? 'resolved' : 'gone';
 }
 
 /**

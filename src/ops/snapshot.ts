@@ -12,6 +12,8 @@ import { readHold } from '../fleet/hold/hold-scripts.ts';
 import { readTemplateHolds, type TemplateHold } from '../fleet/hold/template-hold.ts';
 import { readPossiblySentTwice, type PossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { readRateLimit, type RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
+import { countEnded } from '../notices/ended.ts';
+import { FAILED_NOTICE_STATES } from '../notices/select-ended.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -29,7 +31,7 @@ export interface JobCounts {
   readonly delayed: number;
   /** Accepted, and still kept (KEEP_ACCEPTED_MS). */
   readonly completed: number;
-  /** Rejected or out of attempts, and still kept (KEEP_FAILED_MS). */
+  /** Rejected or unknown, and still kept (KEEP_FAILED_MS). */
   readonly failed: number;
 }
 
@@ -122,12 +124,18 @@ const READERS: {
     return worker && readTokenStatus(redis, keys.token(worker.pair));
   },
   redis: ({ redis, keys }) => readRedisFacts(redis, keys),
-  noticeJobs: ({ queue }) => countJobs(queue('notices')),
+  noticeJobs: async ({ queue, redis, keys }) => {
+    const [counts, failed] = await Promise.all([
+      countJobs(queue('notices')),
+      countEnded(redis, keys, FAILED_NOTICE_STATES),
+    ]);
+    return { ...counts, failed: counts.failed + failed };
+  },
   chunkJobs: ({ queue }) => countJobs(queue('chunks')),
   noticeWaitingSince: ({ queue }) => waitingSince(queue('notices')),
   chunkWaitingSince: ({ queue }) => waitingSince(queue('chunks')),
   retrying: ({ redis, keys }) => readRetrying(redis, keys),
-  unknownNotices: ({ redis, keys }) => redis.zcard(keys.intents.unknownAt),
+  unknownNotices: ({ redis, keys }) => countEnded(redis, keys, ['unknown']),
   possiblySentTwice: ({ redis, keys }) => readPossiblySentTwice(redis, keys),
   batches: ({ ledger }) => ledger.list(NEWEST_BATCHES),
   newestBatches: ({ ledger }) => readNewest(ledger),
@@ -272,17 +280,24 @@ export interface NearFailedNotices {
  */
 export async function nearFailedNotices(
   redis: RedisClient,
-  { failedNotices }: Pick<Keys, 'failedNotices'>,
+  { endedIn }: Pick<Keys, 'endedIn'>,
   keepFailedMs: number,
   now: number,
 ): Promise<NearFailedNotices | undefined> {
+  const soon = now - keepFailedMs + warningMs(keepFailedMs);
   try {
-    const [[, oldest], count] = await Promise.all([
-      redis.zrange(failedNotices, 0, '0', 'WITHSCORES'),
-      redis.zcount(failedNotices, '-inf', now - keepFailedMs + warningMs(keepFailedMs)),
-    ]);
-    if (oldest === undefined || count === 0) return undefined;
-    return { count, keptUntil: Number(oldest) + keepFailedMs };
+    const found = await Promise.all(
+      FAILED_NOTICE_STATES.map(async (state) => {
+        const [[, oldest], near] = await Promise.all([
+          redis.zrange(endedIn(state), 0, '0', 'WITHSCORES'),
+          redis.zcount(endedIn(state), '-inf', soon),
+        ]);
+        return { oldest: Number(oldest ?? Infinity), near };
+      }),
+    );
+    const count = found.reduce((sum, { near }) => sum + near, 0);
+    if (count === 0) return undefined;
+    return { count, keptUntil: Math.min(...found.map(({ oldest }) => oldest)) + keepFailedMs };
   } catch (error) {
     throw redisFailure(error);
   }

@@ -1,6 +1,12 @@
 import { jobSeal, mayBePlain, NO_SEALING, seal, unreadable, unseal, type Sealing } from './seal.ts';
 import { NoticeQueueError, type ErrorCode } from '../contracts/errors.ts';
-import { readJobData, SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
+import {
+  isEarlier,
+  readJobData,
+  SEALED_JOB_VERSION,
+  type EarlierRuns,
+  type JobData,
+} from '../contracts/job.ts';
 
 /**
  * Data of a job whose notice is encrypted: the whole data of an unencrypted job, sealed, and beside it what look-ups
@@ -20,6 +26,7 @@ export interface SealedJobData {
   readonly settled?: number;
   readonly expiresAt?: number;
   readonly delivery?: 'at-most-once';
+  readonly earlier?: EarlierRuns;
 }
 
 /** The data of a job as a producer of this package stores it. */
@@ -30,7 +37,7 @@ export function sealJob(data: JobData, id: string, sealing: Sealing): StoredJobD
   if (sealing.keys.length === 0) return data;
   const sealed = seal(Buffer.from(JSON.stringify(data)), jobSeal(sealing, id));
   if (sealed === undefined) return data;
-  const { notice, accepted, settled, expiresAt, delivery } = data;
+  const { notice, accepted, settled, expiresAt, delivery, earlier } = data;
   return {
     v: SEALED_JOB_VERSION,
     notice: {
@@ -42,12 +49,13 @@ export function sealJob(data: JobData, id: string, sealing: Sealing): StoredJobD
     ...(settled === undefined ? {} : { settled: settled.length }),
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...(delivery === undefined ? {} : { delivery }),
+    ...(earlier === undefined ? {} : { earlier }),
   };
 }
 
 /**
- * The data of a job, decrypted and checked. Of what stands beside the sealed part only a delivery of at-most-once
- * counts: it is set for notices of an older copy of the queue (park-restored.ts).
+ * The data of a job, decrypted and checked. Of what stands beside the sealed part only a delivery of at-most-once counts,
+ * which is set for notices of an older copy of the queue (park-restored.ts), and what is known of earlier runs.
  *
  * @param id of the job
  * @throws NoticeQueueError JOB_INVALID, or PAYLOAD_UNREADABLE as unseal() does
@@ -67,8 +75,12 @@ export function openJob(data: unknown, id: string, sealing: Sealing = NO_SEALING
     throw unreadable('are damaged');
   }
   const read = readJobData(parsed);
-  const { delivery } = data as Partial<SealedJobData>;
-  return delivery === 'at-most-once' ? { ...read, delivery } : read;
+  const { delivery, earlier } = data as Partial<SealedJobData>;
+  return {
+    ...read,
+    ...(delivery === 'at-most-once' ? { delivery } : {}),
+    ...(isEarlier(earlier) ? { earlier } : {}),
+  };
 }
 
 /**

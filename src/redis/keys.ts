@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto';
 /*
  * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
  * so that scripts may use several of them on a Redis Cluster. BullMQ's own keys have the same tag, as
- * `<tag>:send:*` and `<tag>:chunks:*`; in the hash of a job, the fields `notices:*` are ours, and
- * `progress` has the time at which a failed notice was sent again (change-failed.ts).
+ * `<tag>:send:*` and `<tag>:chunks:*`; in the hash of a job, the fields `notices:*` are ours.
  *
  * | key | type | holds | lifetime |
  * |---|---|---|---|
@@ -41,8 +40,8 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batches:unknown:until` | sorted set | these batches by the end of their retention | with them |
  * | `<tag>:batches:summed` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
  * | `<tag>:intents:accepted` | sorted set | the notices with an accepted intent, oldest first | with it |
- * | `<tag>:unknown` | hash | facts about notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
- * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
+ * | `<tag>:ended` | hash | single notices that were not accepted (src/notices/ended.ts) | KEEP_FAILED_MS after their end, or until they are sent again or deleted |
+ * | `<tag>:ended:at:<state>` | sorted set | their ids by the time of their end; under `again` those that are being put back into the queue | with them |
  * | `<tag>:possibly-sent-twice` | hash | contacts that were sent again after an unknown outcome, by lane | forever (some 60 bytes) |
  * | `<tag>:epoch` | hash | count of heartbeats, and the last time Redis looked like an old copy (epoch.ts) | forever (some 500 bytes) |
  * | `<tag>:secret` | hash | random secret for keyed hashes in ids of jobs and digests of lists, encrypted with each key that producers use | forever (some 150 bytes) |
@@ -70,6 +69,9 @@ export const CHUNK_QUEUE_NAME = 'chunks';
 /** Names of BullMQ's lists and sorted sets of jobs. */
 export type NoticeList =
   'wait' | 'paused' | 'active' | 'prioritized' | 'delayed' | 'completed' | 'failed';
+
+/** The states in which a single notice has an entry; `again`: it is being put back into the queue. */
+export type EndedIndex = 'rejected' | 'unknown' | 'expired' | 'cancelled' | 'accepted' | 'again';
 
 /** The keys of an account. */
 export type Keys = Readonly<ReturnType<typeof keysOf>>;
@@ -154,12 +156,11 @@ export function keysOf(prefix: string, account: string) {
         groups: `${batch}:groups`,
       };
     },
-    /** In the order in which their scripts take them, after `history`. */
-    intents: {
-      accepted: `${tag}:intents:accepted`,
-      unknown: `${tag}:unknown`,
-      unknownAt: `${tag}:unknown:at`,
-    },
+    acceptedIntents: `${tag}:intents:accepted`,
+    /** Single notices that were not accepted (src/notices/ended.ts). */
+    ended: `${tag}:ended`,
+    /** Their ids by the time of their end. @param state `again`: they are being put back into the queue */
+    endedIn: (state: EndedIndex) => `${tag}:ended:at:${state}`,
     /** @param name delivery policy and digest of the head of the list */
     list: (name: string) => `${tag}:list:${name}`,
     possiblySentTwice: `${tag}:possibly-sent-twice`,
@@ -187,7 +188,6 @@ export function keysOf(prefix: string, account: string) {
     waitingChunks: `${tag}:${CHUNK_QUEUE_NAME}:wait`,
     delayedChunks: `${tag}:${CHUNK_QUEUE_NAME}:delayed`,
     failedChunks: `${tag}:${CHUNK_QUEUE_NAME}:failed`,
-    failedNotices: `${tag}:${QUEUE_NAME}:failed`,
     chunkJob: (jobId: string) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}`,
     chunkLock: (jobId: string) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}:lock`,
   };

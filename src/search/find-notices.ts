@@ -5,11 +5,10 @@ import { findEntries, type FindEntry } from '../number-index/notice-number-index
 import { readJob } from '../notices/read-job.ts';
 import type { StoredJob } from '../notices/read-job.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
-import { earlierSends, type NoticeView } from '../notices/notice-state.ts';
+import type { NoticeView } from '../notices/notice-state.ts';
 import { noticeView } from '../notices/look-up.ts';
 import { openJob } from '../payload/sealed-job.ts';
 import { redisFailure } from '../redis/failure.ts';
-import { readAudit, type KeptAudit } from '../ops/audit.ts';
 
 /** A single notice with the phone number. */
 export interface FoundNotice {
@@ -32,53 +31,21 @@ export interface FoundNotice {
   readonly possiblySent?: number;
 }
 
-/** What is known about a deleted job. */
-export interface DeletedFacts {
-  /** A person's decision, if it is still in the audit stream. */
-  readonly decided?: 'accepted' | 'discard' | undefined;
-  /** The decision was not about all its contacts: others had been accepted or rejected. */
-  readonly partly?: boolean | undefined;
-  /** Whether it had a deadline. */
-  readonly expires: boolean;
-  /**
-   * Whether its age is below KEEP_FAILED_MS, and every decision was read: if it were unknown, it would still be
-   * stored, because only a decision ends that.
-   */
-  readonly young: boolean;
-}
-
 /**
- * The states that a single notice may have whose job is deleted; the first row that applies:
+ * The states that a single notice may have of which nothing is kept: what was accepted is kept for KEEP_ACCEPTED_MS only,
+ * what was rejected can be deleted at any time, and of what was cancelled or expired the oldest are.
  *
- * | | states |
- * |---|---|
- * | a person decided | accepted, or cancelled if discarded; or as other contacts of it, accepted or rejected |
- * | an unknown one would still be stored | accepted, rejected or cancelled, or expired if it had a deadline |
- * | | all but pending |
- *
- * What was rejected can be deleted at any time, and what was cancelled is kept for KEEP_ACCEPTED_MS only.
+ * @param expires whether it had a deadline
+ * @param isOver it was queued longer than KEEP_FAILED_MS ago: an unknown one is not kept either
  */
-export function statesOfDeleted({
-  decided,
-  partly = false,
-  expires,
-  young,
-}: DeletedFacts): readonly FoundState[] {
-  if (decided !== undefined) {
-    const discarded: FoundState[] = decided === 'discard' ? ['cancelled'] : [];
-    if (partly) return ['accepted', 'rejected', ...discarded];
-    return decided === 'accepted' ? ['accepted'] : discarded;
-  }
+export function statesOfDeleted(expires: boolean, isOver: boolean): readonly FoundState[] {
+  const unknown: FoundState[] = isOver ? ['unknown'] : [];
   const late: FoundState[] = expires ? ['expired'] : [];
-  const unknown: FoundState[] = young ? [] : ['unknown'];
   return ['accepted', 'rejected', ...unknown, ...late, 'cancelled'];
 }
 
 /** The most notices that are returned; the newest. */
 const MAX_NOTICES = 200;
-
-/** Entries of the audit stream that are searched for decisions on deleted jobs: the newest. */
-const DECISIONS = 10_000;
 
 /**
  * The single notices with a phone number, the newest first.
@@ -96,13 +63,13 @@ export async function findNotices(
   const now = Date.now();
   try {
     const entries = await findEntries(redis, keys, hash, keepMs, now);
-    let decisions: readonly KeptAudit[] | undefined;
     const found: FoundNotice[] = [];
     for (const entry of entries.slice(0, MAX_NOTICES)) {
       const job = await readJob(source, entry.jobId);
       if (job === undefined) {
-        decisions ??= await readAudit(redis, keys, DECISIONS);
-        found.push(deletedNotice(entry, decisions));
+        const { jobId, at, expires } = entry;
+        const states = statesOfDeleted(expires, at < now - keepMs);
+        found.push({ job: jobId, states, confirmed: false, at });
         continue;
       }
       // The index stores shortened hashes: another number may have the same.
@@ -115,20 +82,6 @@ export async function findNotices(
   }
 }
 
-function deletedNotice(
-  { jobId, at, expires }: FindEntry,
-  decisions: readonly KeptAudit[],
-): FoundNotice {
-  const { as, partly = false } =
-    decisions.find(({ what, target }) => what === 'resolve' && target === jobId) ?? {};
-  // What was sent again has an outcome of its own.
-  const decided = as === 'accepted' || as === 'discard' ? as : undefined;
-  // Beyond the bound, decisions may have been left unread.
-  const young = decisions.length < DECISIONS;
-  const states = statesOfDeleted({ decided, partly, expires, young });
-  return { job: jobId, states, confirmed: decided !== undefined && !partly, at };
-}
-
 /** As a look-up of the notice shows it; what is being sent is pending. */
 function keptNotice(
   { jobId, at }: FindEntry,
@@ -137,11 +90,15 @@ function keptNotice(
 ): FoundNotice {
   const { template, ...view } = noticeView(job);
   const { state, code, possiblySent } = placedView(view, place);
+  const found = state === 'sending' || state === 'not-kept' ? 'pending' : state;
+  // A person's decision was about a part of its contacts, which are deleted.
+  const isPart = job.ended?.partly === true;
+  const others: FoundState[] = isPart ? ['accepted', 'rejected'] : [];
   return {
     job: jobId,
     ...(template === undefined ? {} : { template }),
-    states: [state === 'sending' || state === 'not-kept' ? 'pending' : state],
-    confirmed: true,
+    states: [...new Set([found, ...others])],
+    confirmed: !isPart,
     at,
     ...(code === undefined ? {} : { code }),
     ...(possiblySent === 0 ? {} : { possiblySent }),
@@ -150,14 +107,13 @@ function keptNotice(
 
 /** What is known of one contact of a notice: its own state, if it has one, or that of the notice. */
 function placedView(
-  view: Pick<NoticeView, 'state' | 'code' | 'possiblySent' | 'earlier'>,
+  view: Pick<NoticeView, 'state' | 'code' | 'possiblySent'>,
   place: Exclude<ReturnType<typeof placeOf>, 'none'>,
 ): Pick<NoticeView, 'state' | 'code' | 'possiblySent'> {
   if (place === 'accepted') return { state: place, possiblySent: view.possiblySent };
   if (typeof place === 'string') return view;
   const { state, code, possiblySent = 1 } = place;
-  const before = earlierSends(view.earlier ?? []).possiblySent;
-  return { state, code, possiblySent: before + (state === 'unknown' ? possiblySent : 0) };
+  return { state, code, possiblySent: state === 'unknown' ? possiblySent : 0 };
 }
 
 /**
@@ -165,13 +121,14 @@ function placedView(
  * accept the notice as a whole, among the others, or nowhere. Of a job that cannot be read or decrypted it is not known.
  */
 function placeOf(
-  { id, fields }: StoredJob,
+  { id, fields, ended }: StoredJob,
   number: string,
   sealing: Sealing | undefined,
 ): 'accepted' | SettledContact | 'contacts' | 'none' | 'unreadable' {
+  const text = ended === undefined ? fields.data : ended.data;
   let data: JobData;
   try {
-    data = openJob(JSON.parse(fields.data ?? ''), id, sealing);
+    data = openJob(JSON.parse(text ?? ''), id, sealing);
   } catch {
     return 'unreadable';
   }

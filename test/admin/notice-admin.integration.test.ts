@@ -61,7 +61,7 @@ it.each([
   const refused = { code: 'REQUEST_INVALID', issues: [{ field }] };
   await expect(admin.run('delete', selection)).rejects.toMatchObject(refused);
   await expect(admin.run('redrive', selection)).rejects.toMatchObject(refused);
-  expect(await redis.client.zrange(keys.failedNotices, '0', '-1')).toEqual(ids);
+  expect(await redis.client.zrange(keys.endedIn('rejected'), '0', '-1')).toEqual(ids);
   expect(await audited()).toEqual([]);
 });
 
@@ -70,7 +70,7 @@ it('unknown notices are not deleted', async () => {
   const { ids, keys } = await failNotices(redis, prefix, { count: 1, state: 'unknown' });
   const deleting = admin.run('delete', { state: 'unknown' });
   await expect(deleting).rejects.toMatchObject({ code: 'NOT_POSSIBLE' });
-  expect(await redis.client.zrange(keys.failedNotices, '0', '-1')).toEqual(ids);
+  expect(await redis.client.zrange(keys.endedIn('unknown'), '0', '-1')).toEqual(ids);
 });
 
 it('names invalid options', () => {

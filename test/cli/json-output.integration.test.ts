@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { appendNoticeEnd } from '../../src/events/announce.ts';
+import { announceAccepted } from '../../src/events/announce.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { commandWorld } from './support/command-world.ts';
 import { everyCommand } from './support/every-command.ts';
@@ -46,8 +46,7 @@ const { redis, prefix, list, env } = commandWorld();
 
 beforeAll(async () => {
   const keys = keysOf(prefix, 'default');
-  const event = { job: 'n-1', notice: 'n-1', state: 'accepted', code: '' } as const;
-  await appendNoticeEnd(redis.client, keys, event, 100);
+  await announceAccepted(redis.client, keys, 'n-1', 100);
 });
 
 /** Each row of the page, and a command line that writes it, with the exit code. */

@@ -193,7 +193,7 @@ describe('notices erase', () => {
     const parked = await parkNotice(redis, { idempotencyKey: 'k' }, undefined, FIND_KEY, facts);
     const { erase, queue, traces } = open(parked.prefix);
     expect(await erase()).toMatchObject({ code: 0, report: { notices: { removed: 1 } } });
-    expect(await redis.client.hlen(parked.keys.intents.unknown)).toBe(0);
+    expect(await redis.client.hlen(parked.keys.ended)).toBe(0);
     expect((await queue.get({ idempotencyKey: 'k' })).state).toBe('not-kept');
     const places = new Set((await traces()).map(([, key]) => key));
     expect([...places].toSorted()).toEqual(['audit', 'audit:reads']);

@@ -5,6 +5,7 @@ import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
 import { NOTHING, NUMBER, openErase, OTHER } from './support/open-erase.ts';
+import { readEnded } from '../../src/notices/ended.ts';
 
 // Workers are started and stopped.
 vi.setConfig({ testTimeout: 60_000 });
@@ -22,7 +23,7 @@ describe('data that no worker can read', () => {
     await redis.client.hset(key, 'data', data);
     const fail = async () => {
       const worker = await startWorkerInProcess(redis.url, opened.prefix, opened.secrets);
-      await until(() => redis.client.zscore(opened.keys.failedNotices, id), {
+      await until(() => redis.client.zscore(opened.keys.endedIn('rejected'), id), {
         what: 'its failure',
       });
       await worker.stop();
@@ -71,10 +72,11 @@ describe('data that no worker can read', () => {
     ['a longer number', `{"v":1,"x":"99${NUMBER}"`],
     ['a longer number behind it', `{"v":1,"x":"${NUMBER}9"`],
   ])('stays where it has %s', async (_name, data) => {
-    const { erase, key, fail } = await withJob(data);
+    const { erase, id, keys, fail } = await withJob(data);
     await fail();
     expect(await erase()).toEqual({ code: 0, report: NOTHING });
-    expect(await redis.client.hget(key, 'notices:unreadable')).toBe(`data ${data}\n`);
+    const [kept] = await readEnded(redis.client, keys, [id]);
+    expect(kept?.data).toBe(`data ${data}\n`);
   });
 
   it('is removed for a short number only where it is a whole value', async () => {

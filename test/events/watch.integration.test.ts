@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, describe, it, onTestFinished } from 'vitest';
-import { appendNoticeEnd } from '../../src/events/announce.ts';
+import { announceAccepted } from '../../src/events/announce.ts';
 import type { WatchedState } from '../../src/events/conditions.ts';
 import { trimEvents } from '../../src/events/event.ts';
 import { EventStore } from '../../src/events/store.ts';
@@ -44,8 +44,7 @@ async function world() {
     onTestFinished(() => watch.stop());
     return watch;
   };
-  const end = (job: string) =>
-    appendNoticeEnd(redis.client, keys, { notice: job, state: 'accepted', code: '' }, 100_000);
+  const end = (job: string) => announceAccepted(redis.client, keys, job, 100_000);
   const notices = () =>
     receiver.events().flatMap((event) => ('notice' in event ? [event.notice] : []));
   const receives = (count: number) =>

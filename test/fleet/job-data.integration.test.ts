@@ -3,9 +3,11 @@ import { replaceJobData } from '../../src/fleet/job-data.ts';
 import { testRedis } from '../support/redis.ts';
 
 const redis = testRedis();
-const RUN = { token: 'ours', started: 1, sentAgainAt: 0 };
+const RUN = { token: 'ours', started: 1, addedAt: 7 };
 
-const AGAIN = '{"sentAgainAt":1}';
+/** When it was added. */
+const ADDED = { timestamp: '7' };
+const AGAIN = { timestamp: '8' };
 
 /** The data of a job after a run has replaced it, in this state, and what the run was answered. */
 async function after(
@@ -27,11 +29,11 @@ it.each([
   ['another run has it', { ats: '2' }, 'theirs', 'old'],
   ['another run had it, and it waits', { ats: '2' }, undefined, 'old'],
   ['it has ended', { ats: '1', finishedOn: '1' }, undefined, 'old'],
-  ['it was sent again, and waits', {}, undefined, 'old'],
-  ['it was sent again, and has run once', { ats: '1', progress: AGAIN }, undefined, 'old'],
-  ['a person has it sent again, and another program the lock', { progress: AGAIN }, 'ours', 'old'],
+  ['it was sent again, and waits', AGAIN, undefined, 'old'],
+  ['it was sent again, and has run once', { ats: '1', ...AGAIN }, undefined, 'old'],
+  ['a person has it sent again, and another program the lock', AGAIN, 'ours', 'old'],
 ] as const)('%s', async (_, fields, lock, expected) => {
-  const found = await after({ data: 'old', ...fields }, lock);
+  const found = await after({ data: 'old', ...ADDED, ...fields }, lock);
   expect(found).toEqual([expected, expected === 'new']);
 });
 

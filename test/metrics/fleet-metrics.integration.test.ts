@@ -136,7 +136,7 @@ describe('the metrics of the fleet', () => {
     const a = { ...worker, id: 'a', version: '1.0.0' };
     const memory = await beat(redis.client, keys, a, 60_000);
     await beat(redis.client, keys, { ...worker, id: 'b', version: '1.1.0' }, 60_000, memory);
-    await redis.client.zadd(keys.intents.unknownAt, 1, 'n-1', 2, 'n-2', 3, 'n-3');
+    await redis.client.zadd(keys.endedIn('unknown'), 1, 'n-1', 2, 'n-2', 3, 'n-3');
     const { value } = await read();
     expect(value('notices_workers')).toBe(2);
     expect(value('notices_worker_versions')).toBe(2);

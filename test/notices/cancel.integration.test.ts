@@ -157,7 +157,7 @@ describe('a notice that was sent, or may have been', () => {
       message: 'HTTP 400 not allowed: 7',
     });
     expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'rejected' });
-    expect(await redis.client.zcard(keys.intents.unknownAt)).toBe(0);
+    expect(await redis.client.zcard(keys.endedIn('unknown'))).toBe(0);
   });
 
   it('is not cancelled between two attempts, of which one was possibly sent', async () => {

@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest';
 import { NO_HISTORY } from '../../src/fleet/job-history.ts';
-import { noticeView } from '../../src/notices/look-up.ts';
+import { endedView, noticeView } from '../../src/notices/look-up.ts';
 
 const view = (data: unknown) =>
   noticeView({
     id: 'job',
-    place: 'failed',
+    place: 'wait',
     due: 0,
     fields: { data: typeof data === 'string' ? data : JSON.stringify(data) },
     history: NO_HISTORY,
     intentOpen: false,
-    listed: undefined,
+    ended: undefined,
   });
 
 it.each([
@@ -27,7 +27,8 @@ it.each([
 ])('a job whose data no worker can read is shown without them: %#', (data) => {
   expect(view(data)).toEqual({
     id: 'job',
-    state: 'rejected',
+    state: 'pending',
+    pending: { reason: 'waiting' },
     attempts: 0,
     possiblySent: 0,
     contacts: 0,
@@ -47,15 +48,18 @@ it.each([
   ['a part of it', { v: 1, notice: { contacts: [] }, accepted: ['01012345678'] }],
   ['a part of it, encrypted', { v: 2, notice: { contacts: 1, sealed: '' }, accepted: 1 }],
 ])('a notice that expires after %s was accepted is not called unsent', (_, data) => {
-  const fields = { data: JSON.stringify(data), returnvalue: '{"outcome":"expired"}' };
-  const job = {
+  const ended = {
     id: 'job',
-    place: 'completed',
-    due: 0,
-    history: NO_HISTORY,
-    intentOpen: false,
-    listed: undefined,
+    text: '',
+    at: 1,
+    state: 'expired',
+    code: 'EXPIRED',
+    template: '',
+    contacts: 0,
+    attempts: 0,
+    possiblySent: 0,
+    data: JSON.stringify(data),
   } as const;
   const remedy = 'Check the notice at the service before you send it again.';
-  expect(noticeView({ ...job, fields })).toMatchObject({ state: 'expired', remedy });
+  expect(endedView(ended)).toMatchObject({ state: 'expired', remedy });
 });

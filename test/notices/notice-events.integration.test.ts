@@ -2,9 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, describe, it, onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { NoticeQueue, type NoticeEvent, type EventsOptions } from '../../src/index.ts';
-import { appendNoticeEnd } from '../../src/events/announce.ts';
+import { announceAccepted } from '../../src/events/announce.ts';
 import { redriveNotices } from '../../src/ops/notice-actions.ts';
-import { readUnknown } from '../../src/ops/unknown.ts';
+import { listUnknownNotices } from '../../src/ops/unknown.ts';
 import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
@@ -142,7 +142,8 @@ describe('events()', () => {
     await reach(3);
     const lost = await queue.send(notice('01000000005'));
     await reach(4);
-    const listed = await readUnknown(redis.client, keys, [lost.id]);
+    const source = { redis: redis.client, keys };
+    const listed = await listUnknownNotices(source, {}, [lost.id]);
     await resolveNotices(redis.client, keys, listed, { ...ACTOR, as: 'accepted' });
     await reach(5);
     expect(events.map(brief)).toEqual([
@@ -156,8 +157,7 @@ describe('events()', () => {
 
   it('has none of a worker that has lost the job', async () => {
     const { keys } = world();
-    const entry = { job: 'n', notice: 'n', state: 'rejected', code: 'X' } as const;
-    const append = (token?: string) => appendNoticeEnd(redis.client, keys, entry, 10, token);
+    const append = (token?: string) => announceAccepted(redis.client, keys, 'n', 10, token);
     expect(await append('ours')).toBe(false);
     await redis.client.set(keys.noticeLock('n'), 'theirs');
     expect(await append('ours')).toBe(false);

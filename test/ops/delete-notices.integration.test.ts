@@ -1,6 +1,8 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { NoticeQueue } from '../../src/index.ts';
-import { deleteNotices, redriveNotices, selectFailed } from '../../src/ops/notice-actions.ts';
+import { deleteNotices, redriveNotices } from '../../src/ops/notice-actions.ts';
+import { changeEnded } from '../../src/notices/end-scripts.ts';
+import { keysOf } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
@@ -10,19 +12,22 @@ const redis = testRedis();
 const WHO = { who: 'kim@desk', why: 'wrong template' };
 const REJECTED = { state: 'rejected' } as const;
 
-/** Two rejected notices, and what happens to the second one between the selection and its deletion. */
+/** Two rejected notices, and what happens to the one that is deleted last after the other one was. */
 async function deleteBoth(
   meanwhile: (setup: Awaited<ReturnType<typeof failed>>) => Promise<unknown>,
 ) {
   const setup = await failed();
-  const { keys, ids } = setup;
+  const { keys } = setup;
+  // They are deleted from the last one on.
+  const ids = setup.ids.toReversed();
   const client = redis.connect({ name: 'deleting' });
-  await selectFailed({ redis: client, keys }, { ...REJECTED, ids });
-  const selected = holdNextScript(client);
+  // Otherwise the reply that is kept back is that Redis does not know the script yet.
+  await changeEnded(redis.client, keys, { id: 'none', text: '', state: 'rejected' }, {});
+  const removed = holdNextScript(client);
   const report = deleteNotices({ redis: client, keys }, { ...REJECTED, ids }, WHO);
-  await selected.answered;
+  await removed.answered;
   await meanwhile(setup);
-  selected.letGo();
+  removed.letGo();
   return { ...setup, report: await report };
 }
 
@@ -42,57 +47,34 @@ it('deletes rejected notices, and not one that was sent again meanwhile', async 
   expect(await redis.client.lrange(keys.noticesIn('wait'), 0, -1)).toEqual([second]);
   expect(await redis.client.exists(keys.noticeJob(second))).toBe(1);
   expect(await redis.client.exists(keys.noticeJob(first))).toBe(0);
-  expect(await redis.client.zcard(keys.failedNotices)).toBe(0);
+  expect(await redis.client.exists(keys.ended)).toBe(0);
 });
 
-it('deletes no notice that failed again, or is listed as unknown, meanwhile', async () => {
-  const again = await deleteBoth(async ({ keys, second, redrive }) => {
-    await redrive();
-    await redis.client.lrem(keys.noticesIn('wait'), 1, second);
-    await redis.client.hset(keys.noticeJob(second), 'finishedOn', Date.now() + 1);
-    await redis.client.zadd(keys.failedNotices, Date.now() + 1, second);
+it('deletes no notice that failed again meanwhile', async () => {
+  const { report, keys, second } = await deleteBoth(async (setup) => {
+    await setup.redrive();
+    await endWaiting(redis.client, setup.keys, setup.second, { at: Date.now() + 1 });
   });
-  expect(again.report).toMatchObject({ done: 1, gone: 1 });
-  const { report, keys, second } = await deleteBoth(({ keys: { intents }, second: id }) =>
-    redis.client.hset(intents.unknown, id, '{}'),
-  );
   expect(report).toMatchObject({ done: 1, gone: 1 });
-  expect(await redis.client.zrange(keys.failedNotices, '0', '-1')).toEqual([second]);
+  expect(await redis.client.zrange(keys.endedIn('rejected'), '0', '-1')).toEqual([second]);
 });
 
 it.each([
   { releaseKey: true, duplicate: false },
   { releaseKey: false, duplicate: true },
 ])(
-  'a deletion whose process dies in between leaves nothing half done: $releaseKey',
+  'releases an idempotency key only where it is told to: $releaseKey',
   async ({ releaseKey, duplicate }) => {
     const prefix = redis.freshPrefix();
-    const { keys } = await failNotices(redis, prefix, { count: 1 });
-    // Otherwise the reply that is kept back is that Redis does not know the script yet.
-    await deleteNotices({ redis: redis.client, keys }, REJECTED, WHO);
+    const keys = keysOf(prefix, 'default');
     await using queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
     const key = { idempotencyKey: 'order-1' };
     const { id } = await queue.send(notice, key);
     await endWaiting(redis.client, keys, id);
-
-    const client = redis.connect({ name: 'dying' });
-    onTestFinished(() => client.disconnect());
-    const selected = holdNextScript(client);
     const selection = { ...REJECTED, ids: [id] };
-    const dying = deleteNotices({ redis: client, keys }, selection, WHO, releaseKey);
-    const ended = dying.catch(() => 'dead');
-    await selected.answered;
-    selected.letGo();
-    const deleted = holdNextScript(client);
-    await deleted.answered;
-    // Whatever the process sends from here on does not arrive.
-    client.disconnect();
-    deleted.letGo();
-    await ended;
-
-    const left = await redis.client.keys(`${keys.noticeJob(id)}*`);
-    expect(left).toEqual([]);
+    await deleteNotices({ redis: redis.client, keys }, selection, WHO, releaseKey);
+    expect(await redis.client.keys(`${keys.noticeJob(id)}*`)).toEqual([]);
     const again = await queue.send(notice, key);
     expect(again.duplicate).toBe(duplicate);
     expect(again.id === id).toBe(duplicate);

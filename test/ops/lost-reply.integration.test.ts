@@ -10,8 +10,7 @@ import {
   liftManual,
 } from '../../src/fleet/hold/hold-scripts.ts';
 import { cancelScript } from '../../src/notices/cancel.ts';
-import { sendAgain, sendAgainScript } from '../../src/notices/change-failed.ts';
-import { endUnknown, removeFailedScript } from '../../src/notices/change-failed.ts';
+import { changeEnded, changeScript } from '../../src/notices/end-scripts.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';
 import { liftAuditedHold } from '../../src/ops/manual-hold.ts';
 import { cancelAudited, deleteNotices } from '../../src/ops/notice-actions.ts';
@@ -56,8 +55,7 @@ async function losing(
 
 /** The steps of a decision on a notice, by a text of their commands. */
 const STEPS = [
-  { step: 'the end', when: () => shaOf(removeFailedScript), as: ['accepted', 'discard'] },
-  { step: 'the retry of the job', when: () => shaOf(sendAgainScript), as: ['resend'] },
+  { step: 'the change of its entry', when: () => shaOf(changeScript), as: RESOLUTIONS },
   { step: 'the audit entry', when: 'asked the service', as: RESOLUTIONS },
 ] as const;
 
@@ -68,22 +66,14 @@ describe('the reply to a step of resolving a notice is lost', () => {
     const parked = await parkNotice(redis);
     const { keys, id, listed } = parked;
     // Otherwise the lost reply is that Redis does not know the script yet.
-    const none = {
-      id: 'none',
-      state: 'unknown',
-      contacts: 0,
-      attempts: 0,
-      possiblySent: 0,
-    } as const;
-    await sendAgain(redis.client, keys, none, 0);
-    await endUnknown(redis.client, keys, { id: 'none', at: 0 }, 'cancelled', 'keep');
+    await changeEnded(redis.client, keys, { id: 'none', text: '', state: 'unknown' }, {});
     await appendAudit(redis.client, keys, { ...WHO, what: 'hold', target: 'queue', as: 'placed' });
     const { client, proxy } = await losing(typeof when === 'string' ? when : await when());
     const report = await resolveNotices(client, keys, [listed], { ...WHO, as });
     expect(proxy.struck).toBe(1);
     expect(report).toEqual({ resolved: 1, contacts: 1, gone: 0, late: 0, stopped: false });
     expect(await listUnknownNotices({ redis: redis.client, keys })).toEqual([]);
-    expect(await redis.client.exists(keys.intents.unknown, keys.intents.unknownAt)).toBe(0);
+    expect(await redis.client.exists(keys.endedIn('unknown'), keys.endedIn('again'))).toBe(0);
     expect(await parked.board.getWaitingCount()).toBe(as === 'resend' ? 1 : 0);
     expect(await readAudit(redis.client, keys, 10)).toMatchObject([
       { ...WHO, as, target: id },
@@ -151,7 +141,7 @@ describe('the reply to a step of a manual action is lost', () => {
       deleteNotices({ redis: client, keys }, { state: 'rejected', ids: some }, WHO);
     // Otherwise the lost reply is that Redis does not know the script yet.
     await remove(redis.client, ids.slice(0, 1));
-    const { client, proxy } = await losing(await shaOf(removeFailedScript));
+    const { client, proxy } = await losing(await shaOf(changeScript));
     const report = await remove(client, ids.slice(1));
     expect(proxy.struck).toBe(1);
     expect(report).toEqual({ done: 2, contacts: 2, late: 0, gone: 0, left: 0 });

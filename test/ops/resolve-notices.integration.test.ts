@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { changeEnded } from '../../src/notices/end-scripts.ts';
+import { readEnded } from '../../src/notices/ended.ts';
+import { settleAgain } from '../../src/notices/send-again.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
@@ -22,29 +25,33 @@ const listed = ({ keys }: ParkedNotice) => listUnknownNotices({ redis: redis.cli
 const audited = ({ keys }: ParkedNotice) => readAudit(redis.client, keys, 100);
 
 /** The notice, which waits, is sent, and its answer is lost. */
-async function becomeUnknown({ keys, id, listed: { at } }: ParkedNotice): Promise<void> {
-  const facts = { template: 'ONCE', contacts: 1, code: 'TIMEOUT', stage: 'sent' } as const;
-  const again = { ...facts, delivery: 'at-most-once', possiblySent: 1, at: at + 1 };
-  await endWaiting(redis.client, keys, id, { finishedOn: Date.now() });
-  await redis.client.hset(keys.intents.unknown, id, JSON.stringify(again));
-  await redis.client.zadd(keys.intents.unknownAt, at + 1, id);
-}
+const becomeUnknown = ({ keys, id, listed: { at } }: ParkedNotice) =>
+  endWaiting(redis.client, keys, id, {
+    state: 'unknown',
+    code: 'TIMEOUT',
+    possiblySent: 2,
+    at: at + 1,
+  });
 
 const DONE = { resolved: 1, contacts: 1, gone: 0, late: 0, stopped: false };
 const GONE = { ...DONE, resolved: 0, contacts: 0, gone: 1 };
 
 describe('a notice whose outcome is unknown, resolved', () => {
   it.each(['accepted', 'discard'] as const)(
-    'as %s: its job and its entry go, once; who and why are kept',
+    'as %s: its contacts go, once; what was decided is kept, who and why',
     async (as) => {
       const parked = await parkNotice(redis);
       expect(await listed(parked)).toMatchObject([{ id: parked.id, stage: 'sent', contacts: 1 }]);
       expect(await resolve(parked, as)).toEqual(DONE);
       expect(await listed(parked)).toEqual([]);
-      expect(await parked.board.getJob(parked.id)).toBeUndefined();
-      expect(await redis.client.exists(...Object.values<string>({ ...parked.keys.intents }))).toBe(
-        0,
-      );
+      expect(await parked.queue.get(parked.id)).toMatchObject({
+        state: as === 'accepted' ? 'accepted' : 'cancelled',
+        template: 'ONCE',
+        contacts: 1,
+        possiblySent: 1,
+      });
+      const kept = await redis.client.hget(parked.keys.ended, parked.id);
+      expect(kept).not.toContain('01000000001');
 
       expect(await resolve(parked, as)).toEqual(GONE);
       expect(await audited(parked)).toEqual([
@@ -80,11 +87,10 @@ describe('a notice whose outcome is unknown, resolved', () => {
     expect(await listed(parked)).toEqual([]);
     const job = await parked.board.getJob(parked.id);
     expect([await job?.getState(), job?.attemptsMade]).toEqual(['waiting', 0]);
+    expect(await parked.queue.get(parked.id)).toMatchObject({ possiblySent: 1 });
     await redis.client.set(parked.keys.noticeLock(parked.id), 'token');
     const attempt = { job: parked.id, nonce: 'second' };
-    expect(await parked.intents.begin([{ ...attempt, lockToken: 'token' }], 'worker')).toEqual([
-      'send',
-    ]);
+    expect(await parked.intents.begin(attempt, 'token', 'worker')).toBe('send');
   });
 
   it('as resend once its deadline has passed: left as it is, for it would expire', async () => {
@@ -132,47 +138,36 @@ describe('a notice whose outcome is unknown, resolved', () => {
     'as %s, where it is unknown again since it was shown: it stays listed, and is not sent',
     async (as) => {
       const parked = await parkNotice(redis);
-      const { keys, id, board } = parked;
+      const { id, board } = parked;
       await resolve(parked, 'resend');
       await becomeUnknown(parked);
       expect(await listed(parked)).toMatchObject([{ id, code: 'TIMEOUT' }]);
       expect(await resolve(parked, as)).toEqual(GONE);
       expect(await listed(parked)).toMatchObject([{ id, code: 'TIMEOUT' }]);
       expect(await board.getWaitingCount()).toBe(0);
-      expect(await redis.client.exists(keys.noticeJob(id))).toBe(1);
       expect(await audited(parked)).toMatchObject([{ as: 'resend' }]);
     },
   );
 
-  it.each(['resend', 'over'] as const)(
-    'by a process that died right after it was carried out (%s): it is not counted any more',
-    async (as) => {
-      const parked = await parkNotice(redis);
-      const { keys, id, board } = parked;
-      const count = () => redis.client.zcard(keys.intents.unknownAt);
-      // A notice that is listed before BullMQ has recorded its failure stays listed.
-      await redis.client.zrem(keys.failedNotices, id);
-      expect(await listed(parked)).toEqual([]);
-      expect(await count()).toBe(1);
-      await redis.client.zadd(keys.failedNotices, Date.now(), id);
-      if (as === 'resend') {
-        // As earlier versions did.
-        const entry = JSON.parse(
-          (await redis.client.hget(keys.intents.unknown, id)) ?? '{}',
-        ) as object;
-        await redis.client.hset(
-          keys.intents.unknown,
-          id,
-          JSON.stringify({ ...entry, resend: true }),
-        );
-        await (await board.getJob(id))?.retry('failed');
-      } else await board.remove(id);
-      expect(await count()).toBe(1);
-      expect(await listed(parked)).toEqual([]);
-      expect(await count()).toBe(0);
-      expect(await board.getWaitingCount()).toBe(as === 'resend' ? 1 : 0);
-    },
-  );
+  it('as resend by a process that dies before its job is added: it is listed again after a while', async () => {
+    const parked = await parkNotice(redis);
+    const { keys, id, board } = parked;
+    const [entry] = await readEnded(redis.client, keys, [id]);
+    if (entry === undefined) throw new Error('it has no entry');
+    await changeEnded(redis.client, keys, entry, { text: entry.text, to: 'again' });
+    expect(await listed(parked)).toEqual([]);
+    expect(await resolve(parked, 'resend')).toEqual(GONE);
+    await settleAgain(redis.client, keys);
+    expect(await listed(parked)).toEqual([]);
+    await settleAgain(redis.client, keys, 0);
+    expect(await listed(parked)).toEqual([parked.listed]);
+    // After its job is added, it is sent.
+    await changeEnded(redis.client, keys, entry, { text: entry.text, to: 'again' });
+    await board.add('send', {}, { jobId: id });
+    await settleAgain(redis.client, keys, 0);
+    expect(await listed(parked)).toEqual([]);
+    expect(await redis.client.exists(keys.ended)).toBe(0);
+  });
 
   it('told to stop before: nothing is done', async () => {
     const parked = await parkNotice(redis);
@@ -187,43 +182,14 @@ describe('a notice whose outcome is unknown, resolved', () => {
     expect(await resolve({ ...parked, listed: nobody }, 'accepted')).toEqual(GONE);
     expect(await audited(parked)).toEqual([]);
   });
-
-  it('a job that was run again by hand is set aside again, and not sent', async () => {
-    const parked = await parkNotice(redis);
-    const job = await parked.board.getJob(parked.id);
-    await job?.retry('failed');
-    expect(await listed(parked)).toEqual([]);
-    await redis.client.set(parked.keys.noticeLock(parked.id), 'token');
-    const attempt = { job: parked.id, nonce: 'second' };
-    expect(await parked.intents.begin([{ ...attempt, lockToken: 'token' }], 'worker')).toEqual([
-      'unknown',
-    ]);
-  });
 });
 
-it('an answer that came between the next run and its end is shown before a decision', async () => {
+it('an answer that came after another run has ended the notice is shown before a decision', async () => {
   const parked = await parkNotice(redis);
-  const { keys, intents } = parked;
-  const job = 'other';
-  const facts = {
-    template: 'T',
-    contacts: 1,
-    code: 'OUTCOME_UNKNOWN',
-    stage: 'begun',
-    delivery: 'at-most-once',
-    possiblySent: 1,
-  } as const;
-  await redis.client.set(keys.noticeLock(job), 'one');
-  const begin = (nonce: string, lockToken: string) =>
-    intents.begin([{ job, nonce, lockToken }], 'worker');
-  expect(await begin('a', 'one')).toEqual(['send']);
-  await redis.client.set(keys.noticeLock(job), 'two');
-  expect(await begin('b', 'two')).toEqual(['unknown']);
-  await intents.end([{ job, nonce: 'a' }], 'accepted');
-  await intents.park([{ job, nonce: 'b', facts }], 'any', 60_000);
-  const kept = await redis.client.hget(keys.intents.unknown, job);
-  expect(JSON.parse(kept ?? '{}')).toMatchObject({
-    stage: 'accepted',
-    nonce: 'a',
-  });
+  const { keys, id, intents } = parked;
+  await intents.end({ job: id, nonce: 'another' }, 'accepted');
+  expect(await listed(parked)).toEqual([parked.listed]);
+  await intents.end({ job: id, nonce: 'first' }, 'accepted');
+  expect(await listed(parked)).toEqual([{ ...parked.listed, stage: 'accepted' }]);
+  expect(await readEnded(redis.client, keys, [id])).toHaveLength(1);
 });

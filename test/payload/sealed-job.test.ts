@@ -25,12 +25,12 @@ const sealing: Sealing = {
 const sealed = sealJob(DATA, 'n-1', sealing);
 const failed = (data: unknown) => ({
   id: 'n-1',
-  place: 'failed' as const,
+  place: 'wait' as const,
   due: 0,
   fields: { data: JSON.stringify(data) },
   history: NO_HISTORY,
   intentOpen: false,
-  listed: undefined,
+  ended: undefined,
 });
 
 describe('the data of an encrypted job', () => {
@@ -110,7 +110,7 @@ describe('the data of an encrypted job', () => {
     expect(noticeView(failed(sealed), undefined, sealing).contactStates).toEqual([
       { contact: '010******21', state: 'accepted' },
       { contact: '010******55', state: 'accepted' },
-      { contact: '010******78', state: 'rejected' },
+      { contact: '010******78', state: 'pending' },
     ]);
   });
 });

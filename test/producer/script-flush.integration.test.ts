@@ -25,8 +25,7 @@ it('a Redis that loses its scripts again and again (SCRIPT FLUSH): every notice 
     const ids = (await Promise.all(calls)).map(({ id }) => id);
     expect(new Set(ids).size).toBe(2_000);
     expect(await waitingIds(client, prefix)).toHaveLength(1_000);
-    const { failedNotices } = keysOf(prefix, 'default');
-    expect(await client.zcard(failedNotices.replace(/failed$/, 'delayed'))).toBe(1_000);
+    expect(await client.zcard(keysOf(prefix, 'default').noticesIn('delayed'))).toBe(1_000);
   } finally {
     await queue.close();
     client.disconnect();

@@ -139,7 +139,7 @@ describe('each program as the user of its kind, with nothing refused', () => {
     emulator.revokeTokens();
     await queue.send(notice(FIRST));
     await until(() => emulator.record().tokens.issued === 2, { what: 'another token' });
-    const unknown = () => redis.admin.hlen('{notices:default}:unknown');
+    const unknown = () => redis.admin.zcard('{notices:default}:ended:at:unknown');
     await until(async () => (await unknown()) === 1, { what: 'the unknown outcome' });
     expect(await redis.refused()).toEqual([]);
   }, 120_000);

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { findContact, NoticeQueue } from '../../src/index.ts';
-import { statesOfDeleted, type DeletedFacts } from '../../src/search/find-notices.ts';
+import { statesOfDeleted } from '../../src/search/find-notices.ts';
 import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
@@ -14,22 +14,17 @@ import { parkNotice } from '../ops/support/parked-notice.ts';
 const redis = testRedis();
 const SECRET = '7'.repeat(64);
 
-const GONE: DeletedFacts = { expires: false, young: true };
-
-describe('what became of a single notice whose job is deleted', () => {
-  it.each([
-    [{ decided: 'accepted' }, ['accepted']],
-    [{ decided: 'discard' }, ['cancelled']],
-    [{ decided: 'accepted', partly: true }, ['accepted', 'rejected']],
-    [{ decided: 'discard', partly: true }, ['accepted', 'rejected', 'cancelled']],
-    [{}, ['accepted', 'rejected', 'cancelled']],
-    [{ expires: true }, ['accepted', 'rejected', 'expired', 'cancelled']],
-    [{ young: false }, ['accepted', 'rejected', 'unknown', 'cancelled']],
-    [{ young: false, expires: true }, ['accepted', 'rejected', 'unknown', 'expired', 'cancelled']],
-  ] as const)('%j: %j', (facts, states) => {
-    expect(statesOfDeleted({ ...GONE, ...facts })).toEqual(states);
-  });
-});
+it.each([
+  [false, false, ['accepted', 'rejected', 'cancelled']],
+  [true, false, ['accepted', 'rejected', 'expired', 'cancelled']],
+  [false, true, ['accepted', 'rejected', 'unknown', 'cancelled']],
+  [true, true, ['accepted', 'rejected', 'unknown', 'expired', 'cancelled']],
+])(
+  'a single notice of which nothing is kept, deadline %s, too old %s: %j',
+  (expires, isOver, states) => {
+    expect(statesOfDeleted(expires, isOver)).toEqual(states);
+  },
+);
 
 /** Options of a search, or of a queue. */
 function options(prefix: string, user: Program = 'ops') {

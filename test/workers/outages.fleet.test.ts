@@ -6,8 +6,8 @@ import { DELIVERY_POLICIES } from '../../src/contracts/outcome.ts';
 import { readHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { DOUBT_ROW } from '../../src/fleet/hold/trouble.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
-import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
-import { openBullQueue } from '../../src/redis/open-queue.ts';
+import { countEnded } from '../../src/notices/ended.ts';
+import { keysOf } from '../../src/redis/keys.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -57,11 +57,9 @@ describe.each(DELIVERY_POLICIES)('an outage of the service, %s', (delivery) => {
     const hold = async () => (await readHold(redis.client, keys))?.kind;
     /** Jobs that failed for good, and notices listed as unknown. */
     const lost = async () => {
-      const board = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keys);
-      const failed = await board.getJobs(['failed']);
-      await board.close();
+      const failed = await countEnded(redis.client, keys, ['rejected', 'unknown']);
       const unknown = await listUnknownNotices({ redis: redis.client, keys });
-      return { failed: failed.length, unknown: unknown.length };
+      return { failed, unknown: unknown.length };
     };
     return { on, hold, lost };
   }

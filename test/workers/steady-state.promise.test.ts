@@ -239,9 +239,9 @@ describe('in steady state', () => {
       const difference = subtract(await most(MANY), await most(FEW));
       expect(difference['evalsha']).toBe(3 * (MANY - FEW));
       expect(difference['rest'] ?? 0).toBeLessThan(MOST_BY_CLOCK);
-      const { history, intents } = keysOf(`steady-${runs - 1}`, 'default');
+      const { history, acceptedIntents } = keysOf(`steady-${runs - 1}`, 'default');
       expect(await redis.hlen(history)).toBeLessThan(10);
-      expect(await redis.zcard(intents.accepted)).toBeLessThan(10);
+      expect(await redis.zcard(acceptedIntents)).toBeLessThan(10);
     },
   );
 });

@@ -1,15 +1,11 @@
 import type { Logger } from 'pino';
-import type { Job } from 'bullmq';
 import type { WorkerConfig, ServiceConfig } from '../../src/config/config.ts';
-import type { JobData } from '../../src/contracts/job.ts';
-import { failureOf } from '../../src/contracts/outcome.ts';
-import { appendNoticeEnd, type EndEntry } from '../../src/events/announce.ts';
-import type { EndState } from '../../src/events/event.ts';
+import { announceAccepted } from '../../src/events/announce.ts';
 import { othersAccepted } from '../../src/fleet/heartbeat.ts';
 import { type HoldSettings, HoldGate } from '../../src/fleet/hold/hold-gate.ts';
 import type { NamedHold } from '../../src/fleet/hold/template-hold.ts';
-import { sendAgain } from '../../src/notices/change-failed.ts';
-import { lookUpNotice } from '../../src/notices/look-up.ts';
+import { readEnded } from '../../src/notices/ended.ts';
+import { sendAgain, withNotices } from '../../src/notices/send-again.ts';
 import { type RedisClient, inOneWrite } from '../../src/redis/connect.ts';
 import type { Hints } from '../../src/redis/hints.ts';
 import { pairName, type Keys } from '../../src/redis/keys.ts';
@@ -19,24 +15,29 @@ import type { TokenSettings } from '../../src/token/token-decision.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
 import type { ProcessHealth } from '../health/process-health.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
-import { UnknownOutcomeError } from '../queue/attempt-error.ts';
-import type { SendWorker, AnnounceEnd, JobEnd } from '../queue/send-job.ts';
+import type { SendWorker } from '../queue/send-job.ts';
 import { buildSendWorker, type SendWorkerOptions } from '../queue/send-worker.ts';
 import { runChunk } from '../send/chunk-job.ts';
 import type { ChunkContext } from '../send/chunk-record.ts';
-import { listUnknown } from '../send/list-unknown.ts';
 import { runNotice, type NoticeContext } from '../send/notice-job.ts';
 import { untilDone } from '../send/take-back.ts';
 
 /** Builds the worker of single notices, not yet running. */
 export function buildNoticeWorker(
   options: SendWorkerOptions & { readonly settings: WorkerConfig },
-  shared: Omit<NoticeContext, 'listUnknown'>,
+  context: NoticeContext,
 ): SendWorker {
   const { redis, keys, settings } = options;
-  const context = { ...shared, listUnknown: listUnknown(shared) };
-  const announce = announceEnds(redis, keys, settings.noticeEvents);
-  const forget = (job: string) => shared.histories.forget(job);
+  const { noticeEvents } = settings;
+  // Without events, a send costs nothing more.
+  const announce =
+    noticeEvents === 0
+      ? undefined
+      : (notice: string, lockToken?: string) => {
+          inOneWrite(redis);
+          return announceAccepted(redis, keys, notice, noticeEvents, lockToken);
+        };
+  const forget = (job: string) => context.histories.forget(job);
   return buildSendWorker({ ...options, announce, forget }, (job, lockToken) =>
     runNotice({ job, lockToken }, context),
   );
@@ -146,59 +147,12 @@ export function createHolds({
 
 /** Puts a notice back to waiting that was rejected a moment ago: its template is held. */
 export function takeBackNotice(redis: RedisClient, keys: Keys, id: string): Promise<void> {
-  return untilDone(async () => {
-    const notice = await lookUpNotice({ redis, keys }, id);
-    if (notice.state === 'sending' || notice.state === 'pending') return false;
-    if (notice.state === 'rejected') await sendAgain(redis, keys, notice, 0);
-    return true;
-  });
-}
-
-/**
- * Appends an event for the end of each single notice, in the write that ends its job.
- *
- * @param most NOTICE_EVENTS
- * @returns undefined where no events are kept: a send costs nothing more
- */
-function announceEnds(
-  redis: RedisClient,
-  keys: Pick<Keys, 'events' | 'noticeLock'>,
-  most: number,
-): AnnounceEnd | undefined {
-  if (most === 0) return undefined;
-  return (job, end, error, lockToken) => {
-    inOneWrite(redis);
-    return appendNoticeEnd(redis, keys, eventOfEnd(job, end, error), most, lockToken);
-  };
-}
-
-/** The event of an end. @param error the one that ended a failed job; undefined where it is not known */
-function eventOfEnd(
-  job: Pick<Job, 'id' | 'data' | 'stalledCounter'>,
-  end: JobEnd,
-  error: Error | undefined,
-): EndEntry {
-  const { id = '', stalledCounter } = job;
-  const { delivery, accepted, settled } = (job.data as JobData | null) ?? {};
-  if (end.kind === 'completed') {
-    const state = stateOfResult(end.result);
-    return { notice: id, state, code: state === 'expired' ? 'EXPIRED' : '' };
-  }
-  const { reason } = end;
-  // What was possibly sent of a notice that is settled in part may be the contacts that are accepted since.
-  const isSettled = error !== undefined && (accepted ?? settled) !== undefined;
-  const hasStalled = stalledCounter > 0 && delivery !== 'at-most-once' && !isSettled;
-  const isUnknown = error instanceof UnknownOutcomeError || hasStalled;
-  return { notice: id, state: isUnknown ? 'unknown' : 'rejected', code: codeOf(reason) };
-}
-
-function stateOfResult(result: unknown): EndState {
-  const outcome = (result as { outcome?: unknown } | null)?.outcome;
-  return outcome === 'expired' || outcome === 'cancelled' ? outcome : 'accepted';
-}
-
-/** The code of a failed attempt. An error of the program has a text in its place, which may contain anything. */
-function codeOf(reason: string): string {
-  const { code } = failureOf(reason);
-  return /^\S{1,100}$/.test(code) ? code : 'INTERNAL_ERROR';
+  return withNotices(redis, keys, (queue) =>
+    untilDone(async () => {
+      const [entry] = await readEnded(redis, keys, [id]);
+      // Its end may not be recorded yet, or its job not be gone.
+      if (entry === undefined) return false;
+      return entry.state !== 'rejected' || (await sendAgain(redis, keys, queue, entry));
+    }),
+  );
 }

@@ -36,6 +36,7 @@ import { lanesOf } from '../queue/send-worker.ts';
 import { WorkerGroup } from '../queue/worker-group.ts';
 import { AttemptLog } from '../send/attempt-log.ts';
 import { JobReturns } from '../send/job-returns.ts';
+import { NoticeEnds } from '../send/notice-end.ts';
 import { SendGate } from '../send/send-gate.ts';
 import { ListTemplates } from '../send/take-back.ts';
 import {
@@ -91,7 +92,7 @@ export async function startWorker({
   const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const log = logger.child({ worker: id });
   const keys = keysOf(config.redis.prefix, config.account);
-  const { heartbeatMs, keepFailedMs, sendDeadlineMs } = config.worker;
+  const { heartbeatMs, sendDeadlineMs } = config.worker;
 
   const onRedisError = throttledErrorLog(log, (code) => health?.counted.redisError(code));
   const connected = await waitForRedis({ config, keys, onError: onRedisError, log, abandoned });
@@ -180,12 +181,12 @@ export async function startWorker({
     report: (reason, forMs) => readiness.report(reason, forMs),
   });
   const locks = new JobLocks(config.worker.lockDurationMs, clock.now);
-  const ledger = new Ledger(redis, keys);
+  const [ledger, histories] = [new Ledger(redis, keys), new JobHistories(redis, keys)];
   const gate = new SendGate({
     isSuspended: () => workers.suspended,
     isComplete: () => restoreGuard.passed(),
     holds,
-    histories: new JobHistories(redis, keys),
+    histories,
     rateLimiter,
     log: attemptLog,
     now: clock.now,
@@ -198,9 +199,9 @@ export async function startWorker({
     returns,
     log: attemptLog,
     intents: new Intents(redis, keys),
-    histories: new JobHistories(redis, keys),
+    histories,
     worker: id,
-    keepFailedMs,
+    ends: new NoticeEnds(redis, keys, config.worker.noticeEvents),
     ...sentTwiceCounts(redis, keys, 'notices'),
     sendDeadlineMs,
     unknownResends: config.worker.unknownResends,
@@ -238,8 +239,7 @@ export async function startWorker({
     onCheck: (stalledMs) => health?.counted.standstill(stalledMs),
   });
 
-  lifecycle.onStop(() => service.close());
-  lifecycle.onStop(() => attemptLog.flush());
+  lifecycle.onStop(() => service.close().finally(() => attemptLog.flush()));
   // BullMQ workers connect when they are built: they are closed also where the start ends before theirs.
   lifecycle.onStop(() => workers.stop(), Infinity);
   if (!(await lifecycle.start(restoreGuard))) {

@@ -1,4 +1,3 @@
-import { UnrecoverableError } from 'bullmq';
 import type { WorkerConfig } from '../../src/config/config.ts';
 
 /** When the next attempt is made. Default: as after any failed attempt. */
@@ -22,11 +21,6 @@ export class AttemptError extends Error {
     super(message);
     this.backoff = backoff;
   }
-}
-
-/** The end of a job whose notice is listed as unknown. BullMQ knows the error by its name. */
-export class UnknownOutcomeError extends UnrecoverableError {
-  override readonly name = 'UnrecoverableError';
 }
 
 type Limits = Pick<WorkerConfig, 'backoffBaseMs' | 'backoffCapMs'>;

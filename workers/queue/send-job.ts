@@ -1,7 +1,6 @@
 import { Job, Worker, type JobJson, type Processor, type WorkerOptions } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/repeat.ts';
-import { sentAgainAt } from '../../src/contracts/job.ts';
 import { replaceJobData } from '../../src/fleet/job-data.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { isProgramError, isRefusedLastingly } from '../../src/redis/failure.ts';
@@ -9,11 +8,6 @@ import { defineScript } from '../../src/redis/script.ts';
 import type { InFlight } from './in-flight.ts';
 import { followRedisTime } from './redis-time.ts';
 import { guardFetches, repairActiveJobs } from './unreadable-job.ts';
-
-/** How a run ended its job for good: with a result, or as failed with a reason. */
-export type JobEnd =
-  | { readonly kind: 'completed'; readonly result: unknown }
-  | { readonly kind: 'failed'; readonly reason: string };
 
 /**
  * Extends the lock of a job as BullMQ does, or takes it again where it has ended and the job is still in this run:
@@ -42,19 +36,18 @@ return 1`,
 type Moved = Awaited<ReturnType<Job['moveToCompleted']>>;
 
 /**
- * Appends the event of an end for good; absent where no events are kept. Its command is sent at once, before
- * the one that moves the job, and has the same effect on listeners when it is repeated.
+ * Appends the event of an accepted notice; absent where no events are kept. Its command is sent at once, before the one
+ * that completes the job, and has the same effect on listeners when it is repeated.
  *
- * @param error the one that ended a failed job
  * @param lockToken where it is appended only while the lock of the job has this token
  * @returns whether it was appended
  */
-export type AnnounceEnd = (
-  job: Job,
-  end: JobEnd,
-  error: Error | undefined,
-  lockToken?: string,
-) => Promise<boolean>;
+export type AnnounceAccepted = (job: string, lockToken?: string) => Promise<boolean>;
+
+/** The result of a job. */
+interface Result {
+  readonly outcome?: unknown;
+}
 
 /** What the jobs of a worker need to end. */
 export interface JobEnding {
@@ -63,7 +56,7 @@ export interface JobEnding {
   /** The clock of Redis, in milliseconds since the epoch. Default: the wall clock. */
   readonly now?: (() => number) | undefined;
   readonly inFlight: Pick<InFlight, 'recorded'>;
-  readonly announce?: AnnounceEnd | undefined;
+  readonly announce?: AnnounceAccepted | undefined;
   /** Removes what is remembered of a job that has ended. */
   readonly forget?: ((job: string) => Promise<void>) | undefined;
 }
@@ -160,9 +153,13 @@ export class SendJob extends Job {
   hasLostData = false;
   #isLost = false;
 
+  /** Of a notice that was not accepted there is an entry by now (src/notices/ended.ts): its job is removed. */
   override moveToCompleted(result: unknown, token: string, fetchNext?: boolean): Promise<Moved> {
-    const end: JobEnd = { kind: 'completed', result };
-    return this.#end(end, undefined, token, () => super.moveToCompleted(result, token, fetchNext));
+    const isAccepted = (result as Result | null)?.outcome === 'accepted';
+    if (!isAccepted) this.opts.removeOnComplete = true;
+    return this.#end(true, isAccepted, token, () =>
+      super.moveToCompleted(result, token, fetchNext),
+    );
   }
 
   override async moveToFailed(error: Error, token: string, fetchNext?: boolean): Promise<Moved> {
@@ -170,8 +167,7 @@ export class SendJob extends Job {
     if (this.#isLost) throw error;
     const isLast =
       error.name === 'UnrecoverableError' || this.attemptsMade + 1 >= (this.opts.attempts ?? 1);
-    const end: JobEnd | undefined = isLast ? { kind: 'failed', reason: error.message } : undefined;
-    return this.#end(end, error, token, () => super.moveToFailed(error, token, fetchNext));
+    return this.#end(isLast, false, token, () => super.moveToFailed(error, token, fetchNext));
   }
 
   /** Replaces the data, unless another run has begun meanwhile or the job has ended. */
@@ -180,7 +176,7 @@ export class SendJob extends Job {
     const run = {
       token: this.token ?? '',
       started: this.attemptsStarted,
-      sentAgainAt: sentAgainAt(this),
+      addedAt: this.timestamp,
     };
     const text = JSON.stringify(data);
     this.hasLostData = !(await replaceJobData(this.#ending.redis, jobKeyOf(this), run, text));
@@ -200,20 +196,20 @@ export class SendJob extends Job {
     return this.#move(token, () => super.moveToDelayed(timestamp, token));
   }
 
-  /** Moves the job at the end of its run. @param end undefined when another attempt may follow */
+  /** Moves the job at the end of its run. @param isEnd false where another attempt may follow */
   async #end(
-    end: JobEnd | undefined,
-    error: Error | undefined,
+    isEnd: boolean,
+    isAccepted: boolean,
     token: string,
     move: () => Promise<Moved>,
   ): Promise<Moved> {
     const { announce, inFlight, forget } = this.#ending;
     try {
-      if (end === undefined || announce === undefined) return await this.#move(token, move);
-      const announceEnd = (lock?: string) => announce(this, end, error, lock);
+      if (!isAccepted || announce === undefined) return await this.#move(token, move);
+      const announceEnd = (lock?: string) => announce(this.id ?? '', lock);
       return await this.#announceAndMove(announceEnd, token, move);
     } finally {
-      if (end !== undefined && this.hasHistory && !this.#isLost) {
+      if (isEnd && this.hasHistory && !this.#isLost) {
         // A history that is left says nothing about another job: no run of this one follows.
         await forget?.(this.id ?? '').catch((failure: unknown) => this.#report(failure));
       }

@@ -6,7 +6,13 @@ import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts
 import { jobSpan } from '../../src/tracing/spans.ts';
 import { AttemptError, backoffMs } from './attempt-error.ts';
 import type { InFlight } from './in-flight.ts';
-import { jobKeyOf, SendJob, SendWorker, type AnnounceEnd, type JobEnding } from './send-job.ts';
+import {
+  jobKeyOf,
+  SendJob,
+  SendWorker,
+  type AnnounceAccepted,
+  type JobEnding,
+} from './send-job.ts';
 import { setFieldsAside } from './unreadable-job.ts';
 
 /** One of the two queues from which a worker process takes jobs. */
@@ -65,7 +71,7 @@ export interface SendWorkerOptions {
   readonly inFlight: InFlight;
   /** The clock of Redis. Default: the wall clock. */
   readonly now?: () => number;
-  readonly announce?: AnnounceEnd | undefined;
+  readonly announce?: AnnounceAccepted | undefined;
   readonly forget?: JobEnding['forget'];
 }
 

@@ -1,6 +1,7 @@
-import { DelayedError, RateLimitError, UnrecoverableError, type Job } from 'bullmq';
+import { DelayedError, RateLimitError, type Job } from 'bullmq';
 import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
-import { AttemptError, UnknownOutcomeError } from '../queue/attempt-error.ts';
+import { AttemptError } from '../queue/attempt-error.ts';
+import type { EndedState } from '../../src/notices/ended.ts';
 import type { SendAnswer } from '../../src/service/send-call.ts';
 
 /** A job in its run, and the worker's token for its lock. */
@@ -11,7 +12,8 @@ export interface LockedJob {
 
 /** The result of a single notice's job. */
 export interface JobResult extends Partial<PossibleSends> {
-  readonly outcome: 'accepted' | 'expired' | 'cancelled';
+  /** `ended`: an earlier run has recorded its end. */
+  readonly outcome: EndedState | 'ended';
   readonly confirmed: boolean;
 }
 
@@ -21,10 +23,9 @@ export function withoutStack<Thrown extends Error>(error: Thrown): Thrown {
   return error;
 }
 
-/** How {@link applyOutcome} ends a job. */
+/** How {@link applyOutcome} ends a run. */
 interface AppliedOptions {
   readonly detail?: string;
-  readonly isLast?: boolean;
   readonly sends?: PossibleSends;
 }
 
@@ -32,27 +33,25 @@ interface AppliedOptions {
 const SHORT_DELAY_MS = 1_000;
 
 /**
- * Ends the run of a job by its outcome. BullMQ acts by what a run returns or throws. What it throws is
+ * Ends the run of a job that is accepted, or tried again. BullMQ acts by what a run returns or throws. What it throws is
  * stored with the job and shown by boards, so the messages contain codes and no data.
  *
  * | outcome | returned or thrown | attempt | job |
  * |---|---|---|---|
- * | accepted, expired, cancelled | a {@link JobResult} | counted, no, no | done |
- * | rejected | UnrecoverableError | counted | failed, kept |
- * | unknown, and no attempt follows | UnknownOutcomeError | counted | failed, kept, listed as unknown |
- * | retry, unknown | AttemptError | counted | backs off; failed, kept, when no attempts are left |
+ * | accepted | a {@link JobResult} | counted | done |
+ * | any other at its end | the same, once its end is recorded (notice-end.ts, the ledger) | counted | done, removed |
+ * | retry, unknown | AttemptError | counted | backs off |
  * | retry, not counted | DelayedError | not counted | delayed for a second |
  * | hold that its own request met | DelayedError | not counted | behind the others: delayed until after the next probe |
  * | hold otherwise | RateLimitError | not counted | first in the queue when the hold is over |
  *
- * @param detail what is kept with a failed job beside the code ({@link detailOf}). Default: nothing
- * @param isLast an unknown outcome is not retried
+ * @param detail what is kept with a failed attempt beside the code ({@link detailOf}). Default: nothing
  * @param sends what the service may have accepted of the job, this attempt included. Default: nothing
  */
 export async function applyOutcome(
   locked: LockedJob,
   outcome: Outcome,
-  { detail = '', isLast = false, sends }: AppliedOptions = {},
+  { detail = '', sends }: AppliedOptions = {},
 ): Promise<JobResult> {
   switch (outcome.kind) {
     case 'accepted':
@@ -61,14 +60,11 @@ export async function applyOutcome(
         confirmed: outcome.confirmed,
         ...(sends === undefined || sends.possiblySent === 0 ? {} : sends),
       };
+    case 'rejected':
     case 'expired':
     case 'cancelled':
       return { outcome: outcome.kind, confirmed: true };
-    case 'rejected':
-      throw withoutStack(new UnrecoverableError(failedReasonOf(outcome.code, detail)));
     case 'unknown':
-      if (isLast || outcome.final === true)
-        throw withoutStack(new UnknownOutcomeError(failedReasonOf(outcome.code, detail)));
       throw withoutStack(
         new AttemptError(
           failedReasonOf(outcome.code, detail),

@@ -1,6 +1,5 @@
 import type { Job } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
-import { sentAgainAt } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { TroubleHistory } from '../../src/fleet/hold/trouble.ts';
@@ -13,20 +12,29 @@ import type { SendAnswer } from '../../src/service/send-call.ts';
 /** The job is requeued at once: while Redis refuses, not more often than this. */
 const REDIS_AGAIN_MS = 200;
 
+/** Whether a run of a job began before: only then something may be remembered of it. */
+export const isLaterRun = (job: Job): boolean => job.attemptsStarted > 1 || job.stalledCounter > 0;
+
 /** What is remembered of a job. A first run asks nothing; while Redis does not answer, the job is requeued. */
 export async function readHistory(
   job: Job,
   histories: Pick<JobHistories, 'read'>,
   log: Pick<AttemptLog, 'trouble'>,
 ): Promise<JobHistory> {
-  const isFirstRun =
-    job.attemptsStarted <= 1 && !(job.stalledCounter > 0) && sentAgainAt(job) === 0;
-  if (isFirstRun) return NO_HISTORY;
+  if (!isLaterRun(job)) return NO_HISTORY;
+  const history = await readOrRequeue(() => histories.read(job.id ?? ''), log);
+  if (job instanceof SendJob)
+    job.hasHistory = history.trouble !== undefined || history.unknown.length > 0;
+  return history;
+}
+
+/** What a run has to know before it sends. */
+export async function readOrRequeue<Read>(
+  read: () => Promise<Read>,
+  log: Pick<AttemptLog, 'trouble'>,
+): Promise<Read> {
   try {
-    const history = await histories.read(job.id ?? '');
-    if (job instanceof SendJob)
-      job.hasHistory = history.trouble !== undefined || history.unknown.length > 0;
-    return history;
+    return await read();
   } catch (error) {
     log.trouble('history', error);
     await pause(REDIS_AGAIN_MS);

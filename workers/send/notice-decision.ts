@@ -87,7 +87,10 @@ function outcomeUnsent({ data, intent, lock, isLate }: NoticeRun): Outcome | und
 }
 
 /** What settling a notice needs to know of its run. */
-type SettledRun = Pick<NoticeIntent, 'possiblySent' | 'traceIds' | 'mostResends' | 'lastAttempt'>;
+type SettledRun = Pick<
+  NoticeIntent,
+  'possiblySent' | 'before' | 'traceIds' | 'mostResends' | 'lastAttempt'
+>;
 
 /**
  * Settles each contact of a single notice by its own result (docs/answers.md), in the order of the contacts of the
@@ -164,14 +167,14 @@ export function settleNotice(
 /** What the service may have accepted of a contact that becomes unknown with this result. */
 function sendsOf(
   outcome: ContactResult['outcome'],
-  { possiblySent, traceIds }: Pick<SettledRun, 'possiblySent' | 'traceIds'>,
+  { possiblySent, before, traceIds }: Pick<SettledRun, 'possiblySent' | 'before' | 'traceIds'>,
   traceId: string | undefined,
 ): Partial<PossibleSends> {
   const isNow = outcome === 'unknown';
   const own = isNow && traceId !== undefined ? [traceId] : [];
-  const ids = newestTraceIds([...traceIds, ...own]);
+  const ids = newestTraceIds([...(before.traceIds ?? []), ...traceIds, ...own]);
   return {
-    possiblySent: possiblySent + (isNow ? 1 : 0),
+    possiblySent: before.possiblySent + possiblySent + (isNow ? 1 : 0),
     ...(ids.length > 0 ? { traceIds: ids } : {}),
   };
 }

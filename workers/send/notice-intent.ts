@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/repeat.ts';
-import type { JobData } from '../../src/contracts/job.ts';
+import type { EarlierRuns, JobData } from '../../src/contracts/job.ts';
 import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
-import type { Intents, IntentVerdict, UnknownFacts } from '../../src/fleet/intents/intents.ts';
+import type { Intents, IntentVerdict } from '../../src/fleet/intents/intents.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import type { SendAnswer } from '../../src/service/send-call.ts';
 
 /** The delivery policy in one run of a notice's job. */
 export interface NoticeIntent {
@@ -17,10 +16,12 @@ export interface NoticeIntent {
   readonly lockToken: string;
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
-  /** At-least-once: how many earlier attempts the service may have accepted. */
+  /** At-least-once: how many earlier attempts of this run of the notice the service may have accepted. */
   readonly possiblySent: number;
   /** At-least-once: the trace ids of the service for those of them that it answered, oldest first. */
   readonly traceIds: readonly string[];
+  /** What the service may have accepted before a person sent it again. */
+  readonly before: EarlierRuns;
   /** UNKNOWN_RESENDS */
   readonly mostResends: number;
   /** Its contacts are counted as possibly sent twice in this run. */
@@ -49,6 +50,7 @@ export function noticeIntent(
     lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
     possiblySent,
     traceIds,
+    before: data.earlier ?? NOTHING_SENT,
     countedTwice: false,
     mostResends,
     verdict: undefined,
@@ -56,7 +58,8 @@ export function noticeIntent(
 }
 
 /**
- * What is known of an at-least-once notice after an attempt.
+ * What is known of a notice after an attempt. Attempts before a person sent it again count as possibly sent, too, but not
+ * as resends.
  *
  * | possibly sent before | outcome of this attempt | attempts left | known |
  * |---|---|---|---|
@@ -72,14 +75,15 @@ export function knownAfter(
   outcome: Outcome | undefined,
   {
     possiblySent,
+    before,
     mostResends,
     lastAttempt,
-  }: Pick<NoticeIntent, 'possiblySent' | 'mostResends' | 'lastAttempt'>,
+  }: Pick<NoticeIntent, 'possiblySent' | 'before' | 'mostResends' | 'lastAttempt'>,
 ): Outcome | undefined {
   if (outcome?.kind === 'unknown') {
     return possiblySent >= mostResends ? { ...outcome, final: true } : outcome;
   }
-  if (possiblySent === 0) return outcome;
+  if (possiblySent + before.possiblySent === 0) return outcome;
   switch (outcome?.kind) {
     case 'rejected':
       return unknownEarlier(outcome.code);
@@ -108,58 +112,12 @@ function isUsedUp({ possiblySent, mostResends }: NoticeIntent): boolean {
   return possiblySent > mostResends;
 }
 
-/** How an intent is ended after an attempt. */
-export type IntentEnd = 'nothing' | 'back' | 'accepted' | 'own' | 'any' | 'none';
-
-/**
- * How an attempt ends for the delivery policy: the intent is ended (`back`, `accepted`), or the notice is
- * listed as unknown and replaces its `own` intent, `any` intent, or `none`.
- *
- * | delivery | verdict | outcome | end |
- * |---|---|---|---|
- * | at-least-once | never asked | unknown, with no attempts left or final | none |
- * | at-least-once | never asked | any other | nothing |
- * | at-most-once | never asked, lost | any | nothing |
- * | at-most-once | accepted | accepted, by the earlier attempt | nothing |
- * | at-most-once | unknown | unknown, by the earlier attempt | any |
- * | at-most-once | send, or asked without an answer | accepted | accepted |
- * | at-most-once | send, or asked without an answer | unknown | own |
- * | at-most-once | send, or asked without an answer | any other, not started | back |
- *
- * @param verdict undefined where it was never asked for
- */
-export function intentEnd(
-  delivery: JobData['delivery'],
-  verdict: IntentVerdict | 'asked' | undefined,
-  outcome: Outcome | undefined,
-  lastAttempt: boolean,
-): IntentEnd {
-  if (delivery === undefined) {
-    const isLast = outcome?.kind === 'unknown' && (lastAttempt || outcome.final === true);
-    return isLast ? 'none' : 'nothing';
-  }
-  switch (verdict) {
-    case undefined:
-    case 'lost':
-    case 'accepted':
-      return 'nothing';
-    case 'unknown':
-      return 'any';
-    case 'asked':
-    case 'send':
-      if (outcome?.kind === 'accepted') return 'accepted';
-      return outcome?.kind === 'unknown' ? 'own' : 'back';
-  }
-}
-
 /** What recording intents needs. */
 export interface IntentContext {
-  readonly intents: Pick<Intents, 'begin' | 'end' | 'park'>;
+  readonly intents: Pick<Intents, 'begin' | 'end' | 'isOpen'>;
   readonly log: AttemptLog;
   /** Id of the worker process. */
   readonly worker: string;
-  /** KEEP_FAILED_MS */
-  readonly keepFailedMs: number;
   /** Counts contacts of single notices that are sent again after an unknown outcome. */
   readonly countTwice: (contacts: number) => Promise<void>;
   /** Takes that back. */
@@ -204,7 +162,7 @@ export async function beginIntent(
     // From here on it may be recorded, even if no answer comes.
     intent.verdict = 'asked';
     try {
-      [intent.verdict = 'asked'] = await intents.begin([intent], worker);
+      intent.verdict = await intents.begin(intent, intent.lockToken, worker);
     } catch (error) {
       log.trouble('intent', error);
     }
@@ -246,59 +204,25 @@ export async function uncountSentAgain(
   );
 }
 
-/** An attempt at a notice whose outcome is known. */
-export interface EndedAttempt {
-  /** Undefined when nothing was sent and no notice is to blame. */
-  readonly outcome: Outcome | undefined;
-  readonly answer?: SendAnswer | undefined;
-  /** How many contacts the outcome is about. Default: all of the run. */
-  readonly contacts?: number | undefined;
-  /** What the service may have accepted of these. Default: what it may have accepted of the notice. */
-  readonly sends?: PossibleSends | undefined;
-}
-
-/** Ends an intent; repeated until Redis has answered. */
+/**
+ * Ends the intent of an at-most-once notice that is accepted or waits again; repeated until Redis has answered. That of a
+ * notice that ends otherwise is removed with the record of its end.
+ *
+ * | verdict | outcome | the intent |
+ * |---|---|---|
+ * | never asked, lost, accepted, unknown | any | stays |
+ * | send, or asked without an answer | accepted | accepted |
+ * | send, or asked without an answer | any other, not started | removed |
+ */
 export async function endIntent(
   intent: NoticeIntent,
-  ended: EndedAttempt,
-  { intents, keepFailedMs, log }: IntentContext,
+  outcome: Outcome | undefined,
+  { intents, log }: IntentContext,
 ): Promise<void> {
-  const { data, verdict, lastAttempt } = intent;
-  const end = intentEnd(data.delivery, verdict, ended.outcome, lastAttempt);
-  if (end === 'nothing') return;
-  const attempts = [{ ...intent, facts: factsOf(intent, ended) }];
+  if (intent.verdict !== 'asked' && intent.verdict !== 'send') return;
   // A program error is logged; the job ends by its outcome all the same.
-  await settleWithRetry<unknown>(
-    () =>
-      end === 'back' || end === 'accepted'
-        ? intents.end(attempts, end)
-        : intents.park(attempts, end, keepFailedMs),
+  await settleWithRetry(
+    () => intents.end(intent, outcome?.kind === 'accepted' ? 'accepted' : 'back'),
     (error) => log.trouble('intent', error),
   ).catch(() => {});
-}
-
-function factsOf(
-  intent: NoticeIntent,
-  { outcome, answer, contacts, sends }: EndedAttempt,
-): UnknownFacts {
-  const { notice, delivery = 'at-least-once' } = intent.data;
-  const isOwn = outcome?.kind === 'unknown' && outcome.earlier !== true;
-  const own = intent.possiblySent + (isOwn || intent.possiblySent === 0 ? 1 : 0);
-  // Without any of these contacts, the last request says nothing about them.
-  const isOfOthers = sends !== undefined && !isOwn;
-  const last = isOfOthers ? sends.traceIds.at(-1) : answer?.traceId;
-  const ids = sends?.traceIds ?? intent.traceIds;
-  const earlier = ids.filter((traceId) => traceId !== last);
-  const answered = last === undefined ? 'begun' : 'answered';
-  const stage = isOfOthers ? answered : answer?.stage;
-  return {
-    template: notice.templateCode,
-    contacts: contacts ?? notice.contacts.length,
-    code: outcome?.kind === 'unknown' ? outcome.code : 'OUTCOME_UNKNOWN',
-    stage: stage === 'sent' || stage === 'answered' ? stage : 'begun',
-    delivery,
-    possiblySent: sends?.possiblySent ?? own,
-    traceId: last,
-    ...(earlier.length > 0 ? { earlierTraceIds: earlier } : {}),
-  };
 }

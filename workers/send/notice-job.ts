@@ -3,18 +3,24 @@ import { settleWithRetry } from '../../src/async/repeat.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import { newestTraceIds, type PossibleSends } from '../../src/contracts/outcome.ts';
 import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
 import { possibleSends, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
 import { heldName } from '../../src/fleet/hold/template-hold.ts';
 import type { Sealing } from '../../src/payload/seal.ts';
-import { openJob, sealJob } from '../../src/payload/sealed-job.ts';
+import { openJob, sealJob, type StoredJobData } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
-import type { ListUnknown } from './list-unknown.ts';
 import type { JobLocks } from '../queue/job-locks.ts';
 import { SendJob } from '../queue/send-job.ts';
 import { enter, outcomeOfRequest, runAttempt, type AttemptContext } from './attempt.ts';
-import { readHistory, type Attempted, type GateJob } from './gate-job.ts';
+import {
+  isLaterRun,
+  readHistory,
+  readOrRequeue,
+  type Attempted,
+  type GateJob,
+} from './gate-job.ts';
 import {
   applyOutcome,
   delayJob,
@@ -26,6 +32,7 @@ import {
 } from './disposition.ts';
 import { returnReasonOf, type JobReturns } from './job-returns.ts';
 import { decideNotice, mayGo, type NoticeDecision, type NoticeRun } from './notice-decision.ts';
+import { endNotice, endOf, entryOf, unreadableEntry, type NoticeEnds } from './notice-end.ts';
 import {
   beginIntent,
   endIntent,
@@ -36,13 +43,12 @@ import {
   type IntentContext,
   type NoticeIntent,
 } from './notice-intent.ts';
-import type { SendAnswer } from '../../src/service/send-call.ts';
 
 /** What the jobs of single notices need; a worker process composes it once. */
 export interface NoticeContext extends AttemptContext, IntentContext {
   readonly service: Pick<ServiceClient, 'send'>;
   readonly locks: Pick<JobLocks, 'of'>;
-  readonly listUnknown: ListUnknown;
+  readonly ends: NoticeEnds;
   readonly histories: Pick<JobHistories, 'read' | 'noteUnknown' | 'forget'>;
   readonly returns: Pick<JobReturns, 'returnJob'>;
   readonly sealing: Sealing;
@@ -67,6 +73,11 @@ export interface NoticeContext extends AttemptContext, IntentContext {
 export async function runNotice(locked: LockedJob, context: NoticeContext): Promise<JobResult> {
   const { job, lockToken } = locked;
   const history = await readHistory(job, context.histories, context.log);
+  if (isLaterRun(job)) {
+    const hasEnded = await readOrRequeue(() => context.ends.has(job.id ?? ''), context.log);
+    // The run that ended it died before BullMQ had completed the job.
+    if (hasEnded) return { outcome: 'ended', confirmed: true };
+  }
   let data: JobData;
   try {
     data = openJob(job.data, job.id ?? '', context.sealing);
@@ -84,7 +95,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     const run = { data, intent, lock, isLate };
     const end = await attemptNotice(job, run, history, context).catch((error: unknown) => {
       context.log.trouble('notice', error);
-      return afterProgramError(job, intent, context);
+      return afterProgramError(intent, context);
     });
     const { outcome, answer, probe, results, putOffMs } = end;
     const contacts = data.notice.contacts.length;
@@ -93,15 +104,14 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     context.inOneWrite();
     if (putOffMs !== undefined) return await delayJob(locked, putOffMs, PUT_OFF);
     if (outcome === undefined) requeue();
-    return await endNotice(locked, intent, { outcome, answer }, context);
+    return await endRun(locked, intent, { ...end, outcome }, context);
   } finally {
     lock.release();
   }
 }
 
 /** What is known of a notice at the end of a run. */
-interface NoticeEnd extends Attempted {
-  readonly results?: NoticeDecision['results'];
+interface NoticeEnd extends Attempted, Pick<NoticeDecision, 'results' | 'kept' | 'sends'> {
   /** It was the probe of a hold. */
   readonly probe?: boolean;
   /** Its template is held or closed: it comes again after so many milliseconds. */
@@ -149,8 +159,8 @@ async function attemptNotice(
 }
 
 /**
- * Decides what becomes of the notice and records it, apart from the end of its job: first what the job keeps, so that
- * whatever happens next, what is final of a contact is not sent again.
+ * Decides what becomes of the notice. Where it is tried again, it records what the job keeps, so that whatever happens
+ * next, what is final of a contact is not sent again; where it ends, that is in the record of its end.
  */
 async function recordNotice(
   job: Job,
@@ -159,21 +169,20 @@ async function recordNotice(
   context: NoticeContext,
 ): Promise<NoticeEnd> {
   const { data, intent } = run;
-  const { outcome, answer } = attempted;
+  const { answer } = attempted;
   // The service may have accepted an attempt before the deadline: only the intent knows.
-  if (outcome === undefined && data.delivery !== undefined && run.isLate()) {
+  if (attempted.outcome === undefined && data.delivery !== undefined && run.isLate()) {
     await beginIntent(intent, context);
   }
-  const { kept, ...decided } = decideNotice(run, attempted);
-  const isKept = kept === undefined || (await keepContacts(job, kept, context));
-  await uncountSentAgain(intent, outcomeOfRequest(outcome, answer?.results), context);
+  const decided = decideNotice(run, attempted);
+  const { outcome, kept } = decided;
+  const isEnd = endOf(outcome, data.delivery !== undefined, intent.lastAttempt) !== undefined;
+  const isKept = isEnd || kept === undefined || (await keepContacts(job, kept, context));
+  await uncountSentAgain(intent, outcomeOfRequest(attempted.outcome, answer?.results), context);
   // The intent of a job that cannot keep it stays open: the next run does not know which contacts were accepted, and
-  // lists them as unknown.
-  if (isKept) {
-    const contacts = kept?.notice.contacts.length;
-    await endIntent(intent, { ...decided, answer, contacts }, context);
-  }
-  return { outcome: decided.outcome, answer, results: decided.results };
+  // ends it as unknown for all.
+  if (!isEnd && isKept) await endIntent(intent, outcome, context);
+  return { ...decided, answer };
 }
 
 /**
@@ -197,30 +206,43 @@ async function keepContacts(
   return !(job instanceof SendJob && job.hasLostData);
 }
 
-/** Ends the job by the outcome; its history keeps an attempt that ended unknown and is followed by others. */
-async function endNotice(
+/** Ends the run by the outcome; the history of the job keeps an attempt that ended unknown and is followed by others. */
+async function endRun(
   locked: LockedJob,
   intent: NoticeIntent,
-  { outcome, answer }: { readonly outcome: Outcome; readonly answer?: SendAnswer | undefined },
-  { histories, log }: NoticeContext,
+  ended: NoticeEnd & { readonly outcome: Outcome },
+  context: NoticeContext,
 ): Promise<JobResult> {
-  const { lastAttempt, possiblySent, traceIds } = intent;
+  const { histories, log, sealing } = context;
+  const { lastAttempt, possiblySent, traceIds, before, data } = intent;
+  const { outcome, answer, kept, sends } = ended;
+  const end = endOf(outcome, data.delivery !== undefined, lastAttempt);
+  if (end !== undefined) {
+    const stored =
+      kept === undefined ? (locked.job.data as StoredJobData) : sealJob(kept, intent.job, sealing);
+    const contacts = (kept ?? data).notice.contacts.length;
+    const facts = { end, outcome, answer, data: stored, contacts, sends };
+    return endNotice(locked, entryOf(locked, intent, facts), context);
+  }
   const detail = detailOf(answer);
   if (outcome.kind !== 'unknown' || outcome.earlier === true) {
-    return applyOutcome(locked, outcome, { detail, sends: { possiblySent, traceIds } });
+    const all = {
+      possiblySent: before.possiblySent + possiblySent,
+      traceIds: newestTraceIds([...(before.traceIds ?? []), ...traceIds]),
+    };
+    return applyOutcome(locked, outcome, { detail, sends: all });
   }
-  const isLast = intent.data.delivery !== undefined || lastAttempt || outcome.final === true;
-  if (!isLast) {
-    const { code } = outcome;
-    const traceId = answer?.traceId === undefined ? {} : { traceId: answer.traceId };
-    const attempt = { run: intent.lockToken, code, ...traceId };
-    await settleWithRetry(
-      () => histories.noteUnknown(intent.job, attempt),
-      (error) => log.trouble('history', error),
-    ).catch(() => {});
-  }
-  const sends = { possiblySent: possiblySent + 1, traceIds };
-  return applyOutcome(locked, outcome, { detail, isLast, sends });
+  const { code } = outcome;
+  const traceId = answer?.traceId === undefined ? {} : { traceId: answer.traceId };
+  const attempt = { run: intent.lockToken, code, ...traceId };
+  await settleWithRetry(
+    () => histories.noteUnknown(intent.job, attempt),
+    (error) => log.trouble('history', error),
+  ).catch(() => {});
+  return applyOutcome(locked, outcome, {
+    detail,
+    sends: { possiblySent: possiblySent + 1, traceIds },
+  });
 }
 
 /** Ends a job that no worker can read: rejected, or unknown where an earlier run may have sent it. */
@@ -228,35 +250,49 @@ async function endUnreadable(
   locked: LockedJob,
   error: unknown,
   history: JobHistory,
-  { log, listUnknown }: NoticeContext,
+  context: NoticeContext,
 ): Promise<JobResult> {
   const { job } = locked;
+  const { id = '' } = job;
+  const { log, ends, intents } = context;
   const attempt = log.begin(job);
   const isOurs = error instanceof NoticeQueueError;
   const code = isOurs ? error.code : 'JOB_INVALID';
-  const detail = isOurs ? error.message : '';
+  const message = isOurs ? error.message : '';
   const { delivery } = (job.data ?? {}) as Partial<Pick<JobData, 'delivery'>>;
-  const sends = possibleSends(history, delivery === 'at-most-once' ? 0 : job.stalledCounter);
-  const isListed = await listUnknown(job, code, sends);
-  const { possiblySent } = sends;
-  const outcome: Outcome =
-    isListed || possiblySent > 0 ? unknownEarlier(code) : { kind: 'rejected', code };
+  const onceSends = async (): Promise<PossibleSends> => ({
+    possiblySent: (await intents.isOpen(id)) ? 1 : 0,
+    traceIds: [],
+  });
+  // The intent of an at-most-once notice tells whether it may have been sent.
+  const [sends, text] = await settleWithRetry(
+    () =>
+      Promise.all([
+        delivery === 'at-most-once' ? onceSends() : possibleSends(history, job.stalledCounter),
+        ends.textOf(id),
+      ]),
+    (failure) => log.trouble('history', failure),
+    (failure) => !isProgramError(failure),
+  );
+  const entry = unreadableEntry(locked, code, message, sends, text);
+  const { possiblySent } = entry;
+  const outcome: Outcome = possiblySent > 0 ? unknownEarlier(code) : { kind: 'rejected', code };
   attempt.end(outcome, undefined, { possiblySent });
-  return applyOutcome(locked, outcome, { detail });
+  return endNotice(locked, entry, context);
 }
 
 /**
  * The outcome of an attempt that an error in this program ended: it may have been sent. The next run of an
- * at-most-once notice finds its intent and decides. Where none follows, the notice is listed here.
+ * at-most-once notice finds its intent and decides; where none follows, the intent decides here.
  */
 async function afterProgramError(
-  job: Job,
-  { data: { delivery }, lastAttempt, possiblySent, traceIds }: NoticeIntent,
-  { listUnknown }: NoticeContext,
+  { job, data: { delivery }, lastAttempt }: NoticeIntent,
+  { intents }: NoticeContext,
 ): Promise<NoticeEnd> {
   const code = 'INTERNAL_ERROR';
-  if (lastAttempt && (await listUnknown(job, code, { possiblySent: possiblySent + 1, traceIds })))
-    return { outcome: { kind: 'unknown', code, final: true } };
-  const isOnce = delivery !== undefined;
-  return { outcome: isOnce ? { kind: 'retry', code, counted: true } : { kind: 'unknown', code } };
+  if (delivery === undefined) return { outcome: { kind: 'unknown', code } };
+  const isUnknown = lastAttempt && (await intents.isOpen(job).catch(() => true));
+  return {
+    outcome: isUnknown ? { kind: 'unknown', code } : { kind: 'retry', code, counted: true },
+  };
 }

@@ -118,14 +118,9 @@ async function noticesOf(
   all: boolean,
   filter: UnknownFilter,
 ): Promise<UnknownNotice[] | undefined> {
-  const { listUnknownNotices, matchingNotices, readUnknown } = await import('../../ops/unknown.ts');
-  if (all) return listUnknownNotices(source, filter);
-  if (ids.length === 0) return undefined;
-  return matchingNotices(
-    source,
-    await readUnknown(source.redis, source.keys, [...new Set(ids)]),
-    filter,
-  );
+  if (!all && ids.length === 0) return undefined;
+  const { listUnknownNotices } = await import('../../ops/unknown.ts');
+  return listUnknownNotices(source, filter, all ? undefined : ids);
 }
 
 function describeReport({

@@ -55,7 +55,7 @@ async function ended(look: () => Promise<NoticeView>, signal: AbortSignal): Prom
 
 /** Describes a notice in lines of text. It shows no phone number in full. */
 export function describeNotice(view: NoticeView, now: number): string[] {
-  const { id, state, kept, contactStates = [], earlier = [] } = view;
+  const { id, state, kept, contactStates = [] } = view;
   if (state === 'not-kept') {
     return [
       ...table([
@@ -67,15 +67,7 @@ export function describeNotice(view: NoticeView, now: number): string[] {
   }
   const step = nextStep(view);
   return [
-    ...table([
-      ['notice', id],
-      ['state', stateText(view, now)],
-      ...rowsOf(view, now),
-      ...earlier.map((run) => [
-        'earlier',
-        `${run.state}, ${run.code}, ${countOf(run.attempts, 'attempt')}${possiblySentText(run)}; sent again ${writeTime(run.at, now)}`,
-      ]),
-    ]),
+    ...table([['notice', id], ['state', stateText(view, now)], ...rowsOf(view, now)]),
     ...(contactStates.length === 0
       ? []
       : [
@@ -85,9 +77,6 @@ export function describeNotice(view: NoticeView, now: number): string[] {
     ...(step === undefined ? [] : [step]),
   ];
 }
-
-const possiblySentText = ({ possiblySent }: { readonly possiblySent: number }): string =>
-  possiblySent === 0 ? '' : `, possibly sent ${countOf(possiblySent, 'time')}`;
 
 function stateText({ state, pending, confirmed }: NoticeView, now: number): string {
   if (pending !== undefined) return `${state}, ${describePending(pending, now)}`;

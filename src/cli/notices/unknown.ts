@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { traceIdsOf } from '../../contracts/outcome.ts';
 import type { Unknowns } from '../../ops/unknown/select.ts';
 import { countOf, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
@@ -70,7 +69,7 @@ export function describeUnknowns({ notices, batches }: Unknowns, now: number): s
         notice.code,
         notice.stage,
         countOf(notice.possiblySent, 'time'),
-        traceIdsOf(notice).join(' '),
+        notice.traceIds?.join(' ') ?? '',
       ]),
       ...batches.map(({ batch, at, template, contacts, codes }) => [
         age(at),

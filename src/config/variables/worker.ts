@@ -43,7 +43,7 @@ export const workerVariables = {
   }),
   keepAcceptedMs: variable('KEEP_ACCEPTED_MS', duration(0, 2_592_000_000).default(3_600_000), {
     description:
-      'How long an accepted, expired or cancelled notice stays in Redis; only the last 10,000 of them are kept. One that is over its time is deleted when the next one ends, or within ten minutes while a worker runs. Batches have KEEP_FAILED_MS.',
+      'How long an accepted notice stays in Redis; only the last 10,000 of them are kept. One that is over its time is deleted when the next one ends, or within ten minutes while a worker runs. All others, and batches, have KEEP_FAILED_MS.',
     note: 'Raised: more memory, and phone numbers are kept longer.',
   }),
   noticeEvents: variable('NOTICE_EVENTS', integer('events', 0, 10_000_000).default(0), {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 import type { Receipt } from '../../contracts/notice.ts';
-import type { FailedGroup } from '../../notices/failed-notices.ts';
+import type { FailedGroup } from '../../notices/select-ended.ts';
 import {
   CANCEL_ANSWERS,
   NOTICE_STATES,
@@ -54,13 +54,13 @@ export const noticeAnswer = z
     contacts: count,
     delivery: z.enum(DELIVERY_POLICIES).exactOptional(),
     attempts: count,
-    possiblySent: count.describe('attempts, in all runs, that the service may have accepted'),
+    possiblySent: count.describe(
+      'attempts, also before it was sent again, that the service may have accepted',
+    ),
     traceIds: z
       .array(z.string())
       .exactOptional()
-      .describe(
-        'of the service, for those of them that it answered, oldest first; the newest ten of each run',
-      ),
+      .describe('of the service, for those of them that it answered, oldest first; the newest ten'),
     enqueuedAt: time.exactOptional(),
     startedAt: time.exactOptional().describe('start of the last attempt'),
     endedAt: time.exactOptional(),
@@ -76,20 +76,6 @@ export const noticeAnswer = z
       .array(z.object({ contact: z.string().describe('masked'), state }))
       .exactOptional()
       .describe('present where some contacts have a state of their own'),
-    earlier: z
-      .array(
-        z.object({
-          at: time.describe('when it was sent again'),
-          endedAt: time.describe('when that run had ended'),
-          state: z.enum(['rejected', 'unknown']),
-          code: z.string(),
-          attempts: count,
-          possiblySent: count,
-          traceIds: z.array(z.string()).exactOptional(),
-        }),
-      )
-      .exactOptional()
-      .describe('runs before it was sent again, oldest first'),
     kept: z
       .object({ acceptedMs: count, acceptedCount: count, failedMs: count })
       .exactOptional()

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
+import { STAGES } from '../../notices/ended.ts';
 import type { UnknownNotice } from '../unknown.ts';
 import type { UnknownOfBatch } from '../unknown/parts.ts';
 import type { SelectedReport } from '../unknown/resolve-selected.ts';
@@ -12,21 +13,16 @@ export const unknownNotice = z.object({
   template: z.string(),
   contacts: count,
   code: z.string(),
-  stage: z.enum(['begun', 'sent', 'answered', 'accepted']),
+  stage: z.enum(STAGES),
   delivery: z.enum(DELIVERY_POLICIES),
   possiblySent: count.describe(
     'attempts, also before it was sent again, that the service may have accepted; sent again, it may arrive once more',
   ),
-  traceId: z
-    .string()
-    .exactOptional()
-    .describe('of the service, for the last attempt; absent without an answer'),
-  earlierTraceIds: z
+  traceIds: z
     .array(z.string())
+    .readonly()
     .exactOptional()
-    .describe(
-      'of the service, for the attempts before it that it may have accepted, oldest first; the newest ten of each run',
-    ),
+    .describe('of the service, for those of them that it answered, oldest first; the newest ten'),
 }) satisfies z.ZodType<UnknownNotice>;
 
 /** The unknown outcomes of one batch. */

@@ -1,4 +1,6 @@
+import { ENDED_STATES } from '../../notices/ended.ts';
 import { REMOVE_JOB } from '../../notices/job-lua.ts';
+import { settleAgain } from '../../notices/send-again.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
@@ -35,8 +37,33 @@ return #ended`,
   parse: Number,
 });
 
+/** Most records of expired, of cancelled, and of accepted notices that are kept, whatever their age. */
+const MOST_KEPT = 10_000;
+
 /**
- * Deletes ended jobs whose time is over (KEEP_ACCEPTED_MS, KEEP_FAILED_MS), personal data included. BullMQ does it
+ * Deletes the oldest records of notices that ended in a state. KEYS: entries, their index. ARGV: how long they are kept,
+ * how many are, the most that are deleted. Returns how many were.
+ */
+const deleteRecords = defineScript<number>({
+  name: 'delete records of ended notices',
+  keys: 2,
+  lua: `
+local most = tonumber(ARGV[3])
+local ids = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', clock() - ARGV[1], 'LIMIT', 0, most)
+if #ids == 0 then
+  local over = math.min(redis.call('ZCARD', KEYS[2]) - ARGV[2], most)
+  if over > 0 then ids = redis.call('ZRANGE', KEYS[2], 0, over - 1) end
+end
+if #ids > 0 then
+  redis.call('HDEL', KEYS[1], unpack(ids))
+  redis.call('ZREM', KEYS[2], unpack(ids))
+end
+return #ids`,
+  parse: Number,
+});
+
+/**
+ * Deletes what has ended and whose time is over (KEEP_ACCEPTED_MS, KEEP_FAILED_MS), personal data included. BullMQ does it
  * only when another job ends in the same way, which in an idle queue may be never. Idempotency keys stay in use.
  *
  * @param signal aborted when the process stops: the rest is left to the next turn
@@ -44,7 +71,7 @@ return #ended`,
  */
 export async function deleteEnded(
   redis: RedisClient,
-  keys: Pick<Keys, 'bullPrefix'>,
+  keys: Pick<Keys, 'bullPrefix' | 'ended' | 'endedIn' | 'noticeJob'>,
   { keepAcceptedMs, keepFailedMs }: KeepTimes,
   signal: AbortSignal,
 ): Promise<void> {
@@ -58,6 +85,15 @@ export async function deleteEnded(
     let deleted = AT_ONCE;
     while (deleted === AT_ONCE && !signal.aborted) {
       deleted = await deleteOldest(redis, [`${jobs}${state}`], [jobs, keepMs, AT_ONCE]);
+    }
+  }
+  await settleAgain(redis, keys);
+  for (const state of ENDED_STATES) {
+    const isKept = state === 'rejected' || state === 'unknown';
+    const args = [keepFailedMs, isKept ? Number.MAX_SAFE_INTEGER : MOST_KEPT, AT_ONCE];
+    let deleted = AT_ONCE;
+    while (deleted === AT_ONCE && !signal.aborted) {
+      deleted = await deleteRecords(redis, [keys.ended, keys.endedIn(state)], args);
     }
   }
 }

@@ -5,11 +5,13 @@ import { writeTime } from '../../format/time.ts';
 import { failedCsv } from '../../notices/export-failed.ts';
 import {
   FAILED_NOTICE_STATES,
+  allEnded,
   failedNotices,
   groupFailed,
   type FailedFilter,
   type FailedGroup,
-} from '../../notices/failed-notices.ts';
+} from '../../notices/select-ended.ts';
+import { countEnded } from '../../notices/ended.ts';
 import { noticeId } from '../../notices/notice-ref.ts';
 import type { NoticeView } from '../../notices/notice-state.ts';
 import { count } from '../answers/fields.ts';
@@ -17,7 +19,6 @@ import { changedAnswer, failedGroup, noticeAnswer } from '../answers/notice-sche
 import {
   deleteNotices,
   redriveNotices,
-  selectFailed,
   type FailedReport,
   type FailedSelection,
 } from '../notice-actions.ts';
@@ -53,11 +54,6 @@ function filterOf<Fields extends Filters>({ before, olderThanMs, ...plain }: Fie
   return { ...plain, before: beforeOf({ before, olderThanMs }) };
 }
 
-const possiblySent = z
-  .boolean()
-  .optional()
-  .describe('only those that were possibly sent; `false`: only others');
-
 /** Failed notices, as far as they were read. */
 export interface FailedList {
   readonly notices: readonly NoticeView[];
@@ -70,14 +66,14 @@ export interface FailedList {
 
 /** The newest failed notices that match. @param most that are read */
 export async function listFailed(
-  { redis, keys }: Pick<OperationContext, 'redis' | 'keys'>,
+  context: Pick<OperationContext, 'redis' | 'keys'>,
   filter: FailedFilter,
   limit: number,
   most = MOST_READ,
 ): Promise<FailedList> {
-  const found: NoticeView[] = [];
-  for await (const job of failedNotices(redis, keys, filter, most)) found.push(job);
-  const total = await redis.zcard(keys.failedNotices);
+  const found = await failedNotices(context, filter, most);
+  const states = filter.state === undefined ? FAILED_NOTICE_STATES : [filter.state];
+  const total = await countEnded(context.redis, context.keys, states);
   return {
     notices: found.slice(0, limit),
     groups: groupFailed(found),
@@ -96,7 +92,6 @@ export const failed = operation({
   input: z.object({
     state: state.optional().describe('only in this state'),
     ...filters,
-    possiblySent,
     limit: whole(1, MAX_IDS).default(100).describe('most notices of the answer'),
   }),
   output: z.object({
@@ -166,10 +161,6 @@ const selection = {
     .describe('ids of notices. Default: all that match'),
   state: state.default('rejected').describe('those in this state'),
   ...filters,
-  possiblySent: z
-    .boolean()
-    .optional()
-    .describe('only those that were possibly sent; rejected ones of them are left out without it'),
   limit: whole(1, ALL).optional().describe('most notices'),
 };
 
@@ -177,13 +168,13 @@ type Selection = z.output<z.ZodObject<typeof selection>>;
 
 /** What is selected, for the question; what fails later, or anew, is not in the input that it gives back. */
 async function preview<Input extends Selection>(
-  { redis, keys }: OperationContext,
+  context: OperationContext,
   input: Input,
   ask: (many: string, twice: string) => string,
 ): Promise<OperationPreview<Input>> {
   const filter = filterOf(input);
-  const before = filter.before ?? (await redisNow(redis));
-  const found = await selectFailed({ redis, keys }, { ...filter, before });
+  const before = filter.before ?? (await redisNow(context.redis));
+  const found = await allEnded(context, { ...filter, before });
   const many = countOf(Math.min(input.limit ?? found.length, found.length), 'notice');
   const twice = found.some((job) => job.possiblySent > 0)
     ? ' The service may have accepted some of them: they may arrive twice.'

@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { whyNotRedrive } from '../../batch/failures/redrive-batch.ts';
 import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
-import { redisFailure } from '../../redis/failure.ts';
 import { count } from '../answers/fields.ts';
 import { resolvedAnswer, unknownOfBatch } from '../answers/unknown-schemas.ts';
 import { requireBatch } from '../batch-actions.ts';
 import { resolveNotices, type ResolveDecision } from '../resolve-unknown.ts';
-import { matchingNotices, readUnknown } from '../unknown.ts';
+import { listUnknownNotices } from '../unknown.ts';
 import { resolveSelected } from '../unknown/resolve-selected.ts';
 import { RESOLUTIONS } from '../unknown/resolutions.ts';
 import {
@@ -81,10 +80,7 @@ export const resolveUnknown = operation({
     if (ids === undefined) return resolveSelected(context, filter, decision, signal);
     const { redis, keys } = context;
     const chosen = [...new Set(ids)];
-    const named = await readUnknown(redis, keys, chosen).catch((error: unknown) => {
-      throw redisFailure(error);
-    });
-    const found = await matchingNotices(context, named, filter);
+    const found = await listUnknownNotices(context, filter, chosen);
     const done = await resolveNotices(redis, keys, found, decision, signal);
     return { ...done, gone: done.gone + chosen.length - found.length, refused: [] };
   },

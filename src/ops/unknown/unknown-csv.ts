@@ -3,7 +3,6 @@ import { csvLine } from '../../batch/failures/csv-line.ts';
 import { decodeContacts, originOf } from '../../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../../payload/seal.ts';
 import type { Actor, AuditEntry } from '../audit.ts';
-import { traceIdsOf } from '../../contracts/outcome.ts';
 import { listUnknownNotices, readContacts, type UnknownFilter } from '../unknown.ts';
 import { unknownParts } from './parts.ts';
 import { batchesOf, type UnknownContext } from './select.ts';
@@ -84,7 +83,7 @@ async function* pagesOf(
         template,
         code,
         stage,
-        trace_id: traceIdsOf(notice).join(' '),
+        trace_id: notice.traceIds?.join(' ') ?? '',
         unknown_since: timeOf(at),
         possibly_sent: possiblySent,
         notice: id,

@@ -49,7 +49,7 @@ async function queueUnreadable(world: World, sent: Sent, texts: readonly string[
   }
   await queue.close();
   sent.ids.push(...ids);
-  const scores = () => client.zmscore(keys.failedNotices, ...ids);
+  const scores = () => client.zmscore(keys.endedIn('rejected'), ...ids);
   await until(async () => (await scores()).every((score) => score !== null), {
     what: 'the end of the jobs that no worker can read',
     deadlineMs: 60_000,

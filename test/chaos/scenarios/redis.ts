@@ -1,6 +1,6 @@
 import { claimChunk } from '../../../src/batch/ledger/scripts/chunk-scripts.ts';
 import { settleChunk } from '../../../src/batch/ledger/scripts/settle-scripts.ts';
-import { beginIntents, endIntents } from '../../../src/fleet/intents/intent-scripts.ts';
+import { beginIntent, endIntent } from '../../../src/fleet/intents/intent-scripts.ts';
 import type { Script } from '../../../src/redis/script.ts';
 import type { FaultProxy } from '../../support/fault-proxy.ts';
 import type { LinkFault } from '../../support/faulty-link.ts';
@@ -43,7 +43,7 @@ async function onLink(
 }
 
 /** The commands around a request, a chunk's first: a notice has them at-most-once only. */
-const STEPS: readonly Script<unknown>[] = [claimChunk, settleChunk, beginIntents, endIntents];
+const STEPS: readonly Script<unknown>[] = [claimChunk, settleChunk, beginIntent, endIntent];
 /** How many connections are struck within each of the steps. */
 const STRUCK = 6;
 

@@ -7,6 +7,7 @@ import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { parkNotice } from '../../ops/support/parked-notice.ts';
 import { testRedis } from '../../support/redis.ts';
 import { errorOf, run } from '../support/run.ts';
+import { endedThen } from '../../ops/support/failed-notices.ts';
 
 const redis = testRedis();
 const DAY = 86_400_000;
@@ -16,8 +17,7 @@ async function inDoubt() {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
   const reset = await parkNotice(redis, {}, prefix, undefined, {
-    traceId: 'trace-1',
-    earlierTraceIds: ['trace-0'],
+    traceIds: ['trace-0', 'trace-1'],
   });
   const slow = await parkNotice(redis, {}, prefix, undefined, {
     number: '01000000002',
@@ -61,11 +61,7 @@ describe('unknown outcomes are decided', () => {
     expect(await left()).toEqual([[reset], [9]]);
     expect((await batch.read()).counts).toMatchObject({ accepted: 10, unknown: 9, rejected: 1 });
 
-    const old = (await redis.client.hget(keys.intents.unknown, reset)) ?? '{}';
-    const at = Date.now() - 2 * DAY;
-    const older = JSON.stringify({ ...(JSON.parse(old) as object), at });
-    await redis.client.hset(keys.intents.unknown, reset, older);
-    await redis.client.zadd(keys.intents.unknownAt, at, reset);
+    await endedThen(redis.client, keys, reset, Date.now() - 2 * DAY);
     const aged = await notices('resolve', '--older-than', '1d', '--as', 'discard', '--yes');
     expect(aged.stdout).toBe('1 contact resolved as discard.\n');
     const chunk = ['--batch', 'b', '--chunk', '1', '--as', 'discard', '--why', 'obsolete'];

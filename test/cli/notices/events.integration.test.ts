@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue } from '../../../src/index.ts';
-import { appendNoticeEnd } from '../../../src/events/announce.ts';
+import { announceAccepted } from '../../../src/events/announce.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
@@ -41,8 +41,7 @@ describe('notices events', () => {
 
   const haveEnded = async (prefix: string, ...jobs: readonly string[]) => {
     for (const job of jobs) {
-      const entry = { job, notice: job, state: 'accepted', code: '' } as const;
-      await appendNoticeEnd(redis.client, keysOf(prefix, 'default'), entry, 100);
+      await announceAccepted(redis.client, keysOf(prefix, 'default'), job, 100);
     }
   };
 

@@ -62,7 +62,6 @@ describe('failed single notices', () => {
       [['--template', 'GONE'], [template.id]],
       [['--state', 'unknown'], []],
       [['--state', 'rejected', '--older-than', '1h'], []],
-      [['--possibly-sent'], []],
     ] as const) {
       const listed = await notices('failures', ...flags, '--json');
       const { notices: found } = JSON.parse(listed.stdout) as { notices: { id: string }[] };
@@ -105,9 +104,6 @@ describe('failed single notices', () => {
     ]);
     const view = await queue.get(number.id);
     expect(view).toMatchObject({ state: 'pending', attempts: 0, possiblySent: 0 });
-    expect(view.earlier).toMatchObject([
-      { state: 'rejected', code: 'INVALID_CONTACT', attempts: 1, possiblySent: 0 },
-    ]);
     // What waits is not failed: it is not sent again twice.
     const twice = await notices('redrive', number.id, '--yes', '--json');
     expect([twice.code, JSON.parse(twice.stdout)]).toEqual([
@@ -121,9 +117,6 @@ describe('failed single notices', () => {
     expect(JSON.parse(rest.stdout)).toMatchObject({ done: 1, gone: 0 });
     await reaches(template.id, 'accepted');
     expect(worker.emulator.record()).toMatchObject({ contacts: 2 });
-    expect((await notices('show', number.id)).stdout).toMatch(
-      /^earlier +rejected, INVALID_CONTACT, 1 attempt; sent again/m,
-    );
   });
 
   it('are deleted; their idempotency keys are released only where it is asked for', async () => {
@@ -166,7 +159,7 @@ describe('failed single notices', () => {
     const { keys } = await failNotices(redis, prefix, { count: 60 });
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
     const running = start(['redrive', '--notices', '--rate', '1', '--yes'], env);
-    const left = () => redis.client.zcard(keys.failedNotices);
+    const left = () => redis.client.zcard(keys.endedIn('rejected'));
     await until(async () => (await left()) < 60, { what: 'the first', deadlineMs: 20_000 });
     running.stop('SIGINT');
     const { code, stdout } = await running.ended;
@@ -208,11 +201,7 @@ describe('failed single notices', () => {
     expect((await notices('failures', '--state', 'unknown')).stdout).toContain(parked.id);
     const done = await notices('redrive', parked.id, '--state', 'unknown', '--yes', '--json');
     expect(JSON.parse(done.stdout)).toEqual({ done: 1, contacts: 1, late: 0, gone: 0, left: 0 });
-    expect(await queue.get(parked.id)).toMatchObject({
-      state: 'pending',
-      possiblySent: 1,
-      earlier: [{ state: 'unknown', code: 'ECONNRESET', possiblySent: 1 }],
-    });
+    expect(await queue.get(parked.id)).toMatchObject({ state: 'pending', possiblySent: 1 });
     expect(await queue.cancel(parked.id)).toMatchObject({ answer: 'possibly-sent' });
   });
 

@@ -1,4 +1,3 @@
-import { Worker } from 'bullmq';
 import { describe, expect, it } from 'vitest';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
 import type { KeptAudit } from '../../../src/ops/audit.ts';
@@ -10,9 +9,9 @@ import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
-import { until } from '../../support/wait.ts';
 import type { Unknowns } from '../../../src/ops/unknown/select.ts';
 import { errorOf, run, STACK } from '../support/run.ts';
+import { endWaiting, endedThen } from '../../ops/support/failed-notices.ts';
 
 const redis = testRedis();
 
@@ -34,25 +33,13 @@ async function unknownNotices(howMany: number) {
   );
   await queue.close();
   const ids = receipts.map(({ id }) => id);
-  const worker = new Worker(QUEUE_NAME, () => Promise.reject(new Error('UNKNOWN')), {
-    connection: redis.connect({ forWorker: true }),
-    prefix: keys.bullPrefix,
-  });
-  await until(async () => (await redis.client.zcard(keys.failedNotices)) === howMany, {
-    what: 'the jobs to fail',
-  });
-  await worker.close();
-  const intents = new Intents(redis.client, keys);
-  const facts = {
-    template: 'T',
-    contacts: 1,
-    code: 'TIMEOUT',
-    stage: 'sent',
-    delivery: 'at-most-once',
-    possiblySent: 1,
-  } as const;
-  // One after the other: they are listed by time.
-  for (const job of ids) await intents.park([{ job, nonce: job, facts }], 'none', 60_000);
+  const at = Date.now() - 1_000;
+  const unknown = { state: 'unknown', code: 'TIMEOUT', stage: 'sent', possiblySent: 1 } as const;
+  // They are listed by time.
+  for (const [index, id] of ids.entries()) {
+    const entry = { ...unknown, template: 'T', delivery: 'at-most-once', at: at + index } as const;
+    await endWaiting(redis.client, keys, id, entry);
+  }
   const list = async (...args: string[]) => {
     const { stdout } = await run(['unknown', '--json', ...args], env);
     return JSON.parse(stdout) as Unknowns;
@@ -90,7 +77,7 @@ describe('notices unknown and resolve', () => {
     // Its next attempt may begin, with all attempts left.
     await redis.client.set(keys.noticeLock(c), 'lock');
     const intents = new Intents(redis.client, keys);
-    expect(await intents.begin([{ job: c, nonce: 'n', lockToken: 'lock' }], 'w')).toEqual(['send']);
+    expect(await intents.begin({ job: c, nonce: 'n' }, 'lock', 'w')).toBe('send');
     await redis.client.del(keys.noticeLock(c));
     expect((await redis.client.hget(keys.noticeJob(c), 'atm')) ?? '0').toBe('0');
     expect((await list()).notices.map(({ id }) => id)).toEqual([d]);
@@ -118,11 +105,7 @@ describe('notices unknown and resolve', () => {
 
   it('resolves all at once, and those that are old enough', async () => {
     const { env, keys, ids, list } = await unknownNotices(3);
-    const old = JSON.parse(
-      (await redis.client.hget(keys.intents.unknown, ids[0] ?? '')) ?? '{}',
-    ) as object;
-    await redis.client.hset(keys.intents.unknown, ids[0] ?? '', JSON.stringify({ ...old, at: 1 }));
-    await redis.client.zadd(keys.intents.unknownAt, 1, ids[0] ?? '');
+    await endedThen(redis.client, keys, ids[0] ?? '', 1);
     const all = ['resolve', '--all', '--as', 'discard', '--yes', '--json'];
     const first = await run([...all, '--older-than', '1h'], env);
     expect(JSON.parse(first.stdout)).toMatchObject({ resolved: 1, contacts: 1, gone: 0 });

@@ -8,6 +8,7 @@ import { startProcess } from '../../cli/support/process.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
+import { endedThen, failNotices } from '../support/failed-notices.ts';
 
 const redis = testRedis();
 const HOUR_MS = 3_600_000;
@@ -45,25 +46,19 @@ it('ended notices whose time is over are deleted in an idle queue, and no others
   const keys = keysOf(prefix, 'default');
   const board = openBullQueue(QUEUE_NAME, redis.client, keys);
   onTestFinished(() => board.close());
-  const [[done], [failed]] = [await board.getCompleted(), await board.getFailed()];
-  expect([done?.id, failed?.id]).toEqual([expect.any(String), expect.any(String)]);
-  await age(board.toKey('completed'), done?.id ?? '', HOUR_MS + 1_000);
-  await age(board.toKey('failed'), failed?.id ?? '', 7 * 24 * HOUR_MS + 1_000);
+  const [, done = '', rejected = ''] = ids;
+  await age(board.toKey('completed'), done, HOUR_MS + 1_000);
+  await endedThen(redis.client, keys, rejected, Date.now() - 7 * 24 * HOUR_MS - 1_000);
 
   // As the next turn of a worker does.
   const config = { keepAcceptedMs: HOUR_MS, keepFailedMs: 7 * 24 * HOUR_MS };
   await deleteEnded(redis.client, keys, config, AbortSignal.abort());
-  expect(await board.getJobCounts('completed', 'failed')).toMatchObject({
-    completed: 2,
-    failed: 2,
-  });
+  const counts = async () => [await board.getCompletedCount(), await redis.client.hlen(keys.ended)];
+  expect(await counts()).toEqual([2, 2]);
   await redis.client.del(keys.chore('delete-ended'));
   const second = startProcess(['worker'], env);
   await second.says(/"event":"started"/);
-  const counts = () => board.getJobCounts('completed', 'failed');
-  await until(async () => String(Object.values(await counts())) === '1,1', {
-    what: 'the deletion',
-  });
+  await until(async () => String(await counts()) === '1,1', { what: 'the deletion' });
   expect((await states()).filter((state) => state === 'not-kept')).toHaveLength(2);
   second.stop('SIGTERM');
   expect((await second.ended).code).toBe(0);
@@ -73,23 +68,11 @@ it('idempotency keys of notices that were deleted in an idle queue stay in use',
   const emulator = await startEmulator({ rejectContacts: ['01000000002', '01000000004'] });
   onTestFinished(() => emulator.close());
   const prefix = redis.freshPrefix();
-  await using queue = new NoticeQueue({
-    redis: connectionAs('producer', redis.url),
-    prefix,
-    chunkSize: 1,
-  });
+  await using queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   const sends = [
     { key: 'accepted', sent: notice('01000000001') },
     { key: 'rejected', sent: notice('01000000002') },
     { key: 'cancelled', sent: notice('01000000003') },
-    // Its first job is kept for longer than its second one.
-    {
-      key: 'of two jobs',
-      sent: {
-        templateCode: 'T',
-        contacts: [{ contact: '01000000004' }, { contact: '01000000005' }],
-      },
-    },
   ];
   const ids: string[] = [];
   for (const { key, sent } of sends) {
@@ -104,7 +87,7 @@ it('idempotency keys of notices that were deleted in an idle queue stay in use',
     SECRET_KEY: 'emulator-secret-key',
   });
   const states = async () => Promise.all(ids.map(async (id) => (await queue.get(id)).state));
-  const ended = ['accepted', 'rejected', 'cancelled', 'rejected'];
+  const ended = ['accepted', 'rejected', 'cancelled'];
   await until(async () => String(await states()) === String(ended), { what: 'the ends' });
   worker.stop('SIGTERM');
   await worker.ended;
@@ -112,25 +95,27 @@ it('idempotency keys of notices that were deleted in an idle queue stay in use',
   const keys = keysOf(prefix, 'default');
   const board = openBullQueue(QUEUE_NAME, redis.client, keys);
   onTestFinished(() => board.close());
-  const counts = () => board.getJobCounts('completed', 'failed', 'waiting', 'delayed', 'active');
-  const [first = '', second = '', third = '', both = ''] = ids;
-  const old: readonly (readonly ['completed' | 'failed', string])[] = [
-    ['completed', first],
-    ['failed', second],
-    ['completed', third],
-    ['completed', `${both}-1`],
-  ];
-  for (const [state, id] of old) await age(board.toKey(state), id, HOUR_MS + 1_000);
+  const [first = '', second = '', third = ''] = ids;
+  await age(board.toKey('completed'), first, HOUR_MS + 1_000);
+  for (const id of [second, third]) {
+    await endedThen(redis.client, keys, id, Date.now() - HOUR_MS - 1_000);
+  }
   const config = { keepAcceptedMs: HOUR_MS, keepFailedMs: HOUR_MS };
   await deleteEnded(redis.client, keys, config, new AbortController().signal);
-  expect(await counts()).toMatchObject({ completed: 0, failed: 1 });
-  const kept = await redis.keys(prefix);
-  const ofOld = (key: string) => old.some(([, id]) => key.startsWith(keys.noticeJob(id)));
-  expect(kept.filter(ofOld)).toEqual([]);
+  expect(await redis.client.exists(keys.ended, ...ids.map((id) => keys.noticeJob(id)))).toBe(0);
 
   for (const [index, { key, sent }] of sends.entries()) {
     const again = await queue.send(sent, { idempotencyKey: key });
     expect(again).toMatchObject({ id: ids[index], duplicate: true });
   }
-  expect(await counts()).toMatchObject({ waiting: 0, delayed: 0, active: 0, failed: 1 });
+  expect(await board.getJobCountByTypes('waiting', 'delayed', 'active')).toBe(0);
+});
+
+it('of expired, cancelled and accepted ones only the newest are kept; of others all', async () => {
+  const { keys } = await failNotices(redis, redis.freshPrefix(), { count: 10_001 });
+  await redis.client.rename(keys.endedIn('rejected'), keys.endedIn('expired'));
+  const config = { keepAcceptedMs: HOUR_MS, keepFailedMs: HOUR_MS };
+  await deleteEnded(redis.client, keys, config, new AbortController().signal);
+  expect(await redis.client.zcard(keys.endedIn('expired'))).toBe(10_000);
+  expect(await redis.client.hlen(keys.ended)).toBe(10_000);
 });

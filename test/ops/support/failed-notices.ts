@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { UnknownFacts } from '../../../src/fleet/intents/intents.ts';
-import { Intents } from '../../../src/fleet/intents/intents.ts';
+import { endedText, type EndedEntry } from '../../../src/notices/ended.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { connectionAs } from '../../support/redis-users.ts';
@@ -22,6 +21,30 @@ const PAGE = 1_000;
 /** The phone number of a notice that {@link failNotices} writes. */
 const numberOf = (index: number) => `0100${String(index).padStart(7, '0')}`;
 
+const REJECTED = {
+  state: 'rejected',
+  code: 'BAD_NUMBER',
+  message: 'HTTP 400',
+  template: 'CODE',
+  contacts: 1,
+  attempts: 1,
+  possiblySent: 0,
+  startedAt: 1,
+} as const;
+
+/** Writes the record of an end, as a worker does. */
+async function writeEnded(
+  client: Redis,
+  keys: Keys,
+  id: string,
+  entry: Partial<EndedEntry> = {},
+): Promise<EndedEntry> {
+  const written: EndedEntry = { at: Date.now(), ...REJECTED, ...entry };
+  await client.hset(keys.ended, id, endedText(written));
+  await client.zadd(keys.endedIn(written.state), written.at, id);
+  return written;
+}
+
 /**
  * Writes many single notices as they lie in Redis when a worker has failed them, or before it has taken them:
  * copies of one job that the producer has queued.
@@ -38,51 +61,53 @@ export async function failNotices(
   const ids: string[] = [];
   const now = Date.now();
   for (let first = 0; first < count; first += PAGE) {
-    const some = Array.from({ length: Math.min(PAGE, count - first) }, (_, index) => {
-      const number = from + first + index;
-      return {
-        number,
-        id: `n-${String(number).padStart(16, '0')}`,
-        at: now - count + first + index,
-      };
-    });
     const writes = client.pipeline();
-    for (const { id, number, at } of some) {
-      const data = job['data']?.replace(numberOf(0), numberOf(number));
-      const failed = { failedReason: `${code}: HTTP 400`, finishedOn: at, processedOn: at, atm: 1 };
-      writes.hset(keys.noticeJob(id), { ...job, data, ...(state === 'waiting' ? {} : failed) });
-      if (state === 'waiting') writes.lpush(keys.noticesIn('wait'), id);
-      else writes.zadd(keys.failedNotices, at, id);
+    for (let index = first; index < Math.min(count, first + PAGE); index++) {
+      const id = `n-${String(from + index).padStart(16, '0')}`;
+      const at = now - count + index;
+      const data = job['data']?.replace(numberOf(0), numberOf(from + index)) ?? '';
+      ids.push(id);
+      if (state === 'waiting') {
+        writes.hset(keys.noticeJob(id), { ...job, data });
+        writes.lpush(keys.noticesIn('wait'), id);
+        continue;
+      }
+      const sends = state === 'unknown' ? ({ possiblySent: 1, stage: 'sent' } as const) : {};
+      const entry = { ...REJECTED, at, state, code, template, enqueuedAt: at, data, ...sends };
+      writes.hset(keys.ended, id, endedText(entry));
+      writes.zadd(keys.endedIn(state), at, id);
     }
     await writes.exec();
-    ids.push(...some.map(({ id }) => id));
-    if (state === 'unknown') await listUnknown(client, keys, some, { code, template });
   }
   return { ids, keys };
 }
 
-/**
- * Ends a notice that waits as rejected, as a worker does.
- *
- * @param fields of its job, beside those of its end or in their place
- */
+/** Ends a notice that waits, as a worker does: rejected, if the fields say nothing else. */
 export async function endWaiting(
   client: Redis,
   keys: Keys,
   id: string,
-  fields: Readonly<Record<string, string | number>> = {},
-): Promise<void> {
-  const end = {
-    failedReason: 'BAD_NUMBER: HTTP 400',
-    finishedOn: Date.now(),
-    processedOn: 1,
-    atm: 1,
-    ...fields,
-  };
+  entry: Partial<EndedEntry> = {},
+): Promise<EndedEntry> {
+  const { data = '', timestamp } = await client.hgetall(keys.noticeJob(id));
   await client.lrem(keys.noticesIn('wait'), 1, id);
   await client.zrem(keys.noticesIn('prioritized'), id);
-  await client.hset(keys.noticeJob(id), end);
-  await client.zadd(keys.failedNotices, end.finishedOn, id);
+  const written = await writeEnded(client, keys, id, {
+    ...(await keyOf(client, keys, id)),
+    enqueuedAt: Number(timestamp),
+    data,
+    ...entry,
+  });
+  await client.del(keys.noticeJob(id));
+  return written;
+}
+
+async function keyOf(client: Redis, keys: Keys, id: string): Promise<Partial<EndedEntry>> {
+  const [key, priority] = await client.hmget(keys.noticeJob(id), 'deid', 'priority');
+  return {
+    ...(typeof key === 'string' && key !== id ? { key } : {}),
+    ...(Number(priority) > 0 ? { priority: Number(priority) } : {}),
+  };
 }
 
 /** The fields of a job that was queued; it is taken away. */
@@ -104,19 +129,18 @@ async function queuedJob(
   }
 }
 
-async function listUnknown(
+/** Changes the record of an end. */
+export async function endAs(
   client: Redis,
   keys: Keys,
-  notices: readonly { readonly id: string }[],
-  known: Pick<UnknownFacts, 'code' | 'template'>,
+  id: string,
+  changes: Partial<EndedEntry>,
 ): Promise<void> {
-  const facts = {
-    ...known,
-    contacts: 1,
-    stage: 'sent',
-    delivery: 'at-least-once',
-    possiblySent: 1,
-  } as const;
-  const attempts = notices.map(({ id }) => ({ job: id, nonce: 'first', facts }));
-  await new Intents(client, keys).park(attempts, 'none', 3_600_000);
+  const entry = JSON.parse((await client.hget(keys.ended, id)) ?? '{}') as EndedEntry;
+  await client.zrem(keys.endedIn(entry.state), id);
+  await writeEnded(client, keys, id, { ...entry, ...changes });
 }
+
+/** Makes a notice that has ended one that ended then. */
+export const endedThen = (client: Redis, keys: Keys, id: string, at: number): Promise<void> =>
+  endAs(client, keys, id, { at });

@@ -1,15 +1,17 @@
-import { Queue, UnrecoverableError, Worker } from 'bullmq';
+import { Queue, Worker } from 'bullmq';
 import { onTestFinished } from 'vitest';
 import type { Notice } from '../../../src/contracts/notice.ts';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
-import { Intents, type UnknownFacts } from '../../../src/fleet/intents/intents.ts';
+import { Intents } from '../../../src/fleet/intents/intents.ts';
+import { recordEnd } from '../../../src/notices/end-scripts.ts';
+import type { EndedEntry } from '../../../src/notices/ended.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
-import { readUnknown, type UnknownNotice } from '../../../src/ops/unknown.ts';
+import { listUnknownNotices, type UnknownNotice } from '../../../src/ops/unknown.ts';
 
-/** A notice that a worker has set aside, as it lies in Redis. */
+/** A notice that a worker has ended as unknown, as it lies in Redis. */
 export interface ParkedNotice {
   readonly prefix: string;
   readonly keys: Keys;
@@ -36,7 +38,7 @@ export async function parkNotice(
   options: SendOptions = {},
   prefix = redis.freshPrefix(),
   findKey?: string,
-  facts: Partial<UnknownFacts> & { readonly number?: string } = {},
+  facts: Partial<EndedEntry> & { readonly number?: string } = {},
 ): Promise<ParkedNotice> {
   const keys = keysOf(prefix, 'default');
   const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, findKey });
@@ -49,6 +51,7 @@ export async function parkNotice(
     ...bull,
     connection: redis.connect({ name: 'taker', forWorker: true }),
     autorun: false,
+    removeOnComplete: { count: 0 },
   });
   const board = new Queue(QUEUE_NAME, bull);
   onTestFinished(async () => {
@@ -57,24 +60,30 @@ export async function parkNotice(
   });
   const job = await worker.getNextJob(TOKEN);
   if (job?.id === undefined) throw new Error('no job was queued');
-  const { id } = job;
+  const { id, attemptsStarted: started, timestamp: addedAt, deduplicationId: key } = job;
   const intents = new Intents(redis.client, keys);
-  const attempt = { job: id, nonce: 'first' };
-  const [verdict] = await intents.begin([{ ...attempt, lockToken: TOKEN }], 'worker');
+  const verdict = await intents.begin({ job: id, nonce: 'first' }, TOKEN, 'worker');
   if (verdict !== 'send') throw new Error(`the first attempt was answered ${verdict}`);
-  const parked = {
+  const entry = {
+    state: 'unknown',
     template: 'ONCE',
     contacts: 1,
     code: 'ECONNRESET',
     stage: 'sent',
     delivery: 'at-most-once',
+    attempts: 1,
     possiblySent: 1,
+    enqueuedAt: addedAt,
+    data: JSON.stringify(job.data),
+    ...(key === undefined || key === id ? {} : { key }),
+    ...(typeof options.expiresAt === 'number' ? { expiresAt: options.expiresAt } : {}),
     ...known,
   } as const;
-  await intents.park([{ ...attempt, facts: parked }], 'own', 3_600_000);
-  await job.moveToFailed(new UnrecoverableError(parked.code), TOKEN);
+  await recordEnd(redis.client, keys, { id, lockToken: TOKEN, started, addedAt }, entry, 0);
+  await job.moveToCompleted({ outcome: 'unknown' }, TOKEN, false);
   await worker.close();
-  const [listed] = await readUnknown(redis.client, keys, [id]);
+  const source = { redis: redis.client, keys };
+  const [listed] = await listUnknownNotices(source, {}, [id]);
   if (listed === undefined) throw new Error('the notice is not listed');
   return { prefix, keys, id, notice, queue, board, intents, listed };
 }

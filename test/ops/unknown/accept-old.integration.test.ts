@@ -7,6 +7,7 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { parkNotice } from '../support/parked-notice.ts';
+import { endedThen } from '../support/failed-notices.ts';
 
 const redis = testRedis();
 const HOUR = 3_600_000;
@@ -27,13 +28,7 @@ async function inDoubt() {
     (await listUnknownNotices({ redis: redis.client, keys })).map(({ id }) => id),
     (await batch.read()).counts.unknown,
   ];
-  const makeOlder = async (id: string, ms: number) => {
-    const text = (await redis.client.hget(keys.intents.unknown, id)) ?? '{}';
-    const at = Date.now() - ms;
-    const older = JSON.stringify({ ...(JSON.parse(text) as object), at });
-    await redis.client.hset(keys.intents.unknown, id, older);
-    await redis.client.zadd(keys.intents.unknownAt, at, id);
-  };
+  const makeOlder = (id: string, ms: number) => endedThen(redis.client, keys, id, Date.now() - ms);
   return { keys, a: a.id, b: b.id, batch, accept, left, makeOlder };
 }
 

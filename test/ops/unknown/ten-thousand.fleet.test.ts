@@ -101,7 +101,7 @@ describe('ten thousand unknown single notices', () => {
     expect(await acceptOldUnknown(bench.context, -60_000)).toMatchObject({ resolved: 2_000 });
 
     expect(await left(prefix)).toBe(0);
-    expect(await client.exists(keys.intents.unknown, keys.intents.unknownAt)).toBe(0);
+    expect(await client.exists(keys.endedIn('unknown'), keys.endedIn('again'))).toBe(0);
     const by = await decided(keys);
     const sums = [...by].map(([as, all]) => [as, [all.length, new Set(all).size]]);
     expect(Object.fromEntries(sums)).toEqual({
@@ -121,7 +121,7 @@ describe('ten thousand unknown single notices', () => {
       const prefix = `killed-${as}`;
       const { keys } = await unknown(prefix, { count: 3_000 });
       const args = ['resolve', '--all', '--as', as, '--yes', '--json'];
-      const listed = () => client.zcard(keys.intents.unknownAt);
+      const listed = () => client.zcard(keys.endedIn('unknown'));
       const first = startProcess(args, envOf(prefix));
       await until(async () => (await listed()) < 2_500, { what: 'some decisions', ...LONG });
       first.child.kill('SIGKILL');
@@ -139,7 +139,7 @@ describe('ten thousand unknown single notices', () => {
       expect(await left(prefix)).toBe(0);
       const status = await run(['status', '--json'], envOf(prefix));
       expect(JSON.parse(status.stdout)).toMatchObject({ unknown: { notices: 0, contacts: 0 } });
-      expect(await client.zcard(keys.failedNotices)).toBe(0);
+      expect(await client.zcard(keys.endedIn('again'))).toBe(0);
       const again = as === 'resend' ? 3_000 : 0;
       expect(await client.llen(keys.noticesIn('wait'))).toBe(again);
       expect(await sent(prefix, again)).toMatchObject({

@@ -5,6 +5,7 @@ import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 import { parkNotice } from '../support/parked-notice.ts';
 import { expectDocumented, startOps } from './support/ops-bench.ts';
+import { endAs } from '../support/failed-notices.ts';
 
 const redis = testRedis();
 const PATH = '/api/v1/failed-notices';
@@ -32,7 +33,7 @@ describe('failed single notices over HTTP', () => {
   it('are listed, downloaded, sent again and deleted, each as documented', async () => {
     const { notices, sent, viewer, operator, audit } = await bench();
     const [first, second, third] = sent.map(({ id }) => id);
-    const list = await viewer.get(`${PATH}?code=INVALID_CONTACT&possiblySent=false&limit=2`);
+    const list = await viewer.get(`${PATH}?code=INVALID_CONTACT&limit=2`);
     expectDocumented('GET', PATH, list);
     expect(list.json).toMatchObject({ matching: 3, complete: true });
     expect(list.json['groups']).toMatchObject([
@@ -51,10 +52,9 @@ describe('failed single notices over HTTP', () => {
     const again = await operator.post(`${PATH}/redrive`, one);
     expectDocumented('POST', `${PATH}/redrive`, again);
     expect(again.json).toEqual({ done: 1, contacts: 1, late: 0, gone: 0, left: 0 });
-    expect(await notices.get(first ?? '')).toMatchObject({ state: 'pending', earlier: [{}] });
+    expect(await notices.get(first ?? '')).toMatchObject({ state: 'pending' });
     const look = await viewer.get(`/api/v1/notices/${first}`);
     expectDocumented('GET', `/api/v1/notices/${first}`, look);
-    expect(look.json['earlier']).toMatchObject([{ code: 'INVALID_CONTACT', attempts: 1 }]);
     expect((await operator.post(`${PATH}/redrive`, one)).json).toMatchObject({ done: 0, gone: 1 });
     const gone = await operator.post(`${PATH}/delete`, {
       ids: [second],
@@ -119,27 +119,20 @@ describe('failed single notices over HTTP', () => {
     const [first] = sent;
     const other = sent[1]?.id ?? '';
     // Another template, failed two hours ago.
-    const job = keys.noticeJob(other);
-    const stored = JSON.parse((await redis.client.hget(job, 'data')) ?? '{}') as {
-      notice: { templateCode: string };
-    };
-    stored.notice.templateCode = 'OTHER';
-    await redis.client.hset(job, { data: JSON.stringify(stored) });
-    await redis.client.zadd(keys.failedNotices, Date.now() - 7_200_000, other);
+    const at = Date.now() - 7_200_000;
+    await endAs(redis.client, keys, other, { template: 'OTHER', at });
     const page = async (query: string) => (await operator.get(`/notices?${query}`, HTML)).text;
     const shown = (text: string) =>
       sent.filter(({ id }) => text.includes(`href="/notices/${id}"`)).map(({ id }) => id);
     expect(shown(await page('template=OTHER&state=&code='))).toEqual([other]);
     expect(shown(await page('olderThanMs=3600000'))).toEqual([other]);
-    expect(shown(await page('possiblySent=true'))).toEqual([]);
     expect(await page('state=unknown')).toContain('No failed notice matches.');
     expect(shown(await page('limit=1'))).toHaveLength(1);
 
-    const text = await page('template=CODE&state=rejected&possiblySent=false');
+    const text = await page('template=CODE&state=rejected');
     expect(shown(text)).toHaveLength(2);
     expect(text).toContain('value="CODE"');
     expect(text).toContain('<option value="rejected" selected>');
-    expect(text).toContain('<option value="false" selected>');
     expect(text).toContain('2 notices with INVALID_CONTACT, 2 contacts; only template CODE');
     expect(text).toMatch(/failed-notices\.csv\?[^"]*template=CODE/);
     const form =

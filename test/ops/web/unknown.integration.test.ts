@@ -9,12 +9,14 @@ import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { parkNotice } from '../support/parked-notice.ts';
 import { expectDocumented, startOps } from './support/ops-bench.ts';
+import { readEnded } from '../../../src/notices/ended.ts';
+import { endAs } from '../support/failed-notices.ts';
 
 const redis = testRedis();
 const PATH = '/api/v1/unknown';
 const HTML = { accept: 'text/html' };
 const NUMBER = '01000000001';
-const TRACES = { traceId: 'trace-1', earlierTraceIds: ['trace-0'] };
+const TRACES = { traceIds: ['trace-0', 'trace-1'] };
 const why = 'looked it up';
 
 it('an overview that does not read all batches says so', async () => {
@@ -166,9 +168,9 @@ describe('an unknown notice that this server cannot read', () => {
     const prefix = redis.freshPrefix();
     const { id, keys } = await parkNotice(redis, {}, prefix);
     const other = await parkNotice(redis, {}, prefix, undefined, { number: '01000000002' });
-    const text = (await redis.client.hget(keys.noticeJob(id), 'data')) ?? '';
-    const data = stored ?? openJob(JSON.parse(text), id, NO_SEALING);
-    await redis.client.hset(keys.noticeJob(id), 'data', JSON.stringify(sealJob(data, id, sealing)));
+    const [entry] = await readEnded(redis.client, keys, [id]);
+    const data = stored ?? openJob(JSON.parse(entry?.data ?? ''), id, NO_SEALING);
+    await endAs(redis.client, keys, id, { data: JSON.stringify(sealJob(data, id, sealing)) });
     const server = await startOps(redis.url, prefix, env);
     const [viewer, operator] = [await server.viewer(), await server.operator()];
     const list = await viewer.get(PATH);

@@ -7,6 +7,7 @@ import { listUnknownNotices } from '../../../src/ops/unknown.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { room } from '../../service-coverage/support/line.ts';
 import { until } from '../../support/wait.ts';
+import { endAs } from '../../ops/support/failed-notices.ts';
 
 const lines = room();
 let emulator: Emulator | undefined;
@@ -56,11 +57,15 @@ it('a failed notice that is sent again waits since then, not since it was queued
   const receipt = await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
   const keys = keysOf(prefix, 'default');
   const { client } = lines.redis;
-  await until(async () => (await client.zscore(keys.failedNotices, receipt.id)) !== null, {
+  await until(async () => (await client.zscore(keys.endedIn('rejected'), receipt.id)) !== null, {
     what: 'the end of the first run',
   });
   // As if it had been queued a day ago.
-  await client.hincrby(keys.noticeJob(receipt.id), 'timestamp', -86_400_000);
+  const enqueuedAt = Date.now() - 86_400_000;
+  await until(async () => !(await client.exists(keys.noticeJob(receipt.id))), {
+    what: 'its job to go',
+  });
+  await endAs(client, keys, receipt.id, { enqueuedAt });
   const redrive = { state: 'rejected', ids: [receipt.id] } as const;
   await redriveNotices({ redis: client, keys }, redrive, { who: 'a test', why: 'a test' });
   await until(() => attempts(receipt).length === 2, { what: 'the second run' });

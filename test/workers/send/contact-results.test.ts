@@ -111,7 +111,13 @@ describe('a single notice whose contacts have results of their own', () => {
         ({ contact: one, state }) => `${state} ${String(one['var1'])}`,
       ),
     };
-  const FIRST = { possiblySent: 0, traceIds: [], mostResends: 2, lastAttempt: false };
+  const FIRST = {
+    possiblySent: 0,
+    before: { possiblySent: 0 },
+    traceIds: [],
+    mostResends: 2,
+    lastAttempt: false,
+  };
   const ONCE = { delivery: 'at-most-once' } as const;
   const all = (...outcomes: readonly ContactOutcome[]) => outcomes.map((one) => result(one));
 

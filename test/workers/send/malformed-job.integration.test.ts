@@ -5,6 +5,7 @@ import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { acceptedNumbers, room, type Line } from '../../service-coverage/support/line.ts';
 import { numbers } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
+import { readEnded } from '../../../src/notices/ended.ts';
 
 /** As text: `JSON.stringify` cannot write so deep a value. */
 const deep = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
@@ -69,23 +70,20 @@ describe('a malformed job', () => {
   ])('fails alone and at once: %s', async (_name, fields) => {
     const { line, id, good } = await run(fields);
     const keys = keysOf(line.prefix, 'default');
-    const failed = () => redis.client.zscore(keys.failedNotices, id);
+    const failed = () => redis.client.zscore(keys.endedIn('rejected'), id);
     await until(failed, { what: 'the job to fail' });
     await until(() => emulator.record().distinct === good.length, { what: 'the others' });
     expect(acceptedNumbers(emulator).toSorted()).toEqual(good);
-    const reason = await redis.client.hget(keys.noticeJob(id), 'failedReason');
-    expect(reason).toMatch(/^JOB_INVALID/);
+    const [entry] = await readEnded(redis.client, keys, [id]);
+    expect(entry).toMatchObject({ state: 'rejected', code: 'JOB_INVALID', possiblySent: 0 });
     expect(line.attempts().find(({ job }) => job === id)).toMatchObject({ code: 'JOB_INVALID' });
     await until(async () => (await redis.client.llen(keys.noticesIn('active'))) === 0, {
       what: 'no active job',
     });
-    // Boards and commands can read it.
-    const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
-    expect((await queue.getJobs(['failed'])).map((job) => job.id)).toEqual([id]);
-    await queue.close();
+    expect(await redis.client.exists(keys.noticeJob(id))).toBe(0);
   });
 
-  /** BullMQ's scripts fail at it after they have made the job active: it ends when its lock has. */
+  /** BullMQ's scripts fail at it after they have made the job active: it ends when its lock has, and may have been sent. */
   it('fails once its lock ends: a count of runs that is no number', async () => {
     const { line, id, good } = await run({ data: noticeWith(''), ats: 'x' });
     const keys = keysOf(line.prefix, 'default');
@@ -93,7 +91,7 @@ describe('a malformed job', () => {
     await until(async () => (await runs()) !== 'x', { what: 'the count to be set aside' });
     await until(() => emulator.record().distinct === good.length, { what: 'the others' });
     await redis.client.del(`${keys.noticeJob(id)}:lock`);
-    const failed = () => redis.client.zscore(keys.failedNotices, id);
+    const failed = () => redis.client.zscore(keys.endedIn('unknown'), id);
     await until(failed, { what: 'the job to fail', deadlineMs: 20_000 });
     expect(acceptedNumbers(emulator).toSorted()).toEqual(good);
   });

@@ -3,16 +3,15 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { JobData } from '../../../src/contracts/job.ts';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
-import type { IntentVerdict } from '../../../src/fleet/intents/intents.ts';
+import type { EndedState } from '../../../src/notices/ended.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
+import { endOf } from '../../../workers/send/notice-end.ts';
 import {
   beginIntent,
   countSentAgain,
   endIntent,
-  intentEnd,
   intentRecorder,
   noticeIntent,
-  type IntentEnd,
   type IntentContext,
   uncountSentAgain,
 } from '../../../workers/send/notice-intent.ts';
@@ -23,39 +22,58 @@ const REJECTED: Outcome = { kind: 'rejected', code: 'NO' };
 const RETRY: Outcome = { kind: 'retry', code: 'ECONNREFUSED', counted: true };
 const HOLD: Outcome = { kind: 'hold', hold: 'credit', code: 'HTTP_402', scope: 'all' };
 const EXPIRED: Outcome = { kind: 'expired' };
-type Verdict = IntentVerdict | 'asked' | undefined;
 
-describe('intentEnd', () => {
-  it.each<[Outcome | undefined, boolean, IntentEnd]>([
-    [UNKNOWN, true, 'none'],
-    [UNKNOWN, false, 'nothing'],
-    [ACCEPTED, true, 'nothing'],
-    [REJECTED, true, 'nothing'],
-    [RETRY, true, 'nothing'],
-    [undefined, true, 'nothing'],
-  ])('at-least-once %j, last attempt %s: %s', (outcome, last, end) => {
-    expect(intentEnd(undefined, undefined, outcome, last)).toBe(end);
+describe('endOf', () => {
+  it.each<[Outcome | undefined, boolean, boolean, EndedState | undefined]>([
+    [REJECTED, false, false, 'rejected'],
+    [EXPIRED, false, false, 'expired'],
+    [UNKNOWN, false, false, undefined],
+    [UNKNOWN, false, true, 'unknown'],
+    [UNKNOWN, true, false, 'unknown'],
+    [{ ...UNKNOWN, final: true }, false, false, 'unknown'],
+    [RETRY, false, false, undefined],
+    [RETRY, true, true, 'rejected'],
+    [{ ...RETRY, counted: false }, false, true, undefined],
+    [HOLD, false, true, undefined],
+    [ACCEPTED, false, true, undefined],
+    [undefined, true, true, undefined],
+  ])('%j, at-most-once %s, last attempt %s: %s', (outcome, isOnce, last, state) => {
+    expect(endOf(outcome, isOnce, last)?.state).toBe(state);
   });
+});
 
-  it.each<[Verdict, Outcome | undefined, IntentEnd]>([
-    [undefined, HOLD, 'nothing'],
-    [undefined, undefined, 'nothing'],
-    ['lost', undefined, 'nothing'],
-    ['accepted', ACCEPTED, 'nothing'],
-    ['unknown', UNKNOWN, 'any'],
-    ['send', ACCEPTED, 'accepted'],
-    ['send', UNKNOWN, 'own'],
-    ['send', REJECTED, 'back'],
-    ['send', RETRY, 'back'],
-    ['send', HOLD, 'back'],
-    ['send', EXPIRED, 'back'],
-    ['send', undefined, 'back'],
-    ['asked', undefined, 'back'],
-    ['asked', UNKNOWN, 'own'],
-    ['asked', ACCEPTED, 'accepted'],
-  ])('at-most-once, %s, %j: %s', (verdict, outcome, end) => {
-    expect(intentEnd('at-most-once', verdict, outcome, false)).toBe(end);
+describe('endIntent', () => {
+  it.each([
+    [undefined, HOLD, []],
+    ['lost', undefined, []],
+    ['accepted', ACCEPTED, []],
+    ['send', ACCEPTED, ['a accepted']],
+    ['send', RETRY, ['a back']],
+    ['send', undefined, ['a back']],
+    ['asked', undefined, ['a back']],
+    ['asked', ACCEPTED, ['a accepted']],
+  ] as const)('%s, %j: %j', async (verdict, outcome, expected) => {
+    const ended: string[] = [];
+    const intent = noticeIntent({ id: 'a', attemptsMade: 0, opts: {} } as Job, data, 'lock', 2);
+    await endIntent({ ...intent, verdict }, outcome, recording(ended));
+    expect(ended).toEqual(expected);
   });
+});
+
+/** Notes how intents are ended; none can be begun. */
+const recording = (ended: string[]): IntentContext => ({
+  intents: {
+    begin: () => Promise.reject(new Error('Redis is away')),
+    end: ({ job }, how) => {
+      ended.push(`${job} ${how}`);
+      return Promise.resolve();
+    },
+    isOpen: () => Promise.resolve(false),
+  },
+  log: new AttemptLog(pino({ level: 'silent' })),
+  worker: 'worker',
+  countTwice: () => Promise.resolve(),
+  uncountTwice: () => Promise.resolve(),
 });
 
 const data: JobData = {
@@ -78,26 +96,12 @@ it.each([
 describe('beginIntent', () => {
   it('forbids the request when begin fails, and the intent is taken back at the end', async () => {
     const ended: string[] = [];
-    const parts: IntentContext = {
-      intents: {
-        begin: () => Promise.reject(new Error('Redis is away')),
-        end: (attempts, how) => {
-          ended.push(...attempts.map(({ job }) => `${job} ${how}`));
-          return Promise.resolve();
-        },
-        park: () => Promise.reject(new Error('nothing is unknown here')),
-      },
-      log: new AttemptLog(pino({ level: 'silent' })),
-      worker: 'worker',
-      keepFailedMs: 60_000,
-      countTwice: () => Promise.resolve(),
-      uncountTwice: () => Promise.resolve(),
-    };
+    const parts = recording(ended);
     const intent = noticeIntent({ id: 'a', attemptsMade: 0, opts: {} } as Job, data, 'lock', 2);
     expect(await beginIntent(intent, parts)).toBe(false);
     // Also where it is asked for again: the same run does not record it a second time.
     expect(await beginIntent(intent, parts)).toBe(false);
-    await endIntent(intent, { outcome: undefined }, parts);
+    await endIntent(intent, undefined, parts);
     expect(ended).toEqual(['a back']);
   });
 });
@@ -116,11 +120,10 @@ describe('notices that are sent again after an unknown outcome', () => {
     intents: {
       begin: () => Promise.reject(new Error('at-least-once records none')),
       end: () => Promise.resolve(),
-      park: () => Promise.resolve([]),
+      isOpen: () => Promise.resolve(false),
     },
     log: new AttemptLog(pino({ level: 'silent' })),
     worker: 'worker',
-    keepFailedMs: 60_000,
     countTwice: count,
     uncountTwice: (contacts) => count(-contacts),
   });

@@ -103,10 +103,16 @@ const WRONG: readonly [string, Law, keyof typeof SCENARIOS, Partial<Rules>][] = 
   [
     'what a worker has is cancelled',
     'sent after it was cancelled',
-    'a person cancels, at-most-once',
+    'a person cancels, and the deadline passes',
     { cancelsIdleOnly: false },
   ],
   ['nobody looks for stalled jobs', 'stuck', 'killed and stalled workers', { findsStalled: false }],
+  [
+    'a later run does not look whether its notice has ended',
+    'ended twice',
+    'killed and stalled workers',
+    { knowsEnds: false },
+  ],
   [
     'an earlier attempt is forgotten at the end',
     'rejected although it was accepted',
@@ -126,10 +132,10 @@ const WRONG: readonly [string, Law, keyof typeof SCENARIOS, Partial<Rules>][] = 
     { earlierOutcome: () => undefined },
   ],
   [
-    'every intent ends as not taken',
+    'what may have been sent ends as rejected',
     'rejected although it was accepted',
     'every answer, at-most-once',
-    { intentEnd: () => 'back' },
+    { endOf: (outcome) => outcome && { state: 'rejected', code: '' } },
   ],
 ];
 

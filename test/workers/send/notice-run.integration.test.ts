@@ -25,7 +25,7 @@ describe('a run of a notice', () => {
   const outcomes = ({ lines }: TestNotice) => lines.map(({ outcome }) => outcome);
   const begun = async ({ keys }: RunStage) =>
     (await redis.client.hkeys(keys.history)).filter((field) => field.startsWith('intent:'));
-  const listed = ({ keys }: RunStage) => redis.client.hkeys(keys.intents.unknown);
+  const listed = ({ keys }: RunStage) => redis.client.zrange(keys.endedIn('unknown'), '0', '-1');
 
   it('sends it in a request of its own', async () => {
     const { on, notice } = await open();
@@ -162,7 +162,7 @@ describe('a run of a notice', () => {
   });
 
   describe('at most once', () => {
-    const EARLIER = { nonce: 'earlier', lockToken: 'lock' };
+    const EARLIER = { nonce: 'earlier' };
 
     it('records its intent in one round trip before the request, and its end in one', async () => {
       const { on, notice } = await open('at-most-once');
@@ -182,8 +182,8 @@ describe('a run of a notice', () => {
       const { on, notice: first } = await open('at-most-once');
       const [second, third] = [await on.notice('010002'), await on.notice('010003')];
       const attempts = [first, second].map(({ id }) => ({ ...EARLIER, job: id }));
-      await on.intents.begin(attempts, 'earlier');
-      await on.intents.end(attempts.slice(1), 'accepted');
+      for (const attempt of attempts) await on.intents.begin(attempt, 'lock', 'earlier');
+      await on.intents.end({ ...EARLIER, job: second.id }, 'accepted');
       await redis.client.set(on.keys.noticeLock(third.id), 'of another worker');
       for (const notice of [first, second, third]) await on.run(notice);
       expect([first, second, third].flatMap(outcomes)).toEqual(['unknown', 'accepted', 'returned']);
@@ -257,7 +257,7 @@ describe('a run of a notice', () => {
       const { on } = await open('at-most-once');
       const late = await on.notice('010021', { expiresAt: Date.now() - 1 });
       const known = await on.notice('010022', { expiresAt: Date.now() - 1 });
-      await on.intents.begin([{ ...EARLIER, job: known.id }], 'earlier');
+      await on.intents.begin({ ...EARLIER, job: known.id }, 'lock', 'earlier');
       for (const notice of [late, known]) await on.run(notice);
       expect([late, known].flatMap(outcomes)).toEqual(['expired', 'unknown']);
       expect(on.emulator.record().requests).toBe(0);

@@ -18,6 +18,8 @@ const earlier = (code: string): Outcome => ({
   earlier: true,
 });
 
+const NONE = { possiblySent: 0 };
+
 describe('knownAfter', () => {
   it.each<[Outcome | undefined, boolean, Outcome | undefined]>([
     [REJECTED, false, earlier('NO')],
@@ -31,15 +33,18 @@ describe('knownAfter', () => {
     [HOLD, true, HOLD],
     [undefined, true, undefined],
   ])('after doubt, %j, last attempt %s', (outcome, lastAttempt, known) => {
-    expect(knownAfter(outcome, { possiblySent: 1, mostResends: 2, lastAttempt })).toEqual(known);
+    const run = { mostResends: 2, lastAttempt };
+    expect(knownAfter(outcome, { possiblySent: 1, before: NONE, ...run })).toEqual(known);
+    // The same after it was sent again.
+    const before = { possiblySent: 1 };
+    expect(knownAfter(outcome, { possiblySent: 0, before, ...run })).toEqual(known);
   });
 
   it.each([ACCEPTED, REJECTED, RETRY, UNKNOWN, HOLD, EXPIRED, undefined])(
     'without doubt, %j stays',
     (outcome) => {
-      expect(knownAfter(outcome, { possiblySent: 0, mostResends: 2, lastAttempt: true })).toBe(
-        outcome,
-      );
+      const run = { possiblySent: 0, before: NONE, mostResends: 2, lastAttempt: true };
+      expect(knownAfter(outcome, run)).toBe(outcome);
     },
   );
 });
@@ -51,9 +56,11 @@ describe('the resends of an unknown outcome', () => {
     [2, 2, true],
     [0, 0, true],
   ])('possibly sent %d times before, UNKNOWN_RESENDS %d: the last one %s', (before, most, last) => {
-    expect(
-      knownAfter(UNKNOWN, { possiblySent: before, mostResends: most, lastAttempt: false }),
-    ).toEqual(last ? { ...UNKNOWN, final: true } : UNKNOWN);
+    // Those before it was sent again do not count.
+    const run = { possiblySent: before, before: { possiblySent: 9 }, mostResends: most };
+    expect(knownAfter(UNKNOWN, { ...run, lastAttempt: false })).toEqual(
+      last ? { ...UNKNOWN, final: true } : UNKNOWN,
+    );
   });
 });
 

@@ -4,9 +4,9 @@ import path from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startEmulator } from '../../../src/emulator/emulator.ts';
 import { readNoticeEvents } from '../../support/events.ts';
-import { readUnknown } from '../../../src/ops/unknown.ts';
+import { listUnknownNotices } from '../../../src/ops/unknown.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
-import { SendJob } from '../../../workers/queue/send-job.ts';
+import { SendGate } from '../../../workers/send/send-gate.ts';
 import { room } from '../../service-coverage/support/line.ts';
 import { until } from '../../support/wait.ts';
 import type { AnswerRules } from '../../../src/contracts/answer-rules.ts';
@@ -39,8 +39,8 @@ describe('an error in this program after the request of the last attempt', () =>
   it.each(['at-most-once', 'at-least-once'] as const)(
     'leaves a notice that is listed as unknown, %s',
     async (delivery) => {
-      const keep = vi.spyOn(SendJob.prototype, 'updateData');
-      keep.mockRejectedValue(new TypeError('a mistake'));
+      const leave = vi.spyOn(SendGate.prototype, 'leave');
+      leave.mockRejectedValue(new TypeError('a mistake'));
       const emulator = await startEmulator();
       onTestFinished(() => emulator.close());
       emulator.addFault({ on: 'send', status: 200, body: RESULTS });
@@ -51,10 +51,10 @@ describe('an error in this program after the request of the last attempt', () =>
       });
       const { id } = await queue.send({ templateCode: 'T', contacts: CONTACTS }, { delivery });
       const keys = keysOf(prefix, 'default');
-      const failed = () => redis.client.zscore(keys.failedNotices, id);
+      const failed = () => redis.client.zscore(keys.endedIn('unknown'), id);
       await until(failed, { what: 'its end' });
-      expect(keep).toHaveBeenCalledOnce();
-      expect(await readUnknown(redis.client, keys, [id])).toMatchObject([
+      expect(leave).toHaveBeenCalledOnce();
+      expect(await listUnknownNotices({ redis: redis.client, keys }, {}, [id])).toMatchObject([
         { code: 'INTERNAL_ERROR', contacts: 2, possiblySent: 1, delivery },
       ]);
       expect(await queue.get(id)).toMatchObject({ state: 'unknown', possiblySent: 1 });

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { UnknownFacts } from '../../../src/fleet/intents/intents.ts';
+import type { JobData } from '../../../src/contracts/job.ts';
+import type { EndedEntry } from '../../../src/notices/ended.ts';
 import { testRedis } from '../../support/redis.ts';
 import { openRunStage, type RunStage, type TestNotice } from './support/notice-run.ts';
 
@@ -20,21 +21,25 @@ describe('an unknown contact of a notice whose others are tried again is listed'
     const on = await openRunStage(redis, delivery);
     stage = on;
     const listed = async ({ id }: TestNotice) =>
-      JSON.parse((await redis.client.hget(on.keys.intents.unknown, id)) ?? '{}') as UnknownFacts;
+      JSON.parse((await redis.client.hget(on.keys.ended, id)) ?? '{}') as EndedEntry;
     return { on, listed };
   }
 
-  const keptNumbers = ({ kept }: TestNotice) =>
-    kept.at(-1)?.notice.contacts.map(({ contact }) => contact);
+  /** Of the entry, where it has ended. */
+  const keptNumbers = async ({ id }: TestNotice) => {
+    const entry = (await redis.client.hget(stage?.keys.ended ?? '', id)) ?? '{}';
+    const { notice } = JSON.parse((JSON.parse(entry) as EndedEntry).data ?? '') as JobData;
+    return notice.contacts.map(({ contact }) => contact);
+  };
 
   it('when a worker died while it sent to the others: all are unknown', async () => {
     const { on, listed } = await open('at-most-once');
     const settled = [{ ...LEFT, possiblySent: 1, traceIds: ['t-1'] }];
     const notice = await on.notice(OTHER, { settled });
-    await on.intents.begin([{ job: notice.id, nonce: 'of the dead', lockToken: LOCK }], 'worker');
+    await on.intents.begin({ job: notice.id, nonce: 'of the dead' }, LOCK, 'worker');
     await on.run(notice);
     expect(notice.lines).toMatchObject([{ outcome: 'unknown' }]);
-    expect(keptNumbers(notice)).toEqual(['010009', OTHER]);
+    expect(await keptNumbers(notice)).toEqual(['010009', OTHER]);
     expect(await listed(notice)).toMatchObject({ contacts: 2, possiblySent: 1 });
     expect(on.emulator.record()).toMatchObject({ requests: 0 });
   });
@@ -53,11 +58,11 @@ describe('an unknown contact of a notice whose others are tried again is listed'
     });
     await on.run(notice);
     expect(notice.lines).toMatchObject([{ outcome: 'unknown' }]);
-    expect(keptNumbers(notice)).toEqual(['010009', OTHER]);
+    expect(await keptNumbers(notice)).toEqual(['010009', OTHER]);
     expect(await listed(notice)).toMatchObject({
       contacts: 2,
       possiblySent: times,
-      traceId: `t-${times}`,
+      traceIds: unknown,
     });
   });
 
@@ -69,27 +74,15 @@ describe('an unknown contact of a notice whose others are tried again is listed'
       const notice = await on.notice(OTHER, { settled, expiresAt: 1 });
       await on.run(notice);
       expect(notice.lines).toMatchObject([{ outcome: 'unknown', results: { rejected: 1 } }]);
-      expect(keptNumbers(notice)).toEqual(['010009']);
+      expect(await keptNumbers(notice)).toEqual(['010009']);
       expect(await listed(notice)).toMatchObject({
         contacts: 1,
         possiblySent: 3,
-        traceId: 't-1',
+        traceIds: ['t-1'],
         stage: 'answered',
       });
     },
   );
-
-  it('by the next run where this one learned of it too late: the intent stays open', async () => {
-    const { on } = await open('at-most-once');
-    const notice = await on.notice(OTHER, { settled: [{ ...LEFT, state: 'rejected' }] });
-    // Another run has the job by then.
-    notice.job.hasLostData = true;
-    await on.run(notice);
-    expect(on.emulator.record()).toMatchObject({ requests: 1, contacts: 1 });
-    expect(await redis.client.hlen(on.keys.intents.unknown)).toBe(0);
-    const next = { job: notice.id, nonce: 'next', lockToken: LOCK };
-    expect(await on.intents.begin([next], 'worker')).toEqual(['unknown']);
-  });
 
   it.each(['at-most-once', undefined] as const)(
     'with its own trace ids, not that of the request with the others, %s',
@@ -100,12 +93,11 @@ describe('an unknown contact of a notice whose others are tried again is listed'
       await on.run(notice);
       expect(on.emulator.record()).toMatchObject({ requests: 1, contacts: 1 });
       expect(notice.lines).toMatchObject([{ outcome: 'unknown' }]);
-      expect(keptNumbers(notice)).toEqual(['010009']);
+      expect(await keptNumbers(notice)).toEqual(['010009']);
       expect(await listed(notice)).toMatchObject({
         contacts: 1,
         possiblySent: 2,
-        traceId: 't-2',
-        earlierTraceIds: ['t-1'],
+        traceIds: ['t-1', 't-2'],
         stage: 'answered',
       });
     },

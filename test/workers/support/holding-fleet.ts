@@ -2,6 +2,7 @@ import type { Job, Queue } from 'bullmq';
 import { afterEach } from 'vitest';
 import { readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
+import { countEnded } from '../../../src/notices/ended.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
@@ -46,8 +47,14 @@ export function holdingFleet() {
   const templateHolds = (on: Fleet) =>
     readTemplateHolds(redis.client, keysOf(on.env['REDIS_PREFIX'] ?? '', 'default'));
 
-  /** Jobs that ended as failed. Exact at a moment: a job that is accepted meanwhile does not count. */
-  const failedJobs = async (): Promise<number> => (await board?.getFailedCount()) ?? 0;
+  /** Notices that were rejected, or are unknown. Exact at a moment. */
+  const failedJobs = async (): Promise<number> =>
+    fleet === undefined
+      ? 0
+      : countEnded(redis.client, keysOf(fleet.env['REDIS_PREFIX'] ?? '', 'default'), [
+          'rejected',
+          'unknown',
+        ]);
 
   const jobsLeft = async (): Promise<Job[]> =>
     (await board?.getJobs(['waiting', 'active', 'delayed', 'failed'])) ?? [];

@@ -1,6 +1,6 @@
 import { countOf, formatCount } from '../../../format/format.ts';
-import { FAILED_NOTICE_STATES } from '../../../notices/failed-notices.ts';
-import type { FailedGroup } from '../../../notices/failed-notices.ts';
+import { FAILED_NOTICE_STATES } from '../../../notices/select-ended.ts';
+import type { FailedGroup } from '../../../notices/select-ended.ts';
 import type { NoticeView } from '../../../notices/notice-state.ts';
 import type { FailedList } from '../../operations/failed-notices.ts';
 import { html, type Html } from '../http/html.ts';
@@ -23,7 +23,6 @@ export interface FailedPageFilter {
   readonly state?: string | undefined;
   readonly code?: string | undefined;
   readonly template?: string | undefined;
-  readonly possiblySent?: 'true' | 'false' | undefined;
   /** Failed longer ago than this, in milliseconds. */
   readonly olderThanMs?: string | undefined;
   readonly before?: string | undefined;
@@ -86,7 +85,7 @@ function olderLink({ notices, given }: FailedPageData): string {
 }
 
 function filterOf(given: FailedPageFilter, chosen: boolean): Html {
-  const { state, code, template, possiblySent, olderThanMs } = given;
+  const { state, code, template, olderThanMs } = given;
   return filterForm(
     '/notices',
     [
@@ -100,11 +99,6 @@ function filterOf(given: FailedPageFilter, chosen: boolean): Html {
         ['', 'any time'],
         ...AGES,
       ]),
-      choiceField({ name: 'possiblySent', label: 'Possibly sent', value: possiblySent }, [
-        ['', 'any'],
-        ['true', 'yes'],
-        ['false', 'no'],
-      ]),
       // Times of a link are kept.
       html`${(['before', 'since'] as const).map((name) => hidden(name, given[name]))}`,
     ],
@@ -114,8 +108,8 @@ function filterOf(given: FailedPageFilter, chosen: boolean): Html {
 
 /** The filter as the API takes it. */
 function selectionOf({ given, before }: FailedPageData) {
-  const { state, code, template, possiblySent, since } = given;
-  return { state, code, template, possiblySent, since, before };
+  const { state, code, template, since } = given;
+  return { state, code, template, since, before };
 }
 
 function lists(data: FailedPageData, view: PageView): Html {
@@ -150,14 +144,8 @@ function preview(
   { code: of, notices, contacts }: FailedGroup,
   { given, complete }: FailedPageData,
 ) {
-  const chosen = [
-    given.template === undefined ? [] : [`template ${given.template}`],
-    given.possiblySent === undefined
-      ? []
-      : [given.possiblySent === 'true' ? 'possibly sent' : 'not possibly sent'],
-  ].flat();
   const what = `${countOf(notices, 'notice')} with ${of}, ${countOf(contacts, 'contact')}`;
-  const only = chosen.length === 0 ? '' : `; only ${chosen.join(', ')}`;
+  const only = given.template === undefined ? '' : `; only template ${given.template}`;
   return html`<p>${what}${only}${!complete && '; older ones that match, too'}.</p>`;
 }
 
@@ -165,10 +153,8 @@ function preview(
 function actions(group: FailedGroup, index: number, data: FailedPageData, view: PageView): Html {
   const { state, code: of } = group;
   if (state !== 'rejected') return html`<a href="/unknown">Decide...</a>`;
-  const { possiblySent } = data.given;
   const fields = (id: string) =>
     html`${preview(group, data)}
-    ${possiblySent === undefined && html`<p>Those that were possibly sent are left out.</p>`}
     ${Object.entries({ ...selectionOf(data), state, code: of }).map(([name, value]) => hidden(name, value))}
     ${whyField(id)}`;
   return html`<div class="acts">
@@ -178,17 +164,9 @@ function actions(group: FailedGroup, index: number, data: FailedPageData, view: 
         view,
         '/api/v1/failed-notices/redrive',
         html`${fields(`why-redrive-${index}`)}
-          ${
-            possiblySent === 'true' &&
-            html`<p>
-              <strong>They may arrive twice: the service may have accepted them already.</strong>
-            </p>`
-          }
           <label for="rate-${index}">Most notices a second (empty: no limit)</label>
           <input id="rate-${index}" name="rate" inputmode="numeric" autocomplete="off" />
-          <button type="submit" ${possiblySent === 'true' && html`class="danger"`}>
-            Send all with ${of} again
-          </button>`,
+          <button type="submit">Send all with ${of} again</button>`,
       ),
     )}
     ${ask(

@@ -34,7 +34,6 @@ const milliseconds = z
 
 const failedPageQuery = failed.input.extend({
   id: noticeId.optional(),
-  possiblySent: z.enum(['true', 'false']).optional(),
   before: milliseconds,
   since: milliseconds,
   olderThanMs: milliseconds,
@@ -135,10 +134,9 @@ async function readFailedPage(
   const age = olderThanMs === undefined ? Infinity : Math.max(0, now - Number(olderThanMs));
   const chosen = before === undefined ? age : Number(before);
   const first = Math.min(chosen, until === undefined ? Infinity : Number(until));
-  const { possiblySent, since, ...plain } = filter;
+  const { since, ...plain } = filter;
   const selected = {
     ...plain,
-    possiblySent: possiblySent === undefined ? undefined : possiblySent === 'true',
     since: since === undefined ? undefined : Number(since),
     before: Number.isFinite(first) ? first : undefined,
   };

@@ -35,7 +35,7 @@ export function lookUpForm(given = ''): Html {
 
 /** What is known of a single notice. */
 export function noticePage(notice: NoticeView, view: PageView): Html {
-  const { id, state, kept, contactStates = [], earlier = [] } = notice;
+  const { id, state, kept, contactStates = [] } = notice;
   if (state === 'not-kept') {
     return html`<section class="card empty" id="notice">
       <p role="status">${describeNotKept(kept)}</p>
@@ -68,23 +68,6 @@ export function noticePage(notice: NoticeView, view: PageView): Html {
             ['State', (one) => dot(one.state)],
           ],
           contactStates,
-        )}
-      </section>`
-    }
-    ${
-      earlier.length > 0 &&
-      html`<section class="card">
-        <h2>Earlier runs</h2>
-        ${table(
-          'Runs before it was sent again',
-          [
-            ['Sent again', ({ at }) => moment(at, view.now)],
-            ['State', (run) => dot(run.state)],
-            ['Code', (run) => code(run.code)],
-            ['Attempts', ({ attempts }) => formatCount(attempts), 'number'],
-            ['Possibly sent', (run) => run.possiblySent > 0 && countOf(run.possiblySent, 'time')],
-          ],
-          earlier,
         )}
       </section>`
     }`;

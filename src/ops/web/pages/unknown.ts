@@ -1,5 +1,4 @@
 import { countOf, formatCount } from '../../../format/format.ts';
-import { traceIdsOf } from '../../../contracts/outcome.ts';
 import { MAX_BATCHES, type ListedNotice, type UnknownList } from '../../unknown/unknown-list.ts';
 import { html, type Html } from '../http/html.ts';
 import {
@@ -112,7 +111,7 @@ export function noticeTable(
       ['Possibly sent', ({ possiblySent }) => countOf(possiblySent, 'time')],
       [
         'Trace ids',
-        (notice) => traceIdsOf(notice).map((traceId) => html`<code>${traceId}</code> `),
+        (notice) => (notice.traceIds ?? []).map((traceId) => html`<code>${traceId}</code> `),
       ],
     ],
     notices,

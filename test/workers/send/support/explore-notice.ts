@@ -46,7 +46,7 @@ export function explore(
     for (const law of world.broken) broken.add(law);
     if (endOf(world, rules) === undefined) broken.add('stuck');
     if (until !== undefined && broken.has(until)) break;
-    if (world.place === 'completed' || world.place === 'failed') ends.add(viewOf(world).state);
+    if (world.place === 'completed' || world.ended !== undefined) ends.add(viewOf(world).state);
     for (const move of movesOf(world, answers)) edge.push(after(world, move, rules));
   }
   return { states: seen.size, broken, ends };

@@ -13,6 +13,7 @@ import {
   possiblySentNow,
   viewOf,
   type Answer,
+  type Ended,
   type Law,
   type Move,
   type Rules,
@@ -36,7 +37,7 @@ function step(world: World, move: Move, rules: Rules): World {
       const next = spend(world, 'repeats');
       if (world.place !== 'none' || rules.knowsAdds) return next;
       const acceptedBefore = world.acceptedBefore + world.accepted;
-      return { ...next, ...ADDED, place: 'wait', result: undefined, acceptedBefore };
+      return { ...next, ...ADDED, place: 'wait', ended: undefined, acceptedBefore };
     }
     case 'due':
       return { ...world, place: 'wait' };
@@ -47,13 +48,17 @@ function step(world: World, move: Move, rules: Rules): World {
     case 'cancel':
       return cancelled(spend(world, 'cancels'), rules);
     case 'remove':
-      return gone(spend(world, 'removals'));
+      return { ...spend(world, 'removals'), place: 'none', ended: undefined };
     case 'accept':
-    case 'discard':
-      return { ...gone(spend(world, 'redrives')), listed: undefined };
+    case 'discard': {
+      const { attempts, possiblySent } = world.ended ?? fail();
+      const state = move.kind === 'accept' ? 'accepted' : 'cancelled';
+      const ended = { state, attempts, possiblySent, decided: true } as const;
+      return { ...spend(world, 'redrives'), ended };
+    }
     case 'redrive':
     case 'resend':
-      return again(spend(world, 'redrives'), move.kind);
+      return again(spend(world, 'redrives'));
     case 'fetch':
       return fetched(world, move.worker);
     case 'requeue':
@@ -91,30 +96,25 @@ function withoutRun(world: World, worker: Worker): World {
 const freed = (world: World, worker: Worker): World =>
   world.lock === worker ? { ...world, lock: undefined } : world;
 
-const gone = (world: World): World => ({ ...world, place: 'none' });
-
 function cancelled(world: World, rules: Rules): World {
-  if (isOver(world) || world.listed !== undefined) return world;
+  if (isOver(world) || world.ended !== undefined) return world;
   if (rules.cancelsIdleOnly && world.place === 'active') return world;
   if (rules.cancelsUnsentOnly && possiblySentNow(world) + world.earlier > 0) return world;
-  return { ...world, place: 'completed', result: 'cancelled', resultSent: 0, ends: world.ends + 1 };
+  const ended = { state: 'cancelled', attempts: world.attempts, possiblySent: 0 } as const;
+  return { ...world, place: 'none', ended, intent: undefined, unknown: 0, ends: world.ends + 1 };
 }
 
-/** A person sends a failed notice again. */
-function again(world: World, kind: 'redrive' | 'resend'): World {
-  const { state, possiblySent } = viewOf(world);
-  const { listed } = world;
-  // Rejected ones that were possibly sent in an earlier run are left out.
-  if (kind === 'redrive' && state === 'rejected' && possiblySent > 0) return world;
-  const counts = listed !== undefined || possiblySent > 0;
+/** A person sends a failed notice again. While its job is there, it is left. */
+function again(world: World): World {
+  const { possiblySent } = world.ended ?? fail();
+  if (world.place !== 'none') return world;
   return {
     ...world,
     ...ADDED,
     place: 'wait',
-    result: undefined,
-    listed: undefined,
+    ended: undefined,
     earlier: possiblySent,
-    twice: world.twice + (counts ? 1 : 0),
+    twice: world.twice + (possiblySent > 0 ? 1 : 0),
     acceptedBefore: world.acceptedBefore + world.accepted,
   };
 }
@@ -128,10 +128,14 @@ function fetched(world: World, worker: Worker): World {
 }
 
 /** The delivery policy of a run, as the code keeps it. */
-function intentOf({ delivery }: World, { attempts, unknown, stalls, verdict }: Run): NoticeIntent {
+function intentOf(
+  { delivery, earlier }: World,
+  { attempts, unknown, stalls, verdict }: Run,
+): NoticeIntent {
   return {
     lastAttempt: attempts + 1 >= ATTEMPTS,
     possiblySent: delivery === 'at-most-once' ? 0 : unknown + stalls,
+    before: { possiblySent: earlier },
     mostResends: RESENDS,
     verdict,
   } as NoticeIntent;
@@ -144,13 +148,13 @@ const nonceOf = (run: Run, worker: Worker): number => run.stalls * 100 + run.att
 function intended(world: World, worker: Worker): World {
   const run = world.runs[worker];
   if (run === undefined) return world;
-  const { intent, listed } = world;
+  const { intent } = world;
   const verdict: IntentVerdict =
     world.lock !== worker
       ? 'lost'
       : intent?.accepted === true
         ? 'accepted'
-        : listed !== undefined || intent !== undefined
+        : intent !== undefined
           ? 'unknown'
           : 'send';
   const next = withRun(world, worker, { verdict });
@@ -166,6 +170,10 @@ function asked(before: World, worker: Worker, answer: Answer | undefined, rules:
   // What forbids the request before the gate: `decideNotice` of notice-decision.ts.
   const isForbidden = () =>
     !runOf().owned || world.late || rules.earlierOutcome(intentOf(world, runOf())) !== undefined;
+  if (world.ended !== undefined && rules.knowsEnds) {
+    const end = { kind: 'completed', result: 'ended' } as const;
+    return withRun(world, worker, { phase: 'ending', end });
+  }
   if (!isForbidden() && answer === undefined) {
     return withRun(world, worker, { phase: 'ending', end: { kind: 'requeued' } });
   }
@@ -207,60 +215,75 @@ function answered(world: World, worker: Worker, rules: Rules): World {
   return endedAs(counted, worker, known, rules);
 }
 
-/** Ends the intent of a run; its job then waits to be recorded. */
+/** Records the end of a notice, or ends the intent of a run; its job then waits to be moved. */
 function endedAs(world: World, worker: Worker, outcome: Outcome | undefined, rules: Rules): World {
   const run = world.runs[worker] ?? fail();
   const intent = intentOf(world, run);
-  const delivery = world.delivery === 'at-most-once' ? world.delivery : undefined;
-  const how = rules.intentEnd(delivery, intent.verdict, outcome, intent.lastAttempt);
-  const isOwn = world.intent?.of === nonceOf(run, worker);
+  const isOnce = world.delivery === 'at-most-once';
+  const end = rules.endOf(outcome, isOnce, intent.lastAttempt);
   const own = outcome?.kind === 'unknown' && outcome.earlier !== true;
-  const possiblySent = intent.possiblySent + (own || intent.possiblySent === 0 ? 1 : 0);
+  const ending = (next: World, how: RunEnd) => withRun(next, worker, { phase: 'ending', end: how });
+  if (end !== undefined) {
+    // Also where the job has gone back to the queue, as long as no other run has begun: that one finds the end.
+    const isWaiting = world.place === 'wait' && world.last === worker;
+    if (!isWaiting && !isOursNow(world, worker, rules)) {
+      return ending(world, { kind: 'requeued' });
+    }
+    if (world.intent?.accepted === true) {
+      return ending(world, { kind: 'completed', result: 'accepted' });
+    }
+    const { state } = end;
+    const sum = world.earlier + intent.possiblySent + (own ? 1 : 0);
+    const ended: Ended = {
+      state,
+      attempts: run.attempts + (state === 'expired' ? 0 : 1),
+      possiblySent: state === 'unknown' ? Math.max(1, sum) : 0,
+    };
+    const ends = world.ends + 1;
+    const next = { ...world, ended, intent: undefined, unknown: 0, ends };
+    return ending(next, { kind: 'completed', result: state });
+  }
+  const hasIntent = intent.verdict === 'asked' || intent.verdict === 'send';
+  const isOwn = hasIntent && world.intent?.of === nonceOf(run, worker);
+  const isAccepted = outcome?.kind === 'accepted';
   let next = world;
-  if (how === 'back' && isOwn) next = { ...next, intent: undefined };
-  if (how === 'accepted' && isOwn && world.intent !== undefined) {
-    next = { ...next, intent: { ...world.intent, accepted: true } };
+  if (isOwn && world.intent !== undefined) {
+    next = { ...next, intent: isAccepted ? { ...world.intent, accepted: true } : undefined };
   }
-  if (how === 'own' && isOwn) next = { ...next, intent: undefined, listed: { possiblySent } };
-  if (how === 'none') next = { ...next, listed: { possiblySent } };
-  if (how === 'any' && (world.intent !== undefined || world.listed === undefined)) {
-    next = { ...next, intent: undefined, listed: { possiblySent } };
-  }
-  const end = runEndOf(world, run, outcome);
-  const isNoted = own && end.kind === 'retry' && (world.lock ?? worker) === worker;
+  const how = runEndOf(outcome);
+  const isNoted = own && how.kind === 'retry' && (world.lock ?? worker) === worker;
   if (isNoted) next = { ...next, unknown: next.unknown + 1 };
-  return withRun(next, worker, { phase: 'ending', end });
+  return ending(next, how);
 }
 
-/** How BullMQ is to move the job: `applyOutcome` of disposition.ts. */
-function runEndOf({ delivery }: World, run: Run, outcome: Outcome | undefined): RunEnd {
-  const isOnce = delivery === 'at-most-once';
-  const isLast = run.attempts + 1 >= ATTEMPTS;
+/** How BullMQ is to move the job of a notice that is accepted, or tried again: `applyOutcome` of disposition.ts. */
+function runEndOf(outcome: Outcome | undefined): RunEnd {
   switch (outcome?.kind) {
+    case 'accepted':
+      return { kind: 'completed', result: 'accepted' };
+    case 'unknown':
+      return { kind: 'retry' };
+    case 'retry':
+      return { kind: outcome.counted ? 'retry' : 'delayed' };
     case undefined:
     case 'hold':
-      return { kind: 'requeued' };
-    case 'accepted':
     case 'expired':
-      return { kind: 'completed', result: outcome.kind };
     case 'cancelled':
     case 'rejected':
-      return { kind: 'failed' };
-    case 'unknown':
-      return isOnce || outcome.final === true || isLast ? { kind: 'failed' } : { kind: 'retry' };
-    case 'retry':
-      if (!outcome.counted) return { kind: 'delayed' };
-      return { kind: isLast ? 'failed' : 'retry' };
+      return { kind: 'requeued' };
   }
 }
+
+/** Whether the job is that of the run, also where its lock has ended and no other run has begun. */
+const isOursNow = ({ lock, place, last }: World, worker: Worker, { checksLock }: Rules): boolean =>
+  !checksLock || lock === worker || (lock === undefined && place === 'active' && last === worker);
 
 function recorded(world: World, worker: Worker, rules: Rules): World {
   const run = world.runs[worker] ?? fail();
   const { end } = run;
   const next = withoutRun(world, worker);
   if (end === undefined) return next;
-  const isOurs = world.lock === undefined && world.place === 'active' && world.last === worker;
-  if (rules.checksLock && world.lock !== worker && !isOurs) return next;
+  if (!isOursNow(world, worker, rules)) return next;
   const free = freed(next, worker);
   switch (end.kind) {
     case 'requeued':
@@ -269,29 +292,23 @@ function recorded(world: World, worker: Worker, rules: Rules): World {
       return { ...free, place: 'delayed' };
     case 'retry':
       return { ...free, place: 'delayed', attempts: world.attempts + 1 };
-    case 'completed':
-    case 'failed':
-      return {
-        ...free,
-        place: end.kind,
-        attempts: world.attempts + 1,
-        ends: world.ends + 1,
-        unknown: 0,
-        ...(end.kind === 'completed'
-          ? { result: end.result, resultSent: intentOf(world, run).possiblySent }
-          : {}),
-      };
+    case 'completed': {
+      if (end.result !== 'accepted') return { ...free, place: 'none' };
+      const resultSent = intentOf(world, run).possiblySent + world.earlier;
+      const [attempts, ends] = [world.attempts + 1, world.ends + 1];
+      return { ...free, place: 'completed', attempts, ends, unknown: 0, resultSent };
+    }
   }
 }
 
 /** The laws that a move broke. */
 function judge(before: World, next: World, move: Move): Law[] {
   const broken: Law[] = [];
-  const { delivery, accepted, acceptedBefore, twice, place, result } = next;
+  const { delivery, accepted, acceptedBefore, twice, ended } = next;
   if (accepted + acceptedBefore - 1 > twice) broken.push('accepted twice and not counted');
   if (next.ends > 1) broken.push('ended twice');
   if (move.kind === 'ask' && next.runs[move.worker]?.phase === 'asking') {
-    if (before.result === 'cancelled' && before.place === 'completed') {
+    if (before.ended?.state === 'cancelled') {
       broken.push('sent after it was cancelled');
     }
     if (delivery === 'at-most-once' && before.accepted > 0) {
@@ -299,18 +316,20 @@ function judge(before: World, next: World, move: Move): Law[] {
     }
     if (accepted > RESENDS + 1) broken.push('sent too often');
   }
-  if (place === 'completed' && result === 'cancelled' && accepted + acceptedBefore > 0) {
+  const isDecided = ended?.decided === true;
+  if (ended?.state === 'cancelled' && !isDecided && accepted + acceptedBefore > 0) {
     broken.push('sent after it was cancelled');
   }
   const { state } = viewOf(next);
-  if (isOver(next) && (state === 'rejected' || state === 'expired') && accepted > 0) {
+  if (
+    isOver(next) &&
+    (state === 'rejected' || state === 'expired') &&
+    accepted + acceptedBefore > 0
+  ) {
     broken.push('rejected although it was accepted');
   }
-  if (state === 'accepted' && accepted + acceptedBefore === 0)
+  if (state === 'accepted' && !isDecided && accepted + acceptedBefore === 0)
     broken.push('accepted although it was not');
-  if (place === 'failed' && state === 'unknown' && next.listed === undefined) {
-    broken.push('unknown, and in no list');
-  }
   return broken;
 }
 

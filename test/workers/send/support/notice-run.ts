@@ -14,6 +14,7 @@ import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
 import { createServiceClient } from '../../../../src/service/client.ts';
 import { SendJob } from '../../../../workers/queue/send-job.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
+import { NoticeEnds } from '../../../../workers/send/notice-end.ts';
 import { runNotice, type NoticeContext } from '../../../../workers/send/notice-job.ts';
 import { SendGate } from '../../../../workers/send/send-gate.ts';
 import type { TestRedis } from '../../../support/redis.ts';
@@ -115,6 +116,7 @@ export async function openRunStage(
     log,
     now: Date.now,
   });
+  const ends = new NoticeEnds(redis.client, keys, 0);
   const context: NoticeContext = {
     service,
     tokens: {
@@ -136,7 +138,7 @@ export async function openRunStage(
     intents,
     histories,
     worker: 'worker',
-    keepFailedMs: 60_000,
+    ends,
     countTwice: (contacts) => {
       stage.twice += contacts;
       return Promise.resolve();
@@ -151,7 +153,6 @@ export async function openRunStage(
     locks: {
       of: ({ id }) => ({ valid: () => notices.get(id)?.isLost === false, release: () => {} }),
     },
-    listUnknown: () => Promise.resolve(false),
     returns: { returnJob: () => Promise.reject(new Error('returned')) },
     sealing: NO_SEALING,
     unknownResends: 2,
@@ -170,7 +171,7 @@ export async function openRunStage(
     notice: async (number, { expiresAt, settled, unknown = [] } = {}) => {
       const contact: Contact = { contact: number, var1: `for ${number}` };
       const id = `n-${number}`;
-      await redis.client.hset(keys.noticeJob(id), 'name', 'send');
+      await redis.client.hset(keys.noticeJob(id), { name: 'send', ats: unknown.length + 1 });
       for (const [index, traceId] of unknown.entries()) {
         await redis.client.set(keys.noticeLock(id), `lock ${index}`);
         await histories.noteUnknown(id, { run: `lock ${index}`, code: 'HTTP_500', traceId });

@@ -8,9 +8,10 @@ import { JobHistories } from '../../../../src/fleet/job-history.ts';
 import { Intents } from '../../../../src/fleet/intents/intents.ts';
 import { sentTwiceCounts } from '../../../../src/fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../../../../src/notices/cancel.ts';
+import { ENDED_STATES } from '../../../../src/notices/ended.ts';
 import { lookUpNotice } from '../../../../src/notices/look-up.ts';
 import { redriveNotices } from '../../../../src/ops/notice-actions.ts';
-import { readUnknown } from '../../../../src/ops/unknown.ts';
+import { listUnknownNotices } from '../../../../src/ops/unknown.ts';
 import { resolveNotices } from '../../../../src/ops/resolve-unknown.ts';
 import { planJob, type PlannedJob } from '../../../../src/producer/planned-job.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../../src/redis/keys.ts';
@@ -22,7 +23,7 @@ import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import { NO_SEALING } from '../../../../src/payload/seal.ts';
 import { JobReturns } from '../../../../workers/send/job-returns.ts';
 import { runNotice, type NoticeContext } from '../../../../workers/send/notice-job.ts';
-import { listUnknown } from '../../../../workers/send/list-unknown.ts';
+import { NoticeEnds } from '../../../../workers/send/notice-end.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 import { HeldLine } from './held-line.ts';
 import { OPEN_GATE } from './open-gate.ts';
@@ -193,7 +194,7 @@ export class NoticeStage {
     const log = new AttemptLog(pino({ level: 'silent' }));
     const histories = new JobHistories(line.redis, this.#keys);
     const stopping = new AbortController().signal;
-    const shared: Omit<NoticeContext, 'listUnknown'> = {
+    const context: NoticeContext = {
       gate: {
         ...OPEN_GATE,
         enter: (job) => (runOf().isHeld ? Promise.resolve(undefined) : OPEN_GATE.enter(job)),
@@ -209,7 +210,7 @@ export class NoticeStage {
       intents: new Intents(line.redis, this.#keys),
       histories,
       worker: `worker ${index}`,
-      keepFailedMs: HOUR_MS,
+      ends: new NoticeEnds(line.redis, this.#keys, 0),
       ...sentTwiceCounts(line.redis, this.#keys, 'notices'),
       service: {
         send: async (_notice, _tokens, { guard }) => {
@@ -238,7 +239,6 @@ export class NoticeStage {
       now: () => Date.now() + this.#aheadMs,
       takeBack: () => Promise.resolve(),
     };
-    const context = { ...shared, listUnknown: listUnknown(shared) };
     const worker = buildSendWorker(
       {
         redis: line.redis,
@@ -284,9 +284,11 @@ export class NoticeStage {
         await cancelNotice(client, keys, this.#id);
         return;
       case 'remove':
-        // As BullMQ does it when a job is older than its retention.
+        // As it is done when a job or an entry is older than its retention.
         await client.zrem(keys.noticeJob(before.place), this.#id);
         await client.del(keys.noticeJob(this.#id));
+        await client.hdel(keys.ended, this.#id);
+        for (const state of ENDED_STATES) await client.zrem(keys.endedIn(state), this.#id);
         return;
       case 'redrive': {
         const state = viewOf(before).state === 'unknown' ? 'unknown' : 'rejected';
@@ -297,7 +299,7 @@ export class NoticeStage {
       case 'discard':
       case 'resend': {
         const as = move.kind === 'accept' ? 'accepted' : move.kind;
-        const listed = await readUnknown(client, keys, [this.#id]);
+        const listed = await listUnknownNotices(context, {}, [this.#id]);
         await resolveNotices(client, keys, listed, { ...ACTOR, as });
         return;
       }

@@ -1,8 +1,9 @@
 import type { DeliveryPolicy } from '../../../../src/contracts/outcome.ts';
 import type { IntentVerdict } from '../../../../src/fleet/intents/intents.ts';
 import type { NoticeView } from '../../../../src/notices/notice-state.ts';
-import { stateOfJob } from '../../../../src/notices/state-of-job.ts';
-import { earlierOutcome, intentEnd, knownAfter } from '../../../../workers/send/notice-intent.ts';
+import type { EndedState } from '../../../../src/notices/ended.ts';
+import { endOf } from '../../../../workers/send/notice-end.ts';
+import { earlierOutcome, knownAfter } from '../../../../workers/send/notice-intent.ts';
 import type { SendAnswer } from '../../../../src/service/send-call.ts';
 
 /*
@@ -10,16 +11,16 @@ import type { SendAnswer } from '../../../../src/service/send-call.ts';
  * service. The decisions are those of the code; the steps in Redis are written here once more, and
  * notice-model.fleet.test.ts compares them with the real ones after every move.
  *
- * The job: none -> wait or delayed (added) -> wait (due) -> active (fetched, locked by a worker) -> completed or
- * failed (its end is recorded), delayed (another attempt follows), or wait (requeued). active -> wait: its lock
- * ended, and it stalled. wait, delayed -> completed: cancelled. failed -> wait: redriven or resent.
- * completed, failed -> none: removed by age, or by a decision.
+ * The job: none -> wait or delayed (added) -> wait (due) -> active (fetched, locked by a worker) -> completed (accepted),
+ * none (it has an entry), delayed (another attempt follows), or wait (requeued). active -> wait: its lock ended, and it
+ * stalled. wait, delayed -> none, with an entry: cancelled. none -> wait, without the entry: redriven or resent.
+ * completed -> none: removed by age. Its entry: written by a run at its end, changed by a decision, removed by age.
  *
  * A run of the job by a worker:
  *
  * - ready: right before the request.
  * - asking: its request is under way. ready -> asking: the intent, or the count of what is sent again, is recorded.
- * - ending: what it ends with is known, and is not recorded. asking -> ending: answered. ready -> ending: no
+ * - ending: what it ends with is known; its entry is written, and BullMQ has not moved the job. asking -> ending: answered. ready -> ending: no
  *   request may be made.
  * - none. ending -> none: the end is recorded, or lost where another run has begun. any -> none: killed.
  */
@@ -63,8 +64,8 @@ export type Worker = 0 | 1;
 
 /** What a run ends with. */
 export type RunEnd =
-  | { readonly kind: 'completed'; readonly result: 'accepted' | 'expired' }
-  | { readonly kind: 'failed' | 'retry' | 'delayed' | 'requeued' };
+  | { readonly kind: 'completed'; readonly result: EndedState | 'ended' }
+  | { readonly kind: 'retry' | 'delayed' | 'requeued' };
 
 /** A run of the job by a worker. */
 export interface Run {
@@ -97,8 +98,7 @@ export interface Troubles {
 /** Everything there is. */
 export interface World {
   readonly delivery: DeliveryPolicy;
-  readonly place: 'none' | 'wait' | 'delayed' | 'active' | 'completed' | 'failed';
-  readonly result?: 'accepted' | 'expired' | 'cancelled' | undefined;
+  readonly place: 'none' | 'wait' | 'delayed' | 'active' | 'completed';
   /** What the result says was possibly sent. */
   readonly resultSent?: number | undefined;
   readonly attempts: number;
@@ -110,9 +110,9 @@ export interface World {
   readonly last?: Worker | undefined;
   /** The open intent: whose, and whether its request was accepted. */
   readonly intent?: { readonly of: number; readonly accepted: boolean } | undefined;
-  /** Its entry in the list of unknown outcomes. */
-  readonly listed?: { readonly possiblySent: number } | undefined;
-  /** Possibly sent in earlier runs. */
+  /** The record of its end. */
+  readonly ended?: Ended | undefined;
+  /** Possibly sent before it was sent again. */
   readonly earlier: number;
   /** The account's count of what was possibly sent twice. */
   readonly twice: number;
@@ -127,6 +127,15 @@ export interface World {
   readonly broken: readonly Law[];
 }
 
+/** The record of an end. */
+export interface Ended {
+  readonly state: EndedState;
+  readonly attempts: number;
+  readonly possiblySent: number;
+  /** A person decided. */
+  readonly decided?: true;
+}
+
 /** Laws that hold after every move; `stuck` is judged by {@link endOf}. */
 export type Law =
   | 'accepted twice and not counted'
@@ -136,13 +145,12 @@ export type Law =
   | 'sent too often'
   | 'rejected although it was accepted'
   | 'accepted although it was not'
-  | 'unknown, and in no list'
   | 'stuck';
 
 /** The decisions and steps of the code that a test may replace by wrong ones. */
 export interface Rules {
   readonly knownAfter: typeof knownAfter;
-  readonly intentEnd: typeof intentEnd;
+  readonly endOf: typeof endOf;
   readonly earlierOutcome: typeof earlierOutcome;
   /** Whether what is sent again is counted first. */
   readonly countsAgain: boolean;
@@ -156,12 +164,14 @@ export interface Rules {
   readonly cancelsIdleOnly: boolean;
   /** Whether stalled jobs go back to the queue. */
   readonly findsStalled: boolean;
+  /** Whether a later run looks whether the end is recorded. */
+  readonly knowsEnds: boolean;
 }
 
 /** As the code has them. */
 export const RULES: Rules = {
   knownAfter,
-  intentEnd,
+  endOf,
   earlierOutcome,
   countsAgain: true,
   checksLock: true,
@@ -169,6 +179,7 @@ export const RULES: Rules = {
   cancelsUnsentOnly: true,
   cancelsIdleOnly: true,
   findsStalled: true,
+  knowsEnds: true,
 };
 
 /** A notice that was just added. */
@@ -198,46 +209,34 @@ export const ADDED = {
 
 /** What a person sees of the notice. */
 export function viewOf(world: World): Pick<NoticeView, 'state' | 'attempts' | 'possiblySent'> {
-  const { place, result, listed } = world;
-  const now = possiblySentNow(world);
-  const { state } = stateOfJob({
-    place,
-    outcome: result,
-    listedUnknown: listed !== undefined,
-    possiblySent: now > 0,
-    held: false,
-    limited: false,
-  });
-  if (place === 'none') return { state, attempts: 0, possiblySent: 0 };
-  const wasNeverSent = state === 'cancelled' || state === 'expired';
-  return {
-    state,
-    attempts: world.attempts,
-    possiblySent: (wasNeverSent ? 0 : now) + world.earlier,
-  };
+  const { place, ended, attempts, earlier } = world;
+  if (ended !== undefined) {
+    const { state, possiblySent } = ended;
+    return { state, attempts: ended.attempts, possiblySent };
+  }
+  switch (place) {
+    case 'none':
+      return { state: 'not-kept', attempts: 0, possiblySent: 0 };
+    case 'completed':
+      return { state: 'accepted', attempts, possiblySent: world.resultSent ?? 0 };
+    case 'active':
+    case 'wait':
+    case 'delayed': {
+      const state = place === 'active' ? 'sending' : 'pending';
+      return { state, attempts, possiblySent: possiblySentNow(world) + earlier };
+    }
+  }
 }
 
-/** How many attempts of this life of the notice the service may have accepted. */
-export function possiblySentNow({
-  resultSent = 0,
-  unknown,
-  stalls,
-  listed,
-  intent,
-  place,
-  delivery,
-}: World): number {
-  if (place === 'completed' && listed === undefined) return resultSent;
-  const noted = place === 'failed' ? 0 : unknown;
-  const own = noted + (delivery === 'at-most-once' ? 0 : stalls);
-  const open = intent !== undefined && place !== 'completed' ? 1 : 0;
-  return Math.max(listed?.possiblySent ?? 0, own, open);
+/** How many attempts of this life of the notice the service may have accepted; it has not ended. */
+export function possiblySentNow({ unknown, stalls, intent, delivery }: World): number {
+  const own = unknown + (delivery === 'at-most-once' ? 0 : stalls);
+  return Math.max(own, intent === undefined ? 0 : 1);
 }
 
 const WORKERS: readonly Worker[] = [0, 1];
 /** Whether the job has ended. */
-export const isOver = ({ place }: World) =>
-  place === 'completed' || place === 'failed' || place === 'none';
+export const isOver = ({ place }: World) => place === 'completed' || place === 'none';
 
 /** The moves that can happen. @param answers of the service */
 export function movesOf(world: World, answers: readonly Answer[]): Move[] {
@@ -251,10 +250,13 @@ export function movesOf(world: World, answers: readonly Answer[]): Move[] {
   may(place === 'active' && lock === undefined, { kind: 'stall' });
   may(left.expiries > 0 && !world.late, { kind: 'expire' });
   may(left.cancels > 0 && place !== 'none', { kind: 'cancel' });
-  may(left.removals > 0 && (place === 'completed' || place === 'failed'), { kind: 'remove' });
-  if (left.redrives > 0 && place === 'failed') {
-    moves.push({ kind: 'redrive' });
-    may(world.listed !== undefined, { kind: 'accept' }, { kind: 'discard' }, { kind: 'resend' });
+  const state = world.ended?.state;
+  may(left.removals > 0 && (place === 'completed' || (place === 'none' && state !== undefined)), {
+    kind: 'remove',
+  });
+  if (left.redrives > 0) {
+    may(state === 'rejected' || state === 'unknown', { kind: 'redrive' });
+    may(state === 'unknown', { kind: 'accept' }, { kind: 'discard' }, { kind: 'resend' });
   }
   for (const worker of WORKERS) {
     const run = runs[worker];

@@ -1,0 +1,175 @@
+import { z } from 'zod';
+import { newestTraceIds } from '../contracts/outcome.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import type { Keys } from '../redis/keys.ts';
+
+/*
+ * The record of single notices that were not accepted: an entry in one hash for each, by the id of the notice, and its
+ * place in a sorted set of its state. The worker writes it right before BullMQ removes the job, in the same script as
+ * the event; a cancellation writes it in place of the job. An accepted notice has no entry, unless a person decided that
+ * it was accepted. It has the fields of a failure of a batch (src/batch/ledger), and the data of the job.
+ */
+
+/** States of entries. `accepted`: by the decision of a person about an unknown one. */
+export const ENDED_STATES = ['rejected', 'unknown', 'expired', 'cancelled', 'accepted'] as const;
+
+/** Name of such a state. */
+export type EndedState = (typeof ENDED_STATES)[number];
+
+/** The last known stage of an attempt of an unknown notice. */
+export const STAGES = ['begun', 'sent', 'answered', 'accepted'] as const;
+
+/** An entry as it is stored. Times are milliseconds since the epoch. */
+export const endedEntry = z.object({
+  /** When it ended, by the clock of Redis. */
+  at: z.number(),
+  state: z.enum(ENDED_STATES),
+  code: z.string(),
+  /** Status and message of the service, with phone numbers masked. */
+  message: z.string().exactOptional(),
+  /** Empty where its data cannot be read. */
+  template: z.string(),
+  contacts: z.number(),
+  /** Attempts that were counted, in its last run. */
+  attempts: z.number(),
+  /** How many attempts, in all runs, the service may have accepted. */
+  possiblySent: z.number(),
+  /** The service's trace ids for those of them that it answered, oldest first. */
+  traceIds: z.array(z.string()).exactOptional(),
+  /**
+   * Of an unknown one: its last attempt was `begun` (nothing more is known), the request was `sent`, it was `answered`, or
+   * `accepted` when the answer arrived after the end was recorded.
+   */
+  stage: z.enum(STAGES).exactOptional(),
+  delivery: z.literal('at-most-once').exactOptional(),
+  enqueuedAt: z.number().exactOptional(),
+  startedAt: z.number().exactOptional(),
+  expiresAt: z.number().exactOptional(),
+  priority: z.number().exactOptional(),
+  /** The hash of its idempotency key. */
+  key: z.string().exactOptional(),
+  /** A person decided about a part of its contacts: others have an end of their own. */
+  partly: z.literal(true).exactOptional(),
+  /** The data of its job; deleted where a person has decided. */
+  data: z.string().exactOptional(),
+});
+
+/** What is stored of the end of a notice. */
+export type EndedEntry = z.output<typeof endedEntry>;
+
+/** An entry, with its id and its text as Redis has it. */
+export interface EndedNotice extends EndedEntry {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** Entries per read. */
+const PAGE = 500;
+
+/** Reads an entry; undefined where it is none. */
+export function parseEnded(id: string, text: string | null | undefined): EndedNotice | undefined {
+  if (text === null || text === undefined || text === '') return undefined;
+  try {
+    const read = endedEntry.safeParse(JSON.parse(text));
+    return read.success ? { ...read.data, id, text } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Those of the ids that have an entry, in their order. One that is being put back into the queue is left out. */
+export async function readEnded(
+  redis: RedisClient,
+  { ended, endedIn }: Pick<Keys, 'ended' | 'endedIn'>,
+  ids: readonly string[],
+): Promise<EndedNotice[]> {
+  const found: EndedNotice[] = [];
+  for (let from = 0; from < ids.length; from += PAGE) {
+    const some = ids.slice(from, from + PAGE);
+    const [texts, again] = await Promise.all([
+      redis.hmget(ended, ...some),
+      redis.zmscore(endedIn('again'), ...some),
+    ]);
+    for (const [index, id] of some.entries()) {
+      const entry = parseEnded(id, texts[index]);
+      if (entry !== undefined && typeof again[index] !== 'string') found.push(entry);
+    }
+  }
+  return found;
+}
+
+/** Which ids are read of a state: by their time, and how many at most. */
+export interface EndedRange {
+  /** Only what ended before. */
+  readonly before?: number | undefined;
+  /** Only what ended then or later. */
+  readonly since?: number | undefined;
+  /** Default: all */
+  readonly most?: number | undefined;
+  /** Default: the newest */
+  readonly oldestFirst?: boolean | undefined;
+}
+
+/** Ids of entries in these states with their times, the newest first. What ends meanwhile is not among them. */
+async function endedIds(
+  redis: RedisClient,
+  { endedIn }: Pick<Keys, 'endedIn'>,
+  states: readonly EndedState[],
+  { before = Infinity, since = 0, most = Infinity, oldestFirst = false }: EndedRange,
+): Promise<string[]> {
+  // What is no number is refused by Redis: it may not select all.
+  const newest = before === Infinity ? '+inf' : `(${before}`;
+  const count = Number.isFinite(most) ? most : -1;
+  const ranges = await Promise.all(
+    states.map((state) =>
+      oldestFirst
+        ? redis.zrangebyscore(endedIn(state), since, newest, 'WITHSCORES', 'LIMIT', 0, count)
+        : redis.zrevrangebyscore(endedIn(state), newest, since, 'WITHSCORES', 'LIMIT', 0, count),
+    ),
+  );
+  const found = ranges.flatMap((flat) =>
+    flat.flatMap((id, at) => (at % 2 === 0 ? [{ id, at: Number(flat[at + 1]) }] : [])),
+  );
+  if (states.length > 1) found.sort((a, b) => (oldestFirst ? a.at - b.at : b.at - a.at));
+  return found.slice(0, most).map(({ id }) => id);
+}
+
+/** Yields the entries in these states, in pages. */
+export async function* endedNotices(
+  redis: RedisClient,
+  keys: Keys,
+  states: readonly EndedState[],
+  range: EndedRange = {},
+): AsyncGenerator<readonly EndedNotice[]> {
+  const ids = await endedIds(redis, keys, states, range);
+  for (let from = 0; from < ids.length; from += PAGE) {
+    const some = await readEnded(redis, keys, ids.slice(from, from + PAGE));
+    yield some.filter(({ state }) => states.includes(state));
+  }
+}
+
+/** How many entries each of these states has, in all. */
+export async function countEnded(
+  redis: RedisClient,
+  { endedIn }: Pick<Keys, 'endedIn'>,
+  states: readonly EndedState[],
+): Promise<number> {
+  const counts = await Promise.all(states.map((state) => redis.zcard(endedIn(state))));
+  return counts.reduce((sum, one) => sum + one, 0);
+}
+
+/** The text of an entry. Lua, which changes some, cannot tell an empty list from an object. */
+export function endedText({ traceIds = [], ...entry }: Partial<EndedEntry>): string {
+  const ids = traceIds.length === 0 ? {} : { traceIds: newestTraceIds(traceIds) };
+  return JSON.stringify({ ...entry, ...ids });
+}
+
+/** Whether contacts of a notice have an end of their own: its entry is about the others. */
+export function endedPartly({ data }: Pick<EndedEntry, 'data'>): boolean {
+  try {
+    const { accepted, settled } = JSON.parse(data ?? '{}') as Readonly<Record<string, unknown>>;
+    return accepted !== undefined || settled !== undefined;
+  } catch {
+    return false;
+  }
+}

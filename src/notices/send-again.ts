@@ -1,0 +1,121 @@
+import { Job, type Queue } from 'bullmq';
+import { JOB_NAME, type EarlierRuns } from '../contracts/job.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import { DONE_MS, QUEUE_NAME, type Keys } from '../redis/keys.ts';
+import { openBullQueue } from '../redis/open-queue.ts';
+import { defineScript } from '../redis/script.ts';
+import { changeEnded } from './end-scripts.ts';
+import { readEnded, type EndedNotice } from './ended.ts';
+
+/** Runs with BullMQ's queue of single notices. */
+export async function withNotices<Result>(
+  redis: RedisClient,
+  keys: Keys,
+  use: (queue: Queue) => Promise<Result>,
+): Promise<Result> {
+  const queue = openBullQueue(QUEUE_NAME, redis, keys);
+  try {
+    return await use(queue);
+  } finally {
+    await queue.close().catch(() => {});
+  }
+}
+
+/**
+ * Puts a notice back into the queue, under its id and with all its attempts: its entry is marked, then the job is added,
+ * then the entry goes. A process that dies in between leaves the mark, which {@link settleAgain} clears.
+ *
+ * @returns false where the entry has changed since it was read, or the job before has not gone yet
+ * @throws ScriptFailure, or the error of the queue
+ */
+export async function sendAgain(
+  redis: RedisClient,
+  keys: Keys,
+  queue: Queue,
+  entry: EndedNotice,
+): Promise<boolean> {
+  const { id, possiblySent, contacts, priority, text } = entry;
+  const data = dataAgain(entry);
+  if (data === undefined) return false;
+  const twice = possiblySent > 0 ? contacts : 0;
+  const mark = { text, to: 'again', state: 'pending', twice, withoutJob: true } as const;
+  if (!(await changeEnded(redis, keys, entry, mark))) return false;
+  try {
+    // No deduplication: its key, which may still be in use, names this notice.
+    await queue.add(JOB_NAME, data, { jobId: id, ...(priority === undefined ? {} : { priority }) });
+  } catch (error) {
+    await settleAgain(redis, keys, 0, [id]).catch(() => {});
+    throw error;
+  }
+  await changeEnded(redis, keys, entry, { from: 'again' });
+  return true;
+}
+
+/** The data of the job, with what is known of the runs before; undefined where it has none that a worker could read. */
+function dataAgain({ data, possiblySent, traceIds, key }: EndedNotice): object | undefined {
+  let read: unknown;
+  try {
+    read = JSON.parse(data ?? '');
+  } catch {
+    return undefined;
+  }
+  if (typeof read !== 'object' || read === null || Array.isArray(read)) return undefined;
+  if (possiblySent === 0 && key === undefined) return read;
+  const earlier: EarlierRuns = {
+    possiblySent,
+    ...(traceIds === undefined ? {} : { traceIds }),
+    ...(key === undefined ? {} : { key }),
+  };
+  return { ...read, earlier };
+}
+
+/**
+ * KEYS: entries, their ids that are being put back. ARGV: the prefix of BullMQ's keys, marked at this age in milliseconds or
+ * longer, ids or none for all.
+ */
+const settleScript = defineScript<number>({
+  name: 'settle what is sent again',
+  keys: 2,
+  lua: `
+local before = clock() - ARGV[2]
+local ids = { unpack(ARGV, 3) }
+if #ids == 0 then ids = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', before, 'LIMIT', 0, 1000) end
+for _, id in ipairs(ids) do
+  if redis.call('ZREM', KEYS[2], id) == 1 then
+    local text = redis.call('HGET', KEYS[1], id)
+    if redis.call('EXISTS', ARGV[1] .. id) == 1 then redis.call('HDEL', KEYS[1], id)
+    elseif text then
+      local entry = cjson.decode(text)
+      redis.call('ZADD', KEYS[1] .. ':at:' .. entry.state, entry.at, id)
+    end
+  end
+end
+return #ids`,
+  parse: Number,
+});
+
+/** Ends what a process that died has begun to send again: what has a job is sent, the rest has ended as before. */
+export async function settleAgain(
+  redis: RedisClient,
+  { ended, endedIn, noticeJob }: Pick<Keys, 'ended' | 'endedIn' | 'noticeJob'>,
+  olderThanMs: number = DONE_MS,
+  ids: readonly string[] = [],
+): Promise<void> {
+  await settleScript(redis, [ended, endedIn('again')], [noticeJob(''), olderThanMs, ...ids]);
+}
+
+/** The entry of a notice as it is now, if it ended at this time. */
+export async function readEndedAt(
+  redis: RedisClient,
+  keys: Keys,
+  { id, at }: Pick<EndedNotice, 'id' | 'at'>,
+): Promise<EndedNotice | undefined> {
+  const [entry] = await readEnded(redis, keys, [id]);
+  return entry?.at === at ? entry : undefined;
+}
+
+/** Makes an idempotency key free again, unless another notice has it. */
+export async function releaseKey(queue: Queue, id: string, key: string): Promise<void> {
+  const job = new Job(queue, JOB_NAME, {}, { deduplication: { id: key } }, id);
+  await job.removeDeduplicationKey();
+}
