@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
-import { fieldOf, headline, isSamePage, markPage } from './support/read-page.ts';
+import { tile, headline, isSamePage, markPage } from './support/read-page.ts';
 import { PATIENCE_MS } from './support/visit.ts';
 import { startWatched } from './support/watched.ts';
 
@@ -19,7 +19,7 @@ describe('a person who watches', () => {
     const { page } = await watched.look();
     await page.goto(`/batches/${batch}`);
     await markPage(page);
-    const accepted = () => fieldOf(page, 'counts.accepted');
+    const accepted = () => tile(page, 'accepted');
     const moves = async (what: string) => {
       const before = await accepted();
       await until(async () => (await accepted()) > before + 1, {

@@ -103,7 +103,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     redisWatch.recovered();
     return found;
   };
-  const feed = new LiveFeed({ status, ledger, redisWatch });
+  const feed = new LiveFeed({ status, redisWatch });
   const context: OpsContext = {
     config: config.ops,
     account,

@@ -1,8 +1,9 @@
 import type { Page } from 'playwright-core';
 
-/** The number that a page shows of a field which is kept up to date. */
-export async function fieldOf(page: Page, field: string): Promise<number> {
-  const text = await page.locator(`[data-field="${field}"]`).first().textContent();
+/** The number of a tile. */
+export async function tile(page: Page, name: string): Promise<number> {
+  const found = page.locator('.tiles > div').filter({ has: page.getByText(name, { exact: true }) });
+  const text = await found.locator('dd').first().textContent();
   return Number((text ?? '').replaceAll(',', ''));
 }
 

@@ -2,8 +2,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
-import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
-import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
+import { contacts } from '../../batch/support/built-batch.ts';
 import { commandsOf } from './support/commands.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -26,10 +25,10 @@ interface Ear {
   leave(): void;
 }
 
-async function listen(bench: OpsBench, who: Caller, query = ''): Promise<Ear> {
+async function listen(bench: OpsBench, who: Caller): Promise<Ear> {
   const heard: Heard[] = [];
   let ended = false;
-  const call = request(`${bench.url}/api/v1/events${query}`, {
+  const call = request(`${bench.url}/api/v1/events`, {
     headers: who.headers,
     agent: false,
   });
@@ -66,24 +65,14 @@ async function listen(bench: OpsBench, who: Caller, query = ''): Promise<Ear> {
 }
 
 describe('live events', () => {
-  it('tell the status again and again, and a batch that was asked for', async () => {
-    const prefix = redis.freshPrefix();
-    const bench = await startOps(redis.url, prefix);
-    const viewer = await bench.viewer();
-    const built = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(2, 2)], {
-      plan: { frame: '{"templateCode":"T","senderKey":"0299998888"}' },
-    });
-    const [ear, other] = [await listen(bench, viewer, '?batch=b'), await listen(bench, viewer)];
+  it('tell the status again and again', async () => {
+    const bench = await startOps(redis.url, redis.freshPrefix());
+    const ear = await listen(bench, await bench.viewer());
     expect(ear.status).toBe(200);
     await ear.hears('status', ({ jobs }) => (jobs as { waiting: number }).waiting === 0);
-    await ear.hears('batch', ({ counts }) => (counts as { pending: number }).pending === 4);
     await bench.context.notices.send({ templateCode: 'T', contacts: contacts(1) });
     await ear.hears('status', ({ jobs }) => (jobs as { waiting: number }).waiting === 1);
-    await built.settle(0, allAccepted(2));
-    await built.settle(1, allAccepted(2));
-    await ear.hears('batch', ({ phase }) => phase === 'finished');
-    expect(other.heard.some(({ event }) => event === 'batch')).toBe(false);
-    expect(JSON.stringify([...ear.heard, ...other.heard])).not.toMatch(/0299998888|0100000/);
+    expect(JSON.stringify(ear.heard)).not.toMatch(/0100000/);
   });
 
   it('end with the session', async () => {
@@ -115,18 +104,6 @@ describe('live events', () => {
     expect(bench.context.feed.listeners).toBe(1);
     ear.leave();
     await until(() => bench.context.feed.listeners === 0, { what: 'the listener to be forgotten' });
-  });
-
-  it('of one caller watch five batches, which leaves room for others', async () => {
-    const bench = await startOps(redis.url, redis.freshPrefix());
-    const [viewer, operator] = [await bench.viewer(), await bench.operator()];
-    for (let batch = 0; batch < 5; batch += 1) {
-      expect((await listen(bench, viewer, `?batch=b-${batch}`)).status).toBe(200);
-    }
-    expect((await listen(bench, viewer, '?batch=b-3')).status).toBe(200);
-    expect((await listen(bench, viewer, '?batch=one-more')).status).toBe(429);
-    expect((await listen(bench, operator, '?batch=one-more')).status).toBe(200);
-    expect((await listen(bench, viewer)).status).toBe(200);
   });
 
   it('of one caller are twenty at most', async () => {

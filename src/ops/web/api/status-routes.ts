@@ -7,7 +7,6 @@ import { auditEntry, statusAnswer, workerAnswer } from '../../answers/account-sc
 import { statusToJson } from '../answers.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { queryNumber } from './inputs.ts';
-import { BATCH_ID } from '../../../contracts/job.ts';
 
 /** The latest entries of the audit stream; to a viewer without numbers in the reasons that people typed. */
 export async function auditFor(
@@ -92,10 +91,9 @@ export const EVENT_ROUTES: readonly Route[] = [
     needs: 'viewer',
     kind: 'api',
     summary:
-      'Server-sent events, once a second: `status` (Status), `batch` (Batch, if requested), and `trouble` (cause, since) while Redis is away.',
-    query: z.object({ batch: z.string().regex(BATCH_ID).optional() }),
+      'Server-sent events, once a second: `status` (Status), and `trouble` (cause, since) while Redis is away.',
     answers: { 200: { says: 'An endless stream.', type: 'text/event-stream' } },
     perMinute: 120,
-    handle: ({ query }) => ({ kind: 'events', filter: query }),
+    handle: () => ({ kind: 'events' }),
   }),
 ];

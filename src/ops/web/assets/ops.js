@@ -5,14 +5,13 @@
  * Listens to the events of the server while the page is visible. The browser reconnects by itself; when
  * the session has ended, the page is reloaded and shows the sign-in form.
  *
- * @param {string} question the query, such as `?batch=ID`
  * @param {Readonly<Record<string, (data: any) => void>>} handlers by name of the event
  */
-export function listen(question, handlers) {
+function listen(handlers) {
   /** @type {EventSource | undefined} */
   let source;
   const open = () => {
-    source = new EventSource(`/api/v1/events${question}`);
+    source = new EventSource('/api/v1/events');
     for (const [name, handle] of Object.entries(handlers)) {
       source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
     }
@@ -33,30 +32,11 @@ export function listen(question, handlers) {
 }
 
 /** Shows a problem above the page, or removes it where there is no text. @param {string} [text] */
-export function showTrouble(text = '') {
+function showTrouble(text = '') {
   const box = document.getElementById('trouble');
   if (box === null || box.textContent === text) return;
   box.textContent = text;
   box.hidden = text === '';
-}
-
-/**
- * Changes something by script, like a form of the page.
- *
- * @param {string} path
- * @param {unknown} body
- * @returns {Promise<any>} the answer
- */
-export async function change(path, body) {
-  const token = document.querySelector('meta[name="csrf-token"]')?.getAttribute('content') ?? '';
-  const answer = await fetch(path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-csrf-token': token },
-    body: JSON.stringify(body),
-  });
-  const found = await answer.json();
-  if (!answer.ok) throw new Error(found.detail);
-  return found;
 }
 
 /** The title of the page as the server made it. */
@@ -111,16 +91,6 @@ async function checkSession() {
   else setTimeout(() => location.reload(), 5_000);
 }
 
-/** Writes new values into the elements that name their field. @param {any} data */
-function fill(data) {
-  for (const element of document.querySelectorAll('[data-field]')) {
-    const path = element.getAttribute('data-field')?.split('.') ?? [];
-    const value = path.reduce((found, name) => found?.[name], data);
-    const text = value === undefined || value === null ? '' : value.toLocaleString('en');
-    if (element.textContent !== text) element.textContent = text;
-  }
-}
-
 /** Reloads a page that failed once the server is ready again. */
 function retry() {
   const seconds = Number(document.querySelector('[data-retry]')?.getAttribute('data-retry') ?? 0);
@@ -133,8 +103,8 @@ function retry() {
   void check();
 }
 
-/** Interval between refreshes of sections, in milliseconds; numbers are updated by events. */
-const REFRESH_MS = 4_000;
+/** Interval between refreshes of sections, in milliseconds. */
+const REFRESH_MS = 2_000;
 let refreshedAt = performance.now();
 
 /** Whether the user is working in a section: it is then not replaced. @param {Element} section */
@@ -204,15 +174,9 @@ function localise(place) {
 retry();
 localise(document);
 offerAll(document);
-if (document.querySelector('[data-live], [data-refresh]') !== null) {
-  const batch = document.querySelector('[data-live="batch"]')?.getAttribute('data-batch') ?? '';
-  const question = batch === '' ? '' : `?batch=${encodeURIComponent(batch)}`;
-  listen(question, {
-    status: (data) => {
-      if (batch === '') fill(data);
-      fresh(data.headline);
-    },
-    batch: fill,
+if (document.querySelector('[data-refresh]') !== null) {
+  listen({
+    status: ({ headline }) => fresh(headline),
     trouble: ({ cause }) => stale('Redis is away', cause),
   });
 }

@@ -68,7 +68,7 @@ async function serve(
   }
   if (answer.kind === 'events') {
     const isOver = async () => who !== undefined && isOverAt(context, who, Date.now());
-    streamEvents(reply, context.feed, answer.filter, call.name, who?.until ?? 0, isOver);
+    streamEvents(reply, context.feed, call.name, who?.until ?? 0, isOver);
     return reply;
   }
   const next = form?.get(NEXT_FIELD);

@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { Identity, Needs } from '../access/identity.ts';
 import type { Html } from './html.ts';
-import type { FeedFilter } from '../live/feed.ts';
 import type { OpsContext } from '../ops-context.ts';
 
 /** One request with validated input. */
@@ -66,7 +65,7 @@ export type RouteAnswer =
       readonly name?: string;
       readonly cache?: 'for-ever' | 'ask-again';
     }
-  | { readonly kind: 'events'; readonly filter: FeedFilter };
+  | { readonly kind: 'events' };
 
 /** The session cookie to be set; without a value it is cleared. */
 export interface SessionCookie {

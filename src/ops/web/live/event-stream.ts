@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import type { FeedEvent, FeedFilter, LiveFeed } from './feed.ts';
+import type { FeedEvent, LiveFeed } from './feed.ts';
 
 /** Unread data above which a slow listener is dropped; it may reconnect. */
 const MAX_WAITING_BYTES = 1_048_576;
@@ -22,7 +22,6 @@ const CHECK_MS = 2_000;
 export function streamEvents(
   reply: FastifyReply,
   feed: LiveFeed,
-  filter: FeedFilter,
   who: string,
   until: number,
   isOver: () => Promise<boolean>,
@@ -34,7 +33,7 @@ export function streamEvents(
     raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     return raw.writableLength < MAX_WAITING_BYTES;
   };
-  const stop = feed.listen({ ...filter, who, send, end: () => raw.end() });
+  const stop = feed.listen({ who, send, end: () => raw.end() });
   reply.hijack();
   raw.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),

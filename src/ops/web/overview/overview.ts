@@ -7,7 +7,7 @@ import type { ExplainedHold } from '../../manual-hold.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
 import { STALLED_TAG } from '../pages/batches.ts';
-import { ask, figure, form, mayAct, moment, whyField, type PageView } from '../pages/elements.ts';
+import { ask, form, mayAct, moment, whyField, type PageView } from '../pages/elements.ts';
 import { rateLimitSection, redisSection, tokenSection, workersSection } from './fleet-sections.ts';
 
 /** Content of the overview. */
@@ -23,9 +23,9 @@ export function overviewPage({ status, traffic }: OverviewData, view: PageView):
     <section class="card" id="jobs" data-refresh>
       <h2>Queue</h2>
       <dl class="tiles">
-        ${tile('waiting', figure('jobs.waiting', jobs.waiting), oldest(status, view.now))}
-        ${tile('in flight', figure('jobs.active', jobs.active))}
-        ${tile('delayed', figure('jobs.delayed', jobs.delayed))}
+        ${tile('waiting', html`${formatCount(jobs.waiting)}`, oldest(status, view.now))}
+        ${tile('in flight', html`${formatCount(jobs.active)}`)}
+        ${tile('delayed', html`${formatCount(jobs.delayed)}`)}
         ${tile('contacts per second', html`${formatRate(sentPerSecond(workers))}`)}
         ${tile('contacts of lists', html`<a href="/batches">${formatCount(batches.pending)}</a>`)}
         ${tile('unknown', html`<a href="/unknown">${formatCount(unknown.notices + unknown.contacts)}</a>`)}
@@ -40,7 +40,7 @@ export function overviewPage({ status, traffic }: OverviewData, view: PageView):
 
 function stateSection({ headline, hold }: StatusAnswer, view: PageView): Html {
   const { tone, title, text, until, fault, command, section, batch } = headline;
-  return html`<section class="card state ${tone}" id="state" data-live="status" data-refresh>
+  return html`<section class="card state ${tone}" id="state" data-refresh>
     <h2>${title}${until !== undefined && html`; resumes ${moment(until, view.now)}`}</h2>
     <p>${text}</p>
     <dl>

@@ -8,7 +8,6 @@ import {
   ask,
   code,
   dot,
-  figure,
   form,
   mayAct,
   moment,
@@ -62,8 +61,8 @@ export function batchPage(data: BatchPageData, view: PageView): Html {
 
 function progress(data: BatchPageData, view: PageView): Html {
   const { batch, standstill, importStopped, paused } = data;
-  const { id, phase, counts, stalled, perSecond, restMs, lossNear } = batch;
-  return html`<section class="card" id="progress" data-live="batch" data-batch="${id}" data-refresh>
+  const { phase, counts, stalled, perSecond, restMs, lossNear } = batch;
+  return html`<section class="card" id="progress" data-refresh>
     <p class="states">
       <span class="tag ${phase}">${phase}</span>
       ${stalled && STALLED_TAG}
@@ -100,13 +99,13 @@ function progress(data: BatchPageData, view: PageView): Html {
     <dl class="tiles">
       <div>
         <dt>contacts</dt>
-        <dd>${figure('counts.total', counts.total)}</dd>
+        <dd>${formatCount(counts.total)}</dd>
       </div>
       ${STATES.map(
         ([state, meaning]) =>
           html`<div>
             <dt title="${meaning}"><i class="dot ${state}"></i>${state}</dt>
-            <dd>${figure(`counts.${state}`, counts[state])}</dd>
+            <dd>${formatCount(counts[state])}</dd>
           </div>`,
       )}
     </dl>

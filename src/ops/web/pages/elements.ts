@@ -1,4 +1,3 @@
-import { formatCount } from '../../../format/format.ts';
 import { relativeTime, type SayTime } from '../../../format/time.ts';
 import type { Identity } from '../access/identity.ts';
 import { html, type Html, type Part } from '../http/html.ts';
@@ -124,8 +123,3 @@ export const code = (text: string | undefined): Html | undefined =>
 /** A link to the page of a notice. */
 export const noticeLink = (id: string): Html =>
   html`<a href="/notices/${encodeURIComponent(id)}"><code>${id}</code></a>`;
-
-/** A number that the script updates in place by the name of its field. */
-export function figure(name: string, value: number | undefined): Html {
-  return html`<span data-field="${name}">${value === undefined ? '' : formatCount(value)}</span>`;
-}

@@ -66,8 +66,7 @@ function outcome({ notices, contacts, searched }: FindReport, view: PageView): H
   const where = (one: Found) =>
     'job' in one
       ? html`notice ${noticeLink(one.job)}`
-      : html`batch <a href="/batches/${one.batch}">${one.batch}</a>,
-          ${one.row === undefined ? 'chunk' : 'row'} ${formatCount(one.row ?? one.chunk)}`;
+      : html`batch <a href="/batches/${one.batch}">${one.batch}</a>, ${placeOf(one)}`;
   const unconfirmed = (one: Found) =>
     'job' in one ? 'no: the job is no longer kept' : 'probably: the contact has been deleted';
   const rows: readonly Found[] = [...notices, ...contacts];
@@ -95,6 +94,9 @@ function outcome({ notices, contacts, searched }: FindReport, view: PageView): H
     ${coverage(searched, view)}
   </section>`;
 }
+
+const placeOf = ({ row, chunk }: FindReport['contacts'][number]) =>
+  row === undefined ? `chunk ${formatCount(chunk)}` : `row ${formatCount(row)}`;
 
 /** A single possible state is shown with its colour. */
 function stateText(states: readonly FoundState[], possiblySent = 0): Html {

@@ -45,7 +45,6 @@ export function layout(
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        ${csrf !== '' && html`<meta name="csrf-token" content="${csrf}" />`}
         <title>${title} - ${place?.name ?? 'notices'}</title>
         <link rel="icon" href="${assetPath('icon.svg')}" />
         <link rel="stylesheet" href="${assetPath('ops.css')}" />

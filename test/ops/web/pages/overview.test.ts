@@ -154,7 +154,7 @@ describe('the figures', () => {
       unknown: { notices: 2, contacts: 3 },
     });
     const text = draw({ status });
-    expect(text).toContain('data-field="jobs.waiting">1,234<');
+    expect(text).toContain('<dd>1,234</dd>');
     expect(text).toContain('the oldest for 90 s');
     expect(text).toContain('href="/batches">4,321<');
     expect(text).toContain('href="/unknown">5<');
