@@ -231,4 +231,4 @@ export class RestoreGuard implements BackgroundService<boolean> {
 
 /** Only a process that remembers the epoch can distinguish these from a Redis that lacks something. */
 const needsWitness = (verdict: RestoreVerdict) =>
-  verdict.why === 'gap' || verdict.why === 'crashed';
+  verdict.kind === 'continue' ? verdict.isRestart === true : verdict.why === 'gap';

@@ -14,9 +14,7 @@ const NEVER = 'No old copy of the queue has been detected in this Redis.';
 
 /** Why Redis seems to hold an old copy. */
 const WHY: Readonly<Record<Suspicion, string>> = {
-  'went-back': 'it lacks heartbeats that a worker has recorded',
-  'another-line': 'its epoch is older than the one that a worker has recorded',
-  'no-epoch': 'it holds jobs from before the epoch that a worker has recorded, and no epoch',
+  'went-back': 'it lacks what a worker has recorded: heartbeats, or where they began',
   gap: 'it restarted long after the last heartbeat, and no worker has a record: it may be up to date',
 };
 

@@ -5,7 +5,7 @@ import { HOLD_PRELUDE, MANUAL_HOLD_MS } from '../hold/hold-scripts.ts';
 /**
  * The changes of the epoch (see epoch.ts), one script each. Fields of its hash: id, bornAt, beats, at,
  * server, earlier (`server:beats:at` separated by blanks, newest first), stopped, and of the last event:
- * event (its id), eventAt, why, copyAt, missingMs, verdict, missed, past (ids, newest first).
+ * event (its id), eventAt, why, copyAt, missingMs, verdict, missed.
  *
  * INFO inside a script is answered by the server that runs it, on a Cluster, too. Where INFO is denied,
  * the server is ''.
@@ -37,19 +37,14 @@ local function has(epoch, id, event, beats, remembered)
   return lives >= ${EARLIER_KEPT} and beatsOf(epoch) >= beats
 end
 
--- Adds an item at the front of a list.
-local function remember(epoch, list, item)
-  local items = { item }
-  for old in string.gmatch(field(epoch, list), '%S+') do
-    if #items < ${EARLIER_KEPT} then table.insert(items, old) end
-  end
-  redis.call('HSET', epoch, list, table.concat(items, ' '))
-end
-
 local function advance(epoch, now)
   local last = field(epoch, 'server')
   if last ~= '' and last ~= server then
-    remember(epoch, 'earlier', last .. ':' .. beatsOf(epoch) .. ':' .. field(epoch, 'at'))
+    local lives = { last .. ':' .. beatsOf(epoch) .. ':' .. field(epoch, 'at') }
+    for old in string.gmatch(field(epoch, 'earlier'), '%S+') do
+      if #lives < ${EARLIER_KEPT} then table.insert(lives, old) end
+    end
+    redis.call('HSET', epoch, 'earlier', table.concat(lives, ' '))
   end
   redis.call('HSET', epoch, 'at', now, 'server', server, 'stopped', 0)
   local beats = redis.call('HINCRBY', epoch, 'beats', 1)
@@ -142,9 +137,9 @@ if field(epoch, 'id') ~= ARGV[1] or field(epoch, 'event') ~= ARGV[2] then return
 alsoWhenFull()
 if ARGV[1] == '' then redis.call('HSET', epoch, 'id', ARGV[3], 'bornAt', now) end
 -- A process that remembers an event which the copy lacks must see that this one came after it.
-if ARGV[2] ~= '' then remember(epoch, 'past', ARGV[2]) end
-if ARGV[11] ~= '' and ARGV[11] ~= ARGV[2] then remember(epoch, 'past', ARGV[11]) end
-redis.call('HSET', epoch, 'event', ARGV[4], 'eventAt', now, 'why', ARGV[5], 'copyAt', ARGV[6],
+local function numberOf(event) return tonumber(string.match(event, '^%d+')) or 0 end
+local number = math.max(numberOf(ARGV[2]), numberOf(ARGV[11])) + 1
+redis.call('HSET', epoch, 'event', number .. '-' .. ARGV[4], 'eventAt', now, 'why', ARGV[5], 'copyAt', ARGV[6],
   'missingMs', ARGV[7], 'verdict', ARGV[8], 'missed', ARGV[9])
 if ARGV[8] == 'held' then
   redis.call('DEL', hold)

@@ -41,7 +41,6 @@ function epochFrom(flat: readonly string[]): Epoch | undefined {
     missingMs: number('missingMs'),
     verdict: text('verdict') === 'held' ? 'held' : 'warned',
     missed: text('missed'),
-    past: items(text('past')),
   };
   return {
     id,
@@ -49,7 +48,7 @@ function epochFrom(flat: readonly string[]): Epoch | undefined {
     beats: number('beats'),
     at: number('at'),
     server: text('server'),
-    earlier: items(text('earlier')).map((life) => {
+    earlier: (text('earlier').match(/\S+/g) ?? []).map((life) => {
       const [server = '', beats, at] = life.split(':');
       return { server, beats: Number(beats), at: Number(at) };
     }),
@@ -57,8 +56,6 @@ function epochFrom(flat: readonly string[]): Epoch | undefined {
     event: event.id === '' ? undefined : event,
   };
 }
-
-const items = (text: string) => text.split(' ').filter((item) => item !== '');
 
 /** What to remember of an epoch that was read. */
 export function memoryOf(epoch: Epoch): EpochMemory {

@@ -32,6 +32,7 @@ export interface ServerLife {
 
 /** Redis looked like an old copy. */
 export interface RestoreEvent {
+  /** Begins with the number of the event: clocks of servers differ, numbers do not. */
   readonly id: string;
   readonly at: number;
   readonly why: Suspicion;
@@ -43,8 +44,6 @@ export interface RestoreEvent {
   readonly verdict: 'held' | 'warned';
   /** Id of the epoch that a process remembered; empty when none did. */
   readonly missed: string;
-  /** Ids of earlier events, newest first. */
-  readonly past: readonly string[];
 }
 
 /** What a process remembers of its last heartbeat. */
@@ -72,33 +71,23 @@ export interface EpochReading {
 /**
  * Why a Redis looks like an old copy.
  *
- * - `went-back`: it lacks a heartbeat that a process remembers. Certain.
- * - `another-line`: its epoch is older than the remembered one. Certain.
- * - `no-epoch`: it has no epoch, and contains work older than the remembered one. Certain.
+ * - `went-back`: it lacks what a process remembers: a heartbeat, or the whole epoch. Certain.
  * - `gap`: it started long after the last heartbeat, and no process remembers. Likely.
  */
-export type Suspicion = 'went-back' | 'another-line' | 'no-epoch' | 'gap';
+export type Suspicion = 'went-back' | 'gap';
 
 /** What a reading means. */
 export type RestoreVerdict =
-  | {
-      readonly kind: 'continue';
-      readonly why:
-        | 'first'
-        | 'emptied'
-        | 'started-anew'
-        | 'remembered'
-        | 'known'
-        | 'same-server'
-        | 'stopped-in-order'
-        | 'crashed';
-    }
+  /** `isRestart`: it was restarted soon after the last heartbeat, and no process remembers. */
+  | { readonly kind: 'continue'; readonly isRestart?: true }
   | {
       readonly kind: 'suspect' | 'tolerate';
       readonly why: Suspicion;
       readonly copyAt: number;
       readonly missingMs: number;
     };
+
+const CONTINUE: RestoreVerdict = { kind: 'continue' };
 
 /** Limits of what may be missing, in milliseconds. */
 export interface RestoreBounds {
@@ -108,10 +97,7 @@ export interface RestoreBounds {
   readonly gapMs: number;
 }
 
-/**
- * How many earlier servers and events are kept. A memory from an even earlier server is compared by its
- * count alone.
- */
+/** How many earlier servers are kept. A memory from an even earlier server is compared by its count alone. */
 export const EARLIER_KEPT = 8;
 
 /** Redis reports its uptime in whole seconds. */
@@ -122,19 +108,18 @@ const UPTIME_GRAIN_MS = 1_500;
  *
  * | memory | Redis | verdict | example |
  * |---|---|---|---|
- * | none | no epoch | first | a new installation |
- * | any | no epoch, no older work | emptied | FLUSHALL, or a restart without persistence |
- * | any | no epoch, older work | suspect `no-epoch` | a copy from before the first epoch |
- * | any | another epoch, started later | started-anew | emptied, and used since |
- * | process | another epoch, started earlier | suspect `another-line` | a copy from before a FLUSHALL |
+ * | any | no epoch, no older work | continue | a new installation, FLUSHALL, a restart without persistence |
+ * | any | no epoch, older work | suspect `went-back` | a copy from before the first epoch |
+ * | any | another epoch, started later | continue | emptied, and used since |
+ * | process | another epoch, started earlier | suspect `went-back` | a copy from before a FLUSHALL |
  * | file | another epoch, started earlier | as without memory | a file of another installation |
- * | any | all remembered heartbeats | remembered | a power cut with AOF, a failover in sync |
+ * | any | all remembered heartbeats | continue | a power cut with AOF, a failover in sync |
  * | any | lacks heartbeats | suspect `went-back`; tolerate below the tolerance | a restored nightly copy, a replica that lagged |
- * | any | a later event, held | known | another process recorded it, and a person decides |
- * | any | a later event, only warned | known; suspect when more is missing than was known | |
- * | none | the server took the last heartbeat | same-server | workers restarted |
- * | none | another server, after a clean shutdown | stopped-in-order | planned maintenance |
- * | none | another server, soon after the last heartbeat | crashed | a crash and a restart |
+ * | any | a later event, held | continue | another process recorded it, and a person decides |
+ * | any | a later event, only warned | continue; suspect when more is missing than was known | |
+ * | none | the server took the last heartbeat | continue | workers restarted |
+ * | none | another server, after a clean shutdown | continue | planned maintenance |
+ * | none | another server, soon after the last heartbeat | continue (`isRestart`) | a crash and a restart |
  * | none | another server, long after it | suspect `gap` | a restored nightly copy, or a long power cut |
  *
  * @param olderWork whether the queue contains work from before the remembered epoch; relevant only when
@@ -148,30 +133,28 @@ export function judgeEpoch(
 ): RestoreVerdict {
   const { epoch } = reading;
   if (epoch === undefined) {
-    if (memory === undefined) return { kind: 'continue', why: 'first' };
-    if (!olderWork) return { kind: 'continue', why: 'emptied' };
+    if (memory === undefined || !olderWork) return CONTINUE;
     const { bornAt, at } = memory;
-    return { kind: 'suspect', why: 'no-epoch', copyAt: bornAt, missingMs: at - bornAt };
+    return { kind: 'suspect', why: 'went-back', copyAt: bornAt, missingMs: at - bornAt };
   }
   if (memory === undefined) return judgeWithoutMemory(epoch, reading, bounds);
   const { event } = epoch;
   if (memory.id !== epoch.id) {
-    if (event?.missed === memory.id) return { kind: 'continue', why: 'known' };
-    if (epoch.bornAt > memory.at) return { kind: 'continue', why: 'started-anew' };
+    if (event?.missed === memory.id || epoch.bornAt > memory.at) return CONTINUE;
     if (memory.by === 'file') return judgeWithoutMemory(epoch, reading, bounds);
     const missingMs = Math.max(0, memory.at - epoch.at);
-    return { kind: 'suspect', why: 'another-line', copyAt: epoch.at, missingMs };
+    return { kind: 'suspect', why: 'went-back', copyAt: epoch.at, missingMs };
   }
-  if (event !== undefined && isLater(event, memory)) {
+  if (event !== undefined && numberOf(event.id) > numberOf(memory.event)) {
     const missingMs = memory.at - event.copyAt;
     const known = Math.max(event.missingMs, bounds.toleranceMs);
     return event.verdict === 'held' || missingMs <= known
-      ? { kind: 'continue', why: 'known' }
+      ? CONTINUE
       : { kind: 'suspect', why: 'went-back', copyAt: event.copyAt, missingMs };
   }
   const last = lastBeatOn(epoch, memory.server, reading.server);
   const sameEvent = (event?.id ?? '') === memory.event;
-  if (sameEvent && last.beats >= memory.beats) return { kind: 'continue', why: 'remembered' };
+  if (sameEvent && last.beats >= memory.beats) return CONTINUE;
   // Negative when a clock was set back in between: then the amount is unknown.
   const missingMs = memory.at - last.at;
   const { toleranceMs } = bounds;
@@ -180,11 +163,8 @@ export function judgeEpoch(
   return { kind, why: 'went-back', copyAt: last.at, missingMs: Math.max(0, missingMs) };
 }
 
-/** Whether an event came after the memory, by ids: the clocks of servers differ. */
-function isLater(event: RestoreEvent, memory: EpochMemory): boolean {
-  if (event.id === memory.event) return false;
-  return memory.event === '' || event.past.includes(memory.event);
-}
+/** The number of an event; 0 for none. */
+const numberOf = (event: string): number => Number(/^\d+/.exec(event)?.[0] ?? 0);
 
 /** Decides without a memory, by the times of the servers. */
 function judgeWithoutMemory(
@@ -196,12 +176,11 @@ function judgeWithoutMemory(
   const startedSince = startedAt > epoch.at + UPTIME_GRAIN_MS;
   const replaced =
     epoch.server !== '' && reading.server !== '' ? epoch.server !== reading.server : startedSince;
-  if (!replaced) return { kind: 'continue', why: 'same-server' };
-  if (epoch.stopped) return { kind: 'continue', why: 'stopped-in-order' };
+  if (!replaced || epoch.stopped) return CONTINUE;
   // A promoted replica has run all the time: then only the present time limits what is missing.
   const missingMs = (startedSince ? startedAt : now) - epoch.at;
   return missingMs <= gapMs
-    ? { kind: 'continue', why: 'crashed' }
+    ? { kind: 'continue', isRestart: true }
     : { kind: 'suspect', why: 'gap', copyAt: epoch.at, missingMs };
 }
 

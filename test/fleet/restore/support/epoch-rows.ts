@@ -33,14 +33,13 @@ const MEMORY: EpochMemory = {
 };
 
 export const EVENT: RestoreEvent = {
-  id: 'e1',
+  id: '1-e',
   at: NOON + 2 * MINUTE,
   why: 'went-back',
   copyAt: NOON - MINUTE,
   missingMs: MINUTE,
   verdict: 'held',
   missed: 'one',
-  past: [],
 };
 
 /** What is looked at: server `b`, which has just started, unless said otherwise. */
@@ -71,8 +70,9 @@ export function verdictOf({ memory, epoch, seen, olderWork = false }: Row): stri
     BOUNDS,
     olderWork,
   );
-  const missing = verdict.kind === 'continue' ? '' : `, ${verdict.missingMs} ms`;
-  return `${verdict.kind} ${verdict.why}${missing}`;
+  return verdict.kind === 'continue'
+    ? `continue${verdict.isRestart === true ? ', a restart' : ''}`
+    : `${verdict.kind} ${verdict.why}, ${verdict.missingMs} ms`;
 }
 
 /** What a row says the verdict is. */
