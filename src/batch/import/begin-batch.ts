@@ -124,7 +124,7 @@ export async function beginBatch(
     );
     switch (decision.kind) {
       case 'conflict':
-        throw conflict(options.batchId ?? '', decision.differing);
+        throw conflict(options.batchId ?? '', decision.differing, otherFlags(plan, named?.batch));
       case 'cancelled':
         throw new NoticeQueueError('BATCH_CANCELLED');
       case 'continue': {
@@ -172,8 +172,37 @@ function repeated(
   );
 }
 
-function conflict(id: string, differing: readonly string[] = []): NoticeQueueError {
-  const what = differing.length === 0 ? 'another list' : `other options (${differing.join(', ')})`;
+/** Flags that decide which contacts a file gives. */
+const READING = [
+  'map',
+  'pass-through',
+  'country',
+  'allow-implausible',
+  'format',
+  'delimiter',
+  'encoding',
+  'no-header',
+  'sender-key',
+  'chat-sender-key',
+  'schedule-type',
+];
+
+/** Those with which the same file is read in another way than for a batch. */
+function otherFlags({ plan: { reading } }: ImportPlan, batch: Batch | undefined): string[] {
+  const before = batch?.reading;
+  if (reading === undefined || before === undefined || reading.file === '') return [];
+  if (before.file !== reading.file || before.bytes !== reading.bytes) return [];
+  return READING.filter((name) => before.flags[name] !== reading.flags[name]);
+}
+
+function conflict(
+  id: string,
+  differing: readonly string[] = [],
+  flags: readonly string[] = [],
+): NoticeQueueError {
+  const other = flags.map((name) => `--${name}`).join(', ');
+  const list = flags.length === 0 ? 'another list' : `the same list, and other ${other}`;
+  const what = differing.length === 0 ? list : `other options (${differing.join(', ')})`;
   return new NoticeQueueError(
     'BATCH_CONFLICT',
     `Batch ${id} was started with ${what}; nothing was queued.`,

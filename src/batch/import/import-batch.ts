@@ -53,7 +53,7 @@ export async function importBatch(
   const rules = { country: country && COUNTRIES[country], allowImplausible };
   const list = await openSource(source, { ...checked, rules });
   try {
-    const plan = planImport(checked, settings);
+    const plan = planImport(checked, settings, list);
     const run = new ImportRun(list, checked, plan, settings);
     return await run.into(checked.dryRun ? undefined : target);
   } finally {

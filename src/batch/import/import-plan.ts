@@ -1,3 +1,5 @@
+import path from 'node:path';
+import type { OpenSource } from '../source/open-source.ts';
 import type { DeliveryPolicy } from '../../contracts/outcome.ts';
 import { readNotice } from '../../contracts/notice.ts';
 import type { CountryName } from '../../format/country.ts';
@@ -55,6 +57,7 @@ export interface ImportPlan {
 export function planImport(
   options: CheckedImportOptions,
   defaults: Pick<BatchPlan, 'chunkSize' | 'delivery'>,
+  { file = '', totalBytes = 0 }: Partial<Pick<OpenSource, 'file' | 'totalBytes'>> = {},
 ): ImportPlan {
   const { templateCode, scheduleType, chatSenderKey, senderKey, fields } = options;
   // Checked like any notice, with a placeholder for the contacts of the list.
@@ -75,8 +78,46 @@ export function planImport(
     rate: options.rate ?? 0,
     bisect: options.bisect ?? true,
     startAt: options.paused ? ON_RESUME : (options.startAt ?? 0),
+    reading: {
+      file: file === '' ? '' : path.resolve(file),
+      bytes: totalBytes,
+      flags: flagsOf(options),
+    },
   };
   return { plan, identity: JSON.stringify(sorted(frame)) };
+}
+
+/** The flags with which the same list is read again. */
+function flagsOf(options: CheckedImportOptions): Record<string, string> {
+  const { map, expiresAt, scheduleType } = options;
+  const pairs = Object.entries(map ?? {}).map(([name, source]) => `${name}=${source}`);
+  const given: Readonly<Record<string, string | number | boolean | undefined>> = {
+    map: pairs.length === 0 ? undefined : pairs.join(','),
+    'pass-through': options.passThrough,
+    'schedule-type': typeof scheduleType === 'string' ? scheduleType : undefined,
+    'chat-sender-key': options.chatSenderKey === undefined ? undefined : 'KEY',
+    'sender-key': options.senderKey === undefined ? undefined : 'KEY',
+    'only-new': options.onlyNew,
+    chunk: options.chunkSize,
+    delivery: options.delivery,
+    expires: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
+    rate: options.rate,
+    country: options.country,
+    'allow-implausible': options.allowImplausible,
+    'allow-duplicates': options.allowDuplicates,
+    'no-bisect': options.bisect === false,
+    format: options.format,
+    delimiter: options.delimiter === ',' ? undefined : options.delimiter,
+    encoding: options.encoding === 'utf-8' ? undefined : options.encoding,
+    'no-header': !options.header,
+    rejects: options.rejectsFile,
+  };
+  const flags: Record<string, string> = {};
+  for (const [name, value] of Object.entries(given)) {
+    if (value === undefined || value === false) continue;
+    flags[name] = value === true ? '' : String(value);
+  }
+  return flags;
 }
 
 function sorted(fields: Readonly<Record<string, unknown>>): readonly unknown[] {

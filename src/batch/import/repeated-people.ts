@@ -95,6 +95,6 @@ function repeated(
   const more = found === count ? '' : ` (and ${formatCount(found - count)} more in other lists)`;
   return new NoticeQueueError(
     'LIST_REPEATED',
-    `${formatCount(count)} of ${formatCount(all)} were in batch ${batch}, ${time}${more}: --only-new (onlyNew) sends the others, --again (again) sends all; nothing was enqueued.`,
+    `${formatCount(count)} of ${formatCount(all)} numbers of this list were in batch ${batch}, ${time}${more}; nothing was enqueued. Add --only-new (onlyNew) to send to the others, or --again (again) to send to all.`,
   );
 }

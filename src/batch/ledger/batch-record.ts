@@ -19,6 +19,17 @@ export interface BatchPlan {
   readonly bisect: boolean;
   /** When sending starts, milliseconds since the epoch; 0 for at once, {@link ON_RESUME} for when a person resumes it. */
   readonly startAt?: number;
+  readonly reading?: ListReading;
+}
+
+/** How a list is read, so that its import can be continued. */
+export interface ListReading {
+  /** Path of the list; empty if it is not a file. */
+  readonly file: string;
+  /** Its size. */
+  readonly bytes: number;
+  /** Flags of `notices import` and their values, empty for none. A sender key, which may be a phone number, is KEY. */
+  readonly flags: Readonly<Record<string, string>>;
 }
 
 /** A start that waits for a person. */
@@ -111,7 +122,9 @@ const PHASES: ReadonlySet<string> = new Set(BATCH_PHASES);
 export function planFields(plan: BatchPlan): (string | number)[] {
   const { frame, templateCode, chunkSize, delivery, expiresAt, rate, bisect } = plan;
   const fields = { frame, templateCode, chunkSize, delivery, expiresAt, rate };
-  return [...Object.entries(fields).flat(), 'bisect', bisect ? 1 : 0, 'startAt', plan.startAt ?? 0];
+  const reading = plan.reading === undefined ? [] : ['reading', JSON.stringify(plan.reading)];
+  const more = ['bisect', bisect ? 1 : 0, 'startAt', plan.startAt ?? 0];
+  return [...Object.entries(fields).flat(), ...more, ...reading];
 }
 
 /**
@@ -152,6 +165,9 @@ export function batchFrom(
       cancelled: number('cancelled'),
       possiblySentTwice: number('possiblySentTwice'),
     },
+    ...(fields['reading'] === undefined
+      ? {}
+      : { reading: JSON.parse(fields['reading']) as ListReading }),
     startAt: number('startAt'),
     startMissedAt: number('startMissedAt'),
     begunAt: number('begunAt'),

@@ -92,10 +92,18 @@ export function blockedReason(
 function importReason(batch: Batch, { importing }: BatchSurroundings): string {
   return importing
     ? 'its import has not finished'
-    : `its import stopped before the end of the list; run the same import again: "${continueImport(batch)}", with the list and the other flags of the first time, continues it where it stopped`;
+    : `its import stopped before the end of the list; run the same import again: "${continueImport(batch)}" continues it where it stopped`;
 }
 
-/** The command that continues an import which stopped; the list and its other flags are those of the first time. */
-export function continueImport({ id, templateCode }: Pick<Batch, 'id' | 'templateCode'>): string {
-  return `notices import FILE --template ${shellWord(templateCode)} --batch ${id}`;
+/** The command that continues an import which stopped. FILE: a list that was no file. */
+export function continueImport({
+  id,
+  templateCode,
+  reading,
+}: Pick<Batch, 'id' | 'templateCode' | 'reading'>): string {
+  const flags = Object.entries(reading?.flags ?? {}).map(([name, value]) =>
+    value === '' ? ` --${name}` : ` --${name} ${shellWord(value)}`,
+  );
+  const file = reading === undefined || reading.file === '' ? 'FILE' : shellWord(reading.file);
+  return `notices import ${file} --template ${shellWord(templateCode)} --batch ${id}${flags.join('')}`;
 }

@@ -25,7 +25,7 @@ export class LedgerActions extends LedgerReader {
    *
    * @param state the state the failure must have, so that unknown ones are never resent by mistake
    * @param code the code it must have; any if empty
-   * @param duringImport also while the list is imported. Default: that is refused
+   * @param duringImport also while the list is imported or paused. Default: that is refused
    * @returns `known` if it no longer exists or does not match, `gone` if its batch does not; a refusal changes nothing
    */
   async redrive(

@@ -17,11 +17,11 @@ type SourceEncoding = Encoding | 'utf-16le' | 'utf-16be';
 const FOREIGN: readonly { readonly magic: Buffer; readonly what: string }[] = [
   {
     magic: Buffer.from('PK\u0003\u0004'),
-    what: 'a workbook (XLSX) or another zip file: save it as CSV',
+    what: 'a workbook (XLSX) or another zip file: save it as CSV UTF-8 (in a spreadsheet: File, Save As)',
   },
   {
     magic: Buffer.from([0xd0, 0xcf, 0x11, 0xe0]),
-    what: 'an old workbook (XLS): save it as CSV',
+    what: 'an old workbook (XLS): save it as CSV UTF-8 (in a spreadsheet: File, Save As)',
   },
   { magic: Buffer.from('%PDF'), what: 'a PDF file: export the list as CSV' },
   // Before the mark of UTF-16, which is the first half of the first one.

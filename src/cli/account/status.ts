@@ -96,9 +96,7 @@ function describeHeadline({ title, text, until, fault, command, section }: Statu
 function whyOpen(waits: string | undefined, command: string | undefined): string {
   const reasons = waits === undefined ? [] : [waits];
   if (command !== undefined && waits?.includes(command) !== true) {
-    reasons.push(
-      `its import stopped: "${command}", with the list and the other flags of the first time, continues it`,
-    );
+    reasons.push(`its import stopped: "${command}" continues it`);
   }
   return reasons.length === 0 ? '' : `: ${reasons.join('; ')}`;
 }

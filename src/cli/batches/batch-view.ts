@@ -85,7 +85,7 @@ function describeImport(batch: Batch, importStopped: boolean): string {
   const { importedAt, rows, refusedRows, duplicateRows } = batch;
   const read = countOf(rows, 'row');
   if (importStopped) {
-    return `stopped after ${read}; run the same import again to continue it: "${continueImport(batch)}", with the list and the other flags of the first time`;
+    return `stopped after ${read}; run the same import again to continue it: "${continueImport(batch)}"`;
   }
   if (importedAt === 0) return `running, ${read} so far`;
   return `finished, ${countOf(refusedRows, 'row')} rejected, ${countOf(duplicateRows, 'duplicate')}`;

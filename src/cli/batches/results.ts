@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
 import { batchResults, resultsOf } from '../../ops/operations/batch-results.ts';
+import { countOf, formatCount } from '../../format/format.ts';
 import type { CommandContext } from '../command-context.ts';
 import { currentUser } from '../command-context.ts';
 import { operationCommand, typedOf } from '../operation-command.ts';
@@ -52,7 +53,7 @@ async function writeJoined(
     saysExported(context, written, 'row');
     if (written !== results.rows) {
       throw new UsageError(
-        `${file} has ${written} rows, and the list of batch ${id} had ${results.rows}: is it the same file?`,
+        `${file} has ${countOf(written, 'row')}, and the list of batch ${id} had ${formatCount(results.rows)}: is it the same file?`,
       );
     }
   });

@@ -104,7 +104,7 @@ export function importStopped({ batches }: HeadlineFacts): Headline | undefined 
   return {
     tone: 'warn',
     title: `The import of ${first.id} stopped${andOthers(others.length)}`,
-    text: `It stopped after ${countOf(first.total, 'contact')}. Run the same import again, with the list and the other flags of the first time: it continues where it stopped.`,
+    text: `It stopped after ${countOf(first.total, 'contact')}. Run the same import again: it continues where it stopped.`,
     fault: 'a person',
     command: first.continueImport,
     section: 'import_stopped',

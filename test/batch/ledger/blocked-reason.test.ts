@@ -43,7 +43,7 @@ describe('blockedReason', () => {
       'the import stopped',
       batch('importing', 0),
       { ...fine, importing: false },
-      /stopped.*run the same import again: "notices import FILE --template '' --batch b", with the list/,
+      /stopped.*run the same import again: "notices import FILE --template '' --batch b" continues it/,
     ],
     ['stopped, contacts are sent', batch('importing', 5), { ...fine, importing: false }, undefined],
     ['closed hours', batch('sending', 5), closed, /^it is waiting for 08:00 \(Asia\/Seoul\)/],
@@ -65,5 +65,13 @@ describe('continueImport', () => {
     ["it's $HOME", "notices import FILE --template 'it'\\''s $HOME' --batch b"],
   ])('of template %s', (templateCode, command) => {
     expect(continueImport({ id: 'b', templateCode })).toBe(command);
+  });
+
+  it('of a file has its path and flags', () => {
+    const flags = { map: 'contact=Phone no', 'no-bisect': '', chunk: '7' };
+    const reading = { file: '/tmp/a list.csv', bytes: 1, flags };
+    expect(continueImport({ id: 'b', templateCode: 'T', reading })).toBe(
+      "notices import '/tmp/a list.csv' --template T --batch b --map 'contact=Phone no' --no-bisect --chunk 7",
+    );
   });
 });

@@ -156,7 +156,9 @@ describe('notices import', () => {
     expect(stderr).toMatch(
       /^Redis lost a part of the list .* Run the same import again with --batch\.$/m,
     );
-    expect(stdout).toMatch(/^import +stopped after .*notices import FILE --template T --batch b/m);
+    expect(stdout).toMatch(
+      /^import +stopped after .*notices import \/.*lost.ndjson --template T --batch b/m,
+    );
   });
 
   it('every flag reaches the plan', async () => {
@@ -301,8 +303,9 @@ describe('notices import', () => {
   it('stopped by Ctrl-C: shows the command that continues it, and so it does', async () => {
     const prefix = redis.freshPrefix();
     const rows = contacts(300).map(({ contact }) => `${contact}\n`);
-    const list = file('long.csv', `contact\n${rows.join('')}`);
-    const flags = ['--template', 'T', '--batch', 'b', '--chunk', '10', '--high-water', '100'];
+    const list = file('long.csv', `Phone no\n${rows.join('')}`);
+    const read = ['--map', 'contact=Phone no', '--chunk', '10'];
+    const flags = ['--template', 'T', '--batch', 'b', ...read, '--high-water', '100'];
     const args = ['import', list, ...flags, '--json'];
     const first = start(args, envOf(prefix));
     await first.says(/"waiting":true/);
@@ -311,16 +314,25 @@ describe('notices import', () => {
     expect([ended.code, errorOf(ended).code]).toEqual([1, 'IMPORT_STOPPED']);
     const left = await run(['batch', 'b'], envOf(prefix));
     expect(left.stdout).toMatch(
-      /^import +stopped after 100 rows; run the same import again to continue it: "notices import FILE --template T --batch b", with the list/m,
+      /^import +stopped after 100 rows; run the same import again to continue it: "notices import \/.*long.csv .*"$/m,
     );
     const status = await run(['status'], envOf(prefix));
     expect(status.stdout).toMatch(
-      /^ {2}b: 100 of 100 contacts pending: .*; its import stopped: "notices import FILE --template T --batch b", with the list/m,
+      /^ {2}b: 100 of 100 contacts pending: .*; its import stopped: "notices import \/.*" continues it/m,
     );
-    // The command as it is printed, with the list and the other flags.
+    // The same list read in another way is another list.
+    const otherMap = await run(
+      [...args.slice(0, 6), '--map', 'contact=Phone no,var1=Phone no'],
+      envOf(prefix),
+    );
+    expect([otherMap.code, otherMap.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^BATCH_CONFLICT: .* the same list, and other --map;/),
+    ]);
+    // The command as it is printed.
     const [, command = ''] = /"notices (import [^"]+)"/.exec(left.stdout) ?? [];
-    const go = command.replace('FILE', list).split(' ');
-    const done = await run([...go, '--chunk', '10', '--json'], envOf(prefix));
+    const go = [...command.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word);
+    const done = await run([...go, '--json'], envOf(prefix));
     expect([done.code, reportOf(done.stdout)]).toMatchObject([0, { contacts: 300, resumed: true }]);
   });
 });

@@ -17,12 +17,14 @@ describe('a list that shares numbers with a recent one of its template', () => {
     const { code, stdout, stderr } = await importing(list(CORRECTED), ['--batch', 'dec']);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(
-      /^LIST_REPEATED: 2 of 3 were in batch nov, [\d.]+ m?s ago \([^)]* UTC\): --only-new .* sends the others, --again .* sends all; nothing was enqueued\./m,
+      /^LIST_REPEATED: 2 of 3 numbers of this list were in batch nov, [\d.]+ m?s ago \([^)]* UTC\); nothing was enqueued\. Add --only-new .* to send to the others, or --again .* to send to all\./m,
     );
     expect(await ledger.read('dec')).toBeUndefined();
     // Another notation of the number, and one other value.
     const cell = list(['010-0000-0001,Kim', '01000000002,Lee', '01000000003,Choi']);
-    expect((await importing(cell, ['--batch', 'dec'])).stderr).toMatch(/3 of 3 were in batch nov/);
+    expect((await importing(cell, ['--batch', 'dec'])).stderr).toMatch(
+      /3 of 3 numbers of this list were in batch nov/,
+    );
   });
 
   it('is sent to the others with --only-new, and to all with --again', async () => {
@@ -36,14 +38,14 @@ describe('a list that shares numbers with a recent one of its template', () => {
     expect(await contacts('new')).toEqual([{ contact: '01000000004', var1: 'Park' }]);
     // Its own people are compared from now on, too.
     const next = await importing(list(['01000000004,Park', '01000000005,Han']), ['--batch', 'x']);
-    expect(next.stderr).toMatch(/1 of 2 were in batch new/);
+    expect(next.stderr).toMatch(/1 of 2 numbers of this list were in batch new/);
     const flags = ['--batch', 'all', '--again'];
     expect((await importing(list([...CORRECTED, '01000000009,Yun']), flags)).code).toBe(0);
     expect(await contacts('all')).toHaveLength(4);
     const none = await importing(list(CORRECTED.toReversed()), ['--batch', 'y', '--only-new']);
     expect([none.code, none.stderr]).toEqual([
       2,
-      expect.stringMatching(/3 of 3 were in batch all/),
+      expect.stringMatching(/3 of 3 numbers of this list were in batch all/),
     ]);
   });
 
@@ -52,10 +54,16 @@ describe('a list that shares numbers with a recent one of its template', () => {
     const { import: importing } = world(undefined, env);
     await importing('-', ['--batch', 'nov'], Buffer.from(`contact\n01000000001\n01000000002\n`));
     const { code, stderr } = await importing(list(CORRECTED), ['--batch', 'dec']);
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/2 of 3 were in batch nov/)]);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringMatching(/2 of 3 numbers of this list were in batch nov/),
+    ]);
     const text = Buffer.from('contact\n01000000003\n01000000002\n');
     const piped = await importing('-', ['--batch', 'dec'], text);
-    expect([piped.code, piped.stderr]).toEqual([2, expect.stringMatching(/1 of 2 were in batch/)]);
+    expect([piped.code, piped.stderr]).toEqual([
+      2,
+      expect.stringMatching(/1 of 2 numbers of this list were in batch/),
+    ]);
   });
 
   it('also where both are long', async () => {
@@ -64,7 +72,7 @@ describe('a list that shares numbers with a recent one of its template', () => {
       Array.from({ length: 5_000 }, (_, row) => `0101${String(from + row).padStart(7, '0')},N`);
     await importing(list(rows(0)), ['--batch', 'nov', '--chunk', '1000']);
     const { stderr } = await importing(list(rows(4_000)), ['--batch', 'dec']);
-    expect(stderr).toMatch(/1,000 of 5,000 were in batch nov/);
+    expect(stderr).toMatch(/1,000 of 5,000 numbers of this list were in batch nov/);
     expect((await importing(list(rows(5_000)), ['--batch', 'dec'])).code).toBe(0);
   });
 

@@ -9,7 +9,7 @@ import { ledgerScript } from './ledger-prelude.ts';
 
 /**
  * Sends a failure again: its contacts become a new chunk. ARGV: name of the failure, the state and
- * code it must have ('' for any code), 1 where it may be while the list is imported. Returns ['redriven', its contacts], ['known'] if there is no such
+ * code it must have ('' for any code), 1 where it may be while the list is imported or paused. Returns ['redriven', its contacts], ['known'] if there is no such
  * failure or it does not match, ['refused', phase or 'late' past the deadline], or ['gone'] if there is no such batch.
  *
  * The last keys are the search index, which records the new chunk of the contacts, the mark that this
@@ -22,7 +22,8 @@ local name, phase = ARGV[1], field('phase')
 if not phase then return { 'gone' } end
 local done = redis.call('GET', KEYS[13])
 if done then return { 'redriven', done } end
-local mayBe = phase == 'finished' or phase == 'sending' or (phase == 'importing' and ARGV[4] == '1')
+local isHeld = ARGV[4] == '1' and (phase == 'importing' or phase == 'paused')
+local mayBe = phase == 'finished' or phase == 'sending' or isHeld
 if not mayBe then return { 'refused', phase } end
 local now = clock()
 if isTooLate(now) then return { 'refused', 'late' } end
@@ -49,7 +50,7 @@ if phase == 'finished' then redis.call('HSET', record, 'phase', 'sending') end
 add('derived', 1)
 if field('redriven') then add('redriven', 1) end
 moved(now)
-lookAtOnce(now)
+if phase ~= 'paused' then lookAtOnce(now) end
 for index = 1, 7 do redis.call('PERSIST', KEYS[index]) end
 keepInList('+inf')
 sumUpUnknown(field('id'))

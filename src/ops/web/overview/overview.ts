@@ -122,8 +122,7 @@ function attentionSection({
       ({ id, importStopped, total, continueImport: command }) =>
         importStopped &&
         html`The import of ${list(id)} stopped after ${countOf(total, 'contact')}: run the same
-          import again; it continues where it stopped: <code>${command}</code>, with the list and
-          the other flags of the first time.`,
+          import again; it continues where it stopped: <code>${command}</code>.`,
     ),
     ...batches.openBatches.map(
       ({ id, stalled, pending, waits }) =>

@@ -84,8 +84,7 @@ function progress(data: BatchPageData, view: PageView): Html {
       importStopped &&
       html`<p class="note">
         The import stopped after ${countOf(batch.rows, 'row')}; run the same import again to
-        continue it: <code>${continueImport(batch)}</code>, with the list and the other flags of the
-        first time.
+        continue it: <code>${continueImport(batch)}</code>.
       </p>`
     }
     ${
