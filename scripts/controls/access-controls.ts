@@ -139,14 +139,6 @@ export const ACCESS_CONTROLS: readonly Control[] = [
     words: 'of one caller are twenty at most',
   },
   {
-    prevents: 'one caller who watches the batches of all',
-    file: 'src/ops/web/live/feed.ts',
-    from: 'const MAX_BATCHES_OF_CALLER = 5;',
-    to: 'const MAX_BATCHES_OF_CALLER = 20;',
-    test: 'ops/web/events.integration.test.ts',
-    words: 'of one caller watch five batches',
-  },
-  {
     prevents: 'failed sign-ins without a trace in the log',
     file: 'src/ops/web/access/sign-in-routes.ts',
     from: "context.logger.warn({ event: 'ops-sign-in-failed', address });",

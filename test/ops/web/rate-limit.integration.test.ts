@@ -6,9 +6,8 @@ const redis = testRedis();
 const PATH = '/api/v1/rate-limit';
 
 async function bench(env: Readonly<Record<string, string>> = {}) {
-  const prefix = redis.freshPrefix();
-  const server = await startOps(redis.url, prefix, env);
-  return { prefix, server, viewer: await server.viewer(), operator: await server.operator() };
+  const server = await startOps(redis.url, redis.freshPrefix(), env);
+  return { server, viewer: await server.viewer() };
 }
 
 async function show(caller: Caller) {
@@ -17,34 +16,7 @@ async function show(caller: Caller) {
   return reply.json;
 }
 
-async function set(caller: Caller, body: object) {
-  const reply = await caller.post(PATH, body);
-  expectDocumented('POST', PATH, reply);
-  return reply;
-}
-
 describe('the rate limit', () => {
-  it('is set by an operator, and the audit stream records who and why', async () => {
-    const { server, viewer, operator } = await bench();
-    expect(await show(viewer)).toEqual({ rateLimit: null });
-    const first = await set(operator, { rateLimit: 50, why: ' campaign at noon ' });
-    const manual = { rateLimit: { configured: 0, manual: 50, now: 50 } };
-    expect([first.status, first.json]).toEqual([200, manual]);
-    expect(await show(viewer)).toEqual(manual);
-    const off = await set(operator, { rateLimit: 'off', why: 'the night' });
-    expect(off.json).toEqual({ rateLimit: { configured: 0, manual: 0 } });
-    const back = await set(server.key('operator'), { rateLimit: 'default', why: 'x' });
-    expect(back.json).toEqual({ rateLimit: null });
-    const { json } = await viewer.get('/api/v1/audit');
-    const { entries } = json as { entries: object[] };
-    const common = { at: 0, what: 'rate-limit', target: 'queue' };
-    expect(entries.map((entry) => ({ ...entry, at: 0 }))).toEqual([
-      { ...common, who: 'key:robot', as: 'default', why: 'x' },
-      { ...common, who: 'otto', as: 'off', why: 'the night' },
-      { ...common, who: 'otto', as: '50', why: 'campaign at noon' },
-    ]);
-  });
-
   it('shows a decrease, and the configured limit where no worker has reported one', async () => {
     const { server, viewer } = await bench({ RATE_LIMIT: '40' });
     expect(await show(viewer)).toEqual({ rateLimit: { configured: 40, now: 40 } });
@@ -64,21 +36,6 @@ describe('the rate limit', () => {
         lowUntil: risesFrom + 60_000,
       },
     });
-  });
-
-  it.each([
-    { rateLimit: 50, why: ' ' },
-    { rateLimit: 50, why: 'x'.repeat(101) },
-    { rateLimit: 100_001, why: 'x' },
-    { rateLimit: 1.5, why: 'x' },
-    { rateLimit: '50', why: 'x' },
-    { rateLimit: 'fast', why: 'x' },
-    { rateLimit: null, why: 'x' },
-  ])('%j sets nothing', async (body) => {
-    const { prefix, operator } = await bench();
-    const { status, json } = await set(operator, body);
-    expect([status, json['code']]).toEqual([400, 'REQUEST_INVALID']);
-    expect(await redis.keys(prefix)).toEqual([]);
   });
 
   it.each([
