@@ -102,6 +102,13 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     example: 'notices resume spring',
     load: async () => (await import('./batches/batch-operations.ts')).resumeCommand,
   },
+  rate: {
+    group: 'Batches:',
+    takes: '<id> [rate]',
+    description: 'change the rate of a batch while it is sent, or spread it over a time',
+    example: 'notices rate spring --spread 4h',
+    load: async () => (await import('./batches/batch-operations.ts')).rateCommand,
+  },
   cancel: {
     group: 'Batches:',
     takes: '[id]',

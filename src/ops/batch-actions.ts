@@ -3,11 +3,12 @@ import {
   type RedriveReport,
   type RedriveSelection,
 } from '../batch/failures/redrive-batch.ts';
+import { promoteJobs } from '../batch/import/queue-chunks.ts';
 import type { Batch, BatchPhase } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import type { Keys } from '../redis/keys.ts';
+import { CHUNK_QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { appendAudit, type Actor } from './audit.ts';
 
 /** Manual actions on a whole batch. */
@@ -48,6 +49,32 @@ export async function controlBatch(
   const answer = await ledger.control(id, verb);
   if (answer?.done === true) {
     const as = verb === 'cancel' ? 'cancelled' : `${verb}d`;
+    await appendAudit(redis, keys, { ...actor, what: 'batch', target: `batch ${id}`, as });
+  }
+  return answer;
+}
+
+/**
+ * Changes the rate of a batch, and records it in the audit stream. Jobs that wait for turns of the old rate are made due.
+ *
+ * @param rate contacts per second; 0 for no limit
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function changeRate(
+  { ledger, redis, keys }: BatchControlContext,
+  id: string,
+  rate: number,
+  actor: Actor,
+): ReturnType<Ledger['changeRate']> {
+  const answer = await ledger.changeRate(id, rate);
+  if (answer?.done !== true) return answer;
+  const { openBullQueue } = await import('../redis/open-queue.ts');
+  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis, keys);
+  try {
+    await promoteJobs(queue, id);
+  } finally {
+    await queue.close();
+    const as = rate === 0 ? 'no rate' : `rate ${rate}`;
     await appendAudit(redis, keys, { ...actor, what: 'batch', target: `batch ${id}`, as });
   }
   return answer;

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
-import type { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { changeRate } from '../../src/ops/batch-actions.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
@@ -78,6 +79,29 @@ it.each([
   },
   60_000,
 );
+
+it('a rate that is changed is that of the next second, up and down, also of jobs that wait for turns', async () => {
+  const keys = keysOf('changed-rate', 'default');
+  const ledger = new Ledger(redis, keys);
+  const set = (rate: number) =>
+    changeRate({ ledger, redis, keys }, 'slow', rate, { who: 'test', why: 'test' });
+  const sent = await startSending('changed-rate', 1);
+  await sent(2);
+  const timed = async (requests: number) => {
+    const startedAt = performance.now();
+    await sent(requests);
+    return performance.now() - startedAt;
+  };
+  expect(await set(40)).toEqual({ done: true, phase: 'sending' });
+  expect(await timed(80)).toBeLessThan(3_500);
+  await set(2);
+  // Those under way, and one at once.
+  await sent(3);
+  expect(await timed(4)).toBeGreaterThan(1_200);
+  await set(0);
+  const isOver = async () => (await ledger.read('slow'))?.counts.accepted === CHUNKS;
+  await until(isOver, { what: 'the rest, without a rate', deadlineMs: 8_000 });
+}, 60_000);
 
 it('jobs that are all due at once, as an earlier version left them, come back one by one', async () => {
   const { bullPrefix } = keysOf('all-due', 'default');

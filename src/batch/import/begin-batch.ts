@@ -79,9 +79,12 @@ export function decideImport(
   return options.again ? { kind: 'create' } : { kind: 'repeated', batch: earlier, differing };
 }
 
-/** Names of the options that were given and differ from those of the batch. */
+/** Names of the options that were given and differ from those of the batch; of its rate a person may have decided since. */
 function differingOptions(options: SendingOptions, batch: Batch): string[] {
-  return SENDING.filter((name) => options[name] !== undefined && options[name] !== batch[name]);
+  const { rateSetAt = 0 } = batch;
+  return SENDING.filter((name) => name !== 'rate' || rateSetAt === 0).filter(
+    (name) => options[name] !== undefined && options[name] !== batch[name],
+  );
 }
 
 /** Other imports of the same list, at the same moment, that this one gives way to. */

@@ -69,13 +69,16 @@ export function planImport(
     senderKey,
     contacts: [{ contact: '0' }],
   });
+  const { rate = 0 } = options;
+  // Evenly: a chunk is what a second of the rate sends.
+  const mostPerChunk = rate === 0 ? defaults.chunkSize : Math.min(defaults.chunkSize, rate);
   const plan: BatchPlan = {
     frame: JSON.stringify(frame),
     templateCode: frame.templateCode,
-    chunkSize: options.chunkSize ?? defaults.chunkSize,
+    chunkSize: options.chunkSize ?? mostPerChunk,
     delivery: options.delivery ?? defaults.delivery,
     expiresAt: options.expiresAt ?? 0,
-    rate: options.rate ?? 0,
+    rate,
     bisect: options.bisect ?? true,
     startAt: options.paused ? ON_RESUME : (options.startAt ?? 0),
     reading: {

@@ -91,3 +91,23 @@ export async function removeFailedJobs(queue: Queue, batch: string): Promise<voi
     throw redisFailure(error);
   }
 }
+
+/**
+ * Makes the jobs of a batch due that wait for their turns: its rate was changed, and their claims give them other ones.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED; safe to repeat
+ */
+export async function promoteJobs(queue: Queue, batch: string): Promise<void> {
+  try {
+    const delayed = await queue.getDelayed();
+    for (const job of delayed) {
+      if ((job.data as { batch?: unknown } | null)?.batch !== batch) continue;
+      // Another process may have taken it meanwhile.
+      await job.promote().catch((error: unknown) => {
+        if (typeof (error as { code?: unknown }).code !== 'number') throw error;
+      });
+    }
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}

@@ -91,6 +91,8 @@ export interface Batch extends Omit<BatchPlan, 'frame'> {
   readonly movedAt: number;
   /** With a rate: when the next chunk may be sent. */
   readonly nextAt: number;
+  /** When a person last changed its rate. */
+  readonly rateSetAt?: number;
   /** When its jobs were last queued again because it was stalled; the same time is then `movedAt`. */
   readonly restartedAt: number;
   /** Chunks stored so far. */
@@ -104,6 +106,15 @@ export interface Batch extends Omit<BatchPlan, 'frame'> {
   /** Refused rows and duplicates, as the import reported them; 0 before its end. */
   readonly refusedRows: number;
   readonly duplicateRows: number;
+}
+
+/**
+ * Contacts per second that are expected of a batch: at most its rate, and that where it was changed since. The average since
+ * its start may be of times without its limit.
+ */
+export function expectedSpeed({ rate, rateSetAt = 0 }: Batch, average: number): number {
+  if (rate === 0) return average;
+  return rateSetAt > 0 ? rate : Math.min(average, rate);
 }
 
 /** The states that add up to the total. */
@@ -176,6 +187,7 @@ export function batchFrom(
     retentionMs: number('retentionMs'),
     movedAt: number('movedAt'),
     nextAt: number('nextAt'),
+    rateSetAt: number('rateSetAt'),
     restartedAt: number('restartedAt'),
     chunks,
     chunksOfList: chunks - number('derived'),

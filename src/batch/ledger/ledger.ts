@@ -2,6 +2,7 @@ import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
 import { claimChunk } from './scripts/chunk-scripts.ts';
 import { LedgerActions } from './ledger-actions.ts';
 import {
+  changeRate,
   controlBatchScript,
   endImport,
   startBatch,
@@ -260,6 +261,22 @@ export class Ledger extends LedgerActions {
     const [result, phase] = await this.run(controlBatchScript, id, [verb]);
     if (result === 'gone') return undefined;
     if (result === 'done' && verb === 'resume') await this.publishHint(id);
+    return { done: result === 'done', phase: String(phase) as BatchPhase };
+  }
+
+  /**
+   * Changes the rate of a batch; takes effect at the next claim.
+   *
+   * @param rate contacts per second; 0 for no limit
+   * @returns `done: false` where nothing of it waits any more; undefined if there is no such batch
+   */
+  async changeRate(
+    id: string,
+    rate: number,
+  ): Promise<{ readonly done: boolean; readonly phase: BatchPhase } | undefined> {
+    const [result, phase] = await this.run(changeRate, id, [rate]);
+    if (result === 'gone') return undefined;
+    await this.publishHint(id);
     return { done: result === 'done', phase: String(phase) as BatchPhase };
   }
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { batchFailures, redriveBatch } from '../../ops/operations/batch-failures.ts';
-import { batches, pauseBatch, resumeBatch } from '../../ops/operations/batches.ts';
+import { batches, changeBatchRate, pauseBatch, resumeBatch } from '../../ops/operations/batches.ts';
 import { deleteFailed, failed, redriveFailed } from '../../ops/operations/failed-notices.ts';
 import type { CommandContext } from '../command-context.ts';
 import { batchOrNotices, noticesCommand, operationCommand } from '../operation-command.ts';
@@ -14,6 +14,10 @@ export const pauseCommand = (context: CommandContext): Command =>
   operationCommand(context, pauseBatch);
 export const resumeCommand = (context: CommandContext): Command =>
   operationCommand(context, resumeBatch);
+
+/** `notices rate ID N`: exits with 1 where nothing waits. */
+export const rateCommand = (context: CommandContext): Command =>
+  operationCommand(context, changeBatchRate);
 
 /** `notices failures [ID]`: of a batch or of single notices; with `--csv` the contacts themselves. */
 export const failuresCommand = (context: CommandContext): Command =>

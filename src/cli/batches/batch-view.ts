@@ -1,4 +1,4 @@
-import { CONTACT_STATES, type Batch } from '../../batch/ledger/batch-record.ts';
+import { CONTACT_STATES, expectedSpeed, type Batch } from '../../batch/ledger/batch-record.ts';
 import { continueImport } from '../../batch/ledger/blocked-reason.ts';
 import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
@@ -107,7 +107,7 @@ function rateRows(batch: Batch, standstill: string | undefined, now: number): st
   const average = `${formatRate(rate)}/s since its start`;
   if (batch.finishedAt > 0) return [['rate', `${average}, ${formatDuration(tookMs)} in total`]];
   if (batch.phase !== 'sending' || standstill !== undefined) return [['rate', average]];
-  const restMs = (batch.counts.pending / rate) * 1_000;
+  const restMs = (batch.counts.pending / expectedSpeed(batch, rate)) * 1_000;
   return [['rate', `${average}; ${writeTime(now + restMs, now, (span) => `about ${span} left`)}`]];
 }
 

@@ -1,5 +1,5 @@
 import type { BatchMotion } from '../../batch/ledger/batch-motion.ts';
-import type { Batch } from '../../batch/ledger/batch-record.ts';
+import { expectedSpeed, type Batch } from '../../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import type { BatchAnswer } from './batch-schemas.ts';
 
@@ -20,8 +20,6 @@ export function batchToJson(
   const sent = counts.accepted + counts.rejected + counts.unknown;
   const perSecond = tookMs > 0 ? (sent * 1_000) / tookMs : 0;
   const moves = phase === 'sending' && perSecond > 0 && standstill === undefined;
-  // The average since its start may be of times without its limit.
-  const ownSpeed = rate > 0 ? Math.min(perSecond, rate) : perSecond;
   const lossNear = nearEndOfRetention(batch, now);
   return {
     id,
@@ -43,7 +41,7 @@ export function batchToJson(
     duplicateRows,
     stalled,
     perSecond,
-    restMs: moves ? (counts.pending / ownSpeed) * 1_000 : null,
+    restMs: moves ? (counts.pending / expectedSpeed(batch, perSecond)) * 1_000 : null,
     ...(lossNear === undefined ? {} : { lossNear: { ...lossNear } }),
   };
 }

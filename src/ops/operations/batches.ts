@@ -3,11 +3,12 @@ import { findBatches, readBatchFilter, type BatchFilter } from '../../batch/ledg
 import { readMotion } from '../../batch/ledger/batch-motion.ts';
 import { BATCH_PHASES, CONTACT_STATES } from '../../batch/ledger/batch-record.ts';
 import { surroundingsOf } from '../../batch/ledger/blocked-reason.ts';
-import { NoticeQueueError } from '../../contracts/errors.ts';
+import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import { DURATION_EXAMPLES, writeTime, TIME_FORMAT } from '../../format/time.ts';
-import { countOf, formatCount, table } from '../../format/format.ts';
+import { countOf, formatCount, formatDuration, table } from '../../format/format.ts';
 import { batchAnswer } from '../answers/batch-schemas.ts';
 import {
+  changeRate,
   controlBatch,
   noSuchBatch,
   requireBatch,
@@ -15,12 +16,15 @@ import {
   type BatchControl,
 } from '../batch-actions.ts';
 import { batchToJson } from '../answers/batch-json.ts';
-import { batchId, whole } from './fields.ts';
+import { count } from '../answers/fields.ts';
+import { batchId, duration, whole } from './fields.ts';
 import { operation, type OperationContext } from './operation.ts';
 
 /** Loaded when one runs: these load BullMQ, which the help of a command does not need. */
 const fleetReader = () => import('../snapshot.ts');
 const snapshots = () => import('../batch-snapshot.ts');
+
+const NO_RATE = 'expected a whole number of contacts per second, "off", or spread';
 
 const text = z.string().max(40, 'expected at most 40 characters');
 
@@ -175,6 +179,57 @@ export const resumeBatch = controlOperation(
   'Resumes a paused batch.',
   'is resumed.',
 );
+
+export const changeBatchRate = operation({
+  name: 'rate',
+  summary: 'Changes the rate of a batch while it is sent, waits or is imported.',
+  answers: 'The new rate.',
+  needs: 'operator',
+  why: 'may',
+  path: '/api/v1/batches/:id/rate',
+  args: ['rate'],
+  problems: { 409: 'Nothing of the batch waits.' },
+  input: z.object({
+    id: batchId,
+    rate: z
+      .union([whole(1, 1_000_000_000), z.literal('off')], NO_RATE)
+      .optional()
+      .describe('contacts per second; "off" for no limit'),
+    spread: duration.optional().describe('instead: so that what waits takes so long'),
+  }),
+  output: z.object({
+    batch: z.string(),
+    phase: z.enum(BATCH_PHASES),
+    rate: count.describe('contacts per second; 0 for no limit'),
+    restMs: z.number().nullable().describe('how long what waits takes at that rate'),
+  }),
+  run: async (context, { id, rate: given, spread }, { who, why }) => {
+    if ((given === undefined) === (spread === undefined)) {
+      throw new InputError('REQUEST_INVALID', [{ field: 'rate', problem: NO_RATE }]);
+    }
+    const { counts } = await requireBatch(context, id);
+    const spreadRate = Math.ceil((counts.pending * 1_000) / Math.max(1, spread ?? 0));
+    const rate = given === 'off' ? 0 : (given ?? Math.max(1, spreadRate));
+    const answer = await changeRate(context, id, rate, { who, why });
+    if (answer === undefined) throw noSuchBatch(id);
+    const { phase } = answer;
+    if (answer.done) {
+      return {
+        batch: id,
+        phase,
+        rate,
+        restMs: rate === 0 ? null : (counts.pending / rate) * 1_000,
+      };
+    }
+    const detail = `Batch ${id} ${WHY_NOT_CONTROLLED[phase]}; nothing was done.`;
+    throw new NoticeQueueError('NOT_POSSIBLE', detail);
+  },
+  text: ({ batch: id, rate, restMs }) => [
+    restMs === null
+      ? `Batch ${id} is sent without a limit of its own.`
+      : `Batch ${id} is sent at ${formatCount(rate)}/s: ${formatDuration(restMs)} for what waits.`,
+  ],
+});
 
 const cancelling = controlOperation(
   'batch cancel',

@@ -1,7 +1,14 @@
 import type { z } from 'zod';
 import { batchFailures, previewRedrive, redriveBatch } from './batch-failures.ts';
 import { batchResults } from './batch-results.ts';
-import { batch, batches, cancelBatch, pauseBatch, resumeBatch } from './batches.ts';
+import {
+  batch,
+  batches,
+  cancelBatch,
+  changeBatchRate,
+  pauseBatch,
+  resumeBatch,
+} from './batches.ts';
 import { deleteFailed, failed, redriveFailed } from './failed-notices.ts';
 import { liftHold, placeHold, showHold } from './hold.ts';
 import type { Answer } from './operation.ts';
@@ -23,6 +30,7 @@ export const OPERATIONS = [
   batch,
   pauseBatch,
   resumeBatch,
+  changeBatchRate,
   cancelBatch,
   batchFailures,
   batchResults,

@@ -150,6 +150,7 @@ export async function act(terminal: Terminal, sent: Sent): Promise<void> {
   await terminal.both('rate-limit', '500');
   await terminal.both('pause', 'spring');
   await terminal.both('resume', 'spring');
+  await terminal.both('rate', 'spring', '1000');
   await terminal.both('redrive', 'spring', '--state', 'rejected', '--yes');
   await terminal.both('redrive', '--notices', '--yes');
   await terminal.both('resolve', '--number', NUMBERS.unknown, '--as', 'accepted', '--yes');

@@ -82,6 +82,12 @@ const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
     command: 'resume b',
     audits: ['batch', 'batch b'],
   },
+  rate: {
+    input: { id: 'b', rate: 50 },
+    bad: [{ rate: 0 }, 'rate'],
+    command: 'rate b 50',
+    audits: ['batch', 'batch b'],
+  },
   'batch failures': {
     input: { id: 'b' },
     bad: [{ state: 'accepted' }, 'state'],

@@ -157,6 +157,21 @@ return { 'done', field('phase') }`,
 );
 
 /**
+ * Changes the rate of a batch, in constant time. ARGV: contacts per second, 0 for no limit. The next chunk may be sent at
+ * once, and turns are given anew. Returns ['done', phase], ['refused', phase] where nothing waits any more, or ['gone'].
+ */
+export const changeRate = ledgerScript(
+  'rate',
+  `
+local phase, now = field('phase'), clock()
+if not phase then return { 'gone' } end
+if phase == 'cancelled' or phase == 'finished' then return { 'refused', phase } end
+redis.call('HSET', record, 'rate', ARGV[1], 'rateSetAt', now, 'nextAt', now, 'turnsTo', 0)
+if isOpen(phase) then lookAtOnce(now) end
+return { 'done', phase }`,
+);
+
+/**
  * Corrects the part of a batch in the sum of unknown contacts: Redis deletes batches without it. ARGV: the id. Returns ['summed up'].
  */
 export const sumUpUnknown = ledgerScript(
