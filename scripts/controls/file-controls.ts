@@ -61,7 +61,7 @@ export const FILE_CONTROLS: readonly Control[] = [
   {
     prevents: 'text of answers that accept, which may repeat what was sent',
     file: 'src/service/response/read-answer.ts',
-    from: 'if (mayAccept && success !== false) return fields;',
+    from: 'if (mayAccept) return fields;',
     to: '',
     test: 'service/echoed-values.test.ts',
     words: 'an answer that accepts keeps no text',

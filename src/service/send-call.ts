@@ -2,7 +2,6 @@ import { Cancellation, type Deadline } from '../async/cancellation.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { Refusal, Token, CancelSignal, TokenSource } from '../contracts/token.ts';
 import { type TransportFailure, Exchange, headerOf } from './http/transport.ts';
-import { type Post } from './http/http-client.ts';
 import type { TokenHeadersCache } from './request-body.ts';
 import { applyRules, type ContactResult, type MatchedRule } from './response/answer-rules.ts';
 import { AnswerMask } from './response/mask-text.ts';
@@ -73,7 +72,7 @@ const RESULT_BYTES = 1_024;
 
 /** Where send calls go. */
 export interface SendEndpoint {
-  readonly post: Post;
+  readonly post: (exchange: Exchange) => Promise<void>;
   /** Path of the send endpoint. */
   readonly path: string;
   /** How often a request that was provably not sent is repeated. */

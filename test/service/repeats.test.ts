@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { TransportFailure, WireFacts } from '../../src/service/http/transport.ts';
-import { mayRepeat, repeatDelay } from '../../src/service/http/http-client.ts';
+import { mayRepeat, repeatDelay } from '../../src/service/client.ts';
 
 const facts = (more: Partial<WireFacts>): WireFacts => ({
   started: true,
