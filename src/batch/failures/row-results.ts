@@ -1,6 +1,7 @@
 import { rangesOf } from '../../payload/row-numbers.ts';
 import { CONTACT_STATES, type Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { BYTE_ORDER_MARK } from '../source/read-utf8.ts';
 import { csvLine } from './csv-line.ts';
 import { cancelledChunks } from './cancelled-chunks.ts';
 import { selectFailures } from './select-failures.ts';
@@ -109,6 +110,13 @@ export async function writeResults(
   write: (text: string) => Promise<boolean>,
 ): Promise<number> {
   let text = records === undefined ? csvLine(['row', ...TITLES]) : '';
+  let isFirst = true;
+  const flush = () => {
+    // Without it a spreadsheet takes the text for one in an older encoding.
+    const mark = isFirst && /[^\0-\u{7f}]/u.test(text) ? BYTE_ORDER_MARK : '';
+    isFirst = false;
+    return write(`${mark}${text}`);
+  };
   let rows = 0;
   const all = records ?? plainRows(results);
   let at = 0;
@@ -124,10 +132,10 @@ export async function writeResults(
     const own = records === undefined ? [] : cells;
     text += csvLine([...own, String(row), ...cellsOf(result)]);
     if (text.length < PIECE) continue;
-    if (!(await write(text))) return rows;
+    if (!(await flush())) return rows;
     text = '';
   }
-  await write(text);
+  await flush();
   return rows;
 }
 

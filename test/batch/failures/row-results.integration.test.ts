@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { rowResults, writeResults } from '../../../src/batch/failures/row-results.ts';
 import { cancelledChunks } from '../../../src/batch/failures/cancelled-chunks.ts';
@@ -8,6 +9,7 @@ import {
   rowsOfPayload,
 } from '../../../src/payload/chunk-payload.ts';
 import { testRedis } from '../../support/redis.ts';
+import { openBatch } from '../support/batch-bench.ts';
 import { numberOf } from '../support/csv-list.ts';
 import { importWorld, listFile } from '../support/import-world.ts';
 
@@ -117,4 +119,39 @@ it('each row of a list has one result at every look, whatever becomes of its chu
     '"row","result_state","result_code","result_reason","result_at","result_trace_id"',
   ]);
   expect(text).toMatch(/^"2","accepted","","","20.*Z","t-1"$/m);
+});
+
+it.each([
+  [1_000, 0.2],
+  [40, 4],
+])('the results of chunks of %i cost at most %f bytes a contact', async (size, most) => {
+  const chunks = Array.from({ length: 150 }, () => size);
+  const bench = await openBatch(redis, { chunkSize: size }, chunks);
+  for (const chunk of chunks.keys()) {
+    await bench.claim(chunk);
+    const as = { rows: `${chunk * size + 2}-${chunk * size + size + 1}`, traceId: randomUUID() };
+    await bench.settle(chunk, { accepted: size, as, failed: [] });
+  }
+  const { sizes } = bench.keys.batch(bench.id);
+  const bytes = Number(await redis.client.memory('USAGE', sizes, 'SAMPLES', 0));
+  expect(bytes).toBeGreaterThan(0);
+  expect(bytes / (chunks.length * size)).toBeLessThanOrEqual(most);
+});
+
+it('results with other characters begin with a byte order mark, for spreadsheets', async () => {
+  const { read } = await imported(4);
+  const { found } = await read();
+  for (const [name, mark] of [
+    ['Kim', ''],
+    ['김', '\ufeff'],
+  ] as const) {
+    const pieces: string[] = [];
+    // eslint-disable-next-line @typescript-eslint/require-await
+    const records = async function* () {
+      yield { row: 1, cells: ['name'] };
+      yield { row: 2, cells: [name] };
+    };
+    await writeResults(found, records(), (piece) => Promise.resolve(pieces.push(piece) > 0));
+    expect(pieces.join('')).toMatch(new RegExp(`^${mark}"name","row".*\n"${name}","2","pending"`));
+  }
 });
