@@ -1,7 +1,7 @@
 import { Job, type Queue } from 'bullmq';
 import { JOB_NAME, type EarlierRuns } from '../contracts/job.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { DONE_MS, QUEUE_NAME, type Keys } from '../redis/keys.ts';
+import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
 import { defineScript } from '../redis/script.ts';
 import { changeEnded } from './end-scripts.ts';
@@ -47,7 +47,9 @@ export async function sendAgain(
     await settleAgain(redis, keys, 0, [id]).catch(() => {});
     throw error;
   }
-  await changeEnded(redis, keys, entry, { from: 'again' });
+  // Where this process has slept for so long that others have cleared its mark, the entry is in its place again.
+  const isDropped = await changeEnded(redis, keys, entry, { from: 'again' });
+  if (!isDropped) await changeEnded(redis, keys, entry, {});
   return true;
 }
 
@@ -94,11 +96,14 @@ return #ids`,
   parse: Number,
 });
 
+/** A process that has marked an entry and not gone on for so long has died. */
+const UNFINISHED_MS = 30_000;
+
 /** Ends what a process that died has begun to send again: what has a job is sent, the rest has ended as before. */
 export async function settleAgain(
   redis: RedisClient,
   { ended, endedIn, noticeJob }: Pick<Keys, 'ended' | 'endedIn' | 'noticeJob'>,
-  olderThanMs: number = DONE_MS,
+  olderThanMs: number = UNFINISHED_MS,
   ids: readonly string[] = [],
 ): Promise<void> {
   await settleScript(redis, [ended, endedIn('again')], [noticeJob(''), olderThanMs, ...ids]);

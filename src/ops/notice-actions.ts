@@ -5,7 +5,13 @@ import { cancelNotice } from '../notices/cancel.ts';
 import { changeEnded } from '../notices/end-scripts.ts';
 import { endedPartly } from '../notices/ended.ts';
 import { allEnded, type EndedHead, type FailedFilter } from '../notices/select-ended.ts';
-import { readEndedAt, releaseKey, sendAgain, withNotices } from '../notices/send-again.ts';
+import {
+  readEndedAt,
+  releaseKey,
+  sendAgain,
+  settleAgain,
+  withNotices,
+} from '../notices/send-again.ts';
 import type { CancelOptions, CancelReport, NoticeRef } from '../notices/notice-state.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -134,6 +140,9 @@ async function changeEach(
 ): Promise<FailedReport> {
   const { redis, keys } = context;
   const { ids, limit = Infinity, state, code } = selection;
+  await settleAgain(redis, keys).catch((error: unknown) => {
+    throw redisFailure(error);
+  });
   const found = await allEnded(context, selection);
   const sum = { done: 0, contacts: 0, late: 0, gone: 0, left: 0 };
   if (ids !== undefined) sum.gone = new Set(ids).size - found.length;

@@ -3,6 +3,7 @@ import type { Contact } from '../contracts/notice.ts';
 import type { DeliveryPolicy } from '../contracts/outcome.ts';
 import { countEnded, readEnded, type STAGES } from '../notices/ended.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
+import { settleAgain } from '../notices/send-again.ts';
 import { allEnded, type EndedHead } from '../notices/select-ended.ts';
 import { contactsOfJob } from '../payload/sealed-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -129,6 +130,10 @@ export async function listUnknownNotices(
   { code, template, before, number }: UnknownFilter = {},
   ids?: readonly string[],
 ): Promise<UnknownNotice[]> {
+  const { redis, keys } = source;
+  await settleAgain(redis, keys).catch((error: unknown) => {
+    throw redisFailure(error);
+  });
   const select = { state: 'unknown', code, template, before, number, ids } as const;
   return (await allEnded(source, select, { oldestFirst: true })).map(unknownView);
 }

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { NoticeQueue } from '../../src/index.ts';
 import { deleteNotices, redriveNotices } from '../../src/ops/notice-actions.ts';
 import { changeEnded } from '../../src/notices/end-scripts.ts';
+import { settleAgain } from '../../src/notices/send-again.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
@@ -23,8 +24,12 @@ async function deleteBoth(
   const client = redis.connect({ name: 'deleting' });
   // Otherwise the reply that is kept back is that Redis does not know the script yet.
   await changeEnded(redis.client, keys, { id: 'none', text: '', state: 'rejected' }, {});
-  const removed = holdNextScript(client);
+  await settleAgain(redis.client, keys);
+  const settled = holdNextScript(client);
   const report = deleteNotices({ redis: client, keys }, { ...REJECTED, ids }, WHO);
+  await settled.answered;
+  const removed = holdNextScript(client);
+  settled.letGo();
   await removed.answered;
   await meanwhile(setup);
   removed.letGo();

@@ -44,9 +44,12 @@ async function asleep(
   await redriveNotices({ redis: redis.client, keys }, { state: 'rejected', ids: [other] }, WHO);
   await redis.client.lrem(keys.noticesIn('wait'), 1, other);
   const client = redis.connect({ name: 'asleep' });
-  const step = holdNextScript(client);
+  const settled = holdNextScript(client);
   const redrive = redriveNotices({ redis: client, keys }, { state, ids: [id] }, WHO);
   const ended = redrive.catch(() => 'dead');
+  await settled.answered;
+  const step = holdNextScript(client);
+  settled.letGo();
   await step.answered;
   return { client, step, ended };
 }
