@@ -45,8 +45,8 @@ export const FILE_CONTROLS: readonly Control[] = [
   {
     prevents: 'stored lists of another length, sent again and again',
     file: 'workers/send/chunk-record.ts',
-    from: 'Array.isArray(list) && list.length === size ? list : undefined',
-    to: 'Array.isArray(list) ? list : undefined',
+    from: 'if (!Array.isArray(list) || list.length !== size) return undefined;',
+    to: 'if (!Array.isArray(list)) return undefined;',
     test: 'workers/send/chunks/hostile-chunks.integration.test.ts',
     words: 'of more contacts than are counted',
   },

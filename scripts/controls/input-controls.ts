@@ -125,7 +125,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
   {
     prevents: 'commands of a shell in the name of a notice, when a command of a message is copied',
     file: 'src/format/format.ts',
-    from: '/^[\\w.:@%+-]+$/.test(text)',
+    from: '/^[\\w./:@%+=,-]+$/.test(text)',
     to: "text !== ''",
     test: 'ops/notice-words.test.ts',
     words: 'as one word',
