@@ -109,7 +109,7 @@ describe('the page', () => {
     expect(status).toBe(200);
     const shown = plain(text);
     expect(shown).toContain(`notice<a href="/notices/${job}"><code>${job}</code></a>`);
-    expect(shown).toContain('batch<a href="/batches/autumn">autumn</a>, chunk 0');
+    expect(shown).toContain('batch<a href="/batches/autumn">autumn</a>, row 1');
     expect(shown).not.toContain('/batches/other');
     expect(shown.match(/<i class="dot pending"><\/i>pending<\/td><td[^>]*>yes</g)).toHaveLength(2);
     expect(shown).toMatch(
