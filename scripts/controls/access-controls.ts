@@ -116,7 +116,7 @@ export const ACCESS_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'a form of thousands of fields that stops the server for seconds',
-    file: 'src/ops/operations/from-text.ts',
+    file: 'src/ops/operations/fields.ts',
     from: 'const texts = found.get(name);',
     to: 'const texts = [...found].find(([one]) => one === name)?.[1];',
     test: 'ops/operations/from-text.test.ts',
@@ -156,7 +156,7 @@ export const ACCESS_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'receipts of another program that uses the same idempotency key',
-    file: 'src/ops/web/api/key-scope.ts',
+    file: 'src/ops/operations/notice.ts',
     from: 'update(`${apiKey}\\n${key}`)',
     to: 'update(key)',
     test: 'ops/web/key-scope.integration.test.ts',

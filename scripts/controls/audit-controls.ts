@@ -4,8 +4,8 @@ import type { Control } from './control.ts';
 export const AUDIT_CONTROLS: readonly Control[] = [
   {
     prevents: 'searches for a person that leave no trace',
-    file: 'src/ops/web/api/find-routes.ts',
-    from: "await auditSearch(redis, keys, { who, why: '' }, written);",
+    file: 'src/ops/operations/number.ts',
+    from: 'await auditSearch(redis, keys, { who, why }, written);',
     to: '',
     test: 'ops/web/find.integration.test.ts',
     words: 'it is in the audit stream with the masked number',
@@ -27,14 +27,6 @@ export const AUDIT_CONTROLS: readonly Control[] = [
     words: 'displaces none',
   },
   {
-    prevents: 'exports of an old copy of the queue that leave no trace',
-    file: 'src/cli/account/restored.ts',
-    from: 'await appendAudit(open.redis, open.keys, { who: currentUser(), why, ...entry });',
-    to: '',
-    test: 'ops/restored.integration.test.ts',
-    words: '--csv is recorded in the audit stream',
-  },
-  {
     prevents: 'searches for a person among unknown outcomes that leave no trace',
     file: 'src/ops/unknown/unknown-list.ts',
     from: "await recordSearch(context, filter, { who, why: 'unknown outcomes' });",
@@ -51,14 +43,6 @@ export const AUDIT_CONTROLS: readonly Control[] = [
     words: 'are previewed and decided with the same filter',
   },
   {
-    prevents: 'searches of the command line that leave no trace',
-    file: 'src/cli/notices/find.ts',
-    from: 'await auditSearch(redis, keys, { who: currentUser(), why }, number);',
-    to: '',
-    test: 'cli/why.integration.test.ts',
-    words: 'exports of a batch, searches',
-  },
-  {
     prevents: 'searches of the command line among unknown outcomes that leave no trace',
     file: 'src/cli/notices/unknown-flags.ts',
     from: "await auditSearch(redis, keys, { who: currentUser(), why: why ?? '' }, number);",
@@ -68,8 +52,8 @@ export const AUDIT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'erasures that leave no trace of the search for their number',
-    file: 'src/cli/notices/erase.ts',
-    from: 'await auditSearch(redis, keys, actor, number);',
+    file: 'src/ops/operations/number.ts',
+    from: 'await auditSearch(redis, keys, actor, digitsOf(written));',
     to: '',
     test: 'erase/erase-number.integration.test.ts',
     words: 'leaves nothing of a number in Redis but its mask in the audit',

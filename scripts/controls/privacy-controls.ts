@@ -156,7 +156,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'a number that a viewer reads in the reason of another person',
-    file: 'src/ops/web/api/status-routes.ts',
+    file: 'src/ops/audit.ts',
     from: "if (who?.role === 'operator') return entries;",
     to: 'if (who !== undefined) return entries;',
     test: 'ops/web/hostile-requests.integration.test.ts',

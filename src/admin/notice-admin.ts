@@ -1,13 +1,14 @@
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { InputError, NoticeQueueError } from '../contracts/errors.ts';
 import { parseInput } from '../contracts/parse-input.ts';
-import { runParsed, type Operation } from '../ops/operations/operation.ts';
+import { runParsed, type Operation, type OperationContext } from '../ops/operations/operation.ts';
 import {
   OPERATIONS,
   type OperationInput,
   type OperationName,
   type OperationOutput,
 } from '../ops/operations/operations.ts';
+import { readStatus } from '../ops/status.ts';
 import { sealingOf } from '../payload/seal.ts';
 import {
   withEnvironment,
@@ -86,7 +87,19 @@ export class NoticeAdmin {
     return withRedis(server, enqueueTimeoutMs, (redis) => {
       const ledger = new Ledger(redis, keys);
       const sealing = sealingOf(account, this.#settings);
-      const context = { redis, keys, ledger, sealing, configuredRateLimit: 0 };
+      const redisRules = {
+        persistence: 'warn',
+        memoryHeadroom: 10,
+      } as const;
+      const context: OperationContext = {
+        redis,
+        keys,
+        ledger,
+        sealing,
+        configuredRateLimit: 0,
+        findSettings: this.#settings,
+        status: () => readStatus(redis, { redis: { ...server, prefix }, account, redisRules }),
+      };
       const call = { who: this.#who, why, signal };
       return runParsed(row, context, parsed, call) as Promise<OperationOutput<Name>>;
     });

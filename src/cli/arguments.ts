@@ -1,3 +1,4 @@
+import { UsageError } from './command-context.ts';
 import { InvalidArgumentError, Option } from 'commander';
 import { BATCH_ID } from '../contracts/job.ts';
 import {
@@ -6,7 +7,6 @@ import {
   writeDuration,
   type DurationUnit,
 } from '../format/time.ts';
-import { UsageError } from './usage-error.ts';
 
 /** Longest reason in the audit stream, in characters. */
 export const MAX_WHY_LENGTH = 200;
@@ -38,29 +38,6 @@ export function whyOption(maxLength = MAX_WHY_LENGTH): Option {
   return new Option('--why <text>', 'reason, recorded in the audit stream').argParser(
     shortText(maxLength),
   );
-}
-
-/** The flag beside `--key`, for a key that came over HTTP. */
-export function apiKeyOption(): Option {
-  return new Option(
-    '--api-key <name>',
-    'with --key: the API key with which it was sent over HTTP',
-  ).argParser(shortText(64));
-}
-
-/**
- * The idempotency key that `--key` and `--api-key` name.
- *
- * @throws UsageError for an API key without a key
- */
-export async function keyOf(
-  key: string | undefined,
-  apiKey: string | undefined,
-): Promise<{ readonly idempotencyKey: string }> {
-  if (apiKey === undefined) return { idempotencyKey: key ?? '' };
-  if (key === undefined) throw new UsageError('--api-key: use it with --key');
-  const { scopedKey } = await import('../ops/web/api/key-scope.ts');
-  return { idempotencyKey: scopedKey(apiKey, key) };
 }
 
 /** Collects the values of an option that can be repeated. */

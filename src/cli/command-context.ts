@@ -83,3 +83,8 @@ function userName(): string {
     return String(process.getuid?.() ?? 'unknown');
   }
 }
+
+/** A wrong use of the command line; the command exits with code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Operation } from '../ops/operations/operation.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** Makes the command for what surrounds this run. */
@@ -14,6 +15,17 @@ export interface CommandEntry {
   /** A command line, for its own help. */
   readonly example: string;
   readonly load: () => Promise<MakeCommand>;
+}
+
+const noticeCommands = () => import('./notices/notice-commands.ts');
+const accountCommands = () => import('./account/account-commands.ts');
+const numberOperations = () => import('../ops/operations/number.ts');
+const batchOperations = () => import('../ops/operations/batches.ts');
+
+/** The command of an operation. */
+async function made(row: Operation): Promise<MakeCommand> {
+  const { operationCommand } = await import('./operation-command.ts');
+  return (context) => operationCommand(context, row);
 }
 
 /**
@@ -32,27 +44,27 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     takes: '[id]',
     description: 'show the state of a single notice, and why it waits or failed',
     example: 'notices show --key order-1001-shipped',
-    load: async () => (await import('./notices/show.ts')).showCommand,
+    load: async () => (await noticeCommands()).showCommand,
   },
   find: {
     group: 'Single notices:',
     takes: '<number>',
     description: 'show the outcome of notices for one phone number; exit with 1 if there are none',
     example: 'notices find 01012345678',
-    load: async () => (await import('./notices/find.ts')).findCommand,
+    load: async () => made((await numberOperations()).find),
   },
   erase: {
     group: 'Single notices:',
     takes: '<number>',
     description: 'erase what is stored about one phone number, after a preview',
     example: "notices erase 01012345678 --why 'request of the person'",
-    load: async () => (await import('./notices/erase.ts')).eraseCommand,
+    load: async () => made((await numberOperations()).erase),
   },
   waiting: {
     group: 'Single notices:',
     description: 'sum up the single notices that wait, by template',
     example: 'notices waiting --template ORDER_SHIPPED --within 2h',
-    load: async () => (await import('./notices/waiting.ts')).waitingCommand,
+    load: async () => made((await import('../ops/operations/waiting.ts')).listWaiting),
   },
   unknown: {
     group: 'Single notices:',
@@ -79,7 +91,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     group: 'Batches:',
     description: 'list the batches, newest first',
     example: 'notices batches --limit 10',
-    load: async () => (await import('./batches/batch-operations.ts')).batchesCommand,
+    load: async () => made((await batchOperations()).batches),
   },
   batch: {
     group: 'Batches:',
@@ -93,28 +105,28 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     takes: '<id>',
     description: 'stop sending a batch; requests in flight finish',
     example: 'notices pause spring',
-    load: async () => (await import('./batches/batch-operations.ts')).pauseCommand,
+    load: async () => made((await batchOperations()).pauseBatch),
   },
   resume: {
     group: 'Batches:',
     takes: '<id>',
     description: 'resume a paused batch',
     example: 'notices resume spring',
-    load: async () => (await import('./batches/batch-operations.ts')).resumeCommand,
+    load: async () => made((await batchOperations()).resumeBatch),
   },
   rate: {
     group: 'Batches:',
     takes: '<id> [rate]',
     description: 'change the rate of a batch while it is sent, or spread it over a time',
     example: 'notices rate spring --spread 4h',
-    load: async () => (await import('./batches/batch-operations.ts')).rateCommand,
+    load: async () => made((await batchOperations()).changeBatchRate),
   },
   cancel: {
     group: 'Batches:',
     takes: '[id]',
     description: 'end a batch permanently, or cancel single notices that wait',
     example: 'notices cancel --template ORDER_SHIPPED --within 2h',
-    load: async () => (await import('./batches/cancel.ts')).cancelCommand,
+    load: async () => (await noticeCommands()).cancelCommand,
   },
   failures: {
     group: 'Batches:',
@@ -122,7 +134,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     description:
       'show what was not accepted of a batch or, without an id, of single notices, and why',
     example: 'notices failures spring --state rejected --csv',
-    load: async () => (await import('./batches/batch-operations.ts')).failuresCommand,
+    load: async () => (await noticeCommands()).failuresCommand,
   },
   results: {
     group: 'Batches:',
@@ -137,51 +149,51 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     takes: '[ids...]',
     description: 'send what was not accepted again, of a batch or single notices, after a preview',
     example: 'notices redrive spring --state rejected --code INVALID_TEMPLATE',
-    load: async () => (await import('./batches/batch-operations.ts')).redriveCommand,
+    load: async () => (await noticeCommands()).redriveCommand,
   },
   events: {
     group: 'Single notices:',
     description: 'list events, oldest first; test and replay the webhook',
     example: 'notices events list --follow --json',
-    load: async () => (await import('./notices/events.ts')).eventsCommand,
+    load: async () => (await import('./account/events.ts')).eventsCommand,
   },
   delete: {
     group: 'Single notices:',
     takes: '[ids...]',
     description: 'delete rejected single notices, after a preview',
     example: 'notices delete --notices --code INVALID_TEMPLATE',
-    load: async () => (await import('./batches/batch-operations.ts')).deleteCommand,
+    load: async () => (await noticeCommands()).deleteCommand,
   },
   status: {
     group: 'Account:',
     description: 'show what waits and why, what failed or is unknown, the hold, workers and Redis',
     example: 'notices status',
-    load: async () => (await import('./account/status.ts')).statusCommand,
+    load: async () => (await accountCommands()).statusCommand,
   },
   hold: {
     group: 'Account:',
     description: 'show the active hold of the account; place or lift a hold manually',
     example: 'notices hold place --why "the text is being checked"',
-    load: async () => (await import('./account/hold.ts')).holdCommand,
+    load: async () => (await accountCommands()).holdCommand,
   },
   'rate-limit': {
     group: 'Account:',
     takes: '[rate-limit]',
     description: 'show the rate limit of the account, or set it while workers run',
     example: 'notices rate-limit 50 --why "the service asked for it"',
-    load: async () => (await import('./account/hold.ts')).rateLimitCommand,
+    load: async () => (await accountCommands()).rateLimitCommand,
   },
   audit: {
     group: 'Account:',
     description: 'list manual actions, newest first',
     example: 'notices audit --limit 20',
-    load: async () => (await import('./account/audit.ts')).auditCommand,
+    load: async () => made((await import('../ops/operations/account.ts')).audit),
   },
   restored: {
     group: 'Account:',
     description: 'show what might be sent again because Redis holds an old copy of the queue',
     example: 'notices restored show --csv',
-    load: async () => (await import('./account/restored.ts')).restoredCommand,
+    load: async () => (await accountCommands()).restoredCommand,
   },
   doctor: {
     group: 'Account:',

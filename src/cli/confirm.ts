@@ -1,6 +1,5 @@
 import { Writable } from 'node:stream';
-import { UsageError } from './usage-error.ts';
-import type { CommandContext } from './command-context.ts';
+import { UsageError, type CommandContext } from './command-context.ts';
 import { terminalText } from '../format/format.ts';
 import { writeText } from './output.ts';
 

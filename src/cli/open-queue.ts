@@ -1,4 +1,3 @@
-import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { Sealing } from '../payload/seal.ts';
 import type { Config } from '../config/config.ts';
@@ -6,8 +5,7 @@ import type { ReadOptions } from '../config/read.ts';
 import type { NoticeQueue } from '../producer/notice-queue.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
-import { UsageError } from './usage-error.ts';
-import type { CommandContext } from './command-context.ts';
+import { type CommandContext } from './command-context.ts';
 
 /** What commands about batches and notices work with. */
 export interface OpenLedger {
@@ -64,20 +62,6 @@ export async function withLedger<Result>(
   const sealing = sealingOf(config.account, config.queue);
   return withRedis(config.redis, TIMEOUT_MS, (redis) =>
     use({ ledger: new Ledger(redis, keys), redis, keys, sealing, config }),
-  );
-}
-
-/** @throws UsageError when the batch does not exist */
-export async function readBatch(ledger: Pick<Ledger, 'read'>, id: string): Promise<Batch> {
-  const batch = await ledger.read(id);
-  if (batch === undefined) throw noSuchBatch(id);
-  return batch;
-}
-
-/** The error for the id of a batch that does not exist. */
-export function noSuchBatch(id: string): UsageError {
-  return new UsageError(
-    `No batch named "${id}" (it may have been deleted). "notices batches" lists all batches.`,
   );
 }
 

@@ -1,20 +1,18 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { innerField, kindOf, shapeOf } from '../ops/operations/from-text.ts';
+import { innerField, kindOf, shapeOf } from '../ops/operations/fields.ts';
 import { isChange, type Operation } from '../ops/operations/operation.ts';
 import { MAX_WHY_LENGTH, whyOption } from './arguments.ts';
-import type { CommandContext } from './command-context.ts';
+import { UsageError, type CommandContext } from './command-context.ts';
 import {
   argumentsOf,
-  flagName,
+  flagOf,
   fromTyped,
-  kebab,
+  metaOf,
   runOperation,
-  takenBy,
   type CommonFlags,
   type Typed,
 } from './run-operation.ts';
-import { UsageError } from './usage-error.ts';
 
 /** The command of an operation: its flags and arguments are the fields of the input. */
 export function operationCommand(
@@ -28,107 +26,65 @@ export function operationCommand(
   const args = argumentsOf(row);
   for (const arg of args) addArgument(command, arg, shapeOf(row.input)[arg]);
   addFlags(command, row);
-  return command.action((...given: unknown[]) => {
+  return command.action(async (...given: unknown[]) => {
     const values = Object.fromEntries(args.map((arg, index) => [arg, given[index]]));
-    return runOperation(context, command, row, { ...values, ...typedOf(row, command.opts()) });
+    await runOperation(context, command, row, { ...values, ...typedOf(row, command.opts()) });
   });
 }
 
-/** A command that shows what the first operation answers, or with its argument does the second. */
-export function showOrSet(context: CommandContext, show: Operation, set: Operation): Command {
-  const [name = ''] = show.name.split(' ');
-  const [arg = ''] = argumentsOf(set);
-  const { description } = about(shapeOf(set.input)[arg]);
-  const command = new Command(name).argument(`[${kebab(arg)}]`, description);
-  addFlags(command, set);
-  return command.action((given: string | undefined) => {
-    if (given !== undefined) return runOperation(context, command, set, { [arg]: given });
-    if (command.opts<CommonFlags>().why !== undefined) {
-      throw new UsageError(`--why requires a ${kebab(arg)}`);
-    }
-    return runOperation(context, command, show, {});
-  });
+/** What is run: an operation, with what names its object. */
+interface ChosenRow {
+  readonly row: Operation;
+  readonly typed?: Typed;
 }
 
-/**
- * A command about a batch with its id, else about single notices.
- *
- * @param named whether single notices can be named by their ids; without ids and a batch, all need `--notices` then
- */
-export function batchOrNotices(
+/** A command that is one of several operations, depending on its arguments and flags. */
+export function chosenCommand(
   context: CommandContext,
   name: string,
-  ofBatch: Operation,
-  ofNotices: Operation,
-  named: boolean,
+  [argument, about]: readonly [string, string],
+  rows: readonly Operation[],
+  choose: (given: readonly string[], flags: CommonFlags) => ChosenRow | Promise<ChosenRow>,
 ): Command {
-  const command = new Command(name).argument(
-    named ? '[ids...]' : '[id]',
-    named ? 'id of the batch, or ids of single notices' : 'id of the batch',
-  );
-  if (named) command.option('--notices', ALL_NOTICES);
-  // The states of a batch include those of single notices.
-  addFlags(command, ofBatch);
-  addFlags(command, ofNotices);
-  return command.action((given: string | string[] | undefined) => {
-    const [id, ...more] = [given ?? []].flat();
+  const command = new Command(name).argument(argument, about);
+  for (const row of rows) addFlags(command, row, rows.length > 1);
+  return command.action(async (given: string | string[] | undefined) => {
     const flags = command.opts<CommonFlags>();
-    if (named) requireNamed(given, flags);
-    const isBatch = id !== undefined && more.length === 0 && !NOTICE_ID.test(id);
-    const row = isBatch ? ofBatch : ofNotices;
-    const odd = isBatch ? ofNotices : ofBatch;
-    for (const field of Object.keys(typedOf(odd, flags))) {
-      if (field in shapeOf(row.input)) continue;
-      throw new UsageError(
-        `--${kebab(field)}: leave it out; it is for ${isBatch ? 'single notices' : 'a batch'}`,
-      );
+    const { row, typed } = await choose([given ?? []].flat(), flags);
+    const shape = shapeOf(row.input);
+    const shapes = Object.assign({}, ...rows.map((other) => shapeOf(other.input))) as typeof shape;
+    for (const field of rows.flatMap((other) => Object.keys(typedOf(other, flags)))) {
+      if (!(field in shape))
+        throw new UsageError(`--${flagOf(field, shapes[field])}: leave it out here`);
     }
-    const names = isBatch ? { id } : { ids: id === undefined ? undefined : [id, ...more] };
-    return runOperation(context, command, row, {
-      ...(named || isBatch ? names : {}),
-      ...typedOf(row, flags),
-    });
+    if (flags.why !== undefined && !takesWhy(row)) {
+      throw new UsageError('--why: leave it out here; nothing is changed');
+    }
+    await runOperation(context, command, row, { ...typed, ...typedOf(row, flags) });
   });
 }
 
-/** A command about single notices that are named by their ids, or all that match with `--notices`. */
-export function noticesCommand(context: CommandContext, row: Operation): Command {
-  const command = operationCommand(context, row).option('--notices', ALL_NOTICES);
-  return command.action((ids: string[]) => {
-    requireNamed(ids, command.opts());
-    const named = ids.length === 0 ? {} : { ids };
-    return runOperation(context, command, row, { ...named, ...typedOf(row, command.opts()) });
-  });
-}
-
-const ALL_NOTICES = 'all single notices that match the flags';
-
-/** Ids that this package gives to single notices. */
-const NOTICE_ID = /^n-/;
-
-/** @throws UsageError for both ids and all, or neither */
-function requireNamed(ids: string | readonly string[] | undefined, flags: CommonFlags): void {
-  const isNamed = ids !== undefined && ids.length > 0;
-  if (isNamed === (flags.notices === true)) throw new UsageError('use either ids or --notices');
-}
+/** Whether it is recorded, and so has a reason. */
+const takesWhy = (row: Operation): boolean =>
+  isChange(row) || row.csv !== undefined || row.hidesInput === true;
 
 function addArgument(command: Command, name: string, schema: z.ZodType | undefined): void {
   const { description, isRequired } = about(schema);
-  const words = `${kebab(name)}${kindOf(schema) === 'array' ? '...' : ''}`;
+  const words = `${flagOf(name, schema)}${kindOf(schema) === 'array' ? '...' : ''}`;
   command.argument(isRequired ? `<${words}>` : `[${words}]`, description);
 }
 
 /** Adds a flag for each field of the input that is no argument, and those that every change has. */
-export function addFlags(command: Command, row: Operation): void {
+function addFlags(command: Command, row: Operation, isOneOfSeveral = false): void {
   const args = new Set(argumentsOf(row));
-  // Another operation of the same command may have added it.
+  // Another operation of the same command may have added it, or take it as an argument.
   const add = (option: Option) => {
     if (!command.options.some(({ long }) => long === option.long)) command.addOption(option);
   };
   for (const [name, schema] of Object.entries(shapeOf(row.input))) {
-    if (!args.has(name)) add(flagOf(name, schema));
+    if (!args.has(name)) add(optionOf(name, schema, isOneOfSeveral));
   }
-  if (isChange(row) || row.csv !== undefined) {
+  if (takesWhy(row)) {
     const option = whyOption(row.maxWhy ?? MAX_WHY_LENGTH);
     add(row.why === 'always' ? option.makeOptionMandatory() : option);
   }
@@ -136,11 +92,16 @@ export function addFlags(command: Command, row: Operation): void {
     add(new Option('--csv', 'write the contacts as CSV, including phone numbers'));
   }
   if (row.preview !== undefined) add(new Option('--yes', 'do not ask for confirmation'));
+  if (row.moves !== undefined) {
+    add(new Option('--wait', 'wait until it has ended, or until Ctrl-C'));
+  }
 }
 
 /** The values of the flags of an operation, by the names of its fields. */
 export function typedOf(row: Operation, flags: Typed): Typed {
-  const fields = Object.keys(shapeOf(row.input)).map((name) => [name, flags[flagName(name)]]);
+  const args = new Set(argumentsOf(row));
+  const names = Object.entries(shapeOf(row.input)).filter(([name]) => !args.has(name));
+  const fields = names.map(([name, schema]) => [name, flags[camel(flagOf(name, schema))]]);
   return Object.fromEntries(fields.filter(([, value]) => value !== undefined)) as Typed;
 }
 
@@ -156,15 +117,15 @@ function about(schema: z.ZodType | undefined) {
   return { field: schema, description: description ?? '', isRequired };
 }
 
-function flagOf(name: string, schema: z.ZodType): Option {
+function optionOf(name: string, schema: z.ZodType, isOneOfSeveral: boolean): Option {
   const { description, isRequired } = about(schema);
   const inner = innerField(schema);
   const kind = kindOf(schema);
-  const flag = `--${kebab(name)}`;
+  const flag = `--${flagOf(name, schema)}`;
   if (kind === 'boolean') return new Option(flag, description);
   const words =
     inner instanceof z.ZodEnum ? `${description}: ${inner.options.join(', ')}` : description;
-  const option = new Option(`${flag} <${placeholderOf(schema, kebab(name))}>`, words);
+  const option = new Option(`${flag} <${placeholderOf(schema, flagOf(name, schema))}>`, words);
   // Read again with the other fields; here it is refused with the name of its flag.
   if (kind !== 'array') {
     option.argParser((text) => {
@@ -175,9 +136,13 @@ function flagOf(name: string, schema: z.ZodType): Option {
   }
   const { data } = schema.safeParse(undefined);
   if (data !== undefined) option.default(undefined, JSON.stringify(data));
-  return isRequired ? option.makeOptionMandatory() : option;
+  return isRequired && !isOneOfSeveral ? option.makeOptionMandatory() : option;
 }
 
 function placeholderOf(schema: z.ZodType, name: string): string {
-  return takenBy(schema) ?? (kindOf(schema) === 'number' ? 'n' : name);
+  return metaOf(schema, 'takes') ?? (kindOf(schema) === 'number' ? 'n' : name);
 }
+
+/** What commander calls a flag. */
+const camel = (flag: string): string =>
+  flag.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());

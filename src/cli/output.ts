@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { CommandContext, Output } from './command-context.ts';
-import { terminalLine, terminalText } from '../format/format.ts';
+import { countOf, terminalLine, terminalText } from '../format/format.ts';
 
 /** Writes text of any content. */
 export function writeText(output: Pick<Output, 'write'>, text: string): void {
@@ -48,4 +48,16 @@ export function writeAll(output: Output, text: string): Promise<boolean> {
   return new Promise((resolve) => {
     output.write(text, (error) => resolve(error === null || error === undefined));
   });
+}
+
+/** Says on standard error how many contacts, or rows, were written as CSV. */
+export function saysExported(
+  { stderr }: Pick<CommandContext, 'stderr'>,
+  contacts: number,
+  what = 'contact',
+): void {
+  writeText(
+    stderr,
+    contacts === 0 ? `No ${what} matches.\n` : `Exported ${countOf(contacts, what)}.\n`,
+  );
 }

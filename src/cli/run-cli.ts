@@ -2,8 +2,8 @@ import { Command, CommanderError } from 'commander';
 import { describeFailure, exitCodeOf, InputError, NoticeQueueError } from '../contracts/errors.ts';
 import { VERSION } from '../contracts/version.ts';
 import { loadCommands } from './commands.ts';
-import { UsageError } from './usage-error.ts';
 import {
+  UsageError,
   processSurroundings,
   type CommandContext,
   type Output,

@@ -1,10 +1,12 @@
+import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { InputError, NoticeQueueError } from '../contracts/errors.ts';
+import { InputError } from '../contracts/errors.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 import { countOf, formatCount } from '../format/format.ts';
 import type { Actor } from '../ops/audit.ts';
-import { fromTexts, kindOf, shapeOf } from '../ops/operations/from-text.ts';
+import { fromTexts, kindOf, shapeOf } from '../ops/operations/fields.ts';
 import {
   isChange,
   paramsOf,
@@ -14,13 +16,20 @@ import {
   type OperationContext,
   type OperationPreview,
 } from '../ops/operations/operation.ts';
-import { STOPPED, currentUser, untilStopped, type CommandContext } from './command-context.ts';
+import {
+  UsageError,
+  STOPPED,
+  currentUser,
+  untilStopped,
+  type CommandContext,
+} from './command-context.ts';
 import { agreed } from './confirm.ts';
 import { withLedger, type OpenLedger } from './open-queue.ts';
-import { print, wantsJson, writeLines, writeOut, writeText } from './output.ts';
+import { saysExported, print, wantsJson, writeLines, writeOut, writeText } from './output.ts';
 import { ProgressLines } from './progress.ts';
-import { saysExported } from './says-exported.ts';
-import { UsageError } from './usage-error.ts';
+
+/** Pause between two looks with `--wait`, in milliseconds. */
+const LOOK_MS = 500;
 
 /** The values of the flags and arguments of a command, as they were typed. */
 export type Typed = Readonly<Record<string, unknown>>;
@@ -31,6 +40,7 @@ export interface CommonFlags extends Typed {
   readonly yes?: boolean;
   readonly csv?: boolean;
   readonly notices?: boolean;
+  readonly wait?: boolean;
 }
 
 /** The fields of the input that are arguments, not flags. */
@@ -38,23 +48,32 @@ export function argumentsOf(row: Operation): string[] {
   return [...paramsOf(row), ...(row.args ?? [])];
 }
 
-/** What commander calls the flag of a field. */
-export const flagName = (field: string): string => field.replace(/Ms$/, '');
-
-export const kebab = (field: string): string =>
-  flagName(field).replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+/** The name of the flag of a field. */
+export function flagOf(field: string, schema: z.ZodType | undefined): string {
+  const flag = metaOf(schema, 'flag') ?? field.replace(/Ms$/, '');
+  return flag.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
 
 /** What was typed, as the schema of its field takes it. */
 export function fromTyped(schema: z.ZodType | undefined, value: unknown): unknown {
-  const isText = typeof value !== 'string' || takenBy(schema) !== undefined;
-  return isText ? value : fromTexts([value], kindOf(schema));
+  if (typeof value !== 'string') return value;
+  const takes = metaOf(schema, 'takes');
+  if (takes === 'time') return inSystemZone(value);
+  return takes === undefined ? fromTexts([value], kindOf(schema)) : value;
 }
 
-/** Whether a field takes a time or a duration, which a command line has as text. */
-export function takenBy(schema: z.ZodType | undefined): string | undefined {
-  const takes = schema?.meta()?.['takes'];
-  if (typeof takes === 'string') return takes;
-  return schema instanceof z.ZodOptional ? takenBy(schema.unwrap() as z.ZodType) : undefined;
+/** What the schema of a field says for the command line: `takes`, or `flag`. */
+export function metaOf(schema: z.ZodType | undefined, name: string): string | undefined {
+  const found = schema?.meta()?.[name];
+  if (typeof found === 'string') return found;
+  return schema instanceof z.ZodOptional ? metaOf(schema.unwrap() as z.ZodType, name) : undefined;
+}
+
+/** A time without a zone is one of the system, as commands show it; the HTTP API reads it as UTC. */
+function inSystemZone(text: string): string {
+  if (!/^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?$/.test(text)) return text;
+  const at = new Date(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T'));
+  return Number.isNaN(at.getTime()) ? text : at.toISOString();
 }
 
 /** Runs an operation with what was typed, after its preview, and prints its answer; with `--csv` its contacts. */
@@ -63,20 +82,20 @@ export async function runOperation(
   command: Command,
   row: Operation,
   typed: Typed,
-): Promise<void> {
-  const input = parsed(row, typed);
-  const { why = '', yes, csv } = command.opts<CommonFlags>();
+): Promise<unknown> {
+  const input = parsed(row, await withStdin(context, row, typed));
+  const { why = '', yes, csv, wait } = command.opts<CommonFlags>();
   const json = wantsJson(command);
   if (csv === true && json) {
     throw new UsageError('use either --csv (the contacts) or --json (the summary)');
   }
   const actor = { who: currentUser(), why };
-  await asUsage(row, () =>
-    withLedger(context, async (open) => {
+  try {
+    return await withLedger(context, async (open) => {
       const target = contextOf(open);
       if (csv === true) {
         await writeCsv(context, row, target, input, actor);
-        return;
+        return undefined;
       }
       const lines = new ProgressLines(row.name, context.stderr);
       const onProgress = (done: number) => {
@@ -85,11 +104,16 @@ export async function runOperation(
       const checked = await untilStopped(context, (signal) =>
         agreedOn(context, row, target, input, { ...actor, signal }, json, yes),
       );
-      if (checked === undefined) return;
+      if (checked === undefined) return undefined;
       let isStopped = false;
       const answer = await untilStopped(context, async (signal) => {
         const call = { ...actor, signal, onProgress };
-        const done = await runParsed(row, target, checked.input, call);
+        let done = await runParsed(row, target, checked.input, call);
+        const isMoving = () => wait === true && row.moves?.(done as never) === true;
+        while (isMoving() && !signal.aborted) {
+          await setTimeout(LOOK_MS, undefined, { signal }).catch(() => {});
+          done = await runParsed(row, target, checked.input, call);
+        }
         isStopped = signal.aborted && isChange(row);
         return done;
       });
@@ -99,8 +123,20 @@ export async function runOperation(
         ...(isStopped ? [STOPPED] : []),
       ]);
       if (isStopped || row.isDone?.(answer as never) === false) context.end(1);
-    }),
-  );
+      return answer;
+    });
+  } catch (error) {
+    throw usageOf(row, error);
+  }
+}
+
+/** Standard input keeps a phone number out of the shell history and of the process list. */
+async function withStdin({ stdin }: CommandContext, row: Operation, typed: Typed): Promise<Typed> {
+  const shape = shapeOf(row.input);
+  const isNumber = ([name, value]: [string, unknown]) =>
+    value === '-' && metaOf(shape[name], 'takes') === 'phone number';
+  const [name] = Object.entries(typed).find(isNumber) ?? [];
+  return name === undefined ? typed : { ...typed, [name]: (await text(stdin)).trim() };
 }
 
 async function writeCsv(
@@ -124,7 +160,18 @@ async function writeCsv(
 
 /** What the operation works with. */
 export function contextOf({ config, ...open }: OpenLedger): OperationContext {
-  return { ...open, configuredRateLimit: config.worker.rateLimit.limit };
+  const { redis, account, worker, redisWatch: redisRules } = config;
+  return {
+    ...open,
+    configuredRateLimit: worker.rateLimit.limit,
+    findSettings: config.queue,
+    status: async () => {
+      const { readStatus } = await import('../ops/status.ts');
+      const rateLimit = worker.rateLimit.limit;
+      const target = { redis, account, rateLimit, redisRules };
+      return readStatus(open.redis, target);
+    },
+  };
 }
 
 /** Shows what would be done and asks. @returns the input to go on with; undefined where the user declines */
@@ -158,27 +205,19 @@ function parsed(row: Operation, typed: Typed): unknown {
   }
 }
 
-/** Errors about the input name flags, not fields; what does not exist is a wrong use, too. */
-async function asUsage(row: Operation, run: () => Promise<void>): Promise<void> {
-  try {
-    await run();
-  } catch (error) {
-    throw usageOf(row, error);
-  }
-}
-
+/** Errors about the input name flags, not fields. */
 function usageOf(row: Operation, error: unknown): unknown {
-  if (error instanceof NoticeQueueError && error.code === 'NOT_FOUND') {
-    return new UsageError(error.message);
-  }
   if (!(error instanceof InputError) || error.code !== 'REQUEST_INVALID') return error;
   const args = new Set(argumentsOf(row));
-  const flagged = (text: string) =>
-    text.replaceAll(/\b[a-z]+[A-Z]\w*/g, (name) =>
-      name in shapeOf(row.input) ? `--${kebab(name)}` : name,
+  const shape = shapeOf(row.input);
+  const flagged = (words: string) =>
+    words.replaceAll(/\b[a-z]+[A-Z]\w*/g, (name) =>
+      name in shape ? `--${flagOf(name, shape[name])}` : name,
     );
-  const problems = error.issues.map(({ field, problem }) =>
-    args.has(field) ? `<${kebab(field)}>: ${problem}` : `--${kebab(field)}: ${flagged(problem)}`,
-  );
+  const problems = error.issues.map(({ field, problem }) => {
+    const [name = '', item = ''] = field.split(/(?=\[)/);
+    const flag = `${flagOf(name, shape[name])}${item}`;
+    return args.has(name) ? `<${flag}>: ${problem}` : `--${flag}: ${flagged(problem)}`;
+  });
   return new UsageError(problems.join('; '));
 }

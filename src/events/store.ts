@@ -111,9 +111,11 @@ export class EventStore {
     return this.#ask(() => advance(this.#redis, [eventsLease, eventsState], args));
   }
 
-  /** Sets the cursor by hand: the events after it are posted again. */
-  async replay(cursor: string): Promise<void> {
-    await this.#ask(() => this.#redis.hset(this.#keys.eventsState, 'cursor', cursor));
+  /** Sets the cursor by hand: the events after it are posted again. @returns whether a process with a webhook runs */
+  async replay(cursor: string): Promise<boolean> {
+    const { eventsLease, eventsState } = this.#keys;
+    await this.#ask(() => this.#redis.hset(eventsState, 'cursor', cursor));
+    return (await this.#ask(() => this.#redis.exists(eventsLease))) === 1;
   }
 
   /** Whether the event at a cursor was deleted: then later ones may have been, too. */

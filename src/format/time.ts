@@ -81,8 +81,29 @@ export function relativeTime(at: number, now: number, say?: SayTime): RelativeTi
   return { words, day: isToday ? '' : `${day} `, time: time.slice(0, 8), exact };
 }
 
-/** A time relative to now in one line of text: `5 min ago (09:30:00 UTC)`. */
+/** A time relative to now in one line of text, in the zone of the system: `5 min ago (09:30:00 UTC)`. */
 export function writeTime(at: number, now: number, say?: SayTime): string {
-  const { words, day, time } = relativeTime(at, now, say);
-  return `${words} (${day}${time} UTC)`;
+  const [day, ...rest] = writeInstant(at).split(' ');
+  const isToday = writeInstant(now).startsWith(`${day} `);
+  const { words } = relativeTime(at, now, say);
+  return `${words} (${[...(isToday ? [] : [day]), ...rest].join(' ')})`;
 }
+
+/** A time in the zone of the system (TZ): `2026-01-31 09:30:00 UTC`. */
+export function writeInstant(at: number): string {
+  const parts = new Map(ZONED.formatToParts(at).map(({ type, value }) => [type, value]));
+  const of = (...types: Intl.DateTimeFormatPartTypes[]) => types.map((type) => parts.get(type));
+  const [day, time] = [of('year', 'month', 'day'), of('hour', 'minute', 'second')];
+  return `${day.join('-')} ${time.join(':')} ${parts.get('timeZoneName')}`;
+}
+
+const TWO = '2-digit';
+const ZONED = new Intl.DateTimeFormat('en-GB', {
+  year: 'numeric',
+  month: TWO,
+  day: TWO,
+  hour: TWO,
+  minute: TWO,
+  second: TWO,
+  timeZoneName: 'short',
+});

@@ -23,6 +23,7 @@ export const AUDITED = [
   'token',
   'erase',
   'session',
+  'events',
 ] as const;
 
 /** Kind of an entry. */
@@ -41,7 +42,7 @@ export interface AuditEntry extends Actor {
   readonly what: Audited;
   /**
    * `queue`, the id of a notice or job, the name of a user, `batch <id>`, `single notices`, `unknown outcomes`, `restored notices`, or
-   * `number <masked>`, `template <code>`, `token`, `a list`.
+   * `number <masked>`, `template <code>`, `token`, `a list`, `events`.
    */
   readonly target: string;
   /**
@@ -49,7 +50,7 @@ export interface AuditEntry extends Actor {
    * `accepted`, `resend` or `discard`; `unknown` for parked notices; `paused`, `resumed` or
    * `cancelled`, which a notice can be, too; `searched`; the state, and the code if one was selected, of what was
    * redriven or downloaded; `imported` or `stopped`; `queued` or `without the queue`;
-   * `issued`; `erased`; `ended` for a session.
+   * `issued`; `erased`; `posted again`; `ended` for a session.
    */
   readonly as: string;
   /** Number of contacts; absent where the action does not concern contacts. */
@@ -143,7 +144,6 @@ export async function readAudit(
 ): Promise<KeptAudit[]> {
   try {
     const [changes, reads] = await Promise.all(
-      // Earlier versions kept both in the first.
       [keys.audit, keys.auditReads].map((stream) =>
         redis.xrevrange(stream, '+', '-', 'COUNT', limit),
       ),
@@ -155,6 +155,17 @@ export async function readAudit(
   } catch (error) {
     throw redisFailure(error);
   }
+}
+
+/** The latest entries as a caller may see them: reasons that people typed have numbers for operators only. */
+export async function auditFor(
+  who: { readonly role: string } | undefined,
+  { redis, keys }: { readonly redis: RedisClient; readonly keys: Keys },
+  limit: number,
+): Promise<KeptAudit[]> {
+  const entries = await readAudit(redis, keys, limit);
+  if (who?.role === 'operator') return entries;
+  return entries.map((entry) => ({ ...entry, why: withoutNumbers(entry.why) }));
 }
 
 /** An entry as it was read. */

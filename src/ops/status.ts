@@ -1,4 +1,4 @@
-import { addressOf, type RedisSettings } from '../redis/connect.ts';
+import { addressOf, type RedisClient, type RedisSettings } from '../redis/connect.ts';
 import type { RedisFacts } from '../redis/facts.ts';
 import { differingSettings, type DifferingSetting } from '../fleet/heartbeat.ts';
 import { keysOf } from '../redis/keys.ts';
@@ -6,7 +6,7 @@ import { judgeRedis, type RedisFinding, type RedisRules } from '../redis/suitabi
 import { summarizeBatches, type BatchesSummary } from './batches-summary.ts';
 import { headlineOf } from './answers/headline.ts';
 import type { Headline } from './answers/list-headlines.ts';
-import { withRedis } from '../redis/with-redis.ts';
+import { explainHold, type ExplainedHold } from './manual-hold.ts';
 import { FleetReader, type FleetSnapshot, type JobCounts } from './snapshot.ts';
 
 /** The state of the account at one moment, as `notices status` and the API show it. */
@@ -38,7 +38,7 @@ export interface Status {
   readonly retrying?: NonNullable<FleetSnapshot['retrying']>;
   /** Outcomes for a person to decide: single notices, and contacts of batches. */
   readonly unknown: { readonly notices: number; readonly contacts: number };
-  readonly hold?: NonNullable<FleetSnapshot['hold']>;
+  readonly hold?: ExplainedHold;
   /** Templates whose notices and lists wait while others are sent. */
   readonly templateHolds: FleetSnapshot['templateHolds'];
   /** SEND_WINDOWS of the workers; empty without it. */
@@ -67,25 +67,16 @@ export interface StatusTarget {
   readonly redisRules: RedisRules;
 }
 
-/** Limit for the first connection and for each command, in milliseconds. */
-const TIMEOUT_MS = 3_000;
-
-/**
- * Reads the status over a connection of its own.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
-export async function readStatus(target: StatusTarget): Promise<Status> {
+/** Reads the status over an open connection. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
+export async function readStatus(redis: RedisClient, target: StatusTarget): Promise<Status> {
   const { redis: settings, account, rateLimit } = target;
   const keys = keysOf(settings.prefix, account);
-  return withRedis(settings, TIMEOUT_MS, async (redis) => {
-    const reader = new FleetReader({ redis, keys, rateLimit });
-    try {
-      return await statusOf(reader, target);
-    } finally {
-      await reader.close();
-    }
-  });
+  const reader = new FleetReader({ redis, keys, rateLimit });
+  try {
+    return await statusOf(reader, target);
+  } finally {
+    await reader.close();
+  }
 }
 
 /**
@@ -148,7 +139,7 @@ export async function statusOf(
     batches,
     unknown: { notices: unknownNotices, contacts: batches.unknown },
     ...(retrying === undefined ? {} : { retrying }),
-    ...(hold === undefined ? {} : { hold }),
+    ...(hold === undefined ? {} : { hold: explainHold(hold) }),
     templateHolds,
     sendWindows,
     ...(rateLimit === undefined ? {} : { rateLimit }),

@@ -48,3 +48,9 @@ export const findAnswer = z.object({
     })
     .describe('what the search covered'),
 }) satisfies z.ZodType<FindReport>;
+
+/** The chance (0 to 1) that an unconfirmed result belongs to another number, as text. */
+export function describeFalsePositiveRate(chance: number): string {
+  const percent = chance * 100;
+  return percent < 0.01 ? 'less than 0.01 %' : `${percent.toPrecision(2)} %`;
+}

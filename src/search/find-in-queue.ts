@@ -65,9 +65,3 @@ export async function findInQueue(
     },
   };
 }
-
-/** The chance (0 to 1) that an unconfirmed result belongs to another number, as text. */
-export function describeFalsePositiveRate(chance: number): string {
-  const percent = chance * 100;
-  return percent < 0.01 ? 'less than 0.01 %' : `${percent.toPrecision(2)} %`;
-}

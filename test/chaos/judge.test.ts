@@ -1,3 +1,4 @@
+import { remedyOf } from '../../src/contracts/hold.ts';
 import { describe, expect, it } from 'vitest';
 import { judge, sumOf, type Evidence, type Fate } from './support/judge.ts';
 import { brokenLaws, type Verdict } from './support/laws.ts';
@@ -292,6 +293,8 @@ const WRONG: readonly Wrong[] = [
           since: 1_000,
           nextProbeAt: 2_000,
           failedProbes: 0,
+          reason: '',
+          ...remedyOf('credit', 'HTTP_402'),
         },
       },
     },

@@ -92,6 +92,7 @@ describe('notices erase', () => {
     expect(await readAudit(redis.client, keys, 9)).toMatchObject([
       { what: 'erase', target: `number ${MASKED}`, as: 'erased', why: 'asked by [number]' },
       { what: 'search', target: `number ${MASKED}`, why: 'asked by [number]' },
+      { what: 'search', target: `number ${MASKED}`, why: 'asked by [number]' },
     ]);
     for (const { id } of [accepted, rejected, waiting, later, first]) {
       expect(await stateOf(id)).toBe('not-kept');
@@ -284,7 +285,7 @@ describe('notices erase', () => {
       report: { importing: ['b'], index: null, batches: [{ batch: 'b', waiting: 1 }] },
     });
     const { stdout } = await run(['erase', NUMBER, '--yes'], env);
-    expect(stdout).toMatch(/^Nothing is stored about this number; nothing was done\.$/m);
+    expect(stdout).toMatch(/^Nothing was erased\.$/m);
     expect(stdout).toMatch(/^Batch b is being imported: .*"notices cancel b"\.$/m);
   });
 
@@ -311,7 +312,7 @@ describe('notices erase', () => {
     const { env } = open();
     const ended = await run(['erase', '+821077778888x', '--yes', '--json'], env);
     expect(ended).toMatchObject({ code: 2, stdout: '' });
-    expect(ended.stderr).toContain('NOTICE_INVALID');
+    expect(ended.stderr).toContain('USAGE');
     expect(ended.stderr).not.toContain('77778888');
   });
 });

@@ -79,18 +79,12 @@ const notKept = (id: string) => ({
 const NOTHING =
   'Nothing with this name exists (it may have been deleted). Check the id; finished batches and notices are deleted after their retention.';
 
-const NO_BATCH = (id: string) => [
-  2,
-  'USAGE',
-  `No batch named "${id}" (it may have been deleted). "notices batches" lists all batches.`,
-];
-
 /** What sends again says of it, a command that is made from its operation. */
 const NO_BATCH_TO_REDRIVE = (id: string) =>
   /^[\w-]{1,64}$/.test(id)
     ? [
-        2,
-        'USAGE',
+        1,
+        'NOT_FOUND',
         `No batch named "${id}" (it may have been deleted). "notices batches" lists all batches. Check the id; finished batches and notices are deleted after their retention.`,
       ]
     : [2, 'USAGE', '<id>: expected 1 to 64 letters, digits, hyphens or underscores'];
@@ -115,7 +109,7 @@ const ofNotice = (id: string) => {
 
 const ofAny = (id: string) => ({
   ...ofNotice(id),
-  cli: [[1, notKept(id).shown], NO_BATCH(id), NO_BATCH_TO_REDRIVE(id)],
+  cli: [[1, notKept(id).shown], [1, notKept(id).cancelled], NO_BATCH_TO_REDRIVE(id)],
 });
 
 const UNREADABLE = (problem: string) =>
@@ -135,8 +129,8 @@ const refused = (problem: string) => {
     ],
     http: [inBody('id'), inBody('id'), inBody('ids[0]')],
     cli: [
-      [2, ...told],
-      [2, ...told],
+      [2, 'USAGE', `<id>: ${problem}`],
+      [2, 'USAGE', `<id>: ${problem}`],
     ],
   };
 };
@@ -183,7 +177,7 @@ describe('what is no id', () => {
       'too long',
       `n-${'x'.repeat(199)}`,
       'expected at most 200 characters',
-      [2, 'USAGE', '--ids[0]: expected at most 200 characters'],
+      [2, 'USAGE', '<ids[0]>: expected at most 200 characters'],
     ],
   ])('%s', async (_, id, problem, redriven) => {
     const { answersTo } = await open();

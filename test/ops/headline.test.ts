@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { differingSettings } from '../../src/fleet/heartbeat.ts';
 import { headlineOf, sentPerSecond } from '../../src/ops/answers/headline.ts';
-import type { StatusAnswer } from '../../src/ops/web/answers.ts';
+import type { Status } from '../../src/ops/status.ts';
 import { NOW, someBatches, someStatus, someWorker } from './web/pages/snapshots.ts';
 
 const hold = (kind: 'credentials' | 'throttled' | 'failing', code: string, inMs = 60_000) => ({
@@ -11,7 +11,7 @@ const hold = (kind: 'credentials' | 'throttled' | 'failing', code: string, inMs 
   nextProbeAt: NOW + inMs,
   failedProbes: 0,
 });
-const of = (some: Omit<Partial<StatusAnswer>, 'hold'> & { hold?: ReturnType<typeof hold> }) =>
+const of = (some: Omit<Partial<Status>, 'hold'> & { hold?: ReturnType<typeof hold> }) =>
   headlineOf({ ...someStatus(), ...some });
 const refused = {
   id: 'wrongtpl',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeFalsePositiveRate } from '../../src/search/find-in-queue.ts';
+import { describeFalsePositiveRate } from '../../src/search/find-answer.ts';
 
 it.each([
   [0, 'less than 0.01 %'],

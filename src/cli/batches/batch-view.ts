@@ -7,11 +7,11 @@ import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import type { BatchControlContext } from '../../ops/batch-actions.ts';
 import { formatDuration, formatCount, countOf, formatRate, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
-import { noSuchBatch } from '../open-queue.ts';
 
-/** @throws UsageError when the batch does not exist, and what `readBatchSnapshot` throws */
+/** @throws NoticeQueueError NOT_FOUND, and what `readBatchSnapshot` throws */
 export async function viewBatch(open: BatchControlContext, id: string): Promise<BatchSnapshot> {
   const { readBatchSnapshot } = await import('../../ops/batch-snapshot.ts');
+  const { noSuchBatch } = await import('../../ops/batch-actions.ts');
   const view = await readBatchSnapshot(open, id);
   if (view === undefined) throw noSuchBatch(id);
   return view;

@@ -1,5 +1,5 @@
+import { UsageError } from '../command-context.ts';
 import { collect, wholeNumber, batchId, whyOption } from '../arguments.ts';
-import { UsageError } from '../usage-error.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { refusedLimit, type RefusedLimit } from './refused-limit.ts';
 import { COUNTRY_NAMES, type CountryName } from '../../format/country.ts';

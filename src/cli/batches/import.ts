@@ -9,10 +9,9 @@ import { ImportError } from '../../contracts/errors.ts';
 import { fieldMap, withImportFlags, type ImportFlags } from './import-flags.ts';
 import { whyNotTaken } from './refused-limit.ts';
 import { countOf, formatCount, roughDuration, table } from '../../format/format.ts';
-import { type CommandContext, untilStopped } from '../command-context.ts';
+import { UsageError, type CommandContext, untilStopped } from '../command-context.ts';
 import { agreed } from '../confirm.ts';
 import { recordDone } from '../record-done.ts';
-import { UsageError } from '../usage-error.ts';
 import { OF_PRODUCERS, withLedger, openQueue, readConfig, type OpenLedger } from '../open-queue.ts';
 import { writeJsonLine, wantsJson, writeLines, writeText } from '../output.ts';
 

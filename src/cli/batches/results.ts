@@ -2,14 +2,11 @@ import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
 import { batchResults, resultsOf } from '../../ops/operations/batch-results.ts';
 import { countOf, formatCount } from '../../format/format.ts';
-import type { CommandContext } from '../command-context.ts';
-import { currentUser } from '../command-context.ts';
+import { currentUser, UsageError, type CommandContext } from '../command-context.ts';
 import { operationCommand, typedOf } from '../operation-command.ts';
 import { withLedger } from '../open-queue.ts';
-import { writeOut } from '../output.ts';
+import { saysExported, writeOut } from '../output.ts';
 import { contextOf, runOperation } from '../run-operation.ts';
-import { saysExported } from '../says-exported.ts';
-import { UsageError } from '../usage-error.ts';
 import { withReadingFlags, type ReadingFlags } from './import-flags.ts';
 
 /** `notices results ID [FILE]`: what became of each row; with the list, after its own columns. */
@@ -20,14 +17,12 @@ export function resultsCommand(context: CommandContext): Command {
       'the list, a CSV file: writes its rows with their results, as CSV',
     ),
   );
-  return command.action((id: string, file: string | undefined) =>
-    file === undefined
-      ? runOperation(context, command, batchResults, {
-          id,
-          ...typedOf(batchResults, command.opts()),
-        })
-      : writeJoined(context, id, file, command.opts<ReadingFlags>()),
-  );
+  return command.action(async (id: string, file: string | undefined) => {
+    if (file !== undefined) return writeJoined(context, id, file, command.opts<ReadingFlags>());
+    const typed = { id, ...typedOf(batchResults, command.opts()) };
+    await runOperation(context, command, batchResults, typed);
+    return undefined;
+  });
 }
 
 async function writeJoined(

@@ -1,8 +1,7 @@
 import { Command } from 'commander';
 import { isCancelled, worstOf, type Finding } from '../../doctor/finding.ts';
 import { collect, whyOption } from '../arguments.ts';
-import { UsageError } from '../usage-error.ts';
-import { currentUser, type CommandContext, untilStopped } from '../command-context.ts';
+import { UsageError, currentUser, type CommandContext, untilStopped } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { readConfig } from '../open-queue.ts';
 import { wantsJson, writeLines, writeText } from '../output.ts';

@@ -1,3 +1,4 @@
+import { table } from '../../format/format.ts';
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
@@ -7,11 +8,9 @@ import { decideOutcome, decidingRow } from '../../service/outcome-table.ts';
 import { applyRules } from '../../service/response/answer-rules.ts';
 import { AnswerMask } from '../../service/response/mask-text.ts';
 import { readAnswer } from '../../service/response/read-answer.ts';
-import { UsageError } from '../usage-error.ts';
-import type { CommandContext } from '../command-context.ts';
-import { table } from '../../format/format.ts';
-import { print } from '../output.ts';
 import type { SendAnswer } from '../../service/send-call.ts';
+import { UsageError, type CommandContext } from '../command-context.ts';
+import { print } from '../output.ts';
 import type { AnswerRules } from '../../contracts/answer-rules.ts';
 
 /** What becomes of an answer. */

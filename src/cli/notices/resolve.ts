@@ -7,10 +7,15 @@ import type { Unknowns } from '../../ops/unknown/select.ts';
 import { redisTime } from '../../redis/server-clock.ts';
 import { formatCount, countOf } from '../../format/format.ts';
 import { shortText, MAX_WHY_LENGTH } from '../arguments.ts';
-import { UsageError } from '../usage-error.ts';
-import { STOPPED, type CommandContext, untilStopped, currentUser } from '../command-context.ts';
+import {
+  UsageError,
+  STOPPED,
+  type CommandContext,
+  untilStopped,
+  currentUser,
+} from '../command-context.ts';
 import { agreed } from '../confirm.ts';
-import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
+import { withLedger, type OpenLedger } from '../open-queue.ts';
 import { print, wantsJson, writeLines } from '../output.ts';
 import { describeUnknowns } from './unknown.ts';
 import {
@@ -70,6 +75,7 @@ async function resolve(
   command: Command,
 ): Promise<void> {
   const { ledger, redis, keys } = open;
+  const { requireBatch } = await import('../../ops/batch-actions.ts');
   const { whyNotRedrive } = await import('../../batch/failures/redrive-batch.ts');
   const { selectUnknown } = await import('../../ops/unknown/select.ts');
   const { as, by, why = '', all = false } = flags;
@@ -77,7 +83,8 @@ async function resolve(
   // What becomes unknown while the user reads the question was not shown, and is not decided.
   const asksAt = flags.yes === true ? undefined : Math.floor(await redisTime(redis));
   const filter = { ...given, before: given.before ?? asksAt };
-  const batch = filter.batch === undefined ? undefined : await readBatch(ledger, filter.batch);
+  const batch =
+    filter.batch === undefined ? undefined : await requireBatch({ ledger }, filter.batch);
   const reason =
     batch === undefined || as !== 'resend' ? undefined : whyNotRedrive(batch, Date.now());
   if (batch !== undefined && reason !== undefined) {

@@ -6,8 +6,7 @@ import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/outcome.
 import type { GivenContact, GivenNotice } from '../../contracts/notice.ts';
 import type { SendOptions } from '../../contracts/send-options.ts';
 import { collect, duration, wholeNumber, templateVariables, whyOption } from '../arguments.ts';
-import { UsageError } from '../usage-error.ts';
-import type { CommandContext, Input } from '../command-context.ts';
+import { UsageError, type CommandContext, type Input } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { recordDone } from '../record-done.ts';
 import { OF_PRODUCERS, openQueue, readConfig } from '../open-queue.ts';

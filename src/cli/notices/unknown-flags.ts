@@ -3,9 +3,8 @@ import type { Command } from 'commander';
 import type { UnknownFilter } from '../../ops/unknown.ts';
 import type { UnknownContext } from '../../ops/unknown/select.ts';
 import { age, batchId, wholeNumber, whyOption } from '../arguments.ts';
-import { currentUser, type CommandContext } from '../command-context.ts';
-import { readBatch, type OpenLedger } from '../open-queue.ts';
-import { UsageError } from '../usage-error.ts';
+import { UsageError, currentUser, type CommandContext } from '../command-context.ts';
+import type { OpenLedger } from '../open-queue.ts';
 
 /** Flags that select unknown outcomes. */
 export interface UnknownFlags {
@@ -61,7 +60,10 @@ export async function filterOf(
   { batch, chunk, code, template, olderThan, number: given, why }: UnknownFlags,
 ): Promise<UnknownFilter> {
   if (chunk !== undefined && batch === undefined) throw new UsageError('--chunk requires --batch');
-  if (batch !== undefined) await readBatch(ledger, batch);
+  if (batch !== undefined) {
+    const { requireBatch } = await import('../../ops/batch-actions.ts');
+    await requireBatch({ ledger }, batch);
+  }
   const before = olderThan === undefined ? undefined : Date.now() - olderThan;
   const filter = { batch, chunk, code, template, before };
   if (given === undefined) return filter;

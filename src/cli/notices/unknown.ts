@@ -2,11 +2,9 @@ import { Command } from 'commander';
 import type { Unknowns } from '../../ops/unknown/select.ts';
 import { countOf, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
-import { currentUser, type CommandContext } from '../command-context.ts';
+import { UsageError, currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, wantsJson, writeOut } from '../output.ts';
-import { saysExported } from '../says-exported.ts';
-import { UsageError } from '../usage-error.ts';
+import { saysExported, print, wantsJson, writeOut } from '../output.ts';
 import { filterOf, unknownContext, unknownFlags, type UnknownFlags } from './unknown-flags.ts';
 
 /** `notices unknown`: lists what is unknown without phone numbers; with `--csv` the contacts themselves. */

@@ -4,8 +4,7 @@ import { EMULATOR_DEFAULTS } from '../../emulator/options.ts';
 import type { EmulatorOptions } from '../../emulator/options.ts';
 import type { parseFault } from '../../emulator/faults/parse-fault.ts';
 import { collect, duration, wholeNumber } from '../arguments.ts';
-import { UsageError } from '../usage-error.ts';
-import { type CommandContext, aborted, untilStopped } from '../command-context.ts';
+import { UsageError, type CommandContext, aborted, untilStopped } from '../command-context.ts';
 import { print } from '../output.ts';
 
 const MAX_MS = 2_147_483_647;

@@ -48,7 +48,7 @@ export const holdAnswer = named(
   }),
 ) satisfies z.ZodType<ExplainedHold>;
 
-export const workerAnswer = named(
+const workerAnswer = named(
   'Worker',
   z.object({
     id: z.string(),
@@ -66,7 +66,7 @@ export const workerAnswer = named(
       .describe('digests of the variables in which workers should agree'),
     sent: z
       .object({ requests: count, contacts: count, forMs: z.number() })
-      .exactOptional()
+      .optional()
       .describe('requests, and contacts that were accepted, in the time before the heartbeat'),
     unready: z
       .array(z.object({ reason: z.string(), since: time }))
@@ -171,75 +171,73 @@ const redisAnswer = z.object({
     .describe('properties of this Redis that can lose notices'),
 });
 
-/** The state of the account. The API adds the texts of the hold. */
-const statusFacts = z.object({
-  now: time.describe('when it was read: Redis time, milliseconds since the epoch'),
-  headline: z
-    .object({
-      tone: z.enum(['good', 'warn', 'bad']),
-      title: z.string(),
-      text: z.string(),
-      until: z.number().describe('when it ends by itself').optional(),
-      fault: z.enum(FAULTS).optional(),
-      command: z.string().describe('the command to begin with').optional(),
-      section: z.string().describe('of docs/operating.md').optional(),
-      batch: z.string().describe('the list that it is about').optional(),
-    })
-    .describe('the worst thing that is true'),
-  account: z.string(),
-  jobs: z.object({ waiting: count, active: count, delayed: count, done: count, failed: count }),
-  oldestWaitingMs: z.number().exactOptional(),
-  templateHolds: z
-    .array(templateHold)
-    .describe('templates whose notices and lists wait while others are sent'),
-  sendWindows: z.string().describe('SEND_WINDOWS of the workers; empty without it'),
-  possiblySentTwice: z
-    .object({ notices: count, chunks: count })
-    .describe(
-      'contacts sent again although the service may have accepted an earlier request: at most so many acceptances are duplicates',
-    ),
-  prefix: z.string().describe('REDIS_PREFIX'),
-  batches: z
-    .object({
-      pending: count.describe('contacts of all batches that are neither settled nor cancelled'),
-      open: count.describe('batches that have not ended; of the newest 200, like `rejected`'),
-      openBatches: z.array(openBatch),
-      rejected: count.describe('contacts'),
-      refused: z
-        .array(
-          z.object({
-            id: z.string(),
-            total: count,
-            rejected: count,
-            code: z.string().describe('of most of them'),
-            movedAt: time,
-          }),
-        )
-        .describe('lists with rejected contacts: those rejected throughout, then the latest'),
-      unknown: count.describe('contacts of all batches that can be resolved'),
-    })
-    .describe('contacts of batches, and the batches that have not ended, the newest first'),
-  unknown: z
-    .object({ notices: count, contacts: count })
-    .describe('outcomes for a person to decide: single notices, and contacts of batches'),
-  retrying: z
-    .object({ notices: count, chunks: count, code: z.string().describe('of the first of them') })
-    .exactOptional()
-    .describe('what waits for its next attempt, of the 20 notices and chunks that are due next'),
-  hold: holdFacts.exactOptional(),
-  rateLimit: rateLimitAnswer.exactOptional(),
-  token: tokenAnswer.exactOptional(),
-  workers: z.array(workerAnswer),
-  differing: z
-    .array(z.object({ variable: z.string(), groups: z.array(z.array(z.string())) }))
-    .describe('variables in which workers differ, with those that have the same value'),
-  redis: redisAnswer,
-}) satisfies z.ZodType<Status>;
-
+/** The state of the account. */
 export const statusAnswer = named(
   'Status',
-  z.object({ ...statusFacts.shape, hold: holdAnswer.exactOptional() }),
-);
+  z.object({
+    now: time.describe('when it was read: Redis time, milliseconds since the epoch'),
+    headline: z
+      .object({
+        tone: z.enum(['good', 'warn', 'bad']),
+        title: z.string(),
+        text: z.string(),
+        until: z.number().describe('when it ends by itself').optional(),
+        fault: z.enum(FAULTS).optional(),
+        command: z.string().describe('the command to begin with').optional(),
+        section: z.string().describe('of docs/operating.md').optional(),
+        batch: z.string().describe('the list that it is about').optional(),
+      })
+      .describe('the worst thing that is true'),
+    account: z.string(),
+    jobs: z.object({ waiting: count, active: count, delayed: count, done: count, failed: count }),
+    oldestWaitingMs: z.number().exactOptional(),
+    templateHolds: z
+      .array(templateHold)
+      .describe('templates whose notices and lists wait while others are sent'),
+    sendWindows: z.string().describe('SEND_WINDOWS of the workers; empty without it'),
+    possiblySentTwice: z
+      .object({ notices: count, chunks: count })
+      .describe(
+        'contacts sent again although the service may have accepted an earlier request: at most so many acceptances are duplicates',
+      ),
+    prefix: z.string().describe('REDIS_PREFIX'),
+    batches: z
+      .object({
+        pending: count.describe('contacts of all batches that are neither settled nor cancelled'),
+        open: count.describe('batches that have not ended; of the newest 200, like `rejected`'),
+        openBatches: z.array(openBatch),
+        rejected: count.describe('contacts'),
+        refused: z
+          .array(
+            z.object({
+              id: z.string(),
+              total: count,
+              rejected: count,
+              code: z.string().describe('of most of them'),
+              movedAt: time,
+            }),
+          )
+          .describe('lists with rejected contacts: those rejected throughout, then the latest'),
+        unknown: count.describe('contacts of all batches that can be resolved'),
+      })
+      .describe('contacts of batches, and the batches that have not ended, the newest first'),
+    unknown: z
+      .object({ notices: count, contacts: count })
+      .describe('outcomes for a person to decide: single notices, and contacts of batches'),
+    retrying: z
+      .object({ notices: count, chunks: count, code: z.string().describe('of the first of them') })
+      .exactOptional()
+      .describe('what waits for its next attempt, of the 20 notices and chunks that are due next'),
+    hold: holdAnswer.exactOptional(),
+    rateLimit: rateLimitAnswer.exactOptional(),
+    token: tokenAnswer.exactOptional(),
+    workers: z.array(workerAnswer),
+    differing: z
+      .array(z.object({ variable: z.string(), groups: z.array(z.array(z.string())) }))
+      .describe('variables in which workers differ, with those that have the same value'),
+    redis: redisAnswer,
+  }),
+) satisfies z.ZodType<Status>;
 
 /** An entry of the audit stream. */
 export const auditEntry = named(

@@ -6,6 +6,7 @@ import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { redisTime } from '../../redis/server-clock.ts';
 import type { Actor, AuditEntry } from '../audit.ts';
+import type { Status } from '../status.ts';
 
 /** A value that its reader does not change. */
 export type Answer<Value> = Value extends readonly (infer Item)[]
@@ -23,6 +24,10 @@ export interface OperationContext {
   readonly sealing: Sealing;
   /** RATE_LIMIT, shown until a worker has reported its own; 0 for no limit. */
   readonly configuredRateLimit: number;
+  /** Of the search for a phone number. */
+  readonly findSettings: { readonly findKey?: string | undefined; readonly keepFailedMs: number };
+  /** Reads the status. */
+  readonly status: () => Promise<Status>;
 }
 
 /** Who calls, and what ends the call early. */
@@ -31,6 +36,8 @@ export interface OperationCall extends Actor {
   readonly signal?: AbortSignal | undefined;
   /** Set over HTTP: a list then reads a bounded number of entries, and tells whether that is all. */
   readonly bounded?: boolean | undefined;
+  /** Of the caller over HTTP: a viewer sees no numbers, and a sender has idempotency keys of its own. */
+  readonly role?: 'viewer' | 'operator' | 'sender' | undefined;
   /** Called with the number that is done so far, where there are many. */
   readonly onProgress?: ((done: number) => void) | undefined;
 }
@@ -66,7 +73,8 @@ export interface OperationSpec<Name extends string, I extends z.ZodObject, O ext
   readonly summary: string;
   /** What it answers, in a sentence. */
   readonly answers: string;
-  readonly needs: 'viewer' | 'operator';
+  /** `any` and `sender-or-operator` let the API keys of senders in. */
+  readonly needs: 'viewer' | 'operator' | 'any' | 'sender-or-operator';
   /** It changes nothing, and its input must not be part of a URL. */
   readonly hidesInput?: true;
   /** Path of its route. Its parameters, such as `:id`, are fields of the input, and arguments of the command. */
@@ -77,8 +85,8 @@ export interface OperationSpec<Name extends string, I extends z.ZodObject, O ext
    */
   readonly why?: 'always' | 'over-http' | 'may';
   readonly maxWhy?: number;
-  /** Highest number of requests per caller and minute. Default: that of the server. */
-  readonly perMinute?: number;
+  /** Highest number of requests per caller and minute; `notices`: as many as notices may be sent. Default: that of the server. */
+  readonly perMinute?: number | 'notices';
   /** Fields that are arguments of the command, besides the parameters of the path. */
   readonly args?: readonly string[];
   readonly input: I;
@@ -112,12 +120,14 @@ export interface OperationSpec<Name extends string, I extends z.ZodObject, O ext
   readonly text?: (answer: Answer<z.output<O>>, now: number) => readonly string[];
   /** Whether a command ends with 0. Default: always */
   readonly isDone?: (answer: Answer<z.output<O>>) => boolean;
+  /** Whether the answer changes by itself: a command can wait for its end. */
+  readonly moves?: (answer: Answer<z.output<O>>) => boolean;
 }
 
 /** A row of the table, whatever its types. */
 export interface Operation extends Omit<
   OperationSpec<string, z.ZodObject, z.ZodType>,
-  'preview' | 'run' | 'csv' | 'text' | 'isDone'
+  'preview' | 'run' | 'csv' | 'text' | 'isDone' | 'moves'
 > {
   readonly preview?: (
     context: OperationContext,
@@ -135,6 +145,7 @@ export interface Operation extends Omit<
   };
   readonly text?: (answer: never, now: number) => readonly string[];
   readonly isDone?: (answer: never) => boolean;
+  readonly moves?: (answer: never) => boolean;
 }
 
 /** Defines a row; its function gets the input that its schema has parsed. */

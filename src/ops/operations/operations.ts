@@ -11,6 +11,10 @@ import {
 } from './batches.ts';
 import { deleteFailed, failed, redriveFailed } from './failed-notices.ts';
 import { liftHold, placeHold, showHold } from './hold.ts';
+import { audit, listEvents, replayEvents, status } from './account.ts';
+import { cancelByKey, cancelNotice, showByKey, showNotice } from './notice.ts';
+import { erase, find } from './number.ts';
+import { parkRestored, showRestored } from './restored.ts';
 import type { Answer } from './operation.ts';
 import { setRateLimit, showRateLimit } from './rate-limit.ts';
 import { endUserSession, listSessions } from './sessions.ts';
@@ -19,6 +23,18 @@ import { cancelSelected, listWaiting } from './waiting.ts';
 
 /** Every operation. A new one is a row here: its route, command, library call and matrix of tests come with it. */
 export const OPERATIONS = [
+  status,
+  audit,
+  showNotice,
+  showByKey,
+  cancelNotice,
+  cancelByKey,
+  find,
+  erase,
+  listEvents,
+  replayEvents,
+  showRestored,
+  parkRestored,
   showHold,
   placeHold,
   liftHold,

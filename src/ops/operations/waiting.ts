@@ -1,18 +1,26 @@
+import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
+import { msAhead } from '../../batch/failures/redrive-rate.ts';
 import { InputError } from '../../contracts/errors.ts';
 import { closedHours } from '../../contracts/send-windows.ts';
 import { countOf, formatCount, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
+import { cancelJob } from '../../notices/cancel.ts';
 import {
   countWaiting,
   groupWaiting,
+  WAITING_PAGE,
   WAITING_STATES,
+  waitingNotices,
   type WaitingFilter,
   type WaitingGroup,
+  type WaitingNotice,
 } from '../../notices/waiting.ts';
+import type { RedisClient } from '../../redis/connect.ts';
+import { redisFailure } from '../../redis/failure.ts';
+import type { Keys } from '../../redis/keys.ts';
 import { count, time } from '../answers/fields.ts';
 import { appendAudit } from '../audit.ts';
-import { cancelWaiting } from './cancel-waiting.ts';
 import { duration, instant, oneOf, rate, template, waitAfter, waitMs, whole } from './fields.ts';
 import { operation, redisNow } from './operation.ts';
 
@@ -197,4 +205,70 @@ function selective(input: Select): WaitingFilter {
   if (Object.values(filter).some((field) => field !== undefined)) return filter;
   const problem = 'expected at least one of template, state, queuedAfter, queuedBefore and within';
   throw new InputError('REQUEST_INVALID', [{ field: 'template', problem }]);
+}
+
+/** Result of cancelling what waits. */
+interface CancelWaitingReport {
+  /** Notices that were not sent and will not be. */
+  readonly cancelled: number;
+  readonly contacts: number;
+  /** Not cancelled: an earlier attempt may have been accepted. */
+  readonly possiblySent: number;
+  /** Taken by a worker, or ended, before they were cancelled. */
+  readonly gone: number;
+}
+
+/** How many are cancelled, and how fast. */
+interface CancelWaitingOptions {
+  readonly limit?: number | undefined;
+  /** Notices per second at most. Default: no limit */
+  readonly rate?: number | undefined;
+  readonly releaseKey?: boolean | undefined;
+  readonly onProgress?: ((cancelled: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Cancels the notices that wait and match.
+ *
+ * @param report counts what is done, also where it ends with an error
+ * @returns whether all that matched were tried: false where the limit or the signal has ended it
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was cancelled before stays cancelled
+ */
+async function cancelWaiting(
+  redis: RedisClient,
+  keys: Keys,
+  filter: WaitingFilter,
+  report: { -readonly [Field in keyof CancelWaitingReport]: number },
+  options: CancelWaitingOptions,
+): Promise<boolean> {
+  const { limit = Infinity, rate = Infinity, releaseKey, onProgress, signal } = options;
+  const startedAt = performance.now();
+  // Not more at a time than a rate lets through in a moment.
+  const atOnce = Math.max(1, Math.min(WAITING_PAGE, Math.ceil(rate / 20)));
+  let tried = 0;
+  const cancel = async ({ id, contacts }: WaitingNotice) => {
+    const { answer } = await cancelJob(redis, keys, { mode: 'id', text: id }, { releaseKey });
+    if (answer === 'cancelled') {
+      report.cancelled += 1;
+      report.contacts += contacts;
+    } else if (answer === 'possibly-sent') report.possiblySent += 1;
+    else report.gone += 1;
+  };
+  try {
+    for await (const page of waitingNotices(redis, keys, filter, signal)) {
+      for (let from = 0; from < page.length; from += atOnce) {
+        const aheadMs = msAhead(tried, rate, startedAt);
+        if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});
+        if (tried >= limit || signal?.aborted === true) return false;
+        const some = page.slice(from, from + Math.min(atOnce, limit - tried));
+        await Promise.all(some.map(cancel));
+        tried += some.length;
+        onProgress?.(report.cancelled);
+      }
+    }
+    return signal?.aborted !== true;
+  } catch (error) {
+    throw redisFailure(error);
+  }
 }

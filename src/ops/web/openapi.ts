@@ -154,8 +154,9 @@ function operationId({ method, path }: Route): string {
 
 /** Removes what zod adds without use: bounds of safe integers, and closed answer objects. */
 function simplifySchema(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): void {
-  // It tells the command line how to read a field.
+  // These are for the command line.
   delete schema['takes'];
+  delete schema['flag'];
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (io === 'output' && typeof schema.additionalProperties !== 'object') {

@@ -40,7 +40,7 @@ describe('notices rate-limit', () => {
       what: 'rate-limit',
       target: 'queue',
     };
-    expect(JSON.parse(stdout)).toMatchObject([
+    expect((JSON.parse(stdout) as { entries: object[] }).entries).toMatchObject([
       { ...common, as: 'default', why: '' },
       { ...common, as: 'off', why: '' },
       { ...common, as: '50', why: 'campaign at noon' },

@@ -115,12 +115,12 @@ describe('notices batch', () => {
     await endHeartbeat(redis.client, keys, 'w', 60_000);
   });
 
-  it('a batch that is not there, or an id that cannot be: exit code 2', async () => {
+  it('a batch that is not there: exit code 1; an id that cannot be: 2', async () => {
     const env = envOf(redis.freshPrefix());
-    const commands = ['batch', 'pause', 'resume', 'cancel', 'failures', 'redrive'];
+    const commands = ['batch', 'pause', 'resume', 'failures', 'redrive'];
     for (const command of commands) {
       const ended = await run([command, 'nobody', '--json'], env);
-      expect([ended.code, ended.stdout, errorOf(ended).code]).toEqual([2, '', 'USAGE']);
+      expect([ended.code, ended.stdout, errorOf(ended).code]).toEqual([1, '', 'NOT_FOUND']);
       expect(errorOf(ended).message).toContain(
         'No batch named "nobody" (it may have been deleted).',
       );

@@ -89,7 +89,7 @@ describe('notices unknown and resolve', () => {
     await run(['hold', 'place', '--why', 'a look'], env);
     await run(['hold', 'lift'], env);
     const { stdout } = await run(['audit', '--json'], env);
-    const entries = JSON.parse(stdout) as KeptAudit[];
+    const { entries } = JSON.parse(stdout) as { entries: KeptAudit[] };
     expect(entries.map(({ target, as }) => [target, as])).toEqual([
       ['queue', 'lifted manual'],
       ['queue', 'placed'],
@@ -163,10 +163,6 @@ describe('notices unknown and resolve', () => {
     [['resolve', 'n-1', '--all', '--as', 'accepted'], 'use either ids'],
     [['resolve', 'n-1'], '--as'],
     [['resolve', 'n-1', '--as', 'lost'], '--as'],
-    [
-      ['resolve', '--batch', 'nope', '--as', 'accepted'],
-      String.raw`No batch named \"nope\" (it may have been deleted).`,
-    ],
     [
       ['unknown', '--older-than', '3'],
       'Expected a duration from 0s to 3650d, such as 250ms, 30s, 5m, 24h or 7d.',

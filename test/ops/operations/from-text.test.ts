@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { fromForm } from '../../../src/ops/operations/from-text.ts';
+import { fromForm } from '../../../src/ops/operations/fields.ts';
 
 const schema = z.object({
   ids: z.array(z.string()).optional(),

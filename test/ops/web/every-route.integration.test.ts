@@ -70,8 +70,8 @@ it('these are guarded as changes are and only read, and no other', () => {
   expect(reading.map(name)).toEqual([
     'POST /unknown',
     'POST /find',
-    'POST /api/v1/unknown/preview',
     'POST /api/v1/find',
+    'POST /api/v1/unknown/preview',
   ]);
 });
 
@@ -174,11 +174,11 @@ describe('a role that is not enough', () => {
       expect([line, (await call(bench, line, headers)).status]).toEqual([line, 403]);
     }
     expect(closed.filter(({ needs }) => own.has(needs)).map(name)).toEqual([
-      'POST /api/v1/notices',
       'GET /api/v1/notices/:id',
       'GET /api/v1/notices',
       'POST /api/v1/notices/:id/cancel',
       'POST /api/v1/notices/cancel',
+      'POST /api/v1/notices',
     ]);
   });
 });

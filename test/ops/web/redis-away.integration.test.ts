@@ -11,22 +11,6 @@ const DEADLINE_MS = 30_000;
 
 /** Without it nothing is looked for in Redis. */
 const ENV = { FIND_KEY: '5'.repeat(64) };
-
-/** Bodies that the schemas let through. */
-const BODIES: Readonly<Record<string, object>> = {
-  '/api/v1/hold/place': { why: 'x' },
-  '/api/v1/waiting/cancel': { template: 'T', why: 'x' },
-  '/api/v1/rate-limit': { rateLimit: 'off', why: 'x' },
-  '/api/v1/notices/:id/cancel': { why: 'x' },
-  '/api/v1/notices/cancel': { idempotencyKey: 'k', why: 'x' },
-  '/api/v1/failed-notices/redrive': { why: 'x' },
-  '/api/v1/failed-notices/delete': { why: 'x' },
-  '/api/v1/sessions/end': { user: 'kim', why: 'x' },
-  '/api/v1/find': { number: '01000000001' },
-  '/api/v1/batches/:id/redrive': { state: 'rejected', why: 'x' },
-  '/api/v1/unknown/resolve': { as: 'accepted', ids: ['a'], why: 'x' },
-};
-
 /** What needs no Redis; the metrics say themselves that it is away. */
 const WITHOUT = new Set(['/api/v1/session', '/api/v1/openapi.json', '/api/v1/events', '/metrics']);
 
@@ -41,8 +25,9 @@ describe('while Redis is away', () => {
     await server.close();
   });
 
-  const routes = OPS_ROUTES.filter(({ kind, path, needs }) => {
-    return kind === 'api' && needs !== 'sender' && !WITHOUT.has(path);
+  // Operations that take a body are tried in their matrix.
+  const routes = OPS_ROUTES.filter(({ kind, path, method }) => {
+    return kind === 'api' && method === 'GET' && !WITHOUT.has(path);
   });
 
   async function answers(caller: Caller): Promise<[string, number, unknown][]> {
@@ -50,10 +35,7 @@ describe('while Redis is away', () => {
       routes.map(async (route): Promise<[string, number, unknown]> => {
         const path =
           route.path === '/api/v1/notices' ? `${route.path}?idempotencyKey=k` : pathOf(route);
-        const reply =
-          route.method === 'GET'
-            ? await caller.get(path)
-            : await caller.post(path, BODIES[route.path] ?? {});
+        const reply = await caller.get(path);
         return [`${route.method} ${route.path}`, reply.status, reply.json['detail']];
       }),
     );

@@ -5,9 +5,8 @@ import { DELIVERY_POLICIES } from '../../../contracts/outcome.ts';
 import { type GivenNotice, noticeSchema } from '../../../contracts/notice.ts';
 import type { SendOptions } from '../../../contracts/send-options.ts';
 import { InputError } from '../../../contracts/errors.ts';
-import type { Identity } from '../access/identity.ts';
 import { json, route, type Route } from '../http/route.ts';
-import { scopedKey, senderOf } from './key-scope.ts';
+import { scopedKey, senderOf } from '../../operations/notice.ts';
 
 const time = z
   .union([z.int().positive(), z.iso.datetime({ offset: true })])
@@ -68,21 +67,20 @@ export const NOTICE_ROUTES: readonly Route[] = [
       413: { says: 'The body is larger than 4 MiB.' },
       422: { says: 'The notice or its options are invalid; `issues` names each field.' },
     },
-    handle: async ({ body: { notice, options }, header, who }, { notices }) => {
+    handle: async ({ body: { notice, options }, header, who }, context) => {
       const keyed = withKey(options, header(IDEMPOTENCY_KEY));
-      const given = await notices.send(notice, scoped(keyed, who));
+      const key: unknown = keyed.idempotencyKey;
+      // It counts for the API key of the caller only.
+      const scoped =
+        typeof key === 'string' && scopedKey(senderOf(who?.role, who?.name ?? ''), key);
+      const given = await context.notices.send(
+        notice,
+        scoped === false ? keyed : { ...keyed, idempotencyKey: scoped },
+      );
       return json(given, given.duplicate ? 200 : 202);
     },
   }),
 ];
-
-/** An idempotency key counts for the API key of the caller only. Options of other kinds are refused where they are checked. */
-function scoped(options: SendOptions, who: Identity | undefined): SendOptions {
-  const key: unknown = options?.idempotencyKey;
-  return typeof key === 'string'
-    ? { ...options, idempotencyKey: scopedKey(senderOf(who), key) }
-    : options;
-}
 
 /** @throws InputError REQUEST_INVALID where header and options name different keys */
 function withKey(options: SendOptions | undefined, header: string | undefined): SendOptions {

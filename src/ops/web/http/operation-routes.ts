@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { withAbortSignal, Deadline } from '../../../async/cancellation.ts';
 import { why as reason } from '../../operations/fields.ts';
 import { isChange, paramsOf, runParsed, type Operation } from '../../operations/operation.ts';
+import type { OpsContext } from '../ops-context.ts';
 import { csvDownload } from './csv-download.ts';
 import { json, route, type AnswerDoc, type Route } from './route.ts';
 
@@ -58,19 +59,22 @@ function operationRoute(row: Operation): Route {
     kind: 'api',
     summary,
     ...(row.hidesInput === true ? { reads: true } : {}),
-    ...(perMinute === undefined ? {} : { perMinute }),
+    ...(perMinute === undefined
+      ? {}
+      : { perMinute: perMinute === 'notices' ? ofNotices : perMinute }),
     ...(params === undefined ? {} : { params }),
     ...(isPost
       ? { body: z.strictObject({ ...others, ...(isChange(row) ? whyField(row) : {}) }) }
       : { query: z.object(others) }),
     answers: { 200: { says, schema: output }, ...refusals },
-    handle: async ({ params: own, query, body, name }, context) => {
+    handle: async ({ params: own, query, body, name, who }, context) => {
       const { why = '', ...rest } = { ...own, ...query, ...body } as { why?: string };
+      const call = { who: name, why, role: who?.role };
       const deadline = new Deadline(MOST_MS, context.closing);
       try {
         return await withAbortSignal(deadline, async (signal) => {
-          const call = { who: name, why, signal, bounded: true };
-          const answer = await runParsed(row, context, rest, call);
+          const asked = { ...call, signal, bounded: true };
+          const answer = await runParsed(row, context, rest, asked);
           return json(answer, 200, isChange(row) ? wordsOf(row, answer) : undefined);
         });
       } finally {
@@ -88,6 +92,8 @@ function wordsOf({ text }: Operation, answer: unknown): string {
   );
   return `Done: ${counts.map(([name, value]) => `${String(value)} ${name}`).join(', ') || 'nothing'}.`;
 }
+
+const ofNotices = ({ config }: OpsContext) => config.noticesPerMinute;
 
 function whyField({ why, maxWhy }: Operation): z.ZodRawShape {
   const field = maxWhy === undefined ? reason : reason.max(maxWhy);

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { parseInput } from '../../../contracts/parse-input.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
-import { fromForm, fromQuery } from '../../operations/from-text.ts';
+import { fromForm, fromQuery } from '../../operations/fields.ts';
 import { reads } from '../access/authorize.ts';
 import type { Identity } from '../access/identity.ts';
 import { streamEvents } from '../live/event-stream.ts';

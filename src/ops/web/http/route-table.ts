@@ -1,7 +1,5 @@
 import { EVENT_ROUTES } from '../api/status-routes.ts';
-import { FIND_ROUTES } from '../api/find-routes.ts';
 import { NOTICE_ROUTES } from '../api/notice-routes.ts';
-import { NOTICE_LIFE_ROUTES } from '../api/notice-life-routes.ts';
 import { OPERATIONS } from '../../operations/operations.ts';
 import { openApiRoutes } from '../openapi.ts';
 import { STATUS_ROUTES } from '../api/status-routes.ts';
@@ -24,8 +22,6 @@ const ROUTES: readonly Route[] = [
   ...OPERATIONS.flatMap((row) => operationRoutes(row)),
   ...UNKNOWN_ROUTES,
   ...NOTICE_ROUTES,
-  ...NOTICE_LIFE_ROUTES,
-  ...FIND_ROUTES,
   ...EVENT_ROUTES,
 ];
 

@@ -1,11 +1,10 @@
 import type { Status } from '../../status.ts';
-import { statusToJson, type StatusAnswer } from '../answers.ts';
 import { TooManyRequests } from '../http/problem.ts';
 import type { RedisTrouble, RedisErrorMonitor } from '../http/redis-error-monitor.ts';
 
 /** An event of the feed. */
 export type FeedEvent =
-  | { readonly event: 'status'; readonly data: StatusAnswer }
+  | { readonly event: 'status'; readonly data: Status }
   /** Redis is away; the feed keeps polling. */
   | { readonly event: 'trouble'; readonly data: RedisTrouble };
 
@@ -87,7 +86,7 @@ export class LiveFeed {
   async #read(): Promise<void> {
     const { status, redisWatch } = this.#sources;
     try {
-      this.#send({ event: 'status', data: statusToJson(await status()) });
+      this.#send({ event: 'status', data: await status() });
     } catch (error) {
       redisWatch.failed(error, Date.now());
       const { trouble } = redisWatch;

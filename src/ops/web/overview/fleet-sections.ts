@@ -6,7 +6,7 @@ import {
   formatSize,
 } from '../../../format/format.ts';
 import { unreadyWords } from '../../answers/unready-words.ts';
-import type { StatusAnswer } from '../answers.ts';
+import type { Status } from '../../status.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, form, mayAct, moment, table, whyField, type PageView } from '../pages/elements.ts';
 import type { SeenWorker } from '../../../fleet/heartbeat.ts';
@@ -24,7 +24,7 @@ const PERSISTENCE = {
 } as const;
 
 /** Redis: version, memory and settings. */
-export function redisSection({ redis }: Pick<StatusAnswer, 'redis'>): Html {
+export function redisSection({ redis }: Pick<Status, 'redis'>): Html {
   const { version, policy, persistence, usedBytes, maxBytes } = redis;
   return html`<section class="card" id="redis" data-refresh>
     <h2>Redis</h2>
@@ -48,7 +48,7 @@ function memory(used: number, max: number): string {
 }
 
 /** The shared token, without its value. */
-export function tokenSection({ token: shared }: StatusAnswer, { now }: PageView): Html {
+export function tokenSection({ token: shared }: Status, { now }: PageView): Html {
   return html`<section class="card" id="token" data-refresh>
     <h2>Token</h2>
     ${
@@ -59,7 +59,7 @@ export function tokenSection({ token: shared }: StatusAnswer, { now }: PageView)
   </section>`;
 }
 
-function facts(shared: NonNullable<StatusAnswer['token']>, now: number): Html {
+function facts(shared: NonNullable<Status['token']>, now: number): Html {
   const { token: stored, refusal, issuing, issuances } = shared;
   return html`<dl>
     <dt>Token</dt>
@@ -131,7 +131,7 @@ function troublesOf({ pid, loopDelayMs, unready = [] }: SeenWorker, now: number)
 }
 
 /** The rate limit: what is in force, whether it was set manually, and whether a 429 has lowered it. */
-export function rateLimitSection({ rateLimit, hold }: StatusAnswer, view: PageView): Html {
+export function rateLimitSection({ rateLimit, hold }: Status, view: PageView): Html {
   const isPaused = hold?.kind === 'throttled' && hold.nextProbeAt > view.now;
   return html`<section class="card" id="rate-limit" data-refresh>
     <h2>Rate limit</h2>

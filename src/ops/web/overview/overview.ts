@@ -4,7 +4,7 @@ import { LANES } from '../../../contracts/outcome.ts';
 import { isProbed } from '../../../contracts/hold.ts';
 import { sentPerSecond } from '../../answers/headline.ts';
 import type { ExplainedHold } from '../../manual-hold.ts';
-import type { StatusAnswer } from '../answers.ts';
+import type { Status } from '../../status.ts';
 import { html, type Html } from '../http/html.ts';
 import { STALLED_TAG } from '../pages/batches.ts';
 import { ask, form, mayAct, moment, whyField, type PageView } from '../pages/elements.ts';
@@ -12,7 +12,7 @@ import { rateLimitSection, redisSection, tokenSection, workersSection } from './
 
 /** Content of the overview. */
 export interface OverviewData {
-  readonly status: StatusAnswer;
+  readonly status: Status;
   readonly traffic: Traffic;
 }
 
@@ -38,7 +38,7 @@ export function overviewPage({ status, traffic }: OverviewData, view: PageView):
     </div>`;
 }
 
-function stateSection({ headline, hold }: StatusAnswer, view: PageView): Html {
+function stateSection({ headline, hold }: Status, view: PageView): Html {
   const { tone, title, text, until, fault, command, section, batch } = headline;
   return html`<section class="card state ${tone}" id="state" data-refresh>
     <h2>${title}${until !== undefined && html`; resumes ${moment(until, view.now)}`}</h2>
@@ -95,13 +95,7 @@ function holdActions(hold: ExplainedHold | undefined, view: PageView): Html {
 }
 
 /** What a person has to decide or repair; nothing where there is nothing. */
-function attentionSection({
-  unknown,
-  jobs,
-  batches,
-  differing,
-  redis,
-}: StatusAnswer): Html | false {
+function attentionSection({ unknown, jobs, batches, differing, redis }: Status): Html | false {
   // An unknown notice is one of the failed jobs.
   const failed = Math.max(0, jobs.failed - unknown.notices);
   const undecided = `${countOf(unknown.notices, 'single notice')} and ${countOf(unknown.contacts, 'contact')} of lists`;
@@ -148,7 +142,7 @@ function attentionSection({
 }
 
 /** Contacts accepted in each of the last minutes, and their sums: what was sent, and when it stopped. */
-function sentSoFar({ possiblySentTwice: twice }: StatusAnswer, { minutes, total }: Traffic): Html {
+function sentSoFar({ possiblySentTwice: twice }: Status, { minutes, total }: Traffic): Html {
   const accepted = (of: Traffic['total']) =>
     LANES.reduce((sum, lane) => sum + of[lane].accepted, 0);
   const requests = LANES.reduce((sum, lane) => sum + total[lane].requests, 0);
@@ -183,7 +177,7 @@ function tile(name: string, value: Html, below?: Html): Html {
   </div>`;
 }
 
-function oldest({ oldestWaitingMs }: StatusAnswer, now: number): Html | undefined {
+function oldest({ oldestWaitingMs }: Status, now: number): Html | undefined {
   return oldestWaitingMs === undefined
     ? undefined
     : moment(now - oldestWaitingMs, now, (span) => `the oldest for ${span}`);

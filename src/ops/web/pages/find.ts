@@ -1,7 +1,7 @@
 import { countOf, formatCount } from '../../../format/format.ts';
 import type { FoundState } from '../../../search/find-in-batches.ts';
 import type { FindReport } from '../../../search/find-contact.ts';
-import { describeFalsePositiveRate } from '../../../search/find-in-queue.ts';
+import { describeFalsePositiveRate } from '../../../search/find-answer.ts';
 import { html, type Html } from '../http/html.ts';
 import { csrfField } from './layout.ts';
 import { code, moment, noticeLink, table, type PageView } from './elements.ts';

@@ -4,7 +4,7 @@ import { InputError } from '../../../contracts/errors.ts';
 import { parseInput } from '../../../contracts/parse-input.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
 import type { NoticeView } from '../../../notices/notice-state.ts';
-import { scopedKey } from '../api/key-scope.ts';
+import { scopedKey } from '../../operations/notice.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
 import { batchFilterFields, listBatches } from '../../operations/batches.ts';
 import { failed, listFailed } from '../../operations/failed-notices.ts';

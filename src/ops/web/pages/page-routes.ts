@@ -5,12 +5,11 @@ import { digestFailures } from '../../failure-digest.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import { readTraffic } from '../../../traffic/traffic.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
-import { statusToJson } from '../answers.ts';
 import { batchToJson } from '../../answers/batch-json.ts';
 import { noSuchBatch } from '../../batch-actions.ts';
-import { canFind, findFor, FINDS_PER_MINUTE } from '../api/find-routes.ts';
+import { canFind, findFor, FINDS_PER_MINUTE } from '../../operations/number.ts';
 import { batchParams } from '../api/inputs.ts';
-import { noticeParams } from '../api/notice-life-routes.ts';
+import { noticeParams } from '../../operations/notice.ts';
 import {
   FIND_UNKNOWN_PER_MINUTE,
   listUnknown,
@@ -19,8 +18,7 @@ import {
   withNumbers,
 } from '../../unknown/unknown-list.ts';
 import { html } from '../http/html.ts';
-import type { KeptAudit } from '../../audit.ts';
-import { auditFor } from '../api/status-routes.ts';
+import { auditFor, type KeptAudit } from '../../audit.ts';
 import { route, type RouteCall, type Route } from '../http/route.ts';
 import { listSessions } from '../../operations/sessions.ts';
 import { auditPage, sessionsSection } from './audit.ts';
@@ -49,7 +47,7 @@ export const PAGE_ROUTES: readonly Route[] = [
     handle: async (call, context) => {
       const { redis, keys } = context;
       const [status, traffic] = await Promise.all([context.status(), readTraffic(redis, keys)]);
-      const main = overviewPage({ status: statusToJson(status), traffic }, viewOf(call));
+      const main = overviewPage({ status, traffic }, viewOf(call));
       return framed(call, { title: 'Overview', nav: '/', main });
     },
   }),
@@ -145,7 +143,8 @@ export const PAGE_ROUTES: readonly Route[] = [
       if (checked.kind === 'refused') {
         return framedFind(call, { canFind: true, problem: checked.reason }, 400);
       }
-      return framedFind(call, { canFind: true, report: await findFor(context, call.name, number) });
+      const report = await findFor(context, { who: call.name, why: '' }, number);
+      return framedFind(call, { canFind: true, report });
     },
   }),
   route({

@@ -1,7 +1,7 @@
 import { expect, it, test } from 'vitest';
 import { z } from 'zod';
 import { maskContact, maskNumber } from '../../../../src/ops/mask-contact.ts';
-import { fromForm } from '../../../../src/ops/operations/from-text.ts';
+import { fromForm } from '../../../../src/ops/operations/fields.ts';
 import { html } from '../../../../src/ops/web/http/html.ts';
 import { localPath } from '../../../../src/ops/web/http/register-routes.ts';
 import { showJob } from '../../../../src/ops/web/board/show-job.ts';

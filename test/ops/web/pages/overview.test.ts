@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HOLDS, isProbed, type HoldKind } from '../../../../src/contracts/hold.ts';
 import { explainHold } from '../../../../src/ops/manual-hold.ts';
-import type { StatusAnswer } from '../../../../src/ops/web/answers.ts';
+import type { Status } from '../../../../src/ops/status.ts';
 import { noTraffic } from '../../../../src/traffic/traffic.ts';
 import { overviewPage, type OverviewData } from '../../../../src/ops/web/overview/overview.ts';
 import {
@@ -94,7 +94,7 @@ describe('how it stands', () => {
 });
 
 describe('what needs attention', () => {
-  const attention = (status: Partial<StatusAnswer>) =>
+  const attention = (status: Partial<Status>) =>
     /id="attention"[^]*?<\/section>/.exec(draw({ status: someStatus(status) }))?.[0];
 
   it('is left out where there is nothing', () => {

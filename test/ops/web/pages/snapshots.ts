@@ -6,7 +6,7 @@ import {
 } from '../../../../src/traffic/traffic.ts';
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
 import type { BatchAnswer } from '../../../../src/ops/answers/batch-schemas.ts';
-import type { StatusAnswer } from '../../../../src/ops/web/answers.ts';
+import type { Status } from '../../../../src/ops/status.ts';
 import { headlineOf } from '../../../../src/ops/answers/headline.ts';
 import type { BatchesSummary } from '../../../../src/ops/batches-summary.ts';
 import type { OverviewData } from '../../../../src/ops/web/overview/overview.ts';
@@ -59,7 +59,7 @@ export function someBatch(some: Partial<BatchAnswer> = {}): BatchAnswer {
   };
 }
 
-type Worker = StatusAnswer['workers'][number];
+type Worker = Status['workers'][number];
 
 /** A worker that is ready. */
 export function someWorker(some: Partial<Worker> = {}): Worker {
@@ -84,7 +84,7 @@ export function someBatches(some: Partial<BatchesSummary> = {}): BatchesSummary 
 }
 
 /** A queue that is idle, with one worker. */
-export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
+export function someStatus(some: Partial<Status> = {}): Status {
   const facts = {
     now: NOW,
     templateHolds: [],
@@ -110,7 +110,7 @@ export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
       findings: [],
     },
     ...some,
-  } satisfies Omit<StatusAnswer, 'headline'>;
+  } satisfies Omit<Status, 'headline'>;
   return { headline: headlineOf(facts), ...facts };
 }
 

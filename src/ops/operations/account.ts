@@ -1,44 +1,137 @@
-import { Command } from 'commander';
-import type { Status } from '../../ops/status.ts';
-import { unreadyWords } from '../../ops/answers/unready-words.ts';
-import { describeHold, describeTemplateHold } from '../../ops/operations/hold.ts';
-import { describeRateLimit } from '../../ops/operations/rate-limit.ts';
+import { z } from 'zod';
 import { countOf, formatCount, formatDuration, formatSize, table } from '../../format/format.ts';
-import { writeTime } from '../../format/time.ts';
 import { allClosed } from '../../contracts/send-windows.ts';
-import type { CommandContext } from '../command-context.ts';
-import { readConfig } from '../open-queue.ts';
-import { print } from '../output.ts';
+import { writeInstant, writeTime } from '../../format/time.ts';
+import { auditEntry, statusAnswer } from '../answers/account-schemas.ts';
+import { unreadyWords } from '../answers/unready-words.ts';
+import { appendAudit, auditFor } from '../audit.ts';
+import { describeEvent } from '../../events/describe.ts';
+import type { AccountEvent } from '../../events/event.ts';
+import { time } from '../answers/fields.ts';
+import type { Status } from '../status.ts';
+import { whole } from './fields.ts';
+import { describeHold, describeTemplateHold } from './hold.ts';
+import { operation, type Answer } from './operation.ts';
+import { describeRateLimit } from './rate-limit.ts';
 
-/** `notices status`: needs no credentials; shows the token only when they are set. */
-export function statusCommand(context: CommandContext): Command {
-  return new Command('status')
-    .option('--worker <host>', 'exit with 1 unless a worker runs on that host (a health check)')
-    .action(async ({ worker }: { worker?: string }, command: Command) => {
-      const config = await readConfig(context);
-      // Imported here: an invalid configuration is reported without it, and sooner.
-      const { readStatus } = await import('../../ops/status.ts');
-      const status = await readStatus({
-        redis: config.redis,
-        account: config.account,
-        rateLimit: config.worker.rateLimit.limit,
-        redisRules: config.redisWatch,
-      });
-      print(context, command, status, () => describe(status));
-      if (worker !== undefined && !status.workers.some(({ host }) => host === worker))
-        context.end(1);
-    });
-}
+export const status = operation({
+  name: 'status',
+  summary: 'What waits and why, what failed or is unknown, the hold, workers and Redis.',
+  answers: 'The status.',
+  needs: 'viewer',
+  path: '/api/v1/status',
+  input: z.object({}),
+  output: statusAnswer,
+  run: (context) => context.status(),
+  text: describeStatus,
+});
 
-function describe(status: Status): string[] {
+export const audit = operation({
+  name: 'audit',
+  summary:
+    'Manual changes, sends, imports, downloads and searches, and decisions of rules, newest first.',
+  answers: 'The latest entries; only operators see digits of reasons that could be a phone number.',
+  needs: 'viewer',
+  path: '/api/v1/audit',
+  input: z.object({ limit: whole(1, 20_000).default(100).describe('most entries') }),
+  output: z.object({ entries: z.array(auditEntry) }),
+  run: async (context, { limit }, { role = 'operator' }) => ({
+    entries: await auditFor({ role }, context, limit),
+  }),
+  text: ({ entries }) =>
+    entries.length === 0
+      ? ['No manual actions are recorded.']
+      : table([
+          ['AT', 'WHO', 'WHAT', 'TARGET', 'AS', 'CONTACTS', 'WHY'],
+          ...entries.map(({ at, who, what, target, as, contacts, why }) => [
+            writeInstant(at),
+            who,
+            what,
+            target,
+            as,
+            String(contacts ?? ''),
+            why,
+          ]),
+        ]),
+});
+
+const cursor = z
+  .string()
+  .regex(/^\d{1,19}(-\d{1,19})?$/, "expected the cursor of an event, or '0'");
+
+/** An event as a row of a table. */
+export const eventRow = (event: AccountEvent): string[] => [
+  writeInstant(event.at),
+  event.event,
+  describeEvent(event).title,
+  event.cursor,
+];
+
+export const listEvents = operation({
+  name: 'events list',
+  summary: 'The events of the account, oldest first.',
+  answers: 'A page; the cursor of its last event is `from` of the next one.',
+  needs: 'viewer',
+  path: '/api/v1/account-events',
+  input: z.object({
+    from: cursor.default('0').describe('only events after this one'),
+    limit: whole(1, 10_000).default(100).describe('most events'),
+  }),
+  output: z.object({
+    events: z
+      .array(z.looseObject({ cursor: z.string(), at: time, event: z.string() }))
+      .describe('with the fields of their kind (docs/events.md)'),
+  }),
+  run: async ({ redis, keys }, { from, limit }) => {
+    const { readAccountEvents } = await import('../../events/event.ts');
+    const { events } = await readAccountEvents(redis, keys, from, limit);
+    return { events: events.map((event) => ({ ...event })) };
+  },
+  text: ({ events }) =>
+    events.length === 0
+      ? ['No event is kept.']
+      : table([
+          ['AT', 'EVENT', 'WHAT', 'CURSOR'],
+          ...events.map((event) => eventRow(event as unknown as AccountEvent)),
+        ]),
+});
+
+export const replayEvents = operation({
+  name: 'events replay',
+  summary: 'Posts the events after a cursor to the webhook again; 0 for all that are kept.',
+  answers: 'Whether a process posts them.',
+  needs: 'operator',
+  why: 'may',
+  path: '/api/v1/account-events/replay',
+  args: ['cursor'],
+  input: z.object({ cursor: cursor.describe('cursor of an event, as "notices events" shows it') }),
+  output: z.object({
+    cursor: z.string(),
+    posting: z.boolean().describe('false where no running process has a webhook'),
+  }),
+  run: async ({ redis, keys }, { cursor: from }, actor) => {
+    const { EventStore } = await import('../../events/store.ts');
+    const posting = await new EventStore(redis, keys).replay(from);
+    const { who, why } = actor;
+    const entry = { who, why, what: 'events', target: 'events', as: 'posted again' } as const;
+    await appendAudit(redis, keys, entry);
+    return { cursor: from, posting };
+  },
+  text: ({ cursor: from, posting }) => [
+    posting
+      ? `The events after ${from} are posted again, in their order.`
+      : `The events after ${from} will be posted again when a worker or ops server with EVENT_WEBHOOK_URL runs; none does.`,
+  ],
+});
+
+function describeStatus(status: Answer<Status>, now: number): string[] {
   const { jobs, workers, redis, batches } = status;
-  const now = Date.now();
   const oldest =
     status.oldestWaitingMs === undefined
       ? ''
       : `, ${writeTime(now - status.oldestWaitingMs, now, (span) => `the oldest for ${span}`)}`;
   return [
-    ...describeHeadline(status.headline),
+    ...describeHeadline(status.headline, now),
     ...table([
       ['account', `${status.account}, prefix ${status.prefix}, Redis at ${redis.address}`],
       ['waiting', `${jobs.waiting}${oldest}`],
@@ -82,8 +175,11 @@ function describe(status: Status): string[] {
   ];
 }
 
-function describeHeadline({ title, text, until, fault, command, section }: Status['headline']) {
-  const end = until === undefined ? '' : `; resumes ${writeTime(until, Date.now())}`;
+function describeHeadline(
+  { title, text, until, fault, command, section }: Status['headline'],
+  now: number,
+) {
+  const end = until === undefined ? '' : `; resumes ${writeTime(until, now)}`;
   return [
     `${title}${end}. ${text}`,
     ...(fault === undefined ? [] : [`  whose fault: ${fault}`]),

@@ -1,0 +1,75 @@
+import { Command } from 'commander';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import { terminalLine } from '../../format/format.ts';
+import { eventRow, listEvents, replayEvents } from '../../ops/operations/account.ts';
+import { untilStopped, type CommandContext } from '../command-context.ts';
+import { readConfig, withLedger } from '../open-queue.ts';
+import { operationCommand } from '../operation-command.ts';
+import { print, wantsJson, writeAll, writeJsonLine } from '../output.ts';
+import { runOperation } from '../run-operation.ts';
+
+interface ListFlags {
+  from?: string;
+  limit?: string;
+  follow?: boolean;
+}
+
+/** `notices events`: events of the account, oldest first; tests the webhook, and posts events again. */
+export const eventsCommand = (context: CommandContext): Command =>
+  new Command('events')
+    .addCommand(listCommand(context), { isDefault: true })
+    .addCommand(testCommand(context))
+    .addCommand(operationCommand(context, replayEvents));
+
+function listCommand(context: CommandContext): Command {
+  const command = operationCommand(context, listEvents).option(
+    '--follow',
+    'go on with new events, one per line, until Ctrl-C or --limit',
+  );
+  return command.action(async ({ from = '0', limit, follow }: ListFlags) => {
+    if (follow !== true) {
+      await runOperation(context, command, listEvents, { from, limit });
+      return;
+    }
+    await withLedger(context, async ({ keys, config }) => {
+      const { accountEvents } = await import('../../events/event.ts');
+      const json = wantsJson(command);
+      await untilStopped(context, async (signal) => {
+        let left = limit === undefined ? Infinity : Number(limit);
+        for await (const event of accountEvents(config.redis, keys, { from, signal })) {
+          const isRead = json
+            ? await writeJsonLine(context.stdout, event)
+            : await writeAll(context.stdout, `${terminalLine(eventRow(event).join('  '))}\n`);
+          if (!isRead || --left === 0) return;
+        }
+      });
+    });
+  });
+}
+
+function testCommand(context: CommandContext): Command {
+  return new Command('test')
+    .description('post a signed test to EVENT_WEBHOOK_URL; exit with 1 if the receiver refuses it')
+    .action(async (_: unknown, command: Command) => {
+      const { events, redis, account } = await readConfig(context);
+      if (events === undefined) {
+        throw new NoticeQueueError(
+          'CONFIG_INVALID',
+          'EVENT_WEBHOOK_URL and EVENT_WEBHOOK_SECRET are not set, so nothing can be posted.',
+        );
+      }
+      const { Webhook } = await import('../../events/webhook.ts');
+      const webhook = new Webhook(events, `${redis.prefix}:${account}`);
+      try {
+        const posted = await webhook.post({ events: [], missed: false });
+        print(context, command, posted, () => [
+          posted.taken
+            ? `The receiver accepted the test (HTTP ${posted.status}).`
+            : `The receiver did not accept it (${posted.why}). Check EVENT_WEBHOOK_URL and its secret at the receiver.`,
+        ]);
+        if (!posted.taken) context.end(1);
+      } finally {
+        await webhook.close();
+      }
+    });
+}

@@ -1,0 +1,187 @@
+import { z } from 'zod';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import type { EraseReport } from '../../erase/erase-number.ts';
+import { added, describeErasure, isEmpty, previewLines } from '../../erase/erase-words.ts';
+import type { StoredAboutNumber } from '../../erase/find-stored.ts';
+import { formsOf } from '../../format/country.ts';
+import { countOf, table } from '../../format/format.ts';
+import { writeInstant, writeTime } from '../../format/time.ts';
+import { describeFalsePositiveRate, findAnswer } from '../../search/find-answer.ts';
+import type { FindReport } from '../../search/find-contact.ts';
+import { count } from '../answers/fields.ts';
+import { auditSearch, withoutNumbers, type Actor } from '../audit.ts';
+import { digitsOf, number } from './fields.ts';
+import { operation, type Answer, type OperationContext } from './operation.ts';
+
+/** Searches per caller and minute; each reads up to a thousand batches. */
+export const FINDS_PER_MINUTE = 60;
+
+/** Whether the search is on. */
+export function canFind({ findSettings }: Pick<OperationContext, 'findSettings'>): boolean {
+  return findSettings.findKey !== undefined;
+}
+
+/**
+ * Searches, and records the search in the audit stream.
+ *
+ * @throws NoticeQueueError NOT_POSSIBLE without FIND_KEY, QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function findFor(
+  context: OperationContext,
+  { who, why }: Actor,
+  written: string,
+): Promise<FindReport> {
+  if (!canFind(context)) {
+    throw new NoticeQueueError(
+      'NOT_POSSIBLE',
+      'The search is off because FIND_KEY is not set: set the same 32 random bytes for producers, importers and the ops server. The search finds what is enqueued from then on.',
+    );
+  }
+  const { findInQueue } = await import('../../search/find-in-queue.ts');
+  const { redis, keys, sealing, findSettings: settings } = context;
+  await auditSearch(redis, keys, { who, why }, written);
+  return findInQueue({ redis, keys, sealing, settings }, written);
+}
+
+export const find = operation({
+  name: 'find',
+  summary: 'What happened to the notices for one phone number; the answer does not contain it.',
+  answers: 'Single notices and contacts of batches, newest first.',
+  needs: 'viewer',
+  hidesInput: true,
+  path: '/api/v1/find',
+  perMinute: FINDS_PER_MINUTE,
+  args: ['number'],
+  input: z.object({ number }),
+  output: findAnswer,
+  problems: { 409: 'FIND_KEY is not set, so the search is off.' },
+  run: (context, { number: written }, actor) => findFor(context, actor, written),
+  text: describeFound,
+  isDone: ({ notices, contacts }) => notices.length + contacts.length > 0,
+});
+
+function describeFound({ notices, contacts, searched }: Answer<FindReport>, now: number): string[] {
+  const rows = [
+    ...notices.map(({ job, states, confirmed, at, code, template, possiblySent = 0 }) => [
+      `notice ${job}`,
+      describeStates(states, possiblySent),
+      confirmed ? 'yes' : 'no: its job was deleted',
+      writeInstant(at),
+      code ?? '',
+      template ?? '',
+    ]),
+    ...contacts.map(({ batch, chunk, row, states, confirmed, at, code, template }) => [
+      `batch ${batch}, ${row === undefined ? `chunk ${chunk}` : `row ${row}`}`,
+      states.join(' or '),
+      confirmed ? 'yes' : 'probably: the contact was deleted',
+      writeInstant(at),
+      code ?? '',
+      template,
+    ]),
+  ];
+  const found =
+    rows.length === 0
+      ? ['No notice found.']
+      : table([['WHERE', 'STATE', 'CONFIRMED', 'SINCE', 'CODE', 'TEMPLATE'], ...rows]);
+  return [...found, '', ...describeSearch(searched, now)];
+}
+
+function describeStates(states: readonly string[], possiblySent: number): string {
+  const attempts = countOf(possiblySent, 'attempt');
+  return `${states.join(' or ')}${possiblySent === 0 ? '' : `, ${attempts} possibly sent`}`;
+}
+
+function describeSearch(
+  { since, batches, contacts, unindexedChunks, wrongHit }: FindReport['searched'],
+  now: number,
+): string[] {
+  const span = writeTime(since, now, (length) => `of the last ${length}`);
+  const lines = [
+    `Searched notices ${span}: single notices, and ${countOf(contacts, 'contact')} in ${countOf(batches, 'batch', 'batches')}.`,
+  ];
+  if (unindexedChunks > 0) {
+    lines.push(
+      `Not searchable: ${countOf(unindexedChunks, 'chunk')}, stored without FIND_KEY or too long ago.`,
+    );
+  }
+  if (contacts > 0) {
+    lines.push(
+      `Probability that an unconfirmed contact belongs to another number: ${describeFalsePositiveRate(wrongHit)}.`,
+    );
+  }
+  return lines;
+}
+
+/** What is stored about the forms of a number, and the context of erasing it. */
+async function stored(context: OperationContext, written: string, actor: Actor) {
+  const { findStored } = await import('../../erase/find-stored.ts');
+  const { redis, keys, ledger, sealing, findSettings: settings } = context;
+  await auditSearch(redis, keys, actor, digitsOf(written));
+  const place = { redis, keys, ledger, sealing, settings };
+  const found: { readonly form: string; readonly stored: StoredAboutNumber }[] = [];
+  for (const form of formsOf(digitsOf(written))) {
+    found.push({ form, stored: await findStored(place, form) });
+  }
+  const kept = found.filter((one) => !isEmpty(one.stored));
+  return { place, kept, first: found.slice(0, 1) };
+}
+
+export const erase = operation({
+  name: 'erase',
+  summary:
+    'Erases what is stored about one phone number: cancels what waits, removes what is kept.',
+  answers: 'What was erased, and what is left. It cannot be restored.',
+  needs: 'operator',
+  why: 'over-http',
+  path: '/api/v1/erase',
+  perMinute: 10,
+  args: ['number'],
+  input: z.object({ number }),
+  output: z.object({
+    number: z.string().describe('masked'),
+    notices: z.object({ cancelled: count, removed: count, shortened: count }),
+    batches: z.array(z.object({ batch: z.string(), waiting: count, ended: count })),
+    index: z
+      .object({ notices: count, chunks: count, keys: count })
+      .nullable()
+      .describe('null without FIND_KEY: the search index is not changed then'),
+    left: z.array(
+      z.object({
+        notice: z.string().exactOptional(),
+        batch: z.string().exactOptional(),
+        chunk: count.exactOptional(),
+        reason: z.enum(['sending', 'possibly-sent', 'changed']),
+      }),
+    ),
+    unreadable: z.object({ notices: count, chunks: count }),
+    importing: z.array(z.string()).describe('batches of which the rest of the list may contain it'),
+    stopped: z.boolean().describe('it took too long: repeat it'),
+  }),
+  preview: async (context, input, { who, why }) => {
+    const { maskNumber } = await import('../mask-contact.ts');
+    const actor = { who, why: withoutNumbers(why) };
+    const { kept } = await stored(context, input.number, actor);
+    const masked = maskNumber(digitsOf(input.number));
+    return {
+      lines: kept.flatMap((one) => previewLines(one.stored)),
+      question:
+        kept.length === 0
+          ? undefined
+          : `Erase what is stored about ${masked}? It cannot be restored.`,
+      input,
+    };
+  },
+  run: async (context, input, { who, why, signal }) => {
+    const { eraseNumber } = await import('../../erase/erase-number.ts');
+    const actor = { who, why: withoutNumbers(why) };
+    const { place, kept, first } = await stored(context, input.number, actor);
+    const reports: EraseReport[] = [];
+    for (const one of kept.length === 0 ? first : kept) {
+      reports.push(await eraseNumber(place, one.form, one.stored, actor, signal));
+    }
+    return reports.reduce(added);
+  },
+  text: describeErasure,
+  isDone: ({ left, unreadable, stopped }) =>
+    left.length + unreadable.notices + unreadable.chunks === 0 && !stopped,
+});

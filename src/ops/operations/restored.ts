@@ -1,0 +1,165 @@
+import { z } from 'zod';
+import { BATCH_PHASES } from '../../batch/ledger/batch-record.ts';
+import type { RestoreEvent, Suspicion } from '../../fleet/restore/epoch.ts';
+import { countOf, formatDuration, table } from '../../format/format.ts';
+import { writeInstant, writeTime } from '../../format/time.ts';
+import { count, time } from '../answers/fields.ts';
+import type { RestoredReport } from '../restored.ts';
+import { operation, type Answer, type OperationContext } from './operation.ts';
+
+const NEVER = 'No old copy of the queue has been detected in this Redis.';
+
+/** Why Redis seems to hold an old copy. */
+const WHY: Readonly<Record<Suspicion, string>> = {
+  'went-back': 'it lacks what a worker has recorded: heartbeats, or where they began',
+  gap: 'it restarted long after the last heartbeat, and no worker has a record: it may be up to date',
+};
+
+/** Loaded when one runs: it loads BullMQ, which the help of a command does not need. */
+const functions = () => import('../restored.ts');
+
+const restoredOutput = z.object({
+  event: z
+    .looseObject({
+      at: time,
+      why: z.enum(['went-back', 'gap']),
+      copyAt: time.describe('the copy was made then or shortly after'),
+      missingMs: z.number().describe('at most so much is missing'),
+      verdict: z.enum(['held', 'warned']),
+    })
+    .nullable()
+    .describe('when Redis was last found to be an old copy; null where it never was'),
+  held: z.boolean().describe('whether sending is on hold for it'),
+  notices: z.object({ jobs: count, contacts: count }),
+  batches: z.array(
+    z.object({
+      batch: z.string(),
+      template: z.string(),
+      phase: z.enum(BATCH_PHASES),
+      importing: z.boolean().describe('its import had not ended in the copy'),
+      contacts: count,
+    }),
+  ),
+});
+
+async function report(context: OperationContext): Promise<z.output<typeof restoredOutput>> {
+  const { reportRestored } = await functions();
+  const found = await reportRestored(context);
+  if (found === undefined) {
+    return { event: null, held: false, notices: { jobs: 0, contacts: 0 }, batches: [] };
+  }
+  return { ...found, event: { ...found.event }, batches: [...found.batches] };
+}
+
+export const showRestored = operation({
+  name: 'restored show',
+  summary: 'What might be sent again because Redis holds an old copy of the queue.',
+  answers: 'What was enqueued before the copy was made and is not settled in it.',
+  needs: 'viewer',
+  path: '/api/v1/restored',
+  perMinute: 30,
+  input: z.object({}),
+  output: restoredOutput,
+  run: report,
+  text: describeRestored,
+  csv: {
+    summary:
+      'The contacts that might be sent again, as CSV. It contains phone numbers; each download is recorded in the audit stream.',
+    open: async (context, _input, actor) => {
+      const { exportRestored } = await functions();
+      return {
+        entry: { ...actor, what: 'download', target: 'restored notices', as: 'restored' },
+        fileName: 'restored.csv',
+        produce: async (write) => ({ contacts: (await exportRestored(context, write)) ?? 0 }),
+      };
+    },
+  },
+});
+
+export const parkRestored = operation({
+  name: 'restored park',
+  summary: 'Sets the single notices of an old copy aside as unknown, while sending is on hold.',
+  answers: 'What was set aside.',
+  needs: 'operator',
+  why: 'may',
+  path: '/api/v1/restored/park',
+  input: z.object({}),
+  output: z.object({
+    jobs: count,
+    contacts: count,
+    notHeld: z.boolean().describe('sending is not on hold for an old copy, or no longer'),
+    stopped: z.boolean().describe('it took too long: repeat it'),
+  }),
+  preview: async (context, input) => {
+    const { held, notices } = await report(context);
+    const { jobs, contacts } = notices;
+    return {
+      lines: [],
+      question:
+        held && jobs > 0
+          ? `Set ${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} aside? They are not sent until they are decided: "notices unknown" says how.`
+          : undefined,
+      input,
+    };
+  },
+  run: async (context, _input, { who, why, signal }) => {
+    if (!(await report(context)).held)
+      return { jobs: 0, contacts: 0, notHeld: true, stopped: false };
+    const { parkRestored: park } = await import('../restored-notices.ts');
+    return park(context, { who, why }, signal);
+  },
+  text: ({ jobs, contacts, notHeld }) => [
+    notHeld && jobs === 0
+      ? 'Nothing was done: sending is not on hold for an old copy.'
+      : `${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} set aside. After "notices hold lift", "notices unknown" lists them.`,
+    ...(notHeld && jobs > 0 ? ['Stopped: the hold was lifted meanwhile.'] : []),
+  ],
+  isDone: ({ notHeld, stopped }) => !notHeld && !stopped,
+});
+
+function describeRestored(report: Answer<z.output<typeof restoredOutput>>, now: number): string[] {
+  const { event, held, notices, batches } = report;
+  if (event === null) return [NEVER];
+  const total = batches.reduce((sum, { contacts }) => sum + contacts, notices.contacts);
+  return [
+    `An old copy of the queue was detected ${writeTime(event.at, now)}: ${WHY[event.why]}.`,
+    ...table([
+      ['  copy made', `${writeInstant(event.copyAt)} or shortly after`],
+      ['  missing', `at most ${formatDuration(event.missingMs)}`],
+      ['  hold', holdOf(event.verdict, held)],
+      ['  notices', `${countOf(notices.contacts, 'contact')} in ${countOf(notices.jobs, 'job')}`],
+      ...batches.map(({ batch, contacts, phase, importing }) => [
+        `  batch ${batch}`,
+        `${countOf(contacts, 'contact')}, ${phase}${importing ? ', import not finished' : ''}`,
+      ]),
+    ]),
+    `${countOf(total, 'contact')} might be sent again: the copy does not contain their outcome.`,
+    ...(total === 0 ? [] : ['"notices restored --csv" lists their phone numbers.']),
+    ...(held ? whatToDo(report) : []),
+    'Notices that were enqueued after the copy was made are missing from it, and so are their idempotency keys:',
+    'enqueuing them again may send them twice.',
+  ];
+}
+
+function holdOf(verdict: RestoreEvent['verdict'], held: boolean): string {
+  if (held) return 'active';
+  return verdict === 'held' ? 'lifted manually' : 'none: warning only';
+}
+
+function whatToDo({ notices, batches }: Pick<RestoredReport, 'notices' | 'batches'>): string[] {
+  return [
+    'What you can do while sending is on hold:',
+    ...table([
+      ...(notices.jobs > 0
+        ? [['  check the notices first', '"notices restored park", and later "notices unknown"']]
+        : []),
+      ...(batches.length > 0
+        ? [['  stop a batch', '"notices pause BATCH", or permanently "notices cancel BATCH"']]
+        : []),
+      ...(batches.some(({ importing }) => importing)
+        ? [['  an unfinished import', 'do not run it again: it would enqueue again what was sent']]
+        : []),
+      ['  send the rest', '"notices hold lift"'],
+    ]),
+  ];
+}
