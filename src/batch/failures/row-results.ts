@@ -38,6 +38,7 @@ export interface ListResults {
 /** Contacts move from a chunk to a failure or are settled while they are read: then all is read once more. */
 const MOST_READS = 5;
 const CHUNKS_PER_READ = 4_096;
+const PARTS_PER_READ = 200;
 
 /**
  * What became of each row of a list.
@@ -58,9 +59,21 @@ export async function rowResults(
     const add = (text: string, why: Omit<RowResult, 'from' | 'to'>) => {
       for (const [from, to] of rangesOf(text)) results.push({ from, to, ...why });
     };
-    const stored = async (name: string) => {
-      const payload = await ledger.payload(batch.id, name);
-      return payload === undefined ? '' : rowsOf(payload);
+    let parts: { readonly name: string; readonly why: Omit<RowResult, 'from' | 'to'> }[] = [];
+    const addStored = async () => {
+      const payloads = await ledger.payloads(
+        batch.id,
+        parts.map(({ name }) => name),
+      );
+      for (const [index, { why }] of parts.entries()) {
+        const payload = payloads[index] ?? undefined;
+        if (payload !== undefined) add(await rowsOf(payload), why);
+      }
+      parts = [];
+    };
+    const note = async (name: string, why: Omit<RowResult, 'from' | 'to'>) => {
+      parts.push({ name, why });
+      if (parts.length >= PARTS_PER_READ) await addStored();
     };
     for await (const line of ledger.ends(batch.id)) {
       const [state = '', time, trace = '', of = ''] = line.split(' ');
@@ -68,11 +81,11 @@ export async function rowResults(
       add(of, { state: state as ResultState, at: Number(time), traceId, code: '', message: '' });
     }
     for await (const { name, ...failure } of selectFailures(ledger, batch.id, {})) {
-      add(await stored(name), { ...failure, traceId: tracesOf(failure.message) });
+      await note(name, { ...failure, traceId: tracesOf(failure.message) });
     }
     const now = { counts, importedAt, refusedRows, duplicateRows, ...rest };
     for await (const { name, ...chunk } of cancelledChunks(ledger, now)) {
-      add(await stored(name), { ...chunk, traceId: '' });
+      await note(name, { ...chunk, traceId: '' });
     }
     for (let first = 0; first < rest.chunks; first += CHUNKS_PER_READ) {
       const end = Math.min(rest.chunks, first + CHUNKS_PER_READ);
@@ -80,9 +93,10 @@ export async function rowResults(
         const isOpen = state !== 'none' && state !== 'settled';
         if (!isOpen || (rest.phase === 'cancelled' && state.startsWith('pending'))) continue;
         const waits = { state: 'pending', code: '', message: '', at: 0, traceId: '' } as const;
-        add(await stored(String(first + index)), waits);
+        await note(String(first + index), waits);
       }
     }
+    await addStored();
     const found = results.reduce((sum, { from, to }) => sum + to - from + 1, 0);
     if (found !== rows && read < MOST_READS) continue;
     return { results: results.sort((one, other) => one.from - other.from), rows, found };
