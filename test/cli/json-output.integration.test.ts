@@ -64,6 +64,7 @@ const ENDING: Readonly<Record<string, readonly [string, number]>> = {
   batch: ['batch sending', 0],
   pause: ['pause sending', 0],
   resume: ['resume sending', 0],
+  rate: ['rate sending 100', 0],
   failures: ['failures sending', 0],
   results: ['results sending', 0],
   redrive: ['redrive sending --yes', 0],
