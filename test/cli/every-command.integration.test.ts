@@ -19,6 +19,7 @@ const ENDING: Readonly<Record<string, readonly [readonly string[], number, RegEx
   batch: [['sending'], 0, /^phase +sending,/m],
   pause: [['sending'], 0, /is paused/],
   resume: [['sending'], 0, /is resumed/],
+  rate: [['sending', '100'], 0, /100/],
   failures: [['sending'], 0, /^No contact failed\.$/m],
   redrive: [['sending', '--yes'], 0, /^No contact matches/],
   delete: [['--notices', '--yes'], 0, /^No failed notice matches/],
