@@ -110,6 +110,7 @@ export async function look(terminal: Terminal, sent: Sent): Promise<void> {
   for (const batch of sent.batches) {
     await terminal.both('batch', batch);
     await terminal.both('failures', batch);
+    await terminal.both('results', batch);
     await terminal.run(['failures', batch, '--csv'], { place: 'exports of commands' });
   }
   await terminal.both('failures');
