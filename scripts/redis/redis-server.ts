@@ -211,5 +211,5 @@ function hasEnded(child: ChildProcess): boolean {
 
 function lastLines(file: string): string {
   const lines = readFileSync(file, 'utf8').trim().split('\n');
-  return lines.slice(-3).join(' | ') || 'its log is empty.';
+  return lines.slice(-3).join(' | ') || 'its log is empty';
 }

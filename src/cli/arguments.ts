@@ -1,6 +1,6 @@
 import { UsageError } from './command-context.ts';
 import { InvalidArgumentError, Option } from 'commander';
-import { BATCH_ID } from '../contracts/job.ts';
+import { BATCH_ID } from '../contracts/batch-id.ts';
 import {
   DURATION_EXAMPLES,
   parseDuration,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { BATCH_ID } from './batch-id.ts';
 import { NoticeQueueError } from './errors.ts';
 import { MAX_DEPTH, sizeOfJson } from './parse-input.ts';
 import {
@@ -219,9 +220,6 @@ export const CHUNK_JOB_VERSION = 1;
 
 /** Name of the BullMQ job of a chunk. */
 export const CHUNK_JOB_NAME = 'chunk';
-
-/** Ids of batches. They are part of Redis keys and job ids, so they must not contain a colon. */
-export const BATCH_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** Data of a chunk's job: no contacts, only where the ledger stores them. */
 export interface ChunkJobData {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BATCH_ID } from '../../contracts/job.ts';
+import { BATCH_ID } from '../../contracts/batch-id.ts';
 import { COUNTRY_NAMES, type CountryName } from '../../format/country.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/outcome.ts';
 import { parseInput } from '../../contracts/parse-input.ts';

@@ -16,12 +16,7 @@ import { noticeId } from '../../notices/notice-ref.ts';
 import type { NoticeView } from '../../notices/notice-state.ts';
 import { count } from '../answers/fields.ts';
 import { changedAnswer, failedGroup, noticeAnswer } from '../answers/notice-schemas.ts';
-import {
-  deleteNotices,
-  redriveNotices,
-  type FailedReport,
-  type FailedSelection,
-} from '../notice-actions.ts';
+import type { FailedReport, FailedSelection } from '../notice-actions.ts';
 import {
   ageFields,
   beforeOf,
@@ -220,6 +215,7 @@ export const redriveFailed = operation({
   run: async (context, { rate: most, ...fields }, { who, why, onProgress, signal }) => {
     const startedAt = performance.now();
     const selected: FailedSelection = filterOf(fields);
+    const { redriveNotices } = await import('../notice-actions.ts');
     const report = await redriveNotices(context, selected, { who, why }, most, signal, onProgress);
     return { ...report, ...waitAfter(report.done, most, startedAt) };
   },
@@ -253,6 +249,7 @@ export const deleteFailed = operation({
       );
     }
     const selected = { ...filterOf(fields), state: fields.state };
+    const { deleteNotices } = await import('../notice-actions.ts');
     return deleteNotices(context, selected, { who, why }, releaseKey, signal, onProgress);
   },
   text: describe('deleted'),

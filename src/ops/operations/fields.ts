@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { msAhead, redriveRate } from '../../batch/failures/redrive-rate.ts';
 import { lookUpNumber } from '../../batch/source/check-number.ts';
-import { BATCH_ID } from '../../contracts/job.ts';
+import { BATCH_ID } from '../../contracts/batch-id.ts';
 import { InputError } from '../../contracts/errors.ts';
 import { DURATION_EXAMPLES, parseDuration, readTime, TIME_FORMAT } from '../../format/time.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BATCH_ID } from '../../../contracts/job.ts';
+import { BATCH_ID } from '../../../contracts/batch-id.ts';
 
 /** Path parameters of one batch. */
 export const batchParams = z.strictObject({
