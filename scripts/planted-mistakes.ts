@@ -11,9 +11,9 @@ export const PLANTED: readonly Planted[] = [
     file: 'src/batch/source/check-number.ts',
     tests: ['test/batch/source/check-number.test.ts'],
     mistakes: [
-      ['number.length > SHORTEST_NUMBER', 'number.length > SHORTEST_NUMBER + 2'],
-      ['if (ZERO_LOST.test(number))', 'if (number === "")'],
-      ['digit.charCodeAt(0) - 0xfee0', 'digit.charCodeAt(0) - 0xfee1'],
+      ['refusedIf(text.length > MAX_DIGITS)', 'refusedIf(text.length > MAX_DIGITS + 2)'],
+      ['country === undefined && ZERO_LOST.test(text)', 'false'],
+      ['character.charCodeAt(0) - 0xfee0', 'character.charCodeAt(0) - 0xfee1'],
       ['/^(?:00)?820?1', '/^820?1'],
     ],
   },
@@ -91,8 +91,8 @@ export const PLANTED: readonly Planted[] = [
       'test/batch/ledger/ledger-split.integration.test.ts',
     ],
     mistakes: [
-      ['if not fits or sum ~= size then', 'if not fits then'],
-      ["possiblySent and 'unknown' or ARGV[at]", 'ARGV[at]'],
+      ['if not fits or sum + splitSize ~= size then', 'if not fits then'],
+      ["possiblySent and 'unknown' or part.state", 'part.state'],
       [
         "if redis.call('HGET', inflight, chunk) ~= nonce and not (possiblySent",
         'if not (possiblySent',
@@ -116,15 +116,13 @@ export const PLANTED: readonly Planted[] = [
     tests: ['test/payload'],
     mistakes: [
       ['`${account} ${place}`', '`${account}`'],
-      ['keys.length > 0 && !acceptsUnsealed', 'keys.length < 0'],
+      ['if (!acceptsPlain) throw', 'if (acceptsPlain && !acceptsPlain) throw'],
     ],
   },
   {
     file: 'src/payload/sealed-job.ts',
     tests: ['test/payload'],
-    mistakes: [
-      ["return delivery === 'at-most-once' ? { ...read, delivery } : read;", 'return read;'],
-    ],
+    mistakes: [["...(delivery === 'at-most-once' ? { delivery } : {}),", '']],
   },
   {
     file: 'src/redis/failure.ts',

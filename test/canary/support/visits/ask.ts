@@ -99,9 +99,11 @@ export class Visits {
       for (const one of paths) isAnswered = (await read(one)) || isAnswered;
       if (!isAnswered) unanswered.push(path);
     }
-    for (const path of boardPaths(ids.notices)) {
-      if (!(await read(path)) && !path.endsWith('/logs')) unanswered.push(path);
-    }
+    for (const path of BOARD_LISTS) if (!(await read(path))) unanswered.push(path);
+    // The job of a notice that was not accepted is gone.
+    let isShown = false;
+    for (const path of ids.notices.flatMap(boardPaths)) isShown = (await read(path)) || isShown;
+    if (!isShown) unanswered.push('/queues/api/queues/send/:id');
     return unanswered;
   }
 
@@ -133,13 +135,14 @@ export const program = (key: 'viewerKey' | 'operatorKey' | 'senderKey'): Visitor
 
 const STATES = ['latest', 'active', 'waiting', 'completed', 'failed', 'delayed', 'prioritized'];
 
-function boardPaths(notices: readonly string[]): string[] {
-  const lists = ['send', 'chunks'].flatMap((queue) =>
+const BOARD_LISTS = [
+  ...['send', 'chunks'].flatMap((queue) =>
     STATES.map((state) => `/queues/api/queues?activeQueue=${queue}&status=${state}`),
-  );
-  const jobs = notices.flatMap((id) => [
-    `/queues/api/queues/send/${encodeURIComponent(id)}`,
-    `/queues/api/queues/send/${encodeURIComponent(id)}/logs`,
-  ]);
-  return [...lists, ...jobs, '/queues/'];
+  ),
+  '/queues/',
+];
+
+function boardPaths(notice: string): string[] {
+  const path = `/queues/api/queues/send/${encodeURIComponent(notice)}`;
+  return [path, `${path}/logs`];
 }

@@ -17,6 +17,7 @@ export async function changeAll(
   const change = (path: string, body: object) => visits.ask(`/api/v1/${path}`, operator, body);
   await change('hold/place', { why });
   await importOne(world, sent, 'web', 'inWebList');
+  await change('batches/web/rate', { rate: 500, why });
   for (const verb of ['pause', 'resume', 'cancel']) await change(`batches/web/${verb}`, { why });
   await cancelNotices(visits, sent);
   await change('waiting/cancel', { template: 'OF_NOBODY', why });
@@ -25,6 +26,10 @@ export async function changeAll(
   await change('batches/spring/redrive', { state: 'rejected', limit: 1, why });
   await change('failed-notices/delete', { template: 'CANARY', limit: 1, why });
   await change('failed-notices/redrive', { template: 'CANARY', limit: 2, why });
+  await change('account-events/replay', { cursor: '0', why });
+  await change('restored/park', { why });
+  await change('sessions/end', { user: 'of-nobody', why });
+  await change('erase', { number: NUMBERS.searched, why });
   await change('unknown/resolve', { number: NUMBERS.unknownToo, as: 'accepted', why });
 }
 
