@@ -114,7 +114,7 @@ function shorten(
   }
   const { state, code, sends = { possiblySent: 0, traceIds: [] } } = end;
   const { data: _data, stage, ...rest } = before;
-  const stages = state === 'unknown' ? { stage: stage ?? ('begun' as const) } : {};
+  const stages = state === 'unknown' ? { stage: stage ?? ('started' as const) } : {};
   const traceIds = [...sends.traceIds];
   const { possiblySent } = sends;
   const others = {

@@ -17,7 +17,7 @@ export const ENDED_STATES = ['rejected', 'unknown', 'expired', 'cancelled', 'acc
 export type EndedState = (typeof ENDED_STATES)[number];
 
 /** The last known stage of an attempt of an unknown notice. */
-export const STAGES = ['begun', 'sent', 'answered', 'accepted'] as const;
+export const STAGES = ['started', 'sent', 'answered', 'accepted'] as const;
 
 /** An entry as it is stored. Times are milliseconds since the epoch. */
 export const endedEntry = z.object({
@@ -37,7 +37,7 @@ export const endedEntry = z.object({
   /** The service's trace ids for those of them that it answered, oldest first. */
   traceIds: z.array(z.string()).exactOptional(),
   /**
-   * Of an unknown one: its last attempt was `begun` (nothing more is known), the request was `sent`, it was `answered`, or
+   * Of an unknown one: its last attempt was `started` (nothing more is known), the request was `sent`, it was `answered`, or
    * `accepted` when the answer arrived after the end was recorded.
    */
   stage: z.enum(STAGES).exactOptional(),

@@ -99,7 +99,7 @@ return #ids`,
 /** A process that has marked an entry and not gone on for so long has died. */
 const UNFINISHED_MS = 30_000;
 
-/** Ends what a process that died has begun to send again: what has a job is sent, the rest has ended as before. */
+/** Ends what a process that died was sending again: what has a job is sent, the rest has ended as before. */
 export async function settleAgain(
   redis: RedisClient,
   { ended, endedIn, noticeJob }: Pick<Keys, 'ended' | 'endedIn' | 'noticeJob'>,

@@ -10,7 +10,7 @@ const PIECE_BYTES = 64 * 1024;
 /** A list of a template. */
 export interface RecentList {
   readonly batch: string;
-  /** When it was begun, milliseconds since the epoch. */
+  /** When it started, milliseconds since the epoch. */
   readonly at: number;
 }
 
@@ -52,7 +52,7 @@ export class RecentLists {
     const pieces: Buffer[] = [];
     for (let piece = 0; piece < count; piece++) {
       const bytes = await this.#ask(() => this.#redis.hgetBuffer(key, String(piece)));
-      // Not complete: its import has just begun, or its time is over.
+      // Not complete: its import has just started, or its time is over.
       if (bytes === null) break;
       pieces.push(bytes);
     }

@@ -30,7 +30,7 @@ export interface UnknownNotice {
 
 /** The facts of an unknown notice, out of its entry. */
 function unknownView(ended: EndedHead): UnknownNotice {
-  const { id, at, template, contacts, code, stage = 'begun', possiblySent, traceIds } = ended;
+  const { id, at, template, contacts, code, stage = 'started', possiblySent, traceIds } = ended;
   const delivery = ended.delivery ?? 'at-least-once';
   const traces = traceIds === undefined ? {} : { traceIds };
   return { id, at, template, contacts, code, stage, delivery, possiblySent, ...traces };

@@ -23,7 +23,7 @@ async function after(
 
 it.each([
   ['the run has the job', { ats: '1' }, 'ours', 'new'],
-  ['its lock has ended, and no other run has begun', { ats: '1' }, undefined, 'new'],
+  ['its lock has ended, and no other run has started', { ats: '1' }, undefined, 'new'],
   ['contacts were erased since', { ats: '1', 'notices:erased': '1' }, undefined, 'old'],
   ['contacts were erased in an earlier run', { ats: '1', 'notices:erased': '0' }, 'ours', 'new'],
   ['another run has it', { ats: '2' }, 'theirs', 'old'],

@@ -18,7 +18,7 @@ describe('a notice sent at most once', () => {
       template: 'ONCE',
       contacts: 1,
       code: 'OUTCOME_UNKNOWN',
-      stage: 'begun',
+      stage: 'started',
       delivery: 'at-most-once',
     });
     expect(await board.getJobState(id)).toBe('unknown');

@@ -140,7 +140,7 @@ export class SendWorker extends Worker {
  *
  * - moving -> moved: Redis has taken it. BullMQ learns only this.
  * - moving -> moving: Redis refused it or is away. After a pause the lock is extended and the move
- *   repeated; also where the lock has ended, as long as no other run has begun.
+ *   repeated; also where the lock has ended, as long as no other run has started.
  * - moving -> lost: another run has the job, or the move can never succeed. That run counts this one as
  *   possibly sent.
  */
@@ -170,7 +170,7 @@ export class SendJob extends Job {
     return this.#end(isLast, false, token, () => super.moveToFailed(error, token, fetchNext));
   }
 
-  /** Replaces the data, unless another run has begun meanwhile or the job has ended. */
+  /** Replaces the data, unless another run has started meanwhile or the job has ended. */
   override async updateData(data: unknown): Promise<void> {
     this.data = data;
     const run = {

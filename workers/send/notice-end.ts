@@ -107,8 +107,9 @@ export function entryOf(
   const traceIds = sends?.traceIds ?? [...(before.traceIds ?? []), ...intent.traceIds, ...own];
   const isUnknown = end.state === 'unknown';
   const sum = sends?.possiblySent ?? before.possiblySent + possiblySent + (isOwn ? 1 : 0);
-  const reached = answer?.stage === 'sent' || answer?.stage === 'answered' ? answer.stage : 'begun';
-  const answered = traceIds.length > 0 ? 'answered' : 'begun';
+  const reached =
+    answer?.stage === 'sent' || answer?.stage === 'answered' ? answer.stage : 'started';
+  const answered = traceIds.length > 0 ? 'answered' : 'started';
   return {
     ...end,
     ...messageOf(detailOf(answer)),
@@ -137,7 +138,7 @@ export function unreadableEntry(
   const before = isEarlier(earlier) ? earlier : undefined;
   const possiblySent = sends.possiblySent + (before?.possiblySent ?? 0);
   const traceIds = [...(before?.traceIds ?? []), ...sends.traceIds];
-  const stage = traceIds.length > 0 ? 'answered' : 'begun';
+  const stage = traceIds.length > 0 ? 'answered' : 'started';
   return {
     state: possiblySent > 0 ? 'unknown' : 'rejected',
     code,

@@ -1,6 +1,6 @@
 import { defineScript } from '../../redis/script.ts';
 
-type Begun = 'send' | 'lost' | 'unknown' | 'accepted';
+type IntentReply = 'send' | 'lost' | 'unknown' | 'accepted';
 
 /**
  * The transitions of intents (see intents.ts), one script each.
@@ -26,7 +26,7 @@ alsoWhenFull()
  * Opens the intent right before the first request of an attempt. ARGV: the worker's token of the job's lock, the worker.
  * A repetition by the same attempt gets the same answer: a connection that is reopened repeats its commands.
  */
-export const beginIntent = defineScript<Begun>({
+export const beginIntent = defineScript<IntentReply>({
   name: 'begin an intent',
   keys: 3,
   lua: `${PRELUDE}
@@ -35,7 +35,7 @@ if intent and intent.accepted then return 'accepted' end
 if intent then return intent.nonce == nonce and 'send' or 'unknown' end
 write({ nonce = nonce, at = clock(), worker = ARGV[5] })
 return 'send'`,
-  parse: (reply) => reply as Begun,
+  parse: (reply) => reply as IntentReply,
 });
 
 /**

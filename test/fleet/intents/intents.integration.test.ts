@@ -97,7 +97,7 @@ describe('the intent of a notice, and the record of its end', () => {
 
   it.each([
     ['another run has the lock', 'other', {}, 'lost'],
-    ['its lock has ended, and no other run has begun', undefined, {}, 'recorded'],
+    ['its lock has ended, and no other run has started', undefined, {}, 'recorded'],
     ['its lock has ended, and another run had it', undefined, { ats: 2 }, 'lost'],
     ['its job has ended', undefined, { finishedOn: 1 }, 'lost'],
     ['it was sent again since', undefined, { timestamp: 8 }, 'lost'],

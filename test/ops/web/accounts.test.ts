@@ -127,7 +127,7 @@ describe('sessions', () => {
     const users = readUsers(text);
     return { users, sessions: new Sessions(users, HOUR, key) };
   };
-  const begun = async () => {
+  const signedIn = async () => {
     const { users, sessions } = sessionsOf(`kim:viewer:${await hash}`);
     const user = users.get('kim');
     if (user === undefined) throw new Error('no user');
@@ -135,7 +135,7 @@ describe('sessions', () => {
   };
 
   it('last as long as they should and no longer', async () => {
-    const { sessions, cookie, session } = await begun();
+    const { sessions, cookie, session } = await signedIn();
     expect(session.until).toBe(NOW + HOUR);
     expect(sessions.read(cookie, NOW)?.user.name).toBe('kim');
     expect(sessions.read(cookie, NOW + HOUR - 1)?.until).toBe(session.until);
@@ -143,7 +143,7 @@ describe('sessions', () => {
   });
 
   it('count after a restart with the same key, and with no other', async () => {
-    const { cookie } = await begun();
+    const { cookie } = await signedIn();
     const text = `kim:viewer:${await hash}`;
     expect(sessionsOf(text).sessions.read(cookie, NOW)).toBeDefined();
     const others = [sessionsOf(text, 'x'.repeat(32)).sessions, new Sessions(readUsers(text), HOUR)];
@@ -151,7 +151,7 @@ describe('sessions', () => {
   });
 
   it("end with the user's entry, his role, or his password", async () => {
-    const { cookie } = await begun();
+    const { cookie } = await signedIn();
     for (const text of [
       `lee:viewer:${await hash}`,
       `kim:operator:${await hash}`,
@@ -162,7 +162,7 @@ describe('sessions', () => {
   });
 
   it('cannot be made up or changed', async () => {
-    const { sessions, cookie } = await begun();
+    const { sessions, cookie } = await signedIn();
     const [payload = '', signature = ''] = cookie.split('.');
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
     const longer = Buffer.from(JSON.stringify({ ...claims, e: NOW * 2 })).toString('base64url');
@@ -181,7 +181,7 @@ describe('sessions', () => {
   });
 
   it('have a token of their own against other sites', async () => {
-    const { sessions } = await begun();
+    const { sessions } = await signedIn();
     const token = sessions.csrfToken('one');
     expect(sessions.isCsrfToken('one', token)).toBe(true);
     expect(sessions.isCsrfToken('two', token)).toBe(false);

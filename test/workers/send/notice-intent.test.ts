@@ -60,7 +60,7 @@ describe('endIntent', () => {
   });
 });
 
-/** Notes how intents are ended; none can be begun. */
+/** Notes how intents are ended; none can be started. */
 const recording = (ended: string[]): IntentContext => ({
   intents: {
     begin: () => Promise.reject(new Error('Redis is away')),

@@ -93,7 +93,7 @@ async function startSession(
   try {
     await beginSession(redis, keys, user.name, { id, since, seenAt: now, until, network });
   } catch (error) {
-    // Whoever is called because Redis is away has to see why.
+    // A person who is called because Redis is away has to see why.
     logger.warn({ event: 'ops-session-not-stored', who: user.name, ...redisErrorFields(error) });
   }
   logger.info({ event: 'ops-signed-in', who: user.name, role: user.role });

@@ -224,7 +224,7 @@ function endedAs(world: World, worker: Worker, outcome: Outcome | undefined, rul
   const own = outcome?.kind === 'unknown' && outcome.earlier !== true;
   const ending = (next: World, how: RunEnd) => withRun(next, worker, { phase: 'ending', end: how });
   if (end !== undefined) {
-    // Also where the job has gone back to the queue, as long as no other run has begun: that one finds the end.
+    // Also where the job has gone back to the queue, as long as no other run has started: that one finds the end.
     const isWaiting = world.place === 'wait' && world.last === worker;
     if (!isWaiting && !isOursNow(world, worker, rules)) {
       return ending(world, { kind: 'requeued' });
@@ -274,7 +274,7 @@ function runEndOf(outcome: Outcome | undefined): RunEnd {
   }
 }
 
-/** Whether the job is that of the run, also where its lock has ended and no other run has begun. */
+/** Whether the job is that of the run, also where its lock has ended and no other run has started. */
 const isOursNow = ({ lock, place, last }: World, worker: Worker, { checksLock }: Rules): boolean =>
   !checksLock || lock === worker || (lock === undefined && place === 'active' && last === worker);
 
