@@ -107,9 +107,6 @@ export class SendGate {
   async leave(job: GateJob, entered: Entered, attempted: Attempted): Promise<Outcome | undefined> {
     const { outcome } = attempted;
     const { passage } = entered;
-    this.#underWay--;
-    this.#nextEnd?.give();
-    this.#nextEnd = undefined;
     try {
       switch (outcome?.kind) {
         case 'accepted':
@@ -139,6 +136,11 @@ export class SendGate {
     } catch (error) {
       this.#options.log.trouble('hold', error);
       if (outcome?.kind === 'hold') return { kind: 'retry', code: outcome.code, counted: false };
+    } finally {
+      // Only now: the attempt that waits for this end must find the hold that follows from it.
+      this.#underWay--;
+      this.#nextEnd?.give();
+      this.#nextEnd = undefined;
     }
     return outcome;
   }

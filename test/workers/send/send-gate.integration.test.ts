@@ -91,6 +91,28 @@ describe('SendGate', () => {
     expect(await held()).toBe(kind);
   });
 
+  it('in an outage no attempt begins between the last of the row and its hold', async () => {
+    const { worker, held } = fleet();
+    const { gate } = await worker();
+    const jobOf = (id: number): GateJob => ({
+      id: `n${id}`,
+      template: 'T',
+      takeBack: () => Promise.resolve(),
+    });
+    let tried = 0;
+    const enter = async (id: number) => {
+      const entered = await gate.enter(jobOf(id));
+      if (entered === undefined || 'putOffMs' in entered) return undefined;
+      if (entered.passage.probes === undefined) tried += 1;
+      return () => gate.leave(jobOf(id), entered, { outcome: UNKNOWN, requestedAt: 0 });
+    };
+    const underWay = await Promise.all([1, 2, 3].map(enter));
+    for (const leave of underWay) await leave?.();
+    const others = Array.from({ length: 2 * ROW }, async (_, n) => (await enter(n + 10))?.());
+    await Promise.all(others);
+    expect([await held(), tried]).toEqual(['failing', ROW]);
+  });
+
   it('an acceptance ends the row', async () => {
     const { worker, held } = fleet();
     const { attempt } = await worker();
