@@ -1,20 +1,21 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { findOnPath } from '../../scripts/redis/find-on-path.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { metadataOf } from '../../src/config/variable.ts';
 import { rowOf, ROWS } from '../../src/config/variables.ts';
+import { hashPassword } from '../../src/ops/web/access/password.ts';
 
 const [kubectl, analyze] = ['kubectl', 'systemd-analyze'].map(
   (name) => findOnPath(name, process.env['PATH']) ?? '',
 ) as [string, string];
 const FOLDER = 'deploy/kubernetes';
 const UNITS = 'deploy/systemd';
-/** What deploy/make-secrets.sh creates. */
-const SECRETS = /(?:for user in ([^;]+);)|(?:put (\w+) )|(?:for name in ([^;]+);)/g;
 const SHUTDOWN_MS = loadConfig({}, { service: false }).worker.shutdownTimeoutMs;
 
 const probe = z.object({ httpGet: z.object({ path: z.string(), port: z.string() }) });
@@ -82,12 +83,13 @@ const known = new Set<string>(
     metadataOf(rowOf(variable)).secret === undefined ? [variable] : [variable, `${variable}_FILE`],
   ),
 );
-const secrets = [...readFileSync('deploy/make-secrets.sh', 'utf8').matchAll(SECRETS)].flatMap(
-  ([, users, one, names]) => [
-    ...(users?.split(' ').map((user) => `notices-${user}`) ?? []),
-    ...(one === undefined ? [] : [one]),
-    ...(names?.split(' ') ?? []),
-  ],
+/** The secrets as docs/deploy.md has them made. */
+const secrets = mkdtempSync(join(tmpdir(), 'secrets-'));
+afterAll(() => rmSync(secrets, { recursive: true }));
+execFileSync('sh', ['deploy/make-secrets.sh', secrets]);
+appendFileSync(
+  join(secrets, 'ops_users'),
+  `kim:operator:${await hashPassword('a long password')}\n`,
 );
 
 function environmentOf(lines: readonly string[]): Record<string, string> {
@@ -99,20 +101,38 @@ function environmentOf(lines: readonly string[]): Record<string, string> {
   );
 }
 
-/** Throws unless the program starts with these variables, the files of secrets aside. */
-function checkConfiguration(variables: Readonly<Record<string, string>>): void {
-  const plain = Object.entries(variables).filter(([name]) => !name.endsWith('_FILE'));
-  const inFiles = {
-    ACCESS_KEY: 'a',
-    SECRET_KEY: 's',
-    OPS_API_KEYS: `shop:sender:sha256.${'A'.repeat(43)}`,
-    STATE_FILE: '/var/lib/notices/state',
-  };
-  loadConfig({ BASE_URL: 'https://api.example.com', ...Object.fromEntries(plain), ...inFiles });
+/**
+ * Throws unless the program starts with these variables.
+ *
+ * @param secretAt which of the secrets a program finds at a path
+ */
+function checkConfiguration(
+  variables: Readonly<Record<string, string>>,
+  secretAt: (path: string) => string | undefined,
+): void {
+  const env = Object.entries(variables).map(([name, value]) => {
+    if (!name.endsWith('_FILE') || name === 'STATE_FILE') return [name, value] as const;
+    return [name, join(secrets, secretAt(value) ?? `nothing at ${value}`)] as const;
+  });
+  const { ops } = loadConfig(
+    { BASE_URL: 'https://api.example.com', ...Object.fromEntries(env) },
+    { service: variables['ACCESS_KEY_FILE'] !== undefined },
+  );
+  expect(variables['OPS_USERS_FILE'] === undefined || ops.users?.includes('kim')).toBe(true);
   expect(
     Object.keys(variables).filter((name) => !known.has(name) && name !== 'STATE_FILE'),
   ).toEqual([]);
 }
+
+it.each(['systemd', 'Kubernetes'])('the page has the secrets made before %s starts', (place) => {
+  const [, commands = ''] =
+    new RegExp(`## ${place}\n[^]*?\`\`\`sh\n([^]*?)\`\`\``).exec(
+      readFileSync('docs/deploy.md', 'utf8'),
+    ) ?? [];
+  expect(commands).toMatch(
+    /make-secrets\.sh [^]*ops hash-password [^]*>>\S*\/ops_users\n[^]*(?:systemctl|kubectl)/,
+  );
+});
 
 describe('kubernetes', () => {
   const deployments = ofKind('Deployment').map((object) => deployment.parse(object).spec);
@@ -133,7 +153,6 @@ describe('kubernetes', () => {
       expect(program.args).toEqual([name]);
       expect(template.metadata.labels).toEqual(selector.matchLabels);
       const env = Object.fromEntries(program.env.map((one) => [one.name, one.value]));
-      checkConfiguration({ ...settings, ...env });
       expect(env['HEALTH_ADDRESS'] ?? env['OPS_ADDRESS']).toBe(`0.0.0.0:${port.containerPort}`);
 
       const at = (path: string) => ({ httpGet: { path, port: port.name } });
@@ -154,7 +173,10 @@ describe('kubernetes', () => {
       expect(items.map(({ path }) => `${mountPath}/${path}`).toSorted()).toEqual(
         named.map(([, file]) => file).toSorted(),
       );
-      expect(secrets).toEqual(expect.arrayContaining(items.map(({ key }) => key)));
+      checkConfiguration(
+        { ...settings, ...env },
+        (file) => items.find(({ path }) => `${mountPath}/${path}` === file)?.key,
+      );
 
       const [own, ...others] = policies.filter(
         ({ podSelector }) =>
@@ -192,10 +214,15 @@ describe.each(readdirSync(UNITS))('systemd, %s', (file) => {
       program,
     ]);
     const env = environmentOf(valuesOf('Environment'));
-    checkConfiguration(env);
+    const credentials = new Map<string, string | undefined>(
+      valuesOf('LoadCredential').map((value) => {
+        const [, name, secret] = /^([\w-]+):\/etc\/notice-queue\/%i\/(.+)$/.exec(value) ?? [];
+        return [`%d/${name}`, secret];
+      }),
+    );
+    checkConfiguration(env, (path) => credentials.get(path));
     const files = Object.values(env).filter((value) => value.startsWith('%d/'));
-    const credentials = valuesOf('LoadCredential').map((value) => `%d/${value.split(':')[0]}`);
-    expect(files.toSorted()).toEqual(credentials.toSorted());
+    expect(files.toSorted()).toEqual([...credentials.keys()].toSorted());
   });
 
   it('has longer to stop than it takes, and no rights', () => {
