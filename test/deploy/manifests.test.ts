@@ -124,15 +124,19 @@ function checkConfiguration(
   ).toEqual([]);
 }
 
-it.each(['systemd', 'Kubernetes'])('the page has the secrets made before %s starts', (place) => {
-  const [, commands = ''] =
-    new RegExp(`## ${place}\n[^]*?\`\`\`sh\n([^]*?)\`\`\``).exec(
-      readFileSync('docs/deploy.md', 'utf8'),
-    ) ?? [];
-  expect(commands).toMatch(
-    /make-secrets\.sh [^]*ops hash-password [^]*>>\S*\/ops_users\n[^]*(?:systemctl|kubectl)/,
-  );
-});
+it.each(['systemd', 'Kubernetes'])(
+  'the page has the secrets made before %s starts, and the proxy named',
+  (place) => {
+    const [section = '', commands = ''] =
+      new RegExp(`## ${place}\n[^]*?\`\`\`sh\n([^]*?)\`\`\``).exec(
+        readFileSync('docs/deploy.md', 'utf8'),
+      ) ?? [];
+    expect(section).toContain('OPS_TRUSTED_PROXY');
+    expect(commands).toMatch(
+      /make-secrets\.sh [^]*ops hash-password [^]*>>\S*\/ops_users\n[^]*(?:systemctl|kubectl)/,
+    );
+  },
+);
 
 describe('kubernetes', () => {
   const deployments = ofKind('Deployment').map((object) => deployment.parse(object).spec);
@@ -153,6 +157,8 @@ describe('kubernetes', () => {
       expect(program.args).toEqual([name]);
       expect(template.metadata.labels).toEqual(selector.matchLabels);
       const env = Object.fromEntries(program.env.map((one) => [one.name, one.value]));
+      // Without it the limits of sign-ins count all visitors as one: their requests come from the ingress.
+      expect('OPS_TRUSTED_PROXY' in env).toBe(name === 'ops');
       expect(env['HEALTH_ADDRESS'] ?? env['OPS_ADDRESS']).toBe(`0.0.0.0:${port.containerPort}`);
 
       const at = (path: string) => ({ httpGet: { path, port: port.name } });
