@@ -1,3 +1,4 @@
+import type { CancelSignal } from '../contracts/token.ts';
 import { eraseFingerprints } from '../number-index/chunk-fingerprints.ts';
 import { removeEntries } from '../number-index/notice-number-index.ts';
 import { appendAudit, withoutNumbers, type Actor } from '../ops/audit.ts';
@@ -85,7 +86,7 @@ export async function eraseNumber(
   number: string,
   stored: StoredAboutNumber,
   actor: Actor,
-  signal?: AbortSignal,
+  signal?: CancelSignal,
 ): Promise<EraseReport> {
   const { redis, keys } = context;
   const erased: Erased = {
@@ -140,7 +141,7 @@ async function eraseNotices(
   number: string,
   stored: StoredAboutNumber,
   { notices, left }: Erased,
-  signal: AbortSignal | undefined,
+  signal: CancelSignal | undefined,
 ): Promise<void> {
   const queue = openBullQueue(QUEUE_NAME, context.redis, context.keys);
   try {
@@ -161,7 +162,7 @@ async function eraseFromBatches(
   number: string,
   stored: StoredAboutNumber,
   { batches, left }: Erased,
-  signal: AbortSignal | undefined,
+  signal: CancelSignal | undefined,
 ): Promise<void> {
   for (const { batch, name, state } of stored.contacts) {
     if (signal?.aborted === true) return;

@@ -1,3 +1,4 @@
+import type { CancelSignal } from '../contracts/token.ts';
 import { searchChunks, type FingerprintHit } from '../number-index/chunk-fingerprints.ts';
 import { storedEntries, type WrittenEntry } from '../number-index/notice-number-index.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
@@ -43,11 +44,13 @@ export interface StoredInIndex {
  * kept. It changes nothing.
  *
  * @param number digits only
+ * @param signal ends it early, with what was found so far
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function findStored(
   context: EraseContext,
   number: string,
+  signal?: CancelSignal,
 ): Promise<StoredAboutNumber> {
   const { redis, keys, settings } = context;
   const unreadable = { notices: 0, chunks: 0 };
@@ -58,15 +61,15 @@ export async function findStored(
   const hash = secret === undefined ? undefined : hashNumber(findKey(secret), number);
   const batches: { batch: string; hits: readonly FingerprintHit[] }[] = [];
   try {
-    for await (const one of storedNotices(context, number, () => unreadable.notices++)) {
+    for await (const one of storedNotices(context, number, () => unreadable.notices++, signal)) {
       notices.push(one);
     }
     for await (const { id, chunks, importedAt } of context.ledger.all()) {
+      if (signal?.aborted === true) break;
       if (importedAt === 0) importing.push(id);
       const before = unreadable.chunks;
-      for await (const one of storedContacts(context, id, number, () => unreadable.chunks++)) {
-        contacts.push(one);
-      }
+      const found = storedContacts(context, id, number, () => unreadable.chunks++, signal);
+      for await (const one of found) contacts.push(one);
       if (hash === undefined) continue;
       const { hits } = await searchChunks(redis, keys.batchFind(id), chunks, hash);
       // What leads to contacts that cannot be read stays.

@@ -1,5 +1,6 @@
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
+import type { CancelSignal } from '../contracts/token.ts';
 import type { Contact } from '../contracts/notice.ts';
 import { splitOff } from '../ops/resolve-unknown.ts';
 import {
@@ -44,9 +45,11 @@ export async function* storedContacts(
   batch: string,
   number: string,
   onUnreadable: () => void,
+  signal?: CancelSignal,
 ): AsyncGenerator<ContactsWithNumber> {
   const { ledger, sealing } = source;
   for await (const name of namesIn(ledger, batch)) {
+    if (signal?.aborted === true) return;
     const payload = await ledger.payload(batch, name);
     if (payload === undefined) continue;
     let json: Buffer;

@@ -1,3 +1,4 @@
+import type { CancelSignal } from '../contracts/token.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { NoticeList } from '../redis/keys.ts';
@@ -46,6 +47,7 @@ export async function* storedNotices(
   source: NoticeSource,
   number: string,
   onUnreadable: () => void,
+  signal?: CancelSignal,
 ): AsyncGenerator<NoticeWithNumber> {
   const { redis, keys, sealing } = source;
   const seen = new Set<string>();
@@ -55,6 +57,7 @@ export async function* storedNotices(
         ? scanned((cursor) => redis.hscan(keys.ended, cursor, 'COUNT', PAGE))
         : idsIn(redis, keys.noticesIn(list), IS_LIST.has(list));
     for await (const page of ids) {
+      if (signal?.aborted === true) return;
       const unseen = page.filter((id) => !seen.has(id));
       for (const id of unseen) seen.add(id);
       const read = await Promise.all(unseen.map((id) => readData(redis, keys, id)));

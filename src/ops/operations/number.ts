@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { Deadline } from '../../async/cancellation.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import type { CancelSignal } from '../../contracts/token.ts';
 import type { EraseReport } from '../../erase/erase-number.ts';
 import { added, describeErasure, isEmpty, previewLines } from '../../erase/erase-words.ts';
 import type { StoredAboutNumber } from '../../erase/find-stored.ts';
@@ -11,7 +13,7 @@ import type { FindReport } from '../../search/find-contact.ts';
 import { count } from '../answers/fields.ts';
 import { auditSearch, withoutNumbers, type Actor } from '../audit.ts';
 import { digitsOf, number } from './fields.ts';
-import { operation, type Answer, type OperationContext } from './operation.ts';
+import { MOST_MS, operation, type Answer, type OperationContext } from './operation.ts';
 
 /** Searches per caller and minute; each reads up to a thousand batches. */
 export const FINDS_PER_MINUTE = 60;
@@ -113,14 +115,19 @@ function describeSearch(
 }
 
 /** What is stored about the forms of a number, and the context of erasing it. */
-async function stored(context: OperationContext, written: string, actor: Actor) {
+async function stored(
+  context: OperationContext,
+  written: string,
+  actor: Actor,
+  signal?: CancelSignal,
+) {
   const { findStored } = await import('../../erase/find-stored.ts');
   const { redis, keys, ledger, sealing, findSettings: settings } = context;
   await auditSearch(redis, keys, actor, digitsOf(written));
   const place = { redis, keys, ledger, sealing, settings };
   const found: { readonly form: string; readonly stored: StoredAboutNumber }[] = [];
   for (const form of formsOf(digitsOf(written))) {
-    found.push({ form, stored: await findStored(place, form) });
+    found.push({ form, stored: await findStored(place, form, signal) });
   }
   const kept = found.filter((one) => !isEmpty(one.stored));
   return { place, kept, first: found.slice(0, 1) };
@@ -171,13 +178,20 @@ export const erase = operation({
       input,
     };
   },
-  run: async (context, input, { who, why, signal }) => {
+  run: async (context, input, { who, why, signal, closing }) => {
     const { eraseNumber } = await import('../../erase/erase-number.ts');
     const actor = { who, why: withoutNumbers(why) };
-    const { place, kept, first } = await stored(context, input.number, actor);
+    const search = closing ?? signal;
+    const { place, kept, first } = await stored(context, input.number, actor, search);
+    // A search of a large queue takes longer than a request may: the time of the erasure begins after it.
+    const deadline = closing === undefined ? undefined : new Deadline(MOST_MS, closing);
     const reports: EraseReport[] = [];
-    for (const one of kept.length === 0 ? first : kept) {
-      reports.push(await eraseNumber(place, one.form, one.stored, actor, signal));
+    try {
+      for (const one of kept.length === 0 ? first : kept) {
+        reports.push(await eraseNumber(place, one.form, one.stored, actor, deadline ?? signal));
+      }
+    } finally {
+      deadline?.close();
     }
     return reports.reduce(added);
   },

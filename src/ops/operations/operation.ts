@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Ledger } from '../../batch/ledger/ledger.ts';
+import type { CancelSignal } from '../../contracts/token.ts';
 import type { Sealing } from '../../payload/seal.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
@@ -30,10 +31,15 @@ export interface OperationContext {
   readonly status: () => Promise<Status>;
 }
 
+/** Longest duration of a request in milliseconds; the answer tells what is left. */
+export const MOST_MS = 20_000;
+
 /** Who calls, and what ends the call early. */
 export interface OperationCall extends Actor {
   /** Stops it between two steps; what was done before stays done. */
   readonly signal?: AbortSignal | undefined;
+  /** Set over HTTP: the server ends. Its {@link signal} is aborted then, too, and after {@link MOST_MS}. */
+  readonly closing?: CancelSignal | undefined;
   /** Set over HTTP: a list then reads a bounded number of entries, and tells whether that is all. */
   readonly bounded?: boolean | undefined;
   /** Of the caller over HTTP: a viewer sees no numbers, and a sender has idempotency keys of its own. */

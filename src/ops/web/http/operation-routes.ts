@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import { withAbortSignal, Deadline } from '../../../async/cancellation.ts';
 import { why as reason } from '../../operations/fields.ts';
-import { isChange, paramsOf, runParsed, type Operation } from '../../operations/operation.ts';
+import {
+  MOST_MS,
+  isChange,
+  paramsOf,
+  runParsed,
+  type Operation,
+} from '../../operations/operation.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { csvDownload } from './csv-download.ts';
 import { json, route, type AnswerDoc, type Route } from './route.ts';
-
-/** Longest duration of a request in milliseconds; the answer tells what is left. */
-const MOST_MS = 20_000;
 
 /** The routes of an operation: what changes something is a POST, and an export has one of its own. */
 export function operationRoutes(row: Operation): Route[] {
@@ -73,7 +76,7 @@ function operationRoute(row: Operation): Route {
       const deadline = new Deadline(MOST_MS, context.closing);
       try {
         return await withAbortSignal(deadline, async (signal) => {
-          const asked = { ...call, signal, bounded: true };
+          const asked = { ...call, signal, closing: context.closing, bounded: true };
           const answer = await runParsed(row, context, rest, asked);
           return json(answer, 200, isChange(row) ? wordsOf(row, answer) : undefined);
         });
