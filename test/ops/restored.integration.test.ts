@@ -2,11 +2,13 @@ import { hostname, userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { readAudit } from '../../src/ops/audit.ts';
+import { parkRestored as parkOperation } from '../../src/ops/operations/restored.ts';
 import { exportRestored, reportRestored } from '../../src/ops/restored.ts';
 import { parkRestored, restoredNotices } from '../../src/ops/restored-notices.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
 import { run, errorOf } from '../cli/support/run.ts';
+import { NO_SEALING } from '../../src/payload/seal.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
@@ -41,6 +43,26 @@ async function idsIn(keys: Keys, at: number): Promise<string[]> {
 }
 
 describe('what an old copy might send again', () => {
+  it('is not read where sending is not on hold', async () => {
+    const { keys, target } = await queueWith((queue) => queue.send(notice('01011112222')));
+    await looksOld(keys, Date.now(), false);
+    const ledger = new (class extends Ledger {
+      override all(): never {
+        throw new Error('the batches are read');
+      }
+    })(redis.client, keys);
+    const context = {
+      ...target,
+      ledger,
+      sealing: NO_SEALING,
+      findSettings: { keepFailedMs: HOUR },
+      configuredRateLimit: 0,
+      status: () => Promise.reject(new Error('the status is read')),
+    };
+    const parked = await parkOperation.run(context, {}, { who: 'kim', why: '' });
+    expect(parked).toMatchObject({ jobs: 0, notHeld: true });
+  });
+
   it('is every notice that waits, over any number of pages, each once', async () => {
     const { keys } = await queueWith(async (queue) => {
       await queue.sendMany(numbers(250).map(notice));

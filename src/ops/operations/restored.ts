@@ -103,8 +103,9 @@ export const parkRestored = operation({
     };
   },
   run: async (context, _input, { who, why, signal }) => {
-    if (!(await report(context)).held)
-      return { jobs: 0, contacts: 0, notHeld: true, stopped: false };
+    const { FleetReader } = await import('../snapshot.ts');
+    const { hold } = await new FleetReader(context).read('hold');
+    if (hold?.kind !== 'restored') return { jobs: 0, contacts: 0, notHeld: true, stopped: false };
     const { parkRestored: park } = await import('../restored-notices.ts');
     return park(context, { who, why }, signal);
   },
