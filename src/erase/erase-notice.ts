@@ -93,7 +93,9 @@ async function eraseEnded(
 ): Promise<ErasedNotice> {
   const { id, key, state } = ended;
   const change = state === 'unknown' ? ({ state: 'cancelled' } as const) : {};
-  if (!(await changeEnded(redis, keys, ended, change))) return 'changed';
+  // While its job is there, its run was killed after it had recorded the end: without the entry it would be sent again.
+  const withoutJob = true;
+  if (!(await changeEnded(redis, keys, ended, { ...change, withoutJob }))) return 'changed';
   // Without an idempotency key a job has its own id in the place of one.
   await releaseKey(queue, id, key ?? id);
   return 'removed';

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { LEAST_EVENTS } from '../events/event.ts';
+import { ERASED } from '../fleet/job-data.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { DONE_MS, type EndedIndex, type Keys } from '../redis/keys.ts';
@@ -13,7 +14,7 @@ import { ANNOUNCE } from './job-lua.ts';
  *
  * | the job | answer |
  * |---|---|
- * | another run has it or had it, or it is gone | lost: nothing is recorded |
+ * | another run has it or had it, contacts of it were erased, or it is gone | lost: nothing is recorded |
  * | it has an entry: a repetition, or an earlier run died before it completed the job | recorded |
  * | an earlier run was accepted after this one found its intent open | accepted: nothing is recorded |
  * | any other | recorded; also where it lost its lock and no other run has started |
@@ -28,8 +29,9 @@ const recordScript = defineScript<RecordedEnd>({
 local id, state, now = ARGV[1], ARGV[4], clock()
 local lock = redis.call('GET', KEYS[5])
 if lock ~= ARGV[2] then
-  local started, added, ended = unpack(redis.call('HMGET', KEYS[4], 'ats', 'timestamp', 'finishedOn'))
-  if lock or ended or started ~= ARGV[3] or added ~= ARGV[8] then return 'lost' end
+  local started, added, ended, erased =
+    unpack(redis.call('HMGET', KEYS[4], 'ats', 'timestamp', 'finishedOn', '${ERASED}'))
+  if lock or ended or erased == started or started ~= ARGV[3] or added ~= ARGV[8] then return 'lost' end
 end
 local function indexOf(name) return KEYS[1] .. ':at:' .. name end
 local isAgain = redis.call('ZSCORE', indexOf('again'), id)

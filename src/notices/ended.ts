@@ -41,6 +41,8 @@ export const endedEntry = z.object({
    * `accepted` when the answer arrived after the end was recorded.
    */
   stage: z.enum(STAGES).exactOptional(),
+  /** Of its intent: a run that is answered later than its end names it. */
+  nonce: z.string().exactOptional(),
   delivery: z.literal('at-most-once').exactOptional(),
   enqueuedAt: z.number().exactOptional(),
   startedAt: z.number().exactOptional(),

@@ -23,7 +23,8 @@ export async function withNotices<Result>(
 
 /**
  * Puts a notice back into the queue, under its id and with all its attempts: its entry is marked, then the job is added,
- * then the entry goes. A process that dies in between leaves the mark, which {@link settleAgain} clears.
+ * then the entry goes. Where the process dies in between, the run that takes the job removes the entry, or
+ * {@link settleAgain} puts it back where there is no job: then none was taken.
  *
  * @returns false where the entry has changed since it was read, or the job before has not gone yet
  * @throws ScriptFailure, or the error of the queue
@@ -62,7 +63,6 @@ function dataAgain({ data, possiblySent, traceIds, key }: EndedNotice): object |
     return undefined;
   }
   if (typeof read !== 'object' || read === null || Array.isArray(read)) return undefined;
-  if (possiblySent === 0 && key === undefined) return read;
   const earlier: EarlierRuns = {
     possiblySent,
     ...(traceIds === undefined ? {} : { traceIds }),

@@ -120,7 +120,10 @@ export async function deleteNotices(
   const { redis, keys } = context;
   const remove = async (job: EndedHead, queue: Queue): Promise<Changed> => {
     const entry = await readEndedAt(redis, keys, job);
-    if (entry === undefined || !(await changeEnded(redis, keys, entry, {}))) return 'gone';
+    // While its job is there, its run was killed after it had recorded the end: without the entry it would be sent again.
+    const withoutJob = true;
+    if (entry === undefined || !(await changeEnded(redis, keys, entry, { withoutJob })))
+      return 'gone';
     // A new notice with the key would be sent once more to the contacts that are settled.
     const mayRelease = releasesKey && !endedPartly(entry);
     if (mayRelease && entry.key !== undefined) await releaseKey(queue, entry.id, entry.key);

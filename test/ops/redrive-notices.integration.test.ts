@@ -3,7 +3,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue, type SendOptions } from '../../src/index.ts';
 import type { EndedEntry } from '../../src/notices/ended.ts';
 import { settleAgain } from '../../src/notices/send-again.ts';
-import { redriveNotices } from '../../src/ops/notice-actions.ts';
+import { deleteEnded } from '../../src/ops/chores/delete-ended.ts';
+import { deleteNotices, redriveNotices } from '../../src/ops/notice-actions.ts';
 import { readPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
@@ -120,6 +121,11 @@ it('a notice whose job is not gone yet is left', async () => {
   await board.add('send', {}, { jobId: id });
   const redrive = redriveNotices({ redis: redis.client, keys }, { state: 'rejected' }, WHO);
   expect(await redrive).toMatchObject({ done: 0, gone: 1 });
+  const removed = deleteNotices({ redis: redis.client, keys }, { state: 'rejected' }, WHO);
+  expect(await removed).toMatchObject({ done: 0, gone: 1 });
+  const keep = { keepAcceptedMs: 0, keepFailedMs: 0 };
+  await deleteEnded(redis.client, keys, keep, new AbortController().signal);
+  expect(await redis.client.hkeys(keys.ended)).toEqual([id]);
 });
 
 it.each([{ priority: 0 }, { priority: 7 }])(

@@ -5,6 +5,7 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { PossibleSends } from '../../src/contracts/outcome.ts';
 import { recordEnd, type EndingRun, type RecordedEnd } from '../../src/notices/end-scripts.ts';
 import { readEnded, type EndedEntry } from '../../src/notices/ended.ts';
+import { settleAgain } from '../../src/notices/send-again.ts';
 import { readFrame, type StoredJobData } from '../../src/payload/sealed-job.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
@@ -33,6 +34,11 @@ export class NoticeEnds {
   /** Whether an earlier run of a job has recorded the end of its notice, before it died. */
   async has(id: string): Promise<boolean> {
     return (await readEnded(this.#redis, this.#keys, [id])).length > 0;
+  }
+
+  /** Removes the end before a notice was sent again, where the process that did it died before it could. */
+  async taken(id: string): Promise<void> {
+    await settleAgain(this.#redis, this.#keys, 0, [id]);
   }
 
   /** The data of a job that no worker can read, as text: what was set aside, if anything. */

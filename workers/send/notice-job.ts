@@ -73,19 +73,19 @@ export interface NoticeContext extends AttemptContext, IntentContext {
 export async function runNotice(locked: LockedJob, context: NoticeContext): Promise<JobResult> {
   const { job, lockToken } = locked;
   const history = await readHistory(job, context.histories, context.log);
-  if (isLaterRun(job)) {
-    const hasEnded = await readOrRequeue(() => context.ends.has(job.id ?? ''), context.log);
-    // The run that ended it died before BullMQ had completed the job.
-    if (hasEnded) return { outcome: 'ended', confirmed: true };
-  }
+  const { id = '' } = job;
+  // The run that ended it died before BullMQ had completed the job.
+  if (isLaterRun(job) && (await readOrRequeue(() => context.ends.has(id), context.log)))
+    return { outcome: 'ended', confirmed: true };
   let data: JobData;
   try {
-    data = openJob(job.data, job.id ?? '', context.sealing);
+    data = openJob(job.data, id, context.sealing);
   } catch (error) {
     const reason = returnReasonOf(error);
     if (reason !== undefined) await context.returns.returnJob(locked, reason);
     return endUnreadable(locked, error, history, context);
   }
+  if (data.earlier !== undefined) await readOrRequeue(() => context.ends.taken(id), context.log);
   const line = context.log.begin(job);
   const lock = context.locks.of(job);
   try {

@@ -41,8 +41,9 @@ return #ended`,
 const MOST_KEPT = 10_000;
 
 /**
- * Deletes the oldest records of notices that ended in a state. KEYS: entries, their index. ARGV: how long they are kept,
- * how many are, the most that are deleted. Returns how many were.
+ * Deletes the oldest records of notices that ended in a state, but none whose job is still there: its run was killed after
+ * it had recorded the end, and the next one must find it. KEYS: entries, their index. ARGV: how long they are kept, how many
+ * are, the most that are deleted, the prefix of the jobs' keys. Returns how many were.
  */
 const deleteRecords = defineScript<number>({
   name: 'delete records of ended notices',
@@ -54,11 +55,15 @@ if #ids == 0 then
   local over = math.min(redis.call('ZCARD', KEYS[2]) - ARGV[2], most)
   if over > 0 then ids = redis.call('ZRANGE', KEYS[2], 0, over - 1) end
 end
-if #ids > 0 then
-  redis.call('HDEL', KEYS[1], unpack(ids))
-  redis.call('ZREM', KEYS[2], unpack(ids))
+local gone = {}
+for _, id in ipairs(ids) do
+  if redis.call('EXISTS', ARGV[4] .. id) == 0 then gone[#gone + 1] = id end
 end
-return #ids`,
+if #gone > 0 then
+  redis.call('HDEL', KEYS[1], unpack(gone))
+  redis.call('ZREM', KEYS[2], unpack(gone))
+end
+return #gone`,
   parse: Number,
 });
 
@@ -75,6 +80,7 @@ export async function deleteEnded(
   { keepAcceptedMs, keepFailedMs }: KeepTimes,
   signal: AbortSignal,
 ): Promise<void> {
+  await settleAgain(redis, keys);
   const ended = [
     { name: QUEUE_NAME, state: 'completed', keepMs: keepAcceptedMs },
     { name: QUEUE_NAME, state: 'failed', keepMs: keepFailedMs },
@@ -87,10 +93,10 @@ export async function deleteEnded(
       deleted = await deleteOldest(redis, [`${jobs}${state}`], [jobs, keepMs, AT_ONCE]);
     }
   }
-  await settleAgain(redis, keys);
   for (const state of ENDED_STATES) {
     const isKept = state === 'rejected' || state === 'unknown';
-    const args = [keepFailedMs, isKept ? Number.MAX_SAFE_INTEGER : MOST_KEPT, AT_ONCE];
+    const most = isKept ? Number.MAX_SAFE_INTEGER : MOST_KEPT;
+    const args = [keepFailedMs, most, AT_ONCE, keys.noticeJob('')];
     let deleted = AT_ONCE;
     while (deleted === AT_ONCE && !signal.aborted) {
       deleted = await deleteRecords(redis, [keys.ended, keys.endedIn(state)], args);

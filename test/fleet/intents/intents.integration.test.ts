@@ -100,6 +100,7 @@ describe('the intent of a notice, and the record of its end', () => {
     ['its lock has ended, and no other run has started', undefined, {}, 'recorded'],
     ['its lock has ended, and another run had it', undefined, { ats: 2 }, 'lost'],
     ['its job has ended', undefined, { finishedOn: 1 }, 'lost'],
+    ['contacts of it were erased since', undefined, { 'notices:erased': 1 }, 'lost'],
     ['it was sent again since', undefined, { timestamp: 8 }, 'lost'],
   ] as const)('where %s', async (_, lock, fields, answer) => {
     await (lock === undefined

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { JobData } from '../../../src/contracts/job.ts';
 import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
+import { settleAgain } from '../../../src/notices/send-again.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
 import { openRunStage, type RunStage, type TestNotice } from './support/notice-run.ts';
@@ -34,6 +35,22 @@ describe('a run of a notice', () => {
     expect(on.emulator.record()).toMatchObject({ requests: 1, contacts: 1, twice: 0 });
     expect(on.emulator.details()).toMatchObject([{ vars: { var1: 'for 010001' } }]);
     expect(on.left).toEqual(['accepted']);
+  });
+
+  it('of one that was sent again removes its end before, also where the process died that did it', async () => {
+    const { on } = await open();
+    const again = await on.notice('010002', { earlier: { possiblySent: 0 } });
+    const { ended, endedIn } = on.keys;
+    const entry = { at: 1, state: 'rejected', code: 'BAD', template: 'T', contacts: 1 };
+    const text = JSON.stringify({ ...entry, attempts: 1, possiblySent: 0 });
+    await redis.client.hset(ended, again.id, text);
+    await redis.client.zadd(endedIn('again'), 1, again.id);
+    await on.run(again);
+    expect(outcomes(again)).toEqual(['accepted']);
+    // As BullMQ does with an accepted job that is not kept.
+    await redis.client.del(on.keys.noticeJob(again.id));
+    await settleAgain(redis.client, on.keys, 0);
+    expect(await redis.client.exists(ended, endedIn('again'), endedIn('rejected'))).toBe(0);
   });
 
   it('counts an error of the program that keeps its request from being made', async () => {

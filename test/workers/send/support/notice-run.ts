@@ -50,7 +50,9 @@ export interface RunStage {
   /** @param more with trace ids of its attempts that ended unknown, and contacts that left it before */
   notice(
     contact: string,
-    more?: Pick<JobData, 'expiresAt' | 'settled'> & { readonly unknown?: readonly string[] },
+    more?: Pick<JobData, 'expiresAt' | 'settled' | 'earlier'> & {
+      readonly unknown?: readonly string[];
+    },
   ): Promise<TestNotice>;
   /** Runs its job once; resolves also where the job fails or is requeued. */
   run(notice: TestNotice): Promise<void>;
@@ -168,7 +170,7 @@ export async function openRunStage(
     holds,
     left,
     twice: 0,
-    notice: async (number, { expiresAt, settled, unknown = [] } = {}) => {
+    notice: async (number, { expiresAt, settled, earlier, unknown = [] } = {}) => {
       const contact: Contact = { contact: number, var1: `for ${number}` };
       const id = `n-${number}`;
       await redis.client.hset(keys.noticeJob(id), { name: 'send', ats: unknown.length + 1 });
@@ -183,6 +185,7 @@ export async function openRunStage(
         ...(expiresAt === undefined ? {} : { expiresAt }),
         ...(delivery === 'at-most-once' ? { delivery } : {}),
         ...(settled === undefined ? {} : { settled }),
+        ...(earlier === undefined ? {} : { earlier }),
       };
       const kept: JobData[] = [];
       const job = Object.assign(Object.create(SendJob.prototype) as SendJob, {
