@@ -67,6 +67,17 @@ export async function openSource(
 }
 
 async function openFile(name: string, options: SourceOptions): Promise<OpenSource> {
+  const { bytes, ...file } = await openBytes(name, options.signal);
+  const format = options.format ?? formatByName(name);
+  return { ...file, canReread: true, read: () => readAs(format, bytes(), options) };
+}
+
+/**
+ * Opens a file; {@link OpenSource} describes what it returns.
+ *
+ * @throws NoticeQueueError SOURCE_INVALID for one that cannot be opened, is empty or is no regular file
+ */
+export async function openBytes(name: string, signal?: AbortSignal) {
   const file = await openForReading(name);
   try {
     const before = await file.stat({ bigint: true });
@@ -78,11 +89,10 @@ async function openFile(name: string, options: SourceOptions): Promise<OpenSourc
     }
     if (before.size === 0n) throw new NoticeQueueError('SOURCE_INVALID', `${name} is empty.`);
     const size = Number(before.size);
-    const format = options.format ?? formatByName(name);
     let bytesRead = 0;
-    const counted = async function* () {
+    const bytes = async function* () {
       bytesRead = 0;
-      for await (const piece of bytesOf(file, size, options.signal)) {
+      for await (const piece of bytesOf(file, size, signal)) {
         bytesRead += piece.length;
         yield piece;
       }
@@ -90,9 +100,8 @@ async function openFile(name: string, options: SourceOptions): Promise<OpenSourc
     return {
       file: name,
       totalBytes: size,
-      canReread: true,
       bytesRead: () => bytesRead,
-      read: () => readAs(format, counted(), options),
+      bytes,
       verify: async () => {
         const after = await file.stat({ bigint: true });
         if (after.size === before.size && after.mtimeNs === before.mtimeNs) return;
