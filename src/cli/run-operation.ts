@@ -187,7 +187,8 @@ async function agreedOn(
   const preview = row.preview as
     ((...args: readonly unknown[]) => Promise<OperationPreview<unknown>>) | undefined;
   const shown = await preview?.(target, input, call);
-  if (shown?.question === undefined) return { input };
+  // What comes after the preview was not in it, even where it found nothing.
+  if (shown?.question === undefined) return { input: shown?.input ?? input };
   if (!json) writeLines(context.stderr, shown.lines);
   return (await agreed(context, shown.question, yes)) ? { input: shown.input } : undefined;
 }
