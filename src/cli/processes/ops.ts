@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { formatAddress, parseListenAddress } from '../../config/address.ts';
+import { isBlank } from '../../config/environment.ts';
 import { wholeNumber } from '../arguments.ts';
 import { askSecret } from '../confirm.ts';
 import { UsageError, type CommandContext } from '../command-context.ts';
@@ -34,7 +35,8 @@ function serveCommand(context: CommandContext): Command {
     )
     .action(async ({ host, port }: { host?: string; port?: number }, command: Command) => {
       // As variables, so that their rules apply to the options, too.
-      const set = parseListenAddress(context.env['OPS_ADDRESS'] ?? '4011');
+      const address = context.env['OPS_ADDRESS'];
+      const set = parseListenAddress(isBlank(address) ? '4011' : address);
       const env =
         set === undefined || (host ?? port) === undefined
           ? context.env
