@@ -93,21 +93,31 @@ export async function removeFailedJobs(queue: Queue, batch: string): Promise<voi
 }
 
 /**
- * Makes the jobs of a batch due that wait for their turns: its rate was changed, and their claims give them other ones.
+ * Makes the jobs of a batch due that wait for their first attempt: its rate was changed, and their claims give them other
+ * turns. Those whose template is held or closed are put off again at the gate; those that were tried keep their time.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED; safe to repeat
  */
 export async function promoteJobs(queue: Queue, batch: string): Promise<void> {
   try {
-    const delayed = await queue.getDelayed();
-    for (const job of delayed) {
-      if ((job.data as { batch?: unknown } | null)?.batch !== batch) continue;
-      // Another process may have taken it meanwhile.
-      await job.promote().catch((error: unknown) => {
-        if (typeof (error as { code?: unknown }).code !== 'number') throw error;
-      });
+    for (let from = 0; ;) {
+      const delayed = await queue.getDelayed(from, from + CHUNKS_PER_CALL - 1);
+      if (delayed.length === 0) return;
+      let left = 0;
+      for (const job of delayed) {
+        const isOwn = (job.data as { batch?: unknown } | null)?.batch === batch;
+        if (!isOwn || job.attemptsMade > 0) left += 1;
+        // Another process may have taken it meanwhile.
+        else await job.promote().catch(ignoreReply);
+      }
+      from += left;
     }
   } catch (error) {
     throw redisFailure(error);
   }
+}
+
+/** @throws the error, unless it is BullMQ's own answer of a script */
+function ignoreReply(error: unknown): void {
+  if (typeof (error as { code?: unknown }).code !== 'number') throw error;
 }
