@@ -65,8 +65,9 @@ export interface EndedNotice extends EndedEntry {
   readonly text: string;
 }
 
-/** Entries per read. */
+/** Entries per read; ids per read: Redis does nothing else meanwhile. */
 const PAGE = 500;
+const IDS_PER_READ = 10_000;
 
 /** Reads an entry; undefined where it is none. */
 export function parseEnded(id: string, text: string | null | undefined): EndedNotice | undefined {
@@ -112,7 +113,7 @@ export interface EndedRange {
   readonly oldestFirst?: boolean | undefined;
 }
 
-/** Ids of entries in these states with their times, the newest first. What ends meanwhile is not among them. */
+/** Ids of entries in these states, the newest first. What ends meanwhile is not among them. */
 async function endedIds(
   redis: RedisClient,
   { endedIn }: Pick<Keys, 'endedIn'>,
@@ -121,17 +122,27 @@ async function endedIds(
 ): Promise<string[]> {
   // What is no number is refused by Redis: it may not select all.
   const newest = before === Infinity ? '+inf' : `(${before}`;
-  const count = Number.isFinite(most) ? most : -1;
-  const ranges = await Promise.all(
-    states.map((state) =>
-      oldestFirst
-        ? redis.zrangebyscore(endedIn(state), since, newest, 'WITHSCORES', 'LIMIT', 0, count)
-        : redis.zrevrangebyscore(endedIn(state), newest, since, 'WITHSCORES', 'LIMIT', 0, count),
-    ),
-  );
-  const found = ranges.flatMap((flat) =>
-    flat.flatMap((id, at) => (at % 2 === 0 ? [{ id, at: Number(flat[at + 1]) }] : [])),
-  );
+  const idsIn = async (state: EndedState) => {
+    const found: { readonly id: string; readonly at: number }[] = [];
+    let [from, to, offset] = oldestFirst ? [String(since), newest, 0] : [newest, String(since), 0];
+    for (let isWhole = false; !isWhole && found.length < most;) {
+      const count = Math.min(IDS_PER_READ, most - found.length);
+      const args = [endedIn(state), from, to, 'WITHSCORES', 'LIMIT', offset, count] as const;
+      const flat = await (oldestFirst
+        ? redis.zrangebyscore(...args)
+        : redis.zrevrangebyscore(...args));
+      for (let at = 0; at < flat.length; at += 2) {
+        found.push({ id: flat[at] ?? '', at: Number(flat[at + 1]) });
+      }
+      isWhole = flat.length < 2 * count;
+      // The next read goes on behind those of the last time.
+      const last = found.at(-1)?.at;
+      from = String(last);
+      offset = found.length - 1 - found.findLastIndex(({ at }) => at !== last);
+    }
+    return found;
+  };
+  const found = (await Promise.all(states.map(idsIn))).flat();
   if (states.length > 1) found.sort((a, b) => (oldestFirst ? a.at - b.at : b.at - a.at));
   return found.slice(0, most).map(({ id }) => id);
 }
