@@ -19,7 +19,7 @@ it('a changed rate makes the chunks due that wait for their turns, and none that
   for (let chunk = 0; chunk < 3; chunk += 1) await delayed('own', chunk);
   await redis.client.hset(queue.toKey('own-2'), 'atm', 1);
   await promoteJobs(queue, 'own');
-  const due = (await queue.getWaiting()).map(({ id }) => id);
-  expect(due.toSorted()).toEqual(['own-0', 'own-1']);
+  const due = (await queue.getWaiting()).map(({ id }) => id ?? '');
+  expect(new Set(due)).toEqual(new Set(['own-0', 'own-1']));
   expect(await queue.getDelayedCount()).toBe(601);
 });
