@@ -3,6 +3,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
+import { ENDED_STATES } from './ended.ts';
 import { ANNOUNCE, FIND_JOB, REMOVE_JOB } from './job-lua.ts';
 import { readRef, type RefArguments } from './notice-ref.ts';
 import type { CancelAnswer, CancelOptions, CancelReport, NoticeRef } from './notice-state.ts';
@@ -74,7 +75,7 @@ local isOldCopy = redis.call('HGET', KEYS[1], 'kind') == 'restored'
 local function indexOf(state) return KEYS[3] .. ':at:' .. state end
 local function isIn(state, id) return redis.call('ZSCORE', indexOf(state), id) end
 local function stateOf(id)
-  for _, state in ipairs({ 'rejected', 'unknown', 'expired', 'cancelled', 'accepted' }) do
+  for _, state in ipairs({ '${ENDED_STATES.join("', '")}' }) do
     if isIn(state, id) then return state end
   end
   -- It is put back into the queue in this moment.

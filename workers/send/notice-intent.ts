@@ -3,7 +3,8 @@ import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/repeat.ts';
 import type { EarlierRuns, JobData } from '../../src/contracts/job.ts';
 import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
-import type { Intents, IntentVerdict } from '../../src/fleet/intents/intents.ts';
+import type { IntentVerdict } from '../../src/fleet/intents/intent-scripts.ts';
+import type { Intents } from '../../src/fleet/intents/intents.ts';
 import type { AttemptLog } from './attempt-log.ts';
 
 /** The delivery policy in one run of a notice's job. */

@@ -1,12 +1,20 @@
 import { defineScript } from '../../redis/script.ts';
 
-type IntentReply = 'send' | 'lost' | 'unknown' | 'accepted';
+/**
+ * What an attempt may do:
+ *
+ * - `send`: its intent is recorded.
+ * - `lost`: another worker has the job.
+ * - `unknown`: an earlier attempt has no known end; the service may have taken its request.
+ * - `accepted`: an earlier attempt was accepted, and its worker died before BullMQ recorded it.
+ */
+export type IntentVerdict = 'send' | 'lost' | 'unknown' | 'accepted';
 
 /**
  * The transitions of intents (see intents.ts), one script each.
  *
  * KEYS of all: the histories of jobs, the accepted intents, the notices that were not accepted. ARGV of all: the prefix of
- * the keys of BullMQ's jobs, the id of the job, the nonce of the attempt, and two more that are specific to the script.
+ * the keys of BullMQ's jobs, the id of the job, the nonce of the attempt, and what is specific to the script.
  * All keys share one hash tag, including those of the jobs and their locks.
  */
 const PRELUDE = `
@@ -26,7 +34,7 @@ alsoWhenFull()
  * Opens the intent right before the first request of an attempt. ARGV: the worker's token of the job's lock, the worker.
  * A repetition by the same attempt gets the same answer: a connection that is reopened repeats its commands.
  */
-export const beginIntent = defineScript<IntentReply>({
+export const beginIntent = defineScript<IntentVerdict>({
   name: 'begin an intent',
   keys: 3,
   lua: `${PRELUDE}
@@ -35,7 +43,7 @@ if intent and intent.accepted then return 'accepted' end
 if intent then return intent.nonce == nonce and 'send' or 'unknown' end
 write({ nonce = nonce, at = clock(), worker = ARGV[5] })
 return 'send'`,
-  parse: (reply) => reply as IntentReply,
+  parse: (reply) => reply as IntentVerdict,
 });
 
 /**

@@ -2,17 +2,7 @@ import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import type { Script } from '../../redis/script.ts';
-import { beginIntent, endIntent } from './intent-scripts.ts';
-
-/**
- * What an attempt may do:
- *
- * - `send`: its intent is recorded.
- * - `lost`: another worker has the job.
- * - `unknown`: an earlier attempt has no known end; the service may have taken its request.
- * - `accepted`: an earlier attempt was accepted, and its worker died before BullMQ recorded it.
- */
-export type IntentVerdict = 'send' | 'lost' | 'unknown' | 'accepted';
+import { beginIntent, endIntent, type IntentVerdict } from './intent-scripts.ts';
 
 /** One attempt at a notice. */
 export interface IntentAttempt {
@@ -54,7 +44,7 @@ export class Intents {
 
   /** Records the end of an attempt. Safe to repeat. */
   async end({ job, nonce }: IntentAttempt, as: 'accepted' | 'back'): Promise<void> {
-    await this.#run(endIntent, [job, nonce, as, '']);
+    await this.#run(endIntent, [job, nonce, as]);
   }
 
   /** Whether an attempt was started that has no known end. */
@@ -66,10 +56,7 @@ export class Intents {
     }
   }
 
-  async #run<Answer>(
-    script: Script<Answer>,
-    args: readonly [string, string, string, string],
-  ): Promise<Answer> {
+  async #run<Answer>(script: Script<Answer>, args: readonly string[]): Promise<Answer> {
     const { history, acceptedIntents, ended } = this.#keys;
     try {
       const jobs = this.#keys.noticeJob('');
