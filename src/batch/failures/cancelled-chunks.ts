@@ -21,6 +21,33 @@ export interface CancelledChunk {
 /** Chunks whose states are read at a time. */
 const CHUNKS_PER_READ = 4_096;
 
+/** A chunk that waits or is being sent, or that its batch's cancel left as it was. */
+export interface OpenChunk extends Omit<CancelledChunk, 'state'> {
+  readonly state: 'pending' | CancelledChunk['state'];
+}
+
+/**
+ * The chunks without an end of their own: what waits, what is being sent, and what a cancel left.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function* openChunks(
+  ledger: Pick<Ledger, 'states'>,
+  { id, phase, chunks, finishedAt, movedAt }: Batch,
+): AsyncGenerator<OpenChunk> {
+  const at = finishedAt === 0 ? movedAt : finishedAt;
+  for (let first = 0; first < chunks; first += CHUNKS_PER_READ) {
+    const end = Math.min(chunks, first + CHUNKS_PER_READ);
+    for (const [index, state] of (await ledger.states(id, first, end)).entries()) {
+      if (state === 'none' || state === 'settled') continue;
+      const name = String(first + index);
+      const why = phase === 'cancelled' ? WHY_CANCELLED[state] : undefined;
+      if (why === undefined) yield { name, state: 'pending', code: '', message: '', at: 0 };
+      else yield { name, ...why, at };
+    }
+  }
+}
+
 /**
  * The chunks that a cancel left as they were; of any other batch none. Those that are decided on, wholly or in
  * part, become failures.
@@ -29,20 +56,15 @@ const CHUNKS_PER_READ = 4_096;
  */
 export async function* cancelledChunks(
   ledger: Pick<Ledger, 'states'>,
-  { id, phase, chunks, finishedAt, movedAt }: Batch,
+  batch: Batch,
 ): AsyncGenerator<CancelledChunk> {
-  if (phase !== 'cancelled') return;
-  const at = finishedAt === 0 ? movedAt : finishedAt;
-  for (let first = 0; first < chunks; first += CHUNKS_PER_READ) {
-    const end = Math.min(chunks, first + CHUNKS_PER_READ);
-    for (const [index, state] of (await ledger.states(id, first, end)).entries()) {
-      const why = WHY_CANCELLED[state];
-      if (why !== undefined) yield { name: String(first + index), ...why, at };
-    }
+  if (batch.phase !== 'cancelled') return;
+  for await (const { state, ...chunk } of openChunks(ledger, batch)) {
+    if (state !== 'pending') yield { state, ...chunk };
   }
 }
 
-/** Chunks in other states are settled or being sent. */
+/** Chunks in other states are being sent. */
 const WHY_CANCELLED: {
   readonly [State in ChunkState]?: Pick<CancelledChunk, 'state' | 'code' | 'message'>;
 } = { pending: NEVER_SENT, 'pending-possibly-sent': POSSIBLY_SENT_AT_CANCEL };

@@ -1,9 +1,10 @@
+import { NoticeQueueError } from '../../contracts/errors.ts';
 import { rangesOf } from '../../payload/row-numbers.ts';
 import { CONTACT_STATES, type Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { BYTE_ORDER_MARK } from '../source/read-utf8.ts';
 import { csvLine } from './csv-line.ts';
-import { cancelledChunks } from './cancelled-chunks.ts';
+import { openChunks } from './cancelled-chunks.ts';
 import { selectFailures } from './select-failures.ts';
 
 /** What became of a row: a state of its contact, or why the import made none of it. */
@@ -35,25 +36,26 @@ export interface ListResults {
   readonly found: number;
 }
 
-/** Contacts move from a chunk to a failure or are settled while they are read: then all is read once more. */
+/** Contacts move from a chunk to a failure or are settled while they are read: then all is read once more, until two reads agree. */
 const MOST_READS = 5;
-const CHUNKS_PER_READ = 4_096;
 const PARTS_PER_READ = 200;
 
 /**
  * What became of each row of a list.
  *
  * @param rowsOf the rows of a stored payload, as text
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; NOT_POSSIBLE where the signal ends it
  */
 export async function rowResults(
   ledger: Ledger,
   batch: Batch,
   rowsOf: (payload: Buffer) => Promise<string>,
+  signal?: AbortSignal,
 ): Promise<ListResults> {
+  let before: readonly RowResult[] | undefined;
   for (let read = 1; ; read++) {
-    const { counts, importedAt, refusedRows, duplicateRows, ...rest } =
-      (await ledger.read(batch.id)) ?? batch;
+    const now = (await ledger.read(batch.id)) ?? batch;
+    const { counts, importedAt, refusedRows, duplicateRows } = now;
     const rows = counts.total + (importedAt === 0 ? 0 : refusedRows + duplicateRows);
     const results: RowResult[] = [];
     const add = (text: string, why: Omit<RowResult, 'from' | 'to'>) => {
@@ -61,6 +63,7 @@ export async function rowResults(
     };
     let parts: { readonly name: string; readonly why: Omit<RowResult, 'from' | 'to'> }[] = [];
     const addStored = async () => {
+      requireTime(signal);
       const payloads = await ledger.payloads(
         batch.id,
         parts.map(({ name }) => name),
@@ -76,6 +79,7 @@ export async function rowResults(
       if (parts.length >= PARTS_PER_READ) await addStored();
     };
     for await (const line of ledger.ends(batch.id)) {
+      requireTime(signal);
       const [state = '', time, trace = '', of = ''] = line.split(' ');
       const traceId = trace === '-' ? '' : trace;
       add(of, { state: state as ResultState, at: Number(time), traceId, code: '', message: '' });
@@ -83,24 +87,31 @@ export async function rowResults(
     for await (const { name, ...failure } of selectFailures(ledger, batch.id, {})) {
       await note(name, { ...failure, traceId: tracesOf(failure.message) });
     }
-    const now = { counts, importedAt, refusedRows, duplicateRows, ...rest };
-    for await (const { name, ...chunk } of cancelledChunks(ledger, now)) {
+    for await (const { name, ...chunk } of openChunks(ledger, now)) {
       await note(name, { ...chunk, traceId: '' });
-    }
-    for (let first = 0; first < rest.chunks; first += CHUNKS_PER_READ) {
-      const end = Math.min(rest.chunks, first + CHUNKS_PER_READ);
-      for (const [index, state] of (await ledger.states(batch.id, first, end)).entries()) {
-        const isOpen = state !== 'none' && state !== 'settled';
-        if (!isOpen || (rest.phase === 'cancelled' && state.startsWith('pending'))) continue;
-        const waits = { state: 'pending', code: '', message: '', at: 0, traceId: '' } as const;
-        await note(String(first + index), waits);
-      }
     }
     await addStored();
     const found = results.reduce((sum, { from, to }) => sum + to - from + 1, 0);
-    if (found !== rows && read < MOST_READS) continue;
-    return { results: results.sort((one, other) => one.from - other.from), rows, found };
+    results.sort((one, other) => one.from - other.from);
+    // What is missing in two reads cannot be decrypted.
+    if (found === rows || read === MOST_READS || haveSameRows(before, results)) {
+      return { results, rows, found };
+    }
+    before = results;
   }
+}
+
+function haveSameRows(one: readonly RowResult[] | undefined, other: readonly RowResult[]): boolean {
+  return (
+    one?.length === other.length &&
+    one.every(({ from, to }, index) => from === other[index]?.from && to === other[index].to)
+  );
+}
+
+function requireTime(signal: AbortSignal | undefined): void {
+  if (signal?.aborted !== true) return;
+  const advice = 'over HTTP a large one takes too long: its results as CSV have no limit of time';
+  throw new NoticeQueueError('NOT_POSSIBLE', `Stopped before all of the list was read; ${advice}.`);
 }
 
 const tracesOf = (message: string): string => /\(trace ids? ([^)]*)\)$/.exec(message)?.[1] ?? '';

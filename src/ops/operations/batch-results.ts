@@ -9,10 +9,10 @@ import { batchId, whole } from './fields.ts';
 import { operation, type OperationContext } from './operation.ts';
 
 /** The results of a batch that exists. @throws NoticeQueueError BATCH_NOT_FOUND */
-export async function resultsOf(context: OperationContext, id: string) {
+export async function resultsOf(context: OperationContext, id: string, signal?: AbortSignal) {
   const found = await requireBatch(context, id);
   const seal = batchSeal(context.sealing, id);
-  return rowResults(context.ledger, found, (payload) => rowsOfPayload(payload, seal));
+  return rowResults(context.ledger, found, (payload) => rowsOfPayload(payload, seal), signal);
 }
 
 export const batchResults = operation({
@@ -21,7 +21,7 @@ export const batchResults = operation({
   answers: 'Rows with the same result, one after the other, in the order of the list.',
   needs: 'viewer',
   path: '/api/v1/batches/:id/results',
-  perMinute: 120,
+  perMinute: 6,
   input: z.object({
     id: batchId,
     after: whole(0, 1_000_000_000).default(0).describe('only rows after this one'),
@@ -45,8 +45,11 @@ export const batchResults = operation({
     ),
     next: z.int().nullable().describe('`after` of the next page; null on the last'),
   }),
-  run: async (context, { id, after, limit }) => {
-    const { results, rows, found } = await resultsOf(context, id);
+  problems: {
+    409: 'The list is too large to be read in the time of a request: its CSV has no limit.',
+  },
+  run: async (context, { id, after, limit }, { signal }) => {
+    const { results, rows, found } = await resultsOf(context, id, signal);
     const states: Record<string, number> = {};
     for (const { from, to, state } of results) states[state] = (states[state] ?? 0) + to - from + 1;
     const later = results.filter(({ to }) => to > after);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { rowResults, writeResults } from '../../../src/batch/failures/row-results.ts';
 import { cancelledChunks } from '../../../src/batch/failures/cancelled-chunks.ts';
 import {
@@ -119,6 +120,24 @@ it('each row of a list has one result at every look, whatever becomes of its chu
     '"row","result_state","result_code","result_reason","result_at","result_trace_id"',
   ]);
   expect(text).toMatch(/^"2","accepted","","","20.*Z","t-1"$/m);
+});
+
+it('rows that cannot be read are looked for twice, and not where the time is over', async () => {
+  const { keys, ledger } = await imported(4);
+  const batch = await ledger.read('b');
+  if (batch === undefined) throw new Error('there is no batch');
+  let reads = 0;
+  const counting = new (class extends Ledger {
+    override failures(id: string) {
+      reads += 1;
+      return super.failures(id);
+    }
+  })(redis.client, keys);
+  const none = () => Promise.resolve('');
+  expect(await rowResults(counting, batch, none)).toMatchObject({ rows: 10, found: 2 });
+  expect(reads).toBe(2);
+  const stopped = rowResults(counting, batch, none, AbortSignal.abort());
+  await expect(stopped).rejects.toMatchObject({ code: 'NOT_POSSIBLE' });
 });
 
 it.each([
