@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { defineScript } from '../../redis/script.ts';
 import { time } from '../answers/fields.ts';
 import { appendAudit } from '../audit.ts';
 import { operation } from './operation.ts';
@@ -27,7 +28,16 @@ export interface ClaimedSession {
   readonly user: string;
   readonly id: string;
   readonly since: number;
+  readonly until: number;
 }
+
+/** ARGV: the user, what was read of him or '', and what replaces it: not where he has signed in or was ended meanwhile. */
+const storeUse = defineScript({
+  name: 'session-use',
+  keys: 1,
+  lua: `
+  if (redis.call('HGET', KEYS[1], ARGV[1]) or '') == ARGV[2] then redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end`,
+});
 
 type SessionKeys = Pick<Keys, 'sessions'>;
 
@@ -44,22 +54,28 @@ export async function beginSession(
 /**
  * Whether a session was ended: at a sign-out, by an operator, because its user has signed in anew, or because it was not
  * used. While Redis does not answer, none was.
+ *
+ * @param usedFrom network of a person who uses it now; a sign-in that could not be stored is then
  */
 export async function isSessionOver(
   redis: RedisClient,
   { sessions }: SessionKeys,
-  { user, id, since }: ClaimedSession,
+  { user, id, since, until }: ClaimedSession,
   now: number,
+  usedFrom?: string,
 ): Promise<boolean> {
   try {
     const text = await redis.hget(sessions, user);
-    if (text === null) return false;
-    const last = stored.parse(JSON.parse(text));
+    const last = text === null ? undefined : stored.parse(JSON.parse(text));
+    const own = last?.id === id ? last : undefined;
     // A sign-in that could not be stored is a later one.
-    if (last.id !== id) return since <= last.since;
-    if (now - last.seenAt > IDLE_MS) return true;
-    if (now - last.seenAt > SEEN_EVERY_MS) {
-      await redis.hset(sessions, user, JSON.stringify({ ...last, seenAt: now }));
+    if (own === undefined && last !== undefined && since <= last.since) return true;
+    const idleMs = own === undefined ? undefined : now - own.seenAt;
+    if (idleMs !== undefined && idleMs > IDLE_MS) return true;
+    if (usedFrom !== undefined && (idleMs === undefined || idleMs > SEEN_EVERY_MS)) {
+      const session = own ?? { id, since, until, network: usedFrom };
+      const used: StoredSession = { ...session, seenAt: now };
+      await storeUse(redis, [sessions], [user, text ?? '', JSON.stringify(used)]);
     }
     return false;
   } catch {

@@ -124,6 +124,9 @@ function readForms(app: FastifyInstance): void {
   );
 }
 
+/** The stream of events, and what the board polls: a page that is only open asks for it, as for its refreshes. */
+const BY_OPEN_PAGE = /^\/(?:api\/v1\/events|queues\/api\/)/;
+
 /** Authorizes every request before its body is read, also those without a matching route. */
 function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
   const { access, config } = context;
@@ -163,10 +166,13 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
       },
       now,
     );
-    const isOver = identified !== undefined && (await isOverAt(context, identified, now));
+    const { needs, kind, perMinute = PER_MINUTE } = request.routeOptions.config;
+    const isByPerson =
+      needs !== 'open' && !BY_OPEN_PAGE.test(request.url) && header('x-refresh') === undefined;
+    const usedFrom = isByPerson ? networkOf(request.ip) : undefined;
+    const isOver = identified !== undefined && (await isOverAt(context, identified, now, usedFrom));
     const identity = isOver ? undefined : identified;
     request.identity = identity;
-    const { needs, kind, perMinute = PER_MINUTE } = request.routeOptions.config;
     const limited = await limitOf(perMinute)(request);
     if (!limited.isAllowed && limited.isExceeded) {
       return refuse(new TooManyRequests(limited.ttlInSeconds), request, reply, context);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { beginSession, endSessions, isSessionOver } from '../../../src/ops/operations/sessions.ts';
 import { testRedis } from '../../support/redis.ts';
 import { PASSWORD, startOps, type OpsBench, type Reply } from './support/ops-bench.ts';
 
@@ -117,7 +118,7 @@ describe('a session', () => {
     const first = await cookieAfter();
     const second = await cookieAfter();
     expect([await statusOf(first), await statusOf(second)]).toEqual([401, 200]);
-    const operator = await bench.operator();
+    const operator = bench.key('operator');
     const { json } = await operator.get('/api/v1/sessions');
     expect(json['sessions']).toMatchObject([{ user: 'vera', network: '127.0.0.1' }]);
     await operator.post('/api/v1/sessions/end', { user: 'vera', why: 'a lost phone' });
@@ -128,6 +129,59 @@ describe('a session', () => {
     const idle = { ...stored, seenAt: Date.now() - 3 * 3_600_000 };
     await redis.client.hset(keys.sessions, 'vera', JSON.stringify(idle));
     expect(await statusOf(third)).toBe(401);
+  });
+
+  it('is not used by a page that is only open: its stream, its refreshes and the polls of the board', async () => {
+    const bench = await startOps(redis.url, redis.freshPrefix());
+    const { sessions } = bench.context.keys;
+    const cookie = cookieOf(await signIn(bench, 'vera', PASSWORD)).split(';')[0] ?? '';
+    const read = async () =>
+      JSON.parse((await redis.client.hget(sessions, 'vera')) ?? '') as { seenAt: number };
+    const seenBefore = async (minutes: number) => {
+      const seenAt = Date.now() - minutes * 60_000;
+      await redis.client.hset(sessions, 'vera', JSON.stringify({ ...(await read()), seenAt }));
+      return seenAt;
+    };
+    const seenAt = await seenBefore(10);
+    const stream = await fetch(`${bench.url}/api/v1/events`, { headers: { cookie } });
+    const refresh = { cookie, 'x-refresh': '1' };
+    expect((await bench.nobody.get('/', refresh)).status).toBe(200);
+    expect((await bench.nobody.get('/api/v1/session', refresh)).status).toBe(200);
+    expect((await bench.nobody.get('/queues/api/queues', { cookie })).status).toBe(200);
+    await bench.nobody.get('/readyz', { cookie });
+    expect((await read()).seenAt).toBe(seenAt);
+    expect((await bench.nobody.get('/batches', { cookie })).status).toBe(200);
+    expect((await read()).seenAt).toBeGreaterThan(seenAt);
+    await seenBefore(180);
+    // The stream ends by itself.
+    expect(await stream.text()).toContain('retry: 2000');
+  });
+
+  it('that is ended while a request uses it stays ended', async () => {
+    const bench = await startOps(redis.url, redis.freshPrefix());
+    const { keys } = bench.context;
+    const now = Date.now();
+    const claimed = { user: 'vera', id: 'one', since: now - 600_000, until: now + 600_000 };
+    const { user, ...session } = { ...claimed, seenAt: now - 300_000, network: '127.0.0.1' };
+    await beginSession(redis.client, keys, user, session);
+    // On one connection the end comes after what the request has read, and before what it writes.
+    await Promise.all([
+      isSessionOver(redis.client, keys, claimed, now, '127.0.0.1'),
+      endSessions(redis.client, keys, user, now),
+    ]);
+    expect(await isSessionOver(redis.client, keys, claimed, now, '127.0.0.1')).toBe(true);
+  });
+
+  it('that could not be stored at the sign-in is stored when it is used', async () => {
+    const bench = await startOps(redis.url, redis.freshPrefix());
+    const viewer = await bench.viewer();
+    const { json } = await bench.key('operator').get('/api/v1/sessions');
+    expect(json['sessions']).toMatchObject([{ user: 'vera', network: '127.0.0.1' }]);
+    const { sessions } = bench.context.keys;
+    const stored = JSON.parse((await redis.client.hget(sessions, 'vera')) ?? '') as object;
+    const idle = { ...stored, seenAt: Date.now() - 3 * 3_600_000 };
+    await redis.client.hset(sessions, 'vera', JSON.stringify(idle));
+    expect((await viewer.get('/api/v1/session')).status).toBe(401);
   });
 
   it('goes on after a restart where a key is configured, and ends where none is', async () => {

@@ -26,11 +26,12 @@ export const SECURE_COOKIE = '__Host-notices';
 
 const nameOf = ({ isSecure }: FastifyRequest) => (isSecure ? SECURE_COOKIE : 'notices');
 
-/** Whether the session of a caller is over as Redis has it. */
+/** Whether the session of a caller is over as Redis has it. @param usedFrom network of a person who uses it now */
 export async function isOverAt(
   { redis, keys }: Pick<OpsContext, 'redis' | 'keys'>,
-  { by, name: user, seed: id, since = 0 }: Identity,
+  { by, name: user, seed: id, since = 0, until }: Identity,
   now: number,
+  usedFrom?: string,
 ): Promise<boolean> {
-  return by === 'session' && isSessionOver(redis, keys, { user, id, since }, now);
+  return by === 'session' && isSessionOver(redis, keys, { user, id, since, until }, now, usedFrom);
 }

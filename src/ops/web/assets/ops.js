@@ -84,9 +84,14 @@ function fresh({ title, tone }) {
   void refresh().then((done) => done && document.body.classList.remove('stale'));
 }
 
+/** Asks the server without a person: it is no use of the session. @param {string} url */
+function ask(url) {
+  return fetch(url, { headers: { 'x-refresh': '1' } }).catch(() => undefined);
+}
+
 /** Reloads the page after a refused stream: at once where the session has ended, else after a delay. */
 async function checkSession() {
-  const answer = await fetch('/api/v1/session').catch(() => undefined);
+  const answer = await ask('/api/v1/session');
   if (answer?.status === 401) location.reload();
   else setTimeout(() => location.reload(), 5_000);
 }
@@ -96,7 +101,7 @@ function retry() {
   const seconds = Number(document.querySelector('[data-retry]')?.getAttribute('data-retry') ?? 0);
   if (seconds <= 0) return;
   const check = async () => {
-    const answer = await fetch('/readyz').catch(() => undefined);
+    const answer = await ask('/readyz');
     if (answer?.ok === true) location.reload();
     else setTimeout(() => void check(), seconds * 1_000);
   };
@@ -124,7 +129,7 @@ function inUse(section) {
 async function refresh() {
   if (performance.now() - refreshedAt < REFRESH_MS) return false;
   refreshedAt = performance.now();
-  const answer = await fetch(location.href).catch(() => undefined);
+  const answer = await ask(location.href);
   if (answer === undefined || !answer.ok || answer.redirected) return false;
   const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
   localise(found);
