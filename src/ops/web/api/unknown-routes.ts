@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { whole } from '../../operations/fields.ts';
 import { unknownNotice } from '../../answers/unknown-schemas.ts';
 import { unknownCsv, unknownDownload } from '../../unknown/unknown-csv.ts';
 import { listUnknown, unknownFilter, unknownQuery } from '../../unknown/unknown-list.ts';
 import { csvDownload } from '../http/csv-download.ts';
 import { json, route, type Route } from '../http/route.ts';
-import { queryNumber } from './inputs.ts';
 
 const MAX_IDS = 500;
 
@@ -22,7 +22,7 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
     needs: 'viewer',
     kind: 'api',
     summary: 'Notices and contacts of batches whose outcome is unknown.',
-    query: z.object({ limit: queryNumber(1, MAX_IDS, 100) }),
+    query: z.object({ limit: whole(1, MAX_IDS).default(100) }),
     answers: {
       200: {
         says: 'The oldest notices, and those of the newest 200 batches with unknown contacts.',

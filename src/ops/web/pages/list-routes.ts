@@ -7,6 +7,7 @@ import type { NoticeView } from '../../../notices/notice-state.ts';
 import { scopedKey } from '../../operations/notice.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
 import { batchFilterFields, listBatches } from '../../operations/batches.ts';
+import { beforeOf } from '../../operations/fields.ts';
 import { failed, listFailed } from '../../operations/failed-notices.ts';
 import { showHold } from '../../operations/hold.ts';
 import { listWaiting } from '../../operations/waiting.ts';
@@ -120,6 +121,8 @@ async function lookUpAny(context: OpsContext, text: string): Promise<NoticeView>
 
 const isKept = ({ state }: NoticeView) => state !== 'not-kept';
 
+const numberOf = (text: string | undefined) => (text === undefined ? undefined : Number(text));
+
 /** @throws InputError REQUEST_INVALID for two ages */
 async function readFailedPage(
   context: OpsContext,
@@ -127,17 +130,12 @@ async function readFailedPage(
   now: number,
 ): Promise<FailedPageData> {
   const { olderThanMs, before, ...filter } = given satisfies FailedPageFilter;
-  if (olderThanMs !== undefined && before !== undefined) {
-    const problem = 'expected only one of before and olderThanMs';
-    throw new InputError('REQUEST_INVALID', [{ field: 'olderThanMs', problem }]);
-  }
-  const age = olderThanMs === undefined ? Infinity : Math.max(0, now - Number(olderThanMs));
-  const chosen = before === undefined ? age : Number(before);
-  const first = Math.min(chosen, until === undefined ? Infinity : Number(until));
+  const chosen = beforeOf({ before: numberOf(before), olderThanMs: numberOf(olderThanMs) });
+  const first = Math.max(0, Math.min(chosen ?? Infinity, numberOf(until) ?? Infinity));
   const { since, ...plain } = filter;
   const selected = {
     ...plain,
-    since: since === undefined ? undefined : Number(since),
+    since: numberOf(since),
     before: Number.isFinite(first) ? first : undefined,
   };
   const list = await listFailed(context, selected, limit);

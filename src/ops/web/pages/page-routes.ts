@@ -8,7 +8,7 @@ import { lookUpNotice } from '../../../notices/look-up.ts';
 import { batchToJson } from '../../answers/batch-json.ts';
 import { noSuchBatch } from '../../batch-actions.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../../operations/number.ts';
-import { batchParams } from '../api/inputs.ts';
+import { batchId } from '../../operations/fields.ts';
 import { noticeParams } from '../../operations/notice.ts';
 import {
   FIND_UNKNOWN_PER_MINUTE,
@@ -57,7 +57,7 @@ export const PAGE_ROUTES: readonly Route[] = [
     ...PAGE,
     path: '/batches/:id',
     summary: 'One batch: progress, failures and possible actions.',
-    params: batchParams,
+    params: z.strictObject({ id: batchId }),
     handle: async (call, context) => {
       const { id } = call.params;
       const found = await readBatchSnapshot(context, id);
