@@ -30,6 +30,8 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch:<id>:groups` | hash | the same, summed up by state and code | with the batch |
  * | `<tag>:batch:<id>:import` | string | the import of the batch is running | 5 s, renewed each second |
  * | `<tag>:batch:<id>:find` | hash | fingerprints of each chunk's numbers, with FIND_KEY | KEEP_FAILED_MS after its last chunk was stored |
+ * | `<tag>:batch:<id>:numbers` | hash | prints of the numbers of a list, in pieces (src/number-index), with REPEAT_WINDOW | REPEAT_WINDOW after the import |
+ * | `<tag>:list:recent:<template>` | sorted set | batches of lists of a template, by their start | REPEAT_WINDOW after the last import |
  * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | KEEP_FAILED_MS and a day after its last entry |
  * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
  * | `<tag>:events` | stream | events of the account: ends of notices and batches, holds, findings of the watch | the last NOTICE_EVENTS, but at least 10,000 |
