@@ -20,15 +20,15 @@ function slowly(text: string, delimiter: string): Row[] {
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     skip_empty_lines: true,
-    skip_records_with_empty_values: true,
     info: true,
   }) as unknown as { record: string[]; info: { lines: number } }[];
   const [header, ...rows] = records;
   const columns = readColumns(header?.record ?? [], { header: true, delimiter, passThrough: true });
   let breaks = breaksIn((header?.record ?? []).join(''));
-  return rows.map(({ record, info }) => {
+  return rows.flatMap(({ record, info }) => {
     breaks += breaksIn(record.join(''));
-    return { row: info.lines - breaks, check: checkCells(record, columns) };
+    if (record.every((cell) => cell.trim() === '')) return [];
+    return [{ row: info.lines - breaks, check: checkCells(record, columns) }];
   });
 }
 
