@@ -11,11 +11,6 @@ import { redisVariables } from '../config/variables/redis.ts';
 import { InputError } from '../contracts/errors.ts';
 import type { DeliveryPolicy } from '../contracts/outcome.ts';
 import { parseInput } from '../contracts/parse-input.ts';
-import {
-  adoptConnection,
-  type AdoptedConnection,
-  type CallersConnection,
-} from '../redis/caller/adopt-connection.ts';
 
 /**
  * Options of `NoticeQueue`. All are optional. Each has the meaning, range and default of the
@@ -69,13 +64,6 @@ export interface NoticeQueueOptions {
          * @default 2000
          */
         connectTimeoutMs?: number | undefined;
-        /**
-         * A connection of the application (an ioredis `Redis` or `Cluster`), or the options of one, in place
-         * of all of the above but `insecureHosts` and `connectTimeoutMs`. Only its options are read, at once:
-         * the queue opens connections of its own to the same server, and never uses or closes this one. How
-         * it handles outages does not matter; `keyPrefix`, and TLS that accepts any certificate, are refused.
-         */
-        connection?: CallersConnection | undefined;
       }
     | undefined;
   /** First part of all Redis keys. Variable REDIS_PREFIX. @default 'notices' */
@@ -148,13 +136,12 @@ export interface NoticeQueueOptions {
 const { prefix, username, password, sentinelName, sentinelPassword, ...others } = redisVariables;
 const { tlsCa, tlsCert: _pair, ...connection } = others;
 const { payloadKey, payloadKeyPrevious: _, findKey, country, ...queue } = queueVariables;
-const connectTimeout = duration(100, 60_000).default(2_000);
 
-const namedSchema = z
+const redisSchema = z
   .strictObject(
     {
       ...connection,
-      connectTimeoutMs: connectTimeout,
+      connectTimeoutMs: duration(100, 60_000).default(2_000),
       username: username.unwrap().optional(),
       password: password.unwrap().optional(),
       sentinelName: sentinelName.unwrap().optional(),
@@ -192,58 +179,9 @@ const namedSchema = z
     }
   });
 
-const notBeside = z
-  .undefined('expected nothing beside connection, which tells the server')
-  .optional();
-
-/** What may stand beside a caller's connection, and everything that may not. */
-const besideConnection = {
-  ...(Object.fromEntries(Object.keys(namedSchema.shape).map((name) => [name, notBeside])) as Record<
-    string,
-    never
-  >),
-  insecureHosts: connection.insecureHosts,
-  connectTimeoutMs: connectTimeout,
-};
-
-const adoptedSchema = z
-  .strictObject({ connection: z.unknown(), ...besideConnection })
-  .transform(({ connection: given, insecureHosts, connectTimeoutMs }, context) => {
-    const adoption = adoptConnection(given);
-    const problems = 'problems' in adoption ? adoption.problems : [];
-    for (const { path, message } of problems) {
-      context.addIssue({ code: 'custom', path: ['connection', ...path], message });
-    }
-    if ('problems' in adoption) return z.NEVER;
-    const { adopted } = adoption;
-    if (plainRemoteHosts(adopted, insecureHosts).length > 0) {
-      const message = 'expected tls, a host of this machine, or its host in insecureHosts';
-      context.addIssue({ code: 'custom', path: ['connection'], message });
-    }
-    return { ...adopted, insecureHosts, connectTimeoutMs };
-  });
-
-/** Where Redis is, by its address or by a caller's connection. */
-type ServerSettings = z.output<typeof namedSchema> & Partial<Pick<AdoptedConnection, 'transport'>>;
-
-const redisSchema = z
-  .unknown()
-  .transform((given, context): ServerSettings => {
-    const isOwn = typeof given === 'object' && given !== null && 'connection' in given;
-    const isGiven = isOwn && given.connection !== undefined;
-    const { connection: _, ...rest } = isOwn ? given : {};
-    const parsed = isGiven
-      ? adoptedSchema.safeParse(given)
-      : namedSchema.safeParse(isOwn ? rest : given);
-    if (parsed.success) return parsed.data as ServerSettings;
-    for (const issue of parsed.error.issues) context.addIssue({ ...issue });
-    return z.NEVER;
-  })
-  .prefault({});
-
 const optionsSchema = z.strictObject(
   {
-    redis: redisSchema,
+    redis: redisSchema.prefault({}),
     ...queue,
     enqueueTimeoutMs: duration(50, 30_000).default(2_000),
     prefix,

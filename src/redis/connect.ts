@@ -1,6 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
 import { Cluster, Redis } from 'ioredis';
-import type { RedisTransport } from './caller/option-rules.ts';
 import { plainNodes, type PlainNodes } from './plain-nodes.ts';
 import { replyCode } from './reply.ts';
 
@@ -22,8 +21,6 @@ export interface RedisSettings {
   readonly connectTimeoutMs: number;
   /** Hosts other than this machine that may be reached without TLS; none if absent. */
   readonly insecureHosts?: readonly string[] | undefined;
-  /** How a caller's own connection reaches the server; absent where the settings were written down. */
-  readonly transport?: RedisTransport | undefined;
 }
 
 /** A network address. */
@@ -155,7 +152,6 @@ function openClient(
   const username = settings.username ?? (decodeURIComponent(url.username) || undefined);
   const password = settings.password ?? (decodeURIComponent(url.password) || undefined);
   const common = {
-    ...settings.transport?.server,
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
     ...(url.protocol === 'rediss:' ? tlsOptions(settings) : {}),
@@ -167,7 +163,6 @@ function openClient(
   };
   if (settings.cluster.length > 0) {
     return new Cluster([...settings.cluster], {
-      ...settings.transport?.cluster,
       ...nodes.ofCluster,
       redisOptions: common,
       clusterRetryStrategy: retryStrategy,
@@ -216,18 +211,15 @@ export function reopen(client: RedisClient): void {
  * TLS for Redis and for Sentinels. Without `sentinelTLS` the client would send the Sentinels their password
  * unencrypted, and without `enableTLSForSentinelMode` it would reach the master they name without TLS.
  */
-function tlsOptions({ tlsCa, tlsCert, tlsKey, transport }: RedisSettings) {
-  // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
-  const checked = { rejectUnauthorized: true };
+function tlsOptions({ tlsCa, tlsCert, tlsKey }: RedisSettings) {
   const tls: ConnectionOptions = {
-    ...transport?.tls,
-    ...checked,
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
+    rejectUnauthorized: true,
     ...(tlsCa === undefined ? {} : { ca: tlsCa }),
     ...(tlsCert === undefined ? {} : { cert: tlsCert }),
     ...(tlsKey === undefined ? {} : { key: tlsKey }),
   };
-  const sentinelTLS = { ...(transport?.sentinelTLS ?? tls), ...checked };
-  return { tls, sentinelTLS, enableTLSForSentinelMode: true };
+  return { tls, sentinelTLS: tls, enableTLSForSentinelMode: true };
 }
 
 /**

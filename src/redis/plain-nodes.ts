@@ -1,7 +1,6 @@
 import type { NatMap } from 'ioredis';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { isLoopbackHost, mayBePlain } from '../format/plain-hosts.ts';
-import type { RedisTransport } from './caller/option-rules.ts';
 
 /** A port that no socket takes: opening it fails before anything is sent. */
 const NO_PORT = 65_536;
@@ -17,7 +16,6 @@ interface PlainSettings {
   readonly sentinels: readonly Readonly<Node>[];
   readonly cluster: readonly Readonly<Node>[];
   readonly insecureHosts?: readonly string[] | undefined;
-  readonly transport?: RedisTransport | undefined;
 }
 
 /** What keeps a plain connection on this machine. */
@@ -38,7 +36,7 @@ export interface PlainNodes {
  * @param onError called with each refusal of an address that a Cluster names
  */
 export function plainNodes(settings: PlainSettings, onError: (error: Error) => void): PlainNodes {
-  const { url, sentinels, cluster, insecureHosts = [], transport } = settings;
+  const { url, sentinels, cluster, insecureHosts = [] } = settings;
   const isPlain = new URL(url).protocol === 'redis:';
   const isHere = [...sentinels, ...cluster].every(({ host }) => isLoopbackHost(host));
   if (!isPlain || !isHere) return { ofSentinels: {}, ofCluster: {}, reported: (error) => error };
@@ -52,7 +50,7 @@ export function plainNodes(settings: PlainSettings, onError: (error: Error) => v
   let last: NoticeQueueError | undefined;
   return {
     ofSentinels: {
-      natMap: mapped(transport?.server.natMap, ({ host, port }) => {
+      natMap: mapped(({ host, port }) => {
         const refusal = refusalOf(host, port);
         if (refusal === undefined) return { host, port };
         // The client catches it and asks the next Sentinel.
@@ -61,7 +59,7 @@ export function plainNodes(settings: PlainSettings, onError: (error: Error) => v
       }),
     },
     ofCluster: {
-      natMap: mapped(transport?.cluster.natMap, ({ host, port }) => {
+      natMap: mapped(({ host, port }) => {
         const refusal = refusalOf(host, port);
         if (refusal === undefined) return { host, port };
         // The client does not catch what is thrown here.
@@ -74,11 +72,9 @@ export function plainNodes(settings: PlainSettings, onError: (error: Error) => v
   };
 }
 
-/** Maps an address as the caller's connection does, then by `next`. */
-function mapped(given: NatMap | null | undefined, next: (node: Node) => Node): NatMap {
+function mapped(next: (node: Node) => Node): NatMap {
   return (key) => {
-    const own = typeof given === 'function' ? given(key) : given?.[key];
     const at = key.lastIndexOf(':');
-    return next(own ?? { host: key.slice(0, at), port: Number(key.slice(at + 1)) });
+    return next({ host: key.slice(0, at), port: Number(key.slice(at + 1)) });
   };
 }

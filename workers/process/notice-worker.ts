@@ -24,10 +24,7 @@ export interface NoticeWorker {
 export interface NoticeWorkerOptions {
   /** The variables of docs/configuration.md. Default: the environment of this process */
   readonly env?: Environment | undefined;
-  /**
-   * How to connect to Redis, in place of the variables `REDIS_...`, such as `{ connection }` with a connection
-   * of the application, which is neither used nor closed. REDIS_PREFIX counts all the same.
-   */
+  /** How to connect to Redis, in place of the variables `REDIS_...`. REDIS_PREFIX counts all the same. */
   readonly redis?: NoticeQueueOptions['redis'];
   /** The caller's pino. Its own level and redaction apply. Default: JSON lines on standard output */
   readonly logger?: Logger | undefined;

@@ -20,8 +20,9 @@ function orders(connection: Redis, prefix: string, notices: Notices) {
 }
 
 it('a job of the application queues a notice', async (test) => {
-  const connection = new Redis(process.env.REDIS_URL ?? '', { maxRetriesPerRequest: null });
-  const stack = await startTestStack({ redis: { connection } });
+  const url = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';
+  const connection = new Redis(url, { maxRetriesPerRequest: null });
+  const stack = await startTestStack({ redis: { url } });
   const { queue, worker } = orders(connection, stack.prefix, stack.notices);
   test.after(async () => {
     await worker.close();

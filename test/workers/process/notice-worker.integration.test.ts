@@ -1,4 +1,3 @@
-import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { startEmulator } from '../../../src/emulator/emulator.ts';
@@ -29,35 +28,6 @@ it('sends in the process of its caller, logs to its pino, and stops', async () =
   }
   const events = lines.map((line) => (JSON.parse(line) as { event?: string }).event);
   expect(events).toEqual(expect.arrayContaining(['started', 'accepted', 'stopped']));
-});
-
-it('reads where Redis is from a connection of its caller, which it neither uses nor closes', async () => {
-  const emulator = await startEmulator();
-  onTestFinished(() => emulator.close());
-  const prefix = redis.freshPrefix();
-  const { hostname: host, port } = new URL(redis.url);
-  const connection = new Redis({ host, port: Number(port), lazyConnect: true });
-  onTestFinished(() => connection.disconnect());
-  const env = {
-    REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
-    REDIS_PREFIX: prefix,
-    BASE_URL: emulator.url,
-    ...KEYS,
-  };
-  const logger = pino({ level: 'silent' });
-  await using queue = new NoticeQueue({ redis: { connection }, prefix });
-  {
-    await using worker = await startNoticeWorker({ env, redis: { connection }, logger });
-    expect(worker.notReady()).toEqual([]);
-    await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
-    await until(() => emulator.record().contacts === 1, { what: 'the notice' });
-  }
-  expect(connection.status).toBe('wait');
-  const refused = startNoticeWorker({ env, redis: { connection: { keyPrefix: 'app:' } }, logger });
-  await expect(refused).rejects.toMatchObject({
-    code: 'CONFIG_INVALID',
-    issues: [expect.objectContaining({ field: 'redis.connection.keyPrefix' })],
-  });
 });
 
 it('needs credentials', async () => {
