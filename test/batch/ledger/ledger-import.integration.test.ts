@@ -2,13 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { chunkJobId } from '../../../src/contracts/job.ts';
 import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
-import {
-  eventNames,
-  openBatch,
-  PLAN,
-  RETENTION_MS,
-  type BatchBench,
-} from '../support/batch-bench.ts';
+import { openBatch, PLAN, RETENTION_MS, type BatchBench } from '../support/batch-bench.ts';
 
 const redis = testRedis();
 
@@ -39,62 +33,9 @@ describe('start', () => {
     expect(await bench.counts()).toEqual({});
     expect(await bench.ledger.list(10)).toEqual([batch]);
   });
-
-  it('continues the same batch, refuses a different one, and changes neither', async () => {
-    const bench = await openBatch(redis, {}, [10], false);
-    const before = await bench.batch();
-    const again = (print: string) =>
-      bench.ledger.start(bench.id, { ...PLAN, rate: 9 }, print, RETENTION_MS);
-    expect(await again('print')).toBe('known');
-    expect(await again('another')).toBe('different');
-    expect(await bench.batch()).toEqual(before);
-  });
-
-  it('writes nothing but the plan, whatever object holds it', async () => {
-    const bench = await openBatch(redis);
-    const more = { ...PLAN, total: 5, phase: 'finished' };
-    await bench.ledger.start('b-2', more, 'print', RETENTION_MS);
-    expect(await bench.ledger.read('b-2')).toMatchObject({
-      phase: 'importing',
-      counts: { total: 0 },
-    });
-  });
 });
 
 describe('store', () => {
-  it('counts each chunk once, in order, with its rows', async () => {
-    const bench = await openBatch(redis, {}, [], false);
-    const store = (chunk: number, size: number, rows: number) =>
-      bench.ledger.store(bench.id, { chunk, size, rows, payload: Buffer.from(`${chunk}`) });
-    expect(await store(0, 10, 12)).toBe('stored');
-    expect(await store(0, 10, 12)).toBe('known');
-    expect(await store(2, 10, 40)).toBe('gone');
-    await bench.setField('movedAt', 1);
-    expect(await store(1, 4, 20)).toBe('stored');
-    expect(await bench.batch()).toMatchObject({ chunks: 2, rows: 20 });
-    expect((await bench.batch()).movedAt).toBeGreaterThan(1);
-    expect(await bench.counts()).toEqual({ pending: 14 });
-    expect(await bench.ledger.states(bench.id, 0, 3)).toEqual(['pending', 'pending', 'none']);
-    expect(await bench.claim(1)).toMatchObject({ size: 4 });
-  });
-
-  it('stores nothing after the end of the import, and knows what it has', async () => {
-    const bench = await openBatch(redis, {}, [10]);
-    expect(await bench.store()).toBe('gone');
-    expect(
-      await bench.ledger.store(bench.id, {
-        chunk: 0,
-        size: 10,
-        rows: 10,
-        payload: Buffer.from('x'),
-      }),
-    ).toBe('known');
-    expect(
-      await bench.ledger.store('b-2', { chunk: 0, size: 10, rows: 10, payload: Buffer.from('x') }),
-    ).toBe('gone');
-    expect(await bench.counts()).toEqual({ pending: 10 });
-  });
-
   it('keeps every byte', async () => {
     const bench = await openBatch(redis, {}, [], false);
     const bytes = Buffer.from(Array.from({ length: 512 }, (_, index) => index % 256));
@@ -123,80 +64,6 @@ describe('store', () => {
   });
 });
 
-describe('the end of an import', () => {
-  it('is recorded once, with the refused and duplicate rows', async () => {
-    const bench = await openBatch(redis, {}, [10], false);
-    await bench.ledger.endImport(bench.id, 3, 2);
-    const ended = await bench.batch();
-    expect(ended).toMatchObject({ phase: 'sending', refusedRows: 3, duplicateRows: 2 });
-    expect(ended.importedAt).toBeGreaterThan(0);
-    await bench.ledger.endImport(bench.id, 9, 9);
-    expect(await bench.batch()).toEqual(ended);
-  });
-
-  it('finishes a batch whose chunks were all settled before', async () => {
-    const bench = await openBatch(redis, {}, [10], false);
-    await bench.claim(0);
-    await bench.settle(0, allAccepted(10));
-    expect(await bench.batch()).toMatchObject({ phase: 'importing', finishedAt: 0 });
-    await bench.ledger.endImport(bench.id, 0, 0);
-    await bench.ledger.endImport(bench.id, 0, 0);
-    expect(await bench.batch()).toMatchObject({ phase: 'finished' });
-    expect(await eventNames(bench)).toEqual(['batch.finished']);
-  });
-
-  it('finishes an empty batch', async () => {
-    const bench = await openBatch(redis);
-    expect(await bench.batch()).toMatchObject({ phase: 'finished', chunks: 0 });
-  });
-
-  it('of no batch is nothing', async () => {
-    const bench = await openBatch(redis);
-    await bench.ledger.endImport('b-2', 0, 0);
-    expect(await redis.client.exists(bench.keys.batch('b-2').record)).toBe(0);
-  });
-});
-
-describe('chunks without jobs', () => {
-  it('are named in windows, and counted once', async () => {
-    const bench = await openBatch(redis, {}, [10, 10, 10, 10, 10], false);
-    const { ledger, id } = bench;
-    const first = await ledger.chunksWithoutJob(id, 2, 0);
-    expect(first).toMatchObject({ first: 0, end: 2, chunks: [{ chunk: 0 }, { chunk: 1 }] });
-    if (first === undefined) return;
-    await ledger.markQueued(id, first);
-    await ledger.markQueued(id, first);
-    expect(await ledger.chunksWithoutJob(id, 9, 0)).toMatchObject({ first: 2, end: 5 });
-    // A process that read the range earlier is late.
-    await ledger.markQueued(id, { ...first, end: 1 });
-    await ledger.markQueued(id, { ...first, first: 3, end: 5 });
-    expect((await bench.batch()).queued).toBe(2);
-    expect(await bench.queue()).toEqual([2, 3, 4]);
-    expect(await bench.queue()).toBeUndefined();
-  });
-
-  it('are not those that are settled', async () => {
-    const bench = await openBatch(redis, {}, [10, 10, 10]);
-    await bench.claim(1);
-    await bench.settle(1, allAccepted(10));
-    expect(await bench.queue()).toEqual([0, 2]);
-    expect((await bench.batch()).queued).toBe(3);
-  });
-
-  it('are none in a batch that is paused, cancelled or gone', async () => {
-    const bench = await openBatch(redis, {}, [10]);
-    const { ledger, id } = bench;
-    const next = await ledger.chunksWithoutJob(id, 9, 0);
-    await ledger.control(id, 'pause');
-    expect(await bench.queue()).toBeUndefined();
-    await ledger.control(id, 'cancel');
-    expect(await bench.queue()).toBeUndefined();
-    expect(await ledger.chunksWithoutJob('b-2', 9, 0)).toBeUndefined();
-    if (next !== undefined) await ledger.markQueued('b-2', next);
-    expect(await redis.client.exists(bench.keys.batch('b-2').record)).toBe(0);
-  });
-});
-
 describe('the jobs of a batch with a rate', () => {
   /** Ten contacts take a second. */
   const RATE = { rate: 10 };
@@ -218,14 +85,6 @@ describe('the jobs of a batch with a rate', () => {
     expect(await bench.queue()).toBeUndefined();
     const later = await bench.ledger.chunksWithoutJob(bench.id, 9, 60_000);
     expect(later?.chunks).toEqual([{ chunk: 4, dueAt: turnsTo }]);
-  });
-
-  it('are due at once past its deadline: nothing is sent any more', async () => {
-    const bench = await openBatch(redis, { ...RATE, expiresAt: 1 }, sizes);
-    const next = await bench.ledger.chunksWithoutJob(bench.id, 9, 0);
-    expect(next?.chunks.map(({ chunk, dueAt }) => [chunk, dueAt - next.now])).toEqual(
-      [0, 1, 2, 3, 4].map((chunk) => [chunk, 0]),
-    );
   });
 
   it('get a turn each where they come too early', async () => {
@@ -321,38 +180,6 @@ describe('the set of open batches', () => {
 describe('a stalled batch', () => {
   const AFTER_MS = 60_000;
 
-  async function still(imported = true) {
-    const bench = await openBatch(redis, {}, [10, 10], imported);
-    await bench.queue();
-    const restart = () => bench.ledger.restartStalled(bench.id, AFTER_MS);
-    return { bench, restart, age: () => bench.setField('movedAt', 1) };
-  }
-
-  it('gets its jobs again, with one event', async () => {
-    const { bench, restart, age } = await still();
-    expect(await restart()).toBe(false);
-    await age();
-    expect(await restart()).toBe(true);
-    expect(await restart()).toBe(false);
-    expect(await bench.queue()).toEqual([0, 1]);
-    expect(await bench.events()).toEqual([{ event: 'batch.stalled', batch: 'b-1', pending: '20' }]);
-  });
-
-  it.each([1, 2])('is one, too, whose attempts of %i chunks died with their jobs', async (died) => {
-    const { bench, restart, age } = await still(false);
-    for (let chunk = 0; chunk < died; chunk += 1) await bench.claim(chunk);
-    await age();
-    expect(await restart()).toBe(true);
-  });
-
-  it('is none while its own rate makes it wait', async () => {
-    const { bench, restart, age } = await still();
-    await bench.setField('rate', 1);
-    await bench.setField('nextAt', Date.now() + 9_000);
-    await age();
-    expect(await restart()).toBe(false);
-  });
-
   it.each([0, 10])(
     'is one, too, after a clock that went back an hour, with the rate %i',
     async (rate) => {
@@ -370,27 +197,15 @@ describe('a stalled batch', () => {
     },
   );
 
-  it('is one, too, whose rate leaves chunks without jobs yet', async () => {
+  it('is one whose rate leaves chunks without jobs yet, and none while its rate makes it wait', async () => {
     const bench = await openBatch(redis, { rate: 1 }, [10, 10]);
     expect(await bench.queue()).toEqual([0]);
     await bench.setField('movedAt', 1);
+    await bench.setField('nextAt', Date.now() + 9_000);
+    expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(false);
+    await bench.setField('nextAt', 1);
     expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(true);
     expect(await bench.queue()).toEqual([0]);
-  });
-
-  it('is none where chunks have no jobs yet, or nothing is pending, or it is paused', async () => {
-    const { bench, restart, age } = await still();
-    await bench.setField('queued', 1);
-    await age();
-    expect(await restart()).toBe(false);
-    await bench.setField('queued', 2);
-    await bench.ledger.control(bench.id, 'pause');
-    await age();
-    expect(await restart()).toBe(false);
-    await bench.ledger.control(bench.id, 'cancel');
-    await age();
-    expect(await restart()).toBe(false);
-    expect(await bench.ledger.restartStalled('b-2', 0)).toBe(false);
   });
 
   it('is none where its many chunks wait for their next attempt, until one of them has no job', async () => {
@@ -409,19 +224,5 @@ describe('a stalled batch', () => {
     await redis.client.zrem(keys.delayedChunks, jobs[7] ?? '');
     await redis.client.del(keys.chunkJob(jobs[7] ?? ''));
     expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(true);
-  });
-
-  it('and was cancelled, is ended: what its attempts did is unknown', async () => {
-    const { bench, restart, age } = await still();
-    await bench.claim(0);
-    await bench.ledger.control(bench.id, 'cancel');
-    expect(await restart()).toBe(false);
-    expect(await bench.batch()).toMatchObject({ finishedAt: 0 });
-    await age();
-    expect(await restart()).toBe(false);
-    expect(await bench.counts()).toEqual({ unknown: 10, cancelled: 10 });
-    expect((await bench.batch()).finishedAt).toBeGreaterThan(0);
-    expect(await bench.settle(0, allAccepted(10))).toBe('known');
-    expect(await eventNames(bench)).toEqual(['batch.finished']);
   });
 });

@@ -35,17 +35,6 @@ async function expire({ keys, id }: BatchBench): Promise<void> {
 }
 
 describe('the unknown contacts of all batches', () => {
-  it('are those of the batches that are kept, however many are newer', async () => {
-    const bench = await inDoubt();
-    for (let index = 0; index < 3; index++) {
-      expect(await bench.ledger.start(`later-${index}`, PLAN, 'print', RETENTION_MS)).toBe(
-        'started',
-      );
-    }
-    expect(await bench.ledger.unknownContacts()).toBe(7);
-    expect(await found(bench)).toEqual(['b-1']);
-  });
-
   it('do not count a batch from the end of its retention on', async () => {
     const bench = await inDoubt();
     await expire(bench);
@@ -76,18 +65,6 @@ describe('the unknown contacts of all batches', () => {
     expect(await bench.ledger.start(bench.id, PLAN, 'print', RETENTION_MS)).toBe('started');
     expect(await bench.ledger.unknownContacts()).toBe(0);
     expect(await bench.ledger.idsWithUnknown()).toEqual([]);
-  });
-
-  it('are corrected where a version changed the batch that does not sum them up', async () => {
-    const bench = await inDoubt();
-    await redis.client.del(bench.keys.unknownContacts.byBatch, bench.keys.unknownContacts.until);
-    expect(await bench.ledger.unknownContacts()).toBe(0);
-    await bench.ledger.sumUpUnknown(bench.id);
-    await bench.ledger.sumUpUnknown(bench.id);
-    expect(await bench.counts()).toEqual({ unknown: 7, rejected: 3 });
-    await bench.setField('unknown', 4);
-    await bench.ledger.sumUpUnknown(bench.id);
-    expect(await bench.ledger.unknownContacts()).toBe(4);
   });
 
   it('of several batches are found the newest first', async () => {
