@@ -70,10 +70,7 @@ export const PLANTED: readonly Planted[] = [
   },
   {
     file: 'src/batch/ledger/scripts/chunk-scripts.ts',
-    tests: [
-      'test/batch/ledger/ledger-claim.integration.test.ts',
-      'test/batch/ledger/ledger-death.integration.test.ts',
-    ],
+    tests: ['test/batch/ledger/ledger-claim.integration.test.ts'],
     mistakes: [
       ["if redis.call('GET', KEYS[12]) ~= token then return { 'lost' } end", ''],
       ["if underWay and delivery == 'at-most-once' then", 'if false then'],

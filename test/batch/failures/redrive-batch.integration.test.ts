@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { groupFailures } from '../../../src/batch/failures/failure-groups.ts';
 import { redriveBatch, whyNotRedrive } from '../../../src/batch/failures/redrive-batch.ts';
 import { selectFailures } from '../../../src/batch/failures/select-failures.ts';
-import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { buildBatch, contacts, part, type BuiltBatch } from '../support/built-batch.ts';
@@ -121,16 +121,6 @@ describe('groupFailures', () => {
   });
 });
 
-describe('groupFailures of a batch that moves on meanwhile', () => {
-  it('does not count what was redriven as possibly sent and cancelled', async () => {
-    const built = await failedBatch();
-    const before = await built.read();
-    await redrive(built, { state: 'unknown' });
-    const groups = await groupFailures(built.ledger, before);
-    expect(groups.map(({ state }) => state)).not.toContain('unknown');
-  });
-});
-
 describe('redriveBatch', () => {
   it('gives back what matches, and nothing else', async () => {
     const built = await failedBatch();
@@ -152,20 +142,6 @@ describe('redriveBatch', () => {
     }
   });
 
-  it('by code; unknown ones only when they are named; expired ones', async () => {
-    const built = await failedBatch();
-    expect(await redrive(built, { state: 'rejected', code: 'BAD_NUMBER' })).toMatchObject({
-      redriven: 3,
-      chunks: 2,
-    });
-    expect(await redrive(built, { state: 'unknown', code: 'BAD_NUMBER' })).toMatchObject({
-      redriven: 0,
-    });
-    expect(await redrive(built, { state: 'unknown' })).toMatchObject({ redriven: 10 });
-    expect(await redrive(built, { state: 'expired' })).toMatchObject({ redriven: 1 });
-    expect(await countsOf(built)).toMatchObject({ rejected: 10, unknown: 0, expired: 0 });
-  });
-
   it('never more than the limit, and a failure as a whole or not at all', async () => {
     const built = await failedBatch();
     expect(await redrive(built, { state: 'unknown', limit: 9 })).toMatchObject({
@@ -175,30 +151,6 @@ describe('redriveBatch', () => {
     const report = await redrive(built, { state: 'rejected', limit: 3 });
     expect(report).toMatchObject({ redriven: 3, left: 10 });
     expect(await countsOf(built)).toMatchObject({ rejected: 10, pending: 3 });
-  });
-
-  it('the limit is for all of them together', async () => {
-    const built = await failedBatch();
-    const { redriven, left } = await redrive(built, {
-      state: 'rejected',
-      code: 'BAD_NUMBER',
-      limit: 2,
-    });
-    expect(redriven).toBeLessThanOrEqual(2);
-    expect(redriven + left).toBe(3);
-  });
-
-  it('counts what was redriven elsewhere first as gone', async () => {
-    const built = await failedBatch();
-    const second = {
-      failures: (id: string) => built.ledger.failures(id),
-      redrive: async (id: string, name: string, state: 'rejected' | 'unknown' | 'expired') => {
-        await built.ledger.redrive(id, name, state);
-        return built.ledger.redrive(id, name, state);
-      },
-    };
-    const report = await redriveBatch(second, await built.read(), { state: 'rejected' });
-    expect(report).toEqual({ batch: 'b', redriven: 0, chunks: 0, left: 0, gone: 13 });
   });
 
   it('keeps to the rate', async () => {
@@ -221,30 +173,6 @@ describe('redriveBatch', () => {
       code: 'BAD_TEMPLATE',
     });
     expect(report).toMatchObject({ redriven: 0, left: 0, gone: 0 });
-  });
-
-  it('two at the same time redrive each failure once', async () => {
-    const built = await failedBatch();
-    const batch = await built.read();
-    const reports = await Promise.all(
-      [0, 1].map(() => redriveBatch(built.ledger, batch, { state: 'rejected' })),
-    );
-    expect(reports.reduce((sum, { redriven }) => sum + redriven, 0)).toBe(13);
-    expect(await countsOf(built)).toMatchObject({ pending: 13, rejected: 0, total: 30 });
-  });
-
-  it('stops when its signal aborts', async () => {
-    const built = await failedBatch();
-    const batch = await built.read();
-    const stopped = AbortSignal.abort();
-    const report = await redriveBatch(
-      built.ledger,
-      batch,
-      { state: 'rejected' },
-      () => {},
-      stopped,
-    );
-    expect(report).toMatchObject({ redriven: 0, left: 13 });
   });
 
   it.each([
@@ -271,13 +199,6 @@ describe('redriveBatch', () => {
     expect(report.reason).toMatch(why);
     expect(report.redriven + report.left).toBe(13);
     expect(await countsOf(built)).toMatchObject({ rejected: report.left });
-  });
-
-  it('what is redriven can be sent', async () => {
-    const built = await failedBatch();
-    await redrive(built, { state: 'unknown' });
-    await built.settle(3, allAccepted(10));
-    expect(await countsOf(built)).toMatchObject({ accepted: 16, unknown: 0, pending: 0 });
   });
 });
 

@@ -1,5 +1,6 @@
 import { chmodSync, symlinkSync, truncateSync } from 'node:fs';
 import path from 'node:path';
+import { gzipSync as zip } from 'node:zlib';
 import { Readable } from 'node:stream';
 import iconv from 'iconv-lite';
 import { describe, expect, it } from 'vitest';
@@ -23,6 +24,9 @@ async function asUserWithoutRights<Result>(work: () => Promise<Result>): Promise
     process.seteuid?.(0);
   }
 }
+
+const LIST = 'contact,var1\n01000000101,김민준\n';
+const [SAVE_16, SAVE_32] = [/UTF-16 without.*save it as UTF-8/, /UTF-32: save it as UTF-8/];
 
 describe('a list that cannot be read is refused as a whole, and nothing is queued', () => {
   const none: Partial<ImportOptions> = {};
@@ -107,6 +111,17 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
       /is not valid UTF-8/,
       none,
     ],
+    ['UTF-16LE without a mark', iconv.encode(LIST, 'utf16le'), SAVE_16, none],
+    ['UTF-16BE without a mark', iconv.encode(LIST, 'utf16be'), SAVE_16, none],
+    ['UTF-32LE', iconv.encode(LIST, 'utf32le', { addBOM: true }), SAVE_32, none],
+    ['UTF-32BE', iconv.encode(LIST, 'utf32be', { addBOM: true }), SAVE_32, none],
+    [
+      'UTF-8 with a mark, and a line of EUC-KR',
+      Buffer.concat([Buffer.from(`\ufeff${LIST}`), iconv.encode('01000000102,박지후', 'cp949')]),
+      /Line 3, character 13: .* UTF-8\. .* byte order mark .* save the whole list in it/,
+      none,
+    ],
+    ['gzip within gzip within gzip', zip(zip(zip(LIST))), /unpack it first/, none],
     ['a workbook', Buffer.from('PK\u0003\u0004rest'), /workbook \(XLSX\).*save it as CSV/, none],
     ['an old workbook', Buffer.from('d0cf11e0a1b11ae1', 'hex'), /XLS.*save it as CSV/, none],
     [
@@ -254,14 +269,6 @@ describe('a row that is wrong is refused, and the others go on', () => {
       { contact: '01000000107' },
     ]);
   });
-
-  it('a formula is text', async () => {
-    const world = importWorld(redis);
-    const { batch } = await world.import(listFile("contact,var1\n01000000101,=cmd|'/c calc'!A1\n"));
-    expect(await world.contacts(batch)).toStrictEqual([
-      { contact: '01000000101', var1: "=cmd|'/c calc'!A1" },
-    ]);
-  });
 });
 
 describe('options that are wrong are named, and nothing is read', () => {
@@ -312,6 +319,7 @@ describe('lists as spreadsheets and tools make them', () => {
     ['a header with LF and rows with CRLF', () => csv.replace('\r\n', '\n'), none],
     ['empty lines', () => csv.replaceAll('\r\n', '\r\n\r\n'), none],
     ['a byte order mark', () => `\ufeff${csv}`, none],
+    ['compressed twice', () => zip(zip(csv)), none],
     ['UTF-16', () => Buffer.from(`\ufeff${csv}`, 'utf16le'), none],
     ['tabs', () => csv.replace(/,(?! )/g, '\t'), { delimiter: '\t' }],
     ['semicolons', () => csv.replace(/,(?! )/g, ';'), { delimiter: ';' }],
@@ -334,32 +342,6 @@ describe('lists as spreadsheets and tools make them', () => {
       again: true,
     });
     expect(await world.contacts(streamed.batch)).toStrictEqual(TWO);
-  });
-
-  it('EUC-KR, and CP949 beyond it', async () => {
-    const world = importWorld(redis);
-    const content = iconv.encode(`${csv}01000000101,똠방\r\n`, 'cp949');
-    // The bytes of a syllable that only CP949 has.
-    expect(content.includes(Buffer.from('8c63', 'hex'))).toBe(true);
-    const { batch } = await world.import(listFile(content), { encoding: 'euc-kr' });
-    expect(await world.contacts(batch)).toStrictEqual([
-      ...TWO,
-      { contact: '01000000101', var1: '똠방' },
-    ]);
-  });
-
-  it('gzip, a byte at a time', async () => {
-    const world = importWorld(redis);
-    const { gzipSync } = await import('node:zlib');
-    const packed = gzipSync(csv);
-    const whole = await world.import(listFile(packed, 'list.csv.gz'));
-    const bytes = Readable.from(
-      [...packed].map((byte) => Buffer.of(byte)),
-      { objectMode: false },
-    );
-    const dripped = await world.import(bytes, { again: true });
-    for (const { batch } of [whole, dripped])
-      expect(await world.contacts(batch)).toStrictEqual(TWO);
   });
 
   it('NDJSON, by its name or by its first character', async () => {

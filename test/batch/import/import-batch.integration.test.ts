@@ -265,18 +265,6 @@ describe('back-pressure', () => {
     expect(await running).toMatchObject({ contacts: 1_000, chunks: 10 });
   });
 
-  it('ends when the batch is cancelled meanwhile', async () => {
-    const world = importWorld(redis);
-    const failure = await failureOf(
-      world.import(listFile(csvList(1_000)), {
-        highWater: 300,
-        batchId: 'slow',
-        onProgress: ({ waiting }) => waiting && void world.ledger.control('slow', 'cancel'),
-      }),
-    );
-    expect(failure.code).toBe('BATCH_CANCELLED');
-  });
-
   it('ends when the batch is cancelled while contacts of another one leave no room', async () => {
     const world = importWorld(redis);
     await world.import(listFile(csvList(300)), { batchId: 'other' });
@@ -331,23 +319,6 @@ describe('the file of refused rows', () => {
     ]);
   });
 
-  it('of objects is NDJSON, and only where a file is named', async () => {
-    const world = importWorld(redis);
-    const rejectsFile = `${temporaryFolder()}/rejects.ndjson`;
-    const contacts = [{ contact: '+82', var1: 'a' }, { contact: '01000000101' }];
-    expect(await world.import(contacts)).not.toHaveProperty('rejectsFile');
-    expect(await world.import(contacts, { rejectsFile, again: true })).toMatchObject({
-      rejectsFile,
-    });
-    const text = readFileSync(rejectsFile, 'utf8');
-    expect(JSON.parse(text)).toMatchObject({ rejected_row: 1, contact: '+82', var1: 'a' });
-    const corrected = listFile(text.replaceAll('"+82"', '"01000000102"'), 'corrected.ndjson');
-    const again = await world.import(corrected);
-    expect(await world.contacts(again.batch)).toStrictEqual([
-      { contact: '01000000102', var1: 'a' },
-    ]);
-  });
-
   it('that cannot be written is reported, if possible before anything is queued', async () => {
     const world = importWorld(redis);
     const file = listFile(ROWS);
@@ -360,18 +331,6 @@ describe('the file of refused rows', () => {
     expect(keys.filter((key) => !key.endsWith(':secret'))).toStrictEqual([]);
     expect(readFileSync(file, 'utf8')).toBe(ROWS);
   });
-
-  it.runIf(existsSync('/dev/full'))(
-    'on a full disk ends the import, which can be continued',
-    async () => {
-      const world = importWorld(redis);
-      const file = listFile(ROWS);
-      const failure = await failureOf(world.import(file, { rejectsFile: '/dev/full' }));
-      expect(failure).toMatchObject({ code: 'REJECTS_UNWRITABLE' });
-      expect(failure.message).toMatch(/ENOSPC.*1 contact is already queued/);
-      expect(await world.import(file)).toMatchObject({ resumed: true, refused: 4, contacts: 1 });
-    },
-  );
 });
 
 describe('a file that changes while it is read', () => {

@@ -87,16 +87,6 @@ describe('a list that was imported before', () => {
     expect(await world.ledger.countBatches()).toBe(2);
   });
 
-  it.each([undefined, 'at-least-once', 'at-most-once'] as const)(
-    'is refused whatever its delivery policy is: %s',
-    async (delivery) => {
-      const world = importWorld(redis);
-      await world.import(listFile(csvList(3)), { delivery: 'at-most-once' });
-      const failure = await failureOf(world.import(listFile(csvList(3)), { delivery }));
-      expect(failure.code).toBe('LIST_REPEATED');
-    },
-  );
-
   it('with its batch id reports what was imported', async () => {
     const world = importWorld(redis);
     const { batch } = await world.import(stream(csvList(2_500)));
@@ -130,22 +120,6 @@ describe('a list that was imported before', () => {
     await endRetention(world);
     const failure = await failureOf(world.import(listFile(csvList(1_500))));
     expect(failure.message).toContain('This list is in batch first already');
-  });
-
-  it('is not looked for in a batch of another list that has the id of a deleted one', async () => {
-    const world = importWorld(redis, { keepFailedMs: 600_000 });
-    const list = listFile(csvList(250));
-    await world.import(list, { batchId: 'daily' });
-    await world.import(list, { batchId: 'second', again: true });
-    await world.ledger.control('daily', 'cancel');
-    const { record, chunks } = world.keys.batch('daily');
-    const { listKey = '' } = await redis.client.hgetall(record);
-    await redis.client.del(record, chunks);
-    await redis.client.zadd(`${listKey}:batches`, 1, 'daily');
-    const other = listFile(csvList(250).replaceAll('홍', '김'));
-    await stopped(world, other, 250, { batchId: 'daily' });
-    const failure = await failureOf(world.import(list));
-    expect(failure.message).toContain('in batch second already');
   });
 
   it('imported at the same moment under several ids is imported once', async () => {
@@ -184,16 +158,6 @@ describe('a list that only begins like another one', () => {
     expect(await world.ledger.unsent()).toBe(6_000);
   });
 
-  it('is imported while that one is not, and both are continued', async () => {
-    const world = importWorld(redis);
-    const [short, long] = [csvList(1_500), csvList(2_000)];
-    await stopped(world, listFile(short), 1_200, { batchId: 'short' });
-    await stopped(world, listFile(long), 2_700, { batchId: 'long' });
-    expect(await world.import(listFile(short))).toMatchObject({ batch: 'short', resumed: true });
-    expect(await world.import(listFile(long))).toMatchObject({ batch: 'long', resumed: true });
-    expect(await world.ledger.unsent()).toBe(3_500);
-  });
-
   it('is refused if it can be read only once', async () => {
     const world = importWorld(redis);
     await world.import(stream(csvList(1_500)), { batchId: 'short' });
@@ -219,15 +183,6 @@ it('from a generator that is refused ends the generator', async () => {
   expect(ended).toBe(1);
   expect((await failureOf(world.import(contacts()))).code).toBe('LIST_REPEATED');
   await until(() => ended === 2, { what: 'the generator to end' });
-});
-
-it('a list with columns that are named like numbers is the same as NDJSON', async () => {
-  const world = importWorld(redis);
-  const csv = 'contact,x,2,10\n01012345678,a,b,c\n';
-  const ndjson = '{"contact":"01012345678","x":"a","2":"b","10":"c"}\n';
-  await world.import(listFile(csv), { passThrough: true });
-  const again = world.import(listFile(ndjson, 'list.ndjson'), { passThrough: true });
-  expect((await failureOf(again)).code).toBe('LIST_REPEATED');
 });
 
 /** Deletes what is kept only until the end of a retention, as Redis does then. */
@@ -283,16 +238,6 @@ describe('an import that did not reach its end', () => {
     const { queue } = world;
     const report = await queue.import(listFile(csvList(2_000)), { templateCode: 'T' });
     expect(report).toMatchObject({ batch: 'part', resumed: true, chunks: 40, contacts: 2_000 });
-  });
-
-  it('is not continued with another rate: the difference is named', async () => {
-    const world = importWorld(redis);
-    await stopped(world, file(), 1_200);
-    const failure = await failureOf(world.import(file(), { rate: 100 }));
-    expect([failure.code, failure.message]).toEqual([
-      'LIST_REPEATED',
-      expect.stringMatching(/batch part .*its import has not ended.*Other options.*: rate\./),
-    ]);
   });
 
   it.each([

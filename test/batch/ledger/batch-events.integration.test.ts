@@ -157,30 +157,6 @@ describe('batchEvents', () => {
     expect(await taken).toMatchObject([{ event: 'batch.stalled', batch: 'b-1', pending: 10 }]);
   });
 
-  it('skips an event that only a newer version knows', async () => {
-    const bench = await eventful();
-    await redis.client.xadd(bench.keys.events, '*', 'event', 'batch.newer', 'batch', 'b-1');
-    await bench.ledger.redrive(bench.id, '0.1', 'rejected');
-    await bench.ledger.control(bench.id, 'cancel');
-    const events = await take(queueOf(bench).events({ from: '0' }), 3);
-    expect(events.map(({ event }) => event)).toEqual([
-      'contact.rejected',
-      'batch.finished',
-      'batch.finished',
-    ]);
-  });
-
-  it('reads more than one page', async () => {
-    const bench = await openBatch(redis);
-    const names = Array.from({ length: 450 }, (_, index) => `b-${index}`);
-    await redis.client.del(bench.keys.events);
-    for (const name of names) {
-      await redis.client.xadd(bench.keys.events, '*', 'event', 'batch.stalled', 'batch', name);
-    }
-    const events = await take(queueOf(bench).events({ from: '0' }), 450);
-    expect(events.map((event) => 'batch' in event && event.batch)).toEqual(names);
-  });
-
   it('ends without an error at its signal and at the close of the queue', async () => {
     const bench = await openBatch(redis, {}, [10]);
     const queue = queueOf(bench);
@@ -232,14 +208,6 @@ describe('batchEvents', () => {
     await bench.ledger.control(bench.id, 'cancel');
     expect(await taken).toMatchObject([{ event: 'batch.finished' }]);
     expect(proxy.connections()).toBeGreaterThan(1);
-  });
-
-  it('fails with an error of ours where its key holds something else', async () => {
-    const bench = await openBatch(redis);
-    await redis.client.del(bench.keys.events);
-    await redis.client.set(bench.keys.events, 'theirs');
-    const taken = take(queueOf(bench).events({ from: '0' }), 1);
-    await expect(taken).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
   });
 });
 

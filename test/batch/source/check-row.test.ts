@@ -225,6 +225,34 @@ describe('columns', () => {
     expect(() => columnsOf(titles, map)).toThrow(message);
   });
 
+  it.each([
+    [['01000000001', '김민준'], { contact: 1, var1: 2 }],
+    [['010-0000-0001', '김민준'], { contact: '1', var1: '2' }],
+    [['+82 10-0000-0001', '김민준'], { contact: 1 }],
+    [['1.00000E+09', '김민준'], { contact: 1 }],
+    [['x', 'x', '01000000001'], { contact: 3, var1: 1 }],
+    [['2', '01000000001', '김민준'], { contact: 2, var1: 3 }],
+  ])('%j are no titles: refused with the option that reads all of it', (first, map: FieldMap) => {
+    const add =
+      /^(?!.*(?:0000000|E\+09)).*phone number\. Has the list no titles\? Then add --no-header/;
+    expect(() => columnsOf(first, map)).toThrow(add);
+  });
+
+  it('without titles and a map: the message names the column and that option', () => {
+    expect(() => columnsOf(['01000000001', '김민준'])).toThrow(/--no-header --map contact=1 /);
+  });
+
+  it.each([
+    [['Phone', 'Name'], 'contact=1'],
+    [['', 'Name'], 'contact=1'],
+    [['1', '2'], 'contact=1'],
+    [['2', '1'], 'contact=2'],
+    [['2023', '2024'], 'contact=2023'],
+    [['Phone (2026-11-23)', 'Name'], 'contact=1'],
+  ])('%j are titles', (titles, map) => {
+    expect(columnsOf(titles, { contact: map.slice(8) }).header).toBe(true);
+  });
+
   it('of a list without a header show no number', () => {
     expect(() => columnsOf(['01012345678'], { contact: 1, var1: 3 }, false)).toThrow(
       expect.not.objectContaining({ message: expect.stringContaining('01012345678') as unknown }),

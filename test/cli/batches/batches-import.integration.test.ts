@@ -69,37 +69,6 @@ describe('notices import', () => {
     expect([other.code, errorOf(other).code]).toEqual([2, 'BATCH_CONFLICT']);
   });
 
-  it.each([
-    ['people.csv', 'contact,var1,email,id\n01000000001,Kim,kim@mail.example,900101-1\n'],
-    [
-      'people.ndjson',
-      '{"contact":"01000000001","var1":"Kim","email":"kim@mail.example","id":"900101-1"}\n',
-    ],
-  ])('%s: sends no column that is not mapped, and lists which it left out', async (name, text) => {
-    const prefix = redis.freshPrefix();
-    const list = file(name, text);
-    const contactsOf = async (id: string) => {
-      const payload = await new Ledger(redis.client, keysOf(prefix, 'default')).payload(id, '0');
-      return payload === undefined ? [] : decodeContacts(payload);
-    };
-    const args = (id: string) => ['import', list, '--template', id, '--batch', id];
-    const words = await run(args('few'), envOf(prefix));
-    expect(words.stdout).toMatch(/^ {2}columns +sent: contact, var1; not sent: email, id$/m);
-    expect(await contactsOf('few')).toEqual([{ contact: '01000000001', var1: 'Kim' }]);
-    const mapped = await run(
-      [...args('map'), '--map', 'contact=contact,var2=email', '--json'],
-      envOf(prefix),
-    );
-    expect(reportOf(mapped.stdout).columns).toEqual({
-      sent: ['contact', 'email'],
-      leftOut: ['var1', 'id'],
-    });
-    expect(await contactsOf('map')).toEqual([{ contact: '01000000001', var2: 'kim@mail.example' }]);
-    const all = await run([...args('all'), '--pass-through'], envOf(prefix));
-    expect(all.stdout).toMatch(/^ {2}columns +sent: contact, var1, email, id$/m);
-    expect(await contactsOf('all')).toMatchObject([{ email: 'kim@mail.example', id: '900101-1' }]);
-  });
-
   it('--dry-run reads everything, queues nothing, and needs no Redis', async () => {
     const list = file('dry.csv', LIST);
     const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
@@ -199,48 +168,6 @@ describe('notices import', () => {
     }
   });
 
-  it('a list without --delivery has the policy of DELIVERY, as single notices have', async () => {
-    const prefix = redis.freshPrefix();
-    const list = file('policy.csv', 'contact\n01000000001\n');
-    const env = { ...envOf(prefix), DELIVERY: 'at-most-once' };
-    const { code } = await run(['import', list, '--template', 'T', '--batch', 'b'], env);
-    expect(code).toBe(0);
-    const batch = await new Ledger(redis.client, keysOf(prefix, 'default')).read('b');
-    expect(batch?.delivery).toBe('at-most-once');
-  });
-
-  it.each([
-    ['a file', false],
-    ['standard input', true],
-  ])('%s: refuses a list that was imported before, unless --again', async (_, piped) => {
-    const prefix = redis.freshPrefix();
-    const text = 'contact,var1\n01000000001,Kim\n01000000002,Lee\n';
-    const list = file(`again-${piped}.csv`, text);
-    const importing = (...flags: string[]) =>
-      run(
-        ['import', piped ? '-' : list, '--template', 'T', ...flags],
-        envOf(prefix),
-        piped ? text : '',
-      );
-    expect((await importing('--batch', 'b')).code).toBe(0);
-    const ledger = new Ledger(redis.client, keysOf(prefix, 'default'));
-    const started = new Date((await ledger.read('b'))?.begunAt ?? 0).toISOString();
-    for (const flags of [[], ['--rate', '100'], ['--chunk', '1'], ['--batch', 'c']]) {
-      const ended = await importing(...flags);
-      expect([flags, ended.code, ended.stdout]).toEqual([flags, 2, '']);
-      expect(ended.stderr).toContain(
-        `LIST_REPEATED: This list is in batch b already, started ${started}`,
-      );
-      expect(ended.stderr).toMatch(/--batch.*--again/);
-    }
-    expect(await ledger.unsent()).toBe(2);
-    const named = await importing('--batch', 'b');
-    expect([named.code, named.stdout]).toEqual([0, expect.stringMatching(/imported before/)]);
-    expect(await ledger.unsent()).toBe(2);
-    expect((await importing('--rate', '100', '--again')).code).toBe(0);
-    expect(await ledger.unsent()).toBe(4);
-  });
-
   it('refuses what cannot be: exit code 2, one line, nothing queued', async () => {
     const prefix = redis.freshPrefix();
     const list = file('bad.csv', LIST);
@@ -284,20 +211,6 @@ describe('notices import', () => {
     ]);
     const short = await run([...args, '--again'], envOf(prefix), 'contact\n01000000101,"open\n');
     expect([short.code, errorOf(short).code]).toEqual([2, 'SOURCE_INVALID']);
-  }, 60_000);
-
-  it('a list that breaks before its first chunk is full: exit code 2, and no contact in the audit', async () => {
-    const prefix = redis.freshPrefix();
-    const rows = contacts(6_000).map(({ contact }) => `${contact},Kim\n`);
-    const list = `contact,var1\n${rows.join('')}01000000101,"open\n`;
-    const args = ['import', '-', '--template', 'T', '--batch', 'b', '--chunk', '10000', '--json'];
-    const ended = await run(args, envOf(prefix), list);
-    expect([ended.code, errorOf(ended)]).toMatchObject([
-      2,
-      { code: 'SOURCE_INVALID', message: expect.stringContaining(' 0 contacts are ') as string },
-    ]);
-    const audit = await run(['audit', '--json'], envOf(prefix));
-    expect(audit.stdout).not.toContain('stopped');
   }, 60_000);
 
   it('stopped by Ctrl-C: shows the command that continues it, and so it does', async () => {
@@ -358,16 +271,6 @@ describe('rows that are refused', () => {
     const args = ['import', list, '--template', 'T', ...flags];
     const ended = await run(args, envOf(redis.freshPrefix()));
     expect([ended.code, ended.stderr]).toEqual([code, expect.stringMatching(says)]);
-  });
-
-  it('with --json: the report has the reason', async () => {
-    const list = file('refused-json.csv', bad(2, 2));
-    const args = ['import', list, '--template', 'T', '--json'];
-    const ended = await run(args, envOf(redis.freshPrefix()));
-    expect([ended.code, reportOf(ended.stdout)]).toMatchObject([
-      1,
-      { problem: expect.stringMatching(/No contact/) as string },
-    ]);
   });
 });
 

@@ -1,15 +1,11 @@
 import { parse } from 'csv-parse/sync';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { freePort } from '../../../scripts/redis/free-port.ts';
+import { describe, expect, it } from 'vitest';
 import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
 import type { FailureGroup } from '../../../src/batch/failures/failure-groups.ts';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
-import { beat, endHeartbeat } from '../../../src/fleet/heartbeat.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
-import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 import { closed, startProcess } from '../support/process.ts';
 import { errorOf, matching, run, STACK, start, type Env } from '../support/run.ts';
 
@@ -52,14 +48,6 @@ describe('notices batches', () => {
     const { batches, next } = JSON.parse(json.stdout) as { batches: Batch[]; next: number };
     expect([batches.map(({ id }) => id), next]).toEqual([['newer'], 1]);
   });
-
-  it('Redis away: exit code 3, and nothing is said of a notice', async () => {
-    const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
-    const ended = await run(['batches', '--json'], env);
-    expect([ended.code, errorOf(ended).code]).toEqual([3, 'QUEUE_UNAVAILABLE']);
-    expect(ended.stderr).not.toContain('may or may not');
-    expect(ended.stderr).not.toMatch(STACK);
-  });
 });
 
 describe('notices batch', () => {
@@ -84,35 +72,6 @@ describe('notices batch', () => {
       ['HTTP_500', 1],
     ]);
     expect(json.stdout).not.toMatch(NUMBER);
-  });
-
-  it('says why nothing moves: no worker, a hold, a pause', async () => {
-    const prefix = redis.freshPrefix();
-    const keys = keysOf(prefix, 'default');
-    await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
-    const shown = async () => (await run(['batch', 'b'], envOf(prefix))).stdout;
-    expect(await shown()).toMatch(/^Not sending: no worker is running.*"notices worker"\.$/m);
-    const worker = { id: 'w', host: 'h', pid: 1, version: '0', active: 0, concurrency: 1 };
-    await beat(
-      redis.client,
-      keys,
-      { ...worker, startedAt: 0, loopDelayMs: 0, pair: 'pair' },
-      60_000,
-    );
-    expect(await shown()).not.toContain('Not sending');
-    const at = String(Date.now());
-    const hold = {
-      kind: 'credit',
-      code: 'HTTP_402',
-      since: at,
-      nextProbeAt: at,
-      failedProbes: '0',
-    };
-    await redis.client.hset(keys.hold, hold);
-    expect(await shown()).toMatch(/^Not sending: the queue is held \(credit\).*top up/m);
-    await run(['pause', 'b'], envOf(prefix));
-    expect(await shown()).toMatch(/^Not sending: it is paused; "notices resume b"/m);
-    await endHeartbeat(redis.client, keys, 'w', 60_000);
   });
 
   it('a batch that is not there: exit code 1; an id that cannot be: 2', async () => {
@@ -158,28 +117,6 @@ describe('notices batch --watch', () => {
     expect(await watching.ended).toMatchObject({ code: 0, stderr: '' });
   }, 60_000);
 
-  it('--watch in words ends when its reader is gone, also where nothing changes', async () => {
-    const prefix = redis.freshPrefix();
-    await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
-    const watching = startProcess(['batch', 'b', '--watch'], envOf(prefix));
-    await matching(() => watching.stderr(), /sending .* 0 of 10/);
-    await closed(watching.child.stderr);
-    await closed(watching.child.stdout);
-    expect(await watching.ended).toMatchObject({ code: 0, stdout: '' });
-  }, 60_000);
-
-  it('import --wait --json still answers with its exit code when its reader is gone', async () => {
-    const prefix = redis.freshPrefix();
-    const flags = ['--template', 'T', '--batch', 'b', '--wait', '--json'];
-    const importing = startProcess(['import', '-', ...flags], envOf(prefix));
-    importing.stdin.end('contact\n01000000001\n');
-    await importing.says(/"event":"sending"/);
-    await closed(importing.child.stdout);
-    const worker = await startWorkerInProcess(redis.url, prefix);
-    onTestFinished(() => worker.stop());
-    expect(await importing.ended).toMatchObject({ code: 0, stderr: '' });
-  }, 60_000);
-
   it('in words; Ctrl-C ends the watching and not the batch', async () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
@@ -210,24 +147,6 @@ describe('notices pause, resume, cancel', () => {
     expect(JSON.parse(json.stdout)).toEqual({ batch: 'b', phase: 'cancelled' });
     expect((await built.read()).counts).toMatchObject({ cancelled: 10, pending: 0 });
   });
-
-  it('a phase that does not allow it: exit code 1, and says why', async () => {
-    const prefix = redis.freshPrefix();
-    await halfFailed(prefix);
-    const env = envOf(prefix);
-    for (const args of [
-      ['pause', 'b'],
-      ['resume', 'b'],
-      ['cancel', 'b'],
-    ]) {
-      const ended = await run(args, env);
-      expect([ended.code, ended.stdout]).toEqual([1, '']);
-      expect(ended.stderr).toContain('Batch b is finished: nothing is pending; nothing was done.');
-    }
-    const json = await run(['pause', 'b', '--json'], env);
-    expect(json.code).toBe(1);
-    expect(errorOf(json)).toMatchObject({ code: 'NOT_POSSIBLE' });
-  });
 });
 
 describe('notices failures', () => {
@@ -253,14 +172,6 @@ describe('notices failures', () => {
     const none = await run(['failures', 'b', '--csv', '--state', 'expired'], env);
     expect(none.stdout).toMatch(/^"contact",.*\n$/);
     expect(none.stderr).toBe('No contact matches.\n');
-  });
-
-  it('refuses a state that is none, and --csv with --json', async () => {
-    const env = envOf(redis.freshPrefix());
-    const state = await run(['failures', 'b', '--state', 'accepted'], env);
-    expect([state.code, state.stdout]).toEqual([2, '']);
-    const both = await run(['failures', 'b', '--csv', '--json'], env);
-    expect([both.code, both.stdout, errorOf(both).code]).toEqual([2, '', 'USAGE']);
   });
 });
 
@@ -303,45 +214,6 @@ describe('notices redrive', () => {
       ),
     ]);
     expect(stdout).not.toContain('--limit');
-  });
-
-  const paused = 'it is paused; run "notices resume b" first';
-  it.each([
-    ['--json', `"left": 2,\n  "gone": 0,\n  "reason": ${JSON.stringify(paused)},\n  "waitMs": `],
-    [
-      '--limit=9',
-      `\n2 matching contacts left unchanged.\nBatch b cannot be sent again: ${paused}.\n`,
-    ],
-  ])(
-    'a pause meanwhile: exit code 1, the reason, and the rest is left (%s)',
-    async (flag, says) => {
-      const prefix = redis.freshPrefix();
-      const built = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(2, 2)]);
-      for (const chunk of [0, 1]) await built.settle(chunk, allFailed(2, 'rejected', 'BAD', ''));
-      const redriving = run(['redrive', 'b', '--rate', '1', '--yes', flag], envOf(prefix));
-      const begun = async () => (await built.read()).counts.rejected === 2;
-      await until(begun, { what: 'the first chunk to be redriven' });
-      await built.ledger.control('b', 'pause');
-      const { code, stdout } = await redriving;
-      expect([code, stdout]).toEqual([1, expect.stringContaining(says)]);
-      expect((await built.read()).counts).toMatchObject({ rejected: 2, pending: 2 });
-    },
-  );
-
-  it('refuses where the phase does not allow it, and a limit no chunk fits under', async () => {
-    const prefix = redis.freshPrefix();
-    const paused = await buildBatch(redis.client, prefix, 'p', [contacts(10), contacts(10, 10)]);
-    await paused.settle(0, allFailed(10, 'rejected', 'X', ''));
-    await run(['pause', 'p'], envOf(prefix));
-    const refused = await run(['redrive', 'p', '--yes'], envOf(prefix));
-    expect([refused.code, refused.stdout]).toEqual([1, '']);
-    expect(refused.stderr).toContain(
-      'Batch p cannot be sent again: it is paused; run "notices resume p" first',
-    );
-    await run(['resume', 'p'], envOf(prefix));
-    const small = await run(['redrive', 'p', '--yes', '--limit', '5'], envOf(prefix));
-    expect(small.code).toBe(0);
-    expect(small.stdout).toMatch(/^0 contacts in 0 chunks will be sent again[^]*increase --limit/);
   });
 
   it('leaves what fails while it asks', async () => {

@@ -57,18 +57,4 @@ describe('notices import --wait', () => {
       stdout: expect.stringMatching(/^ {2}accepted +1$/m) as string,
     });
   }, 60_000);
-
-  it('waits for a Redis that takes no new connection once the list is stored', async () => {
-    const { admin, importing, numberIn, reach, finish } = await world();
-    // That of the test and those of the import.
-    await reach('clients', 'connected_clients:', 3);
-    await admin.config('SET', 'maxclients', '1');
-    importing.stdin.end(LIST);
-    await matching(() => importing.stdout(), /^Batch b\.$/m);
-    const refused = await numberIn('stats', 'rejected_connections:');
-    // Longer than the time limit of another command: the client tries once a second in the end.
-    await reach('stats', 'rejected_connections:', refused + 12);
-    await admin.config('SET', 'maxclients', '1000');
-    expect((await finish()).code).toBe(0);
-  }, 60_000);
 });

@@ -60,52 +60,11 @@ describe('the column with the numbers', () => {
 });
 
 describe('cells as people write them', () => {
-  it('two numbers in a cell, and extensions, are refused', async () => {
-    const { import: importing, contacts } = world();
-    const cells = [
-      '02-312-4567 02-312-4568',
-      '031-123-4567 (203)',
-      '02-312-4567-203',
-      '010-0000-0001 (12)',
-      '011-123-4567 011-234-5678',
-      '02-312-4567.203',
-      '010-0000-0002  02-312-4567',
-    ];
-    const { stdout } = await importing(list(`contact\n${cells.join('\n')}\n010-0000-0003\n`));
-    expect(stdout).toMatch(/^ {2}rejected +7, see /m);
-    expect(await contacts()).toEqual([{ contact: '01000000003' }]);
-  });
-
   it('refused rows are grouped by reason, with a count and two examples', async () => {
     const cells = ['1E10', '1012345678', '2E10', '3E10', '01012345678'];
     const { stdout } = await world().import(list(`contact\n${cells.join('\n')}\n`));
     expect(stdout).toMatch(/^3 rows, such as row 2 and 4, contact: a spreadsheet converted/m);
     expect(stdout).toMatch(/^row 3, contact: .*leading zero/m);
-  });
-
-  it('invisible characters are dropped and counted', async () => {
-    const { import: importing, contacts } = world();
-    const cells = [
-      '\u202a01000000001\u202c',
-      '\u200e01000000002',
-      '\u200f01000000003',
-      '\u206601000000004\u2069',
-      '010\u00ad0000\u00ad0005',
-      '\ufeff01000000006',
-      '010\u200b00000007',
-      '\u180e01000000008',
-      '01000000009\u2061',
-      '\ufe0f01000000010',
-      '\t01000000011\t',
-    ];
-    const { code, stdout } = await importing(list(`contact,var1\n${cells.join(',Kim\n')},Kim\n`));
-    expect([code, stdout]).toEqual([
-      0,
-      expect.stringMatching(/^ {2}normalised +11 \(invisible characters: 11, separators: 1\)$/m),
-    ]);
-    expect((await contacts()).map(({ contact }) => contact)).toEqual(
-      cells.map((cell) => cell.replaceAll(/\D/g, '')),
-    );
   });
 
   it('the text forms of a spreadsheet are taken', async () => {
@@ -118,12 +77,6 @@ describe('cells as people write them', () => {
       { contact: '01000000002', var1: 'Lee' },
       { contact: '01000000003', var1: 'Park' },
     ]);
-  });
-
-  it('a character that is not seen is named', async () => {
-    const { import: importing } = world();
-    const { stdout } = await importing(list('contact\n01000000001\u001f\n01000000002\n'));
-    expect(stdout).toMatch(/row 2, contact: .* the character U\+001F/);
   });
 
   it('of a country are repaired and counted', async () => {
