@@ -133,7 +133,3 @@ export async function openBatch(
   if (imported) await ledger.endImport(id, 0, 0);
   return bench;
 }
-
-/** Names of the events, in order. */
-export const eventNames = async (bench: BatchBench) =>
-  (await bench.events()).map(({ event }) => event);
