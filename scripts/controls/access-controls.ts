@@ -131,14 +131,6 @@ export const ACCESS_CONTROLS: readonly Control[] = [
     words: 'as a problem that does not repeat it, with the headers of every answer',
   },
   {
-    prevents: 'one caller who takes the event streams of all',
-    file: 'src/ops/web/live/feed.ts',
-    from: 'const MAX_LISTENERS_OF_CALLER = 20;',
-    to: 'const MAX_LISTENERS_OF_CALLER = 200;',
-    test: 'ops/web/events.integration.test.ts',
-    words: 'of one caller are twenty at most',
-  },
-  {
     prevents: 'failed sign-ins without a trace in the log',
     file: 'src/ops/web/access/sign-in-routes.ts',
     from: "context.logger.warn({ event: 'ops-sign-in-failed', address });",

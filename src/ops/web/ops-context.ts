@@ -14,7 +14,6 @@ import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts'
 import { FleetReader } from '../snapshot.ts';
 import { statusOf, type Status } from '../status.ts';
 import { openAccess, type Access, type FirstSignIn } from './access/access.ts';
-import { LiveFeed } from './live/feed.ts';
 import { RedisErrorMonitor } from './http/redis-error-monitor.ts';
 
 /** Configuration and connections of the ops server, opened once and shared by all requests. */
@@ -38,7 +37,6 @@ export interface OpsContext {
   readonly findSettings: FindContext['settings'];
   /** The configured rate limit, shown until a worker has reported its own; 0 for no limit. */
   readonly configuredRateLimit: number;
-  readonly feed: LiveFeed;
   /** Reads the account's state. */
   readonly fleet: FleetReader;
   /** Reads the status. */
@@ -103,7 +101,6 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     redisWatch.recovered();
     return found;
   };
-  const feed = new LiveFeed({ status, redisWatch });
   const context: OpsContext = {
     config: config.ops,
     account,
@@ -119,7 +116,6 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     sealing: sealingOf(account, queue),
     findSettings: queue,
     configuredRateLimit: worker.rateLimit.limit,
-    feed,
     fleet,
     status,
     metrics: fleetMetrics(fleet),
@@ -130,7 +126,6 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     firstSignIn,
     close: async () => {
       closing.abort();
-      await feed.close();
       await Promise.all([sendQueue, chunkQueue].map((one) => one.close().catch(() => {})));
       await notices.close();
       redis.disconnect();

@@ -96,7 +96,6 @@ export async function buildOpsServer(
   });
   registerRoutes(app, routes, context);
   await registerBoard(app, context);
-  app.addHook('preClose', () => context.feed.close());
   return app;
 }
 
@@ -124,8 +123,8 @@ function readForms(app: FastifyInstance): void {
   );
 }
 
-/** The stream of events, and what the board polls: a page that is only open asks for it, as for its refreshes. */
-const BY_OPEN_PAGE = /^\/(?:api\/v1\/events|queues\/api\/)/;
+/** What the board polls: a page that is only open asks for it, as for its refreshes. */
+const BY_OPEN_PAGE = /^\/queues\/api\//;
 
 /** Authorizes every request before its body is read, also those without a matching route. */
 function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
@@ -217,7 +216,6 @@ function refuse(
   const { needs } = request.routeOptions.config;
   const problem = problemOf(error, needs === 'sender' ? undefined : redisWatch.explain());
   log(problem, error, request, logger);
-  logRefusedSignIn(problem, request, { access, logger });
   if (problem.retryAfter !== undefined) void reply.header('retry-after', problem.retryAfter);
   if (problem.status === 401) void reply.header('www-authenticate', 'Bearer realm="notices"');
   void reply.code(problem.status);
@@ -259,18 +257,6 @@ function log(
   };
   if (problem.status >= 500) logger.warn(fields);
   else logger.debug(fields);
-}
-
-/** A sign-in that a limit refused was not checked, and is no failed one; guessing on must show all the same. */
-function logRefusedSignIn(
-  { code }: Problem,
-  { routeOptions: { config }, ip: address }: FastifyRequest,
-  { access, logger }: Pick<OpsContext, 'access' | 'logger'>,
-): void {
-  const isSignIn = config.needs === 'open' && config.kind === 'page';
-  if (code !== 'TOO_MANY_REQUESTS' || !isSignIn) return;
-  const refused = access.signInRefusals.count(address, Date.now());
-  if (refused !== undefined) logger.warn({ event: 'ops-sign-in-refused', address, refused });
 }
 
 /** Kind and location of an unexpected error; its message may hold data of the request. */

@@ -44,10 +44,14 @@ export async function startWatched(
   onTestFinished(() => fleet.close());
   const { BASE_URL = '', ACCESS_KEY = '', SECRET_KEY = '' } = fleet.env;
   const ops = await startOps(url, prefix, { BASE_URL, ACCESS_KEY, SECRET_KEY, FIND_KEY });
+  // One for each person: a later session ends an earlier one.
+  const cookies: { otto?: string; vera?: string } = {};
   return {
     fleet,
     ops,
-    look: (who = 'otto', options = {}) =>
-      visit(ops.url, { ...options, cookie: ops.cookie(who, Date.now()) }),
+    look: (who = 'otto', options = {}) => {
+      cookies[who] ??= ops.cookie(who, Date.now());
+      return visit(ops.url, { ...options, cookie: cookies[who] });
+    },
   };
 }

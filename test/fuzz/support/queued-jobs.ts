@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { EVENT_ROUTES } from '../../../src/ops/web/api/status-routes.ts';
 import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
 import { seedOfRun } from '../../chaos/support/random.ts';
 import { startOps } from '../../ops/web/support/ops-bench.ts';
@@ -64,7 +63,6 @@ export async function runHostileJobs(
     const viewer = await (await startOps(redis.url, line.prefix)).viewer();
     for (const { method, path } of OPS_ROUTES) {
       if (method !== 'GET' || path.includes(':')) continue;
-      if (EVENT_ROUTES.some((route) => route.path === path)) continue;
       const { status } = await viewer.get(path);
       if (status >= 500) broken.push(path);
     }

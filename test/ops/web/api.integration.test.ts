@@ -361,7 +361,6 @@ it('every route of the API was answered here, is an operation, or has a test fil
     ...names(OPERATIONS.flatMap(operationRoutes)),
     'POST /api/v1/notices',
     'GET /api/v1/unknown.csv',
-    'GET /api/v1/events',
     'GET /api/v1/traffic',
     'GET /metrics',
   ];

@@ -3,7 +3,6 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { networkOf } from '../../../src/ops/web/access/network.ts';
 import { SignInLimits } from '../../../src/ops/web/access/sign-in-limits.ts';
-import { SignInRefusals } from '../../../src/ops/web/access/sign-in-refusals.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 import { PASSWORD, startOps, type OpsBench } from './support/ops-bench.ts';
@@ -122,17 +121,6 @@ describe('the limits of a sign-in', () => {
     for (let index = 0; index < 100; index += 1) expect(await sign(`n${index}`, false)).toBe(false);
     await expect(sign('n100', true)).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' });
     expect(await sign('home', true)).toBe(true);
-  });
-
-  it('refuse with one line a minute for each network, which has their number', () => {
-    const refusals = new SignInRefusals();
-    expect(refusals.count('2001:db8:1:2::1', 0)).toBe(1);
-    for (let at = 1; at < 500; at += 1) {
-      expect(refusals.count(`2001:db8:1:2::${at}`, at)).toBeUndefined();
-    }
-    expect(refusals.count('2001:db8:1:3::1', 500)).toBe(1);
-    expect(refusals.count('2001:db8:1:2::1', 60_000)).toBe(500);
-    expect(refusals.count('2001:db8:1:2::1', 60_001)).toBeUndefined();
   });
 });
 

@@ -16,7 +16,6 @@ import { proxyIdentity } from './identity.ts';
 import type { Identity } from './identity.ts';
 import { Sessions } from './sessions.ts';
 import { SignInLimits } from './sign-in-limits.ts';
-import { SignInRefusals } from './sign-in-refusals.ts';
 
 /** What identifies the caller of a request. */
 export interface SentCredentials {
@@ -43,8 +42,6 @@ const NO_END = Number.MAX_SAFE_INTEGER;
  */
 export class Access {
   readonly sessions: Sessions;
-  /** What the log states of refused sign-ins. */
-  readonly signInRefusals = new SignInRefusals();
   readonly #users: ReadonlyMap<string, User>;
   readonly #keys: readonly ApiKey[];
   readonly #proxies: BlockList;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ROLES } from '../access/identity.ts';
 import { json, route, type Route } from '../http/route.ts';
 
-/** The session, and live events. */
+/** The session. */
 export const STATUS_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
@@ -22,19 +22,5 @@ export const STATUS_ROUTES: readonly Route[] = [
       },
     },
     handle: ({ who, name, csrf }) => json({ name, role: who?.role, by: who?.by, csrf }),
-  }),
-];
-
-export const EVENT_ROUTES: readonly Route[] = [
-  route({
-    method: 'GET',
-    path: '/api/v1/events',
-    needs: 'viewer',
-    kind: 'api',
-    summary:
-      'Server-sent events, once a second: `status` (Status), and `trouble` (cause, since) while Redis is away.',
-    answers: { 200: { says: 'An endless stream.', type: 'text/event-stream' } },
-    perMinute: 120,
-    handle: () => ({ kind: 'events' }),
   }),
 ];

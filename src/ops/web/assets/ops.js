@@ -1,47 +1,11 @@
 // @ts-check
 // Keeps pages up to date in the browser; they also work without this script.
 
-/**
- * Listens to the events of the server while the page is visible. The browser reconnects by itself; when
- * the session has ended, the page is reloaded and shows the sign-in form.
- *
- * @param {Readonly<Record<string, (data: any) => void>>} handlers by name of the event
- */
-function listen(handlers) {
-  /** @type {EventSource | undefined} */
-  let source;
-  const open = () => {
-    source = new EventSource('/api/v1/events');
-    for (const [name, handle] of Object.entries(handlers)) {
-      source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
-    }
-    source.addEventListener('error', () => {
-      if (source?.readyState === EventSource.CLOSED) void checkSession();
-      else
-        stale('Ops server away', 'The ops server does not respond; this page retries by itself.');
-    });
-  };
-  const follow = () => {
-    if (document.hidden) {
-      source?.close();
-      source = undefined;
-    } else if (source === undefined) open();
-  };
-  document.addEventListener('visibilitychange', follow);
-  follow();
-}
-
-/** Shows a problem above the page, or removes it where there is no text. @param {string} [text] */
-function showTrouble(text = '') {
-  const box = document.getElementById('trouble');
-  if (box === null || box.textContent === text) return;
-  box.textContent = text;
-  box.hidden = text === '';
-}
-
+const REFRESH_MS = 2_000;
 /** The title of the page as the server made it. */
 const TITLE = document.title;
 let said = '';
+let freshAt = new Date();
 
 /**
  * Says the worst thing that is true in the title of the tab and, where it changes, to screen readers: what they are to
@@ -56,7 +20,24 @@ function say(text, isGood) {
   said = text;
 }
 
-let freshAt = new Date();
+/** Says the state of the queue as a page has it. @param {Document} page */
+function sayState(page) {
+  const state = page.querySelector('#state');
+  say(textOf(page, '#state h2'), state === null || state.classList.contains('good'));
+}
+
+/** The first words of an element. @param {Document} page @param {string} place */
+function textOf(page, place) {
+  return page.querySelector(place)?.firstChild?.textContent ?? '';
+}
+
+/** Shows a problem above the page, or removes it where there is no text. @param {string} [text] */
+function showTrouble(text = '') {
+  const box = document.getElementById('trouble');
+  if (box === null || box.textContent === text) return;
+  box.textContent = text;
+  box.hidden = text === '';
+}
 
 /** What the page shows is no longer confirmed. @param {string} title @param {string} cause */
 function stale(title, cause) {
@@ -72,66 +53,43 @@ function stale(title, cause) {
   if (text !== null && text !== undefined) text.textContent = before;
 }
 
-/** What the page shows is true again. @param {{ title: string, tone: string }} headline */
-function fresh({ title, tone }) {
-  showTrouble();
-  freshAt = new Date();
-  const isNews = said !== title;
-  say(title, tone === 'good');
-  const wasStale = document.body.classList.contains('stale');
-  if (isNews || wasStale) refreshedAt = -Infinity;
-  // Until then it stays grey.
-  void refresh().then((done) => done && document.body.classList.remove('stale'));
-}
-
-/** Asks the server without a person: it is no use of the session. @param {string} url */
-function ask(url) {
-  return fetch(url, { headers: { 'x-refresh': '1' } }).catch(() => undefined);
-}
-
-/** Reloads the page after a refused stream: at once where the session has ended, else after a delay. */
-async function checkSession() {
-  const answer = await ask('/api/v1/session');
-  if (answer?.status === 401) location.reload();
-  else setTimeout(() => location.reload(), 5_000);
-}
-
-/** Reloads a page that failed once the server is ready again. */
-function retry() {
-  const seconds = Number(document.querySelector('[data-retry]')?.getAttribute('data-retry') ?? 0);
-  if (seconds <= 0) return;
-  const check = async () => {
-    const answer = await ask('/readyz');
-    if (answer?.ok === true) location.reload();
-    else setTimeout(() => void check(), seconds * 1_000);
-  };
-  void check();
-}
-
-/** Interval between refreshes of sections, in milliseconds. */
-const REFRESH_MS = 2_000;
-let refreshedAt = performance.now();
-
 /** Whether the user is working in a section: it is then not replaced. @param {Element} section */
 function inUse(section) {
   if (section.contains(document.activeElement)) return true;
-  if (section.querySelector('details[open], input:checked') !== null) return true;
-  return [...section.querySelectorAll('input[name="why"]')].some(
-    (field) => field instanceof HTMLInputElement && field.value !== '',
-  );
+  return section.querySelector('details[open], input:checked') !== null;
+}
+
+/** A section without the time at which its forms were made. @param {Element} section */
+function shown(section) {
+  return section.outerHTML.replaceAll(/name="before" value="\d+"/g, '');
 }
 
 /**
- * Replaces the sections of the page with new ones of the server, so that only the server renders them.
- *
- * @returns whether it did
+ * Replaces the sections of the page with new ones of the server, so that only the server renders them. A page that failed
+ * is loaded anew once it no longer does, and where the session has ended, which shows the sign-in form.
  */
 async function refresh() {
-  if (performance.now() - refreshedAt < REFRESH_MS) return false;
-  refreshedAt = performance.now();
-  const answer = await ask(location.href);
-  if (answer === undefined || !answer.ok || answer.redirected) return false;
+  // Without a person: it is no use of the session.
+  const headers = { 'x-refresh': '1', accept: 'text/html' };
+  const answer = await fetch(location.href, { headers }).catch(() => undefined);
+  if (answer === undefined) {
+    stale('Ops server away', 'The ops server does not respond; this page retries by itself.');
+    return;
+  }
+  const hasFailed = document.querySelector('[data-retry]') !== null;
+  if (answer.status === 401 || (answer.ok && hasFailed)) {
+    location.reload();
+    return;
+  }
   const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  if (!answer.ok) {
+    if (!hasFailed) stale(textOf(found, 'h1'), textOf(found, '.problem p'));
+    return;
+  }
+  freshAt = new Date();
+  showTrouble();
+  sayState(found);
+  document.body.classList.remove('stale');
   localise(found);
   for (const section of document.querySelectorAll('[data-refresh]')) {
     const newer = found.getElementById(section.id);
@@ -140,12 +98,6 @@ async function refresh() {
       offerAll(newer);
     }
   }
-  return true;
-}
-
-/** A section without the time at which its forms were made. @param {Element} section */
-function shown(section) {
-  return section.outerHTML.replaceAll(/name="before" value="\d+"/g, '');
 }
 
 /** Makes the checkboxes work that check all others of a name. @param {ParentNode} place */
@@ -176,12 +128,14 @@ function localise(place) {
   }
 }
 
-retry();
+async function watch() {
+  if (!document.hidden) await refresh();
+  setTimeout(() => void watch(), REFRESH_MS);
+}
+
+sayState(document);
 localise(document);
 offerAll(document);
-if (document.querySelector('[data-refresh]') !== null) {
-  listen({
-    status: ({ headline }) => fresh(headline),
-    trouble: ({ cause }) => stale('Redis is away', cause),
-  });
+if (document.querySelector('[data-refresh], [data-retry]') !== null) {
+  setTimeout(() => void watch(), REFRESH_MS);
 }

@@ -5,10 +5,9 @@ import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { fromForm, fromQuery } from '../../operations/fields.ts';
 import { reads } from '../access/authorize.ts';
 import type { Identity } from '../access/identity.ts';
-import { streamEvents } from '../live/event-stream.ts';
 import type { OpsContext } from '../ops-context.ts';
 import type { RouteCall, Route, RouteAnswer, ServerLabel } from './route.ts';
-import { isOverAt, setSessionCookie } from '../access/session-cookie.ts';
+import { setSessionCookie } from '../access/session-cookie.ts';
 
 /** Form fields for the CSRF token, and for the path to redirect to. */
 const CSRF_FIELD = '_csrf';
@@ -65,11 +64,6 @@ async function serve(
   const answer = await withoutSilenceLimit(request, () => route.handle(call, context));
   if (isChange) {
     context.logger.info({ event: 'ops-change', route: route.path, who: call.name });
-  }
-  if (answer.kind === 'events') {
-    const isOver = async () => who !== undefined && isOverAt(context, who, Date.now());
-    streamEvents(reply, context.feed, call.name, who?.until ?? 0, isOver);
-    return reply;
   }
   const next = form?.get(NEXT_FIELD);
   if (answer.kind === 'json' && next !== undefined && next !== null) {
@@ -153,14 +147,11 @@ export function localPath(text: string): string {
     : '/';
 }
 
-/** All answers except an event stream, which takes over the connection. */
-type WrittenAnswer = Exclude<RouteAnswer, { readonly kind: 'events' }>;
-
 /** Writes an answer. */
 function writeAnswer(
   request: FastifyRequest,
   reply: FastifyReply,
-  answer: WrittenAnswer,
+  answer: RouteAnswer,
 ): FastifyReply {
   switch (answer.kind) {
     case 'json':

@@ -1,4 +1,3 @@
-import { EVENT_ROUTES } from '../api/status-routes.ts';
 import { NOTICE_ROUTES } from '../api/notice-routes.ts';
 import { OPERATIONS } from '../../operations/operations.ts';
 import { openApiRoutes } from '../openapi.ts';
@@ -22,7 +21,6 @@ const ROUTES: readonly Route[] = [
   ...OPERATIONS.flatMap((row) => operationRoutes(row)),
   ...UNKNOWN_ROUTES,
   ...NOTICE_ROUTES,
-  ...EVENT_ROUTES,
 ];
 
 /**

@@ -64,8 +64,7 @@ export type RouteAnswer =
       /** File name; makes browsers save the file. */
       readonly name?: string;
       readonly cache?: 'for-ever' | 'ask-again';
-    }
-  | { readonly kind: 'events' };
+    };
 
 /** The session cookie to be set; without a value it is cleared. */
 export interface SessionCookie {

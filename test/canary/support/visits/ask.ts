@@ -90,7 +90,7 @@ export class Visits {
       return (await this.ask(path, visitor, undefined, place)).status === 200;
     };
     for (const { method, path } of OPS_ROUTES) {
-      if (method !== 'GET' || path === '/api/v1/events') continue;
+      if (method !== 'GET') continue;
       const all = path.includes('batches') ? ids.batches : ids.notices;
       const paths = path.includes(':id')
         ? all.map((id) => path.replace(':id', encodeURIComponent(id)))
@@ -105,23 +105,6 @@ export class Visits {
     for (const path of ids.notices.flatMap(boardPaths)) isShown = (await read(path)) || isShown;
     if (!isShown) unanswered.push('/queues/api/queues/send/:id');
     return unanswered;
-  }
-
-  /** What the stream of events sends within a time. */
-  async stream({ headers }: Visitor, ms: number): Promise<void> {
-    const answer = await fetch(`${this.#url}/api/v1/events`, {
-      headers,
-      signal: AbortSignal.timeout(ms),
-    });
-    if (answer.status === 200) this.answered.add('GET /api/v1/events');
-    const decoder = new TextDecoder();
-    try {
-      for await (const piece of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
-        this.#world.write('HTTP answer', decoder.decode(piece));
-      }
-    } catch (error) {
-      if ((error as Error).name !== 'TimeoutError') throw error;
-    }
   }
 }
 

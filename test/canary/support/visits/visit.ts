@@ -35,7 +35,6 @@ export async function visitAll(world: World, visits: Visits, sent: Sent): Promis
   }
   await changeAll(world, sent, visits, otto);
   await changeWrongly(visits, [otto, program('senderKey')]);
-  await visits.stream(vera, 1_000);
   await visits.ask('/sign-out', vera, '');
   await visits.ask('/', vera);
   return { viewer, operator };
