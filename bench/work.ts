@@ -4,56 +4,9 @@ import type { Contact, Notice } from '../src/contracts/notice.ts';
 export const CHUNK_SIZE = 1_000;
 /** Send calls at the same time, of every contestant. */
 export const CONCURRENCY = 50;
-/** Single notices, and chunks, that are sent before the clock starts. */
-export const WARM_UP = { singles: 2_000, chunks: 100 };
-
-/** Contestants of the leg `sharing`. */
-export const SHARERS = {
-  single: 'notice-queue, one contact a request',
-  bullUndici: 'BullMQ + undici',
-  light: 'notice-queue, jobs without a request',
-  lightBullmq: 'BullMQ, jobs without a request',
-  chunks: 'notice-queue, chunks of 1,000',
-  bullUndiciChunks: 'BullMQ + undici, chunks of 1,000',
-} as const;
-
-/** A contestant of the leg `sharing` with so many workers. */
-export const sharedBy = (contestant: string, workers: number) =>
-  `${contestant}: ${workers} workers`;
-
-const FAMILIES = [
-  '김',
-  '이',
-  '박',
-  '최',
-  '정',
-  '강',
-  '조',
-  '윤',
-  '장',
-  '임',
-  '한',
-  '오',
-  '서',
-  '신',
-];
-const FIRSTS = ['민', '서', '지', '예', '하', '도', '주', '시', '은', '현', '수', '재', '유', '태'];
-const SECONDS = [
-  '준',
-  '연',
-  '우',
-  '윤',
-  '아',
-  '호',
-  '원',
-  '진',
-  '빈',
-  '희',
-  '영',
-  '훈',
-  '민',
-  '경',
-];
+const FAMILIES = '김이박최정강조윤장임한오서신';
+const FIRSTS = '민서지예하도주시은현수재유태';
+const SECONDS = '준연우윤아호원진빈희영훈민경';
 
 /** Numbers are a permutation of the eight digits: they look random, and none comes twice. */
 const NUMBERS = 100_000_000;
@@ -66,7 +19,7 @@ function scrambled(index: number): number {
   return (value ^ (value >>> 13)) >>> 0;
 }
 
-const pick = (list: readonly string[], random: number) => list[random % list.length] ?? '';
+const pick = (from: string, random: number) => from[random % from.length] ?? '';
 
 /** A phone number, a name and an order number, as a shop's list has them; about 40 bytes as CSV. */
 export function contactAt(index: number): Required<Pick<Contact, 'contact'>> & {

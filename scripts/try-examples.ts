@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { startPostgres, type Postgres } from '../bench/harness/postgres.ts';
+import { startPostgres, type Postgres } from './postgres.ts';
 import { findOnPath } from './redis/find-on-path.ts';
 import { provideRedis } from './redis/provide-redis.ts';
 

@@ -1,50 +1,23 @@
 import { readFile } from 'node:fs/promises';
 import { arch, availableParallelism, cpus, loadavg, platform, release, totalmem } from 'node:os';
 
-/** Where and with what the figures were measured. */
-export interface Machine {
-  readonly measuredOn: string;
-  readonly cpu: string;
-  readonly cores: number;
-  readonly memoryGb: number;
-  readonly system: string;
-  /** Load of the machine when the run began: above 1, others were at work. */
-  readonly loadBefore: number;
-  readonly node: string;
-  readonly redis: string;
-  readonly packages: Readonly<Record<string, string>>;
-}
+const PACKAGES = ['bullmq', 'ioredis', 'axios', 'axios-retry', 'undici', 'csv-parse'];
 
-const PACKAGES = [
-  'bullmq',
-  'ioredis',
-  'axios',
-  'axios-retry',
-  'undici',
-  'csv-parse',
-  'bee-queue',
-  'graphile-worker',
-  'pg-boss',
-] as const;
-
-/** @param redis version of the server */
-export async function describeMachine(redis: string): Promise<Machine> {
+/** Where and with what the figures are measured. @param redis version of the server */
+export async function machineText(redis: string, rounds: number): Promise<string> {
   const packages = await Promise.all(
-    PACKAGES.map(async (name): Promise<[string, string]> => {
+    PACKAGES.map(async (name) => {
       const file = new URL(`../../../node_modules/${name}/package.json`, import.meta.url);
       const { version } = JSON.parse(await readFile(file, 'utf8')) as { version: string };
-      return [name, version];
+      return `${name} ${version}`;
     }),
   );
-  return {
-    measuredOn: new Date().toISOString().slice(0, 10),
-    cpu: cpus()[0]?.model.trim() ?? 'unknown',
-    cores: availableParallelism(),
-    memoryGb: Math.round(totalmem() / 2 ** 30),
-    system: `${platform()} ${release()} ${arch()}`,
-    loadBefore: Math.round((loadavg()[0] ?? 0) * 10) / 10,
-    node: process.versions.node,
-    redis,
-    packages: Object.fromEntries(packages),
-  };
+  const cpu = cpus()[0]?.model.trim() ?? 'unknown';
+  const memoryGb = Math.round(totalmem() / 2 ** 30);
+  return (
+    `Measured on ${new Date().toISOString().slice(0, 10)}: ${availableParallelism()} cores of ${cpu}, ` +
+    `${memoryGb} GB, ${platform()} ${release()} ${arch()}, load ${(loadavg()[0] ?? 0).toFixed(1)} before the run; ` +
+    `Node ${process.versions.node}, Redis ${redis} with an append-only file on the same machine; ` +
+    `${packages.join(', ')}. Medians of ${rounds} rounds.`
+  );
 }

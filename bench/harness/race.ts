@@ -1,41 +1,34 @@
-import type { Sender } from '../legs/single-sends.ts';
-import type { Race, Rounds } from '../results.ts';
+import { count, micro, table } from '../report/tables.ts';
+import { ratioOf, spreadOf } from './spread.ts';
 import type { Stage } from './stage.ts';
 import type { Timed } from './timed.ts';
 
-/** What each run of a contestant has at least. */
-type AnyRun = Pick<Timed, 'rate' | 'cpuUs'>;
-
 /** Does a piece of work and is timed. */
-export interface Contestant<Run extends AnyRun = Timed> {
+export interface Contestant {
   readonly name: string;
-  readonly run: () => Promise<Run>;
+  readonly run: () => Promise<Timed>;
 }
 
-/** Lets contestants do the same work in turn, and sums up the figures of all races. */
-export async function race(
-  stage: Stage,
-  contestants: readonly Contestant[],
-  rounds: number,
-  say: (line: string) => void,
-): Promise<Race> {
-  const all = await inTurn(stage, contestants, rounds, say);
-  return Object.fromEntries([...all].map(([name, runs]) => [name, roundsOf(runs)]));
+/** How often, and where progress goes. */
+export interface Rounds {
+  readonly rounds: number;
+  readonly say: (line: string) => void;
 }
 
 /**
- * Runs contestants in turn, several rounds, each round beginning with another one: what the machine
- * does beside meets all of them.
+ * Runs contestants in turn, several rounds, each round beginning with another one: what the machine does
+ * beside meets all of them.
  *
- * @returns the runs of each by its name, in the order of the rounds
+ * @param references the names of those that all are compared with
+ * @returns a table of medians
  */
-export async function inTurn<Run extends AnyRun>(
+export async function race(
   stage: Stage,
-  contestants: readonly Contestant<Run>[],
-  rounds: number,
-  say: (line: string) => void,
-): Promise<ReadonlyMap<string, readonly Run[]>> {
-  const all = new Map<string, Run[]>(contestants.map(({ name }) => [name, []]));
+  contestants: readonly Contestant[],
+  references: readonly string[],
+  { rounds, say }: Rounds,
+): Promise<string> {
+  const all = new Map<string, Timed[]>(contestants.map(({ name }) => [name, []]));
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < contestants.length; turn++) {
       const contestant = contestants[(turn + round) % contestants.length];
@@ -43,34 +36,36 @@ export async function inTurn<Run extends AnyRun>(
       await stage.clear();
       const timed = await contestant.run();
       all.get(contestant.name)?.push(timed);
-      const rate = Math.round(timed.rate).toLocaleString('en');
-      say(`  ${contestant.name}: ${rate}/s, ${timed.cpuUs.toFixed(1)} us`);
+      say(`  ${contestant.name}: ${count(timed.rate)}/s, ${timed.cpuUs.toFixed(1)} us`);
     }
   }
-  return all;
-}
-
-/** Senders as contestants, those that are possible here. */
-export function contestants(
-  stage: Stage,
-  senders: readonly Sender[],
-  totals: { readonly warm: number; readonly all: number },
-): Contestant[] {
-  return senders
-    .filter(({ possible }) => possible(stage))
-    .map(({ name, run }) => ({ name, run: () => run(stage, totals) }));
-}
-
-/** A thousandth is beyond what can be measured; the file of results stays readable. */
-export const rounded = (figure: number) => Number(figure.toPrecision(4));
-
-function roundsOf(runs: readonly Timed[]): Rounds {
-  const each = (figure: (timed: Timed) => number) => runs.map((timed) => rounded(figure(timed)));
-  return {
-    rate: each(({ rate }) => rate),
-    cpuUs: each(({ cpuUs }) => cpuUs),
-    redisCpuUs: each(({ redisCpuUs }) => redisCpuUs),
-    serviceCpuUs: each(({ serviceCpuUs }) => serviceCpuUs),
-    peakMb: each(({ peakMb }) => peakMb),
-  };
+  const figures = (runs: readonly Timed[] = [], of: keyof Timed) => runs.map((run) => run[of]);
+  const compared = (runs: readonly Timed[], reference: string, of: keyof Timed) =>
+    ratioOf(figures(runs, of), figures(all.get(reference), of)).median.toFixed(2);
+  return table(
+    [
+      'contestant',
+      'a second',
+      'spread',
+      ...references.map((name) => `rate, CPU against ${name}`),
+      'CPU µs',
+      'Redis µs',
+      'service µs',
+    ],
+    [...all].map(([name, runs]) => {
+      const { median, min, max } = spreadOf(figures(runs, 'rate'));
+      const spent = (['cpuUs', 'redisCpuUs', 'serviceCpuUs'] as const).map((of) =>
+        micro(spreadOf(figures(runs, of)).median),
+      );
+      return [
+        name,
+        count(median),
+        `${count(min)} to ${count(max)}`,
+        ...references.map(
+          (other) => `${compared(runs, other, 'rate')}, ${compared(runs, other, 'cpuUs')}`,
+        ),
+        ...spent,
+      ];
+    }),
+  );
 }

@@ -4,7 +4,6 @@ import path from 'node:path';
 import { Redis } from 'ioredis';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { startMeasured, type MeasuredProcess } from './measured-process.ts';
-import { startPostgres } from './postgres.ts';
 
 /** What every leg stands on: a Redis and a service of our own, and a folder that goes at the end. */
 export interface Stage {
@@ -15,8 +14,6 @@ export interface Stage {
   /** The emulator, or what stands in for it, in a process of its own. */
   readonly service: MeasuredProcess;
   readonly serviceUrl: string;
-  /** Undefined where there is no PostgreSQL on this machine. */
-  readonly postgresUrl: string | undefined;
   /** Starts a program of this build; its output goes to a file of the folder. */
   start(
     program: string,
@@ -30,8 +27,7 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-/** @param withPostgres whether a leg will want one */
-export async function openStage(withPostgres: boolean): Promise<Stage> {
+export async function openStage(): Promise<Stage> {
   const folder = await mkdtemp(path.join(tmpdir(), 'notices-bench-'));
   const server = await startRedisServer({
     persistence: true,
@@ -58,14 +54,12 @@ export async function openStage(withPostgres: boolean): Promise<Stage> {
       },
     };
   };
-  const postgres = withPostgres ? await startPostgres(folder) : undefined;
   const stage: Stage = {
     ...(await open('bench/programs/service.js', [])),
     folder,
     redisUrl: server.url,
     redis,
     redisVersion: /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '',
-    postgresUrl: postgres?.url,
     start,
     withSink: async (contactsEach) => ({
       ...stage,
@@ -75,7 +69,6 @@ export async function openStage(withPostgres: boolean): Promise<Stage> {
       for (const process of running) await process.stop();
       redis.disconnect();
       await server.close();
-      await postgres?.close();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -1,10 +1,16 @@
 import { CONSTANTS_OF_TESTS } from '../../src/config/config.ts';
 import { redisUsage, usedBetween, type RedisUsage } from '../harness/redis-meter.ts';
 import type { Stage } from '../harness/stage.ts';
+import { count as wholeNumber, table } from '../report/tables.ts';
 import { CHUNK_SIZE } from '../work.ts';
-import { importContacts } from './chunks.ts';
-import { fillBullmq, SINGLE_NOTICES } from './peers.ts';
-import { fillOurs, startOurs } from './single-sends.ts';
+import {
+  fillBullmq,
+  fillOurs,
+  importContacts,
+  openQueue,
+  singleCalls,
+  startOurs,
+} from './queues.ts';
 
 /** Something that is counted and not timed: the same on every machine. */
 export interface Count {
@@ -42,12 +48,9 @@ const SLOW_CLOCKS = {
 
 /** Counts everything that can be counted. */
 export async function counts(stage: Stage): Promise<Count[]> {
-  const single = (jobs: number) =>
-    counted(stage, jobs, async (prefix) => fillOurs(stage, prefix, jobs));
+  const single = (jobs: number) => counted(stage, jobs, () => fillOurs(jobs, openQueue(stage)));
   const chunked = (chunks: number) =>
-    counted(stage, chunks * CHUNK_SIZE, async (prefix) => {
-      await importContacts(stage, prefix, chunks * CHUNK_SIZE);
-    });
+    counted(stage, chunks * CHUNK_SIZE, () => importContacts(stage, chunks * CHUNK_SIZE));
 
   const few = await single(FEW);
   const many = await single(MANY);
@@ -98,21 +101,17 @@ function sums({ distinct, twice }: EmulatorRecord, handedOver: number): Count[] 
 async function storedBytes(stage: Stage, chunks: number, repeatWindowMs?: number): Promise<number> {
   await stage.clear();
   const before = await redisUsage(stage.redis);
-  await importContacts(stage, 'bench', chunks * CHUNK_SIZE, repeatWindowMs);
+  await importContacts(stage, chunks * CHUNK_SIZE, repeatWindowMs);
   const { memoryBytes } = usedBetween(before, await redisUsage(stage.redis));
   return memoryBytes / (chunks * CHUNK_SIZE);
 }
 
-async function counted(
-  stage: Stage,
-  contacts: number,
-  fill: (prefix: string) => Promise<void>,
-): Promise<Run> {
+async function counted(stage: Stage, contacts: number, fill: () => Promise<void>): Promise<Run> {
   await stage.clear();
-  await fill('bench');
+  await fill();
   const before = await redisUsage(stage.redis);
   stage.service.send({ reach: contacts });
-  const worker = startOurs(stage, 'bench', SLOW_CLOCKS);
+  const worker = startOurs(stage, SLOW_CLOCKS);
   await stage.service.next('reached');
   const { jsonChars } = await worker.usage();
   // What ends after the request counts, too.
@@ -124,10 +123,9 @@ async function counted(
 
 async function bare(stage: Stage, jobs: number): Promise<RedisUsage> {
   await stage.clear();
-  await fillBullmq(stage, SINGLE_NOTICES.calls(jobs));
+  await fillBullmq(stage, singleCalls(jobs));
   const before = await redisUsage(stage.redis);
-  const args = [stage.redisUrl, stage.serviceUrl, String(jobs)];
-  const worker = stage.start('bench/programs/bullmq-noop.js', args);
+  const worker = stage.start('bench/programs/bullmq-noop.js', [stage.redisUrl, String(jobs)]);
   await worker.next('reached');
   await worker.stop();
   return usedBetween(before, await redisUsage(stage.redis));
@@ -145,4 +143,16 @@ function more(few: Run, many: Run, jobs: number) {
     requests: each(({ record }) => record.answers.send['SUCCESS'] ?? 0),
     jsonChars: each(({ jsonChars }) => jsonChars),
   };
+}
+
+/** Counts and their bounds. */
+export function countTable(counts: readonly Count[]): string {
+  return table(
+    ['count', 'measured', 'at most'],
+    counts.map(({ what, count: figure, atMost }) => [
+      what,
+      figure >= 100 ? wholeNumber(figure) : String(Number(figure.toFixed(2))),
+      atMost === undefined ? '' : String(atMost),
+    ]),
+  );
 }

@@ -1,26 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { quantile } from '../harness/spread.ts';
 import type { Stage } from '../harness/stage.ts';
+import type { Reached } from '../harness/timed.ts';
+import { count, table } from '../report/tables.ts';
 import { contactAt, noticeTo } from '../work.ts';
-import { importContacts } from './chunks.ts';
-import { PAYLOAD_KEY, startOurs } from './single-sends.ts';
+import { importContacts, openQueue, startOurs } from './queues.ts';
 
-/** How long a notice that somebody waits for takes while a batch drains. */
-export interface Draining {
-  /** Notices that were sent meanwhile. */
-  readonly notices: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly maxMs: number;
-  /** The batch's own pace. */
-  readonly contactsPerSecond: number;
-}
-
-interface Reached {
-  readonly reached: number;
-  readonly atMs: number;
-}
+const CONTACTS = 1_000_000;
 
 /** Between two notices. */
 const EVERY_MS = 5;
@@ -31,21 +17,17 @@ const FIRST_NUMBER = 50_000_000;
  * Imports a batch, lets a worker drain it, and hands over a notice every few milliseconds. Each is
  * followed from the producer's call until the worker's log says that the service has taken it.
  */
-export async function draining(stage: Stage, contacts: number): Promise<Draining> {
-  const prefix = 'bench';
-  await importContacts(stage, prefix, contacts);
-  const queue = new NoticeQueue({
-    redis: { url: stage.redisUrl },
-    prefix,
-    payloadKey: PAYLOAD_KEY,
-  });
+export async function draining(stage: Stage): Promise<string> {
+  await stage.clear();
+  await importContacts(stage, CONTACTS);
+  const queue = openQueue(stage);
   const calledAt = new Map<string, number>();
   stage.service.send({ reach: 1_000 });
   // The slots that a worker has by default.
-  const worker = startOurs(stage, prefix, { CONCURRENCY: '32', BATCH_CONCURRENCY: '8' });
+  const worker = startOurs(stage, { CONCURRENCY: '32', BATCH_CONCURRENCY: '8' });
   try {
     const began = await stage.service.next<Reached>('reached');
-    stage.service.send({ reach: contacts });
+    stage.service.send({ reach: CONTACTS });
     const drained = new AbortController();
     const end = stage.service.next<Reached>('reached', 300_000);
     void end.finally(() => drained.abort()).catch(() => {});
@@ -62,13 +44,21 @@ export async function draining(stage: Stage, contacts: number): Promise<Draining
     }
     await Promise.all(calls);
     const ended = await end;
-    stage.service.send({ reach: contacts + calls.length });
+    stage.service.send({ reach: CONTACTS + calls.length });
     await stage.service.next('reached');
-    const ms = ended.atMs - began.atMs;
-    return {
-      ...summaryOf(await acceptedAt(worker.logFile, calledAt)),
-      contactsPerSecond: (1_000 * contacts) / ms,
-    };
+    const took = await acceptedAt(worker.logFile, calledAt);
+    const figures = [quantile(took, 0.5), quantile(took, 0.99), Math.max(...took)];
+    const perSecond = (1_000 * CONTACTS) / (ended.atMs - began.atMs);
+    return table(
+      [
+        'notices',
+        'median ms',
+        '99th percentile ms',
+        'longest ms',
+        'contacts of the batch a second',
+      ],
+      [[count(took.length), ...figures.map(count), count(perSecond)]],
+    );
   } finally {
     await queue.close();
     await worker.stop();
@@ -93,13 +83,4 @@ async function acceptedAt(
     if (took.length >= calledAt.size || tries >= 100) return took;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-}
-
-function summaryOf(took: readonly number[]): Omit<Draining, 'contactsPerSecond'> {
-  return {
-    notices: took.length,
-    p50Ms: quantile(took, 0.5),
-    p99Ms: quantile(took, 0.99),
-    maxMs: Math.max(...took),
-  };
 }

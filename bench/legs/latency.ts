@@ -1,76 +1,72 @@
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { NoticeQueue } from '../../src/producer/notice-queue.ts';
+import type { Notice } from '../../src/contracts/notice.ts';
 import { nowMs } from '../harness/clock.ts';
+import type { MeasuredProcess } from '../harness/measured-process.ts';
+import { quantile, spreadOf } from '../harness/spread.ts';
 import type { Stage } from '../harness/stage.ts';
+import { table } from '../report/tables.ts';
 import { noticeTo, contactAt } from '../work.ts';
-import { NAMES, PAYLOAD_KEY, startOurs } from './single-sends.ts';
+import { AXIOS, openQueue, startBullmq, startOurs } from './queues.ts';
 
-/** Who hands over one notice, and how a worker is started for it. */
+/** Hands over one notice at a time. */
 interface Path {
-  readonly name: string;
-  readonly open: (stage: Stage) => {
-    readonly send: (index: number) => Promise<unknown>;
-    readonly close: () => Promise<void>;
-  };
+  readonly send: (notice: Notice) => Promise<unknown>;
+  readonly close: () => Promise<unknown>;
+  readonly worker: MeasuredProcess;
 }
 
+const COUNT = 200;
 /** Sent before the first that counts: connections, a token, warm code. */
 const WARM_UP = 50;
 /** Both sides have come to rest by then. */
 const REST_MS = 10;
 
-const ours: Path = {
-  name: NAMES.chunks,
-  open: (stage) => {
-    const queue = new NoticeQueue({
-      redis: { url: stage.redisUrl },
-      prefix: 'bench',
-      payloadKey: PAYLOAD_KEY,
-    });
-    const worker = startOurs(stage, 'bench');
-    return {
-      send: (index) => queue.send(noticeTo([contactAt(index)])),
-      close: async () => {
-        await queue.close();
-        await worker.stop();
-      },
-    };
-  },
-};
+function ours(stage: Stage): Path {
+  const queue = openQueue(stage);
+  return {
+    send: (notice) => queue.send(notice),
+    close: () => queue.close(),
+    worker: startOurs(stage),
+  };
+}
 
-const bullmq: Path = {
-  name: NAMES.axios,
-  open: (stage) => {
-    const connection = new Redis(stage.redisUrl);
-    const queue = new Queue('bare', { connection });
-    const args = [stage.redisUrl, stage.serviceUrl];
-    const worker = stage.start('bench/programs/bullmq-axios.js', args);
-    return {
-      send: (index) => queue.add('send', noticeTo([contactAt(index)]), { attempts: 3 }),
-      close: async () => {
-        await queue.close();
-        connection.disconnect();
-        await worker.stop();
-      },
-    };
-  },
-};
+function bullmq(stage: Stage): Path {
+  const connection = new Redis(stage.redisUrl);
+  const queue = new Queue('bare', { connection });
+  return {
+    send: (notice) => queue.add('send', notice, { attempts: 3 }),
+    close: () => queue.close().then(() => connection.disconnect()),
+    worker: startBullmq(stage, 'axios'),
+  };
+}
 
-export const PATHS: readonly Path[] = [bullmq, ours];
+/** One notice after the other in an idle system, from the producer's call to the request. */
+export async function latency(stage: Stage, rounds: number): Promise<string> {
+  const paths = [[AXIOS, bullmq] as const, ['notice-queue', ours] as const];
+  const found = paths.map(([name]) => ({ name, p50: [] as number[], p99: [] as number[] }));
+  for (let round = 0; round < rounds; round++) {
+    for (const [index, [, open]] of paths.entries()) {
+      await stage.clear();
+      const all = await latencies(stage, open(stage));
+      found[index]?.p50.push(quantile(all, 0.5));
+      found[index]?.p99.push(quantile(all, 0.99));
+    }
+  }
+  const median = (figures: readonly number[]) => spreadOf(figures).median.toFixed(2);
+  return table(
+    ['path', 'median ms', '99th percentile ms'],
+    found.map(({ name, p50, p99 }) => [name, median(p50), median(p99)]),
+  );
+}
 
-/**
- * Milliseconds from the producer's call to the arrival of the request at the service, one notice
- * after the other in an idle system.
- */
-export async function latencies(stage: Stage, { open }: Path, count: number): Promise<number[]> {
-  const path = open(stage);
+async function latencies(stage: Stage, path: Path): Promise<number[]> {
   try {
     const all: number[] = [];
-    for (let index = 0; index < count + WARM_UP; index++) {
+    for (let index = 0; index < COUNT + WARM_UP; index++) {
       stage.service.send({ reach: index + 1 });
       const calledAt = nowMs();
-      await path.send(index);
+      await path.send(noticeTo([contactAt(index)]));
       await stage.service.next('reached');
       stage.service.send({ arrivals: true });
       const { arrivals } = await stage.service.next<{ arrivals: readonly number[] }>('arrivals');
@@ -81,5 +77,6 @@ export async function latencies(stage: Stage, { open }: Path, count: number): Pr
     return all;
   } finally {
     await path.close();
+    await path.worker.stop();
   }
 }

@@ -1,13 +1,18 @@
-/** (a) A bare BullMQ worker whose processor does nothing. */
+/** A bare BullMQ worker whose processor does nothing; says when it has done so many jobs. */
 import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { CONCURRENCY } from '../work.ts';
-import { counter, places } from './tell.ts';
+import { tell } from './tell.ts';
 
-const totals = process.argv.slice(4).map(Number);
-const count = counter(totals);
-const worker = new Worker('bare', () => Promise.resolve(count()), {
-  connection: new Redis(places().store, { maxRetriesPerRequest: null }),
+const [store = '', total] = process.argv.slice(2);
+let done = 0;
+const processor = () => {
+  done += 1;
+  if (done === Number(total)) tell({ reached: done });
+  return Promise.resolve();
+};
+const worker = new Worker('bare', processor, {
+  connection: new Redis(store, { maxRetriesPerRequest: null }),
   concurrency: CONCURRENCY,
 });
 worker.on('error', (error) => console.error(error.message));

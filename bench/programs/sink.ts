@@ -19,7 +19,6 @@ const TAKEN = answerOf({ acceptedCount: Number(contactsEach), requestId: 'req-1'
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 
 let taken = 0;
-const traffic = { requests: 0, bytes: 0 };
 let goals: { readonly reach: number }[] = [];
 
 function take(): void {
@@ -30,9 +29,6 @@ function take(): void {
   for (const { reach } of reached) tell({ reached: reach, atMs: nowMs() });
 }
 
-/** What it got and answered since its start; TLS and the headers of packets are not counted. */
-export type SinkTraffic = typeof traffic;
-
 /** Follows one connection: a head up to its blank line, then as many bytes as it names. */
 function serve(socket: Socket): void {
   let head: Buffer | undefined;
@@ -41,7 +37,6 @@ function serve(socket: Socket): void {
   socket.setNoDelay(true);
   socket.on('error', () => {});
   socket.on('data', (piece: Buffer) => {
-    traffic.bytes += piece.length;
     let rest = head === undefined ? piece : Buffer.concat([head, piece]);
     head = undefined;
     while (rest.length > 0) {
@@ -60,19 +55,14 @@ function serve(socket: Socket): void {
       left -= read;
       rest = rest.subarray(read);
       if (left > 0) continue;
-      if (answer === TAKEN) {
-        traffic.requests += 1;
-        take();
-      }
-      traffic.bytes += answer.length;
+      if (answer === TAKEN) take();
       socket.write(answer);
     }
   });
 }
 
 process.on('message', (message) => {
-  const { reach, clear, record } = message as ServiceOrder;
-  if (record === true) tell({ record: traffic });
+  const { reach, clear } = message as ServiceOrder;
   if (clear === true) {
     taken = 0;
     goals = [];

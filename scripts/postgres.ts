@@ -4,8 +4,8 @@ import { chmod, chown, mkdir, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { findOnPath } from '../../scripts/redis/find-on-path.ts';
-import { freePort } from '../../scripts/redis/free-port.ts';
+import { findOnPath } from './redis/find-on-path.ts';
+import { freePort } from './redis/free-port.ts';
 
 const run = promisify(execFile);
 /** Where Debian puts it, each version in a folder of its own. */
