@@ -23,16 +23,6 @@ export const EXAMPLE_RULES = {
     { status: '2xx', path: 'data.status', value: 'BUSY', outcome: 'retry' },
     { code: 'QUOTA_EXCEEDED', outcome: 'hold', hold: 'credit' },
   ],
-  results: {
-    path: 'data.results',
-    contact: 'contact',
-    rules: [
-      { path: 'status', value: 'OK', outcome: 'accepted' },
-      { code: 'TRY_LATER', outcome: 'retry' },
-      { path: 'status', outcome: 'rejected' },
-    ],
-    unlisted: 'unknown',
-  },
 } as const satisfies z.input<typeof answerRulesSchema>;
 
 /** Text of docs/answers.md, made from the outcome table. */
@@ -67,8 +57,8 @@ the start with the place and the reason of each problem. \`notices config\` show
 ${JSON.stringify(EXAMPLE_RULES, null, 2)}
 \`\`\`
 
-**rules**: the first rule that matches decides about the whole answer. If none does, \`results\` decides, then
-the built-in table. Everything that a rule names must match:
+**rules**: the first rule that matches decides about the whole answer. If none does, the
+built-in table decides. Everything that a rule names must match:
 
 | field | meaning |
 |---|---|
@@ -84,45 +74,12 @@ only to answers: a request without an answer is always unknown or not sent. Afte
 renewed and the request repeated first. A refusal that is not repeated, because another token did not end it before, none
 could be had, is decided by the table and by what other notices met, not by a rule.
 
-**results**: where an answer has a result for each contact, each contact is settled separately.
-
-| field | meaning |
-|---|---|
-| \`status\` | of the answers that have results; default \`2xx\` |
-| \`path\` | the list of results; without a list at this place the built-in table decides |
-| \`contact\` | the place of the phone number in a result; only its digits are compared, of a JSON number those after the zeros in front |
-| \`rules\` | as above, without \`status\` and \`hold\`; a result that no rule matches is unknown |
-| \`unlisted\` | the outcome of contacts that the list does not contain: \`accepted\` for a service that lists only failures |
-
-An answer with such a status that cannot be read whole (cut off, text that is no JSON, or longer than 64 KiB and 1 KiB for each
-contact of the request) says nothing about any contact: all of them are unknown, code \`RESULTS_UNREADABLE\`.
-For an empty answer and a page the table above decides, as without a list; a rule can change that.
-
-A contact that was accepted is never sent again. In a batch, accepted contacts count as accepted, rejected
-ones become failures with the code of their result, and the others are sent again as a smaller chunk. Contacts that
-stay unknown are sent again \`UNKNOWN_RESENDS\` times at most, and apart from those that were surely not accepted.
-
-A single notice with several contacts goes on with those that are tried again, and \`notices show\` has the state of each.
-Unknown ones are tried again beside them, except with at-most-once delivery. In the end the notice has the worst state of its
-contacts, and is about exactly those in it. Where \`expiresAt\` passes before all were sent, and none is unknown, it is \`expired\`, also with
-accepted or rejected contacts:
-
-| contacts in the end | the notice | sent by a decision or a redrive |
-|---|---|---|
-| some unknown | unknown, with the number of these in \`notices unknown\` | \`resolve --as resend\`: the unknown ones; then it ends anew |
-| none unknown, some rejected | rejected, in \`notices failures\` | \`redrive\`: the rejected ones |
-| all accepted | accepted | |
-
-\`resolve --as accepted\` and \`--as discard\` remove the notice as a whole: where contacts were rejected beside the unknown ones,
-note them before (\`notices show\`, \`notices find\`). \`notices find\` then gives all states that a contact of it may have,
-and none as confirmed.
-
 ## Try it
 
 Record an answer with \`curl -i\`, and see what becomes of it, without Redis and without a request:
 
 \`\`\`sh
-ANSWER_RULES_FILE=./rules.json npx notices doctor --answer answer.txt --contact 01012345678
+ANSWER_RULES_FILE=./rules.json npx notices doctor --answer answer.txt
 \`\`\`
 
 <!-- prettier-ignore-end -->
@@ -131,7 +88,6 @@ ANSWER_RULES_FILE=./rules.json npx notices doctor --answer answer.txt --contact 
 
 function outcomeText({ name, outcome }: OutcomeRow): string {
   if (name === 'an answer rule matches') return 'that of the rule';
-  if (name === 'results per contact') return 'each contact has its own';
   return describe(outcome(SAMPLE));
 }
 

@@ -10,7 +10,6 @@ export type {
   CancelAnswer,
   CancelOptions,
   CancelReport,
-  ContactView,
   NoticeRef,
   NoticeState,
   NoticeView,

@@ -133,7 +133,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
   {
     prevents: 'an answer of the service that fills memory',
     file: 'src/service/http/transport.ts',
-    from: 'if (this.#size > ANSWER_BYTES && this.#size > this.#exchange.answerLimit()) {',
+    from: 'if (this.#size > ANSWER_BYTES) {',
     to: 'if (this.#size > 2 ** 40) {',
     test: 'service/broken-answers.test.ts',
     words: 'are read up to 64 kB',

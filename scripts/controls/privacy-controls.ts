@@ -63,8 +63,8 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
     file: 'src/ops/mask-contact.ts',
     from: "const tail = digits >= 8 ? number.slice(-2) : '';",
     to: "const tail = digits >= 8 ? number.slice(-4) : '';",
-    test: 'notices/look-up.test.ts',
-    words: 'a number that is none is not shown',
+    test: 'ops/mask-contact.test.ts',
+    words: 'at most five digits are shown',
   },
   {
     prevents: 'secrets in log lines',
@@ -125,7 +125,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   {
     prevents: 'an erasure of what is being sent',
     file: 'src/erase/replace-data.ts',
-    from: "if place == 'active' then return 'sending' end",
+    from: "if placeOf(id) == 'active' then return 'sending' end",
     to: '',
     test: 'erase/erase-number.integration.test.ts',
     words: 'what is being sent is left as it is',

@@ -25,22 +25,17 @@ const status = z.union(
   STATUSES,
 );
 
-/** What a rule compares; everything that it names must match. */
-const conditions = {
-  /** The code of the service, in any of the places where the program looks for one. */
-  code: oneOrMore(z.string().min(1).max(100)).exactOptional(),
-  /** A place in the JSON of the body; without `value` it must exist. */
-  path: path.exactOptional(),
-  value: oneOrMore(scalar).exactOptional(),
-};
-
 /** Holds that a rule can place. */
 const RULE_HOLDS = ['credentials', 'credit', 'throttled', 'address'] as const;
 
 const rule = z
   .strictObject({
     status: oneOrMore(status).exactOptional(),
-    ...conditions,
+    /** The code of the service, in any of the places where the program looks for one. */
+    code: oneOrMore(z.string().min(1).max(100)).exactOptional(),
+    /** A place in the JSON of the body; without `value` it must exist. */
+    path: path.exactOptional(),
+    value: oneOrMore(scalar).exactOptional(),
     outcome: z.enum(
       ['accepted', 'rejected', 'retry', 'unknown', 'hold'],
       'expected one of accepted, rejected, retry, unknown, hold',
@@ -59,80 +54,32 @@ const rule = z
     }
   });
 
-/** Outcomes of one contact: a hold is never the matter of one. */
-const contactOutcome = z.enum(
-  ['accepted', 'rejected', 'retry', 'unknown'],
-  'expected one of accepted, rejected, retry, unknown',
-);
-
-const results = z.strictObject({
-  /** Status of the answers that have results. */
-  status: oneOrMore(status).default('2xx'),
-  /** The list of results in the JSON of the body. */
-  path,
-  /** Where a result has the phone number of its contact. */
-  contact: path,
-  /** The first matching rule decides about a contact; if none matches it is unknown. */
-  rules: z
-    .array(
-      z
-        .strictObject({ ...conditions, outcome: contactOutcome })
-        .refine(({ path: at, value }) => value === undefined || at !== undefined, {
-          path: ['path'],
-          error: 'expected with value',
-        }),
-    )
-    .min(1)
-    .max(100),
-  /** The outcome of contacts that the list does not contain. */
-  unlisted: contactOutcome,
-});
-
 /** Schema of the file that ANSWER_RULES_FILE names. */
-export const answerRulesSchema = z
-  .strictObject({ rules: z.array(rule).max(100).default([]), results: results.exactOptional() })
-  .refine(({ rules, results: perContact }) => rules.length > 0 || perContact !== undefined, {
-    path: ['rules'],
-    error: 'expected at least one rule, or results',
-  });
+export const answerRulesSchema = z.strictObject({
+  rules: z.array(rule).min(1, 'expected at least one rule').max(100),
+});
 
 /** Rules that decide about answers before the built-in table does (ANSWER_RULES_FILE, docs/answers.md). */
 export type AnswerRules = z.output<typeof answerRulesSchema>;
 
-/** What a rule compares; everything that it names must match. */
-export type RuleConditions = Partial<
-  Pick<AnswerRules['rules'][number], 'status' | 'code' | 'path' | 'value'>
->;
-
-/** Outcome of one contact: a hold is never the matter of one. */
-export type ContactOutcome = z.output<typeof contactOutcome>;
+/** One of them; everything that it names must match. */
+export type AnswerRule = AnswerRules['rules'][number];
 
 /** The rules in words, one line each. */
-export function describeAnswerRules({ rules, results: perContact }: AnswerRules): string[] {
-  return [
-    ...rules.map(
-      (one, index) =>
-        `answer rule ${index + 1}: ${conditionText(one)}: ${one.outcome}${one.hold === undefined ? '' : ` ${one.hold}`}`,
-    ),
-    ...(perContact === undefined
-      ? []
-      : [
-          `results per contact: status ${list(perContact.status)}, at ${perContact.path}, number at ${perContact.contact}, unlisted: ${perContact.unlisted}`,
-          ...perContact.rules.map(
-            (one, index) => `result rule ${index + 1}: ${conditionText(one)}: ${one.outcome}`,
-          ),
-        ]),
-  ];
+export function describeAnswerRules({ rules }: AnswerRules): string[] {
+  return rules.map((one, index) => {
+    const outcome = one.hold === undefined ? one.outcome : `${one.outcome} ${one.hold}`;
+    return `answer rule ${index + 1}: ${conditionText(one)}: ${outcome}`;
+  });
 }
 
-function conditionText(one: RuleConditions): string {
-  const { status: of, code, path: at, value } = one;
+function conditionText({ status: of, code, path: at, value }: AnswerRule): string {
   const parts = [
     ...(of === undefined ? [] : [`status ${list(of)}`]),
     ...(code === undefined ? [] : [`code ${list(code)}`]),
     ...(at === undefined ? [] : [value === undefined ? `has ${at}` : `${at} is ${list(value)}`]),
   ];
-  return parts.length === 0 ? 'any other' : parts.join(', ');
+  return parts.join(', ');
 }
 
 const list = (value: unknown): string =>

@@ -9,7 +9,6 @@ import {
   noticeSchema,
   PHONE_NUMBER,
   VARIABLE_NAME,
-  type Contact,
 } from './notice.ts';
 
 /** Version of the job data. A worker refuses jobs of any other version. */
@@ -46,30 +45,9 @@ export const jobSchema = z.strictObject({
 
 /** Valid data of a job. */
 export type JobData = z.output<typeof jobSchema> & {
-  /**
-   * Numbers that the service accepted although it did not accept all contacts of the notice: set by workers,
-   * which then keep only the others in the notice. Producers never set it.
-   */
-  readonly accepted?: readonly string[];
-  /**
-   * Contacts with a result of their own that is final, while others of the notice are tried again, or are unknown:
-   * set by workers, which then keep only those others in the notice. Producers never set it.
-   */
-  readonly settled?: readonly SettledContact[];
   /** Set where it is sent again; producers never set it. */
   readonly earlier?: EarlierRuns;
 };
-
-/** A contact of a single notice that is not sent again, and was not accepted. */
-export interface SettledContact {
-  readonly contact: Contact;
-  readonly state: 'rejected' | 'unknown';
-  readonly code: string;
-  /** Of an unknown one: how many attempts at it the service may have accepted. */
-  readonly possiblySent?: number;
-  /** The service's trace ids for these attempts, oldest first; at most ten. Absent without any. */
-  readonly traceIds?: readonly string[];
-}
 
 /** What is kept of a notice that a person has sent again. */
 export interface EarlierRuns {
@@ -110,8 +88,6 @@ export function readJobData(data: unknown): JobData {
     notice?: unknown;
     expiresAt?: unknown;
     delivery?: unknown;
-    accepted?: unknown;
-    settled?: unknown;
     earlier?: unknown;
   } | null;
   if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) {
@@ -126,7 +102,7 @@ export function readJobData(data: unknown): JobData {
       `The job has version ${typeof frame.v === 'number' ? frame.v : 'none'}, this worker knows up to ${SEALED_JOB_VERSION}.`,
     );
   }
-  const { notice, expiresAt, delivery, accepted, settled, earlier } = frame;
+  const { notice, expiresAt, delivery, earlier } = frame;
   if (typeof notice !== 'object' || notice === null || Array.isArray(notice)) {
     throw new NoticeQueueError('JOB_INVALID', 'The job has no notice.');
   }
@@ -145,12 +121,6 @@ export function readJobData(data: unknown): JobData {
   if (delivery !== undefined && delivery !== 'at-most-once') {
     throw new NoticeQueueError('JOB_INVALID', 'The delivery of the job is not at-most-once.');
   }
-  if (accepted !== undefined && !isTexts(accepted)) {
-    throw new NoticeQueueError('JOB_INVALID', 'The accepted numbers of the job are not a list.');
-  }
-  if (settled !== undefined && !(Array.isArray(settled) && settled.every(isSettledContact))) {
-    throw new NoticeQueueError('JOB_INVALID', 'The settled contacts of the job are not a list.');
-  }
   if (earlier !== undefined && !isEarlier(earlier)) {
     throw new NoticeQueueError('JOB_INVALID', 'The earlier runs of the job cannot be read.');
   }
@@ -165,18 +135,6 @@ export function isEarlier(value: unknown): value is EarlierRuns {
     Number(possiblySent) >= 0 &&
     isTexts(traceIds) &&
     isText(key)
-  );
-}
-
-function isSettledContact(value: unknown): boolean {
-  const { contact, state, code, ...sends } = (value ?? {}) as Readonly<Record<string, unknown>>;
-  const { possiblySent = 1, traceIds = [] } = sends;
-  return (
-    isContact(contact) &&
-    (state === 'rejected' || state === 'unknown') &&
-    isText(code) &&
-    Number.isSafeInteger(possiblySent) &&
-    isTexts(traceIds)
   );
 }
 

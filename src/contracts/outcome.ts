@@ -97,14 +97,6 @@ export interface PossibleSends {
 export const newestTraceIds = (traceIds: readonly string[]): readonly string[] =>
   traceIds.slice(-MOST_TRACE_IDS);
 
-/** The same of several unknown contacts, each of which was in some of the requests. Without a count it was in one. */
-export function sendsOfAll(contacts: readonly Partial<PossibleSends>[]): PossibleSends {
-  return {
-    possiblySent: Math.max(...contacts.map(({ possiblySent = 1 }) => possiblySent)),
-    traceIds: newestTraceIds([...new Set(contacts.flatMap(({ traceIds = [] }) => traceIds))]),
-  };
-}
-
 /**
  * The message of a failure of a batch, with the trace ids of the service for the attempts that may have been
  * accepted: a person has to find out there what became of them.
@@ -161,8 +153,6 @@ export interface SeenAttempt {
   readonly hold?: HoldKind;
   /** 0 where the job could not be read. */
   readonly contacts: number;
-  /** Contacts by their own outcome, where the answer had a result for each. */
-  readonly contactsBy?: Readonly<Partial<Record<OutcomeKind, number>>>;
   /** Requests that were put on a connected socket. */
   readonly requests: number;
   /** Its contacts, if the service may have accepted both this attempt and an earlier one. Default: 0. */

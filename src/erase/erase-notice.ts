@@ -7,8 +7,7 @@ import { releaseKey } from '../notices/send-again.ts';
 import { replaceData } from './replace-data.ts';
 import { NO_SEALING } from '../payload/seal.ts';
 import { sealJob } from '../payload/sealed-job.ts';
-import { openOrSearch, readData } from './stored-data.ts';
-import { withoutNumber, type DataForOthers } from './without-number.ts';
+import { openOrSearch, readData, withoutNumber } from './stored-data.ts';
 
 /**
  * What became of a job with the number.
@@ -20,9 +19,6 @@ import { withoutNumber, type DataForOthers } from './without-number.ts';
  * | a worker has it | sending: left | sending: left |
  * | ended as unknown | discarded, and removed | shortened |
  * | ended | removed | shortened |
- *
- * Where the contacts that a notice has ended for are gone, but others have a result of their own, it ends anew for these:
- * as unknown, rejected or accepted. If it waits instead, it is left as possibly-sent.
  *
  * With the job, its idempotency key is removed. Of data that no worker can read the whole job is erased.
  */
@@ -55,13 +51,16 @@ export async function eraseNotice(
       if (answer !== 'changed') return answer;
       continue;
     }
-    const written = JSON.stringify(sealJob(rest.data, id, sealing));
+    const written = JSON.stringify(sealJob(rest, id, sealing));
     if (ended !== undefined) {
-      if (await shorten(source, ended, rest, written)) return 'shortened';
+      const { text: was, state, ...entry } = ended;
+      const contacts = rest.notice.contacts.length;
+      const text = endedText({ ...entry, state, contacts, data: written });
+      const read = { id, text: was, state };
+      if (await changeEnded(redis, keys, read, { text, to: state })) return 'shortened';
       continue;
     }
-    const endsAnew = rest.end !== undefined;
-    const answer = await replaceData(redis, keys, id, stored.text, written, endsAnew);
+    const answer = await replaceData(redis, keys, id, stored.text, written);
     if (answer === 'done') return 'shortened';
     if (answer !== 'changed') return answer;
   }
@@ -99,35 +98,4 @@ async function eraseEnded(
   // Without an idempotency key a job has its own id in the place of one.
   await releaseKey(queue, id, key ?? id);
   return 'removed';
-}
-
-/** The record of an end without a contact. Where all that it is about are gone, the notice ends anew for the others. */
-function shorten(
-  { redis, keys }: EraseSource,
-  { id, text: was, ...before }: EndedNotice,
-  { data, end }: DataForOthers,
-  written: string,
-): Promise<boolean> {
-  const contacts = data.notice.contacts.length;
-  const read = { id, text: was, state: before.state };
-  if (end === undefined) {
-    const text = endedText({ ...before, contacts, data: written });
-    return changeEnded(redis, keys, read, { text, to: before.state });
-  }
-  const { state, code, sends = { possiblySent: 0, traceIds: [] } } = end;
-  const { data: _data, stage, ...rest } = before;
-  const stages = state === 'unknown' ? { stage: stage ?? ('started' as const) } : {};
-  const traceIds = [...sends.traceIds];
-  const { possiblySent } = sends;
-  const others = {
-    ...rest,
-    ...stages,
-    data: written,
-    state,
-    code,
-    contacts,
-    possiblySent,
-    traceIds,
-  };
-  return changeEnded(redis, keys, read, { text: endedText(others), to: state, state, code });
 }

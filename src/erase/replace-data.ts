@@ -1,16 +1,13 @@
-import { ERASED } from '../fleet/job-data.ts';
+import { ERASED } from '../notices/end-scripts.ts';
 import { FIND_JOB } from '../notices/job-lua.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 
-/**
- * `changed`: the data is no longer what was read. `possibly-sent`: no contact would be left for which the notice is tried
- * again.
- */
-export type ReplaceAnswer = 'done' | 'gone' | 'changed' | 'sending' | 'possibly-sent';
+/** `changed`: the data is no longer what was read. */
+export type ReplaceAnswer = 'done' | 'gone' | 'changed' | 'sending';
 
-/** KEYS: the job. ARGV: the prefix of BullMQ's keys, the id, the data as it was read, the new data, whether it ends anew. */
+/** KEYS: the job. ARGV: the prefix of BullMQ's keys, the id, the data as it was read, the new data. */
 const replaceScript = defineScript<ReplaceAnswer>({
   name: 'replace the data of a notice',
   keys: 1,
@@ -21,9 +18,7 @@ local data = redis.call('HGET', KEYS[1], 'data')
 if not data then return 'gone' end
 if data == ARGV[4] then return 'done' end
 if data ~= ARGV[3] then return 'changed' end
-local place = placeOf(id)
-if place == 'active' then return 'sending' end
-if ARGV[5] == '1' and place ~= 'completed' then return 'possibly-sent' end
+if placeOf(id) == 'active' then return 'sending' end
 redis.call('HSET', KEYS[1], 'data', ARGV[4], '${ERASED}', redis.call('HGET', KEYS[1], 'ats') or '0')
 return 'done'`,
   parse: (reply) => reply as ReplaceAnswer,
@@ -32,7 +27,6 @@ return 'done'`,
 /**
  * Replaces the data of a notice's job, unless a worker has it. Safe to repeat.
  *
- * @param endsAnew whether none is left of the contacts for which the notice is tried again
  * @throws ScriptFailure
  */
 export function replaceData(
@@ -41,8 +35,6 @@ export function replaceData(
   id: string,
   was: string,
   data: string,
-  endsAnew: boolean,
 ): Promise<ReplaceAnswer> {
-  const args = [keys.noticeJob(''), id, was, data, endsAnew ? 1 : 0];
-  return replaceScript(redis, [keys.noticeJob(id)], args);
+  return replaceScript(redis, [keys.noticeJob(id)], [keys.noticeJob(''), id, was, data]);
 }

@@ -37,6 +37,14 @@ export async function readData(
   return { text, setAside: setAside ?? '' };
 }
 
+/** The data of a job without a number: `absent` if it does not have it, `nothing` if it has no other one. */
+export function withoutNumber(job: JobData, number: string): JobData | 'absent' | 'nothing' {
+  const { notice } = job;
+  const contacts = notice.contacts.filter(({ contact }) => contact !== number);
+  if (contacts.length === notice.contacts.length) return 'absent';
+  return contacts.length === 0 ? 'nothing' : { ...job, notice: { ...notice, contacts } };
+}
+
 /**
  * The data of a job. What no worker can read is searched for the number as text.
  *

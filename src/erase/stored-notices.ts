@@ -2,8 +2,7 @@ import type { CancelSignal } from '../contracts/token.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { NoticeList } from '../redis/keys.ts';
-import { openOrSearch, readData, type StoredData } from './stored-data.ts';
-import { withoutNumber } from './without-number.ts';
+import { openOrSearch, readData, withoutNumber, type StoredData } from './stored-data.ts';
 
 /** Where a job with the number was found. */
 export interface NoticeWithNumber {

@@ -66,13 +66,7 @@ export class WorkerMetrics {
   attempt(attempt: SeenAttempt): void {
     const { lane, outcome, code, contacts, requests, answerMs, waitedMs } = attempt;
     this.#attempts.inc({ lane, outcome });
-    const { contactsBy } = attempt;
-    if (contactsBy === undefined) this.#contacts.inc({ lane, outcome }, contacts);
-    else {
-      for (const kind of OUTCOME_KINDS) {
-        this.#contacts.inc({ lane, outcome: kind }, contactsBy[kind] ?? 0);
-      }
-    }
+    this.#contacts.inc({ lane, outcome }, contacts);
     this.#requests.inc({ lane }, requests);
     this.#sentTwice.inc({ lane }, attempt.possiblySentTwice ?? 0);
     if (code !== undefined) this.#codes.inc({ outcome, code: codeLabel(code) });

@@ -56,7 +56,7 @@ export async function cancelJob(
  * | completed | accepted |
  * | failed by a defect | unknown |
  * | a worker has it | sending |
- * | waits, possibly sent, also before it was sent again, or settled in part | possibly-sent |
+ * | waits, possibly sent, also before it was sent again | possibly-sent |
  * | waits, while Redis is held as an old copy | possibly-sent: it may have been sent after the copy was made |
  * | waits | cancelled: it leaves the queue in this moment |
  *
@@ -96,7 +96,6 @@ local function wasPossiblySent(id, job, data)
     or (tonumber(nested(data.earlier, 'possiblySent')) or 0) > 0
     or redis.call('HEXISTS', KEYS[2], 'unknown:' .. id) == 1
     or redis.call('HEXISTS', KEYS[2], 'intent:' .. id) == 1
-    or data.accepted ~= nil or data.settled ~= nil
 end
 local function record(id, job, text, data)
   local now = clock()

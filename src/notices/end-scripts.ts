@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { LEAST_EVENTS } from '../events/event.ts';
-import { ERASED } from '../fleet/job-data.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { DONE_MS, type EndedIndex, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import { endedText, type EndedEntry, type EndedNotice, type EndedState } from './ended.ts';
 import { ANNOUNCE } from './job-lua.ts';
+
+/** Field of a job: how many of its runs had started when contacts were last erased from its data. */
+export const ERASED = 'notices:erased';
 
 /**
  * Records the end of a notice that was not accepted, with its event, and removes what is remembered of its job. The run

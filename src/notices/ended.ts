@@ -50,8 +50,6 @@ export const endedEntry = z.object({
   priority: z.number().exactOptional(),
   /** The hash of its idempotency key. */
   key: z.string().exactOptional(),
-  /** A person decided about a part of its contacts: others have an end of their own. */
-  partly: z.literal(true).exactOptional(),
   /** The data of its job; deleted where a person has decided. */
   data: z.string().exactOptional(),
 });
@@ -175,14 +173,4 @@ export async function countEnded(
 export function endedText({ traceIds = [], ...entry }: Partial<EndedEntry>): string {
   const ids = traceIds.length === 0 ? {} : { traceIds: newestTraceIds(traceIds) };
   return JSON.stringify({ ...entry, ...ids });
-}
-
-/** Whether contacts of a notice have an end of their own: its entry is about the others. */
-export function endedPartly({ data }: Pick<EndedEntry, 'data'>): boolean {
-  try {
-    const { accepted, settled } = JSON.parse(data ?? '{}') as Readonly<Record<string, unknown>>;
-    return accepted !== undefined || settled !== undefined;
-  } catch {
-    return false;
-  }
 }

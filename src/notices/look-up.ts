@@ -1,14 +1,12 @@
 import { ERROR_CODES } from '../contracts/errors.ts';
 import { closedHours, type ClosedHours } from '../contracts/send-windows.ts';
 import { HOLDS, remedyOf as remedyOfHold, type HoldKind } from '../contracts/hold.ts';
-import { isEarlier, SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
+import { isEarlier, SEALED_JOB_VERSION } from '../contracts/job.ts';
 import { isName } from '../contracts/notice.ts';
-import type { ContactView, NoticeRef, NoticeView, PendingReason } from './notice-state.ts';
+import type { NoticeRef, NoticeView, PendingReason } from './notice-state.ts';
 import { failureOf, newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
 import { possibleSends } from '../fleet/job-history.ts';
 import { effectiveRateLimit, readRateLimitState } from '../fleet/rate-limit/rate-limit-state.ts';
-import type { Sealing } from '../payload/seal.ts';
-import { maskNumber } from '../ops/mask-contact.ts';
 import type { EndedNotice } from './ended.ts';
 import { readRef } from './notice-ref.ts';
 import {
@@ -19,7 +17,6 @@ import {
 } from './read-job.ts';
 import { readRetention } from './retention.ts';
 import { redisFailure } from '../redis/failure.ts';
-import { openJob } from '../payload/sealed-job.ts';
 
 /** What a look-up knows of the account. */
 interface Account {
@@ -56,7 +53,7 @@ export async function lookUpNotice(source: NoticeSource, ref: NoticeRef): Promis
   const asked = readRef(ref);
   try {
     const [job, account] = await readNoticeJob(source, asked);
-    return noticeView(job, account, source.sealing);
+    return noticeView(job, account);
   } catch (error) {
     throw redisFailure(error);
   }
@@ -66,11 +63,10 @@ export async function lookUpNotice(source: NoticeSource, ref: NoticeRef): Promis
  * What is known of a notice.
  *
  * @param account absent in lists, which do not tell why a notice waits and how long it is kept
- * @param sealing decrypts the numbers of a notice that was accepted in part
  */
-export function noticeView(job: StoredJob, account?: StoredAccount, sealing?: Sealing): NoticeView {
+export function noticeView(job: StoredJob, account?: StoredAccount): NoticeView {
   const kept = account === undefined ? undefined : readRetention(account.retention);
-  const view = viewOf(job, account === undefined ? NO_ACCOUNT : accountOf(account), sealing);
+  const view = viewOf(job, account === undefined ? NO_ACCOUNT : accountOf(account));
   return kept === undefined ? view : { ...view, kept };
 }
 
@@ -94,13 +90,13 @@ function notKept(id: string): NoticeView {
  * | wait, prioritized | the rate limit is used up | pending, rate-limited |
  * | wait, prioritized | | pending, waiting |
  */
-function viewOf(job: StoredJob, account: Account, sealing?: Sealing): NoticeView {
+function viewOf(job: StoredJob, account: Account): NoticeView {
   const { id, place, fields, ended } = job;
-  if (ended !== undefined) return endedView(ended, sealing);
+  if (ended !== undefined) return endedView(ended);
   if (place === 'none') return notKept(id);
   const result = parsed(fields.returnvalue) as
     (Partial<PossibleSends> & { confirmed?: boolean }) | undefined;
-  const data = readable(fields.data, id, sealing);
+  const data = readable(fields.data);
   const { possiblySent, traceIds } = sendsOf(job, result ?? {}, data);
   const pending = pendingOf(job, account, account.closed(data.view.template));
   const state = pending === undefined ? STATES[place] : 'pending';
@@ -121,7 +117,6 @@ function viewOf(job: StoredJob, account: Account, sealing?: Sealing): NoticeView
     ...(state === 'accepted' && result !== undefined
       ? { confirmed: result.confirmed !== false }
       : {}),
-    ...contactStates(data, state),
   };
 }
 
@@ -136,23 +131,21 @@ const STATES = {
   none: 'not-kept',
 } as const;
 
-/** What is known of a notice whose end is recorded. @param sealing as for {@link noticeView} */
-export function endedView(ended: EndedNotice, sealing?: Sealing): NoticeView {
+/** What is known of a notice whose end is recorded. */
+export function endedView(ended: EndedNotice): NoticeView {
   const { id, at, state, code, message, template, contacts, attempts, possiblySent } = ended;
   const { delivery = 'at-least-once', enqueuedAt, startedAt, expiresAt, traceIds } = ended;
-  const data = readable(ended.data, id, sealing);
   const isShown = code !== '' && state !== 'accepted' && state !== 'cancelled';
   return {
     id,
     state,
     ...(template === '' ? {} : { template }),
-    contacts: ended.data === undefined ? contacts : Math.max(contacts, data.view.contacts),
+    contacts,
     delivery,
     attempts,
     possiblySent,
     ...defined({ traceIds, enqueuedAt, startedAt, endedAt: at, expiresAt }),
-    ...(isShown ? { code, ...defined({ message }), remedy: remedyOf(code, state, data) } : {}),
-    ...contactStates(data, state),
+    ...(isShown ? { code, ...defined({ message }), remedy: remedyOf(code, state) } : {}),
   };
 }
 
@@ -201,91 +194,45 @@ function lastFailure(
   return { code, ...(message === '' ? {} : { message }), remedy: remedyOf(code, state) };
 }
 
-function remedyOf(code: string, state: NoticeView['state'], data?: ReadableData): string {
+function remedyOf(code: string, state: NoticeView['state']): string {
   const { EXPIRED, OUTCOME_UNKNOWN, SERVICE_REFUSED } = ERROR_CODES;
   if (state === 'unknown') return OUTCOME_UNKNOWN.remedy;
   if (state === 'pending' || state === 'sending') return 'Wait: it is tried again.';
-  if (state === 'expired') return (data?.isPartlyAccepted ? OUTCOME_UNKNOWN : EXPIRED).remedy;
+  if (state === 'expired') return EXPIRED.remedy;
   return code in ERROR_CODES
     ? ERROR_CODES[code as keyof typeof ERROR_CODES].remedy
     : SERVICE_REFUSED.remedy;
 }
 
-/** The state of each contact of a notice of which some have a state of their own. */
-function contactStates(
-  { accepted, settled, numbers }: ReadableData,
-  state: NoticeView['state'],
-): Pick<NoticeView, 'contactStates'> {
-  if (accepted.length + settled.length === 0) return {};
-  const states = [
-    ...accepted.map((contact) => ({ contact: maskNumber(contact), state: 'accepted' as const })),
-    ...settled.map((one) => ({ contact: maskNumber(one.contact), state: one.state })),
-    ...numbers.map((contact) => ({ contact: maskNumber(contact), state })),
-  ];
-  return { contactStates: states };
-}
-
 interface ReadableData {
   readonly view: Pick<NoticeView, 'template' | 'delivery' | 'expiresAt' | 'contacts'>;
-  readonly accepted: readonly string[];
-  readonly isPartlyAccepted: boolean;
   /** What the service may have accepted before it was sent again. */
   readonly before: PossibleSends;
-  readonly settled: readonly ContactView[];
-  /** Of the contacts that are still in the job. */
-  readonly numbers: readonly string[];
 }
 
 /**
  * What the data of a job contains, from any producer: fields that no worker could read are left out, and a job
  * without a notice has no contacts here.
  */
-function readable(text: string | undefined, id: string, sealing?: Sealing): ReadableData {
-  const data = parsed(text);
-  const { v, notice, delivery, expiresAt, accepted, settled, earlier } = fieldsOf(data);
+function readable(text: string | undefined): ReadableData {
+  const { v, notice, delivery, expiresAt, earlier } = fieldsOf(parsed(text));
   const { templateCode, contacts } = fieldsOf(notice);
-  const isSealed = v === SEALED_JOB_VERSION;
-  // An encrypted job has the length in place of each list.
-  const sizeOf = (list: unknown, those: (one: unknown) => boolean = () => true) =>
-    isSealed ? Math.max(0, Number(list ?? 0)) || 0 : listOf(list).filter(those).length;
-  // Of an encrypted notice the numbers are only shown where their states differ.
-  const differ = accepted !== undefined || settled !== undefined;
-  const opened = isSealed && differ ? openedOrNone(data, id, sealing) : undefined;
-  const template = isName(templateCode) ? { template: templateCode } : {};
-  const acceptedSize = sizeOf(accepted, isText);
+  // An encrypted job has their number in place of the contacts.
+  const size =
+    v === SEALED_JOB_VERSION ? Math.max(0, Number(contacts ?? 0)) || 0 : lengthOf(contacts);
   const inTime = typeof expiresAt === 'number' && Math.abs(expiresAt) <= LAST_TIME;
   return {
     view: {
-      ...template,
-      contacts: sizeOf(contacts) + acceptedSize + sizeOf(settled),
+      ...(isName(templateCode) ? { template: templateCode } : {}),
+      contacts: size,
       delivery: delivery === 'at-most-once' ? delivery : 'at-least-once',
       ...(inTime ? { expiresAt } : {}),
     },
-    accepted: listOf(opened?.accepted ?? accepted).filter(isText),
-    isPartlyAccepted: acceptedSize > 0,
     before: {
       possiblySent: isEarlier(earlier) ? earlier.possiblySent : 0,
       traceIds: isEarlier(earlier) ? (earlier.traceIds ?? []) : [],
     },
-    settled: listOf(opened?.settled ?? settled).flatMap((one) => {
-      const { contact, state } = fieldsOf(one);
-      const { contact: number } = fieldsOf(contact);
-      return isText(number) && (state === 'rejected' || state === 'unknown')
-        ? [{ contact: number, state }]
-        : [];
-    }),
-    numbers: listOf(opened?.notice.contacts ?? contacts)
-      .map((contact) => fieldsOf(contact)['contact'])
-      .filter(isText),
   };
-}
-
-function openedOrNone(data: unknown, id: string, sealing?: Sealing): JobData | undefined {
-  try {
-    return openJob(data, id, sealing);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The last time that a Date can have: milliseconds since the epoch. */
@@ -293,8 +240,7 @@ const LAST_TIME = 8.64e15;
 
 const fieldsOf = (value: unknown) =>
   (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>;
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const isText = (value: unknown): value is string => typeof value === 'string';
+const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.length : 0);
 
 function parsed(text: string | undefined): unknown {
   if (text === undefined) return undefined;

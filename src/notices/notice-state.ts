@@ -56,13 +56,6 @@ export type PendingReason =
   | { readonly reason: 'rate-limited' }
   | { readonly reason: 'waiting' };
 
-/** State of one contact. */
-export interface ContactView {
-  /** The phone number, masked. */
-  readonly contact: string;
-  readonly state: NoticeState;
-}
-
 /** What is known of a notice. Times are Redis time or a producer's, in milliseconds since the epoch. */
 export interface NoticeView {
   readonly id: string;
@@ -99,8 +92,6 @@ export interface NoticeView {
   readonly remedy?: string;
   /** For an accepted one: false where its acceptance could not be read completely. */
   readonly confirmed?: boolean;
-  /** Only where some contacts have a state of their own, because the service answered for each. */
-  readonly contactStates?: readonly ContactView[];
   /** How long it is kept once it has ended; absent in lists. */
   readonly kept?: Retention;
 }

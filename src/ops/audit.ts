@@ -102,11 +102,10 @@ export function withoutNumbers(why: string): string {
 export async function appendAudit(
   redis: RedisClient,
   keys: Pick<Keys, 'audit' | 'auditReads' | 'done'>,
-  { who, what, target, as, why, contacts, partly }: AuditEntry,
+  { who, what, target, as, why, contacts }: AuditEntry,
 ): Promise<void> {
   const fields = ['who', who, 'what', what, 'target', target, 'as', as, 'why', why];
   if (contacts !== undefined) fields.push('contacts', String(contacts));
-  if (partly === true) fields.push('partly', '1');
   try {
     const stream = READS.has(what) ? keys.auditReads : keys.audit;
     await append(redis, [stream, keys.done(randomUUID())], [MOST, ...fields]);
@@ -184,6 +183,5 @@ export function keptAudit(id: string, fields: readonly string[]): KeptAudit {
     as: of.get('as') ?? '',
     why: of.get('why') ?? '',
     ...(contacts === undefined ? {} : { contacts: Number(contacts) }),
-    ...(of.has('partly') ? { partly: true } : {}),
   };
 }

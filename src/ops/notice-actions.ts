@@ -3,7 +3,6 @@ import type { Queue } from 'bullmq';
 import { msAhead } from '../batch/failures/redrive-rate.ts';
 import { cancelNotice } from '../notices/cancel.ts';
 import { changeEnded } from '../notices/end-scripts.ts';
-import { endedPartly } from '../notices/ended.ts';
 import { allEnded, type EndedHead, type FailedFilter } from '../notices/select-ended.ts';
 import {
   readEndedAt,
@@ -124,9 +123,7 @@ export async function deleteNotices(
     const withoutJob = true;
     if (entry === undefined || !(await changeEnded(redis, keys, entry, { withoutJob })))
       return 'gone';
-    // A new notice with the key would be sent once more to the contacts that are settled.
-    const mayRelease = releasesKey && !endedPartly(entry);
-    if (mayRelease && entry.key !== undefined) await releaseKey(queue, entry.id, entry.key);
+    if (releasesKey && entry.key !== undefined) await releaseKey(queue, entry.id, entry.key);
     return 'done';
   };
   return changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal, onProgress);

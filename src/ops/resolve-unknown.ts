@@ -4,7 +4,7 @@ import { refusalText } from '../batch/failures/redrive-batch.ts';
 import { encodeContacts, rowsOfPayload } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import { changeEnded } from '../notices/end-scripts.ts';
-import { endedPartly, endedText, type EndedNotice } from '../notices/ended.ts';
+import { endedText, type EndedNotice } from '../notices/ended.ts';
 import { readEndedAt, sendAgain, withNotices } from '../notices/send-again.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -67,10 +67,9 @@ export async function resolveNotices(
     const { id: target, contacts } = notice;
     const entry = await readEndedAt(redis, keys, notice);
     if (entry?.state !== 'unknown') return { result: 'gone', contacts } as const;
-    const partly = endedPartly(entry);
     const result = await resolveNotice(redis, keys, queue, entry, decision.as);
     if (result === 'resolved') {
-      await appendAudit(redis, keys, { ...decision, what: 'resolve', target, contacts, partly });
+      await appendAudit(redis, keys, { ...decision, what: 'resolve', target, contacts });
     }
     return { result, contacts };
   };
@@ -110,8 +109,7 @@ async function resolveNotice(
   }
   const state = as === 'accepted' ? 'accepted' : 'cancelled';
   const { data: _data, text: _text, id: _id, stage: _stage, ...rest } = entry;
-  const partly = endedPartly(entry) ? ({ partly: true } as const) : {};
-  const text = endedText({ ...rest, ...partly, state });
+  const text = endedText({ ...rest, state });
   return (await changeEnded(redis, keys, entry, { text, to: state, state })) ? 'resolved' : 'gone';
 }
 

@@ -20,10 +20,6 @@ export interface SealedJobData {
     /** Base64; see seal.ts. */
     readonly sealed: string;
   };
-  /** Number of contacts that were accepted before. */
-  readonly accepted?: number;
-  /** Number of contacts that were rejected or became unknown before. */
-  readonly settled?: number;
   readonly expiresAt?: number;
   readonly delivery?: 'at-most-once';
   readonly earlier?: EarlierRuns;
@@ -37,7 +33,7 @@ export function sealJob(data: JobData, id: string, sealing: Sealing): StoredJobD
   if (sealing.keys.length === 0) return data;
   const sealed = seal(Buffer.from(JSON.stringify(data)), jobSeal(sealing, id));
   if (sealed === undefined) return data;
-  const { notice, accepted, settled, expiresAt, delivery, earlier } = data;
+  const { notice, expiresAt, delivery, earlier } = data;
   return {
     v: SEALED_JOB_VERSION,
     notice: {
@@ -45,8 +41,6 @@ export function sealJob(data: JobData, id: string, sealing: Sealing): StoredJobD
       contacts: notice.contacts.length,
       sealed: sealed.toString('base64'),
     },
-    ...(accepted === undefined ? {} : { accepted: accepted.length }),
-    ...(settled === undefined ? {} : { settled: settled.length }),
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...(delivery === undefined ? {} : { delivery }),
     ...(earlier === undefined ? {} : { earlier }),

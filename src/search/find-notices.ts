@@ -1,11 +1,9 @@
 import type { FoundState } from './find-in-batches.ts';
 import type { Sealing } from '../payload/seal.ts';
-import type { JobData, SettledContact } from '../contracts/job.ts';
 import { findEntries, type FindEntry } from '../number-index/notice-number-index.ts';
 import { readJob } from '../notices/read-job.ts';
 import type { StoredJob } from '../notices/read-job.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
-import type { NoticeView } from '../notices/notice-state.ts';
 import { noticeView } from '../notices/look-up.ts';
 import { openJob } from '../payload/sealed-job.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -73,8 +71,7 @@ export async function findNotices(
         continue;
       }
       // The index stores shortened hashes: another number may have the same.
-      const place = placeOf(job, number, sealing);
-      if (place !== 'none') found.push(keptNotice(entry, job, place));
+      if (mayHave(job, number, sealing)) found.push(keptNotice(entry, job));
     }
     return found;
   } catch (error) {
@@ -83,57 +80,30 @@ export async function findNotices(
 }
 
 /** As a look-up of the notice shows it; what is being sent is pending. */
-function keptNotice(
-  { jobId, at }: FindEntry,
-  job: StoredJob,
-  place: Exclude<ReturnType<typeof placeOf>, 'none'>,
-): FoundNotice {
-  const { template, ...view } = noticeView(job);
-  const { state, code, possiblySent } = placedView(view, place);
-  const found = state === 'sending' || state === 'not-kept' ? 'pending' : state;
-  // A person's decision was about a part of its contacts, which are deleted.
-  const isPart = job.ended?.partly === true;
-  const others: FoundState[] = isPart ? ['accepted', 'rejected'] : [];
+function keptNotice({ jobId, at }: FindEntry, job: StoredJob): FoundNotice {
+  const { template, state, code, possiblySent } = noticeView(job);
   return {
     job: jobId,
     ...(template === undefined ? {} : { template }),
-    states: [...new Set([found, ...others])],
-    confirmed: !isPart,
+    states: [state === 'sending' || state === 'not-kept' ? 'pending' : state],
+    confirmed: true,
     at,
     ...(code === undefined ? {} : { code }),
     ...(possiblySent === 0 ? {} : { possiblySent }),
   };
 }
 
-/** What is known of one contact of a notice: its own state, if it has one, or that of the notice. */
-function placedView(
-  view: Pick<NoticeView, 'state' | 'code' | 'possiblySent'>,
-  place: Exclude<ReturnType<typeof placeOf>, 'none'>,
-): Pick<NoticeView, 'state' | 'code' | 'possiblySent'> {
-  if (place === 'accepted') return { state: place, possiblySent: view.possiblySent };
-  if (typeof place === 'string') return view;
-  const { state, code, possiblySent = 1 } = place;
-  return { state, code, possiblySent: state === 'unknown' ? possiblySent : 0 };
-}
-
-/**
- * Where a job has a phone number: among the contacts that have a state of their own, because the service did not
- * accept the notice as a whole, among the others, or nowhere. Of a job that cannot be read or decrypted it is not known.
- */
-function placeOf(
+/** Whether a job has a phone number. Of one that cannot be read or decrypted it is not known. */
+function mayHave(
   { id, fields, ended }: StoredJob,
   number: string,
   sealing: Sealing | undefined,
-): 'accepted' | SettledContact | 'contacts' | 'none' | 'unreadable' {
+): boolean {
   const text = ended === undefined ? fields.data : ended.data;
-  let data: JobData;
   try {
-    data = openJob(JSON.parse(text ?? ''), id, sealing);
+    const { notice } = openJob(JSON.parse(text ?? ''), id, sealing);
+    return notice.contacts.some(({ contact }) => contact === number);
   } catch {
-    return 'unreadable';
+    return true;
   }
-  if (data.accepted?.includes(number) === true) return 'accepted';
-  const settled = data.settled?.find(({ contact }) => contact.contact === number);
-  if (settled !== undefined) return settled;
-  return data.notice.contacts.some(({ contact }) => contact === number) ? 'contacts' : 'none';
 }

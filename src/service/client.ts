@@ -2,7 +2,7 @@ import { AxiosError, AxiosHeaders, create as createAxios, type AxiosAdapter } fr
 import axiosRetry from 'axios-retry';
 import { Deadline } from '../async/cancellation.ts';
 import { withTimeout } from '../async/repeat.ts';
-import type { Contact, Notice } from '../contracts/notice.ts';
+import type { Notice } from '../contracts/notice.ts';
 import type { CancelSignal, IssuedToken, Token, TokenSource } from '../contracts/token.ts';
 import { KeptConnections, openDispatcher } from './http/connections.ts';
 import {
@@ -34,20 +34,6 @@ const HEADERS = [
   ['Accept-Encoding', 'identity'],
   ['User-Agent', 'notice-queue'],
 ].flat();
-
-const UTF8 = new TextDecoder();
-
-const numbersOf = (contacts: readonly Contact[]): readonly string[] =>
-  contacts.map(({ contact }) => contact);
-
-/** The numbers in the JSON of a list of contacts; none where it is no such list. */
-function numbersIn(json: Uint8Array): readonly string[] {
-  try {
-    return numbersOf(JSON.parse(UTF8.decode(json)) as readonly Contact[]);
-  } catch {
-    return [];
-  }
-}
 
 /** Limits of a send call. */
 export interface SendCallOptions {
@@ -152,8 +138,7 @@ class HttpServiceClient implements ServiceClient {
   }
 
   send(notice: Notice, tokens: TokenSource, options: SendCallOptions): Promise<SendAnswer> {
-    const numbers = () => numbersOf(notice.contacts);
-    return this.#sendBody(requestBody(notice, this.#settings), numbers, tokens, options);
+    return this.#sendBody(requestBody(notice, this.#settings), tokens, options);
   }
 
   sendBytes(
@@ -162,25 +147,17 @@ class HttpServiceClient implements ServiceClient {
     tokens: TokenSource,
     options: SendCallOptions,
   ): Promise<SendAnswer> {
-    // Parsed only for an answer with results per contact.
-    const numbers = () => numbersIn(contacts);
     const body = requestBodyOfBytes(frame, contacts, this.#settings);
-    return this.#sendBody(body, numbers, tokens, options);
+    return this.#sendBody(body, tokens, options);
   }
 
   async #sendBody(
     body: string | Uint8Array,
-    numbers: () => readonly string[],
     tokens: TokenSource,
     { signal, deadlineMs, ownConnection = false, guard }: SendCallOptions,
   ): Promise<SendAnswer> {
     const deadline = new Deadline(deadlineMs, signal);
-    const call = new SendCall(this.#sendEndpoint, body, {
-      deadline,
-      ownConnection,
-      numbers,
-      guard,
-    });
+    const call = new SendCall(this.#sendEndpoint, body, { deadline, ownConnection, guard });
     try {
       const request = (token: Token) => call.request(token);
       await sendWithRefresh({ tokens, deadline, guard, request });

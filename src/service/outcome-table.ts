@@ -1,7 +1,6 @@
 import type { HoldKind } from '../contracts/hold.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import { APP_CODES, concernsToken } from '../contracts/token.ts';
-import type { ContactResult } from './response/answer-rules.ts';
 import type { SendAnswer } from './send-call.ts';
 
 /** A row of the table. */
@@ -63,25 +62,6 @@ function outcomeOfRule(answer: SendAnswer): Outcome {
   }
 }
 
-/**
- * The outcome of several contacts together: unknown, retry or rejected if one of them is, in this order;
- * else accepted.
- */
-export function outcomeOfResults(
-  results: readonly Pick<ContactResult, 'outcome' | 'code'>[],
-): Outcome {
-  const first = (kind: ContactResult['outcome']) =>
-    results.find(({ outcome }) => outcome === kind)?.code;
-  const [unknownCode, retryCode, rejectedCode] = [
-    first('unknown'),
-    first('retry'),
-    first('rejected'),
-  ];
-  if (unknownCode !== undefined) return unknown(unknownCode);
-  if (retryCode !== undefined) return retry(retryCode, true);
-  return rejectedCode === undefined ? accept(true) : { kind: 'rejected', code: rejectedCode };
-}
-
 /** The outcome of a send call; the first matching row decides. */
 export const OUTCOME_ROWS: readonly OutcomeRow[] = [
   {
@@ -116,18 +96,6 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     name: 'an answer rule matches',
     when: ({ rule }) => rule !== undefined,
     outcome: outcomeOfRule,
-  },
-  {
-    /** The contacts are settled one by one; this is the outcome of all of them together. */
-    name: 'results per contact',
-    when: ({ results }) => results !== undefined,
-    outcome: ({ results = [] }) => outcomeOfResults(results),
-  },
-  {
-    /** Too long, cut off or no JSON: the status does not say for which contacts it was accepted. */
-    name: 'results per contact, unreadable',
-    when: ({ resultsUnread }) => resultsUnread === true,
-    outcome: () => unknown('RESULTS_UNREADABLE'),
   },
   {
     /** A page: a login form, a captive portal, a parked domain. Not the API. */

@@ -3,7 +3,7 @@ import { NoticeQueueError } from '../contracts/errors.ts';
 import type { Refusal, Token, CancelSignal, TokenSource } from '../contracts/token.ts';
 import { type TransportFailure, Exchange, headerOf } from './http/transport.ts';
 import type { TokenHeadersCache } from './request-body.ts';
-import { applyRules, type ContactResult, type MatchedRule } from './response/answer-rules.ts';
+import { matchingRule, type MatchedRule } from './response/answer-rules.ts';
 import { AnswerMask } from './response/mask-text.ts';
 import { readAnswer, type BodyKind } from './response/read-answer.ts';
 import { parseRetryAfter } from './response/token-lifetime.ts';
@@ -37,10 +37,6 @@ export interface SendAnswer {
   readonly success?: boolean;
   /** The answer rule that decides about it (ANSWER_RULES_FILE). */
   readonly rule?: MatchedRule;
-  /** One for each contact of the request, where the answer rules find them and no rule matches. */
-  readonly results?: readonly ContactResult[];
-  /** The answer rules expect results in an answer with this status, and its body could not be read as a whole. */
-  readonly resultsUnread?: true;
   /** Retry-After in milliseconds, not clamped. */
   readonly retryAfterMs?: number;
   /** Why the call failed, if it did. */
@@ -67,9 +63,6 @@ type Known = { -readonly [Fact in keyof SendAnswer]: SendAnswer[Fact] };
 
 const NO_HEADERS: readonly string[] = [];
 
-/** How much longer an answer may be for each contact of the request, where the rules read results per contact. */
-const RESULT_BYTES = 1_024;
-
 /** Where send calls go. */
 export interface SendEndpoint {
   readonly post: (exchange: Exchange) => Promise<void>;
@@ -90,17 +83,13 @@ export interface SendEndpoint {
 interface SendCallParts {
   readonly deadline: Deadline;
   readonly ownConnection: boolean;
-  /** The numbers of the contacts of the request, in order; called only for an answer with results. */
-  readonly numbers: () => readonly string[];
   readonly guard?: Pick<RequestGuard, 'mayStart'> | undefined;
 }
 
 /** One send call: its one or two requests, the tokens they used, and what is known when it is over. */
 export class SendCall extends Exchange {
   readonly #endpoint: SendEndpoint;
-  readonly #numbers: () => readonly string[];
   readonly #guard: SendCallParts['guard'];
-  #limit: number | undefined;
   readonly #refused: SendAnswer['refused'][number][] = [];
   readonly #startedAt = performance.now();
   #refusedAt: number | undefined;
@@ -111,22 +100,16 @@ export class SendCall extends Exchange {
   constructor(
     endpoint: SendEndpoint,
     body: string | Uint8Array,
-    { deadline, ownConnection, numbers, guard }: SendCallParts,
+    { deadline, ownConnection, guard }: SendCallParts,
   ) {
     const { path, notSentRetries: retries } = endpoint;
     super(path, body, NO_HEADERS, deadline, { retries, ownConnection });
     this.#endpoint = endpoint;
-    this.#numbers = numbers;
     this.#guard = guard;
   }
 
   override mayStart(): boolean {
     return this.#guard?.mayStart() ?? true;
-  }
-
-  override answerLimit(): number {
-    if (this.#endpoint.rules?.results === undefined) return super.answerLimit();
-    return (this.#limit ??= super.answerLimit() + RESULT_BYTES * this.#numbers().length);
   }
 
   /**
@@ -177,7 +160,7 @@ export class SendCall extends Exchange {
     const mask = this.#mask();
     const ofAccepted = this.#endpoint.acceptedTraceIds ? 'trace-id' : 'none';
     const wanted = isSuccess && rules === undefined ? ofAccepted : 'all';
-    const read = readAnswer(facts, mask, wanted, () => this.answerLimit());
+    const read = readAnswer(facts, mask, wanted);
     answer.body = read.body;
     if (read.code !== undefined) answer.code = read.code;
     if (read.message !== undefined) answer.message = read.message;
@@ -186,8 +169,8 @@ export class SendCall extends Exchange {
     // A refusal that was not repeated may be the token's: what other notices met decides about it.
     const isOfToken = (status === 401 || status === 403) && this.#refused.length < 2;
     if (rules !== undefined && !isOfToken) {
-      Object.assign(answer, applyRules(rules, { ...read, status }, this.#numbers, mask));
-      const { rule } = answer;
+      const rule = matchingRule(rules, { ...read, status });
+      if (rule !== undefined) answer.rule = rule;
       if (rule === undefined ? isSuccess && read.success !== false : rule.outcome === 'accepted') {
         delete answer.code;
         delete answer.message;

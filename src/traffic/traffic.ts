@@ -49,8 +49,8 @@ export class TrafficTally {
   #before = { requests: 0, contacts: 0, since: this.#recent.since };
 
   /** Counts one attempt. */
-  attempt({ lane, outcome, requests, contacts, contactsBy }: SeenAttempt): void {
-    const accepted = contactsBy?.accepted ?? (outcome === 'accepted' ? contacts : 0);
+  attempt({ lane, outcome, requests, contacts }: SeenAttempt): void {
+    const accepted = outcome === 'accepted' ? contacts : 0;
     this.#counts[lane].requests += requests;
     this.#counts[lane].accepted += accepted;
     this.#recent.requests += requests;

@@ -9,13 +9,10 @@ const problemOf = (content: string): string | undefined =>
   )?.problem;
 
 describe('ANSWER_RULES_FILE', () => {
-  it('is read as rules, with the default of what is left out', () => {
+  it('is read as rules', () => {
     const file = temporaryFile(JSON.stringify(EXAMPLE_RULES));
     const { service } = loadConfig({ ...REQUIRED, ANSWER_RULES_FILE: file });
-    expect(service?.answerRules).toEqual({
-      ...EXAMPLE_RULES,
-      results: { ...EXAMPLE_RULES.results, status: '2xx' },
-    });
+    expect(service?.answerRules).toEqual(EXAMPLE_RULES);
   });
 
   it('is shown rule by rule', () => {
@@ -26,17 +23,13 @@ describe('ANSWER_RULES_FILE', () => {
       'answer rule 1: status 200, code TEMPLATE_NOT_APPROVED or UNKNOWN_SENDER: rejected',
       'answer rule 2: status 2xx, data.status is BUSY: retry',
       'answer rule 3: code QUOTA_EXCEEDED: hold credit',
-      'results per contact: status 2xx, at data.results, number at contact, unlisted: unknown',
-      'result rule 1: status is OK: accepted',
-      'result rule 2: code TRY_LATER: retry',
-      'result rule 3: has status: rejected',
     ]);
     expect(describeConfig(REQUIRED).answerRules).toEqual([]);
   });
 
   it.each([
     ['text', 'rules: no', /is invalid: is not JSON/],
-    ['nothing in it', '{}', /rules: expected at least one rule, or results/],
+    ['no rule in it', '{"rules":[]}', /rules: expected at least one rule/],
     ['an unknown field', '{"rules":[],"rulez":[]}', /rulez/],
     [
       'an outcome that does not exist',
@@ -72,16 +65,6 @@ describe('ANSWER_RULES_FILE', () => {
       'a status out of range',
       '{"rules":[{"status":99,"outcome":"retry"}]}',
       /rules\.0\.status: expected a status from 200 to 599/,
-    ],
-    [
-      'results without the place of the number',
-      '{"results":{"path":"r","rules":[{"code":"A","outcome":"retry"}],"unlisted":"accepted"}}',
-      /results\.contact: expected a path/,
-    ],
-    [
-      'results that do not state what becomes of the others',
-      '{"results":{"path":"r","contact":"c","rules":[{"code":"A","outcome":"retry"}]}}',
-      /results\.unlisted: expected one of accepted, rejected, retry, unknown/,
     ],
   ])('with %s is refused, with the place and the reason', (_, content, problem) => {
     expect(problemOf(content)).toMatch(problem);

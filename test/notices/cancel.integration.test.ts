@@ -204,39 +204,6 @@ describe('a notice that was sent, or may have been', () => {
     await redis.client.hset(keys.hold, { kind: 'restored', since: 1, nextProbeAt: 1 });
     expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'possibly-sent' });
   });
-
-  it('accepted in part is not cancelled', async () => {
-    const { queue, keys } = open();
-    const { id } = await queue.send(NOTICE, { delay: 3_600_000 });
-    const key = keys.noticeJob(id);
-    const data = (await redis.client.hget(key, 'data')) ?? '';
-    await redis.client.hset(key, 'data', data.replace(/}$/, ',"accepted":["01000000009"]}'));
-    expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'possibly-sent' });
-    const { contactStates } = await queue.get(id);
-    expect(contactStates).toEqual([
-      { contact: '010******09', state: 'accepted' },
-      { contact: '010******01', state: 'pending' },
-    ]);
-  });
-
-  it('settled in part is not cancelled', async () => {
-    const { queue, keys } = open();
-    const { id } = await queue.send(NOTICE, { delay: 3_600_000 });
-    const key = keys.noticeJob(id);
-    const data = (await redis.client.hget(key, 'data')) ?? '';
-    const settled = [{ contact: { contact: '01000000009' }, state: 'unknown', code: 'NO_ANSWER' }];
-    const text = data.replace(/}$/, `,"settled":${JSON.stringify(settled)}}`);
-    await redis.client.hset(key, 'data', text);
-    expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'possibly-sent' });
-    const { contacts: all, contactStates } = await queue.get(id);
-    expect([all, contactStates]).toEqual([
-      2,
-      [
-        { contact: '010******09', state: 'unknown' },
-        { contact: '010******01', state: 'pending' },
-      ],
-    ]);
-  });
 });
 
 it.each([

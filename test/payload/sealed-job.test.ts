@@ -13,7 +13,6 @@ const DATA: JobData = {
     scheduleType: 'DIRECTLY',
     contacts: [{ contact: NUMBER, var1: 'x' }],
   },
-  accepted: ['01087654321', '01055555555'],
   expiresAt: 5,
   delivery: 'at-most-once',
 };
@@ -42,8 +41,8 @@ describe('the data of an encrypted job', () => {
   it('shows template, times and numbers of contacts, and begins with the version', () => {
     const text = JSON.stringify(sealed);
     expect(text).toMatch(/^{"v":2,"notice":{"templateCode":"T","contacts":1,"sealed":"/);
-    expect(text).toContain('"accepted":2,"expiresAt":5,"delivery":"at-most-once"');
-    for (const hidden of [NUMBER, '01087654321', 'DIRECTLY', 'var1']) {
+    expect(text).toContain('"expiresAt":5,"delivery":"at-most-once"');
+    for (const hidden of [NUMBER, 'DIRECTLY', 'var1']) {
       expect(text).not.toContain(hidden);
     }
     expect(readFrame(sealed)).toEqual({ templateCode: 'T', contacts: 1 });
@@ -91,26 +90,7 @@ describe('the data of an encrypted job', () => {
     }
   });
 
-  it('is shown with contacts that are settled beside it', () => {
-    const settled = [
-      { contact: { contact: '01033334444', var1: 'y' }, state: 'unknown', code: 'A' },
-    ] as const;
-    const data = sealJob({ ...DATA, settled }, 'n-1', sealing);
-    expect(JSON.stringify(data)).not.toContain('01033334444');
-    expect(openJob(data, 'n-1', sealing).settled).toEqual(settled);
-    expect(noticeView(failed(data))).toMatchObject({ contacts: 4 });
-    const { contactStates } = noticeView(failed(data), undefined, sealing);
-    expect(contactStates).toHaveLength(4);
-    expect(contactStates).toContainEqual({ contact: '010******44', state: 'unknown' });
-  });
-
-  it('is shown with its counts, and with the state of each contact where there is a key', () => {
-    expect(noticeView(failed(sealed))).toMatchObject({ template: 'T', contacts: 3 });
-    expect(noticeView(failed(sealed))).not.toHaveProperty('contactStates');
-    expect(noticeView(failed(sealed), undefined, sealing).contactStates).toEqual([
-      { contact: '010******21', state: 'accepted' },
-      { contact: '010******55', state: 'accepted' },
-      { contact: '010******78', state: 'pending' },
-    ]);
+  it('is shown with its template and the number of its contacts', () => {
+    expect(noticeView(failed(sealed))).toMatchObject({ template: 'T', contacts: 1 });
   });
 });

@@ -1,6 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { findContact, NoticeQueue } from '../../src/index.ts';
-import { readEnded } from '../../src/notices/ended.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { run } from '../cli/support/run.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
@@ -29,31 +28,6 @@ it('a failed notice that was possibly sent is unknown to the search and to the l
     possiblySent: 0,
   });
   expect([await found(), await shown()]).toEqual([['rejected'], ['rejected']]);
-});
-
-it('a contact with a result of its own is found with its own state, code and count', async () => {
-  const { id, prefix, keys } = await parkNotice(redis, {}, undefined, FIND_KEY);
-  const number = '01000000001';
-  const options = { redis: connectionAs('ops', redis.url), prefix, findKey: FIND_KEY };
-  const [entry] = await readEnded(redis.client, keys, [id]);
-  const data = JSON.parse(entry?.data ?? '') as { notice: object };
-  const foundWith = async (beside: object) => {
-    const notice = { ...data.notice, contacts: [{ contact: '01000000002' }] };
-    const stored = JSON.stringify({ ...data, notice, ...beside });
-    await endAs(redis.client, keys, id, { data: stored });
-    const [found] = (await findContact(number, options)).notices;
-    return found && [found.states, found.code, found.possiblySent];
-  };
-  const one = { contact: { contact: number }, code: 'BLOCKED' };
-  const sends = { possiblySent: 3, traceIds: ['t-1'] };
-  expect(await foundWith({ accepted: [number] })).toEqual([['accepted'], undefined, 1]);
-  expect(await foundWith({ settled: [{ ...one, state: 'rejected' }] })).toEqual([
-    ['rejected'],
-    'BLOCKED',
-    undefined,
-  ]);
-  const unknown = { ...one, state: 'unknown', code: 'NOT_IN_RESULTS', ...sends };
-  expect(await foundWith({ settled: [unknown] })).toEqual([['unknown'], 'NOT_IN_RESULTS', 3]);
 });
 
 /** What a search says of a number whose one notice is no longer kept. */
@@ -94,24 +68,6 @@ it('a rejected notice that was deleted is not called accepted', async () => {
     confirmed: false,
   });
 });
-
-it.each([
-  ['discard', ['cancelled', 'accepted', 'rejected']],
-  ['accepted', ['accepted', 'rejected']],
-])(
-  'a decision about some contacts of a notice (%s) confirms nothing of the others',
-  async (as, states) => {
-    const { id, prefix, keys } = await parkNotice(redis, {}, undefined, FIND_KEY);
-    const [entry] = await readEnded(redis.client, keys, [id]);
-    const data = JSON.parse(entry?.data ?? '') as { notice: object };
-    const notice = { ...data.notice, contacts: [{ contact: '01000000002' }] };
-    const stored = JSON.stringify({ ...data, notice, accepted: ['01000000001'] });
-    await endAs(redis.client, keys, id, { data: stored });
-    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
-    expect((await run(['resolve', id, '--as', as, '--yes'], env)).code).toBe(0);
-    expect(await foundOf(prefix, '01000000001')).toEqual({ states, confirmed: false });
-  },
-);
 
 it('a decision to send again confirms no outcome', async () => {
   const { id, prefix, board } = await parkNotice(redis, {}, undefined, FIND_KEY);

@@ -4,7 +4,6 @@ import type { Outcome, OutcomeKind } from '../../src/contracts/outcome.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import { OUTCOME_ROWS, decideOutcome } from '../../src/service/outcome-table.ts';
 import type { SendAnswer } from '../../src/service/send-call.ts';
-import type { ContactOutcome } from '../../src/contracts/answer-rules.ts';
 
 const base = { refused: [], requests: 1, durationMs: 5 } as const;
 const notSent = (more: Partial<SendAnswer> = {}): SendAnswer => ({
@@ -55,8 +54,6 @@ const PAGE = hold('address', 'HTML_ANSWER', 'template', { rejectAfter: 4 });
 const accepted = (confirmed: boolean): Outcome => ({ kind: 'accepted', confirmed });
 
 const rule = (outcome: 'accepted' | 'retry' | 'unknown') => ({ number: 1, outcome });
-const results = (...outcomes: readonly ContactOutcome[]) =>
-  outcomes.map((outcome) => ({ outcome, code: `CODE_${outcome}`, message: '' }));
 
 /** Row of the table, answer, outcome. */
 const CASES: [string, SendAnswer, Outcome][] = [
@@ -85,32 +82,11 @@ const CASES: [string, SendAnswer, Outcome][] = [
     answered(200, { rule: { number: 1, outcome: 'hold', hold: 'credit' }, code: 'QUOTA' }),
     hold('credit', 'QUOTA', 'all'),
   ],
-  ['results per contact', answered(200, { results: results('accepted') }), accepted(true)],
-  [
-    'results per contact',
-    answered(200, { results: results('accepted', 'rejected') }),
-    rejected('CODE_rejected'),
-  ],
-  [
-    'results per contact',
-    answered(200, { results: results('rejected', 'retry') }),
-    retry('CODE_retry', true),
-  ],
-  [
-    'results per contact',
-    answered(200, { results: results('retry', 'rejected', 'unknown') }),
-    unknown('CODE_unknown'),
-  ],
   ['2xx, success: false', answered(200, { success: false }), rejected('SERVICE_REFUSED')],
   [
     '2xx, success: false',
     answered(200, { success: false, code: 'NO_TEMPLATE' }),
     rejected('NO_TEMPLATE'),
-  ],
-  [
-    'results per contact, unreadable',
-    answered(200, { body: 'oversized', resultsUnread: true }),
-    unknown('RESULTS_UNREADABLE'),
   ],
   ['2xx, JSON or no body', answered(200), accepted(true)],
   ['2xx, JSON or no body', answered(200, { success: true }), accepted(true)],

@@ -1,7 +1,6 @@
 import { Job, Worker, type JobJson, type Processor, type WorkerOptions } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/repeat.ts';
-import { replaceJobData } from '../../src/fleet/job-data.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { isProgramError, isRefusedLastingly } from '../../src/redis/failure.ts';
 import { defineScript } from '../../src/redis/script.ts';
@@ -149,8 +148,6 @@ export class SendJob extends Job {
   isUnreadable = false;
   /** Something is remembered of it until it ends (src/fleet/job-history.ts). */
   hasHistory = false;
-  /** What this run learned of some of its contacts came too late: the job has the data of before. */
-  hasLostData = false;
   #isLost = false;
 
   /** Of a notice that was not accepted there is an entry by now (src/notices/ended.ts): its job is removed. */
@@ -168,18 +165,6 @@ export class SendJob extends Job {
     const isLast =
       error.name === 'UnrecoverableError' || this.attemptsMade + 1 >= (this.opts.attempts ?? 1);
     return this.#end(isLast, false, token, () => super.moveToFailed(error, token, fetchNext));
-  }
-
-  /** Replaces the data, unless another run has started meanwhile or the job has ended. */
-  override async updateData(data: unknown): Promise<void> {
-    this.data = data;
-    const run = {
-      token: this.token ?? '',
-      started: this.attemptsStarted,
-      addedAt: this.timestamp,
-    };
-    const text = JSON.stringify(data);
-    this.hasLostData = !(await replaceJobData(this.#ending.redis, jobKeyOf(this), run, text));
   }
 
   override async moveToWait(token?: string): Promise<number> {

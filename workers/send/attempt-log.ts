@@ -1,10 +1,9 @@
 import type { Job } from 'bullmq';
 import type { Logger } from 'pino';
 import { waitsSince } from '../../src/contracts/job.ts';
-import type { Outcome, OutcomeKind, SeenAttempt } from '../../src/contracts/outcome.ts';
+import type { Outcome, SeenAttempt } from '../../src/contracts/outcome.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
-import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/send-call.ts';
 
 const COUNT_EVERY_MS = 10_000;
@@ -52,9 +51,9 @@ export class AttemptLog {
     };
   }
 
-  #count({ contacts, contactsBy: by }: SeenAttempt): void {
+  #count({ contacts }: SeenAttempt): void {
     this.#accepted.jobs += 1;
-    this.#accepted.contacts += by === undefined ? contacts : (by.accepted ?? 0);
+    this.#accepted.contacts += contacts;
     this.#counting ??= setTimeout(() => this.flush(), COUNT_EVERY_MS).unref();
   }
 
@@ -86,8 +85,6 @@ export interface AttemptFacts {
   readonly contacts?: number;
   /** How many earlier attempts the service may have accepted. */
   readonly possiblySent?: number;
-  /** Of its contacts, where the answer has results per contact. Default: those of the answer. */
-  readonly results?: readonly ContactResult[] | undefined;
   /** It was the probe of a hold. */
   readonly probe?: boolean | undefined;
   readonly batch?: string;
@@ -118,19 +115,10 @@ function seenAttempt(
   };
   if ('code' in outcome) seen.code = outcome.code;
   if (outcome.kind === 'hold') seen.hold = outcome.hold;
-  const by = contactsBy(facts.results ?? answer?.results);
-  if (by !== undefined) seen.contactsBy = by;
   if (isSentAgain(outcome, facts)) seen.possiblySentTwice = contacts;
   if (answer?.answerMs !== undefined) seen.answerMs = answer.answerMs;
   if (waitedMs !== undefined && endsWait(outcome)) seen.waitedMs = waitedMs;
   return seen;
-}
-
-function contactsBy(results: readonly ContactResult[] | undefined): SeenAttempt['contactsBy'] {
-  if (results === undefined) return undefined;
-  const by: Partial<Record<OutcomeKind, number>> = {};
-  for (const { outcome } of results) by[outcome] = (by[outcome] ?? 0) + 1;
-  return by;
 }
 
 /** Whether the service may have accepted this attempt. */
@@ -182,7 +170,6 @@ function lineOf(
     counted: outcome?.kind === 'retry' ? outcome.counted : undefined,
     probe: probe === true ? probe : undefined,
     contacts,
-    results: contactsBy(facts.results ?? answer?.results),
     rule: answer?.rule?.number,
     // Attempts so far, this one included, that the service may have accepted without saying so.
     possiblySent: possiblySent + (isUnknown ? 1 : 0) || undefined,
@@ -229,12 +216,11 @@ function levelOf(
   }
 }
 
-/** Whether a notice was accepted at its first attempt, with all of its contacts and the token at hand. */
+/** Whether a notice was accepted at its first attempt, with the token at hand. */
 function isUsual(
   job: Job,
   outcome: Extract<Outcome, { kind: 'accepted' }>,
   answer: SendAnswer | undefined,
 ): boolean {
-  const isWhole = answer?.results?.every(({ outcome: of }) => of === 'accepted') ?? true;
-  return job.attemptsMade === 0 && outcome.confirmed && isWhole && answer?.refused.length === 0;
+  return job.attemptsMade === 0 && outcome.confirmed && answer?.refused.length === 0;
 }

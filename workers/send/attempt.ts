@@ -6,7 +6,6 @@ import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
-import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { AttemptGuard, NotStarted } from './request-guard.ts';
 import type { Attempted, Entered, GateJob } from './gate-job.ts';
@@ -92,24 +91,9 @@ export async function runAttempt(
   // A kept connection that has died says nothing about the service.
   const ownConnection = options.isOnce || entered.passage !== OPEN;
   const { outcome, answer } = await sendGuarded(options, ownConnection, guard, context);
-  const ofRequest = outcomeOfRequest(outcome, answer?.results);
   const { requestedAt } = guard;
-  const left = await gate.leave(job, entered, { outcome: ofRequest, answer, requestedAt });
-  return { outcome: answer?.results === undefined ? left : outcome, answer };
+  return { outcome: await gate.leave(job, entered, { outcome, answer, requestedAt }), answer };
 }
-
-/** The outcome as far as it tells about the service: one accepted contact proves that it accepts. */
-export function outcomeOfRequest(
-  outcome: Outcome | undefined,
-  results: readonly ContactResult[] | undefined,
-): Outcome | undefined {
-  return results?.some((result) => result.outcome === 'accepted') === true
-    ? { kind: 'accepted', confirmed: true }
-    : outcome;
-}
-
-/** Of a contact without a result. */
-export const UNLISTED: ContactResult = { outcome: 'unknown', code: 'NOT_IN_RESULTS', message: '' };
 
 async function sendGuarded(
   { send }: AttemptOptions,
@@ -124,11 +108,10 @@ async function sendGuarded(
     }
     const outcome = decideOutcome(answer);
     const [first, second] = answer.refused;
-    const isAccepted = outcomeOfRequest(outcome, answer.results)?.kind === 'accepted';
     if (
       first !== undefined &&
       second === undefined &&
-      isAccepted &&
+      outcome.kind === 'accepted' &&
       answer.tokenId !== first.tokenId
     ) {
       await tokens.renewalHelped(first).catch((error: unknown) => log.trouble('token', error));

@@ -109,7 +109,7 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
       probe: entry.entered.passage !== OPEN,
       possiblySent: sent,
     });
-    return await recordChunk(run, claim, opened, { ...attempted, outcome }, mayResend, context);
+    return await recordChunk(run, claim, opened, { ...attempted, outcome }, context);
   } finally {
     permit?.release();
     lock.release();

@@ -8,7 +8,6 @@ import {
   encodeContacts,
   noteOrigins,
   readOrigins,
-  rowsOfContacts,
   type openChunk,
 } from '../../src/payload/chunk-payload.ts';
 import { batchSeal, type Sealing } from '../../src/payload/seal.ts';
@@ -16,7 +15,7 @@ import type { ServiceClient } from '../../src/service/client.ts';
 import type { JobLock, JobLocks } from '../queue/job-locks.ts';
 import type { AttemptContext } from './attempt.ts';
 import { mayBeOneContact, type Attempted } from './gate-job.ts';
-import { isSettled, settlementOf, settlementOfSorted, sortByResult } from './chunk-settlement.ts';
+import { isSettled, settlementOf } from './chunk-settlement.ts';
 import { applyOutcome, detailOf, requeue, type LockedJob } from './disposition.ts';
 import type { JobReturns } from './job-returns.ts';
 import type { ListTemplates } from './take-back.ts';
@@ -62,7 +61,6 @@ export async function recordChunk(
   claim: SendClaim,
   opened: Awaited<ReturnType<typeof openChunk>>,
   { outcome, answer }: Attempted,
-  mayResend: boolean,
   context: ChunkContext,
 ): Promise<ChunkResult> {
   const { data, lastAttempt } = run;
@@ -74,34 +72,6 @@ export async function recordChunk(
     const own = kind === 'unknown' && answer?.traceId !== undefined ? [answer.traceId] : [];
     return newestTraceIds([...claim.traceIds, ...own]);
   };
-  const list =
-    outcome !== undefined && answer?.results !== undefined ? listOf(opened, size) : undefined;
-  if (outcome !== undefined && answer?.results !== undefined && list !== undefined) {
-    const mayBeSentAgain = mayResend && delivery === 'at-least-once';
-    const { results } = answer;
-    const sorted = sortByResult({
-      contacts: list,
-      results,
-      mayResend: mayBeSentAgain,
-      lastAttempt,
-    });
-    const failed = sorted.failed.map((part) => ({
-      ...part,
-      message: withTraceIds(part.message, traceIds(part.state)),
-      rows: fewRows(rowsOfContacts(part.of)),
-    }));
-    const settlement = await settlementOfSorted({ ...sorted, failed }, encode);
-    const rows = rowsOfContacts(sorted.accepted);
-    const as = { rows, traceId: answer.traceId ?? '' };
-    await settle(run, { ...settlement, as }, context, traceIds('unknown'));
-    if (settlement.rest === undefined) return { outcome: outcome.kind };
-    const code = 'code' in outcome ? outcome.code : '';
-    const ended: Outcome =
-      sorted.unknown.length > 0
-        ? { kind: 'unknown', code }
-        : { kind: 'retry', code, counted: true };
-    return endChunk(run, ended, claim, detail);
-  }
   if (claim.bisect && size > 1 && mayBeOneContact(outcome, answer?.status)) {
     const all = listOf(opened, size);
     if (all === undefined) {

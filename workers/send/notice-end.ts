@@ -91,39 +91,32 @@ export interface EndFacts {
   readonly end: NoticeEndState;
   readonly outcome: Outcome;
   readonly answer?: SendAnswer | undefined;
-  /** What the job would keep. */
+  /** Of its job. */
   readonly data: StoredJobData;
-  readonly contacts: number;
-  /** What the service may have accepted of these. Default: what it may have accepted of the notice. */
-  readonly sends?: PossibleSends | undefined;
 }
 
 /** The entry of a notice that a worker could read. */
 export function entryOf(
   { job }: LockedJob,
   intent: NoticeIntent,
-  { end, outcome, answer, data, contacts, sends }: EndFacts,
+  { end, outcome, answer, data }: EndFacts,
 ): Omit<EndedEntry, 'at'> {
   const { notice, delivery, expiresAt, earlier } = intent.data;
   const { possiblySent, before } = intent;
   const isOwn = outcome.kind === 'unknown' && outcome.earlier !== true;
-  // Without any of these contacts, the last request says nothing about them.
-  const isOfOthers = sends !== undefined && !isOwn;
   const own = isOwn && answer?.traceId !== undefined ? [answer.traceId] : [];
-  const traceIds = sends?.traceIds ?? [...(before.traceIds ?? []), ...intent.traceIds, ...own];
+  const traceIds = [...(before.traceIds ?? []), ...intent.traceIds, ...own];
   const isUnknown = end.state === 'unknown';
-  const sum = sends?.possiblySent ?? before.possiblySent + possiblySent + (isOwn ? 1 : 0);
-  const reached =
-    answer?.stage === 'sent' || answer?.stage === 'answered' ? answer.stage : 'started';
-  const answered = traceIds.length > 0 ? 'answered' : 'started';
+  const sum = before.possiblySent + possiblySent + (isOwn ? 1 : 0);
+  const stage = answer?.stage === 'sent' || answer?.stage === 'answered' ? answer.stage : 'started';
   return {
     ...end,
     ...messageOf(detailOf(answer)),
     template: notice.templateCode,
-    contacts,
+    contacts: notice.contacts.length,
     attempts: job.attemptsMade + (end.state === 'expired' ? 0 : 1),
     possiblySent: isUnknown ? Math.max(1, sum) : 0,
-    ...(isUnknown ? { traceIds: [...traceIds], stage: isOfOthers ? answered : reached } : {}),
+    ...(isUnknown ? { traceIds, stage } : {}),
     ...(delivery === undefined ? {} : { delivery }),
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...timesOf(job),

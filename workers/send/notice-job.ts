@@ -8,12 +8,11 @@ import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
 import { possibleSends, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
 import { heldName } from '../../src/fleet/hold/template-hold.ts';
 import type { Sealing } from '../../src/payload/seal.ts';
-import { openJob, sealJob, type StoredJobData } from '../../src/payload/sealed-job.ts';
+import { openJob, type StoredJobData } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { JobLocks } from '../queue/job-locks.ts';
-import { SendJob } from '../queue/send-job.ts';
-import { enter, outcomeOfRequest, runAttempt, type AttemptContext } from './attempt.ts';
+import { enter, runAttempt, type AttemptContext } from './attempt.ts';
 import {
   isLaterRun,
   readHistory,
@@ -31,7 +30,7 @@ import {
   type LockedJob,
 } from './disposition.ts';
 import { returnReasonOf, type JobReturns } from './job-returns.ts';
-import { decideNotice, mayGo, type NoticeDecision, type NoticeRun } from './notice-decision.ts';
+import { decideNotice, mayGo, type NoticeRun } from './notice-decision.ts';
 import { endNotice, endOf, entryOf, unreadableEntry, type NoticeEnds } from './notice-end.ts';
 import {
   beginIntent,
@@ -97,10 +96,10 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
       context.log.trouble('notice', error);
       return afterProgramError(intent, context);
     });
-    const { outcome, answer, probe, results, putOffMs } = end;
+    const { outcome, answer, probe, putOffMs } = end;
     const contacts = data.notice.contacts.length;
     const { possiblySent } = intent;
-    line.end(outcome, answer, { contacts, possiblySent, probe, results });
+    line.end(outcome, answer, { contacts, possiblySent, probe });
     context.inOneWrite();
     if (putOffMs !== undefined) return await delayJob(locked, putOffMs, PUT_OFF);
     if (outcome === undefined) requeue();
@@ -111,7 +110,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
 }
 
 /** What is known of a notice at the end of a run. */
-interface NoticeEnd extends Attempted, Pick<NoticeDecision, 'results' | 'kept' | 'sends'> {
+interface NoticeEnd extends Attempted {
   /** It was the probe of a hold. */
   readonly probe?: boolean;
   /** Its template is held or closed: it comes again after so many milliseconds. */
@@ -125,7 +124,7 @@ async function attemptNotice(
   context: NoticeContext,
 ): Promise<NoticeEnd> {
   const { data, intent } = run;
-  if (!mayGo(run)) return recordNotice(job, run, { outcome: undefined }, context);
+  if (!mayGo(run)) return recordNotice(run, { outcome: undefined }, context);
   const isOnce = data.delivery !== undefined;
   const gateJob: GateJob = {
     id: intent.job,
@@ -154,56 +153,26 @@ async function attemptNotice(
     entry,
     context,
   );
-  const recorded = await recordNotice(job, run, attempted, context);
+  const recorded = await recordNotice(run, attempted, context);
   return { ...recorded, probe: entry.entered.passage !== OPEN };
 }
 
-/**
- * Decides what becomes of the notice. Where it is tried again, it records what the job keeps, so that whatever happens
- * next, what is final of a contact is not sent again; where it ends, that is in the record of its end.
- */
+/** Decides what becomes of the notice, and records in its intent what is tried again. */
 async function recordNotice(
-  job: Job,
   run: NoticeRun,
-  attempted: Attempted,
+  { outcome: attempted, answer }: Attempted,
   context: NoticeContext,
 ): Promise<NoticeEnd> {
   const { data, intent } = run;
-  const { answer } = attempted;
   // The service may have accepted an attempt before the deadline: only the intent knows.
-  if (attempted.outcome === undefined && data.delivery !== undefined && run.isLate()) {
+  if (attempted === undefined && data.delivery !== undefined && run.isLate()) {
     await beginIntent(intent, context);
   }
-  const decided = decideNotice(run, attempted);
-  const { outcome, kept } = decided;
+  const outcome = decideNotice(run, attempted);
   const isEnd = endOf(outcome, data.delivery !== undefined, intent.lastAttempt) !== undefined;
-  const isKept = isEnd || kept === undefined || (await keepContacts(job, kept, context));
-  await uncountSentAgain(intent, outcomeOfRequest(attempted.outcome, answer?.results), context);
-  // The intent of a job that cannot keep it stays open: the next run does not know which contacts were accepted, and
-  // ends it as unknown for all.
-  if (!isEnd && isKept) await endIntent(intent, outcome, context);
-  return { ...decided, answer };
-}
-
-/**
- * Records what the job keeps, repeated until Redis has it. The run goes on with the data that it has; only the next one
- * reads what is kept.
- *
- * @returns false where the job has the data of before, since another run has it or it has ended
- */
-async function keepContacts(
-  job: Job,
-  kept: JobData,
-  { log, sealing }: NoticeContext,
-): Promise<boolean> {
-  // Once: a repetition is known by its text.
-  const sealed = sealJob(kept, job.id ?? '', sealing);
-  await settleWithRetry(
-    () => job.updateData(sealed),
-    (error) => log.trouble('contacts', error),
-    (error) => !isProgramError(error),
-  );
-  return !(job instanceof SendJob && job.hasLostData);
+  await uncountSentAgain(intent, attempted, context);
+  if (!isEnd) await endIntent(intent, outcome, context);
+  return { outcome, answer };
 }
 
 /** Ends the run by the outcome; the history of the job keeps an attempt that ended unknown and is followed by others. */
@@ -213,15 +182,13 @@ async function endRun(
   ended: NoticeEnd & { readonly outcome: Outcome },
   context: NoticeContext,
 ): Promise<JobResult> {
-  const { histories, log, sealing } = context;
+  const { histories, log } = context;
   const { lastAttempt, possiblySent, traceIds, before, data } = intent;
-  const { outcome, answer, kept, sends } = ended;
+  const { outcome, answer } = ended;
   const end = endOf(outcome, data.delivery !== undefined, lastAttempt);
   if (end !== undefined) {
-    const stored =
-      kept === undefined ? (locked.job.data as StoredJobData) : sealJob(kept, intent.job, sealing);
-    const contacts = (kept ?? data).notice.contacts.length;
-    const facts = { end, outcome, answer, data: stored, contacts, sends };
+    const stored = locked.job.data as StoredJobData;
+    const facts = { end, outcome, answer, data: stored };
     return endNotice(locked, entryOf(locked, intent, facts), context);
   }
   const detail = detailOf(answer);

@@ -67,9 +67,7 @@ export class AttemptGuard implements RequestGuard {
   }
 
   noteRefused(answer: SendAnswer): void {
-    // What it says about contacts decides nothing: the request was to be repeated.
-    const { results: _, ...refused } = answer;
-    this.refused = refused;
+    this.refused = answer;
   }
 
   /** Returns a permit that was not used. */

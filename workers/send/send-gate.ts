@@ -118,8 +118,6 @@ export class SendGate {
           return await this.#met(job, entered, outcome);
         case 'rejected':
           await this.#options.holds.answered(passage, job.template, 'rejected');
-          // One that names contacts is about these.
-          if (attempted.answer?.results !== undefined) break;
           return await this.templates.rejected(job, entered, outcome, attempted.answer);
         case 'unknown':
           await this.#concernsAll(job, { hold: 'failing', code: outcome.code }, passage);

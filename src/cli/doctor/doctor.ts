@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { isCancelled, worstOf, type Finding } from '../../doctor/finding.ts';
-import { collect, whyOption } from '../arguments.ts';
+import { whyOption } from '../arguments.ts';
 import { UsageError, currentUser, type CommandContext, untilStopped } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { readConfig } from '../open-queue.ts';
@@ -11,7 +11,6 @@ interface DoctorFlags {
   why?: string;
   strict?: boolean;
   answer?: string;
-  contact?: readonly string[];
 }
 
 /** `notices doctor`: checks everything that sending needs, and shows how to fix problems. */
@@ -22,18 +21,13 @@ export function doctorCommand(context: CommandContext): Command {
       '--answer <file>',
       "only show what becomes of an answer of the service: a file as curl -i writes it, or only a body; '-' for standard input",
     )
-    .option(
-      '--contact <number>',
-      'with --answer: a contact of the request, for answers with results per contact (repeatable)',
-      collect,
-    )
     .option('--strict', 'exit with 1 also for warnings')
     .addOption(whyOption())
     .action(async (flags: DoctorFlags, command: Command) => {
       refuseUnused(flags);
       if (flags.answer !== undefined) {
         const { explainAnswer } = await import('./explain-answer.ts');
-        await explainAnswer(context, command, flags.answer, flags.contact ?? []);
+        await explainAnswer(context, command, flags.answer);
         return;
       }
       const json = wantsJson(command);
@@ -61,12 +55,9 @@ export function doctorCommand(context: CommandContext): Command {
     });
 }
 
-/** @throws UsageError for flags that would have no effect, beside `--answer` or without it */
-function refuseUnused({ answer, contact, issue, strict }: DoctorFlags) {
-  if (answer === undefined) {
-    if (contact !== undefined) throw new UsageError('--contact: use it with --answer');
-    return;
-  }
+/** @throws UsageError for flags that would have no effect, beside `--answer` */
+function refuseUnused({ answer, issue, strict }: DoctorFlags) {
+  if (answer === undefined) return;
   const unused = issue === true ? '--issue' : strict === true ? '--strict' : undefined;
   if (unused !== undefined) {
     throw new UsageError(`--answer: leave out ${unused}; a written answer is only explained`);

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { loadConfig } from '../../config/config.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import { decideOutcome, decidingRow } from '../../service/outcome-table.ts';
-import { applyRules } from '../../service/response/answer-rules.ts';
+import { matchingRule } from '../../service/response/answer-rules.ts';
 import { AnswerMask } from '../../service/response/mask-text.ts';
 import { readAnswer } from '../../service/response/read-answer.ts';
 import type { SendAnswer } from '../../service/send-call.ts';
@@ -24,23 +24,17 @@ export interface ExplainedAnswer {
   /** Name of the row that decides. */
   readonly row: string;
   readonly outcome: Outcome;
-  /** By contact, in the order of `--contact`. */
-  readonly results?: SendAnswer['results'];
 }
 
-/**
- * `notices doctor --answer FILE`: shows what becomes of an answer of the service, without Redis and without
- * a request. Numbers are not shown.
- */
+/** `notices doctor --answer FILE`: shows what becomes of an answer of the service, without Redis and without a request. */
 export async function explainAnswer(
   context: CommandContext,
   command: Command,
   file: string,
-  numbers: readonly string[],
 ): Promise<void> {
   const { answerRules } = loadConfig(context.env, { service: false });
   const written = file === '-' ? await text(context.stdin) : await readText(file);
-  const found = explain(written, answerRules, numbers);
+  const found = explain(written, answerRules);
   print(context, command, found, () => describe(found));
 }
 
@@ -53,19 +47,15 @@ async function readText(file: string): Promise<string> {
 }
 
 /** What becomes of an answer, by the rules and the built-in table. */
-export function explain(
-  written: string,
-  rules: AnswerRules | undefined,
-  numbers: readonly string[],
-): ExplainedAnswer {
+export function explain(written: string, rules: AnswerRules | undefined): ExplainedAnswer {
   const { status, headers, body } = parseAnswer(written);
   const mask = new AnswerMask([]);
   const read = readAnswer({ headers, chunks: [Buffer.from(body)], ending: 'whole' }, mask);
-  const ruled = applyRules(rules, { ...read, status }, () => numbers, mask);
+  const rule = rules && matchingRule(rules, { ...read, status });
   const { json: _, ...facts } = read;
   const answer: SendAnswer = {
     ...facts,
-    ...ruled,
+    ...(rule === undefined ? {} : { rule }),
     stage: 'answered',
     status,
     refused: status === 401 || status === 403 ? twoRefusals(status) : [],
@@ -79,8 +69,7 @@ export function explain(
     body: read.body,
     ...(code === undefined ? {} : { code }),
     ...(message === undefined ? {} : { message }),
-    ...(ruled.rule === undefined ? {} : { rule: ruled.rule.number }),
-    ...(ruled.results === undefined ? {} : { results: ruled.results }),
+    ...(rule === undefined ? {} : { rule: rule.number }),
     row: row?.name ?? '',
     outcome: decideOutcome(answer),
   };
@@ -120,7 +109,6 @@ function parseAnswer(written: string): {
 }
 
 function describe(found: ExplainedAnswer): string[] {
-  const { outcome, results = [] } = found;
   const by =
     found.rule === undefined ? `the built-in table: ${found.row}` : `answer rule ${found.rule}`;
   return [
@@ -129,13 +117,9 @@ function describe(found: ExplainedAnswer): string[] {
       ['body', found.body],
       ['code', found.code ?? 'none'],
       ['message', found.message ?? 'none'],
-      ['decided by', results.length > 0 ? 'the results per contact' : by],
-      ['outcome', describeOutcome(outcome)],
+      ['decided by', by],
+      ['outcome', describeOutcome(found.outcome)],
     ]),
-    ...results.map(
-      ({ outcome: one, code }, index) =>
-        `  contact ${index + 1}: ${one}${one === 'accepted' ? '' : ` (${code})`}`,
-    ),
   ];
 }
 

@@ -250,9 +250,5 @@ export const auditEntry = named(
     as: z.string(),
     why: z.string(),
     contacts: count.exactOptional(),
-    partly: z
-      .boolean()
-      .exactOptional()
-      .describe('the decision is not about contacts of the notice that had an end of their own'),
   }),
 ) satisfies z.ZodType<KeptAudit>;

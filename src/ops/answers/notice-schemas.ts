@@ -72,10 +72,6 @@ export const noticeAnswer = z
       .boolean()
       .exactOptional()
       .describe('false where the answer that accepted it could not be read completely'),
-    contactStates: z
-      .array(z.object({ contact: z.string().describe('masked'), state }))
-      .exactOptional()
-      .describe('present where some contacts have a state of their own'),
     kept: z
       .object({ acceptedMs: count, acceptedCount: count, failedMs: count })
       .exactOptional()

@@ -139,7 +139,7 @@ export const cancelByKey = operation({
 
 /** Describes a notice in lines of text. It shows no phone number in full. */
 function describeNotice(view: Answer<NoticeView>, now: number): string[] {
-  const { id, state, kept, contactStates = [] } = view;
+  const { id, state, kept } = view;
   if (state === 'not-kept') {
     return [
       ...table([
@@ -152,12 +152,6 @@ function describeNotice(view: Answer<NoticeView>, now: number): string[] {
   const step = nextStep(view);
   return [
     ...table([['notice', id], ['state', stateText(view, now)], ...rowsOf(view, now)]),
-    ...(contactStates.length === 0
-      ? []
-      : [
-          '',
-          ...table([['CONTACT', 'STATE'], ...contactStates.map((one) => [one.contact, one.state])]),
-        ]),
     ...(step === undefined ? [] : [step]),
   ];
 }

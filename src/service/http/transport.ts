@@ -24,7 +24,7 @@ export interface WireFacts {
   /** Status of the final answer; 1xx answers are not final. */
   status: number | undefined;
   headers: AnswerHeaders | undefined;
-  /** The body as far as it was read ({@link Exchange.answerLimit}). */
+  /** The body as far as it was read ({@link ANSWER_BYTES}). */
   chunks: Uint8Array[];
   /** `broken`: cut off. */
   ending: 'whole' | 'broken' | 'oversized';
@@ -34,7 +34,7 @@ export interface WireFacts {
   tookMs: number | undefined;
 }
 
-/** Most bytes of an answer's body that are read, where there is no result for each contact. */
+/** Most bytes of an answer's body that are read; of a longer one nothing but the status is known. */
 export const ANSWER_BYTES = 64 * 1024;
 
 /** How the requests of a call are made. */
@@ -80,14 +80,6 @@ export class Exchange {
     this.retries = retries;
     this.repeatsFailures = repeatsFailures;
     this.ownConnection = ownConnection;
-  }
-
-  /**
-   * Most bytes of an answer's body that are read; of a longer one nothing but the status is known. Asked for only
-   * where an answer has more than {@link ANSWER_BYTES}.
-   */
-  answerLimit(): number {
-    return ANSWER_BYTES;
   }
 
   /** Asked right before the first byte of each request; false ends it as `aborted`, and nothing is sent. */
@@ -242,7 +234,7 @@ class Try implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     if (!this.#open) return;
     this.#size += chunk.byteLength;
-    if (this.#size > ANSWER_BYTES && this.#size > this.#exchange.answerLimit()) {
+    if (this.#size > ANSWER_BYTES) {
       this.#facts.ending = 'oversized';
       this.#settle();
       controller.abort(DROPPED);

@@ -54,9 +54,6 @@ export class AnswerMask {
   readonly #knownCodes: ReadonlySet<string>;
   #values: ValuePieces | undefined | 'unread' = 'unread';
   #endsAt: number | undefined;
-  /** By text: results per contact repeat the same few. */
-  readonly #messages = new Map<string, string | undefined>();
-  readonly #codes = new Map<string, string | undefined>();
 
   /**
    * @param secrets never to appear ({@link piecesOfSecrets})
@@ -79,12 +76,8 @@ export class AnswerMask {
    *
    * @returns undefined if nothing is left, or if there is doubt
    */
-  message(text: string): string | undefined {
-    return remembered(this.#messages, text, () => this.#masked(text));
-  }
-
-  #masked(whole: string): string | undefined {
-    const read = whole.length > MAX_READ ? whole.slice(0, MAX_READ).replace(/\S+$/, '') : whole;
+  message(given: string): string | undefined {
+    const read = given.length > MAX_READ ? given.slice(0, MAX_READ).replace(/\S+$/, '') : given;
     const text = read.normalize('NFKC');
     const repeats = this.#repeatsIn(text);
     if (repeats === undefined || this.#isOver()) return undefined;
@@ -110,7 +103,7 @@ export class AnswerMask {
   code(value: unknown): string | undefined {
     const text = nameOf(value, CODE);
     if (text === undefined || isDocumentedCode(text) || this.#knownCodes.has(text)) return text;
-    return remembered(this.#codes, text, () => (this.#isClean(text) ? text : undefined));
+    return this.#isClean(text) ? text : undefined;
   }
 
   /**
@@ -211,11 +204,3 @@ const nameOf = (value: unknown, shape: RegExp): string | undefined => {
 };
 
 const digitsOf = (text: string): string => text.normalize('NFKC').replace(/[^0-9]/g, '');
-
-function remembered<Value>(known: Map<string, Value>, text: string, find: () => Value): Value {
-  const found = known.get(text);
-  if (found !== undefined || known.has(text)) return found as Value;
-  const value = find();
-  known.set(text, value);
-  return value;
-}

@@ -36,13 +36,11 @@ const UTF8_LENIENT = new TextDecoder('utf-8');
  *
  * @param mask makes code, message and traceId safe to keep
  * @param wanted texts of an answer that accepts: `all` where it has no status 2xx, or a rule of the operator looks at it
- * @param limit most bytes of the decompressed body
  */
 export function readAnswer(
   raw: RawAnswer,
   mask: AnswerMask,
   wanted: WantedTexts = 'all',
-  limit = () => ANSWER_BYTES,
 ): ReadAnswer {
   const [only] = raw.chunks;
   const bytes = raw.chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(raw.chunks);
@@ -60,7 +58,7 @@ export function readAnswer(
   const json = plain === undefined ? undefined : parse(plain);
   if (json !== undefined) return bodyOf(json.value, mask, wanted);
 
-  const decoded = decodeBody(bytes, raw.headers, limit);
+  const decoded = decodeBody(bytes, raw.headers);
   if ('tooLong' in decoded) return { body: 'oversized' };
   if ('unreadable' in decoded) {
     return isPage() ? { body: 'html' } : withMessage('broken', mask.message(decoded.unreadable));
@@ -111,23 +109,15 @@ function bodyOf(json: unknown, mask: AnswerMask, wanted: WantedTexts): ReadAnswe
   if (traceId !== undefined) fields.traceId = traceId;
   if (mayAccept) return fields;
 
-  const code = codeIn(json, mask);
-  const message = messageIn(json, mask);
+  const code =
+    first(placesOf(json), CODES, (value) => mask.code(value)) ?? mask.code(own(json, 'error'));
+  const places = [...placesOf(json), { message: own(json, 'error') }];
+  const message = first(places, MESSAGES, (value) =>
+    typeof value === 'string' ? mask.message(value) : undefined,
+  );
   if (code !== undefined) fields.code = code;
   if (message !== undefined) fields.message = message;
   return fields;
-}
-
-/** The service's own code, where services of this kind put it. */
-export function codeIn(json: unknown, mask: AnswerMask): string | undefined {
-  return first(placesOf(json), CODES, (value) => mask.code(value)) ?? mask.code(own(json, 'error'));
-}
-
-/** The service's message, where services of this kind put it; masked. */
-export function messageIn(json: unknown, mask: AnswerMask): string | undefined {
-  return first([...placesOf(json), { message: own(json, 'error') }], MESSAGES, (value) =>
-    typeof value === 'string' ? mask.message(value) : undefined,
-  );
 }
 
 function placesOf(json: unknown): readonly unknown[] {
@@ -182,19 +172,13 @@ const KOREAN = /^(?:x-windows-|windows-|ms_?|cp_?|ibm-?)949$|^uhc$/;
 /**
  * The text of a body that is not JSON in UTF-8: decompressed, then in the charset that the answer names, then in UTF-8.
  * Headers that name what the body is not, or nothing, are passed over.
- *
- * @param limit most bytes of the decompressed body
  */
-function decodeBody(
-  bytes: Buffer,
-  headers: AnswerHeaders | undefined,
-  limit: () => number,
-): DecodedBody {
+function decodeBody(bytes: Buffer, headers: AnswerHeaders | undefined): DecodedBody {
   const encoding = (headerOf(headers, 'content-encoding') ?? '').trim().toLowerCase();
   const decompress = DECOMPRESS.get(encoding);
   if (decompress !== undefined) {
     try {
-      return decodeText(decompress(bytes, { maxOutputLength: limit() }), headers);
+      return decodeText(decompress(bytes, { maxOutputLength: ANSWER_BYTES }), headers);
     } catch (error) {
       if (error instanceof RangeError) return { tooLong: true };
     }

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startEmulator } from '../../../src/emulator/emulator.ts';
 import { readNoticeEvents } from '../../support/events.ts';
@@ -9,27 +6,8 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { SendGate } from '../../../workers/send/send-gate.ts';
 import { room } from '../../service-coverage/support/line.ts';
 import { until } from '../../support/wait.ts';
-import type { AnswerRules } from '../../../src/contracts/answer-rules.ts';
 
 const CONTACTS = [{ contact: '01000000001' }, { contact: '01000000002' }];
-/** One is accepted, the other not: what the job keeps is recorded before anything else. */
-const RESULTS = {
-  results: CONTACTS.map(({ contact }, index) => ({ contact, status: index === 0 ? 'OK' : 'BAD' })),
-};
-const RULES: AnswerRules = {
-  rules: [],
-  results: {
-    status: '2xx',
-    path: 'results',
-    contact: 'contact',
-    rules: [
-      { path: 'status', value: 'OK', outcome: 'accepted' },
-      { path: 'status', value: 'BAD', outcome: 'rejected' },
-    ],
-    unlisted: 'unknown',
-  },
-};
-
 describe('an error in this program after the request of the last attempt', () => {
   const lines = room();
   const { redis } = lines;
@@ -43,9 +21,7 @@ describe('an error in this program after the request of the last attempt', () =>
       leave.mockRejectedValue(new TypeError('a mistake'));
       const emulator = await startEmulator();
       onTestFinished(() => emulator.close());
-      emulator.addFault({ on: 'send', status: 200, body: RESULTS });
       const { prefix, queue } = await lines.line(emulator.url, {
-        ANSWER_RULES_FILE: rulesFile(),
         ATTEMPTS: '1',
         NOTICE_EVENTS: '100',
       });
@@ -61,16 +37,7 @@ describe('an error in this program after the request of the last attempt', () =>
       const { events } = await readNoticeEvents(redis.client, keys, '0', 10);
       expect(events).toMatchObject([{ notice: id, state: 'unknown', code: 'INTERNAL_ERROR' }]);
       expect(await redis.client.hlen(keys.history)).toBe(0);
-      expect(emulator.faults()[0]?.fired).toBe(1);
+      expect(emulator.record()).toMatchObject({ requests: 1 });
     },
   );
 });
-
-/** A service whose answers have a result for each contact. */
-function rulesFile(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-rules-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const file = path.join(folder, 'rules.json');
-  writeFileSync(file, JSON.stringify(RULES));
-  return file;
-}

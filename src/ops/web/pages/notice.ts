@@ -2,17 +2,7 @@ import type { NoticeView } from '../../../notices/notice-state.ts';
 import { countOf, formatCount } from '../../../format/format.ts';
 import { describeNotKept, describePending, nextStep } from '../../notice-words.ts';
 import { html, type Html, type Part } from '../http/html.ts';
-import {
-  ask,
-  code,
-  dot,
-  form,
-  mayAct,
-  moment,
-  table,
-  whyField,
-  type PageView,
-} from './elements.ts';
+import { ask, code, dot, form, mayAct, moment, whyField, type PageView } from './elements.ts';
 
 /** The form that looks a notice up. @param given what was looked up last */
 export function lookUpForm(given = ''): Html {
@@ -35,7 +25,7 @@ export function lookUpForm(given = ''): Html {
 
 /** What is known of a single notice. */
 export function noticePage(notice: NoticeView, view: PageView): Html {
-  const { id, state, kept, contactStates = [] } = notice;
+  const { id, state, kept } = notice;
   if (state === 'not-kept') {
     return html`<section class="card empty" id="notice">
       <p role="status">${describeNotKept(kept)}</p>
@@ -56,21 +46,7 @@ export function noticePage(notice: NoticeView, view: PageView): Html {
         )}
       </dl>
     </section>
-    ${state === 'pending' && mayAct(view) && cancelForm(id, view)}
-    ${
-      contactStates.length > 0 &&
-      html`<section class="card">
-        <h2>Contacts</h2>
-        ${table(
-          'State of each contact',
-          [
-            ['Contact', ({ contact }) => contact],
-            ['State', (one) => dot(one.state)],
-          ],
-          contactStates,
-        )}
-      </section>`
-    }`;
+    ${state === 'pending' && mayAct(view) && cancelForm(id, view)} `;
 }
 
 function cancelForm(id: string, view: PageView): Html {

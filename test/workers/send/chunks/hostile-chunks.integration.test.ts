@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { constants, deflateRawSync, gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { queueChunks } from '../../../../src/batch/import/queue-chunks.ts';
@@ -13,7 +10,6 @@ import { buildBatch, contacts } from '../../../batch/support/built-batch.ts';
 import { run } from '../../../cli/support/run.ts';
 import { room } from '../../../service-coverage/support/line.ts';
 import { until } from '../../../support/wait.ts';
-import type { AnswerRules } from '../../../../src/contracts/answer-rules.ts';
 
 const lines = room();
 const { redis } = lines;
@@ -49,10 +45,10 @@ const requestsTo = (emulator: Emulator): number =>
   Object.values(emulator.record().answers.send).reduce((sum, count) => sum + count, 0);
 
 /** A worker, and a service that refuses one number. */
-async function start(env: Readonly<Record<string, string>> = {}) {
+async function start() {
   const emulator = await startEmulator({ rejectContacts: [REFUSED] });
   onTestFinished(() => emulator.close());
-  const line = await lines.line(emulator.url, { BATCH_CONCURRENCY: '1', ATTEMPTS: '2', ...env });
+  const line = await lines.line(emulator.url, { BATCH_CONCURRENCY: '1', ATTEMPTS: '2' });
   const keys = keysOf(line.prefix, 'default');
   const ledger = new Ledger(redis.client, keys);
   const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
@@ -137,42 +133,7 @@ describe('stored contacts that no importer makes', () => {
     expect(emulator.record()).toMatchObject({ requests: 2, contacts: 4 });
     await sendsOn();
   });
-
-  it.each([
-    ['no JSON', '[{"contact":'],
-    ['an object', JSON.stringify(FIRST)],
-    ['a list of nothing', '[null,null]'],
-  ])('%s, where answers have results per contact: their outcome is unknown', async (_, json) => {
-    const { emulator, end, codes, sendsOn } = await start({ ANSWER_RULES_FILE: rulesFile() });
-    const results = [resultOf(FIRST)];
-    emulator.addFault({ on: 'send', status: 200, body: { results } });
-    expect(await end(stored(json))).toMatchObject({ unknown: 2, accepted: 0, pending: 0 });
-    expect(await codes()).toEqual(['RESULTS_UNREADABLE']);
-    emulator.clearFaults();
-    emulator.addFault({ on: 'send', status: 200, body: { results: [resultOf(THIRD)] } });
-    await sendsOn();
-  });
 });
-
-const resultOf = ({ contact }: { readonly contact: string }) => ({ contact, status: 'OK' });
-
-function rulesFile(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-rules-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const rules: AnswerRules = {
-    rules: [],
-    results: {
-      status: '2xx',
-      path: 'results',
-      contact: 'contact',
-      rules: [{ path: 'status', value: 'OK', outcome: 'accepted' }],
-      unlisted: 'unknown',
-    },
-  };
-  const file = path.join(folder, 'rules.json');
-  writeFileSync(file, JSON.stringify(rules));
-  return file;
-}
 
 it('jobs of chunks with data that no importer writes end, and the worker goes on', async () => {
   const { emulator, keys, queue, sendsOn } = await start();

@@ -27,8 +27,6 @@ export interface TestNotice {
   readonly job: SendJob;
   /** Set by a test: the lock of the job may be lost. */
   isLost: boolean;
-  /** What its job was to keep, the newest last. */
-  readonly kept: JobData[];
   /** Its lines in the log, of all runs. */
   readonly lines: Record<string, unknown>[];
 }
@@ -47,10 +45,10 @@ export interface RunStage {
   readonly left: string[];
   /** Contacts that are counted as possibly sent twice. */
   twice: number;
-  /** @param more with trace ids of its attempts that ended unknown, and contacts that left it before */
+  /** @param more with trace ids of its attempts that ended unknown */
   notice(
     contact: string,
-    more?: Pick<JobData, 'expiresAt' | 'settled' | 'earlier'> & {
+    more?: Pick<JobData, 'expiresAt' | 'earlier'> & {
       readonly unknown?: readonly string[];
     },
   ): Promise<TestNotice>;
@@ -170,7 +168,7 @@ export async function openRunStage(
     holds,
     left,
     twice: 0,
-    notice: async (number, { expiresAt, settled, earlier, unknown = [] } = {}) => {
+    notice: async (number, { expiresAt, earlier, unknown = [] } = {}) => {
       const contact: Contact = { contact: number, var1: `for ${number}` };
       const id = `n-${number}`;
       await redis.client.hset(keys.noticeJob(id), { name: 'send', ats: unknown.length + 1 });
@@ -184,10 +182,8 @@ export async function openRunStage(
         notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [contact] },
         ...(expiresAt === undefined ? {} : { expiresAt }),
         ...(delivery === 'at-most-once' ? { delivery } : {}),
-        ...(settled === undefined ? {} : { settled }),
         ...(earlier === undefined ? {} : { earlier }),
       };
-      const kept: JobData[] = [];
       const job = Object.assign(Object.create(SendJob.prototype) as SendJob, {
         id,
         data,
@@ -196,14 +192,9 @@ export async function openRunStage(
         timestamp: Date.now(),
         opts: { attempts: 5 },
         attemptsStarted: unknown.length + 1,
-        hasLostData: false,
-        updateData: (changed: JobData) => {
-          kept.push(changed);
-          return Promise.resolve();
-        },
         moveToDelayed: () => Promise.resolve(),
       });
-      const notice = { id, job, isLost: false, kept, lines: [] };
+      const notice = { id, job, isLost: false, lines: [] };
       notices.set(id, notice);
       return notice;
     },
