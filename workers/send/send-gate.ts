@@ -22,7 +22,7 @@ const THROTTLED_MIN_MS = 1_000;
 /** The job is requeued at once: while Redis refuses, not more often than this. */
 const REDIS_AGAIN_MS = 200;
 
-/** Where the requests before it fail, one more waits at most so long for the end of one that is under way. */
+/** Where the requests before it fail, one more waits at most so long for the ends of others. */
 const ONE_ENDS_MS = 1_000;
 
 const ENTERED: Entered = { passage: OPEN, isContradicted: false };
@@ -76,9 +76,7 @@ export class SendGate {
       const complete = isComplete();
       if (!(complete instanceof Promise ? await complete : complete)) return undefined;
       const until = performance.now() + ONE_ENDS_MS;
-      while (this.#account.isDoubtful && this.#underWay > 0 && performance.now() < until) {
-        await this.#oneEnds();
-      }
+      while (this.#waitsForAnEnd(job.id) && performance.now() < until) await this.#oneEnds();
       const { trouble: history } = job;
       const entered = holds.enter(job.template, history !== undefined, job.runs, job.leavesProbes);
       const passage = entered instanceof Promise ? await entered : entered;
@@ -159,6 +157,13 @@ export class SendGate {
     const closedMs = holds.closedMs(template);
     if (closedMs > 0) return closedMs;
     return holds.isTemplateHeld(template) ? holds.behindMs(template) : undefined;
+  }
+
+  /** What is in the row already would not make it longer: it waits where another attempt may. */
+  #waitsForAnEnd(job: string): boolean {
+    const { isDoubtful } = this.#account;
+    const isInRow = this.#account.has(job);
+    return this.#underWay > 0 ? isDoubtful || isInRow : isDoubtful && isInRow;
   }
 
   /** Until an attempt under way has ended, or for a second. */

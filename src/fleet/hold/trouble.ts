@@ -9,8 +9,9 @@ import type { HoldKind } from '../../contracts/hold.ts';
 export const ROW = 12;
 
 /**
- * With so many in a row no further attempt begins before one of those under way has ended: in an outage no more is possibly
- * sent than was under way, and a little trouble ends with the next acceptance, a moment later.
+ * With so many in a row no further attempt begins before one of those under way has ended, and jobs of the row wait
+ * behind others from the first on: in an outage no more is possibly sent than was under way, and a little trouble ends with
+ * the next acceptance, a moment later.
  */
 export const DOUBT_ROW = 3;
 
@@ -151,6 +152,11 @@ export class AccountRow {
   /** Whether further attempts wait for the end of one that is under way. */
   get isDoubtful(): boolean {
     return this.#jobs.size >= DOUBT_ROW;
+  }
+
+  /** Whether one more attempt of this job would not make the row longer. */
+  has(job: string): boolean {
+    return this.#jobs.has(job);
   }
 
   /** @returns whether the row is long enough for a hold; once that is placed, {@link AccountRow.clear} begins it anew */

@@ -23,6 +23,8 @@ export interface Notice {
   readonly poison: boolean;
   attempts: number;
   requests: number;
+  /** After so many requests it has waited for the ends of others. */
+  gaveWay: number;
   possiblySent: number;
   history: TroubleHistory | undefined;
   state: 'waiting' | 'accepted' | 'rejected' | 'unknown';
@@ -64,6 +66,7 @@ const PROBE_MIN_MS = 500;
 const PROBE_MAX_MS = 60_000;
 const LIMITS = { minMs: PROBE_MIN_MS, maxMs: PROBE_MAX_MS };
 const OTHERS_FIRST_MS = 500;
+const ONE_ENDS_MS = 1_000;
 const ATTEMPTS = 10;
 const RESENDS = 2;
 const PASSES = 2;
@@ -75,43 +78,22 @@ const HOLD_OF: Record<Exclude<Answer, 'accepted' | 'rejected'>, HoldKind> = {
   refused: 'credentials',
 };
 
-/** A heap by time. */
+/** What happens later: the latest first. */
 class Agenda {
-  readonly #heap: { at: number; run: () => void }[] = [];
+  readonly #entries: { at: number; run: () => void }[] = [];
 
   add(at: number, run: () => void): void {
-    const heap = this.#heap;
-    heap.push({ at, run });
-    for (let i = heap.length - 1; i > 0;) {
-      const up = (i - 1) >> 1;
-      if ((heap[up]?.at ?? 0) <= (heap[i]?.at ?? 0)) break;
-      this.#swap(i, up);
-      i = up;
+    let [from, to] = [0, this.#entries.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if ((this.#entries[middle]?.at ?? 0) > at) from = middle + 1;
+      else to = middle;
     }
+    this.#entries.splice(from, 0, { at, run });
   }
 
   next(): { at: number; run: () => void } | undefined {
-    const heap = this.#heap;
-    const first = heap[0];
-    const last = heap.pop();
-    if (first === undefined || last === undefined || heap.length === 0) return first;
-    heap[0] = last;
-    for (let i = 0; ;) {
-      let least = i;
-      for (const down of [2 * i + 1, 2 * i + 2]) {
-        if (down < heap.length && (heap[down]?.at ?? 0) < (heap[least]?.at ?? 0)) least = down;
-      }
-      if (least === i) return first;
-      this.#swap(i, least);
-      i = least;
-    }
-  }
-
-  #swap(a: number, b: number): void {
-    const [one, other] = [this.#heap[a], this.#heap[b]];
-    if (one === undefined || other === undefined) return;
-    this.#heap[a] = other;
-    this.#heap[b] = one;
+    return this.#entries.pop();
   }
 }
 
@@ -176,6 +158,7 @@ export function simulate({
       poison,
       attempts: 0,
       requests: 0,
+      gaveWay: 0,
       possiblySent: 0,
       history: undefined,
       state: 'waiting',
@@ -287,6 +270,13 @@ export function simulate({
         const notice = take();
         if (notice === undefined) continue;
         moved = true;
+        const { row } = process;
+        const isBehind = row.has(String(notice.id)) && (row.isDoubtful || process.inFlight > 0);
+        if (isBehind && notice.gaveWay !== notice.requests) {
+          notice.gaveWay = notice.requests;
+          later(ONE_ENDS_MS, notice);
+          continue;
+        }
         const own = holds.get(notice.template);
         if (own !== undefined && !takeProbe(notice.template, own)) {
           const rest = Math.max(0, own.nextAt - now) + (notice.history === undefined ? 0 : 500);
