@@ -12,6 +12,7 @@ import {
   type TroubleHistory,
   type TroubleVerdict,
 } from '../../../../src/fleet/hold/trouble.ts';
+import { Agenda } from './agenda.ts';
 
 /** How the simulated service answers a request. */
 export type Answer =
@@ -77,25 +78,6 @@ const HOLD_OF: Record<Exclude<Answer, 'accepted' | 'rejected'>, HoldKind> = {
   page: 'address',
   refused: 'credentials',
 };
-
-/** What happens later: the latest first. */
-class Agenda {
-  readonly #entries: { at: number; run: () => void }[] = [];
-
-  add(at: number, run: () => void): void {
-    let [from, to] = [0, this.#entries.length];
-    while (from < to) {
-      const middle = (from + to) >> 1;
-      if ((this.#entries[middle]?.at ?? 0) > at) from = middle + 1;
-      else to = middle;
-    }
-    this.#entries.splice(from, 0, { at, run });
-  }
-
-  next(): { at: number; run: () => void } | undefined {
-    return this.#entries.pop();
-  }
-}
 
 interface SimulatedHold {
   readonly kind: HoldKind;
