@@ -51,14 +51,6 @@ export const DEPLOYMENT_CONTROLS: readonly Control[] = [
     words: 'as producer: ["KEYS"',
   },
   {
-    prevents: 'a service that cannot tell who connects (mutual TLS)',
-    file: 'src/service/http/connections.ts',
-    from: '{ cert: tlsCert, key: tlsKey }',
-    to: 'undefined',
-    test: 'service/send.test.ts',
-    words: 'shows its certificate to a service that demands one',
-  },
-  {
     prevents: 'an installation without PAYLOAD_KEY that no one notices',
     file: 'src/cli/doctor/examine.ts',
     from: '  if (key === undefined) {',

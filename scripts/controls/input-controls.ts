@@ -72,7 +72,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
     from: "if (protocol === 'rediss:') return [];",
     to: "if (protocol !== '') return [];",
     test: 'config/rules.test.ts',
-    words: 'Redis without TLS',
+    words: 'is named once, with every variable and value',
   },
   {
     prevents: 'a plain proxy on another machine in front of a local address',
@@ -80,7 +80,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
     from: '[v.BASE_URL, v.PROXY_URL ?? v.BASE_URL].every(isLoopback)',
     to: 'isLoopback(v.BASE_URL)',
     test: 'config/rules.test.ts',
-    words: 'a local service behind a proxy',
+    words: 'is named once, with every variable and value',
   },
   {
     prevents: 'Sentinels and masters that are reached without TLS',
@@ -161,14 +161,6 @@ export const INPUT_CONTROLS: readonly Control[] = [
     to: '...(tlsCa',
     test: 'redis/tls.integration.test.ts',
     words: 'checks the certificate of Redis also where the environment',
-  },
-  {
-    prevents: 'a Redis that cannot tell who connects (mutual TLS)',
-    file: 'src/redis/connect.ts',
-    from: '...(tlsCert === undefined ? {} : { cert: tlsCert }),',
-    to: '',
-    test: 'redis/tls.integration.test.ts',
-    words: 'shows its certificate to a Redis that demands one',
   },
   {
     prevents: 'NUL and other control characters in what is sent',

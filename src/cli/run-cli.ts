@@ -20,9 +20,6 @@ Exit codes:
 
 Configuration is read from the environment: see .env.example and "notices config".`;
 
-/** Commands that log mistyped variables themselves, or read none. */
-const WITHOUT_WARNINGS: ReadonlySet<string> = new Set(['worker', 'serve']);
-
 /**
  * Runs one command line.
  *
@@ -63,14 +60,6 @@ export async function runCli(
       ...(json ? { outputError: () => {} } : {}),
     })
     .configureHelp({ showGlobalOptions: true });
-
-  program.hook('preAction', async (_program, command) => {
-    if (WITHOUT_WARNINGS.has(command.name())) return;
-    const { readEnvironment } = await import('../config/read.ts');
-    const { mistypedWarning } = await import('../config/read.ts');
-    const { mistyped } = readEnvironment(surroundings.env, { service: false });
-    for (const variable of mistyped) warn(mistypedWarning(variable));
-  });
 
   for (const command of await loadCommands(args, context)) {
     program.addCommand(inherit(program, command));

@@ -4,13 +4,7 @@ import { COMPARED_VARIABLES, type ComparedVariable } from '../contracts/version.
 import { describeAnswerRules } from '../contracts/answer-rules.ts';
 import { processEnvironment, type Environment } from './environment.ts';
 import { showInvalid, showPath, showValue } from './mask.ts';
-import {
-  type MistypedVariable,
-  readEnvironment,
-  type ReadOptions,
-  type Origin,
-  type Reading,
-} from './read.ts';
+import { readEnvironment, type ReadOptions, type Origin, type Reading } from './read.ts';
 import { metadataOf, type Row } from './variable.ts';
 import { asTree, type ValueTree, rowOf, type VariableName, type Values } from './variables.ts';
 
@@ -19,8 +13,6 @@ import { asTree, type ValueTree, rowOf, type VariableName, type Values } from '.
  * end in `Ms`: milliseconds.
  */
 export type Config = Readonly<ReturnType<typeof configOf>> & {
-  /** The variables that are probably mistyped; a program that starts logs them as warnings. */
-  readonly mistyped: readonly MistypedVariable[];
   /** What workers compare ({@link digestsOf}). */
   readonly digests: ReturnType<typeof digestsOf>;
 };
@@ -53,11 +45,11 @@ export function loadConfig(
   environment: Environment = processEnvironment(),
   options?: ReadOptions,
 ): Config {
-  const { values, issues, mistyped } = readEnvironment(environment, options);
+  const { values, issues } = readEnvironment(environment, options);
   if (issues.length > 0) throw new InputError('CONFIG_INVALID', issues);
   const tree = asTree(values);
   const constants = constantsIn(environment, tree.service.answerTimeoutMs);
-  return { ...configOf(tree, constants), mistyped, digests: digestsOf(values) };
+  return { ...configOf(tree, constants), digests: digestsOf(values) };
 }
 
 /** After a 429 the rate limit decreases by half, and never below one request a second. */
@@ -78,7 +70,6 @@ function configOf(
     ...others,
     redis: {
       ...redis,
-      ...pairIn(redis.tlsCert),
       connectTimeoutMs: constants.REDIS_CONNECT_TIMEOUT_MS,
     },
     service: serviceConfig(service, worker, others.logLevel, constants),
@@ -154,7 +145,6 @@ function serviceConfig(
   if (baseUrl === undefined || accessKey === undefined || secretKey === undefined) return undefined;
   return {
     ...service,
-    ...pairIn(service.tlsCert),
     baseUrl,
     accessKey,
     secretKey,
@@ -169,10 +159,6 @@ function serviceConfig(
     connections: concurrency + batchConcurrency,
   };
 }
-
-/** The certificate and the private key of one text. */
-const pairIn = (pem: string | undefined) =>
-  pem === undefined ? undefined : { tlsCert: pem, tlsKey: pem };
 
 function webhookConfig({ url, secret, format }: ValueTree['events']) {
   return url === undefined || secret === undefined ? undefined : { url, secret, format };

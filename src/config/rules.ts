@@ -1,4 +1,3 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { InputIssue } from '../contracts/errors.ts';
 import { isLoopbackHost } from '../format/plain-hosts.ts';
 import { isLoopback, isPrivate, plainRemoteHosts } from './address.ts';
@@ -77,22 +76,9 @@ export const RULES: readonly Rule[] = [
     (v) => v.OPS_ROLE_HEADER === undefined || v.OPS_USER_HEADER !== undefined,
   ),
   rule(
-    ['REDIS_URL', 'REDIS_TLS_CA_FILE', 'REDIS_TLS_CERT_FILE'],
-    'must start with rediss:// with REDIS_TLS_CA_FILE or REDIS_TLS_CERT_FILE, which would not be used otherwise',
-    (v) =>
-      (v.REDIS_TLS_CA_FILE === undefined && v.REDIS_TLS_CERT_FILE === undefined) ||
-      v.REDIS_URL.startsWith('rediss:'),
-  ),
-  rule(['REDIS_TLS_CERT_FILE'], 'must contain the private key of the certificate', (v) =>
-    arePair(v.REDIS_TLS_CERT_FILE, v.REDIS_TLS_CERT_FILE),
-  ),
-  rule(
-    ['BASE_URL', 'TLS_CERT_FILE'],
-    'must start with https:// with TLS_CERT_FILE, which would not be used otherwise',
-    (v) => v.TLS_CERT_FILE === undefined || v.BASE_URL?.startsWith('http:') !== true,
-  ),
-  rule(['TLS_CERT_FILE'], 'must contain the private key of the certificate', (v) =>
-    arePair(v.TLS_CERT_FILE, v.TLS_CERT_FILE),
+    ['REDIS_URL', 'REDIS_TLS_CA_FILE'],
+    'must start with rediss:// with REDIS_TLS_CA_FILE, which would not be used otherwise',
+    (v) => v.REDIS_TLS_CA_FILE === undefined || v.REDIS_URL.startsWith('rediss:'),
   ),
   rule(
     ['EVENT_WEBHOOK_URL', 'EVENT_WEBHOOK_SECRET'],
@@ -156,14 +142,4 @@ function rule<N extends VariableName>(
   holds: (values: Pick<Values, N>) => boolean,
 ): Rule {
   return { names, requirement, holds };
-}
-
-/** Whether both are missing, or it is the private key of the certificate; both in PEM. */
-export function arePair(certificate: string | undefined, key: string | undefined): boolean {
-  if (certificate === undefined || key === undefined) return certificate === key;
-  try {
-    return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
-  } catch {
-    return false;
-  }
 }

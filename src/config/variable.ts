@@ -159,22 +159,6 @@ export function certificates() {
     .meta({ expected, readsPath: true });
 }
 
-/** A certificate and its private key; the environment variable is the path of one file with both, or of each. */
-export function keyPair() {
-  const expected = 'files of a PEM certificate and its private key, without a passphrase';
-  return certificates()
-    .regex(PRIVATE_KEY, `expected ${expected}`)
-    .meta({ expected, readsPath: true });
-}
-
-/** The private key of a certificate, in PEM. */
-export function privateKey() {
-  const expected = 'a private key in PEM, without a passphrase';
-  return z.string().regex(PRIVATE_KEY, `expected ${expected}`).meta({ expected });
-}
-
-const PRIVATE_KEY = /-----BEGIN (?:[A-Z]+ )?(?<!ENCRYPTED )PRIVATE KEY-----(?!\s*Proc-Type)/;
-
 /** Answer rules; the environment variable is the path of their JSON file. */
 export function answerRules() {
   const expected = 'a JSON file of answer rules (docs/answers.md)';

@@ -3,8 +3,8 @@ import type { ImportOptions } from '../batch/import/import-options.ts';
 import { plainRemoteHosts } from '../config/address.ts';
 import { loadConfig, type Config } from '../config/config.ts';
 import { processEnvironment, type Environment } from '../config/environment.ts';
-import { arePair, environmentIssues } from '../config/rules.ts';
-import { certificates, duration, privateKey } from '../config/variable.ts';
+import { environmentIssues } from '../config/rules.ts';
+import { duration } from '../config/variable.ts';
 import { generalVariables } from '../config/variables.ts';
 import { queueVariables } from '../config/variables/queue.ts';
 import { redisVariables } from '../config/variables/redis.ts';
@@ -52,13 +52,6 @@ export interface NoticeQueueOptions {
          * variable REDIS_TLS_CA_FILE names a file with it.
          */
         tlsCa?: string | undefined;
-        /**
-         * PEM text of the certificate to show to Redis, for mutual TLS; needs `tlsKey`. The variable
-         * REDIS_TLS_CERT_FILE names a file with both.
-         */
-        tlsCert?: string | undefined;
-        /** PEM text of the private key of `tlsCert`. */
-        tlsKey?: string | undefined;
         /**
          * Time limit of opening a connection, in milliseconds.
          * @default 2000
@@ -134,7 +127,7 @@ export interface NoticeQueueOptions {
 // The rows of the environment variables are the schemas of the options, so that both have the same bounds
 // and defaults. A program may also pass `undefined`, which means the default.
 const { prefix, username, password, sentinelName, sentinelPassword, ...others } = redisVariables;
-const { tlsCa, tlsCert: _pair, ...connection } = others;
+const { tlsCa, ...connection } = others;
 const { payloadKey, payloadKeyPrevious: _, findKey, country, ...queue } = queueVariables;
 
 const redisSchema = z
@@ -147,8 +140,6 @@ const redisSchema = z
       sentinelName: sentinelName.unwrap().optional(),
       sentinelPassword: sentinelPassword.unwrap().optional(),
       tlsCa: tlsCa.unwrap().optional(),
-      tlsCert: certificates().optional(),
-      tlsKey: privateKey().optional(),
     },
     'expected an object',
   )
@@ -164,12 +155,8 @@ const redisSchema = z
     if (redis.cluster.length > 0 && !/^\/?0*$/.test(new URL(redis.url).pathname)) {
       refuse('url', 'expected database 0: a cluster has no other');
     }
-    const { tlsCa: ca, tlsCert: certificate, tlsKey: key } = redis;
-    if ((ca !== undefined || certificate !== undefined) && !redis.url.startsWith('rediss:')) {
-      refuse('url', 'expected rediss://, because tlsCa or tlsCert is set');
-    }
-    if (!arePair(certificate, key)) {
-      refuse('tlsKey', 'expected tlsCert and its private key together');
+    if (redis.tlsCa !== undefined && !redis.url.startsWith('rediss:')) {
+      refuse('url', 'expected rediss://, because tlsCa is set');
     }
     if (plainRemoteHosts(redis, redis.insecureHosts).length > 0) {
       refuse(

@@ -15,9 +15,6 @@ export interface RedisSettings {
   readonly cluster: readonly HostPort[];
   /** PEM text of the authority that signed the server's certificate. */
   readonly tlsCa?: string | undefined;
-  /** PEM certificate to show to the server, and its private key; both or none. */
-  readonly tlsCert?: string | undefined;
-  readonly tlsKey?: string | undefined;
   readonly connectTimeoutMs: number;
   /** Hosts other than this machine that may be reached without TLS; none if absent. */
   readonly insecureHosts?: readonly string[] | undefined;
@@ -211,13 +208,11 @@ export function reopen(client: RedisClient): void {
  * TLS for Redis and for Sentinels. Without `sentinelTLS` the client would send the Sentinels their password
  * unencrypted, and without `enableTLSForSentinelMode` it would reach the master they name without TLS.
  */
-function tlsOptions({ tlsCa, tlsCert, tlsKey }: RedisSettings) {
+function tlsOptions({ tlsCa }: RedisSettings) {
   const tls: ConnectionOptions = {
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
     rejectUnauthorized: true,
     ...(tlsCa === undefined ? {} : { ca: tlsCa }),
-    ...(tlsCert === undefined ? {} : { cert: tlsCert }),
-    ...(tlsKey === undefined ? {} : { key: tlsKey }),
   };
   return { tls, sentinelTLS: tls, enableTLSForSentinelMode: true };
 }

@@ -25,9 +25,6 @@ export interface ServiceSettings {
   readonly defaultSenderKey?: string | undefined;
   /** PEM certificates to trust instead of Node's own. Default: Node's own. */
   readonly tlsCa?: string | undefined;
-  /** PEM certificate to show to the service, and its private key; both or none. */
-  readonly tlsCert?: string | undefined;
-  readonly tlsKey?: string | undefined;
   /** Proxy to tunnel through. Default: none; proxy variables of the environment are never read. */
   readonly proxyUrl?: string | undefined;
   /** Rules that decide about answers before the built-in table does. Default: none. */

@@ -70,7 +70,6 @@ describe('wrong use: exit code 2, named, without a stack trace', () => {
     { args: ['status', '--worker'], names: '--worker' },
     { args: ['worker', '--processes', '0'], names: '--processes' },
     { args: ['worker', '--processes', 'many'], names: '--processes' },
-    { args: ['doctor', '--contact', '0101'], names: '--contact: use it with --answer' },
     { args: ['doctor', '--answer', 'f', '--strict'], names: '--answer: leave out --strict' },
     {
       args: ['import', 'f', '--template', 'T', '--dry-run', '--wait'],
@@ -96,14 +95,6 @@ describe('wrong use: exit code 2, named, without a stack trace', () => {
     expect([json.code, json.stdout]).toEqual([2, '']);
     expect(errorOf(json)).toEqual({ code: 'USAGE', message: 'expected a command' });
   });
-});
-
-it('a mistyped variable: a hint, and the command goes on', async () => {
-  const words = 'CONCURENCY is not read by this program: did you mean CONCURRENCY?';
-  const plain = await run(['config', '--producer'], { CONCURENCY: '3' });
-  expect([plain.code, plain.stderr]).toEqual([0, `warning: ${words}\n`]);
-  const json = await run(['config', '--producer', '--json'], { CONCURENCY: '3' });
-  expect([json.code, JSON.parse(json.stderr)]).toEqual([0, { warning: { message: words } }]);
 });
 
 it('ends quietly when nobody reads its output to the end', async () => {

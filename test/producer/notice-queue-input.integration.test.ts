@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { InputError, NoticeQueue, type Notice, type SendOptions } from '../../src/index.ts';
-import { certificate } from '../service/support/servers.ts';
 import { testRedis } from '../support/redis.ts';
 import { contacts } from './support/stored-jobs.ts';
 
@@ -109,9 +108,6 @@ describe('new NoticeQueue with bad options: CONFIG_INVALID that names the option
       'redis.cluster',
       { redis: { ...here, cluster: [host], sentinels: [host], sentinelName: 'm' } },
     ],
-    ['redis.tlsKey', { redis: { url: 'rediss://h', tlsCert: pem } }],
-    ['redis.tlsKey', { redis: { url: 'rediss://h', tlsKey: certificate('local').key } }],
-    ['redis.tlsKey', { redis: { url: 'rediss://h', tlsCert: pem, tlsKey: 'CANARY' } }],
     ['redis.tlsCa', { redis: { url: 'rediss://h', tlsCa: '/etc/ca.pem' } }],
     ['redis.connectTimeoutMs', { redis: { connectTimeoutMs: 0 } }],
     ['redis.connectTimeoutMs', { redis: { connectTimeoutMs: 60_001 } }],

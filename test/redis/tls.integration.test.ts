@@ -1,17 +1,17 @@
 import type { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import { connectRedis, type RedisSettings } from '../../src/redis/connect.ts';
-import { startTlsFront, type FrontOptions, type TlsFront } from '../chaos/support/tls-front.ts';
+import { startTlsFront, type TlsFront } from '../chaos/support/tls-front.ts';
 import { certificate } from '../service/support/servers.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { SENTINEL_PASSWORD, startSentinel } from './support/sentinel.ts';
 
 const redis = testRedis();
-const { cert, key } = certificate('local');
+const { cert } = certificate('local');
 
-async function front(target: number, options?: FrontOptions): Promise<TlsFront> {
-  const started = await startTlsFront(target, options);
+async function front(target: number): Promise<TlsFront> {
+  const started = await startTlsFront(target);
   onTestFinished(() => started.close());
   return started;
 }
@@ -39,18 +39,6 @@ it('reaches Sentinels and the master they name with TLS only, when Redis uses TL
   expect(await opened.ping()).toBe('PONG');
   // Neither server saw a byte that was not TLS from this client; the Sentinel's own checks are plain.
   expect(sentinel.refused).toBe(0);
-});
-
-it('shows its certificate to a Redis that demands one', async () => {
-  const mutual = await front(portOf(redis.url), { clientCa: cert });
-  const url = `rediss://127.0.0.1:${mutual.port}`;
-  const { opened } = connect({ url, tlsCert: cert, tlsKey: key });
-  await until(() => opened.status === 'ready', { what: 'the connection' });
-  expect(await opened.ping()).toBe('PONG');
-
-  const { opened: without, errors } = connect({ url });
-  await until(() => errors.length > 0, { what: 'the refusal' });
-  expect(without.status).not.toBe('ready');
 });
 
 it('checks the certificate of Redis also where the environment tells Node.js not to', async () => {

@@ -37,7 +37,6 @@ const NOT_HANDED_ON: ReadonlySet<string> = new Set([
   'REDIS_SENTINEL_PASSWORD',
   'REDIS_CLUSTER',
   'REDIS_TLS_CA_FILE',
-  'REDIS_TLS_CERT_FILE',
 ]);
 
 /** A secret is handed over as a file; the URL of the file's own Redis has no password. */

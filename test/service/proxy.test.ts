@@ -62,15 +62,6 @@ describe('a configured proxy', () => {
       expect(proxy.heads).toEqual([expect.stringMatching(/^CONNECT 127\.0\.0\.1:9 /)]);
     });
 
-    it('is not shown the certificate that is meant for the service', async () => {
-      const proxy = await secureProxy('local', { requestCert: true });
-      const { cert, key } = certificate('local');
-      const tls = { tlsCa: cert, tlsCert: cert, tlsKey: key };
-      const client = openClient('https://127.0.0.1:9', { proxyUrl: proxy.url, ...tls });
-      expect(await client.send(NOTICE, tokensOf(), WITHIN)).toMatchObject({ stage: 'not-sent' });
-      expect(proxy.heads).toEqual([]);
-    });
-
     it.each<[string, CertificateName, string | undefined]>([
       ['that no authority signed', 'local', undefined],
       ['of another name', 'other', certificate('other').cert],

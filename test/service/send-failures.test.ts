@@ -318,14 +318,6 @@ describe('it may have been taken', () => {
     expect(requests).toBe(2);
     expect(server.connections()).toBe(1);
   });
-
-  it('a client certificate is demanded, which TLS 1.3 says only after the request', async () => {
-    const server = await tlsServer('local', () => undefined, {
-      requestCert: true,
-    });
-    const answer = await send(server.url, { tlsCa: certificate('local').cert });
-    expect(answer).toMatchObject({ stage: 'sent' });
-  });
 });
 
 describe('what provably never left', () => {

@@ -85,19 +85,6 @@ describe('a send request (service-api, POST {base_url}/api/v2/notices/send)', ()
     });
   });
 
-  it('shows its certificate to a service that demands one', async () => {
-    const { cert, key } = certificate('local');
-    const server = await tlsServer(
-      'local',
-      (socket) => {
-        socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'));
-      },
-      { requestCert: true },
-    );
-    const client = openClient(server.url, { tlsCa: cert, tlsCert: cert, tlsKey: key });
-    expect(await client.send(NOTICE, tokensOf(), WITHIN)).toMatchObject({ status: 200 });
-  });
-
   it('goes on as many connections as configured, and no more', async () => {
     const server = await httpServer((response) => json(response, 200, {}));
     const client = openClient(server.url, { connections: 4 });

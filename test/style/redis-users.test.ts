@@ -18,7 +18,6 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'test/batch/import/import-batch.integration.test.ts':
     'one connects to a port where nothing listens',
   'test/canary/support/play.ts': 'its Redis has a password to search for, and no users',
-  'test/config/config.test.ts': 'it reads the configuration and connects to nothing',
   'test/producer/loaded-modules.integration.test.ts': 'it connects to a port where nothing listens',
   'test/producer/notice-queue-input.integration.test.ts': 'the options are what it tests',
   'test/producer/notice-queue-lifetime.integration.test.ts':

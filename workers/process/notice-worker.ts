@@ -1,6 +1,5 @@
 import { loadConfig, type Config } from '../../src/config/config.ts';
 import { processEnvironment, type Environment } from '../../src/config/environment.ts';
-import { warnOfMistyped } from '../../src/config/read.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { createLogger } from '../../src/logging/logger.ts';
 import { readQueueOptions, type NoticeQueueOptions } from '../../src/producer/options.ts';
@@ -69,7 +68,6 @@ export async function startNoticeWorker({
     );
   }
   const log = logger ?? createLogger(config);
-  warnOfMistyped(log, config.mistyped);
   const worker = await startWorker({
     config: { ...config, service },
     logger: log,

@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import { loadConfig, type Config } from '../../src/config/config.ts';
-import { warnOfMistyped } from '../../src/config/read.ts';
 import { InputError } from '../../src/contracts/errors.ts';
 import { isLoopbackHost } from '../../src/format/plain-hosts.ts';
 import { createLogger, writeLastLines } from '../../src/logging/logger.ts';
@@ -35,7 +34,6 @@ export async function runOpsProcess(
   onListening: (address: OpsAddress) => void = announce,
 ): Promise<number> {
   const logger = createLogger(config, logTo);
-  warnOfMistyped(logger, config.mistyped);
   const { host, port } = config.ops;
   const { context, firstSignIn, close } = await openOps(config, logger);
   let app: FastifyInstance | undefined;

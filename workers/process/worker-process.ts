@@ -1,5 +1,4 @@
 import { loadConfig, type Config } from '../../src/config/config.ts';
-import { warnOfMistyped } from '../../src/config/read.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { createLogger, writeLastLines } from '../../src/logging/logger.ts';
 import { answerSupervisor } from '../health/health-channel.ts';
@@ -29,7 +28,6 @@ export async function runWorkerProcess(
     );
   }
   const logger = createLogger(config);
-  warnOfMistyped(logger, config.mistyped);
   const at = config.worker.health;
   const health = at.port === 0 ? undefined : new ProcessHealth(index ?? 0);
   let server: HealthServer | undefined;

@@ -3,7 +3,6 @@ import {
   certificates,
   choice,
   hosts,
-  keyPair,
   secret,
   text,
   url,
@@ -55,10 +54,6 @@ export const redisVariables = {
   }),
   tlsCa: variable('REDIS_TLS_CA_FILE', certificates().exactOptional(), {
     description: 'Path of the PEM certificates that verify Redis, for a private authority.',
-  }),
-  tlsCert: variable('REDIS_TLS_CERT_FILE', keyPair().exactOptional(), {
-    description:
-      'Path of the PEM certificate that this program shows to Redis and Sentinels, for mutual TLS, and of its private key: one file with both, or two paths separated by a comma.',
   }),
   prefix: variable(
     'REDIS_PREFIX',

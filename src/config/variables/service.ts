@@ -2,7 +2,6 @@ import {
   answerRules,
   choice,
   certificates,
-  keyPair,
   secret,
   text,
   url,
@@ -84,10 +83,6 @@ export const serviceVariables = {
   tlsCa: variable('TLS_CA_FILE', certificates().exactOptional(), {
     description:
       'Path of the PEM certificates that verify the service, instead of the authorities built into Node.js.',
-  }),
-  tlsCert: variable('TLS_CERT_FILE', keyPair().exactOptional(), {
-    description:
-      'Path of the PEM certificate that workers show to the service, for mutual TLS, and of its private key: one file with both, or two paths separated by a comma; a proxy never gets it.',
   }),
   proxyUrl: variable(
     'PROXY_URL',

@@ -18,16 +18,11 @@ const MAX_HEADER_BYTES = 16 * 1024;
  */
 export function openDispatcher(settings: ServiceSettings, keepAlive: boolean): Dispatcher {
   const { connectTimeoutMs, answerTimeoutMs, connections, proxyUrl, tlsCa } = settings;
-  const { tlsCert, tlsKey } = settings;
   const connect = {
     timeout: connectTimeoutMs,
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
     rejectUnauthorized: true,
     ...(tlsCa === undefined ? undefined : { ca: tlsCa }),
-  };
-  const toService = {
-    ...connect,
-    ...(tlsCert === undefined || tlsKey === undefined ? undefined : { cert: tlsCert, key: tlsKey }),
   };
   const options = {
     connections,
@@ -41,12 +36,12 @@ export function openDispatcher(settings: ServiceSettings, keepAlive: boolean): D
     maxHeaderSize: MAX_HEADER_BYTES,
   };
   if (proxyUrl === undefined) {
-    return new Pool(new URL(settings.baseUrl).origin, { ...options, connect: toService });
+    return new Pool(new URL(settings.baseUrl).origin, { ...options, connect });
   }
   return new ProxyAgent({
     ...options,
     uri: proxyUrl,
-    requestTls: toService,
+    requestTls: connect,
     proxyTls: connect,
     // The proxy answers CONNECT within the connect timeout or not at all.
     clientFactory: (origin, given) =>

@@ -13,22 +13,11 @@ export interface TlsFront {
   close(): Promise<void>;
 }
 
-/** Options of {@link startTlsFront}. */
-export interface FrontOptions {
-  /** Clients must show a certificate of this authority, in PEM. Default: they need none. */
-  readonly clientCa?: string;
-}
-
 /** Starts a front that shows the certificate for loopback. */
-export async function startTlsFront(
-  target: number,
-  { clientCa }: FrontOptions = {},
-): Promise<TlsFront> {
+export async function startTlsFront(target: number): Promise<TlsFront> {
   let refused = 0;
   const sockets = new Set<TLSSocket>();
-  const mutual = clientCa !== undefined;
-  const options = { ca: clientCa, requestCert: mutual, rejectUnauthorized: mutual };
-  const server = createServer({ ...certificate('local'), ...options }, (client) => {
+  const server = createServer(certificate('local'), (client) => {
     const onward = connect(target, '127.0.0.1');
     sockets.add(client);
     for (const socket of [client, onward]) {

@@ -124,8 +124,6 @@ export function certificate(name: CertificateName): { cert: string; key: string 
 
 /** How a {@link tlsServer} deals with its clients. */
 export interface TlsBehaviour {
-  /** Demands a certificate of the client: its own one. */
-  readonly requestCert?: boolean;
   /** How many connections it resets before the handshake. */
   readonly resetFirst?: number;
   /** From which connection on it resets all, before the handshake. */
@@ -136,10 +134,10 @@ export interface TlsBehaviour {
 export async function tlsServer(
   name: CertificateName,
   onSecure: (socket: Socket) => void,
-  { requestCert = false, resetFirst = 0, resetFrom = Infinity }: TlsBehaviour = {},
+  { resetFirst = 0, resetFrom = Infinity }: TlsBehaviour = {},
 ): Promise<TestServer> {
   const { cert, key } = certificate(name);
-  const options = { cert, key, ca: cert, requestCert, rejectUnauthorized: requestCert };
+  const options = { cert, key };
   const server = createTlsServer(options, onSecure);
   server.on('tlsClientError', () => undefined);
   const listening = await listen(server, 'https');
