@@ -6,7 +6,6 @@ import { isName } from '../contracts/notice.ts';
 import type { NoticeRef, NoticeView, PendingReason } from './notice-state.ts';
 import { failureOf, newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
 import { possibleSends } from '../fleet/job-history.ts';
-import { effectiveRateLimit, readRateLimitState } from '../fleet/rate-limit/rate-limit-state.ts';
 import type { EndedNotice } from './ended.ts';
 import { readRef } from './notice-ref.ts';
 import {
@@ -33,12 +32,11 @@ function accountOf({ hold, rateLimit, retention, now }: StoredAccount): Account 
   const held = isHeld ? (kind as HoldKind) : 'manual';
   const { reason: meaning } = HOLDS[held];
   const { remedy } = remedyOfHold(held, hold['code'] ?? '');
-  const isLimited = effectiveRateLimit(readRateLimitState(rateLimit, 0), now) !== undefined;
   return {
     hold: isHeld
       ? ({ reason: 'held', hold: kind as HoldKind, since: Number(since), meaning, remedy } as const)
       : undefined,
-    limited: isLimited && Number(rateLimit['nextAt'] ?? 0) > now,
+    limited: Number(rateLimit['nextAt'] ?? 0) > now,
     closed: (template = '') => closedHours(retention['sendWindows'] ?? '', template, now),
   };
 }

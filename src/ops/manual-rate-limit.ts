@@ -1,5 +1,4 @@
-import type { RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
-import { setManualRateLimit } from '../fleet/rate-limit/rate-limiter.ts';
+import { setManualRateLimit, type RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readRateLimit } from '../../src/fleet/rate-limit/rate-limit-state.ts';
-import { setManualRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
+import { readRateLimit, setManualRateLimit } from '../../src/fleet/rate-limit/rate-limit-state.ts';
+
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { beyondPace, limitedFleet } from './support/limited-fleet.ts';

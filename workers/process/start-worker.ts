@@ -6,7 +6,6 @@ import { Cancellation } from '../../src/async/cancellation.ts';
 import { Lifecycle } from '../../src/async/lifecycle.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { ServiceConfig } from '../../src/config/config.ts';
-import type { LaneName } from '../../src/contracts/outcome.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import { JobHistories } from '../../src/fleet/job-history.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
@@ -213,15 +212,12 @@ export async function startWorker({
     templates: new ListTemplates(),
     takeBack: (job: string) => takeBackNotice(redis, keys, job),
     lockKey: (job: string) => keys.chunkLock(job),
+    rateLimit: rateLimiter,
   };
-  const lane = (name: LaneName) => ({
-    options: { redis, keys, settings: config.worker, lane: lanes[name], inFlight, now: clock.now },
-    context: { ...context, rateLimit: rateLimiter.lane(name) },
-  });
-  const [notices, chunks] = [lane('notices'), lane('chunks')];
+  const options = { redis, keys, settings: config.worker, inFlight, now: clock.now };
   const both = [
-    buildNoticeWorker(notices.options, notices.context),
-    buildChunkWorker(chunks.options, chunks.context),
+    buildNoticeWorker({ ...options, lane: lanes.notices }, context),
+    buildChunkWorker({ ...options, lane: lanes.chunks }, context),
   ];
   const workers = new WorkerGroup(both, { redis, inFlight, locks, onError: onRedisError });
   const stallDetector = createStallDetector({

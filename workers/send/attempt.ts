@@ -2,8 +2,7 @@ import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { CancelSignal, Refusal, TokenSource } from '../../src/contracts/token.ts';
 import { OPEN, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
-import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
-import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
+import type { Permit, RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
 import type { AttemptLog } from './attempt-log.ts';
@@ -21,8 +20,7 @@ export interface AttemptTokens extends TokenSource {
 export interface AttemptContext {
   readonly tokens: AttemptTokens;
   readonly gate: Pick<SendGate, 'enter' | 'isInHours' | 'leave' | 'restOf'>;
-  /** The rate limit of the account, for the lane of the attempt. */
-  readonly rateLimit: LaneRateLimit;
+  readonly rateLimit: Pick<RateLimiter, 'take'>;
   readonly log: AttemptLog;
   /** SEND_DEADLINE_MS */
   readonly sendDeadlineMs: number;

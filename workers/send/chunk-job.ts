@@ -7,7 +7,7 @@ import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
 import { heldName } from '../../src/fleet/hold/template-hold.ts';
-import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
+import type { Permit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { openChunk } from '../../src/payload/chunk-payload.ts';
 import { enter, leaveUnsent, runAttempt } from './attempt.ts';
 import { readHistory, type GateJob } from './gate-job.ts';

@@ -1,7 +1,6 @@
 import { pause } from '../../src/async/cancellation.ts';
 import type { CancelSignal } from '../../src/contracts/token.ts';
-import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
-import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
+import type { Permit, RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { RequestGuard, SendAnswer } from '../../src/service/send-call.ts';
 
 /** A second request for which there was no permit asks for one again after this time. */
@@ -16,7 +15,7 @@ export interface AttemptGuardOptions {
   readonly cancel: CancelSignal;
   /** Whether a request may begin now: the lock of the job is ours, its deadline has not passed. */
   readonly mayBegin: () => boolean;
-  readonly rateLimit: LaneRateLimit;
+  readonly rateLimit: Pick<RateLimiter, 'take'>;
   /** For the first request; used or released by the guard. */
   readonly permit: Permit;
   /** Called last before each request; false forbids it. Default: none. */

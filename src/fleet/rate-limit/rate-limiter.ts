@@ -1,16 +1,8 @@
 import type { CancelSignal } from '../../contracts/token.ts';
-import type { LaneName } from '../../contracts/outcome.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel, type Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
-import {
-  decreaseRateLimit,
-  setRateLimit,
-  takePermits,
-  type DecreaseAnswer,
-  type Permits,
-} from './rate-limit-scripts.ts';
-import { SendRate, PermitQueue, type Permit } from './permit-queue.ts';
+import { decreaseRateLimit, REACH_MS, takePermits, type Permits } from './rate-limit-state.ts';
 
 /** The rate limit of the account, and how it changes after a 429. */
 export interface RateLimitSettings {
@@ -24,35 +16,52 @@ export interface RateLimitSettings {
   readonly recoveryMs: number;
 }
 
-/** The rate limit as one lane of a process uses it. */
-export interface LaneRateLimit {
-  /**
-   * Takes a permit for one request; waits about a second at most, and not at all where there is no limit.
-   *
-   * @returns undefined when there was none in time, the queue is held or the caller cancels: requeue
-   *   the job
-   */
-  take(cancel: CancelSignal): Permit | Promise<Permit | undefined>;
+/** What the rate limiter reports, for the log. */
+export interface RateLimiterEvents {
+  /** The limit was decreased. Rates are requests per second. */
+  readonly onDecrease: (decrease: { readonly from: number; readonly to: number }) => void;
+  /** Redis failed. Nothing is sent without a permit. */
+  readonly onError: (error: unknown) => void;
 }
 
-/** How long ahead permits are fetched, by the requests of the last second. */
+/** Permission to make one request, now. */
+export interface Permit {
+  /** Uses the permit; false when it was used before or has expired: take another one. */
+  use(): boolean;
+  /** Returns the unused permit to the queue, for the next waiter; does nothing after `use`. */
+  release(): void;
+}
+
+/**
+ * How long a permit is valid, in milliseconds. With a longer time a process could save permits and use
+ * them all at once; with a shorter one a process that was busy for a moment would waste its permits.
+ */
+export const PERMIT_LASTS_MS = 200;
+
+/** A permit that was asked for is due within REACH_MS of the answer. */
+const WAIT_MS = 1.5 * REACH_MS;
+
+/** How long ahead permits are fetched, by the rate of sends. */
 const AHEAD_MS = 100;
 
 /** How long to wait after Redis failed. */
 const ASK_AGAIN_MS = 200;
 
+interface Waiter {
+  readonly deadline: number;
+  readonly settle: (until: number | undefined) => void;
+}
+
 /**
- * The rate limiter of one process. It is in one of two states:
+ * The rate limiter of one process, in one of two states:
  *
  * - unlimited: there is no limit. A send costs nothing but a counter.
  * - limited: each request takes a permit. Permits are fetched from Redis for all waiters, and some more
- *   for the requests of the next moment, by the number of recent ones.
+ *   for the requests of the next moment. Each goes to one waiter when its time has come.
  *
  * A process starts as limited, and asks Redis. limited -> unlimited: the answer of Redis.
  * unlimited -> limited: a hint arrived (the limit was set manually or decreased), hints may have been
  * lost, or this process was answered 429. A hint that arrives while Redis is asked invalidates its answer.
- *
- * After a change of the limit, permits that were issued before are still used, for about a second.
  */
 export class RateLimiter {
   readonly #redis: RedisClient;
@@ -62,12 +71,15 @@ export class RateLimiter {
   readonly #settings: RateLimitSettings;
   readonly #events: RateLimiterEvents;
   readonly #rate = new SendRate();
-  readonly #queue: PermitQueue;
+  readonly #waiters: Waiter[] = [];
+  /** Start times of the permits of this process, ascending. */
+  #permits: number[] = [];
+  #timer: NodeJS.Timeout | undefined;
   #unlimited = false;
   /** Hints so far, and 429s of this process: an answer of Redis from before one is outdated. */
   #changes = 0;
+  /** Redis is asked, or has failed a moment ago. */
   #asking = false;
-  #retry: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
 
   constructor(
@@ -83,10 +95,6 @@ export class RateLimiter {
     this.#keys = keys;
     this.#settings = settings;
     this.#events = events;
-    this.#queue = new PermitQueue(
-      () => this.#fetch(),
-      () => this.#rate.count(performance.now()),
-    );
   }
 
   /** Subscribes to hints. */
@@ -94,44 +102,60 @@ export class RateLimiter {
     this.#unsubscribe ??= this.#hints.subscribe(this.#channel, () => this.#invalidate());
   }
 
-  /** Rejects all waiters: a hold was placed after they had passed its gate. */
-  rejectAll(): void {
-    this.#queue.rejectAll();
-  }
-
   /** Unsubscribes and rejects all waiters. */
   stop(): void {
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
-    clearTimeout(this.#retry);
-    this.#queue.rejectAll();
+    this.rejectAll();
   }
 
-  /** The rate limit for one lane; the lanes share the permits of the process. */
-  lane(name: LaneName): LaneRateLimit {
-    return {
-      take: (cancel) =>
-        this.#unlimited ? this.#queue.permit(Infinity) : this.#queue.join(name, cancel),
-    };
+  /** Rejects all waiters: a hold was placed after they had passed its gate. */
+  rejectAll(): void {
+    this.#settleAll(undefined);
   }
 
   /**
-   * Decreases the rate limit: the service answered 429, and the hold for it was placed.
+   * Takes a permit for one request; waits about a second at most, and not at all where there is no limit.
+   *
+   * @returns undefined when there was none in time, the queue is held or the caller cancels: requeue the job
+   */
+  take(cancel: CancelSignal): Permit | Promise<Permit | undefined> {
+    if (this.#unlimited) return this.#permit(Infinity);
+    if (cancel.aborted) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      const leave = () => {
+        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+        waiter.settle(undefined);
+      };
+      const waiter: Waiter = {
+        deadline: performance.now() + WAIT_MS,
+        settle: (until) => {
+          cancel.removeEventListener('abort', leave);
+          resolve(until === undefined ? undefined : this.#permit(until));
+        },
+      };
+      cancel.addEventListener('abort', leave);
+      this.#waiters.push(waiter);
+      this.#assign();
+    });
+  }
+
+  /**
+   * Decreases the rate limit: the service answered 429.
    *
    * @throws ScriptFailure
    */
   async throttled(): Promise<void> {
     const { limit, floor, recoveryMs, fallPercent } = this.#settings;
     const { rateLimit, hold, workers } = this.#keys;
-    const left = 1 - fallPercent / 100;
     const sent = this.#rate.perSecond(performance.now()).toFixed(3);
     this.#invalidate();
-    const { decreased, ...decrease } = await decreaseRateLimit(
+    const decrease = await decreaseRateLimit(
       this.#redis,
       [rateLimit, hold, workers],
-      [limit, floor, left, recoveryMs, sent, this.#channel],
+      [limit, floor, 1 - fallPercent / 100, recoveryMs, sent, this.#channel],
     );
-    if (decreased) this.#events.onDecrease(decrease);
+    if (decrease !== undefined) this.#events.onDecrease(decrease);
   }
 
   #invalidate(): void {
@@ -139,72 +163,115 @@ export class RateLimiter {
     this.#changes += 1;
   }
 
+  /** A permit that is valid from now until a time of the monotonic clock; without a limit for ever. */
+  #permit(until: number): Permit {
+    let left = true;
+    return {
+      use: () => {
+        if (!left || performance.now() > until) return false;
+        left = false;
+        this.#rate.count(performance.now());
+        return true;
+      },
+      release: () => {
+        if (!left) return;
+        left = false;
+        if (until === Infinity) return;
+        this.#permits.unshift(until - PERMIT_LASTS_MS);
+        this.#assign();
+      },
+    };
+  }
+
+  #settleAll(until: number | undefined): void {
+    clearTimeout(this.#timer);
+    for (const { settle } of this.#waiters.splice(0)) settle(until);
+  }
+
+  #assign(): void {
+    clearTimeout(this.#timer);
+    const now = performance.now();
+    this.#permits = this.#permits.filter((at) => at + PERMIT_LASTS_MS > now);
+    while (this.#waiters.length > 0 && (this.#permits[0] ?? Infinity) <= now) {
+      this.#waiters.shift()?.settle((this.#permits.shift() ?? now) + PERMIT_LASTS_MS);
+    }
+    while ((this.#waiters[0]?.deadline ?? Infinity) <= now)
+      this.#waiters.shift()?.settle(undefined);
+    const [next] = this.#waiters;
+    if (next === undefined) return;
+    const dueAt = Math.min(this.#permits[0] ?? Infinity, next.deadline);
+    // A timer of Node may fire a little early; then this runs again.
+    this.#timer = setTimeout(() => this.#assign(), Math.max(1, Math.ceil(dueAt - now)));
+    if (this.#permits.length === 0) this.#fetch();
+  }
+
   #fetch(): void {
-    if (this.#asking || this.#retry !== undefined) return;
+    if (this.#asking) return;
     this.#asking = true;
     const changes = this.#changes;
     const { rateLimit, limiter, chunkLimiter } = this.#keys;
-    const ahead = (this.#rate.lastSecond(performance.now()) * AHEAD_MS) / 1_000;
-    const args = [this.#settings.limit, this.#queue.waiting + Math.ceil(ahead)];
+    const ahead = Math.ceil((this.#rate.lastSecond(performance.now()) * AHEAD_MS) / 1_000);
+    const args = [this.#settings.limit, this.#waiters.length + ahead];
     takePermits(this.#redis, [rateLimit, limiter, chunkLimiter], args).then(
       (permits) => {
         this.#asking = false;
         this.#receive(permits, changes === this.#changes);
       },
       (error: unknown) => {
-        this.#asking = false;
         this.#events.onError(error);
-        this.#fetchLater();
+        setTimeout(() => {
+          this.#asking = false;
+          this.#assign();
+        }, ASK_AGAIN_MS).unref();
       },
     );
   }
 
   #receive(permits: Permits, upToDate: boolean): void {
-    switch (permits.kind) {
-      case 'unlimited':
-        this.#unlimited = upToDate;
-        if (upToDate) this.#queue.admitAll();
-        else if (this.#queue.waiting > 0) this.#fetch();
-        break;
-      case 'none':
-        this.#queue.rejectAll();
-        break;
-      case 'permits':
-        this.#queue.add(permits);
-        break;
+    if (permits.kind === 'permits') {
+      const first = performance.now() + permits.firstInMs;
+      for (let index = 0; index < permits.count; index++) {
+        this.#permits.push(first + index * permits.gapMs);
+      }
     }
-  }
-
-  #fetchLater(): void {
-    this.#retry = setTimeout(() => {
-      this.#retry = undefined;
-      if (this.#queue.waiting > 0) this.#fetch();
-    }, ASK_AGAIN_MS);
+    if (permits.kind === 'none') this.rejectAll();
+    if (permits.kind === 'unlimited' && upToDate) {
+      this.#unlimited = true;
+      this.#settleAll(Infinity);
+    }
+    this.#assign();
   }
 }
 
-/** What the rate limiter reports, for the log. */
-export interface RateLimiterEvents {
-  /** The limit was decreased. Rates are requests per second. */
-  readonly onDecrease: (decrease: Omit<DecreaseAnswer, 'decreased'>) => void;
-  /** Redis failed. Nothing is sent without a permit. */
-  readonly onError: (error: unknown) => void;
-}
+/** Sends count for the rate as long as this: after it by a third. */
+const FADING_MS = 1_000;
 
-/**
- * Sets the rate limit manually: it replaces the configured limit and any decrease, until it is set again.
- *
- * @param limit requests per second; 0 for no limit, undefined to return to the configured limit
- * @throws ScriptFailure
- */
-export async function setManualRateLimit(
-  redis: RedisClient,
-  keys: Keys,
-  limit: number | undefined,
-): Promise<void> {
-  await setRateLimit(
-    redis,
-    [keys.rateLimit],
-    [limit ?? '', hintChannel(redis, keys.rateLimitHints)],
-  );
+/** A shorter time gives no rate: the jobs that wait for a worker all start at once. */
+const LEAST_MS = 1_000;
+
+/** The recent send rate of this process, as a sum that fades. */
+export class SendRate {
+  #sum = 0;
+  #last = -Infinity;
+  #first = Infinity;
+
+  /** Counts one send. @param at milliseconds of a monotonic clock */
+  count(at: number): void {
+    this.#first = Math.min(this.#first, at);
+    this.#sum = this.lastSecond(at) + 1;
+    this.#last = at;
+  }
+
+  /** Sends per second; 0 in the first second. */
+  perSecond(at: number): number {
+    const spanMs = at - this.#first;
+    if (spanMs < LEAST_MS || this.#first === Infinity) return 0;
+    const whole = 1 - Math.exp(-spanMs / FADING_MS);
+    return this.lastSecond(at) / whole;
+  }
+
+  /** About how many there were in the last second. */
+  lastSecond(at: number): number {
+    return this.#sum === 0 ? 0 : this.#sum * Math.exp((this.#last - at) / FADING_MS);
+  }
 }

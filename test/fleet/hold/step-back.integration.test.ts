@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { boundWaits, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
-import { takePermits } from '../../../src/fleet/rate-limit/rate-limit-scripts.ts';
+import { takePermits } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
 import { ScriptFailure } from '../../../src/redis/script.ts';
 import { redisTime } from '../../../src/redis/server-clock.ts';
 import { Hints } from '../../../src/redis/hints.ts';

@@ -1,12 +1,14 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { readRateLimit } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
 import {
-  RateLimiter,
+  readRateLimit,
   setManualRateLimit,
-  type LaneRateLimit,
+} from '../../../src/fleet/rate-limit/rate-limit-state.ts';
+import {
+  PERMIT_LASTS_MS,
+  RateLimiter,
   type RateLimitSettings,
 } from '../../../src/fleet/rate-limit/rate-limiter.ts';
-import { PERMIT_LASTS_MS } from '../../../src/fleet/rate-limit/permit-queue.ts';
+import { pause } from '../../../src/async/cancellation.ts';
 import { hintChannel, Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -50,31 +52,31 @@ describe('RateLimiter', () => {
       else heard.push(text);
     });
     await listening.promise;
-    return { limiter, client, heard, decreases, errors, notices: limiter.lane('notices') };
+    return { limiter, client, heard, decreases, errors };
   }
 
   /** Takes a permit and uses it; answers when, by the monotonic clock. */
-  async function send(lane: LaneRateLimit): Promise<number | undefined> {
-    const permit = await lane.take(new AbortController().signal);
+  async function send(limiter: RateLimiter): Promise<number | undefined> {
+    const permit = await limiter.take(new AbortController().signal);
     return permit?.use() === true ? performance.now() : undefined;
   }
 
-  const sendMany = (lane: LaneRateLimit, count: number) =>
-    Promise.all(Array.from({ length: count }, () => send(lane)));
+  const sendMany = (limiter: RateLimiter, count: number) =>
+    Promise.all(Array.from({ length: count }, () => send(limiter)));
 
   /** Sends for longer than a second, which makes a rate, so many at a time. */
-  async function sendAWhile(lane: LaneRateLimit, atATime: number): Promise<void> {
+  async function sendAWhile(limiter: RateLimiter, atATime: number): Promise<void> {
     const endAt = performance.now() + 1_200;
     const send = async () => {
-      await sendMany(lane, atATime);
+      await sendMany(limiter, atATime);
       return performance.now() > endAt;
     };
     await until(send, { what: 'the end of sending', deadlineMs: 20_000, everyMs: 10 });
   }
 
   /** Sends more than the limits of these tests allow in the second that they wait. */
-  const untilFree = (lane: LaneRateLimit) =>
-    until(async () => !(await sendMany(lane, 300)).includes(undefined), { what: 'no limit' });
+  const untilFree = (limiter: RateLimiter) =>
+    until(async () => !(await sendMany(limiter, 300)).includes(undefined), { what: 'no limit' });
 
   /** The commands that Redis counted meanwhile, without the INFO itself. */
   async function costOf(act: () => Promise<unknown>): Promise<Readonly<Record<string, number>>> {
@@ -94,12 +96,12 @@ describe('RateLimiter', () => {
   }
 
   it('without a limit a thousand sends cost one command together', async () => {
-    const { notices } = await process(freshKeys());
+    const { limiter } = await process(freshKeys());
     const cost = await costOf(async () => {
-      for (let count = 0; count < 1_000; count++) expect(await send(notices)).toBeDefined();
+      for (let count = 0; count < 1_000; count++) expect(await send(limiter)).toBeDefined();
     });
     expect(cost).toMatchObject({ evalsha: 1, time: 1, hmget: 1 });
-    expect(await costOf(() => sendMany(notices, 1_000))).toEqual({});
+    expect(await costOf(() => sendMany(limiter, 1_000))).toEqual({});
   });
 
   it('after its own 429 a process that gets no hints asks for the limit again', async () => {
@@ -109,19 +111,18 @@ describe('RateLimiter', () => {
       onError: () => {},
     });
     limiters.push(deaf);
-    const notices = deaf.lane('notices');
-    expect(await sendMany(notices, 20)).not.toContain(undefined);
-    expect(await costOf(() => send(notices))).toEqual({});
+    expect(await sendMany(deaf, 20)).not.toContain(undefined);
+    expect(await costOf(() => send(deaf))).toEqual({});
     await deaf.throttled();
-    expect(await costOf(() => send(notices))).toMatchObject({ evalsha: 1 });
+    expect(await costOf(() => send(deaf))).toMatchObject({ evalsha: 1 });
   });
 
   it('with a limit permits come in portions of a tenth of a second', async () => {
-    const { notices } = await process(freshKeys(), { limit: 1_000 });
-    await send(notices);
+    const { limiter } = await process(freshKeys(), { limit: 1_000 });
+    await send(limiter);
     let passed = 0;
     const cost = await costOf(async () => {
-      const times = await sendMany(notices, 500);
+      const times = await sendMany(limiter, 500);
       passed = times.filter((time) => time !== undefined).length;
     });
     // More than five where this machine was too busy to use some in time.
@@ -134,11 +135,11 @@ describe('RateLimiter', () => {
   });
 
   it('sends that follow each other fetch permits ahead', async () => {
-    const { notices } = await process(freshKeys(), { limit: 10_000 });
+    const { limiter } = await process(freshKeys(), { limit: 10_000 });
     let passed = 0;
     const { evalsha = 0 } = await costOf(async () => {
       for (let count = 0; count < 2_000; count++) {
-        if ((await send(notices)) !== undefined) passed += 1;
+        if ((await send(limiter)) !== undefined) passed += 1;
       }
     });
     expect(passed).toBeGreaterThan(1_900);
@@ -148,7 +149,7 @@ describe('RateLimiter', () => {
   it('two processes together keep the limit', async () => {
     const keys = freshKeys();
     const both = await Promise.all([process(keys, { limit: 100 }), process(keys, { limit: 100 })]);
-    const many = await Promise.all(both.map(({ notices }) => sendMany(notices, 80)));
+    const many = await Promise.all(both.map(({ limiter }) => sendMany(limiter, 80)));
     const times = many.flat().filter((time) => time !== undefined);
     expect(times.length).toBeGreaterThan(20);
     times.sort((a, b) => a - b);
@@ -164,11 +165,11 @@ describe('RateLimiter', () => {
 
   it('a manual limit takes effect in processes that were unlimited, and can be lifted again', async () => {
     const keys = freshKeys();
-    const { notices, heard } = await process(keys, { limit: 0 });
-    await sendMany(notices, 10);
+    const { limiter, heard } = await process(keys, { limit: 0 });
+    await sendMany(limiter, 10);
     await setManualRateLimit(redis.client, keys, 5);
     await until(() => heard.includes('changed'), { what: 'the hint' });
-    const sent = await sendMany(notices, 30);
+    const sent = await sendMany(limiter, 30);
     // Five at most in the second that they wait, and the one that is due at once.
     const passed = sent.filter((time) => time !== undefined).length;
     expect(passed).toBeGreaterThanOrEqual(1);
@@ -181,7 +182,7 @@ describe('RateLimiter', () => {
 
     await setManualRateLimit(redis.client, keys, 0);
     await until(() => heard.length === 2, { what: 'the hint' });
-    await untilFree(notices);
+    await untilFree(limiter);
     await setManualRateLimit(redis.client, keys, undefined);
     expect(await readRateLimit(redis.client, keys, 0)).toBeUndefined();
   });
@@ -189,8 +190,8 @@ describe('RateLimiter', () => {
   it('a limit that is set while the answer "unlimited" is on its way invalidates that answer', async () => {
     const keys = freshKeys();
     // Loads the script, so that the next process asks with one command.
-    await send((await process(keys)).notices);
-    const { notices, client, heard } = await process(keys);
+    await send((await process(keys)).limiter);
+    const { limiter, client, heard } = await process(keys);
     const [answered, goOn] = [signal(), signal()];
     const evalsha = client.evalsha.bind(client);
     vi.spyOn(client, 'evalsha').mockImplementationOnce(async (...args) => {
@@ -199,32 +200,32 @@ describe('RateLimiter', () => {
       await goOn.promise;
       return answer;
     });
-    const waiting = sendMany(notices, 30);
+    const waiting = sendMany(limiter, 30);
     await answered.promise;
     await setManualRateLimit(redis.client, keys, 5);
     await until(() => heard.includes('changed'), { what: 'the hint' });
     goOn.resolve();
     expect(await waiting).toContain(undefined);
-    expect(await sendMany(notices, 30)).toContain(undefined);
+    expect(await sendMany(limiter, 30)).toContain(undefined);
   });
 
   it('"off" replaces the configured limit, "default" returns to it', async () => {
     const keys = freshKeys();
-    const { notices, heard } = await process(keys, { limit: 5 });
+    const { limiter, heard } = await process(keys, { limit: 5 });
     await setManualRateLimit(redis.client, keys, 0);
     await until(() => heard.length === 1, { what: 'the hint' });
-    await untilFree(notices);
+    await untilFree(limiter);
     await setManualRateLimit(redis.client, keys, undefined);
     await until(() => heard.length === 2, { what: 'the hint' });
-    expect(await sendMany(notices, 30)).toContain(undefined);
+    expect(await sendMany(limiter, 30)).toContain(undefined);
     expect(await readRateLimit(redis.client, keys, 0)).toEqual({ configured: 5, now: 5 });
   });
 
   it('a hold that is placed meanwhile rejects the waiters', async () => {
     const keys = freshKeys();
-    const { limiter, notices } = await process(keys, { limit: 2 });
-    await send(notices);
-    const waiting = sendMany(notices, 3);
+    const { limiter } = await process(keys, { limit: 2 });
+    await send(limiter);
+    const waiting = sendMany(limiter, 3);
     limiter.rejectAll();
     const times = await waiting;
     expect(times.filter((time) => time === undefined).length).toBeGreaterThanOrEqual(2);
@@ -233,7 +234,7 @@ describe('RateLimiter', () => {
   it('after a 429 without a limit all processes keep to half of their rate together', async () => {
     const keys = freshKeys();
     const [one, two, idle] = [await process(keys), await process(keys), await process(keys)];
-    await Promise.all([sendAWhile(one.notices, 6), sendAWhile(two.notices, 3)]);
+    await Promise.all([sendAWhile(one.limiter, 6), sendAWhile(two.limiter, 3)]);
     await redis.client.zadd(keys.workers, 1, 'one', 1, 'two', 1, 'idle');
     await one.limiter.throttled();
     const [own] = one.decreases;
@@ -245,25 +246,25 @@ describe('RateLimiter', () => {
     expect([...two.decreases, ...idle.decreases]).toEqual([]);
     // From now on each of them takes permits.
     const cost = await costOf(async () => {
-      for (const { notices } of [one, two, idle]) await send(notices);
+      for (const { limiter } of [one, two, idle]) await send(limiter);
     });
     expect(cost['evalsha']).toBeGreaterThanOrEqual(3);
   });
 
   it('a 429 right after the start causes no limit', async () => {
     const keys = freshKeys();
-    const { limiter, notices, decreases } = await process(keys);
-    await sendMany(notices, 200);
+    const { limiter, decreases } = await process(keys);
+    await sendMany(limiter, 200);
     await limiter.throttled();
     expect(decreases[0]).toMatchObject({ from: 0 });
     expect((await readRateLimit(redis.client, keys, 0))?.now).toBeUndefined();
-    await untilFree(notices);
+    await untilFree(limiter);
   });
 
   it('once it has risen beyond the refused rate, there is no limit any more', async () => {
     const keys = freshKeys();
-    const { limiter, notices } = await process(keys, { recoveryMs: 1_000 });
-    await sendAWhile(notices, 5);
+    const { limiter } = await process(keys, { recoveryMs: 1_000 });
+    await sendAWhile(limiter, 5);
     await limiter.throttled();
     expect((await readRateLimit(redis.client, keys, 0))?.now).toBeDefined();
     await until(async () => (await readRateLimit(redis.client, keys, 0))?.now === undefined, {
@@ -271,8 +272,8 @@ describe('RateLimiter', () => {
     });
     await until(
       async () => {
-        await send(notices);
-        return (await costOf(() => sendMany(notices, 100)))['evalsha'] === undefined;
+        await send(limiter);
+        return (await costOf(() => sendMany(limiter, 100)))['evalsha'] === undefined;
       },
       { what: 'sends that cost nothing' },
     );
@@ -281,18 +282,47 @@ describe('RateLimiter', () => {
   it('when Redis fails, nothing is sent, the job is requeued, and few errors are reported', async () => {
     const keys = freshKeys();
     await redis.client.set(keys.rateLimit, 'not a hash');
-    const { notices, errors } = await process(keys, { limit: 5 });
-    expect(await sendMany(notices, 3)).toEqual([undefined, undefined, undefined]);
+    const { limiter, errors } = await process(keys, { limit: 5 });
+    expect(await sendMany(limiter, 3)).toEqual([undefined, undefined, undefined]);
     expect(errors.length).toBeGreaterThanOrEqual(1);
     expect(errors.length).toBeLessThanOrEqual(10);
     await redis.client.del(keys.rateLimit);
-    expect(await until(() => send(notices), { what: 'a permit' })).toBeDefined();
+    expect(await until(() => send(limiter), { what: 'a permit' })).toBeDefined();
+  });
+
+  it('a permit is used once, not after it has expired, and a released one goes to the next waiter', async () => {
+    const { limiter } = await process(freshKeys(), { limit: 1 });
+    const wait = new AbortController();
+    const [first, late] = [await limiter.take(wait.signal), limiter.take(wait.signal)];
+    first?.release();
+    first?.release();
+    expect(first?.use()).toBe(false);
+    const second = await late;
+    expect([second?.use(), second?.use()]).toEqual([true, false]);
+    const third = await limiter.take(wait.signal);
+    await pause(PERMIT_LASTS_MS + 10);
+    expect(third?.use()).toBe(false);
+    third?.release();
+    // The one after that is due in most of a second.
+    const lost = new AbortController();
+    const [cancelled, other] = [limiter.take(lost.signal), limiter.take(wait.signal)];
+    lost.abort();
+    expect(await cancelled).toBeUndefined();
+    expect((await other)?.use()).toBe(true);
+  });
+
+  it('waits for a permit no longer than permits are issued ahead', async () => {
+    const { limiter } = await process(freshKeys(), { limit: 1 });
+    await send(limiter);
+    const startedAt = performance.now();
+    expect(await sendMany(limiter, 4)).toContain(undefined);
+    expect(performance.now() - startedAt).toBeLessThan(1_900);
   });
 
   it('a stop rejects the waiters', async () => {
-    const { limiter, notices } = await process(freshKeys(), { limit: 1 });
-    await send(notices);
-    const waiting = send(notices);
+    const { limiter } = await process(freshKeys(), { limit: 1 });
+    await send(limiter);
+    const waiting = send(limiter);
     limiter.stop();
     expect(await waiting).toBeUndefined();
   });

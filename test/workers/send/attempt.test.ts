@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { Token } from '../../../src/contracts/token.ts';
-import type { Permit } from '../../../src/fleet/rate-limit/permit-queue.ts';
+import type { Permit } from '../../../src/fleet/rate-limit/rate-limiter.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import { Deadline } from '../../../src/async/cancellation.ts';
 import { sendWithRefresh, type SendAnswer } from '../../../src/service/send-call.ts';
