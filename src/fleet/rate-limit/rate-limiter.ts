@@ -250,7 +250,7 @@ const FADING_MS = 1_000;
 const LEAST_MS = 1_000;
 
 /** The recent send rate of this process, as a sum that fades. */
-export class SendRate {
+class SendRate {
   #sum = 0;
   #last = -Infinity;
   #first = Infinity;
