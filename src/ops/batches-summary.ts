@@ -64,8 +64,6 @@ const LISTED = 10;
 
 /** Lists with rejected contacts that are named, those rejected throughout and the latest first: a command each. */
 const REFUSED = 5;
-/** Failures of each that are read at most where the ledger has no sums of them. */
-const READ_FAILURES = 1_000;
 
 /**
  * Summarizes the newest batches.
@@ -115,7 +113,7 @@ async function readRefused(ledger: GroupSource, batches: readonly Batch[]): Prom
   return Promise.all(
     some.map(async (batch) => {
       const { id, counts, movedAt } = batch;
-      const { groups } = await readGroups(ledger, batch, { state: 'rejected' }, READ_FAILURES);
+      const groups = await readGroups(ledger, batch, { state: 'rejected' });
       const { total, rejected } = counts;
       return { id, total, rejected, code: groups[0]?.code ?? '', movedAt };
     }),

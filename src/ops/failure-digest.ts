@@ -15,8 +15,6 @@ export interface FailureDigest {
   /** When it was read: Redis time, milliseconds since the epoch. A redrive of what failed before sends no more. */
   readonly at: number;
   readonly groups: readonly FailureExample[];
-  /** False where there are more failures than were read: the groups then cover only a part. */
-  readonly complete: boolean;
 }
 
 /** A group, with one of its contacts. */
@@ -32,32 +30,25 @@ export interface DigestContext {
   readonly sealing: Sealing;
 }
 
-/**
- * Failures that are read at most where the ledger has no sums of them: some five commands. The counts by state
- * are always exact.
- */
-const MAX_FAILURES = 5_000;
 /** Groups that get an example, the biggest first: one command each. */
 const MAX_EXAMPLES = 10;
 
 /**
  * Groups the failures of a batch by state and code.
  *
- * @param max failures that are read at most where there are no sums of them
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function digestFailures(
   { ledger, redis, sealing }: DigestContext,
   batch: Pick<Batch, 'id' | 'phase' | 'counts'>,
   filter: FailureFilter = {},
-  max = MAX_FAILURES,
 ): Promise<FailureDigest> {
   const at = await redisTime(redis).catch((error: unknown) => {
     throw redisFailure(error);
   });
-  const { groups, complete } = await readGroups(ledger, batch, filter, max);
+  const groups = await readGroups(ledger, batch, filter);
   const shown = await Promise.all(
-    groups.map(async ({ first = '', ...group }, index): Promise<FailureExample> => {
+    groups.map(async ({ first, ...group }, index): Promise<FailureExample> => {
       if (index >= MAX_EXAMPLES || first === '') return group;
       const payload = await ledger.payload(batch.id, first);
       const example =
@@ -67,7 +58,7 @@ export async function digestFailures(
       return example === undefined ? group : { ...group, example };
     }),
   );
-  return { at: Math.ceil(at), groups: shown, complete };
+  return { at: Math.ceil(at), groups: shown };
 }
 
 async function openExample(

@@ -38,8 +38,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:events:lease` | string | which process watches and posts events | 30 s |
  * | `<tag>:events:state` | hash | conditions that were reported, and the cursor of the webhook | forever |
  * | `<tag>:batches:open` | sorted set | ids of the batches that may need jobs, by the time of the next look | until the batch is paused or has ended |
- * | `<tag>:batches:unknown` | hash | unknown contacts of each batch that has any, and of all | with the batch, and at most an hour longer |
- * | `<tag>:batches:unknown:until` | sorted set | these batches by the end of their retention | with them |
+ * | `<tag>:batches:unknown` | sorted set | unknown contacts of each batch that has any | until it is read after the end of the batch |
  * | `<tag>:batches:summed` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
  * | `<tag>:intents:accepted` | sorted set | the notices with an accepted intent, oldest first | with it |
  * | `<tag>:ended` | hash | single notices that were not accepted (src/notices/ended.ts) | KEEP_FAILED_MS after their end, or until they are sent again or deleted |
@@ -137,11 +136,7 @@ export function keysOf(prefix: string, account: string) {
     eventsLease: `${tag}:events:lease`,
     eventsState: `${tag}:events:state`,
     openBatches: `${tag}:batches:open`,
-    /** By batch, with their sum under ''; and the batches by the end of their retention. */
-    unknownContacts: {
-      byBatch: `${tag}:batches:unknown`,
-      until: `${tag}:batches:unknown:until`,
-    },
+    unknownContacts: `${tag}:batches:unknown`,
     batchesListed: `${tag}:batches:summed`,
     /** Channel: hints that a batch has chunks without jobs. */
     batchHints: `${tag}:batch-hints`,

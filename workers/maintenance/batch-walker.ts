@@ -143,9 +143,7 @@ class BatchWalk {
       for await (const batch of ledger.all()) {
         this.#warnAboutRetention(batch);
         if (isOpen(batch)) await ledger.addOpen([batch.id]);
-        if (batch.counts.unknown > 0) await ledger.sumUpUnknown(batch.id);
       }
-      for (const id of await ledger.idsWithUnknown()) await ledger.sumUpUnknown(id);
     } catch (error) {
       // Another round reads it.
       await redis.del(keys.batchesListed);

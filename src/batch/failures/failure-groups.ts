@@ -16,21 +16,13 @@ export interface FailureGroup {
   readonly message: string;
 }
 
-/** A group, with the name of one of its failures; without one where none is known. */
+/** A group, with the name of one of its failures; empty where none is known. */
 interface NamedGroup extends FailureGroup {
-  readonly first?: string | undefined;
-}
-
-/** What {@link readGroups} found. */
-interface FoundGroups {
-  /** The largest first. */
-  readonly groups: readonly NamedGroup[];
-  /** False where there are more failures than were read: the groups then cover only a part. */
-  readonly complete: boolean;
+  readonly first: string;
 }
 
 /** The reads of the ledger that groups need. */
-export type GroupSource = Pick<Ledger, 'failureSums' | 'failures'>;
+export type GroupSource = Pick<Ledger, 'failureSums'>;
 
 /** Failures by state and code, the largest group first. Does not read their contacts. */
 export async function groupFailures(
@@ -38,80 +30,33 @@ export async function groupFailures(
   batch: Pick<Batch, 'id' | 'phase' | 'counts'>,
   filter: FailureFilter = {},
 ): Promise<FailureGroup[]> {
-  const { groups } = await readGroups(ledger, batch, filter);
-  return groups.map(({ state, code, contacts, parts, message }) => {
-    return { state, code, contacts, parts, message };
-  });
+  const groups = await readGroups(ledger, batch, filter);
+  return groups.map(({ first: _, ...group }) => group);
 }
 
-/**
- * The same, with the name of a failure of each group.
- *
- * @param most failures that are read at most where the ledger has no sums of them. Default: all
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
+/** The same, with the name of a failure of each group. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
 export async function readGroups(
   ledger: GroupSource,
   batch: Pick<Batch, 'id' | 'phase' | 'counts'>,
   filter: FailureFilter = {},
-  most = Infinity,
-): Promise<FoundGroups> {
+): Promise<NamedGroup[]> {
   const sums = await ledger.failureSums(batch.id);
-  const { groups: all, complete } =
-    sums === undefined
-      ? await sumUpFailures(ledger, batch.id, most)
-      : { groups: sums, complete: true };
-  const unknown = all.reduce(
-    (sum, { state, contacts }) => sum + (state === 'unknown' ? contacts : 0),
-    0,
-  );
-  // Without all failures, the contacts left pending by a cancel cannot be computed as a rest.
-  const cancelled = complete ? cancelledGroups(batch, unknown) : [];
-  const groups = mergeGroups([...all, ...cancelled].filter((group) => matches(filter, group)));
-  return { groups: groups.sort(byContacts), complete };
+  const ofUnknown = sums.filter(({ state }) => state === 'unknown');
+  const unknown = ofUnknown.reduce((sum, { contacts }) => sum + contacts, 0);
+  const groups = new Map<string, NamedGroup>(sums.map((sum) => [nameOf(sum), sum]));
+  for (const left of cancelledGroups(batch, unknown)) {
+    const same = groups.get(nameOf(left));
+    const contacts = left.contacts + (same?.contacts ?? 0);
+    groups.set(nameOf(left), { ...left, first: '', ...same, contacts });
+  }
+  return [...groups.values()].filter((group) => matches(filter, group)).sort(byContacts);
 }
+
+const nameOf = ({ state, code }: FailureGroup): string => `${state} ${code}`;
 
 /** The largest first; in the order of their names where they are as large. */
 const byContacts = (a: FailureGroup, b: FailureGroup): number =>
-  b.contacts - a.contacts || (`${a.state} ${a.code}` < `${b.state} ${b.code}` ? -1 : 1);
-
-/** Reads failures, each once: Redis may return one twice while others are added or removed. */
-async function sumUpFailures(
-  ledger: Pick<Ledger, 'failures'>,
-  id: string,
-  most: number,
-): Promise<FoundGroups> {
-  const seen = new Set<string>();
-  const found: NamedGroup[] = [];
-  for await (const { name, state, code, message, size } of ledger.failures(id)) {
-    if (seen.has(name)) continue;
-    if (seen.size >= most) return { groups: mergeGroups(found), complete: false };
-    seen.add(name);
-    found.push({ state, code, contacts: size, parts: 1, message, first: name });
-  }
-  return { groups: mergeGroups(found), complete: true };
-}
-
-/** One group for each state and code. */
-function mergeGroups(all: readonly NamedGroup[]): NamedGroup[] {
-  const groups = new Map<string, NamedGroup>();
-  for (const more of all) {
-    const name = `${more.state} ${more.code}`;
-    const sum = groups.get(name);
-    groups.set(
-      name,
-      sum === undefined
-        ? more
-        : {
-            ...sum,
-            contacts: sum.contacts + more.contacts,
-            parts: sum.parts + more.parts,
-            message: sum.message === '' ? more.message : sum.message,
-          },
-    );
-  }
-  return [...groups.values()];
-}
+  b.contacts - a.contacts || (nameOf(a) < nameOf(b) ? -1 : 1);
 
 /** The counter of cancelled contacts has those, too, that a person discarded or erased, which the service may have accepted. */
 const CANCELLED_OR_DISCARDED = 'never sent, or discarded or erased';

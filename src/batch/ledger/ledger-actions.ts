@@ -116,8 +116,7 @@ export class LedgerActions extends LedgerReader {
     const { unsent, events, batches, openBatches, unknownContacts } = this.keys;
     const ofBatch = [record, chunks, payload, sizes, inflight, failures, groups];
     const ofAccount = [unsent, events, batches, openBatches];
-    const { byBatch, until } = unknownContacts;
-    const keys = [...ofBatch, ...ofAccount, ...moreKeys, byBatch, until];
+    const keys = [...ofBatch, ...ofAccount, ...moreKeys, unknownContacts];
     const reply = await this.ask(() => script(this.redis, keys, args));
     return reply as readonly unknown[];
   }

@@ -1,11 +1,9 @@
 import { chunkJobId } from '../../contracts/job.ts';
-import type { DeliveryPolicy } from '../../contracts/outcome.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { batchFrom, importRecordFrom, type Batch, type ImportRecord } from './batch-record.ts';
 import { stateOf, type ChunkState } from './chunk-state.ts';
-import { readFailureSums, readUnknownContacts, type FailureSum } from './scripts/failure-sums.ts';
 
 /** Contacts of a batch that were not accepted, all for the same reason: a chunk or part of one. */
 export interface FailureRecord {
@@ -22,6 +20,18 @@ export interface FailureRecord {
   readonly at: number;
 }
 
+/** Failures of a batch with the same state and code, as the ledger sums them up. */
+export interface FailureSum extends Pick<FailureRecord, 'state' | 'code'> {
+  /** Number of contacts. */
+  readonly contacts: number;
+  /** Chunks and parts of chunks that contain them. */
+  readonly parts: number;
+  /** The service's message for one of them, with phone numbers masked; empty if there was none. */
+  readonly message: string;
+  /** Name of one of these failures; empty where the first one was sent again or decided on. */
+  readonly first: string;
+}
+
 /** Redis is busy for about a millisecond per read, and a page that shows the reasons of failures needs few. */
 const FAILURES_PER_READ = 1_000;
 
@@ -36,9 +46,6 @@ const MOST_WAITING = 100;
 
 /** A job that has been due for less than this is about to be taken, in milliseconds. */
 const TAKEN_WITHIN_MS = 10_000;
-
-/** Ids whose start times are read at a time. */
-const IDS_PER_READ = 1_000;
 
 /** When batches were created, Redis time in milliseconds since the epoch; without a bound all match. */
 export interface BatchTimes {
@@ -111,72 +118,55 @@ export class LedgerReader {
   }
 
   /**
-   * All stored batches, the newest first, page by page: each that exists throughout is returned once, whatever is
+   * All stored batches, the newest first, some at a time: each that exists throughout is returned once, whatever is
    * added or deleted meanwhile. Removes those whose retention has ended from the list.
    */
   async *all(times: BatchTimes = {}): AsyncGenerator<Batch> {
-    const { batches: list } = this.keys;
-    const [first, oldest] = scoresOf(times);
-    let newest = first;
-    // Those of the time at which the next page begins: several batches can have been created in one millisecond.
-    let seen = new Set<string>();
-    for (;;) {
-      const [from, limit] = [newest, BATCHES_PER_READ + seen.size];
-      const page = await this.ask(() =>
-        this.redis.zrevrangebyscore(list, from, oldest, 'WITHSCORES', 'LIMIT', 0, limit),
-      );
-      const ids = page.filter((_, index) => index % 2 === 0);
-      const before = seen;
-      const fresh = ids.filter((id) => !before.has(id));
-      const batches = await Promise.all(fresh.map((id) => this.read(id)));
-      const gone = fresh.filter((_, index) => batches[index] === undefined);
-      if (gone.length > 0) await this.ask(() => this.redis.zrem(list, ...gone));
+    const [newest, oldest] = scoresOf(times);
+    yield* this.#readAll(
+      await this.ask(() => this.redis.zrevrangebyscore(this.keys.batches, newest, oldest)),
+    );
+  }
+
+  async *#readAll(ids: readonly string[]): AsyncGenerator<Batch> {
+    for (let from = 0; from < ids.length; from += BATCHES_PER_READ) {
+      const some = ids.slice(from, from + BATCHES_PER_READ);
+      const batches = await Promise.all(some.map((id) => this.read(id)));
+      const gone = some.filter((_, index) => batches[index] === undefined);
+      if (gone.length > 0) await this.ask(() => this.redis.zrem(this.keys.batches, ...gone));
       yield* batches.filter((batch) => batch !== undefined);
-      const last = page.at(-1);
-      if (last === undefined || ids.length < limit) return;
-      newest = last;
-      seen = new Set(ids.filter((_, index) => page[index * 2 + 1] === last));
     }
   }
 
-  /** Unknown contacts of all stored batches, in one round trip whatever their number. */
-  async unknownContacts(): Promise<number> {
-    const { byBatch, until } = this.keys.unknownContacts;
-    return this.ask(() => readUnknownContacts(this.redis, [byBatch, until], []));
+  /** How many unknown contacts each stored batch has that has any. Forgets those whose retention has ended. */
+  async unknownByBatch(): Promise<ReadonlyMap<string, number>> {
+    const key = this.keys.unknownContacts;
+    return this.ask(async () => {
+      const found = await this.redis.zrange(key, '0', '-1', 'WITHSCORES');
+      const ids = found.filter((_, index) => index % 2 === 0);
+      const records = ids.map((id) => this.redis.exists(this.keys.batch(id).record));
+      const isThere = await Promise.all(records);
+      const gone = ids.filter((_, index) => isThere[index] === 0);
+      // Only a copy of what is known: it may fail while Redis refuses writes.
+      if (gone.length > 0) await this.redis.zrem(key, ...gone).catch(() => 0);
+      const kept = ids.map((id, index) => [id, Number(found[index * 2 + 1])] as const);
+      return new Map(kept.filter((_, index) => isThere[index] === 1));
+    });
   }
 
-  /** Ids of the batches with unknown contacts, in no particular order; may include a few that were deleted. */
-  async idsWithUnknown(): Promise<string[]> {
-    const { until } = this.keys.unknownContacts;
-    const ids = new Set<string>();
-    let cursor = '0';
-    do {
-      const from = cursor;
-      const [next, found] = await this.ask(() =>
-        this.redis.zscan(until, from, 'COUNT', IDS_PER_READ),
-      );
-      for (let index = 0; index < found.length; index += 2) ids.add(found[index] ?? '');
-      cursor = next;
-    } while (cursor !== '0');
-    return [...ids];
+  /** Unknown contacts of all stored batches. */
+  async unknownContacts(): Promise<number> {
+    return [...(await this.unknownByBatch()).values()].reduce((sum, one) => sum + one, 0);
   }
 
   /** The stored batches with unknown contacts, the newest first; reads no others. */
   async *withUnknown(): AsyncGenerator<Batch> {
-    const ids = await this.idsWithUnknown();
-    const started: { readonly id: string; readonly at: number }[] = [];
-    for (let from = 0; from < ids.length; from += IDS_PER_READ) {
-      const some = ids.slice(from, from + IDS_PER_READ);
-      const times = await this.ask(() => this.redis.zmscore(this.keys.batches, ...some));
-      started.push(...some.map((id, index) => ({ id, at: Number(times[index] ?? 0) })));
-    }
-    started.sort((a, b) => b.at - a.at);
-    for (let from = 0; from < started.length; from += BATCHES_PER_READ) {
-      const some = started.slice(from, from + BATCHES_PER_READ);
-      const batches = await Promise.all(some.map(({ id }) => this.read(id)));
-      const kept = batches.filter((batch) => batch !== undefined);
-      yield* kept.filter(({ counts }) => counts.unknown > 0);
-    }
+    const ids = [...(await this.unknownByBatch()).keys()];
+    if (ids.length === 0) return;
+    const times = await this.ask(() => this.redis.zmscore(this.keys.batches, ...ids));
+    const begun = new Map(ids.map((id, index) => [id, Number(times[index] ?? 0)]));
+    ids.sort((a, b) => (begun.get(b) ?? 0) - (begun.get(a) ?? 0));
+    for await (const batch of this.#readAll(ids)) if (batch.counts.unknown > 0) yield batch;
   }
 
   /** Number of stored batches; may include a few whose retention has just ended. */
@@ -242,21 +232,6 @@ export class LedgerReader {
     return { name, ...(JSON.parse(stored) as Omit<FailureRecord, 'name'>) };
   }
 
-  /** Delivery policy of a batch, and how many attempts of one of its chunks the service may have accepted. */
-  async historyOf(
-    id: string,
-    chunk: number,
-  ): Promise<{ readonly delivery: DeliveryPolicy; readonly possiblySent: number }> {
-    const { record, sizes } = this.keys.batch(id);
-    const [delivery, sent] = await this.ask(() =>
-      Promise.all([this.redis.hget(record, 'delivery'), this.redis.hget(sizes, `${chunk}.sent`)]),
-    );
-    return {
-      delivery: delivery === 'at-most-once' ? delivery : 'at-least-once',
-      possiblySent: Number(sent ?? 0),
-    };
-  }
-
   /** Contacts of a chunk. */
   async sizeOf({ id, chunkSize }: Pick<Batch, 'id' | 'chunkSize'>, chunk: string): Promise<number> {
     const { sizes } = this.keys.batch(id);
@@ -269,13 +244,10 @@ export class LedgerReader {
     return this.ask(() => this.redis.hkeys(payload));
   }
 
-  /**
-   * Failures of a batch by state and code, in one round trip whatever their number; undefined where the ledger
-   * has no complete sums, since there are too many codes: use {@link failures}.
-   */
-  async failureSums(id: string): Promise<readonly FailureSum[] | undefined> {
-    const { record, failures, groups } = this.keys.batch(id);
-    return this.ask(() => readFailureSums(this.redis, [record, failures, groups], []));
+  /** Failures of a batch by state and code, in one round trip whatever their number. */
+  async failureSums(id: string): Promise<readonly FailureSum[]> {
+    const sums = await this.ask(() => this.redis.hvals(this.keys.batch(id).groups));
+    return sums.map((text) => JSON.parse(text) as FailureSum);
   }
 
   /**

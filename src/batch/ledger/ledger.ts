@@ -7,7 +7,6 @@ import {
   endImport,
   startBatch,
   storeChunk,
-  sumUpUnknown,
 } from './scripts/ledger-scripts.ts';
 import {
   chunksWithoutJob,
@@ -337,11 +336,6 @@ export class Ledger extends LedgerActions {
     if (ids.length === 0) return;
     const { openBatches } = this.keys;
     await this.ask(() => this.redis.zadd(openBatches, 'NX', ...ids.flatMap((id) => [0, id])));
-  }
-
-  /** Corrects what the account's sum of unknown contacts has of a batch, stored or deleted. */
-  async sumUpUnknown(id: string): Promise<void> {
-    await this.run(sumUpUnknown, id, [id]);
   }
 
   /**

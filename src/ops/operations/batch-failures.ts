@@ -25,7 +25,6 @@ const digest = z.object({
       example: z.record(z.string(), z.string()).exactOptional().describe('one contact, masked'),
     }),
   ),
-  complete: z.boolean().describe('false where the groups cover only the first failures'),
 });
 
 /** Describes failures by state and code. */
@@ -61,14 +60,10 @@ export const batchFailures = operation({
     const found = await requireBatch(context, id);
     return { batch: id, ...(await digestFailures(context, found, filter)) };
   },
-  text: ({ groups, complete }) =>
+  text: ({ groups }) =>
     groups.length === 0
       ? ['No contact failed.']
-      : [
-          ...describeGroups(groups),
-          ...(complete ? [] : ['These are the first failures; --csv exports all.']),
-          'Add --csv to export their contacts.',
-        ],
+      : [...describeGroups(groups), 'Add --csv to export their contacts.'],
   csv: {
     summary:
       'The contacts that were not accepted, as a CSV list that can be imported again. It contains phone numbers; each download is recorded in the audit stream.',
@@ -141,7 +136,7 @@ export const redriveBatch = operation({
     requirePossible(found);
     // What fails while it asks was not shown.
     const before = input.before ?? (await redisNow(context.redis));
-    const { groups } = await digestFailures(context, found, filter, Infinity);
+    const { groups } = await digestFailures(context, found, filter);
     const contacts = groups.reduce((sum, group) => sum + group.contacts, 0);
     const most = limit === undefined ? contacts : Math.min(limit, contacts);
     const upTo = most < contacts ? `at most ${formatCount(most)} of ` : '';

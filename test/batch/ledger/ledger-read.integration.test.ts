@@ -100,8 +100,7 @@ it('names an example of failures alike, and none that was decided on, of chunks 
     await bench.claim(chunk, 'a');
     await bench.claim(chunk, 'b');
   }
-  const examples = async () =>
-    (await bench.ledger.failureSums(bench.id))?.map(({ first }) => first);
+  const examples = async () => (await bench.ledger.failureSums(bench.id)).map(({ first }) => first);
   expect(await examples()).toEqual(['0']);
   expect(await bench.ledger.resolve(bench.id, '0', 'accepted', 'unknown')).toBe(true);
   expect(await examples()).toEqual(['']);

@@ -38,7 +38,6 @@ sumUp(failure, name, -size, -1)
 redis.call('HDEL', payload, name)
 redis.call('HSET', payload, chunk, bytes)
 redis.call('HSET', sizes, chunk, size)
-redis.call('HSET', sizes, chunk .. '.again', 1)
 -- Resent on request: its outcome will be known again, but a message may arrive twice.
 setState(chunk, PENDING)
 add(failure.state, -size)
@@ -48,12 +47,10 @@ redis.call('INCRBY', unsent, size)
 redis.call('HSET', record, 'chunks', chunk + 1, 'finishedAt', 0)
 if phase == 'finished' then redis.call('HSET', record, 'phase', 'sending') end
 add('derived', 1)
-if field('redriven') then add('redriven', 1) end
 moved(now)
 if phase ~= 'paused' then lookAtOnce(now) end
 for index = 1, 7 do redis.call('PERSIST', KEYS[index]) end
 keepInList('+inf')
-sumUpUnknown(field('id'))
 if redis.call('EXISTS', KEYS[12]) == 1 then
   redis.call('HSET', KEYS[12], '>' .. name, chunk, chunk, '')
 end

@@ -5,34 +5,28 @@ import { stateNumber, type ChunkState } from '../chunk-state.ts';
 /**
  * The keys that all ledger scripts take, in this order: record, chunks, payload, sizes, inflight, failures
  * and groups of the batch; then the unsent counter, the events, the set of batches and the set of open
- * batches of the account. After the keys of the script itself, the last two have the batches with unknown contacts.
+ * batches of the account. After the keys of the script itself, the last has the batches with unknown contacts.
  *
  * In the record, `pending` and `sending` exclude each other; `possiblySentPending` is the part of `pending`
  * that was possibly sent, `possiblySentTwice` counts contacts that were sent again after that. `sizes` holds
  * the size of each chunk that is not full, and of a chunk
  *
  * - `<chunk>.parts`: number of failed parts;
- * - `<chunk>.again`: it was redriven, or is a part of such a chunk;
  * - `<chunk>.sent`: number of its attempts that the service may have accepted;
  * - `<chunk>.root`: it is a part of a chunk that was refused: the chunk of the list that it was cut from;
  * - `<chunk>.ends`: what became of contacts that are deleted, each line: state, time, trace id, rows (row-results.ts).
  *
- * `derived` is the number of chunks that are not of the list, but of a redrive or split off others, `redriven` that of
- * redrives. `queued` is the number of chunks from the first on that have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
+ * `derived` is the number of chunks that are not of the list, but of a redrive or split off others. `queued` is the number of chunks from the first on that have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
  * the turns (time slots) that were given to jobs. `restartedAt` is when the jobs of a stalled batch were
  * last queued again. `heldBackAt` is when a pause last refused a claim; after a resume soon after, all chunks get
  * jobs once more at `againAt`.
  *
- * `groups` holds a sum of the failures for each state and code, so that a page need not read all of them.
- * It is not complete where there are more than MOST_GROUPS: a reader compares it with the record (failure-sums.ts).
+ * `groups` holds a sum of the failures for each state and code, so that a page need not read all of them; codes
+ * beyond MOST_GROUPS have one sum for each state.
  *
- * `unknowns` has the number of unknown contacts of each batch that has any, and under '' their sum; `unknownUntil`
- * the same batches by the end of their retention.
+ * `unknowns` has the number of unknown contacts of each batch that has any.
  */
 const KEY_COUNT = 11;
-
-/** The last keys. */
-const LAST_KEYS = 2;
 
 /** A start that was missed by more, because workers or Redis were away, is for a person to decide. */
 const MOST_LATE_MS = 3_600_000;
@@ -45,7 +39,7 @@ const number = (state: ChunkState) => stateNumber(state);
 const PRELUDE = `
 local record, chunks, payload, sizes, inflight, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local groups, unsent, events, batches, open = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local unknowns, unknownUntil = KEYS[#KEYS - 1], KEYS[#KEYS]
+local unknowns = KEYS[#KEYS]
 local NONE, PENDING, PENDING_POSSIBLY_SENT = ${number('none')}, ${number('pending')}, ${number('pending-possibly-sent')}
 local SENDING, SENDING_POSSIBLY_SENT = ${number('sending')}, ${number('sending-possibly-sent')}
 local SETTLED = ${number('settled')}
@@ -54,23 +48,12 @@ local function field(name) return redis.call('HGET', record, name) end
 local function count(name) return tonumber(field(name)) or 0 end
 -- No more than have a state, whatever the record says.
 local function chunkCount() return math.min(count('chunks'), 2 * redis.call('STRLEN', chunks)) end
--- Keeps the sum of the account's unknown contacts. It follows from the record, so that it can be repeated.
-local function sumUpUnknown(id)
-  local now, before = count('unknown'), tonumber(redis.call('HGET', unknowns, id)) or 0
-  if now ~= before then redis.call('HINCRBY', unknowns, '', now - before) end
-  if now > 0 then
-    local ms = redis.call('PTTL', record)
-    redis.call('HSET', unknowns, id, now)
-    redis.call('ZADD', unknownUntil, ms > 0 and clock() + ms or '+inf', id)
-  elseif before > 0 then
-    redis.call('HDEL', unknowns, id)
-    redis.call('ZREM', unknownUntil, id)
-  end
-end
 local function add(name, by)
   if by == 0 then return end
   redis.call('HINCRBY', record, name, by)
-  if name == 'unknown' then sumUpUnknown(field('id')) end
+  if name ~= 'unknown' then return end
+  local now, id = count('unknown'), field('id')
+  if now > 0 then redis.call('ZADD', unknowns, now, id) else redis.call('ZREM', unknowns, id) end
 end
 -- Contacts that are sent again after an unknown outcome, for the batch and in the count of the account.
 local function countTwice(ofAccount, by)
@@ -161,7 +144,6 @@ local function finishIfDone(now)
   if phase == 'sending' then redis.call('HSET', record, 'phase', 'finished') end
   for index = 1, 7 do redis.call('PEXPIRE', KEYS[index], count('retentionMs')) end
   keepInList(now + count('retentionMs'))
-  if count('unknown') > 0 then sumUpUnknown(field('id')) end
   event('batch.finished', 'phase', field('phase'), 'total', count('total'),
     'accepted', count('accepted'), 'rejected', count('rejected'), 'unknown', count('unknown'),
     'expired', count('expired'), 'cancelled', count('cancelled'), 'possiblySentTwice', count('possiblySentTwice'))
@@ -197,10 +179,14 @@ end
 -- is still there is an example of them; a chunk is named by its number.
 local function sumUp(failure, name, contacts, parts)
   name = tostring(name)
-  local group = failure.state .. ' ' .. failure.code
-  local stored = redis.call('HGET', groups, group)
-  if not stored and (contacts <= 0 or redis.call('HLEN', groups) >= ${MOST_GROUPS}) then return end
-  local sum = stored and cjson.decode(stored) or { state = failure.state, code = failure.code,
+  local code = failure.code
+  local stored = redis.call('HGET', groups, failure.state .. ' ' .. code)
+  if not stored and (contacts <= 0 or redis.call('HLEN', groups) >= ${MOST_GROUPS}) then
+    code = 'OTHER'
+    stored = redis.call('HGET', groups, failure.state .. ' ' .. code)
+  end
+  local group = failure.state .. ' ' .. code
+  local sum = stored and cjson.decode(stored) or { state = failure.state, code = code,
     contacts = 0, parts = 0, message = '', first = '' }
   sum.contacts, sum.parts = sum.contacts + contacts, sum.parts + parts
   if sum.contacts <= 0 or sum.parts <= 0 then return redis.call('HDEL', groups, group) end
@@ -256,6 +242,6 @@ export function ledgerScript(
   lua: string,
   { extraKeys = 0, binary = false } = {},
 ): Script<unknown> {
-  const keys = KEY_COUNT + extraKeys + LAST_KEYS;
+  const keys = KEY_COUNT + extraKeys + 1;
   return defineScript({ name: `ledger ${name}`, keys, binary, lua: `${PRELUDE}${lua}` });
 }

@@ -33,12 +33,12 @@ if ARGV[4] ~= '' then
 end
 redis.call('HSET', record, 'id', ARGV[1], 'fingerprint', ARGV[2], 'retentionMs', ARGV[3],
   'phase', 'importing', 'begunAt', now, 'movedAt', now, 'importedAt', 0, 'finishedAt', 0,
-  'nextAt', 0, 'derived', 0, 'redriven', 0, unpack(ARGV, 5))
+  'nextAt', 0, 'derived', 0, unpack(ARGV, 5))
 keepInList('+inf')
 redis.call('ZREMRANGEBYRANK', list, 0, ${-MOST_OF_LIST - 1})
 redis.call('ZADD', batches, now, ARGV[1])
 -- Of an earlier batch with the id, which has expired.
-sumUpUnknown(ARGV[1])
+redis.call('ZREM', unknowns, ARGV[1])
 redis.call('DEL', KEYS[13])
 lookAtOnce(now)
 if count('startAt') ~= 0 then
@@ -169,14 +169,4 @@ if phase == 'cancelled' or phase == 'finished' then return { 'refused', phase } 
 redis.call('HSET', record, 'rate', ARGV[1], 'rateSetAt', now, 'nextAt', now, 'turnsTo', 0)
 if isOpen(phase) then lookAtOnce(now) end
 return { 'done', phase }`,
-);
-
-/**
- * Corrects the part of a batch in the sum of unknown contacts: Redis deletes batches without it. ARGV: the id. Returns ['summed up'].
- */
-export const sumUpUnknown = ledgerScript(
-  'sum up unknown',
-  `
-sumUpUnknown(ARGV[1])
-return { 'summed up' }`,
 );

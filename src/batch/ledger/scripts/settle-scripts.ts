@@ -11,7 +11,7 @@ local function newChunk(index, chunk, size, bytes, possiblySent, now)
   local number = chunkCount()
   redis.call('HSET', payload, number, bytes)
   redis.call('HSET', sizes, number, size)
-  for _, of in ipairs({ '.again', '.root', '.traces', possiblySent and '.sent' or nil }) do
+  for _, of in ipairs({ '.root', '.traces', possiblySent and '.sent' or nil }) do
     local kept = redis.call('HGET', sizes, chunk .. of)
     if kept then redis.call('HSET', sizes, number .. of, kept) end
   end

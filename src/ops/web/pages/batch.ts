@@ -49,12 +49,6 @@ export function batchPage(data: BatchPageData, view: PageView): Html {
     <section class="card" id="failures" data-refresh>
       <h2>Not accepted</h2>
       ${failures.groups.length === 0 ? html`<p class="quiet">Nothing so far.</p>` : failureTable(data, view)}
-      ${
-        !failures.complete &&
-        html`<p class="quiet">
-          This page covers the first failures only; the counts above are exact.
-        </p>`
-      }
     </section>
     ${mayAct(view) && downloads(batch)} ${facts(batch, view)}`;
 }
