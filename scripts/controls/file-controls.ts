@@ -5,8 +5,8 @@ export const FILE_CONTROLS: readonly Control[] = [
   {
     prevents: 'rejected rows that are written through a link that lies there',
     file: 'src/batch/import/new-file.ts',
-    from: "    await rm(partOf(target), { force: true });\n    return new NewFile(target, await open(partOf(target), 'wx', 0o600), false);",
-    to: "    return new NewFile(target, await open(partOf(target), 'w', 0o600), false);",
+    from: "    await rm(partOf(target), { force: true });\n    return new NewFile(target, await open(partOf(target), 'wx', 0o600));",
+    to: "    return new NewFile(target, await open(partOf(target), 'w', 0o600));",
     test: 'batch/import/rejects-file.integration.test.ts',
     words: 'a link to another file',
   },
@@ -20,8 +20,8 @@ export const FILE_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'rejected rows that go through a planted link to a device or a pipe',
-    file: 'src/batch/import/new-file.ts',
-    from: '!isOfSystem(target) && (await lstat(target)).isSymbolicLink()',
+    file: 'src/batch/import/rejects-file.ts',
+    from: 'found?.isFile() === false',
     to: 'false',
     test: 'batch/import/rejects-file.integration.test.ts',
     words: 'a link to a device or a pipe',

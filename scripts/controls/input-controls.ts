@@ -13,8 +13,8 @@ export const INPUT_CONTROLS: readonly Control[] = [
   {
     prevents: 'a file of rejected rows that overwrites another one',
     file: 'src/batch/import/new-file.ts',
-    from: 'const name = overwrite ?',
-    to: 'const name = overwrite || true ?',
+    from: 'if (!overwrite) return',
+    to: 'if (!overwrite && overwrite) return',
     test: 'batch/import/rejects-file.integration.test.ts',
     words: 'a file that someone edited',
   },

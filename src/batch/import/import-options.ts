@@ -1,134 +1,12 @@
 import { z } from 'zod';
 import { BATCH_ID } from '../../contracts/batch-id.ts';
-import { COUNTRY_NAMES, type CountryName } from '../../format/country.ts';
-import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/outcome.ts';
+import { COUNTRY_NAMES } from '../../format/country.ts';
+import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 import { parseInput } from '../../contracts/parse-input.ts';
 import { sendOptionsSchema } from '../../contracts/send-options.ts';
 import { FORBIDDEN_NAMES } from '../source/column-map.ts';
-import { isMisspelt, type FieldMap, type SentColumns } from '../source/sent-columns.ts';
+import { isMisspelt, type SentColumns } from '../source/sent-columns.ts';
 import { ENCODINGS } from '../source/read-utf8.ts';
-
-/** Options of `import`: what is sent to the contacts of the list, how it is sent, and how the list is read. */
-export interface ImportOptions {
-  /** Code of the message template at the messaging service. */
-  templateCode: string;
-  /** When the service sends the message; see `Notice`. @default 'DIRECTLY' */
-  scheduleType?: string | undefined;
-  /** Sender key of the messenger channel. @default DEFAULT_CHAT_SENDER_KEY of the worker */
-  chatSenderKey?: string | undefined;
-  /** Sender key for SMS. @default DEFAULT_SENDER_KEY of the worker */
-  senderKey?: string | undefined;
-  /** Other fields of the send request; JSON values that are sent to the service unchanged. */
-  fields?: Readonly<Record<string, unknown>> | undefined;
-  /**
-   * Id of the batch: 1 to 64 letters, digits, hyphens and underscores. An import with the id of an
-   * unfinished import continues it; the list must be the same (otherwise BATCH_CONFLICT), and so must the
-   * options of sending that are set. If that import has ended, nothing is queued.
-   *
-   * Without it an unfinished import of the same list is continued.
-   * @default random
-   */
-  batchId?: string | undefined;
-  /**
-   * Send to a list that was imported before, as a new batch; without it such a list is refused with
-   * LIST_REPEATED. A list is the same if it has the same contacts with the same values, in the same order,
-   * for the same template, sender keys and `fields`, whatever its format and the options of sending. An
-   * import that has not ended is continued instead, unless a new `batchId` is set. @default false
-   */
-  again?: boolean | undefined;
-  /**
-   * Leave out the contacts whose numbers are in a list of the same template of the last days (the queue's
-   * `repeatWindowMs`). Without it and without `again` such a list is refused with LIST_REPEATED. Needs a file or an
-   * array, unless the list has no more than 1,000 contacts. @default false
-   */
-  onlyNew?: boolean | undefined;
-  /**
-   * Maps fields of a contact to columns of a CSV list (title, or position from 1, without the columns that
-   * a file of refused rows adds) or to fields of an object. Only mapped columns are sent. Without it, the
-   * columns `contact`, `var1`, `var2`, ... become these fields, and no others are sent. The report lists both
-   * kinds.
-   * @example { contact: 'Phone', var1: 'Name' }
-   */
-  map?: FieldMap | undefined;
-  /**
-   * Also send the columns that `map` does not name (without a map: those other than `contact` and
-   * `varN`) to the service, as fields of their own names. @default false
-   */
-  passThrough?: boolean | undefined;
-  /**
-   * Contacts of one send request: 1 to 10,000; fewer where they have 16 MiB of JSON.
-   * @default the queue's `chunkSize` (1000)
-   */
-  chunkSize?: number | undefined;
-  /** What happens after an unknown outcome; see `SendOptions`. @default the queue's `delivery` */
-  delivery?: DeliveryPolicy | undefined;
-  /**
-   * Latest time of sending; contacts that are not sent by then expire. A Date, milliseconds since the
-   * epoch, or ISO 8601 text with a time zone. To continue an import it must be the same.
-   * @default never
-   */
-  expiresAt?: Date | number | string | undefined;
-  /** Store the list and send nothing until a person resumes the batch. @default false */
-  paused?: boolean | undefined;
-  /**
-   * When sending starts, in the forms of `expiresAt`. A start that is missed by more than an hour, because no worker or no
-   * Redis was there, waits for a person. @default at once
-   */
-  startAt?: Date | number | string | undefined;
-  /**
-   * Asked before a batch is created, once the list is checked; if it answers false, the import ends with
-   * IMPORT_STOPPED. Not called for a list that can be read only once.
-   */
-  confirm?: ((list: CheckedList) => Promise<boolean>) | undefined;
-  /** Contacts per second at most. @default no limit but that of the account */
-  rate?: number | undefined;
-  /**
-   * Country whose national numbers the list has: `KR`, `JP` or `US`. A number that is none of them is refused;
-   * international numbers and those that lost their leading zero are repaired.
-   * @default the queue's `country`; without it numbers have 8 to 15 digits
-   */
-  country?: CountryName | undefined;
-  /**
-   * Also send to numbers that no phone has. Without it they are refused, and so is a list of which they are more than
-   * one percent. @default false
-   */
-  allowImplausible?: boolean | undefined;
-  /** Send to every row, even if several have the same phone number. @default false */
-  allowDuplicates?: boolean | undefined;
-  /** Split a rejected chunk in half until the rejected contact is found. @default true */
-  bisect?: boolean | undefined;
-  /** Only read and check the list; queue nothing. Does not need Redis. @default false */
-  dryRun?: boolean | undefined;
-  /** Wait while Redis holds this many unsent contacts of all batches. @default the queue's `highWater` */
-  highWater?: number | undefined;
-  /** Format of the list. @default detected from the file name and the first character */
-  format?: 'csv' | 'ndjson' | undefined;
-  /** Delimiter of CSV cells: one character. @default ',' */
-  delimiter?: string | undefined;
-  /**
-   * `utf-8`, or `euc-kr` (which includes CP949). A byte order mark decides, also for UTF-16, whatever this is.
-   * @default 'utf-8'
-   */
-  encoding?: string | undefined;
-  /**
-   * Whether the first row of a CSV list contains titles. If false, `map` uses positions. If true, a first row with a
-   * phone number where `map` takes `contact` from is refused. @default true
-   */
-  header?: boolean | undefined;
-  /**
-   * Path of the file for refused rows. It is written if there are any, also by a dry run, and can be
-   * imported again after the rows are corrected. If there is a file with other content, it is kept, and the
-   * new one gets a number, such as `FILE.rejected-2.csv`; the report names it.
-   * @default FILE.rejected.csv (or .ndjson) beside the list; none if the list is not a file
-   */
-  rejectsFile?: string | undefined;
-  /** Replace the file for refused rows if there is one with other content. @default false */
-  overwriteRejects?: boolean | undefined;
-  /** Called during the import, every few hundred rows. An exception from it ends the import. */
-  onProgress?: ((progress: ImportProgress) => void) | undefined;
-  /** Aborting it ends the import with IMPORT_STOPPED; the same import continues it later. */
-  signal?: AbortSignal | undefined;
-}
 
 /** A list that was checked. */
 export interface CheckedList {
@@ -192,9 +70,9 @@ export interface ImportReport {
   readonly rejectsFile?: string;
   /** The first 20 refused rows, without their values. */
   readonly firstRefused: readonly {
-    /** Row of the list, as a spreadsheet counts them: from 1 with that of the titles. */
+    /** As a spreadsheet counts rows: from 1 with that of the titles. */
     readonly row: number;
-    /** Line of the text on which it starts: another one after cells with line breaks in them. */
+    /** Of the text: another one after cells with line breaks in them. */
     readonly line: number;
     /** Column or field; empty for the whole row. */
     readonly field: string;
@@ -214,7 +92,6 @@ export interface ImportReport {
   readonly firstDuplicates: readonly number[];
 }
 
-const text = z.string('expected text').optional();
 const flag = z.boolean('expected true or false').optional();
 
 const count = (what: string, max: number) => {
@@ -222,20 +99,50 @@ const count = (what: string, max: number) => {
   return z.int(message).min(1, message).max(max, message).optional();
 };
 
+const callback = <Call>() =>
+  z.custom<Call>((value) => typeof value === 'function', 'expected a function').optional();
+
 const optionsSchema = z
   .strictObject(
     {
-      templateCode: z.unknown().optional(),
-      scheduleType: z.unknown().optional(),
-      chatSenderKey: z.unknown().optional(),
-      senderKey: z.unknown().optional(),
+      /** Code of the message template at the messaging service. */
+      templateCode: z.custom<string>(),
+      /** When the service sends the message; see `Notice`. @default 'DIRECTLY' */
+      scheduleType: z.custom<string>().optional(),
+      /** Sender key of the messenger channel. @default DEFAULT_CHAT_SENDER_KEY of the worker */
+      chatSenderKey: z.custom<string>().optional(),
+      /** Sender key for SMS. @default DEFAULT_SENDER_KEY of the worker */
+      senderKey: z.custom<string>().optional(),
+      /** Other fields of the send request; JSON values that are sent to the service unchanged. */
       fields: z.record(z.string(), z.unknown(), 'expected an object').optional(),
-      again: flag.default(false),
-      onlyNew: flag.default(false),
+      /**
+       * Id of the batch: 1 to 64 letters, digits, hyphens and underscores. The id of an unfinished import continues it;
+       * the list and the options of sending that are set must be the same (otherwise BATCH_CONFLICT). If that import
+       * has ended, nothing is queued. Without an id an unfinished import of the same list is continued.
+       * @default random
+       */
       batchId: z
         .string('expected text')
         .regex(BATCH_ID, 'expected 1 to 64 letters, digits, hyphens and underscores')
         .optional(),
+      /**
+       * Send to a list that was imported before, as a new batch; without it such a list is refused with LIST_REPEATED.
+       * A list is the same if it has the same contacts with the same values in the same order, for the same template,
+       * sender keys and `fields`. An import that has not ended is continued instead, unless a new `batchId` is set.
+       * @default false
+       */
+      again: flag.default(false),
+      /**
+       * Leave out the contacts whose numbers are in a list of the same template of the last days (the queue's
+       * `repeatWindowMs`); without it and without `again` such a list is refused with LIST_REPEATED. Needs a file or an
+       * array, unless the list has no more than 1,000 contacts. @default false
+       */
+      onlyNew: flag.default(false),
+      /**
+       * Maps fields of a contact to columns of a CSV list (title, or position from 1, without the columns that a file of
+       * refused rows adds) or to fields of an object; only these are sent. Without it, the columns `contact`, `var1`,
+       * `var2`, ... are. @example { contact: 'Phone', var1: 'Name' }
+       */
       map: z
         .record(
           z.string(),
@@ -255,28 +162,48 @@ const optionsSchema = z
           'expected valid names of contact fields',
         )
         .optional(),
+      /** Also send the other columns, as fields of their own names. @default false */
       passThrough: flag.default(false),
+      /** Contacts of one send request: fewer where they have 16 MiB of JSON. @default the queue's `chunkSize` (1000) */
       chunkSize: count('contacts', 10_000),
+      /** What happens after an unknown outcome; see `SendOptions`. @default the queue's `delivery` */
       delivery: z
         .enum(DELIVERY_POLICIES, `expected one of ${DELIVERY_POLICIES.join(', ')}`)
         .optional(),
+      /** Latest time of sending, in the forms of `SendOptions`; contacts that are not sent by then expire. @default never */
       expiresAt: sendOptionsSchema.shape.expiresAt,
+      /** Store the list and send nothing until a person resumes the batch. @default false */
       paused: flag.default(false),
+      /** When sending starts. A start that is missed by more than an hour waits for a person. @default at once */
       startAt: sendOptionsSchema.shape.expiresAt,
-      confirm: z
-        .custom<(list: CheckedList) => Promise<boolean>>(
-          (value) => value === undefined || typeof value === 'function',
-          'expected a function',
-        )
-        .optional(),
+      /**
+       * Asked before a batch is created, once the list is checked; if it answers false, the import ends with
+       * IMPORT_STOPPED. Not called for a list that can be read only once.
+       */
+      confirm: callback<(list: CheckedList) => Promise<boolean>>(),
+      /** Contacts per second at most. @default no limit but that of the account */
       rate: count('contacts per second', 1_000_000_000),
+      /**
+       * Country whose national numbers the list has: any other number is refused; international numbers and those that
+       * lost their leading zero are repaired. @default the queue's `country`; without it numbers have 8 to 15 digits
+       */
       country: z.enum(COUNTRY_NAMES, `expected one of ${COUNTRY_NAMES.join(', ')}`).optional(),
+      /**
+       * Also send to numbers that no phone has. Without it they are refused, and so is a list of which they are more than
+       * one percent. @default false
+       */
       allowImplausible: flag.default(false),
+      /** Send to every row, even if several have the same phone number. @default false */
       allowDuplicates: flag.default(false),
+      /** Split a rejected chunk in half until the rejected contact is found. @default true */
       bisect: flag,
+      /** Only read and check the list; queue nothing. Does not need Redis. @default false */
       dryRun: flag.default(false),
+      /** Wait while Redis holds this many unsent contacts of all batches. @default the queue's `highWater` */
       highWater: count('contacts', 1_000_000_000),
+      /** Format of the list. @default detected from the file name and the first character */
       format: z.enum(['csv', 'ndjson'], 'expected csv or ndjson').optional(),
+      /** Delimiter of CSV cells: one character. @default ',' */
       delimiter: z
         .string('expected text')
         .regex(
@@ -284,21 +211,23 @@ const optionsSchema = z
           'expected one character, neither a quote nor a line break',
         )
         .default(','),
+      /** `euc-kr` includes CP949. A byte order mark decides, also for UTF-16, whatever this is. @default 'utf-8' */
       encoding: z.enum(ENCODINGS, `expected one of ${ENCODINGS.join(', ')}`).default('utf-8'),
+      /** Whether the first row of a CSV list contains titles; without them `map` uses positions. @default true */
       header: flag.default(true),
-      rejectsFile: text.refine((file) => file !== '', 'expected the path of a file'),
+      /**
+       * Path of the file for refused rows: written if there are any, also by a dry run, and imported again once they are
+       * corrected. A file with other content is kept, and the new one gets a number; the report names it.
+       * @default FILE.rejected.csv (or .ndjson) beside the list; none if the list is not a file
+       */
+      rejectsFile: z.string('expected text').min(1, 'expected the path of a file').optional(),
+      /** Replace the file for refused rows if there is one with other content. @default false */
       overwriteRejects: flag.default(false),
-      onProgress: z
-        .custom<(progress: ImportProgress) => void>(
-          (value) => value === undefined || typeof value === 'function',
-          'expected a function',
-        )
-        .optional(),
+      /** Called during the import, every few hundred rows. An exception from it ends the import. */
+      onProgress: callback<(progress: ImportProgress) => void>(),
+      /** Aborting it ends the import with IMPORT_STOPPED; the same import continues it later. */
       signal: z
-        .custom<AbortSignal>(
-          (value) => value === undefined || value instanceof AbortSignal,
-          'expected an AbortSignal',
-        )
+        .custom<AbortSignal>((value) => value instanceof AbortSignal, 'expected an AbortSignal')
         .optional(),
     },
     'expected an options object',
@@ -330,6 +259,9 @@ const optionsSchema = z
       refuse('fields', 'must not have contacts: they come from the list');
     }
   });
+
+/** Options of `import`: what is sent to the contacts of the list, how it is sent, and how the list is read. */
+export type ImportOptions = z.input<typeof optionsSchema>;
 
 /** Options with default values; fields of the notice are checked later, with the notice. */
 export type CheckedImportOptions = z.output<typeof optionsSchema>;

@@ -5,7 +5,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RowRefusal } from '../source/check-row.ts';
 import { csvLine } from '../failures/csv-line.ts';
 import { BYTE_ORDER_MARK } from '../source/read-utf8.ts';
-import { isDevice, NewFile, partOf } from './new-file.ts';
+import { NewFile, partOf } from './new-file.ts';
 
 /** Characters that are buffered before they are written. */
 const WRITE_AT = 64 * 1024;
@@ -58,9 +58,9 @@ export class RejectsFile {
   static async prepare(file: string, options: RejectsOptions): Promise<RejectsFile> {
     const { list } = options;
     try {
-      const isNew = !(await isDevice(file));
-      await access(isNew ? path.dirname(path.resolve(file)) : file, constants.W_OK);
+      await access(path.dirname(path.resolve(file)), constants.W_OK);
       const found = await stat(file).catch(() => undefined);
+      if (found?.isFile() === false) throw new Error('it is not a regular file');
       const ofList = list === undefined ? undefined : await stat(list);
       const isList = (one: Stats | undefined) =>
         one !== undefined && one.ino === ofList?.ino && one.dev === ofList.dev;
