@@ -31,7 +31,10 @@ export async function groupFailures(
   filter: FailureFilter = {},
 ): Promise<FailureGroup[]> {
   const groups = await readGroups(ledger, batch, filter);
-  return groups.map(({ first: _, ...group }) => group);
+  return groups.map((group) => {
+    const { first: _, ...shown } = group;
+    return shown;
+  });
 }
 
 /** The same, with the name of a failure of each group. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
