@@ -5,7 +5,8 @@ import {
   readFileSync,
   statSync,
   symlinkSync,
-  writeFileSync } from 'node:fs';
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import iconv from 'iconv-lite';
 import { describe, expect, it } from 'vitest';
