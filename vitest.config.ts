@@ -55,7 +55,7 @@ export default defineConfig({
         testTimeout: 30_000,
       }),
       project('chaos', {
-        globalSetup: [BUILD, 'test/chaos/support/report-setup.ts'],
+        globalSetup: [BUILD],
         // Each file has its own Redis. With three at a time on two cores, killed workers are replaced too late.
         maxWorkers: 2,
         testTimeout: 240_000,

@@ -5,7 +5,7 @@ import { DELIVERY_POLICIES } from '../../src/contracts/outcome.ts';
 import { liftManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { startFleet } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
-import { IS_SHORT, STALE_FAILOVER, SYNCED_FAILOVER } from './support/catalogue.ts';
+import { IS_SHORT } from './support/catalogue.ts';
 import { mostCommands } from './support/commands.ts';
 import { gatherEvidence, isOver, whatIsOpen } from './support/evidence.ts';
 import { judge } from './support/judge.ts';
@@ -37,8 +37,8 @@ const IN_FLIGHT = WORKERS * (CHUNK_SLOTS * CHUNK + NOTICE_SLOTS);
  */
 describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
   it.each([
-    [SYNCED_FAILOVER, 0],
-    [STALE_FAILOVER, 3_000],
+    ['a failover to a replica in sync', 0],
+    ['a failover to a stale replica', 3_000],
   ])('%s', async (name, behindMs) => {
     const set = await startCuttableSet();
     const { client } = set;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { IS_SHORT, policiesOf, STORM } from './support/catalogue.ts';
+import { IS_SHORT, policiesOf } from './support/catalogue.ts';
 import { conclude } from './support/play.ts';
 import { randomFrom, seedOfRun, shuffled } from './support/random.ts';
 import { Stage } from './support/stage.ts';
@@ -56,7 +56,7 @@ describe.each(policiesOf(1))('%s', (delivery) => {
         const verdict = await stage.verdict(struck);
         expect(drawn.length).toBeGreaterThanOrEqual(LEAST_FAULTS);
         console.log(`seed ${SEED}: ${drawn.join(', ')}`);
-        expect(conclude(STORM, verdict, {}, `Seed ${SEED}.`)).toEqual([]);
+        expect(conclude('a storm', verdict, {}, `Seed ${SEED}.`)).toEqual([]);
       } catch (error) {
         throw new Error(`seed ${SEED} repeats it`, { cause: error });
       } finally {

@@ -34,14 +34,8 @@ async function deadAtOnce(stage: Stage, by: 'reset' | 'silence', ms: number): Pr
   return stage.load.delivery === 'at-most-once' ? stood : met;
 }
 
-const link = (
-  name: string,
-  breaks: string,
-  fault: LinkFault,
-  rest: Partial<Scenario> = {},
-): Scenario => ({
+const link = (name: string, fault: LinkFault, rest: Partial<Scenario> = {}): Scenario => ({
   name,
-  breaks,
   bound: 'network',
   plan: { seconds: 9, service: 'all' },
   disturb: (stage) => between(stage, fault, 1_500),
@@ -54,7 +48,6 @@ const SERVICE: Partial<Plan> = { seconds: 9, service: 'all' };
 export const NETWORK_SCENARIOS: readonly Scenario[] = [
   {
     name: 'connections to the service refused',
-    breaks: 'connections refused for 1.5 s, and open ones are reset',
     bound: 'network',
     plan: SERVICE,
     disturb: async (stage) => {
@@ -69,52 +62,44 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
       return stage.lines(isUnreachable) - before;
     },
   },
-  link(
-    'a black hole between workers and service',
-    'no data for 1.5 s; the connections never recover',
-    { kind: 'black-hole', after: 'dead' },
-  ),
-  link('connections reset before the request', 'a connection is reset at its first byte', {
+  link('a black hole between workers and service', { kind: 'black-hole', after: 'dead' }),
+  link('connections reset before the request', {
     kind: 'cut',
     direction: 'up',
     bytes: 0,
     times: 60,
   }),
-  link(
-    'connections reset during the request',
-    'a connection is reset after 300 bytes of requests',
-    {
-      kind: 'cut',
-      direction: 'up',
-      bytes: 300,
-      times: 60,
-    },
-  ),
-  link(
-    'connections reset after the request',
-    'a connection is reset instead of the answer; the service has accepted',
-    { kind: 'cut', direction: 'down', bytes: 0, times: 60 },
-  ),
-  link('connections reset within the answer', 'a connection is reset after 40 bytes of answers', {
+  link('connections reset during the request', {
+    kind: 'cut',
+    direction: 'up',
+    bytes: 300,
+    times: 60,
+  }),
+  link('connections reset after the request', {
+    kind: 'cut',
+    direction: 'down',
+    bytes: 0,
+    times: 60,
+  }),
+  link('connections reset within the answer', {
     kind: 'cut',
     direction: 'down',
     bytes: 40,
     times: 60,
   }),
-  link('connections closed within the answer', 'a connection is closed after 40 bytes of answers', {
+  link('connections closed within the answer', {
     kind: 'cut',
     direction: 'down',
     bytes: 40,
     by: 'end',
     times: 60,
   }),
-  link('half-closed connections', 'the service closes its half before it answers', {
+  link('half-closed connections', {
     kind: 'half-close',
     times: 60,
   }),
   {
     name: 'dead keep-alive connections',
-    breaks: 'open connections are reset by the next request, five times',
     bound: 'network',
     plan: { ...SERVICE, seconds: 16 },
     disturb: async (stage) => {
@@ -127,14 +112,12 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'silent keep-alive connections',
-    breaks: 'open connections discard the next request',
     bound: 'network',
     plan: SERVICE,
     disturb: (stage) => deadAtOnce(stage, 'silence', 500),
   },
   {
     name: 'latency between workers and service',
-    breaks: 'latency of 100, 400, then 700 ms, 700 ms each',
     bound: 'network',
     plan: SERVICE,
     disturb: async (stage) => {

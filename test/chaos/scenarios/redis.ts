@@ -6,7 +6,6 @@ import type { FaultProxy } from '../../support/fault-proxy.ts';
 import type { LinkFault } from '../../support/faulty-link.ts';
 import type { LogLine } from '../../support/fleet.ts';
 import type { Scenario } from '../support/scenario.ts';
-import { LOCK_MS } from '../support/settings.ts';
 import { shaOf } from '../support/script-sha.ts';
 import type { Stage } from '../support/stage.ts';
 
@@ -80,7 +79,6 @@ const PRODUCER = { producer: true, highWater: 4_000, env: { KEEP_ACCEPTED_MS: '0
 export const REDIS_SCENARIOS: readonly Scenario[] = [
   {
     name: 'Redis killed',
-    breaks: 'SIGKILL of Redis, restarted from its append-only file after 1 s',
     bound: 'redis',
     plan: { seconds: 10 },
     disturb: server(async (stage) => {
@@ -91,7 +89,6 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'Redis frozen',
-    breaks: 'SIGSTOP of Redis for 3 s',
     bound: 'redis',
     plan: { seconds: 10 },
     disturb: server(async (stage) => {
@@ -102,7 +99,6 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'Redis out of memory',
-    breaks: 'maxmemory of 1 byte for 2 s',
     bound: 'redis',
     plan: { seconds: 10 },
     disturb: server(async (stage) => {
@@ -113,7 +109,6 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   },
   ...[2, 8].map((seconds): Scenario => ({
     name: `Redis refuses writes for ${seconds} s`,
-    breaks: `NOREPLICAS for ${seconds} s (locks of jobs last ${LOCK_MS / 1_000} s)`,
     bound: 'redis',
     plan: { seconds: 10 },
     disturb: server(async (stage) => {
@@ -124,7 +119,6 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   })),
   {
     name: 'all connections to Redis killed',
-    breaks: 'CLIENT KILL of every connection, ten times in a second',
     bound: 'redis',
     plan: { seconds: 10 },
     disturb: async (stage) => {
@@ -148,7 +142,6 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'workers cut off within claim and settle',
-    breaks: 'connections to Redis reset during these commands',
     bound: 'redis',
     plan: { seconds: 12, redis: 'all' },
     disturb: workers((when) => ({
@@ -161,21 +154,18 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'answers to claim and settle lost',
-    breaks: 'the command ran; the connection was reset instead of answering',
     bound: 'redis',
     plan: { seconds: 12, redis: 'all' },
     disturb: workers((when) => ({ kind: 'drop-reply', when, times: STRUCK })),
   },
   {
     name: 'a black hole between workers and Redis',
-    breaks: 'no data for 2 s, then the connections are reset',
     bound: 'redis',
     plan: { seconds: 12, redis: 'all' },
     disturb: (stage) => onLink(stage, stage.proxies.redis, [{ kind: 'black-hole' }], 2_000),
   },
   {
     name: 'silent connections to Redis',
-    breaks: 'open connections discard all data and never answer',
     bound: 'silence',
     plan: { seconds: 12, redis: 'all' },
     disturb: (stage) =>
@@ -183,7 +173,6 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'latency between workers and Redis',
-    breaks: 'latency of 50, then 200 ms, 1 s each',
     bound: 'redis',
     plan: { seconds: 10, redis: 'all' },
     disturb: (stage) =>
@@ -196,14 +185,12 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a producer cut off within addBulk',
-    breaks: 'its connections to Redis are reset after 9,000 bytes, while it sends and imports',
     bound: 'redis',
     plan: PRODUCER,
     disturb: producer({ kind: 'cut', direction: 'up', bytes: 9_000, times: 8 }),
   },
   {
     name: 'answers to a producer lost',
-    breaks: 'the commands ran; the connections were reset instead of answering',
     bound: 'redis',
     plan: PRODUCER,
     disturb: producer({ kind: 'drop-reply', times: 8 }),

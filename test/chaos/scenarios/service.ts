@@ -13,14 +13,8 @@ const NO_TOKENS_MS = 2 * Number(ENV.ISSUE_DEADLINE_MS);
 const FOREIGN = 5;
 
 /** The service fails so for a while. */
-const storm = (
-  name: string,
-  breaks: string,
-  fault: Omit<Fault, 'on'>,
-  rest: Partial<Scenario> = {},
-): Scenario => ({
+const storm = (name: string, fault: Omit<Fault, 'on'>, rest: Partial<Scenario> = {}): Scenario => ({
   name,
-  breaks,
   bound: 'network',
   disturb: (stage) => stage.serviceFault(fault, STORM_MS),
   ...rest,
@@ -35,12 +29,11 @@ const PAGE = { spent: STORM_MS / 1_000 } as const;
 /** A storm whose answers speak of the account and not of the notice. */
 const held = (
   name: string,
-  breaks: string,
   hold: NonNullable<Scenario['hold']>,
   fault: Omit<Fault, 'on'>,
   rest: Partial<Scenario> = {},
 ): Scenario =>
-  storm(name, breaks, fault, { bound: 'hold', harmless: true, exactTokens: true, hold, ...rest });
+  storm(name, fault, { bound: 'hold', harmless: true, exactTokens: true, hold, ...rest });
 
 const HTML = {
   bodyText: '<html>Welcome</html>',
@@ -49,78 +42,57 @@ const HTML = {
 
 /** Answers of the service, and answers that are none. */
 export const ANSWER_SCENARIOS: readonly Scenario[] = [
-  storm('500 to one in ten', 'one call in ten for 1.5 s', { status: 500, rate: 0.1, seed: 1 }),
-  storm('500 after the service acted', 'one call in ten, after the service accepted it', {
+  storm('500 to one in ten', { status: 500, rate: 0.1, seed: 1 }),
+  storm('500 after the service acted', {
     status: 500,
     afterActing: true,
     rate: 0.1,
     seed: 2,
   }),
-  storm('503 to all', 'every call for 1.5 s', { status: 503 }),
+  storm('503 to all', { status: 503 }),
   // A probe comes when the time is over that the service itself has asked for.
-  held(
-    '429 with seconds',
-    'Retry-After: 1, for 1.5 s',
-    'throttled',
-    { status: 429, retryAfter: 1 },
-    { bound: 'throttle' },
-  ),
+  held('429 with seconds', 'throttled', { status: 429, retryAfter: 1 }, { bound: 'throttle' }),
   held(
     '429 with a date',
-    'Retry-After with a date, for 1.5 s',
     'throttled',
     { status: 429, retryAfter: 1, retryAfterAs: 'date' },
     { bound: 'throttle' },
   ),
   held(
     '402',
-    'no credit for a minute',
     'credit',
     { status: 402 },
     { disturb: (stage) => stage.serviceFault({ status: 402 }, NO_CREDIT_MS) },
   ),
-  held(
-    'a page with 200',
-    'HTML instead of the API for 1.5 s',
-    'address',
-    { status: 200, ...HTML },
-    PAGE,
-  ),
-  held(
-    'a page with 404',
-    'HTML instead of the API for 1.5 s',
-    'address',
-    { status: 404, ...HTML },
-    PAGE,
-  ),
-  held('redirects', '302 to another host for 1.5 s', 'address', {
+  held('a page with 200', 'address', { status: 200, ...HTML }, PAGE),
+  held('a page with 404', 'address', { status: 404, ...HTML }, PAGE),
+  held('redirects', 'address', {
     status: 302,
     headers: { location: 'http://127.0.0.1:9/' },
   }),
-  storm('garbage', 'bytes that are not HTTP, for every third call', {
+  storm('garbage', {
     garbage: 'this is not HTTP\r\n\r\n',
     rate: 0.33,
     seed: 3,
   }),
-  storm('bodies of 100 MB', 'one answer in twenty', { hugeBody: 100_000_000, rate: 0.05, seed: 4 }),
-  storm('answers cut short', 'one in three ends after three bytes of its body', {
+  storm('bodies of 100 MB', { hugeBody: 100_000_000, rate: 0.05, seed: 4 }),
+  storm('answers cut short', {
     truncate: 3,
     rate: 0.33,
     seed: 5,
   }),
-  storm('slow answers', 'one in five arrives five bytes at a time', {
+  storm('slow answers', {
     slowBody: { bytes: 5, everyMs: 30 },
     rate: 0.2,
     seed: 6,
   }),
-  storm('answers that never come', 'one call in two, after the service accepted it', {
+  storm('answers that never come', {
     hang: 'after-acting',
     rate: 0.5,
     seed: 7,
   }),
   {
     name: 'a certificate that does not verify',
-    breaks: 'a certificate for another name for 1.5 s; open connections are closed',
     bound: 'hold',
     hold: 'address',
     plan: { tls: true },
@@ -141,7 +113,6 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
 export const TOKEN_SCENARIOS: readonly Scenario[] = [
   {
     name: 'tokens revoked',
-    breaks: 'the token is invalidated, five times',
     // With the documented code alone, five within seconds look like another issuer.
     plan: { seconds: 16, emulator: { deadTokenCodes: 'field' } },
     bound: 'hold',
@@ -166,7 +137,6 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'another issuer',
-    breaks: 'another program issues a token, which invalidates ours, five times',
     // Within the budget each is replaced; token-war.fleet.test.ts spends it.
     bound: 'hold',
     harmless: true,
@@ -199,7 +169,6 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'the token endpoint answers 503',
-    breaks: `the token is invalidated, and none is issued for ${NO_TOKENS_MS / 1_000} s`,
     bound: 'hold',
     hold: 'token-unavailable',
     harmless: true,
@@ -210,7 +179,6 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'the key pair is refused',
-    breaks: 'the secret key is changed for 1.5 s, which also invalidates the token',
     bound: 'hold',
     hold: 'credentials',
     harmless: true,

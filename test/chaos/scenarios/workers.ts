@@ -68,7 +68,6 @@ const ZOMBIE = {
 export const WORKER_SCENARIOS: readonly Scenario[] = [
   {
     name: 'workers killed in turn',
-    breaks: 'SIGKILL of a worker, a new one started, three times',
     bound: 'worker',
     disturb: async (stage) => {
       let struck = 0;
@@ -86,7 +85,6 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'all workers killed',
-    breaks: 'SIGKILL of all workers at once, new ones started',
     bound: 'worker',
     plan: { seconds: 10 },
     disturb: async (stage) => {
@@ -100,9 +98,6 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a worker frozen past its locks',
-    breaks:
-      'SIGSTOP between claim and request, SIGCONT when others have all it held; Redis, which would tell ' +
-      'it so, answers a second later',
     bound: 'worker',
     plan: { ...ZOMBIE, firstEnv: { LOG_LEVEL: 'debug' } },
     disturb: (stage) =>
@@ -119,7 +114,6 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'an event loop blocked past its locks',
-    breaks: `the event loop of a worker is blocked for ${BLOCKED_MS / 1_000} s between claim and request`,
     bound: 'worker',
     plan: {
       ...ZOMBIE,
@@ -142,7 +136,6 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'all workers restarted in turn, twice',
-    breaks: 'SIGTERM of each worker, after its replacement has started, twice',
     harmless: true,
     plan: { seconds: 30 },
     disturb: async (stage) => {
@@ -161,9 +154,6 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'stop signals to process groups',
-    breaks:
-      'SIGINT, then SIGTERM to the whole process group of `notices worker --processes 2` during ' +
-      'sends, each after its replacement has started',
     harmless: true,
     plan: { processes: 1, supervised: 2, seconds: 24 },
     disturb: async (stage) => {

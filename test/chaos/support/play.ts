@@ -1,11 +1,9 @@
-import { inject } from 'vitest';
 import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import { brokenLaws, type Promises, type Verdict } from './laws.ts';
-import { addRow, lineOf } from './report.ts';
 import { BOUNDS, type Scenario } from './scenario.ts';
 import { Stage } from './stage.ts';
 
-/** Plays a scenario under a policy and leaves its row; answers the laws that it broke. */
+/** Plays a scenario under a policy; answers the laws that it broke. */
 export async function play(scenario: Scenario, delivery: DeliveryPolicy): Promise<string[]> {
   const { name, plan, disturb, bound, ...promises } = scenario;
   const stage = await Stage.open(delivery, plan);
@@ -22,18 +20,22 @@ export async function play(scenario: Scenario, delivery: DeliveryPolicy): Promis
   }
 }
 
-/** Leaves the row of a scenario, whatever became of it; answers the laws that it broke. */
+/** Prints what became of a scenario; answers the laws that it broke. */
 export function conclude(
   scenario: string,
   verdict: Verdict,
   promises: Promises,
-  note?: string,
+  note = '',
 ): string[] {
   const broken = brokenLaws(verdict, promises);
-  const { holds, ...figures } = verdict;
-  const { boundMs } = promises;
-  const row = { scenario, boundMs, broken, holds: [...holds], note, ...figures };
-  addRow(inject('chaosRows'), row);
-  console.log(lineOf(row));
+  const { delivery, faults, strikes, handedOver, lost, twice, again, unknown } = verdict;
+  console.log(
+    `${delivery}, ${scenario}: ${broken.length === 0 ? 'ok' : `BROKEN: ${broken.join('; ')}`}; ` +
+      `${faults} faults took effect ${strikes} times, ${handedOver} contacts, lost ${lost}, ` +
+      `twice ${twice} of ${again} resent, unknown ${unknown}, tokens ${verdict.issued}, ` +
+      `recovery ${Math.max(0, ...verdict.recoveriesMs)} ms of ${promises.boundMs ?? 'any'}, ` +
+      `longest pause ${verdict.longestGapMs} ms, ` +
+      `${verdict.mostCommands} commands a second of a process in pauses. ${note}`,
+  );
   return broken;
 }

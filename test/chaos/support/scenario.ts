@@ -25,8 +25,6 @@ export const BOUNDS = {
 /** Something that is broken on purpose. */
 export interface Scenario {
   readonly name: string;
-  /** In words, for the report. */
-  readonly breaks: string;
   /** What its recoveries are measured against; left out where nothing stands still. */
   readonly bound?: keyof typeof BOUNDS;
   readonly plan?: Partial<Plan>;

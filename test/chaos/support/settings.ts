@@ -3,8 +3,8 @@ export const BATCH = 'chaos';
 export const CHUNK = 10;
 
 /** Short enough that what a dead worker held comes back within seconds, and more than two send deadlines. */
-export const LOCK_MS = 4_500;
-export const STALLED_MS = 500;
+const LOCK_MS = 4_500;
+const STALLED_MS = 500;
 const PROBE_MAX_MS = 1_000;
 const SEND_DEADLINE_MS = 2_150;
 const BACKOFF_CAP_MS = 300;
