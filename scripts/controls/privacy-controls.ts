@@ -181,8 +181,8 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   {
     prevents: 'trace ids of the service that repeat what was sent',
     file: 'src/service/response/mask-text.ts',
-    from: 'if (isHex && sharesPart(body, [text], HEX_PART)) return undefined;',
-    to: '',
+    from: 'return isOf(text, HEX_PART) || spellings',
+    to: 'return spellings',
     test: 'service/response/mask-text.test.ts',
     words: 'has no trace id that repeats a part of the request',
   },

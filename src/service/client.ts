@@ -51,43 +51,11 @@ export interface SendCallOptions {
   readonly guard?: RequestGuard | undefined;
 }
 
-/** The client of the messaging service. Built once and reused (service-api, Authentication rule 5). */
-export interface ServiceClient {
-  /**
-   * Issues a token (service-api, POST {base_url}/api/v2/token), within `issueDeadlineMs` in total.
-   * Retried only where nothing was sent or the service failed.
-   *
-   * @throws ServiceRefusalError when the service refuses
-   * @throws NoticeQueueError SERVICE_UNREACHABLE, TOKEN_UNAVAILABLE or TOKEN_INVALID
-   */
-  issueToken(signal?: CancelSignal): Promise<IssuedToken>;
-  /**
-   * Makes one send call: one request, or two when the token had to be refreshed in between
-   * (service-api, Authentication rule 4), and more only for requests that were provably not sent.
-   * Returns facts, whatever the service or the network did.
-   *
-   * @throws NoticeQueueError what `tokens` throws, and TOKEN_INVALID for a token that cannot be put in a
-   *   header; the service accepted nothing then
-   * @throws what `options.guard` throws to forbid a request
-   */
-  send(notice: Notice, tokens: TokenSource, options: SendCallOptions): Promise<SendAnswer>;
-  /** The same for contacts that are already the bytes of a JSON array; they are sent unparsed. */
-  sendBytes(
-    frame: Readonly<Record<string, unknown>>,
-    contacts: Uint8Array,
-    tokens: TokenSource,
-    options: SendCallOptions,
-  ): Promise<SendAnswer>;
-  /** Ends what is under way as `aborted` and closes all connections, within a second. */
-  close(): Promise<void>;
-}
-
-/** Builds the client. No connection is made before the first call. */
-export function createServiceClient(settings: ServiceSettings): ServiceClient {
-  return new HttpServiceClient(settings);
-}
-
-class HttpServiceClient implements ServiceClient {
+/**
+ * The client of the messaging service. Built once and reused (service-api, Authentication rule 5). No connection is made
+ * before the first call.
+ */
+export class ServiceClient {
   readonly #settings: ServiceSettings;
   readonly #secrets: readonly string[];
   readonly #basePath: string;
@@ -123,6 +91,13 @@ class HttpServiceClient implements ServiceClient {
     };
   }
 
+  /**
+   * Issues a token (service-api, POST {base_url}/api/v2/token), within `issueDeadlineMs` in total.
+   * Retried only where nothing was sent or the service failed.
+   *
+   * @throws ServiceRefusalError when the service refuses
+   * @throws NoticeQueueError SERVICE_UNREACHABLE, TOKEN_UNAVAILABLE or TOKEN_INVALID
+   */
   async issueToken(signal?: CancelSignal): Promise<IssuedToken> {
     const deadline = new Deadline(this.#settings.issueDeadlineMs, signal);
     const path = this.#basePath + this.#settings.tokenPath;
@@ -137,10 +112,20 @@ class HttpServiceClient implements ServiceClient {
     return readIssuance(exchange.answered ?? exchange.facts, this.#secrets, Date.now());
   }
 
+  /**
+   * Makes one send call: one request, or two when the token had to be refreshed in between
+   * (service-api, Authentication rule 4), and more only for requests that were provably not sent.
+   * Returns facts, whatever the service or the network did.
+   *
+   * @throws NoticeQueueError what `tokens` throws, and TOKEN_INVALID for a token that cannot be put in a
+   *   header; the service accepted nothing then
+   * @throws what `options.guard` throws to forbid a request
+   */
   send(notice: Notice, tokens: TokenSource, options: SendCallOptions): Promise<SendAnswer> {
     return this.#sendBody(requestBody(notice, this.#settings), tokens, options);
   }
 
+  /** The same for contacts that are already the bytes of a JSON array; they are sent unparsed. */
   sendBytes(
     frame: Readonly<Record<string, unknown>>,
     contacts: Uint8Array,
@@ -170,6 +155,7 @@ class HttpServiceClient implements ServiceClient {
     }
   }
 
+  /** Ends what is under way as `aborted` and closes all connections, within a second. */
   async close(): Promise<void> {
     this.#transport.cancelAll();
     const { kept, own } = this.#connections;
@@ -204,7 +190,7 @@ function createHttpClient(transport: Transport): Post {
   Object.assign(client.defaults, { adapter });
   axiosRetry(client, {
     retryCondition: ({ config }) => config?.data instanceof Exchange && mayRepeat(config.data),
-    retryDelay: (count) => repeatDelay(count, Math.random()),
+    retryDelay: repeatDelay,
   });
   return async (exchange) => {
     if (exchange.deadline.cause !== undefined) return;
@@ -222,12 +208,7 @@ function createHttpClient(transport: Transport): Post {
  * and an issuance also where the service failed (5xx). Anything else may have been accepted; an issuance without an
  * answer may still issue a token, and invalidate the one that another request gets.
  */
-export function mayRepeat(
-  exchange: Pick<Exchange, 'facts' | 'repeatsFailures'> & {
-    readonly deadline: { cause?: unknown };
-  },
-): boolean {
-  const { facts, deadline, repeatsFailures } = exchange;
+function mayRepeat({ facts, deadline, repeatsFailures }: Exchange): boolean {
   if (facts === undefined || deadline.cause !== undefined) return false;
   const { status } = facts;
   if (status !== undefined) return repeatsFailures && status >= 500 && status <= 599;
@@ -239,5 +220,5 @@ const isPassing = ({ failure, failureCode }: WireFacts): boolean =>
   failure !== 'certificate' && failure !== 'aborted' && failureCode !== 'DEADLINE';
 
 /** Milliseconds before repeat `count` (from 1): exponential; half of the delay is random. */
-export const repeatDelay = (count: number, random: number): number =>
-  Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (count - 1)) * (0.5 + random / 2);
+const repeatDelay = (count: number): number =>
+  Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (count - 1)) * (0.5 + Math.random() / 2);

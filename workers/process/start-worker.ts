@@ -16,7 +16,7 @@ import { Hints } from '../../src/redis/hints.ts';
 import { workerSealing } from '../../src/payload/seal.ts';
 import { keysOf, pairName } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/connect.ts';
-import { createServiceClient } from '../../src/service/client.ts';
+import { ServiceClient } from '../../src/service/client.ts';
 import { noteAttempt } from '../../src/tracing/spans.ts';
 import { TrafficTally } from '../../src/traffic/traffic.ts';
 import type { ProcessHealth } from '../health/process-health.ts';
@@ -161,7 +161,7 @@ export async function startWorker({
     log,
     stopping: new Cancellation(stopping.signal, abandoned),
   });
-  const service = createServiceClient(config.service);
+  const service = new ServiceClient(config.service);
   const tokens = createTokens({ redis, hints, keys, config, service, id, log, health });
   const redisMonitor = new RedisMonitor({
     redis,

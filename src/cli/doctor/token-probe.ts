@@ -5,7 +5,7 @@ import { NoticeQueueError, TokenRefusedError } from '../../contracts/errors.ts';
 import type { Finding } from '../../doctor/finding.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { keysOf, pairName } from '../../redis/keys.ts';
-import { createServiceClient } from '../../service/client.ts';
+import { ServiceClient } from '../../service/client.ts';
 import { ServiceRefusalError } from '../../service/response/read-issuance.ts';
 import { SharedToken } from '../../token/shared-token.ts';
 import { TokenSeal } from '../../token/token-seal.ts';
@@ -35,7 +35,7 @@ export async function probeToken(
     stored !== undefined && (stored.expiresAt ?? Infinity) > stored.issuedAt + stored.ageMs;
   // After a recent refusal the service is not asked again, as in the fleet itself.
   if (status.refusal === undefined && (force || (!valid && !status.issuing))) {
-    const client = createServiceClient(service);
+    const client = new ServiceClient(service);
     let failure: NoticeQueueError | undefined;
     const tokens = new SharedToken({
       redis,

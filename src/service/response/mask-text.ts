@@ -1,5 +1,5 @@
 import { isDocumentedCode } from '../../contracts/token.ts';
-import { sharesPart, ValuePieces, type Repeat, spellingsOf, textIn } from './value-pieces.ts';
+import { ValuePieces, type Repeat, spellingsOf, textIn } from './value-pieces.ts';
 
 /*
  * Text of the service may repeat what a request contained. What is kept of it is judged by its look (phone numbers and
@@ -20,10 +20,6 @@ const TRACE_ID = /^[A-Za-z0-9_.:/-]{1,128}$/;
 const HEX_ID = /^(?=[0-9a-f-]{16,128}$)[0-9a-f]{8,}(?:-[0-9a-f]+)*$/i;
 /** Characters that a hexadecimal trace id has in common with what was sent only if it repeats it. */
 const HEX_PART = 8;
-/** The same for other trace ids. */
-const PART = 6;
-/** Parts of a trace id that are long enough to be looked for as they are. */
-const NAMES = /[\p{L}\p{N}]{4,}/gu;
 /** Digits of a name that could be a phone number, also with separators. */
 const NUMBER = /(?:[0-9][_.:/-]*){7}/;
 /** Five digits or more, also with separators: phone numbers have many spellings. */
@@ -106,27 +102,16 @@ export class AnswerMask {
     return this.#isClean(text) ? text : undefined;
   }
 
-  /**
-   * The service's trace id; undefined if it does not look like one, or repeats something. Accepted answers have one,
-   * too, so it is compared with the bytes of the body, which are not parsed.
-   */
+  /** The service's trace id; undefined if it does not look like one, or repeats something. */
   traceId(value: unknown): string | undefined {
     const text = nameOf(value, TRACE_ID);
-    if (text === undefined || this.#isOver()) return undefined;
-    const isHex = HEX_ID.test(text);
-    if (!isHex && NUMBER.test(text)) return undefined;
-    const decoded = isHex ? textIn(Buffer.from(text.replaceAll('-', ''), 'hex')) : text;
+    if (text === undefined) return undefined;
+    if (!HEX_ID.test(text)) return this.#isClean(text) ? text : undefined;
+    const decoded = textIn(Buffer.from(text.replaceAll('-', ''), 'hex'));
+    const isOf = (one: string, least: number) =>
+      this.#repeatsIn(one.normalize('NFKC'))?.every(({ length }) => length < least) !== true;
     const spellings = decoded === undefined ? [] : [decoded, ...spellingsOf(decoded)];
-    const isOfSecret = [text, ...spellings].some((one) =>
-      this.#secrets.some((pieces) => pieces.repeatsIn(one.normalize('NFKC')).length > 0),
-    );
-    if (isOfSecret || this.#bodyContains(text)) return undefined;
-    const body = this.#bytes();
-    if (isHex && sharesPart(body, [text], HEX_PART)) return undefined;
-    const names = spellings.flatMap((one) => one.match(NAMES) ?? []);
-    if (names.some((name) => this.#bodyContains(name))) return undefined;
-    const texts = spellings.flatMap((one) => [one, digitsOf(one)]);
-    return sharesPart(body, texts, PART) ? undefined : text;
+    return isOf(text, HEX_PART) || spellings.some((one) => isOf(one, 1)) ? undefined : text;
   }
 
   #isClean(text: string): boolean {
@@ -177,16 +162,6 @@ export class AnswerMask {
     } catch {
       return undefined;
     }
-  }
-
-  #bodyContains(piece: string): boolean {
-    return this.#bytes().includes(piece);
-  }
-
-  #bytes(): Buffer {
-    const body = this.#body ?? '';
-    if (typeof body === 'string') return Buffer.from(body);
-    return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   }
 
   #isOver(): boolean {

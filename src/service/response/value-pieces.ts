@@ -89,40 +89,6 @@ function fold(text: string): { readonly folded: string; readonly places: readonl
   return { folded, places };
 }
 
-const FILTER_SIZE = 4_096;
-
-/**
- * Whether so many letters and digits of one of the texts occur in the bytes of a body, whatever is between them. Reads
- * the body once, at about a nanosecond a byte, and parses nothing.
- */
-export function sharesPart(body: Uint8Array, texts: readonly string[], size: number): boolean {
-  const parts = new Set<string>();
-  const endings = new Uint8Array(FILTER_SIZE);
-  for (const text of texts) {
-    const letters = Buffer.from(fold(text.normalize('NFKC')).folded);
-    for (let end = size; end <= letters.length; end += 1) {
-      parts.add(letters.toString('latin1', end - size, end));
-      endings[endingOf(letters[end - 2] ?? 0, letters[end - 1] ?? 0)] = 1;
-    }
-  }
-  if (parts.size === 0) return false;
-  const letters = Buffer.allocUnsafe(body.length);
-  let length = 0;
-  let last = 0;
-  for (const byte of body) {
-    if (byte < 128 && IS_CHARACTER[byte] === 0) continue;
-    const lower = byte >= 65 && byte <= 90 ? byte + 32 : byte;
-    letters[length] = lower;
-    length += 1;
-    const isEnding = endings[endingOf(last, lower)] === 1 && length >= size;
-    if (isEnding && parts.has(letters.toString('latin1', length - size, length))) return true;
-    last = lower;
-  }
-  return false;
-}
-
-const endingOf = (last: number, byte: number): number => ((last << 5) ^ byte) & (FILTER_SIZE - 1);
-
 const ENTITY = /&#(?:x([0-9a-f]{1,6})|([0-9]{1,7}));/gi;
 const UNICODE_ESCAPE = /(?:\\u|%u|u\+)(?:([0-9a-f]{4})|\{([0-9a-f]{1,6})\})/gi;
 /** Bytes one by one: of a URL, of a string of many languages, of a mail. */

@@ -9,7 +9,7 @@ import { readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
-import { createServiceClient, type ServiceClient } from '../../../src/service/client.ts';
+import { ServiceClient } from '../../../src/service/client.ts';
 import { startWorker, type RunningWorker } from '../../../workers/process/start-worker.ts';
 import { testRedis, type TestRedis } from '../../support/redis.ts';
 import { connectionAs, environmentAs } from '../../support/redis-users.ts';
@@ -82,7 +82,7 @@ export function room(): Room {
   return {
     redis,
     client: (baseUrl, env = {}) => {
-      const client = createServiceClient(configOf({ BASE_URL: baseUrl, ...env }).service);
+      const client = new ServiceClient(configOf({ BASE_URL: baseUrl, ...env }).service);
       closers.push(() => client.close());
       return client;
     },

@@ -1,8 +1,7 @@
 import { afterEach } from 'vitest';
 import type { Notice } from '../../../src/contracts/notice.ts';
 import type { Token, TokenSource } from '../../../src/contracts/token.ts';
-import { createServiceClient } from '../../../src/service/client.ts';
-import type { ServiceClient } from '../../../src/service/client.ts';
+import { ServiceClient } from '../../../src/service/client.ts';
 import type { ServiceSettings } from '../../../src/service/settings.ts';
 
 /** Values that must never be found in an error or an answer. */
@@ -40,7 +39,7 @@ export function openClient(
   baseUrl: string,
   overrides: Partial<ServiceSettings> = {},
 ): ServiceClient {
-  const client = createServiceClient(testSettings(baseUrl, overrides));
+  const client = new ServiceClient(testSettings(baseUrl, overrides));
   clients.push(client);
   return client;
 }

@@ -11,7 +11,7 @@ import { Intents } from '../../../../src/fleet/intents/intents.ts';
 import { NO_SEALING } from '../../../../src/payload/seal.ts';
 import { Hints } from '../../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
-import { createServiceClient } from '../../../../src/service/client.ts';
+import { ServiceClient } from '../../../../src/service/client.ts';
 import { SendJob } from '../../../../workers/queue/send-job.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import { NoticeEnds } from '../../../../workers/send/notice-end.ts';
@@ -71,7 +71,7 @@ export async function openRunStage(
     ANSWER_TIMEOUT_MS: '500',
   });
   if (settings === undefined) throw new Error('the configuration has no service');
-  const service = createServiceClient(settings);
+  const service = new ServiceClient(settings);
   const keys = keysOf(redis.freshPrefix(), 'default');
   const intents = new Intents(redis.client, keys);
   const stopping = new AbortController();
