@@ -28,27 +28,11 @@ export const AUDIT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'searches for a person among unknown outcomes that leave no trace',
-    file: 'src/ops/unknown/unknown-list.ts',
-    from: "await recordSearch(context, filter, { who, why: 'unknown outcomes' });",
+    file: 'src/ops/operations/unknown.ts',
+    from: 'await auditSearch(context.redis, context.keys, { who, why }, filter.number);',
     to: '',
     test: 'ops/web/unknown.integration.test.ts',
     words: 'a preview by number is recorded as a search',
-  },
-  {
-    prevents: 'decisions by phone number that leave no trace of the search',
-    file: 'src/ops/operations/unknown.ts',
-    from: 'await recordSearch(context, filter, decision);',
-    to: '',
-    test: 'ops/web/unknown.integration.test.ts',
-    words: 'are previewed and decided with the same filter',
-  },
-  {
-    prevents: 'searches of the command line among unknown outcomes that leave no trace',
-    file: 'src/cli/notices/unknown-flags.ts',
-    from: "await auditSearch(redis, keys, { who: currentUser(), why: why ?? '' }, number);",
-    to: '',
-    test: 'cli/notices/decide.integration.test.ts',
-    words: 'by number: of a batch only its contacts',
   },
   {
     prevents: 'erasures that leave no trace of the search for their number',
@@ -65,13 +49,5 @@ export const AUDIT_CONTROLS: readonly Control[] = [
     to: '',
     test: 'cli/why.integration.test.ts',
     words: 'exports of a batch, searches',
-  },
-  {
-    prevents: 'exports of unknown outcomes that leave no trace',
-    file: 'src/cli/notices/unknown.ts',
-    from: 'await appendAudit(open.redis, open.keys, unknownDownload(filter, { who: currentUser(), why }));',
-    to: '',
-    test: 'cli/notices/decide.integration.test.ts',
-    words: 'are exported with numbers and trace ids',
   },
 ];

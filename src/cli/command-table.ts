@@ -20,6 +20,7 @@ export interface CommandEntry {
 const noticeCommands = () => import('./notices/notice-commands.ts');
 const accountCommands = () => import('./account/account-commands.ts');
 const numberOperations = () => import('../ops/operations/number.ts');
+const unknownOperations = () => import('../ops/operations/unknown.ts');
 const batchOperations = () => import('../ops/operations/batches.ts');
 
 /** The command of an operation. */
@@ -70,14 +71,14 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     group: 'Single notices:',
     description: 'list notices whose outcome is unknown: the service may have accepted them',
     example: 'notices unknown --json',
-    load: async () => (await import('./notices/unknown.ts')).unknownCommand,
+    load: async () => made((await unknownOperations()).unknown),
   },
   resolve: {
     group: 'Single notices:',
     takes: '[ids...]',
     description: 'resolve notices whose outcome is unknown, after a preview',
     example: 'notices resolve --batch spring --as resend --why "the service lost them"',
-    load: async () => (await import('./notices/resolve.ts')).resolveCommand,
+    load: async () => made((await unknownOperations()).resolveUnknown),
   },
   import: {
     group: 'Batches:',

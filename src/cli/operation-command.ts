@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { innerField, kindOf, shapeOf } from '../ops/operations/fields.ts';
+import { innerField, kindOf, metaOf, shapeOf } from '../ops/operations/fields.ts';
 import { isChange, type Operation } from '../ops/operations/operation.ts';
 import { MAX_WHY_LENGTH, whyOption } from './arguments.ts';
 import { UsageError, type CommandContext } from './command-context.ts';
@@ -8,7 +8,6 @@ import {
   argumentsOf,
   flagOf,
   fromTyped,
-  metaOf,
   runOperation,
   type CommonFlags,
   type Typed,
@@ -27,7 +26,10 @@ export function operationCommand(
   for (const arg of args) addArgument(command, arg, shapeOf(row.input)[arg]);
   addFlags(command, row);
   return command.action(async (...given: unknown[]) => {
-    const values = Object.fromEntries(args.map((arg, index) => [arg, given[index]]));
+    const isGiven = (value: unknown) => !Array.isArray(value) || value.length > 0;
+    const values = Object.fromEntries(
+      args.flatMap((arg, index) => (isGiven(given[index]) ? [[arg, given[index]]] : [])),
+    );
     await runOperation(context, command, row, { ...values, ...typedOf(row, command.opts()) });
   });
 }

@@ -1,12 +1,12 @@
 import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { InputError } from '../contracts/errors.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 import { countOf, formatCount } from '../format/format.ts';
 import type { Actor } from '../ops/audit.ts';
-import { fromTexts, kindOf, shapeOf } from '../ops/operations/fields.ts';
+import { fromTexts, kindOf, metaOf, shapeOf } from '../ops/operations/fields.ts';
 import {
   isChange,
   paramsOf,
@@ -60,13 +60,6 @@ export function fromTyped(schema: z.ZodType | undefined, value: unknown): unknow
   const takes = metaOf(schema, 'takes');
   if (takes === 'time') return inSystemZone(value);
   return takes === undefined ? fromTexts([value], kindOf(schema)) : value;
-}
-
-/** What the schema of a field says for the command line: `takes`, or `flag`. */
-export function metaOf(schema: z.ZodType | undefined, name: string): string | undefined {
-  const found = schema?.meta()?.[name];
-  if (typeof found === 'string') return found;
-  return schema instanceof z.ZodOptional ? metaOf(schema.unwrap() as z.ZodType, name) : undefined;
 }
 
 /** A time without a zone is one of the system, as commands show it; the HTTP API reads it as UTC. */

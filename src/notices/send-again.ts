@@ -1,18 +1,18 @@
-import { Job, type Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import { JOB_NAME, type EarlierRuns } from '../contracts/job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
-import { openBullQueue } from '../redis/open-queue.ts';
 import { defineScript } from '../redis/script.ts';
 import { changeEnded } from './end-scripts.ts';
 import { readEnded, type EndedNotice } from './ended.ts';
 
-/** Runs with BullMQ's queue of single notices. */
+/** Runs with BullMQ's queue of single notices; what loads it is loaded here, since the help of a command needs none. */
 export async function withNotices<Result>(
   redis: RedisClient,
   keys: Keys,
   use: (queue: Queue) => Promise<Result>,
 ): Promise<Result> {
+  const { openBullQueue } = await import('../redis/open-queue.ts');
   const queue = openBullQueue(QUEUE_NAME, redis, keys);
   try {
     return await use(queue);
@@ -121,6 +121,7 @@ export async function readEndedAt(
 
 /** Makes an idempotency key free again, unless another notice has it. */
 export async function releaseKey(queue: Queue, id: string, key: string): Promise<void> {
+  const { Job } = await import('bullmq');
   const job = new Job(queue, JOB_NAME, {}, { deduplication: { id: key } }, id);
   await job.removeDeduplicationKey();
 }

@@ -1,42 +1,65 @@
 import type { Queue } from 'bullmq';
+import { z } from 'zod';
+import { refusalText, whyNotRedrive } from '../batch/failures/redrive-batch.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import { refusalText } from '../batch/failures/redrive-batch.ts';
-import { encodeContacts, rowsOfPayload } from '../payload/chunk-payload.ts';
-import { batchSeal, NO_SEALING } from '../payload/seal.ts';
+import { readHold } from '../fleet/hold/hold-scripts.ts';
+import { writeDuration } from '../format/time.ts';
 import { changeEnded } from '../notices/end-scripts.ts';
 import { endedText, type EndedNotice } from '../notices/ended.ts';
 import { readEndedAt, sendAgain, withNotices } from '../notices/send-again.ts';
+import { encodeContacts, rowsOfPayload } from '../payload/chunk-payload.ts';
+import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
+import { redisTime } from '../redis/server-clock.ts';
+import { count } from './answers/fields.ts';
 import { appendAudit, type Actor } from './audit.ts';
-import type { UnknownFilter, UnknownNotice } from './unknown.ts';
-import type { UnknownResolution } from './unknown/resolutions.ts';
-import { unknownParts, type UnknownPart } from './unknown/parts.ts';
-import type { UnknownContext } from './unknown/select.ts';
+import {
+  batchesOf,
+  listUnknownNotices,
+  sumOfBatch,
+  unknownParts,
+  type UnknownContext,
+  type UnknownFilter,
+  type UnknownNotice,
+  type UnknownPart,
+} from './unknown.ts';
+
+/**
+ * Decisions on an unknown outcome. A resolved notice keeps its idempotency key for the rest of the window, so that a
+ * repeated call does not send it again.
+ *
+ * | decision | a notice | contacts of a batch |
+ * |---|---|---|
+ * | accepted | counts as accepted | counted as accepted |
+ * | resend | waits again, with all its attempts, counted as possibly sent twice | a new chunk, counted so, too |
+ * | discard | counts as cancelled | counted as cancelled |
+ */
+export const RESOLUTIONS = ['accepted', 'resend', 'discard'] as const;
+
+/** Name of a decision. */
+export type UnknownResolution = (typeof RESOLUTIONS)[number];
 
 /** A decision, who made it and why; recorded in the audit stream. */
 export interface ResolveDecision extends Actor {
   readonly as: UnknownResolution;
 }
 
-/** Result of resolving. */
-export interface ResolveReport {
-  /** Notices, or chunks and parts of chunks. */
-  readonly resolved: number;
-  readonly contacts: number;
-  /** Not unknown (any more): resolved by another person meanwhile, or deleted. */
-  readonly gone: number;
-  /** Not queued again because their deadline has passed; they are still listed. */
-  readonly late: number;
-  /** It was stopped by its signal; what was not resolved is still listed. */
-  readonly stopped: boolean;
-}
+/** What was resolved. */
+export const resolveReport = z.object({
+  resolved: count.describe('notices, or chunks and parts of chunks'),
+  contacts: count,
+  gone: count.describe('not unknown (any more)'),
+  late: count.describe('not queued again, because their deadline has passed'),
+  stopped: z.boolean().describe('it was stopped: repeat it for the rest'),
+});
+export type ResolveReport = z.output<typeof resolveReport>;
 
-/** Result of resolving in a batch. */
-export interface BatchResolveReport extends ResolveReport {
-  /** Why the rest cannot be sent again: the batch was paused or cancelled meanwhile, or its deadline has passed. */
-  readonly reason?: string;
+/** Result of resolving everything that matches a filter. */
+interface SelectedReport extends ResolveReport {
+  /** Batches with contacts that match and cannot be sent again now, and why. */
+  readonly refused: { batch: string; reason: string }[];
 }
 
 /** An unknown notice as it was selected. Once it is unknown since another time, the decision is not about it. */
@@ -44,9 +67,6 @@ export type SelectedUnknown = Pick<UnknownNotice, 'id' | 'at' | 'contacts'>;
 
 /** Notices that are resolved at the same time: their commands share round trips. */
 const WINDOW = 50;
-
-/** Result for one notice. */
-type NoticeResult = 'resolved' | 'gone' | 'late';
 
 /**
  * Resolves single notices. If it is interrupted, run it again: what was not finished is still listed.
@@ -102,7 +122,7 @@ async function resolveNotice(
   queue: Queue,
   entry: EndedNotice,
   as: UnknownResolution,
-): Promise<NoticeResult> {
+): Promise<'resolved' | 'gone' | 'late'> {
   if (as === 'resend') {
     if (entry.expiresAt !== undefined && entry.expiresAt <= Date.now()) return 'late';
     return (await sendAgain(redis, keys, queue, entry)) ? 'resolved' : 'gone';
@@ -127,7 +147,7 @@ export async function resolveBatch(
   filter: UnknownFilter,
   decision: ResolveDecision,
   signal?: AbortSignal,
-): Promise<BatchResolveReport> {
+): Promise<ResolveReport & { readonly reason?: string }> {
   const { ledger, redis, keys, sealing = NO_SEALING } = context;
   const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };
   const { as } = decision;
@@ -181,4 +201,59 @@ export async function splitOff(
   if (payload === undefined || rest === undefined) return undefined;
   const taken = { size: some.taken.length, payload, rest };
   return ledger.splitFailure(batch, name, some.of, taken, state);
+}
+
+/**
+ * Resolves the single notices and the contacts of batches that match a filter. Those that appear during the call may be
+ * left as they are.
+ *
+ * @param signal stops it; what was not resolved is still listed
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or PAYLOAD_UNREADABLE; what was resolved before stays
+ *   resolved, and is in the audit stream
+ */
+export async function resolveSelected(
+  context: UnknownContext,
+  filter: UnknownFilter,
+  decision: ResolveDecision,
+  signal?: AbortSignal,
+): Promise<SelectedReport> {
+  const { redis, keys } = context;
+  const notices = await listUnknownNotices(context, filter);
+  const sum = { ...(await resolveNotices(redis, keys, notices, decision, signal)) };
+  const refused: { batch: string; reason: string }[] = [];
+  for await (const batch of batchesOf(context, filter)) {
+    if (signal?.aborted === true) return { ...sum, refused, stopped: true };
+    const reason = decision.as === 'resend' ? whyNotRedrive(batch, Date.now()) : undefined;
+    if (reason !== undefined) {
+      const found = await sumOfBatch(context, batch, filter);
+      if (found !== undefined) refused.push({ batch: batch.id, reason });
+      continue;
+    }
+    const done = await resolveBatch(context, batch, filter, decision, signal);
+    sum.resolved += done.resolved;
+    sum.contacts += done.contacts;
+    sum.gone += done.gone;
+    if (done.reason !== undefined) refused.push({ batch: batch.id, reason: done.reason });
+    if (done.stopped) return { ...sum, refused, stopped: true };
+  }
+  return { ...sum, refused };
+}
+
+/**
+ * Decides that what has been unknown for longer than this was accepted. Nothing is decided while Redis is held as an old
+ * copy: what is unknown in it may have been decided since.
+ *
+ * @returns undefined while nothing is decided
+ */
+export async function acceptOldUnknown(
+  context: UnknownContext,
+  olderThanMs: number,
+  signal?: AbortSignal,
+): Promise<ResolveReport | undefined> {
+  const { redis, keys } = context;
+  if ((await readHold(redis, keys))?.kind === 'restored') return undefined;
+  const before = Math.floor(await redisTime(redis)) - olderThanMs;
+  const why = `unknown for longer than ${writeDuration(olderThanMs)}`;
+  const decision = { as: 'accepted', who: 'UNKNOWN_ACCEPTED_AFTER_MS', why } as const;
+  return resolveSelected(context, { before }, decision, signal);
 }

@@ -1,152 +1,105 @@
+import { z } from 'zod';
+import { cancelledChunks } from '../batch/failures/cancelled-chunks.ts';
+import { csvLine } from '../batch/failures/csv-line.ts';
+import { selectFailures } from '../batch/failures/select-failures.ts';
+import type { Batch } from '../batch/ledger/batch-record.ts';
+import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { Contact } from '../contracts/notice.ts';
-import type { DeliveryPolicy } from '../contracts/outcome.ts';
-import { countEnded, readEnded, type STAGES } from '../notices/ended.ts';
+import { DELIVERY_POLICIES } from '../contracts/outcome.ts';
+import { formsOf } from '../format/country.ts';
+import { readEnded, STAGES } from '../notices/ended.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
-import { settleAgain } from '../notices/send-again.ts';
 import { allEnded, type EndedHead } from '../notices/select-ended.ts';
+import { settleAgain } from '../notices/send-again.ts';
+import { decodeContacts, originOf } from '../payload/chunk-payload.ts';
+import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import { contactsOfJob } from '../payload/sealed-job.ts';
-import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
-import type { Keys } from '../redis/keys.ts';
+import { count, time } from './answers/fields.ts';
 
 /** A single notice whose outcome is unknown. */
-export interface UnknownNotice {
-  readonly id: string;
-  /** When it became unknown: Redis time, milliseconds since the epoch. */
-  readonly at: number;
-  readonly template: string;
-  /** How many. */
-  readonly contacts: number;
-  readonly code: string;
-  /** The last known stage of its last attempt. */
-  readonly stage: (typeof STAGES)[number];
-  readonly delivery: DeliveryPolicy;
-  /** How many of its attempts, also before it was sent again, the service may have accepted. */
-  readonly possiblySent: number;
-  /** The service's trace ids for those of them that it answered, oldest first; absent without any. */
-  readonly traceIds?: readonly string[];
-}
+export const unknownNotice = z.object({
+  id: z.string(),
+  at: time,
+  template: z.string(),
+  contacts: count,
+  code: z.string(),
+  stage: z.enum(STAGES),
+  delivery: z.enum(DELIVERY_POLICIES),
+  possiblySent: count.describe(
+    'attempts, also before it was sent again, that the service may have accepted; sent again, it may arrive once more',
+  ),
+  traceIds: z
+    .array(z.string())
+    .readonly()
+    .exactOptional()
+    .describe('of the service, for those of them that it answered, oldest first; the newest ten'),
+});
+export type UnknownNotice = z.output<typeof unknownNotice>;
 
-/** The facts of an unknown notice, out of its entry. */
-function unknownView(ended: EndedHead): UnknownNotice {
-  const { id, at, template, contacts, code, stage = 'started', possiblySent, traceIds } = ended;
-  const delivery = ended.delivery ?? 'at-least-once';
-  const traces = traceIds === undefined ? {} : { traceIds };
-  return { id, at, template, contacts, code, stage, delivery, possiblySent, ...traces };
-}
+/** The unknown outcomes of one batch. */
+export const unknownOfBatch = z.object({
+  batch: z.string(),
+  template: z.string(),
+  at: time.describe('when the oldest became unknown: milliseconds since the epoch'),
+  contacts: count,
+  parts: count.describe('chunks and parts of chunks'),
+  codes: z.array(z.string()).describe('the one with most contacts first'),
+});
+export type UnknownOfBatch = z.output<typeof unknownOfBatch>;
 
 /** Selects unknown outcomes; a field that is undefined matches all. */
 export interface UnknownFilter {
-  /** The service's code, or one of ours. */
   readonly code?: string | undefined;
   readonly template?: string | undefined;
-  /** Only contacts of this batch. */
+  /** Only contacts of this batch, and of this chunk of it. */
   readonly batch?: string | undefined;
-  /** Only contacts of this chunk of the batch. */
   readonly chunk?: number | undefined;
+  /** Only single notices. */
+  readonly all?: boolean | undefined;
   /** Only what became unknown before: milliseconds since the epoch. */
   readonly before?: number | undefined;
   /** Only what contains this phone number: digits only. */
   readonly number?: string | undefined;
 }
 
-/** What a filter compares of an unknown outcome. */
-interface Compared {
-  readonly code: string;
-  readonly template: string;
-  readonly at: number;
+/** Where unknown outcomes are read. The sealing is needed to select encrypted ones by number. */
+export interface UnknownContext extends NoticeSource {
+  readonly ledger: Ledger;
 }
 
-/** Whether a filter matches an unknown outcome, its batch, chunk and number left aside. */
-export function matchesUnknown(
-  { code, template, before = Infinity }: UnknownFilter,
-  found: Compared,
-): boolean {
-  return (
-    found.at < before &&
-    (code === undefined || found.code === code) &&
-    (template === undefined || found.template === template)
-  );
-}
-
-/** Unknown outcomes, as far as they were read. */
-export interface UnknownOverview {
-  /** The oldest notices, oldest first. */
-  readonly notices: readonly UnknownNotice[];
-  /** Number of listed notices in all. */
-  readonly listed: number;
-  /** Batches with unknown contacts among the newest; their failures are not read. */
-  readonly batches: readonly {
-    readonly batch: string;
-    readonly template: string;
-    readonly contacts: number;
-    /** When its import started: milliseconds since the epoch. */
-    readonly begunAt: number;
-  }[];
-  /** Whether no older batches are kept than those that were read. */
-  readonly allBatches: boolean;
+function viewOf(ended: EndedHead): UnknownNotice {
+  const { id, at, template, contacts, code, stage = 'started', possiblySent, traceIds } = ended;
+  const delivery = ended.delivery ?? 'at-least-once';
+  const traces = traceIds === undefined ? {} : { traceIds };
+  return { id, at, template, contacts, code, stage, delivery, possiblySent, ...traces };
 }
 
 /**
- * Reads what people have to resolve; the cost does not grow with its amount.
+ * The single notices whose outcome is unknown and that match, oldest first; or those of the ids, in their order.
  *
- * @param max notices and batches that are read
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
-export async function readUnknownOverview(
-  source: { ledger: Pick<Ledger, 'list'>; redis: RedisClient; keys: Keys },
-  max: { readonly notices: number; readonly batches: number },
-): Promise<UnknownOverview> {
-  const { ledger, redis, keys } = source;
-  try {
-    const [found, listed, kept] = await Promise.all([
-      allEnded(source, { state: 'unknown' }, { most: max.notices, oldestFirst: true }),
-      countEnded(redis, keys, ['unknown']),
-      ledger.list(max.batches),
-    ]);
-    const batches = kept
-      .filter(({ counts }) => counts.unknown > 0)
-      .map(({ id, templateCode, counts, begunAt }) => ({
-        batch: id,
-        template: templateCode,
-        contacts: counts.unknown,
-        begunAt,
-      }));
-    const allBatches = kept.length < max.batches;
-    return { notices: found.map(unknownView), listed, batches, allBatches };
-  } catch (error) {
-    throw redisFailure(error);
-  }
-}
-
-/**
- * Lists the notices whose outcome is unknown and that match, oldest first; or those of the ids, in their order.
- *
+ * @param most that are read, whether they match or not. Default: all
  * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, or PAYLOAD_UNREADABLE where they are selected by number
  */
 export async function listUnknownNotices(
   source: NoticeSource,
-  { code, template, before, number }: UnknownFilter = {},
+  { code, template, batch, before, number }: UnknownFilter = {},
   ids?: readonly string[],
+  most?: number,
 ): Promise<UnknownNotice[]> {
-  const { redis, keys } = source;
-  await settleAgain(redis, keys).catch((error: unknown) => {
+  if (batch !== undefined) return [];
+  await settleAgain(source.redis, source.keys).catch((error: unknown) => {
     throw redisFailure(error);
   });
   const select = { state: 'unknown', code, template, before, number, ids } as const;
-  return (await allEnded(source, select, { oldestFirst: true })).map(unknownView);
+  return (await allEnded(source, select, { oldestFirst: true, most })).map(viewOf);
 }
 
-/**
- * The contacts of notices that are not accepted, in the order of the notices.
- *
- * @param open reads them in the data of a job. Default: contactsOfJob
- * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, or PAYLOAD_UNREADABLE if one cannot be decrypted
- */
+/** The contacts of notices that are not accepted, in the order of the notices. @param open reads them in the data of a job */
 export async function readContacts(
   { redis, keys, sealing }: NoticeSource,
-  notices: readonly Pick<UnknownNotice, 'id'>[],
+  notices: readonly { readonly id: string }[],
   open = contactsOfJob,
 ): Promise<(readonly Contact[])[]> {
   try {
@@ -155,5 +108,177 @@ export async function readContacts(
     return ids.map((id) => open(entries.get(id), id, sealing));
   } catch (error) {
     throw redisFailure(error);
+  }
+}
+
+/** The batches that a filter can match, the newest first. */
+export async function* batchesOf(
+  { ledger }: { readonly ledger: Ledger },
+  { batch, all }: UnknownFilter,
+): AsyncGenerator<Batch> {
+  if (all === true) return;
+  if (batch === undefined) {
+    yield* ledger.withUnknown();
+    return;
+  }
+  const found = await ledger.read(batch);
+  if (found !== undefined && found.counts.unknown > 0) yield found;
+}
+
+/** Unknown contacts of a batch: a failure, or those of its contacts that match a number. */
+export interface UnknownPart extends FailureRecord {
+  /** Where only some of its contacts match: these, and the others. `size` is the number of these. */
+  readonly some?: { readonly of: number; readonly taken: Contact[]; readonly rest: Contact[] };
+}
+
+/**
+ * The unknown contacts of a batch that match.
+ *
+ * @throws NoticeQueueError PAYLOAD_UNREADABLE where they are selected by number and cannot be decrypted
+ */
+export async function* unknownParts(
+  { ledger, sealing = NO_SEALING }: Pick<UnknownContext, 'ledger' | 'sealing'>,
+  batch: Batch,
+  { code, template = batch.templateCode, chunk, before = Infinity, number }: UnknownFilter,
+): AsyncGenerator<UnknownPart> {
+  const { id, templateCode } = batch;
+  if (template !== templateCode) return;
+  const forms = number === undefined ? [] : formsOf(number);
+  for await (const failure of unknownFailures(ledger, batch)) {
+    if (chunk !== undefined && Number.parseInt(failure.name, 10) !== chunk) continue;
+    if (failure.at >= before || (code !== undefined && failure.code !== code)) continue;
+    if (number === undefined) {
+      yield failure;
+      continue;
+    }
+    const payload = await ledger.payload(id, failure.name);
+    if (payload === undefined) continue;
+    const contacts = await decodeContacts(payload, batchSeal(sealing, id));
+    const taken = contacts.filter(({ contact }) => forms.includes(contact));
+    const rest = contacts.filter(({ contact }) => !forms.includes(contact));
+    if (rest.length === 0) yield failure;
+    else if (taken.length > 0) {
+      yield { ...failure, size: taken.length, some: { of: contacts.length, taken, rest } };
+    }
+  }
+}
+
+/** The unknown failures of a batch, and the chunks that were possibly sent when it was cancelled. */
+async function* unknownFailures(ledger: Ledger, batch: Batch): AsyncGenerator<FailureRecord> {
+  yield* selectFailures(ledger, batch.id, { state: 'unknown' });
+  for await (const { state, ...chunk } of cancelledChunks(ledger, batch)) {
+    if (state === 'unknown')
+      yield { ...chunk, state, size: await ledger.sizeOf(batch, chunk.name) };
+  }
+}
+
+/** Sums up the unknown outcomes of one batch that match; undefined where there are none. */
+export async function sumOfBatch(
+  source: Pick<UnknownContext, 'ledger' | 'sealing'>,
+  batch: Batch,
+  filter: UnknownFilter = {},
+): Promise<UnknownOfBatch | undefined> {
+  const byCode = new Map<string, number>();
+  let [at, contacts, parts] = [Infinity, 0, 0];
+  for await (const part of unknownParts(source, batch, filter)) {
+    at = Math.min(at, part.at);
+    contacts += part.size;
+    parts += 1;
+    byCode.set(part.code, (byCode.get(part.code) ?? 0) + part.size);
+  }
+  if (parts === 0) return undefined;
+  const codes = [...byCode].sort(([, a], [, b]) => b - a).map(([code]) => code);
+  return { batch: batch.id, template: batch.templateCode, at, contacts, parts, codes };
+}
+
+/** What is needed to look a contact up at the service; not for an import, so without its variables. */
+const COLUMNS = [
+  'contact',
+  'template',
+  'code',
+  'trace_id',
+  'message',
+  'stage',
+  'unknown_since',
+  'possibly_sent',
+  'notice',
+  'batch',
+  'chunk',
+  'row',
+] as const;
+
+/** Notices per read. */
+const PAGE = 100;
+
+/**
+ * Writes the unknown contacts that match as CSV with a header, with their numbers in full: the caller records it in the
+ * audit stream first.
+ *
+ * @param write writes a piece of the text; returns false to stop
+ * @returns how many contacts were written
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or PAYLOAD_UNREADABLE
+ */
+export async function unknownCsv(
+  context: UnknownContext,
+  filter: UnknownFilter,
+  write: (text: string) => Promise<boolean>,
+): Promise<number> {
+  if (!(await write(csvLine(COLUMNS)))) return 0;
+  let contacts = 0;
+  for await (const rows of pagesOf(context, filter)) {
+    const text = rows
+      .map((row) => csvLine(COLUMNS.map((name) => String(row[name] ?? ''))))
+      .join('');
+    if (!(await write(text))) return contacts;
+    contacts += rows.length;
+  }
+  return contacts;
+}
+
+type UnknownRow = Partial<Record<(typeof COLUMNS)[number], string | number>>;
+
+async function* pagesOf(
+  context: UnknownContext,
+  filter: UnknownFilter,
+): AsyncGenerator<UnknownRow[]> {
+  const { ledger, sealing = NO_SEALING } = context;
+  const forms = filter.number === undefined ? undefined : formsOf(filter.number);
+  const notices = await listUnknownNotices(context, filter);
+  for (let from = 0; from < notices.length; from += PAGE) {
+    const some = notices.slice(from, from + PAGE);
+    const contacts = await readContacts(context, some);
+    yield some.flatMap(({ id, at, template, code, stage, possiblySent, traceIds = [] }, index) =>
+      (contacts[index] ?? [])
+        .filter(({ contact }) => forms?.includes(contact) !== false)
+        .map(({ contact }) => ({
+          contact,
+          template,
+          code,
+          stage,
+          trace_id: traceIds.join(' '),
+          unknown_since: new Date(at).toISOString(),
+          possibly_sent: possiblySent,
+          notice: id,
+        })),
+    );
+  }
+  for await (const batch of batchesOf(context, filter)) {
+    for await (const { name, at, code, message, some } of unknownParts(context, batch, filter)) {
+      const payload = some === undefined ? await ledger.payload(batch.id, name) : undefined;
+      const contacts =
+        payload === undefined
+          ? (some?.taken ?? [])
+          : await decodeContacts(payload, batchSeal(sealing, batch.id));
+      yield contacts.map((stored) => ({
+        contact: stored.contact,
+        row: originOf(stored)?.row ?? '',
+        template: batch.templateCode,
+        code,
+        message,
+        unknown_since: new Date(at).toISOString(),
+        batch: batch.id,
+        chunk: Number.parseInt(name, 10),
+      }));
+    }
   }
 }

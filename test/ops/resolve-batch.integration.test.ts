@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../src/ops/audit.ts';
-import { resolveBatch } from '../../src/ops/resolve-unknown.ts';
-import { resolveSelected } from '../../src/ops/unknown/resolve-selected.ts';
-import type { UnknownResolution } from '../../src/ops/unknown/resolutions.ts';
-import { unknownOfBatch } from '../../src/ops/unknown/parts.ts';
+import {
+  resolveBatch,
+  resolveSelected,
+  type UnknownResolution,
+} from '../../src/ops/resolve-unknown.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
 import { testRedis } from '../support/redis.ts';
@@ -25,11 +26,11 @@ async function inDoubt() {
       await part('unknown', 'ECONNRESET', contacts(1, 12)),
     ],
   });
-  const resolve = async (as: UnknownResolution, before?: number, signal?: AbortSignal) =>
+  const resolve = async (as: UnknownResolution, signal?: AbortSignal) =>
     resolveBatch(
       { ledger, redis: redis.client, keys },
       await built.read(),
-      { before },
+      {},
       { as, who: 'kim', why: '' },
       signal,
     );
@@ -80,18 +81,6 @@ const BEFORE = {
 };
 
 describe('what is unknown of a batch', () => {
-  it('is summed up, the most contacts first', async () => {
-    const bench = await inDoubt();
-    expect(await bench.counts()).toEqual(BEFORE);
-    expect(await unknownOfBatch(bench, await bench.read())).toMatchObject({
-      batch: 'b',
-      template: 'T',
-      contacts: 11,
-      parts: 2,
-      codes: ['HTTP_503', 'ECONNRESET'],
-    });
-  });
-
   it.each([
     ['accepted', { accepted: 18, unknown: 0 }],
     ['discard', { cancelled: 11, unknown: 0 }],
@@ -112,7 +101,6 @@ describe('what is unknown of a batch', () => {
       gone: 0,
     });
     expect(await bench.counts()).toEqual({ ...BEFORE, ...change });
-    expect(await unknownOfBatch(bench, await bench.read())).toBeUndefined();
     expect(await readAudit(redis.client, bench.keys, 9)).toMatchObject([
       { who: 'kim', what: 'resolve', target: 'batch b', as, contacts: 11 },
     ]);
@@ -129,15 +117,6 @@ describe('what is unknown of a batch', () => {
     expect(await bench.read()).toMatchObject({ phase: 'sending', chunks: 4 });
   });
 
-  it('younger than asked for is left alone', async () => {
-    const bench = await inDoubt();
-    expect(await bench.resolve('discard', 1)).toMatchObject({
-      resolved: 0,
-      gone: 0,
-    });
-    expect(await bench.counts()).toEqual(BEFORE);
-  });
-
   it('told to stop on the way: what was done is in the audit, the rest is listed', async () => {
     const bench = await inDoubt();
     const stop = new AbortController();
@@ -147,7 +126,7 @@ describe('what is unknown of a batch', () => {
       stop.abort();
       return real(...args);
     };
-    const report = await bench.resolve('accepted', undefined, stop.signal);
+    const report = await bench.resolve('accepted', stop.signal);
     expect(report).toMatchObject({ resolved: 1, stopped: true });
     expect((await bench.counts()).unknown).toBe(11 - report.contacts);
     const [audit] = await readAudit(redis.client, bench.keys, 9);

@@ -3,9 +3,12 @@ import { changeEnded } from '../../src/notices/end-scripts.ts';
 import { readEnded } from '../../src/notices/ended.ts';
 import { settleAgain } from '../../src/notices/send-again.ts';
 import { readAudit } from '../../src/ops/audit.ts';
-import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
+import {
+  RESOLUTIONS,
+  resolveNotices,
+  type UnknownResolution,
+} from '../../src/ops/resolve-unknown.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
-import { RESOLUTIONS, type UnknownResolution } from '../../src/ops/unknown/resolutions.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { endWaiting } from './support/failed-notices.ts';

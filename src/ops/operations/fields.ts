@@ -154,6 +154,13 @@ export function innerField(field: unknown): unknown {
   }
 }
 
+/** What a field says of itself: what it `takes`, or the name of its `flag`. */
+export function metaOf(schema: unknown, name: string): string | undefined {
+  const found = schema instanceof z.ZodType ? schema.meta()?.[name] : undefined;
+  if (typeof found === 'string') return found;
+  return schema instanceof z.ZodOptional ? metaOf(schema.unwrap(), name) : undefined;
+}
+
 export function kindOf(field: unknown): FieldKind {
   const inner = innerField(field);
   // A text that is not a number stays text, so the other members of a union work, too.

@@ -18,7 +18,7 @@ import { parkRestored, showRestored } from './restored.ts';
 import type { Answer } from './operation.ts';
 import { setRateLimit, showRateLimit } from './rate-limit.ts';
 import { endUserSession, listSessions } from './sessions.ts';
-import { previewUnknowns, resolveUnknown } from './unknown.ts';
+import { previewUnknowns, resolveUnknown, unknown } from './unknown.ts';
 import { cancelSelected, listWaiting } from './waiting.ts';
 
 /** Every operation. A new one is a row here: its route, command, library call and matrix of tests come with it. */
@@ -55,6 +55,7 @@ export const OPERATIONS = [
   failed,
   redriveFailed,
   deleteFailed,
+  unknown,
   previewUnknowns,
   resolveUnknown,
   listSessions,

@@ -1,24 +1,254 @@
 import { z } from 'zod';
 import { whyNotRedrive } from '../../batch/failures/redrive-batch.ts';
 import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
+import { countOf, formatCount, table } from '../../format/format.ts';
+import { writeTime } from '../../format/time.ts';
+import { countEnded } from '../../notices/ended.ts';
+import { noticeId } from '../../notices/notice-ref.ts';
+import { contactsIfReadable } from '../../payload/sealed-job.ts';
 import { count } from '../answers/fields.ts';
-import { resolvedAnswer, unknownOfBatch } from '../answers/unknown-schemas.ts';
+import { auditSearch, type Actor } from '../audit.ts';
 import { requireBatch } from '../batch-actions.ts';
-import { resolveNotices, type ResolveDecision } from '../resolve-unknown.ts';
-import { listUnknownNotices } from '../unknown.ts';
-import { resolveSelected } from '../unknown/resolve-selected.ts';
-import { RESOLUTIONS } from '../unknown/resolutions.ts';
+import { maskNumber } from '../mask-contact.ts';
+import { RESOLUTIONS, resolveNotices, resolveReport, resolveSelected } from '../resolve-unknown.ts';
 import {
-  FIND_UNKNOWN_PER_MINUTE,
-  previewUnknown,
-  recordSearch,
-  unknownFields,
-  unknownFilter,
-} from '../unknown/unknown-list.ts';
-import { oneOf } from './fields.ts';
-import { operation } from './operation.ts';
+  batchesOf,
+  listUnknownNotices,
+  readContacts,
+  sumOfBatch,
+  unknownCsv,
+  unknownNotice,
+  unknownOfBatch,
+  type UnknownFilter,
+  type UnknownNotice,
+  type UnknownOfBatch,
+} from '../unknown.ts';
+import {
+  ageFields,
+  batchId,
+  beforeOf,
+  code,
+  digitsOf,
+  number,
+  oneOf,
+  template,
+  whole,
+} from './fields.ts';
+import {
+  operation,
+  redisNow,
+  type Answer,
+  type OperationCall,
+  type OperationContext,
+} from './operation.ts';
 
 const MAX_IDS = 500;
+/** Batches that are read over HTTP. */
+export const MAX_BATCHES = 200;
+/** Numbers of a notice that are shown. */
+const SHOWN_NUMBERS = 3;
+
+const filterFields = {
+  code,
+  template: template.optional(),
+  batch: batchId.optional(),
+  chunk: whole(0, 2 ** 31)
+    .optional()
+    .describe('of the batch'),
+  before: ageFields.before,
+  olderThanMs: ageFields.olderThanMs,
+  number: number
+    .optional()
+    .describe(
+      'only this phone number. Of a batch only its contacts are selected; a single notice as a whole',
+    ),
+};
+
+type FilterFields = z.output<z.ZodObject<typeof filterFields>>;
+
+/** @throws InputError REQUEST_INVALID for a chunk without its batch, or two ages */
+export function unknownFilter({
+  olderThanMs,
+  before,
+  number: written,
+  ...fields
+}: FilterFields): UnknownFilter {
+  if (fields.chunk !== undefined && fields.batch === undefined) {
+    throw new InputError('REQUEST_INVALID', [{ field: 'chunk', problem: 'expected with batch' }]);
+  }
+  const digits = written === undefined ? undefined : digitsOf(written);
+  return { ...fields, before: beforeOf({ before, olderThanMs }), number: digits };
+}
+
+/** Reads a filter. A search for a number is recorded: what it selects tells what the number was sent. */
+async function filterFor(context: OperationContext, fields: FilterFields, { who, why }: Actor) {
+  const filter = unknownFilter(fields);
+  if (filter.number !== undefined) {
+    await auditSearch(context.redis, context.keys, { who, why }, filter.number);
+  }
+  if (filter.batch !== undefined) await requireBatch(context, filter.batch);
+  return filter;
+}
+
+const list = z.object({
+  at: z
+    .int()
+    .describe(
+      'when it was read: as `before` of the decision it leaves out what became unknown later',
+    ),
+  contacts: count.describe('of all that was read'),
+  notices: z
+    .array(
+      unknownNotice.extend({
+        numbers: z.array(z.string()).describe('the first of them, masked; none without the key'),
+      }),
+    )
+    .describe('single notices, the oldest'),
+  listed: count.describe('single notices in all'),
+  batches: z.array(unknownOfBatch),
+  allBatches: z.boolean().describe('false where older batches may have unknown contacts, too'),
+});
+
+/** Everything that is read of a filter: what a decision with it would decide. @param most notices that are read */
+async function read(
+  context: OperationContext,
+  { limit, ...fields }: FilterFields & { readonly limit: number },
+  call: OperationCall,
+  most?: number,
+): Promise<z.output<typeof list>> {
+  const filter = await filterFor(context, fields, call);
+  const at = await redisNow(context.redis);
+  const notices = await listUnknownNotices(context, filter, undefined, most);
+  const { batches, allBatches } = await sumsOf(
+    context,
+    filter,
+    call.bounded === true ? MAX_BATCHES : Infinity,
+  );
+  const shown = notices.slice(0, limit);
+  const numbers = await readContacts(context, shown, contactsIfReadable);
+  return {
+    at,
+    contacts: contactsIn([...notices, ...batches]),
+    notices: shown.map((notice, index) => ({
+      ...notice,
+      numbers: (numbers[index] ?? [])
+        .slice(0, SHOWN_NUMBERS)
+        .map(({ contact }) => maskNumber(contact)),
+    })),
+    listed:
+      most === undefined
+        ? notices.length
+        : await countEnded(context.redis, context.keys, ['unknown']),
+    batches,
+    allBatches,
+  };
+}
+
+async function sumsOf(context: OperationContext, filter: UnknownFilter, most = Infinity) {
+  const batches: UnknownOfBatch[] = [];
+  let left = most;
+  for await (const batch of batchesOf(context, filter)) {
+    if (left-- === 0) return { batches, allBatches: false };
+    const found = await sumOfBatch(context, batch, filter);
+    if (found !== undefined) batches.push(found);
+  }
+  return { batches, allBatches: true };
+}
+
+const contactsIn = (found: readonly { readonly contacts: number }[]) =>
+  found.reduce((sum, one) => sum + one.contacts, 0);
+
+function describe(
+  {
+    notices,
+    batches,
+  }: {
+    readonly notices: readonly UnknownNotice[];
+    readonly batches: readonly Answer<UnknownOfBatch>[];
+  },
+  now: number,
+): string[] {
+  if (notices.length + batches.length === 0) return ['No outcome is unknown.'];
+  return table([
+    [
+      'SINCE',
+      'JOB OR BATCH',
+      'TEMPLATE',
+      'CONTACTS',
+      'CODE',
+      'LAST STAGE',
+      'POSSIBLY SENT',
+      'TRACE IDS',
+    ],
+    ...notices.map((notice) => [
+      writeTime(notice.at, now),
+      notice.id,
+      notice.template,
+      String(notice.contacts),
+      notice.code,
+      notice.stage,
+      countOf(notice.possiblySent, 'time'),
+      notice.traceIds?.join(' ') ?? '',
+    ]),
+    ...batches.map(({ batch, at, template: name, contacts, codes }) => [
+      writeTime(at, now),
+      `batch ${batch}`,
+      name,
+      String(contacts),
+      codes.join(', '),
+      '',
+      '',
+      '',
+    ]),
+  ]);
+}
+
+export const unknown = operation({
+  name: 'unknown',
+  summary: 'Notices and contacts of batches whose outcome is unknown.',
+  answers: `The oldest notices, and the newest ${MAX_BATCHES} batches with unknown contacts.`,
+  needs: 'viewer',
+  path: '/api/v1/unknown',
+  perMinute: 60,
+  input: z.object({
+    ...filterFields,
+    limit: whole(1, 1_000_000).default(100).describe('most single notices of the answer'),
+  }),
+  output: list,
+  run: (context, input, call) => {
+    const { limit, batch: _, ...others } = input;
+    const isFiltered = Object.values(others).some((field) => field !== undefined);
+    // Without a filter, its cost does not grow with what is unknown.
+    return read(context, input, call, call.bounded === true && !isFiltered ? limit : undefined);
+  },
+  text: (found, now) => [
+    ...describe(found, now),
+    ...(found.listed > found.notices.length
+      ? [`The oldest ${found.notices.length} of ${countOf(found.listed, 'single notice')}.`]
+      : []),
+    ...(found.contacts === 0
+      ? []
+      : [
+          'Check them at the service, then run "notices resolve ID --as accepted" or "notices resolve --batch BATCH --as accepted".',
+          'Instead of accepted: --as discard gives them up, --as resend sends them again.',
+        ]),
+  ],
+  csv: {
+    summary:
+      'The contacts whose outcome is unknown, with trace ids, to look them up at the service. It contains phone numbers; each download is recorded in the audit stream.',
+    open: async (context, { limit: _, ...fields }, actor) => {
+      const filter = await filterFor(context, fields, actor);
+      const { batch, code: reason, template: name } = filter;
+      const as = ['unknown', reason, name].filter((part) => part !== undefined).join(' ');
+      const target = batch === undefined ? 'unknown outcomes' : `batch ${batch}`;
+      return {
+        entry: { ...actor, what: 'download', target, as },
+        fileName: 'unknown.csv',
+        produce: async (write) => ({ contacts: await unknownCsv(context, filter, write) }),
+      };
+    },
+  },
+});
 
 export const previewUnknowns = operation({
   name: 'unknown preview',
@@ -27,23 +257,52 @@ export const previewUnknowns = operation({
   needs: 'viewer',
   hidesInput: true,
   path: '/api/v1/unknown/preview',
-  perMinute: FIND_UNKNOWN_PER_MINUTE,
-  input: z.object(unknownFields),
-  output: z.object({
-    at: z
-      .int()
-      .describe(
-        'when it was read: as `before` of the decision it leaves out what became unknown later',
-      ),
-    contacts: count.describe('in all'),
-    notices: count.describe('single notices'),
-    batches: z.array(unknownOfBatch),
-  }),
-  run: async (context, input, { who }) => {
-    const { at, contacts, found } = await previewUnknown(context, who, input);
-    return { at, contacts, notices: found.notices.length, batches: found.batches };
-  },
+  perMinute: 60,
+  input: unknown.input,
+  output: list,
+  run: (context, input, call) => read(context, input, { ...call, bounded: false }),
 });
+
+const CONSEQUENCES = {
+  accepted: 'They count as accepted and are never sent again.',
+  resend: 'The service may have accepted them: some may arrive twice.',
+  discard: 'They are never sent again.',
+} as const;
+
+const resolveFields = {
+  ids: z.array(noticeId).min(1).max(MAX_IDS).optional().describe('ids of single notices'),
+  all: z.boolean().optional().describe('only single notices; without other fields all of them'),
+  ...filterFields,
+};
+
+/** @throws InputError REQUEST_INVALID where it selects nothing, or too much; NoticeQueueError NOT_POSSIBLE or NOT_FOUND */
+async function chosen(
+  context: OperationContext,
+  {
+    as,
+    ids,
+    ...fields
+  }: z.output<z.ZodObject<typeof resolveFields>> & { readonly as: (typeof RESOLUTIONS)[number] },
+  actor: Actor,
+) {
+  const { before, ...others } = fields;
+  const selects = Object.values(others).some((field) => field !== undefined);
+  const isBoth = fields.all === true && fields.batch !== undefined;
+  if (isBoth || (ids === undefined ? !selects && before === undefined : selects)) {
+    const problem = 'expected either ids or a filter, such as batch or code';
+    throw new InputError('REQUEST_INVALID', [{ field: 'ids', problem }]);
+  }
+  const filter = await filterFor(context, fields, actor);
+  const batch = filter.batch === undefined ? undefined : await requireBatch(context, filter.batch);
+  const reason = batch && as === 'resend' ? whyNotRedrive(batch, Date.now()) : undefined;
+  if (batch !== undefined && reason !== undefined) {
+    throw new NoticeQueueError(
+      'NOT_POSSIBLE',
+      `Batch ${batch.id} cannot be sent again: ${reason}.`,
+    );
+  }
+  return { filter, named: ids === undefined ? undefined : [...new Set(ids)] };
+}
 
 export const resolveUnknown = operation({
   name: 'unknown resolve',
@@ -53,35 +312,55 @@ export const resolveUnknown = operation({
   why: 'over-http',
   path: '/api/v1/unknown/resolve',
   problems: { 409: 'The batch cannot be sent again in its phase.' },
+  args: ['ids'],
   input: z.object({
-    as: oneOf(RESOLUTIONS),
-    ids: z.array(z.string().min(1).max(200)).min(1).max(MAX_IDS).optional(),
-    ...unknownFields,
+    as: oneOf(RESOLUTIONS).describe('their outcome, or what to do with them'),
+    ...resolveFields,
   }),
-  output: resolvedAnswer,
-  run: async (context, { as, ids, ...fields }, { who, why, signal }) => {
-    const { before, ...others } = fields;
-    const selects = Object.values(others).some((field) => field !== undefined);
-    if (ids === undefined ? !selects && before === undefined : selects) {
-      const problem = 'expected either ids or a filter, such as batch or code';
-      throw new InputError('REQUEST_INVALID', [{ field: 'ids', problem }]);
-    }
-    const filter = unknownFilter(fields);
-    if (filter.batch !== undefined) {
-      const batch = await requireBatch(context, filter.batch);
-      const reason = as === 'resend' ? whyNotRedrive(batch, Date.now()) : undefined;
-      if (reason !== undefined) {
-        const detail = `Batch ${batch.id} cannot be sent again: ${reason}.`;
-        throw new NoticeQueueError('NOT_POSSIBLE', detail);
-      }
-    }
-    const decision: ResolveDecision = { as, who, why };
-    await recordSearch(context, filter, decision);
-    if (ids === undefined) return resolveSelected(context, filter, decision, signal);
-    const { redis, keys } = context;
-    const chosen = [...new Set(ids)];
-    const found = await listUnknownNotices(context, filter, chosen);
-    const done = await resolveNotices(redis, keys, found, decision, signal);
-    return { ...done, gone: done.gone + chosen.length - found.length, refused: [] };
+  output: z.object({
+    as: z.enum(RESOLUTIONS),
+    ...resolveReport.shape,
+    refused: z
+      .array(z.object({ batch: z.string(), reason: z.string() }))
+      .describe('batches that match and cannot be sent again in their phase'),
+  }),
+  preview: async (context, input, call) => {
+    const { filter, named } = await chosen(context, input, call);
+    // What becomes unknown while it asks was not shown.
+    const before = filter.before ?? (await redisNow(context.redis));
+    const shown = { ...filter, before };
+    const notices = await listUnknownNotices(context, shown, named);
+    const batches = named === undefined ? (await sumsOf(context, shown)).batches : [];
+    const contacts = contactsIn([...notices, ...batches]);
+    return {
+      lines: describe({ notices, batches }, Date.now()),
+      question:
+        contacts === 0
+          ? undefined
+          : `Resolve ${countOf(contacts, 'contact')} as ${input.as}? ${CONSEQUENCES[input.as]}`,
+      input: { ...input, before, olderThanMs: undefined },
+    };
   },
+  run: async (context, input, { who, why, signal }) => {
+    const { as } = input;
+    const { filter, named } = await chosen(context, input, { who, why });
+    const decision = { as, who, why };
+    if (named === undefined) {
+      return { as, ...(await resolveSelected(context, filter, decision, signal)) };
+    }
+    const found = await listUnknownNotices(context, filter, named);
+    const done = await resolveNotices(context.redis, context.keys, found, decision, signal);
+    return { as, ...done, gone: done.gone + named.length - found.length, refused: [] };
+  },
+  text: ({ as, resolved, contacts, gone, late, refused }) => [
+    resolved === 0 ? 'Nothing was done.' : `${countOf(contacts, 'contact')} resolved as ${as}.`,
+    ...(gone > 0 ? [`${formatCount(gone)} not found, or no longer unknown.`] : []),
+    ...(late > 0
+      ? [
+          `${formatCount(late)} left unresolved: their deadline has passed, so they would expire at once.`,
+        ]
+      : []),
+    ...refused.map(({ batch, reason }) => `Batch ${batch} cannot be sent again: ${reason}.`),
+  ],
+  isDone: ({ gone, late, stopped, refused }) => gone + late + refused.length === 0 && !stopped,
 });

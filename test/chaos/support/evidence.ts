@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import type { Redis } from 'ioredis';
 import { isOver as isBatchOver } from '../../../src/cli/batches/batch-view.ts';
-import type { Unknowns } from '../../../src/ops/unknown/select.ts';
+import type { OperationOutput } from '../../../src/ops/operations/operations.ts';
 import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { fleetMetrics } from '../../../src/metrics/fleet-metrics.ts';
@@ -28,7 +28,7 @@ export async function gatherEvidence(
   const { emulator } = fleet;
   const status = await json<Status>(fleet, 'status');
   const { batch } = await json<{ batch: Batch }>(fleet, 'batch', BATCH);
-  const unknown = await json<Unknowns>(fleet, 'unknown');
+  const unknown = await json<OperationOutput<'unknown'>>(fleet, 'unknown', '--limit', '1000000');
   const { tokens, revocations } = emulator.record();
   const acceptedAt = new Map<string, number>();
   for (const { contact, at } of emulator.details()) {

@@ -15,20 +15,6 @@ const envOf = (prefix: string) => ({
 });
 
 describe('notices resolve', () => {
-  it('a batch that cannot be sent again: why, exit code 1, nothing done', async () => {
-    const env = envOf(redis.freshPrefix());
-    const batch = await buildBatch(redis.client, env.REDIS_PREFIX, 'b', [contacts(10)]);
-    await batch.settle(0, allFailed(10, 'unknown', 'HTTP_503', ''));
-    await redis.client.hset(
-      keysOf(env.REDIS_PREFIX, 'default').batch('b').record,
-      'phase',
-      'cancelled',
-    );
-    const ended = await run(['resolve', '--batch', 'b', '--as', 'resend', '--yes'], env);
-    expect([ended.code, ended.stdout]).toMatchObject([1, expect.stringContaining('cancelled')]);
-    expect((await batch.read()).counts.unknown).toBe(10);
-  });
-
   it.each([['--code', 'ECONNRESET'], ['--all']])(
     'what becomes unknown while it asks is not decided (%s)',
     async (...flags) => {

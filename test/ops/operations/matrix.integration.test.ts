@@ -167,10 +167,12 @@ const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
     command: `erase ${NUMBER} --yes`,
     audits: ['erase', 'number 010******01'],
   },
+  unknown: { input: {}, bad: [{ chunk: 1 }, 'chunk'], command: 'unknown' },
   'unknown preview': { input: { code: 'NONE' }, bad: [{ chunk: 1 }, 'chunk'] },
   'unknown resolve': {
     input: { as: 'accepted', before: Date.now() + 3_600_000 },
     bad: [{ as: 'maybe' }, 'as'],
+    command: 'resolve --all --as discard --yes',
     audits: ['resolve', 'single notices'],
   },
   sessions: { input: {} },

@@ -2,9 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { Redis } from 'ioredis';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
-import type { ResolveReport } from '../../../src/ops/resolve-unknown.ts';
-import { acceptOldUnknown } from '../../../src/ops/unknown/accept-old.ts';
-import type { Unknowns } from '../../../src/ops/unknown/select.ts';
+import { acceptOldUnknown, type ResolveReport } from '../../../src/ops/resolve-unknown.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import { run } from '../../cli/support/run.ts';
 import { startProcess } from '../../cli/support/process.ts';
@@ -40,7 +38,7 @@ describe('ten thousand unknown single notices', () => {
   const envOf = (prefix: string) => ({ REDIS_URL: server.url, REDIS_PREFIX: prefix });
   const left = async (prefix: string) => {
     const { stdout } = await run(['unknown', '--json'], envOf(prefix));
-    return (JSON.parse(stdout) as Unknowns).notices.length;
+    return (JSON.parse(stdout) as { listed: number }).listed;
   };
   /** Ids of the resolved notices by decision, as they are in the audit stream. */
   const decided = async (keys: Keys) => {

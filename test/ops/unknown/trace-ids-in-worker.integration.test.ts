@@ -11,44 +11,7 @@ import { endedThen } from '../support/failed-notices.ts';
 
 const redis = testRedis();
 
-it('a worker lists the trace id of the service, and one with UNKNOWN_ACCEPTED_AFTER_MS decides', async () => {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
-  const queue = new NoticeQueue({
-    redis: connectionAs('producer', redis.url),
-    prefix,
-    delivery: 'at-most-once',
-  });
-  onTestFinished(() => queue.close());
-  const worker = await startWorkerInProcess(redis.url, prefix);
-  onTestFinished(() => worker.stop());
-  worker.emulator.addFault({ on: 'send', status: 500, code: 'HTTP_500', times: 1 });
-  const { id } = await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
-  // Listed only once BullMQ has recorded the failure, too.
-  const isListed = async () =>
-    (await listUnknownNotices({ redis: redis.client, keys })).length === 1;
-  await until(isListed, { what: 'the unknown outcome', deadlineMs: 20_000 });
-  const [listed] = await listUnknownNotices({ redis: redis.client, keys });
-  expect(listed).toMatchObject({
-    id,
-    traceIds: [expect.stringMatching(/^[0-9a-zA-Z-]+$/) as unknown],
-  });
-  await worker.stop();
-
-  // As if two minutes had passed.
-  await endedThen(redis.client, keys, id, Date.now() - 120_000);
-  const env = { UNKNOWN_ACCEPTED_AFTER_MS: '1m' };
-  const ruled = await startWorkerInProcess(redis.url, prefix, env);
-  onTestFinished(() => ruled.stop());
-  const isDecided = async () => (await readAudit(redis.client, keys, 5)).length > 0;
-  await until(isDecided, { what: 'the decision', deadlineMs: 20_000 });
-  expect(await listUnknownNotices({ redis: redis.client, keys })).toEqual([]);
-  expect(await readAudit(redis.client, keys, 5)).toMatchObject([
-    { who: 'UNKNOWN_ACCEPTED_AFTER_MS', what: 'resolve', target: id, as: 'accepted' },
-  ]);
-}, 60_000);
-
-it('a worker lists the trace id of each attempt that may have been accepted, across restarts', async () => {
+it('workers list the trace id of each attempt that may have been accepted; one with UNKNOWN_ACCEPTED_AFTER_MS decides', async () => {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
   const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
@@ -70,4 +33,15 @@ it('a worker lists the trace id of each attempt that may have been accepted, acr
   const [listed] = await listUnknownNotices({ redis: redis.client, keys });
   expect(answered).toHaveLength(3);
   expect(listed).toMatchObject({ id, possiblySent: 3, traceIds: answered });
+
+  // As if two minutes had passed.
+  await endedThen(redis.client, keys, id, Date.now() - 120_000);
+  const rule = { UNKNOWN_ACCEPTED_AFTER_MS: '1m' };
+  const ruled = await startWorkerInProcess(redis.url, prefix, rule);
+  onTestFinished(() => ruled.stop());
+  const isDecided = async () => (await readAudit(redis.client, keys, 5)).length > 0;
+  await until(isDecided, { what: 'the decision', deadlineMs: 20_000 });
+  expect(await readAudit(redis.client, keys, 5)).toMatchObject([
+    { who: 'UNKNOWN_ACCEPTED_AFTER_MS', what: 'resolve', target: id, as: 'accepted' },
+  ]);
 }, 90_000);

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { JobData } from '../../../src/contracts/job.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
-import { readUnknownOverview } from '../../../src/ops/unknown.ts';
 import { NO_SEALING, sealingOf } from '../../../src/payload/seal.ts';
 import { openJob, sealJob } from '../../../src/payload/sealed-job.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
@@ -18,18 +17,6 @@ const HTML = { accept: 'text/html' };
 const NUMBER = '01000000001';
 const TRACES = { traceIds: ['trace-0', 'trace-1'] };
 const why = 'looked it up';
-
-it('an overview that does not read all batches says so', async () => {
-  const prefix = redis.freshPrefix();
-  for (const id of ['old', 'new']) {
-    const batch = await buildBatch(redis.client, prefix, id, [contacts(1, 100)]);
-    await batch.settle(0, allFailed(1, 'unknown', 'HTTP_503', ''));
-  }
-  const { context } = await startOps(redis.url, prefix);
-  const read = (batches: number) => readUnknownOverview(context, { notices: 1, batches });
-  expect(await read(1)).toMatchObject({ batches: [{ batch: 'new' }], allBatches: false });
-  expect(await read(3)).toMatchObject({ batches: [{}, {}], allBatches: true });
-});
 
 /** A single notice, and a batch with two unknown chunks. */
 async function bench() {
@@ -51,7 +38,7 @@ describe('unknown outcomes over HTTP', () => {
     expectDocumented('POST', `${PATH}/preview`, preview);
     expect(preview.json).toMatchObject({
       contacts: 11,
-      notices: 1,
+      listed: 1,
       batches: [{ batch: 'b', contacts: 10, parts: 1, codes: ['ECONNRESET'] }],
     });
     const decide = (fields: object) => operator.post(`${PATH}/resolve`, { ...fields, why });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { withAbortSignal, Deadline } from '../../../async/cancellation.ts';
-import { why as reason } from '../../operations/fields.ts';
+import { metaOf, why as reason } from '../../operations/fields.ts';
 import {
   MOST_MS,
   isChange,
@@ -49,12 +49,16 @@ function operationRoute(row: Operation): Route {
   const names = new Set(paramsOf(row));
   const fields = Object.entries(input.shape);
   const inPath = Object.fromEntries(fields.filter(([name]) => names.has(name)));
-  const others = Object.fromEntries(fields.filter(([name]) => !names.has(name)));
+  const isPost = isChange(row) || row.hidesInput === true;
+  // A phone number is never part of a URL.
+  const isSent = (field: unknown) => isPost || metaOf(field, 'takes') !== 'phone number';
+  const others = Object.fromEntries(
+    fields.filter(([name, field]) => !names.has(name) && isSent(field)),
+  );
   const params = names.size === 0 ? undefined : z.strictObject(inPath);
   const refusals: Record<number, AnswerDoc> = Object.fromEntries(
     Object.entries(problems).map(([status, text]) => [status, { says: text }]),
   );
-  const isPost = isChange(row) || row.hidesInput === true;
   return route({
     method: isPost ? 'POST' : 'GET',
     path,

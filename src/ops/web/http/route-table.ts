@@ -3,7 +3,6 @@ import { OPERATIONS } from '../../operations/operations.ts';
 import { openApiRoutes } from '../openapi.ts';
 import { STATUS_ROUTES } from '../api/status-routes.ts';
 import { TRAFFIC_ROUTES } from '../api/traffic-routes.ts';
-import { UNKNOWN_ROUTES } from '../api/unknown-routes.ts';
 import { ASSET_ROUTES } from '../assets.ts';
 import { HEALTH_ROUTES } from '../health-routes.ts';
 import { PAGE_ROUTES } from '../pages/page-routes.ts';
@@ -19,7 +18,6 @@ const ROUTES: readonly Route[] = [
   ...STATUS_ROUTES,
   ...TRAFFIC_ROUTES,
   ...OPERATIONS.flatMap((row) => operationRoutes(row)),
-  ...UNKNOWN_ROUTES,
   ...NOTICE_ROUTES,
 ];
 

@@ -10,13 +10,7 @@ import { noSuchBatch } from '../../batch-actions.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../../operations/number.ts';
 import { batchId } from '../../operations/fields.ts';
 import { noticeParams } from '../../operations/notice.ts';
-import {
-  FIND_UNKNOWN_PER_MINUTE,
-  listUnknown,
-  previewUnknown,
-  unknownFields,
-  withNumbers,
-} from '../../unknown/unknown-list.ts';
+import { previewUnknowns, unknown, unknownFilter } from '../../operations/unknown.ts';
 import { html } from '../http/html.ts';
 import { auditFor, type KeptAudit } from '../../audit.ts';
 import { route, type RouteCall, type Route } from '../http/route.ts';
@@ -86,7 +80,8 @@ export const PAGE_ROUTES: readonly Route[] = [
     summary: 'Unknown outcomes, and the forms to resolve them.',
     handle: async (call, context) => {
       const view = viewOf(call);
-      const list = await listUnknown(context, UNKNOWN_NOTICES);
+      const actor = { who: call.name, why: '', bounded: true };
+      const list = await unknown.run(context, { limit: UNKNOWN_NOTICES }, actor);
       const select = html`${selectionForm(view)} ${mayAct(view) && downloadLink({})}`;
       const main = unknownPage(list, view, select);
       return framed(call, { title: 'Unknown', nav: '/unknown', main });
@@ -98,14 +93,13 @@ export const PAGE_ROUTES: readonly Route[] = [
     path: '/unknown',
     summary: 'What a filter selects of the unknown outcomes, and the form to decide on all of it.',
     reads: true,
-    perMinute: FIND_UNKNOWN_PER_MINUTE,
-    body: z.object(unknownFields),
+    perMinute: 60,
+    body: previewUnknowns.input,
     handle: async (call, context) => {
       const view = viewOf(call);
-      const preview = await previewUnknown(context, call.name, call.body);
-      const oldest = preview.found.notices.slice(0, UNKNOWN_NOTICES);
-      const selected = { ...preview, notices: await withNumbers(context, oldest) };
-      const main = html`${selectionForm(view)} ${selectionPage(selected, view)}
+      const filter = unknownFilter(call.body);
+      const found = await previewUnknowns.run(context, call.body, { who: call.name, why: '' });
+      const main = html`${selectionForm(view)} ${selectionPage({ filter, ...found }, view)}
         <p><a href="/unknown">All unknown outcomes</a></p>`;
       return framed(call, { title: 'Unknown', nav: '/unknown', main });
     },

@@ -1,7 +1,6 @@
 import { countOf, formatCount } from '../../../format/format.ts';
 import type { UnknownFilter } from '../../unknown.ts';
-import type { Unknowns } from '../../unknown/select.ts';
-import type { ListedNotice, UnknownPreview } from '../../unknown/unknown-list.ts';
+import type { OperationOutput } from '../../operations/operations.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, mayAct, moment, table, type PageView } from './elements.ts';
 import { AGES } from './filter-form.ts';
@@ -9,9 +8,8 @@ import { csrfField } from './layout.ts';
 import { decisionForm, noticeTable } from './unknown.ts';
 
 /** What was selected on the page. */
-export interface UnknownSelection extends UnknownPreview {
-  /** The oldest of its notices. */
-  readonly notices: readonly ListedNotice[];
+export interface UnknownSelection extends OperationOutput<'unknown preview'> {
+  readonly filter: UnknownFilter;
 }
 
 /** The form that selects unknown outcomes; the number is in no URL. Changes nothing. */
@@ -48,7 +46,7 @@ export function selectionForm(view: PageView): Html {
 
 /** What the filter selects, with its number of contacts, and the form to decide on all of it. */
 export function selectionPage(
-  { filter, at, contacts, found, notices }: UnknownSelection,
+  { filter, at, contacts, notices, listed, batches }: UnknownSelection,
   view: PageView,
 ): Html {
   const chosen = wordsOf(filter);
@@ -63,15 +61,15 @@ export function selectionPage(
   return html`<section class="card" id="selection">
     <h2>Selected</h2>
     <p>
-      ${countOf(contacts, 'contact')}: ${countOf(found.notices.length, 'single notice')}, and
-      ${countOf(found.batches.length, 'batch', 'batches')}.
+      ${countOf(contacts, 'contact')}: ${countOf(listed, 'single notice')}, and
+      ${countOf(batches.length, 'batch', 'batches')}.
     </p>
-    ${found.batches.length > 0 && batchTable(found.batches, view)}
+    ${batches.length > 0 && batchTable(batches, view)}
     ${notices.length > 0 && noticeTable(notices, view, false)}
     ${
-      found.notices.length > notices.length &&
+      listed > notices.length &&
       html`<p class="quiet">
-        The oldest ${formatCount(notices.length)} of ${formatCount(found.notices.length)} notices.
+        The oldest ${formatCount(notices.length)} of ${formatCount(listed)} notices.
       </p>`
     }
     ${mayAct(view) && filter.number === undefined && downloadLink(filter)}
@@ -119,7 +117,7 @@ function wordsOf({ code, template, batch, chunk, before, number }: UnknownFilter
   return words.length === 0 ? '' : ` ${words.join(', ')}`;
 }
 
-function batchTable(batches: Unknowns['batches'], { now }: PageView): Html {
+function batchTable(batches: UnknownSelection['batches'], { now }: PageView): Html {
   return table(
     'Selected contacts of batches',
     [

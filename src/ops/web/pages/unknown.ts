@@ -1,5 +1,6 @@
 import { countOf, formatCount } from '../../../format/format.ts';
-import { MAX_BATCHES, type ListedNotice, type UnknownList } from '../../unknown/unknown-list.ts';
+import type { OperationOutput } from '../../operations/operations.ts';
+import { MAX_BATCHES } from '../../operations/unknown.ts';
 import { html, type Html } from '../http/html.ts';
 import {
   ask,
@@ -14,6 +15,9 @@ import {
   type PageView,
 } from './elements.ts';
 
+type UnknownList = OperationOutput<'unknown'>;
+type ListedNotice = UnknownList['notices'][number];
+
 /** Possible decisions and their meaning. */
 const DECISIONS = [
   ['accepted', 'The service accepted it: settle it as accepted.'],
@@ -27,19 +31,12 @@ export function unknownPage(
   view: PageView,
   selection: Html = html``,
 ): Html {
-  if (listed === 0 && batches.length === 0 && allBatches) {
+  if (listed === 0 && batches.length === 0) {
     return html`<section class="card empty">
       <p>No outcome is unknown.</p>
     </section>`;
   }
-  const newest = `newest ${countOf(MAX_BATCHES, 'batch', 'batches')}`;
-  const older = !allBatches && olderBatches(newest, view);
-  if (listed === 0 && batches.length === 0) {
-    return html`<section class="card empty">
-        <p>No outcome of a single notice or of the ${newest} is unknown.</p>
-      </section>
-      ${selection} ${older}`;
-  }
+  const older = !allBatches && olderBatches(view);
   return html`<p>
       The service may or may not have accepted these notices: a response was lost, or a worker died
       during a request. They are not sent again automatically. Look them up at the service, then
@@ -49,10 +46,11 @@ export function unknownPage(
     ${notices.length > 0 && ofNotices(notices, listed, at, view)}`;
 }
 
-function olderBatches(newest: string, view: PageView): Html {
+function olderBatches(view: PageView): Html {
   const how = mayAct(view) ? '“Select...” with empty fields finds them.' : '';
   return html`<p class="quiet">
-    This page reads the ${newest}. Older ones may have unknown contacts. ${how}
+    This page reads ${countOf(MAX_BATCHES, 'batch', 'batches')} with unknown contacts, the newest.
+    Older ones may have some, too. ${how}
   </p>`;
 }
 
@@ -65,7 +63,7 @@ function ofBatches(batches: UnknownList['batches'], at: number, view: PageView):
         ['Batch', ({ batch }) => html`<a href="/batches/${batch}">${batch}</a>`],
         ['Template', ({ template }) => template],
         ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
-        ['Started', ({ begunAt }) => moment(begunAt, view.now)],
+        ['Since', ({ at: since }) => moment(since, view.now)],
       ],
       batches,
       ({ batch, contacts }) => [
