@@ -1,7 +1,6 @@
 import type { RedisClient } from '../redis/connect.ts';
-import type { Keys } from '../redis/keys.ts';
+import { LEAST_EVENTS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
-import { LEAST_EVENTS } from './event.ts';
 
 /**
  * Appends that a notice was accepted: one command, which a worker sends together with the one that completes the job. The

@@ -7,7 +7,7 @@ import {
   type EventFields,
   type EventsPage,
 } from '../redis/follow-events.ts';
-import type { Keys } from '../redis/keys.ts';
+import { LEAST_EVENTS, type Keys } from '../redis/keys.ts';
 
 export type { EventsOptions };
 
@@ -117,9 +117,6 @@ export type WatchFinding =
 /** An event of the account; `event` tells which kind it is. */
 export type AccountEvent =
   NoticeEvent | BatchFinished | BatchStalled | BatchRefused | ContactRejected | WatchEvent;
-
-/** Events that are kept at least, also without NOTICE_EVENTS. */
-export const LEAST_EVENTS = 10_000;
 
 /**
  * Events of the account, in order. Waits for more until the loop is left or a signal aborts. An outage of Redis and a

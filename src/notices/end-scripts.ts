@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { LEAST_EVENTS } from '../events/event.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
-import { DONE_MS, type EndedIndex, type Keys } from '../redis/keys.ts';
+import { DONE_MS, LEAST_EVENTS, type EndedIndex, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import { endedText, type EndedEntry, type EndedNotice, type EndedState } from './ended.ts';
 import { ANNOUNCE } from './job-lua.ts';

@@ -2,8 +2,6 @@ import type { Queue } from 'bullmq';
 import { z } from 'zod';
 import { refusalText, whyNotRedrive } from '../batch/failures/redrive-batch.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import { readHold } from '../fleet/hold/hold-scripts.ts';
-import { writeDuration } from '../format/time.ts';
 import { changeEnded } from '../notices/end-scripts.ts';
 import { endedText, type EndedNotice } from '../notices/ended.ts';
 import { readEndedAt, sendAgain, withNotices } from '../notices/send-again.ts';
@@ -12,7 +10,6 @@ import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
-import { redisTime } from '../redis/server-clock.ts';
 import { count } from './answers/fields.ts';
 import { appendAudit, type Actor } from './audit.ts';
 import {
@@ -237,23 +234,4 @@ export async function resolveSelected(
     if (done.stopped) return { ...sum, refused, stopped: true };
   }
   return { ...sum, refused };
-}
-
-/**
- * Decides that what has been unknown for longer than this was accepted. Nothing is decided while Redis is held as an old
- * copy: what is unknown in it may have been decided since.
- *
- * @returns undefined while nothing is decided
- */
-export async function acceptOldUnknown(
-  context: UnknownContext,
-  olderThanMs: number,
-  signal?: AbortSignal,
-): Promise<ResolveReport | undefined> {
-  const { redis, keys } = context;
-  if ((await readHold(redis, keys))?.kind === 'restored') return undefined;
-  const before = Math.floor(await redisTime(redis)) - olderThanMs;
-  const why = `unknown for longer than ${writeDuration(olderThanMs)}`;
-  const decision = { as: 'accepted', who: 'UNKNOWN_ACCEPTED_AFTER_MS', why } as const;
-  return resolveSelected(context, { before }, decision, signal);
 }

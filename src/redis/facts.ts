@@ -1,4 +1,3 @@
-import { Cluster } from 'ioredis';
 import type { RedisClient } from './connect.ts';
 import { redisFailure } from './failure.ts';
 import type { Keys } from './keys.ts';
@@ -55,7 +54,7 @@ export async function readRedisFacts(
 }
 
 const infoOf = (redis: RedisClient, { hold }: Pick<Keys, 'hold'>, ...section: string[]) =>
-  redis instanceof Cluster ? infoOfAccount(redis, [hold], section) : redis.info(...section);
+  'nodes' in redis ? infoOfAccount(redis, [hold], section) : redis.info(...section);
 
 /** The limit of memory (`maxmemory`, 0 without one), and what Redis compares with it, in bytes. */
 export async function readMemory(

@@ -1,4 +1,3 @@
-import { Cluster, Redis } from 'ioredis';
 import type { RedisClient } from './connect.ts';
 
 /** Gets the text of a hint; gets `undefined` after a gap in which hints may have been lost. */
@@ -9,7 +8,7 @@ export type HintListener = (text: string | undefined) => void;
  * the whole server.
  */
 export function hintChannel(redis: RedisClient, name: string): string {
-  return `${name}:${redis instanceof Redis ? (redis.options.db ?? 0) : 0}`;
+  return `${name}:${'nodes' in redis ? 0 : (redis.options.db ?? 0)}`;
 }
 
 /**
@@ -76,7 +75,7 @@ export class Hints {
       return;
     }
     for (const channel of channels) {
-      if (this.#open.has(channel) && !(this.#client instanceof Cluster)) continue;
+      if (this.#open.has(channel) && !('nodes' in this.#client)) continue;
       this.#open.add(channel);
       this.#notify(channel, undefined);
     }

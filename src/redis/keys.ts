@@ -61,6 +61,9 @@ import { createHash } from 'node:crypto';
 /** How long a request that is done is remembered ({@link Keys.done}): longer than a connection takes to be reopened. In milliseconds. */
 export const DONE_MS = 600_000;
 
+/** Events that are kept at least, also without NOTICE_EVENTS. */
+export const LEAST_EVENTS = 10_000;
+
 /** Name of the BullMQ queue of single notices. The account is in the prefix. */
 export const QUEUE_NAME = 'send';
 

@@ -1,4 +1,3 @@
-import { Cluster } from 'ioredis';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import {
   addressOf,
@@ -53,7 +52,7 @@ export async function* scanKeys(
   redis: RedisClient,
   pattern: string,
 ): AsyncGenerator<readonly string[]> {
-  const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis];
+  const nodes = 'nodes' in redis ? redis.nodes('master') : [redis];
   for (const node of nodes) {
     let cursor = '0';
     do {

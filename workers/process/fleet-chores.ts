@@ -6,7 +6,7 @@ import { storeRetention } from '../../src/notices/retention.ts';
 import { logAudit } from '../../src/ops/chores/audit-log.ts';
 import { createChores, type Chore } from '../../src/ops/chores/chores.ts';
 import { deleteEnded } from '../../src/ops/chores/delete-ended.ts';
-import { acceptOldUnknown } from '../../src/ops/resolve-unknown.ts';
+import { acceptOldUnknown } from '../../src/ops/chores/accept-old.ts';
 import type { UnknownContext } from '../../src/ops/unknown.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';

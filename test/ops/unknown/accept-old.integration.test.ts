@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
 import { listUnknownNotices } from '../../../src/ops/unknown.ts';
-import { acceptOldUnknown } from '../../../src/ops/resolve-unknown.ts';
+import { acceptOldUnknown } from '../../../src/ops/chores/accept-old.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';

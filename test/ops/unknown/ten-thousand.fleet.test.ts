@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { Redis } from 'ioredis';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
-import { acceptOldUnknown, type ResolveReport } from '../../../src/ops/resolve-unknown.ts';
+import { acceptOldUnknown } from '../../../src/ops/chores/accept-old.ts';
+import type { ResolveReport } from '../../../src/ops/resolve-unknown.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import { run } from '../../cli/support/run.ts';
 import { startProcess } from '../../cli/support/process.ts';
