@@ -164,9 +164,9 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'a number in the reason of a hold, which every page shows',
-    file: 'src/ops/manual-hold.ts',
-    from: 'withoutNumbers(actor.why)',
-    to: 'actor.why',
+    file: 'src/ops/operations/hold.ts',
+    from: 'const reason = withoutNumbers(why);',
+    to: 'const reason = why;',
     test: 'ops/web/hostile-requests.integration.test.ts',
     words: 'is shown without it as that of a hold',
   },

@@ -98,7 +98,8 @@ export class NoticeAdmin {
         sealing,
         configuredRateLimit: 0,
         findSettings: this.#settings,
-        status: () => readStatus(redis, { redis: { ...server, prefix }, account, redisRules }),
+        status: () =>
+          readStatus({ redis, keys }, { redis: { ...server, prefix }, account, redisRules }),
       };
       const call = { who: this.#who, why, signal };
       return runParsed(row, context, parsed, call) as Promise<OperationOutput<Name>>;

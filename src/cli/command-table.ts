@@ -20,7 +20,6 @@ export interface CommandEntry {
 const noticeCommands = () => import('./notices/notice-commands.ts');
 const accountCommands = () => import('./account/account-commands.ts');
 const numberOperations = () => import('../ops/operations/number.ts');
-const unknownOperations = () => import('../ops/operations/unknown.ts');
 const batchOperations = () => import('../ops/operations/batches.ts');
 
 /** The command of an operation. */
@@ -71,14 +70,14 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     group: 'Single notices:',
     description: 'list notices whose outcome is unknown: the service may have accepted them',
     example: 'notices unknown --json',
-    load: async () => made((await unknownOperations()).unknown),
+    load: async () => made((await import('../ops/operations/unknown.ts')).unknown),
   },
   resolve: {
     group: 'Single notices:',
     takes: '[ids...]',
     description: 'resolve notices whose outcome is unknown, after a preview',
     example: 'notices resolve --batch spring --as resend --why "the service lost them"',
-    load: async () => made((await unknownOperations()).resolveUnknown),
+    load: async () => made((await import('../ops/operations/resolve.ts')).resolveUnknown),
   },
   import: {
     group: 'Batches:',

@@ -160,9 +160,8 @@ export function contextOf({ config, ...open }: OpenLedger): OperationContext {
     findSettings: config.queue,
     status: async () => {
       const { readStatus } = await import('../ops/status.ts');
-      const rateLimit = worker.rateLimit.limit;
-      const target = { redis, account, rateLimit, redisRules };
-      return readStatus(open.redis, target);
+      const source = { redis: open.redis, keys: open.keys, rateLimit: worker.rateLimit.limit };
+      return readStatus(source, { redis, account, redisRules });
     },
   };
 }

@@ -2,10 +2,11 @@ import type { Batch } from '../batch/ledger/batch-record.ts';
 import { motionOf } from '../batch/ledger/batch-motion.ts';
 import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
+import { Ledger } from '../batch/ledger/ledger.ts';
 import { VERSION } from '../contracts/version.ts';
 import {
-  FleetReader,
   nearFailedNotices,
+  readFleet,
   type FleetSnapshot,
   type NearFailedNotices,
 } from '../ops/snapshot.ts';
@@ -42,42 +43,39 @@ export async function readQueueSnapshot(
   keys: Keys,
   keepFailedMs: number,
 ): Promise<QueueSnapshot> {
-  const reader = new FleetReader({ redis, keys });
-  try {
-    const { noticeJobs, noticeWaitingSince, ...facts } = await reader.read(
-      'hold',
-      'templateHolds',
-      'sendWindows',
-      'workers',
-      'unknownNotices',
-      'noticeJobs',
-      'noticeWaitingSince',
-    );
-    const now = Date.now();
-    const batches: Batch[] = [];
-    const backingOff = new Set<string>();
-    const around = surroundingsOf(facts, true);
-    for await (const batch of reader.ledger.all()) {
-      const { pending, unknown } = batch.counts;
-      if (motionOf(batch, around, now).stalled) {
-        if ((await reader.ledger.nextAttempt(batch)) !== undefined) backingOff.add(batch.id);
-      }
-      if (pending + unknown > 0 || nearEndOfRetention(batch, now) !== undefined) {
-        batches.push(batch);
-      }
+  const ledger = new Ledger(redis, keys);
+  const { noticeJobs, noticeWaitingSince, ...facts } = await readFleet(
+    { redis, keys },
+    'hold',
+    'templateHolds',
+    'sendWindows',
+    'workers',
+    'unknownNotices',
+    'noticeJobs',
+    'noticeWaitingSince',
+  );
+  const now = Date.now();
+  const batches: Batch[] = [];
+  const backingOff = new Set<string>();
+  const around = surroundingsOf(facts, true);
+  for await (const batch of ledger.all()) {
+    const { pending, unknown } = batch.counts;
+    if (motionOf(batch, around, now).stalled) {
+      if ((await ledger.nextAttempt(batch)) !== undefined) backingOff.add(batch.id);
     }
-    return {
-      ...facts,
-      batches,
-      backingOff,
-      now,
-      version: VERSION,
-      waiting: noticeJobs.waiting,
-      oldestWaitingMs:
-        noticeWaitingSince === undefined ? undefined : Math.max(0, now - noticeWaitingSince),
-      nearFailed: await nearFailedNotices(redis, keys, keepFailedMs, now),
-    };
-  } finally {
-    await reader.close();
+    if (pending + unknown > 0 || nearEndOfRetention(batch, now) !== undefined) {
+      batches.push(batch);
+    }
   }
+  return {
+    ...facts,
+    batches,
+    backingOff,
+    now,
+    version: VERSION,
+    waiting: noticeJobs.waiting,
+    oldestWaitingMs:
+      noticeWaitingSince === undefined ? undefined : Math.max(0, now - noticeWaitingSince),
+    nearFailed: await nearFailedNotices(redis, keys, keepFailedMs, now),
+  };
 }

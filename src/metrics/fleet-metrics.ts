@@ -5,7 +5,12 @@ import { LANES } from '../contracts/outcome.ts';
 import { COMPARED_VARIABLES } from '../contracts/version.ts';
 import { differingSettings } from '../fleet/heartbeat.ts';
 import { evicts } from '../redis/suitability.ts';
-import type { FleetFact, FleetReader, FleetSnapshot } from '../ops/snapshot.ts';
+import {
+  readFleet,
+  type FleetFact,
+  type FleetSnapshot,
+  type FleetSource,
+} from '../ops/snapshot.ts';
 import { BATCH_PHASES, FLEET_METRICS, JOB_STATES, ACCOUNT_HOLDS } from './fleet-table.ts';
 import { MetricTable } from './registry.ts';
 
@@ -44,14 +49,14 @@ type MetricsSnapshot = Pick<FleetSnapshot, (typeof FACTS)[number]>;
  * Makes the metrics of the whole account for one server, such as the ops server; each worker has
  * metrics of its own. Where Redis does not answer they are `notices_redis_up 0` and nothing else.
  *
- * @param reader its Redis client should have a command timeout, so that a scrape ends in time
+ * @param source its Redis client should have a command timeout, so that a scrape ends in time
  */
-export function fleetMetrics(reader: FleetReader): FleetMetrics {
+export function fleetMetrics(source: FleetSource): FleetMetrics {
   let running: Promise<string> | undefined;
 
   const scrape = async (): Promise<string> => {
     try {
-      return await fleetText(await reader.read(...FACTS).catch(() => undefined));
+      return await fleetText(await readFleet(source, ...FACTS).catch(() => undefined));
     } finally {
       running = undefined;
     }

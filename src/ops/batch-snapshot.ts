@@ -3,7 +3,7 @@ import { readMotion, type BatchMotion } from '../batch/ledger/batch-motion.ts';
 import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { BatchControlContext } from './batch-actions.ts';
-import { FleetReader } from './snapshot.ts';
+import { readFleet } from './snapshot.ts';
 
 /** A batch at one moment. */
 export interface BatchSnapshot extends BatchMotion {
@@ -27,13 +27,7 @@ export async function readBatchSnapshot(
       // Before the batch: an import that ends in between has not stopped early.
       ledger.isImporting(id),
       ledger.read(id),
-      new FleetReader({ redis, keys }).read(
-        'workers',
-        'hold',
-        'templateHolds',
-        'sendWindows',
-        'now',
-      ),
+      readFleet({ redis, keys }, 'workers', 'hold', 'templateHolds', 'sendWindows', 'now'),
     ]);
     if (batch === undefined) return undefined;
     const importStopped = batch.importedAt === 0 && !importing;

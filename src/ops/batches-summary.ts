@@ -1,5 +1,6 @@
+import type { Status } from './answers/account-schemas.ts';
 import { readGroups, type GroupSource } from '../batch/failures/failure-groups.ts';
-import type { Batch, BatchPhase } from '../batch/ledger/batch-record.ts';
+import type { Batch } from '../batch/ledger/batch-record.ts';
 import { readMotion } from '../batch/ledger/batch-motion.ts';
 import type { LedgerReader } from '../batch/ledger/ledger-reader.ts';
 import {
@@ -8,48 +9,7 @@ import {
   type SendingFleet,
 } from '../batch/ledger/blocked-reason.ts';
 
-/** A batch that has not ended. */
-export interface OpenBatch {
-  readonly id: string;
-  readonly phase: BatchPhase;
-  readonly total: number;
-  readonly pending: number;
-  /** Why nothing of it is being sent, and what to do; absent where it is being sent. */
-  readonly waits?: string;
-  /** It makes no progress, and nothing is known that would explain it. */
-  readonly stalled: boolean;
-  /** No process is importing it, and its list was not read to the end. */
-  readonly importStopped: boolean;
-  /** The command that continues the import; absent where it has not stopped. */
-  readonly continueImport?: string;
-  /** Its template, where that is held: then the list has paused itself. */
-  readonly heldTemplate?: string;
-}
-
-/** A list of which the service rejected contacts. */
-export interface RefusedList {
-  readonly id: string;
-  readonly total: number;
-  readonly rejected: number;
-  /** The code of most of them. */
-  readonly code: string;
-  readonly movedAt: number;
-}
-
-/** What batches contribute to the state of the account. */
-export interface BatchesSummary {
-  /** Contacts of all batches that are stored and neither settled nor cancelled. */
-  readonly pending: number;
-  /** Number of batches that have not ended; this, those below and `rejected`: of the newest that were read. */
-  readonly open: number;
-  /** The first of them, the newest first. */
-  readonly openBatches: readonly OpenBatch[];
-  readonly rejected: number;
-  /** Some of those lists: rejected throughout, then the latest to be. */
-  readonly refused: readonly RefusedList[];
-  /** Contacts of all batches whose outcome is unknown and can be resolved. */
-  readonly unknown: number;
-}
+export type BatchesSummary = Status['batches'];
 
 /** What is known of the newest batches. */
 export interface NewestBatches {
@@ -104,7 +64,10 @@ export async function summarizeBatches(
   return { pending, open: open.length, openBatches, rejected, refused, unknown };
 }
 
-async function readRefused(ledger: GroupSource, batches: readonly Batch[]): Promise<RefusedList[]> {
+async function readRefused(
+  ledger: GroupSource,
+  batches: readonly Batch[],
+): Promise<BatchesSummary['refused']> {
   const isThroughout = ({ counts }: Batch) => Number(counts.rejected === counts.total);
   const some = batches
     .filter(({ counts }) => counts.rejected > 0)

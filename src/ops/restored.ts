@@ -8,7 +8,7 @@ import { contactsOfJob } from '../payload/sealed-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { lastRestoreEvent, restoredNotices } from './restored-notices.ts';
-import { FleetReader } from './snapshot.ts';
+import { readHold } from '../fleet/hold/hold-scripts.ts';
 
 /** What an older copy of the queue holds that might be sent a second time. Contains no phone numbers. */
 export interface RestoredReport {
@@ -74,7 +74,7 @@ export async function reportRestored(target: RestoredTarget): Promise<RestoredRe
       contacts: counts.pending,
     });
   }
-  const { hold } = await new FleetReader({ redis, keys }).read('hold');
+  const hold = await readHold(redis, keys);
   return {
     event,
     held: hold?.kind === 'restored',

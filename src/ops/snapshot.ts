@@ -1,12 +1,9 @@
-import type { Job, Queue } from 'bullmq';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { warningMs } from '../batch/ledger/retention.ts';
 import type { Hold } from '../contracts/hold.ts';
 import { failureOf } from '../contracts/outcome.ts';
-import { waitsSince } from '../contracts/job.ts';
 import type { NewestBatches } from './batches-summary.ts';
-import type { LaneName } from '../contracts/outcome.ts';
 import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
 import { readHold } from '../fleet/hold/hold-scripts.ts';
 import { readTemplateHolds, type TemplateHold } from '../fleet/hold/template-hold.ts';
@@ -17,8 +14,7 @@ import { FAILED_NOTICE_STATES } from '../notices/select-ended.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
 import { redisFailure } from '../redis/failure.ts';
-import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../redis/keys.ts';
-import { openBullQueue } from '../redis/open-queue.ts';
+import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
 import { readTokenStatus, type TokenStatus } from '../token/token-status.ts';
 
@@ -97,21 +93,26 @@ export const NEWEST_BATCHES = 500;
 /** Name of a fact. */
 export type FleetFact = keyof FleetSnapshot;
 
-/** Which account is read, and over which connections. */
+/** Which account is read. */
 export interface FleetSource {
   readonly redis: RedisClient;
   readonly keys: Keys;
-  /** BullMQ queues that are open already; those left out are opened when they are first needed. */
-  readonly queues?: Readonly<Record<LaneName, Queue>> | undefined;
   /** The configured rate limit, shown until a worker has reported its own. Default 0: no limit. */
   readonly rateLimit?: number | undefined;
   /** Gets each error of Redis as it was thrown, before it is translated. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
+/** What a reader of a fact gets. */
+interface FleetAccess extends FleetSource {
+  readonly ledger: Ledger;
+  /** The workers, which two facts need. */
+  readonly workers: () => Promise<SeenWorker[]>;
+}
+
 /** How each fact is read. None scans; only workers and batches cost a command per element. */
 const READERS: {
-  readonly [Fact in FleetFact]: (reader: FleetAccess) => Promise<FleetSnapshot[Fact]>;
+  readonly [Fact in FleetFact]: (access: FleetAccess) => Promise<FleetSnapshot[Fact]>;
 } = {
   now: async ({ redis }) => Math.floor(await redisTime(redis)),
   hold: ({ redis, keys }) => readHold(redis, keys),
@@ -124,16 +125,16 @@ const READERS: {
     return worker && readTokenStatus(redis, keys.token(worker.pair));
   },
   redis: ({ redis, keys }) => readRedisFacts(redis, keys),
-  noticeJobs: async ({ queue, redis, keys }) => {
+  noticeJobs: async ({ redis, keys }) => {
     const [counts, failed] = await Promise.all([
-      countJobs(queue('notices')),
+      countJobs(redis, keys.noticeJob),
       countEnded(redis, keys, FAILED_NOTICE_STATES),
     ]);
     return { ...counts, failed: counts.failed + failed };
   },
-  chunkJobs: ({ queue }) => countJobs(queue('chunks')),
-  noticeWaitingSince: ({ queue }) => waitingSince(queue('notices')),
-  chunkWaitingSince: ({ queue }) => waitingSince(queue('chunks')),
+  chunkJobs: ({ redis, keys }) => countJobs(redis, keys.chunkJob),
+  noticeWaitingSince: ({ redis, keys }) => waitingSince(redis, keys.noticeJob),
+  chunkWaitingSince: ({ redis, keys }) => waitingSince(redis, keys.chunkJob),
   retrying: ({ redis, keys }) => readRetrying(redis, keys),
   unknownNotices: ({ redis, keys }) => countEnded(redis, keys, ['unknown']),
   possiblySentTwice: ({ redis, keys }) => readPossiblySentTwice(redis, keys),
@@ -143,68 +144,28 @@ const READERS: {
   unsentContacts: ({ ledger }) => ledger.unsent(),
 };
 
-/** What a reader of a fact gets. */
-interface FleetAccess extends Omit<FleetSource, 'queues'> {
-  readonly ledger: Ledger;
-  readonly queue: (lane: LaneName) => Queue;
-  /** The workers, which two facts need. */
-  readonly workers: () => Promise<SeenWorker[]>;
-}
-
-/** Reads the state of one account. Status, metrics, alerts, doctor and pages all read through it. */
-export class FleetReader {
-  /** The batches of the account. */
-  readonly ledger: Ledger;
-  readonly #access: Omit<FleetAccess, 'workers'>;
-  readonly #onError: (error: unknown) => void;
-  readonly #opened = new Map<LaneName, Queue>();
-
-  constructor({ queues, onError = () => {}, ...source }: FleetSource) {
-    const { redis, keys } = source;
-    this.#onError = onError;
-    this.ledger = new Ledger(redis, keys);
-    this.#access = {
-      ...source,
-      ledger: this.ledger,
-      queue: (lane) => queues?.[lane] ?? this.#open(lane),
-    };
-  }
-
-  /**
-   * Reads the named facts at the same time, and no others.
-   *
-   * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or TOKEN_UNAVAILABLE
-   */
-  async read<Fact extends FleetFact>(
-    ...facts: readonly Fact[]
-  ): Promise<Pick<FleetSnapshot, Fact>> {
-    const { redis, keys } = this.#access;
-    let seen: Promise<SeenWorker[]> | undefined;
-    const access = { ...this.#access, workers: () => (seen ??= readWorkers(redis, keys)) };
-    try {
-      const values = await Promise.all(
-        facts.map(async (fact) => [fact, await READERS[fact](access)] as const),
-      );
-      return Object.fromEntries(values) as Pick<FleetSnapshot, Fact>;
-    } catch (error) {
-      this.#onError(error);
-      throw redisFailure(error);
-    }
-  }
-
-  /** Closes the queues that it opened; the Redis client belongs to the caller. */
-  async close(): Promise<void> {
-    await Promise.all([...this.#opened.values()].map((queue) => queue.close().catch(() => {})));
-  }
-
-  #open(lane: LaneName): Queue {
-    const found = this.#opened.get(lane);
-    if (found !== undefined) return found;
-    const { redis, keys } = this.#access;
-    const name = lane === 'notices' ? QUEUE_NAME : CHUNK_QUEUE_NAME;
-    const queue = openBullQueue(name, redis, keys);
-    this.#opened.set(lane, queue);
-    return queue;
+/**
+ * Reads the named facts of an account at the same time, and no others. Status, metrics, watch and doctor all read
+ * through it.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or TOKEN_UNAVAILABLE
+ */
+export async function readFleet<Fact extends FleetFact>(
+  source: FleetSource,
+  ...facts: readonly Fact[]
+): Promise<Pick<FleetSnapshot, Fact>> {
+  const { redis, keys, onError } = source;
+  let seen: Promise<SeenWorker[]> | undefined;
+  const workers = () => (seen ??= readWorkers(redis, keys));
+  const access = { ...source, ledger: new Ledger(redis, keys), workers };
+  try {
+    const values = await Promise.all(
+      facts.map(async (fact) => [fact, await READERS[fact](access)] as const),
+    );
+    return Object.fromEntries(values) as Pick<FleetSnapshot, Fact>;
+  } catch (error) {
+    onError?.(error);
+    throw redisFailure(error);
   }
 }
 
@@ -238,32 +199,45 @@ async function readNewest(ledger: Ledger): Promise<NewestBatches> {
   return { batches, importing: new Set(importing.filter((id) => id !== undefined)) };
 }
 
-async function countJobs(queue: Queue): Promise<JobCounts> {
-  const counts = await queue.getJobCounts(
-    'waiting',
-    'prioritized',
-    'active',
-    'delayed',
-    'completed',
-    'failed',
-  );
-  const of = (state: string) => counts[state] ?? 0;
-  return {
-    waiting: of('waiting') + of('prioritized'),
-    active: of('active'),
-    delayed: of('delayed'),
-    completed: of('completed'),
-    failed: of('failed'),
-  };
+/** @param keyOf the key of a state of a queue, or of a job of it */
+async function countJobs(redis: RedisClient, keyOf: (name: string) => string): Promise<JobCounts> {
+  const [wait, paused, active, prioritized, delayed, completed, failed] = await Promise.all([
+    redis.llen(keyOf('wait')),
+    redis.llen(keyOf('paused')),
+    redis.llen(keyOf('active')),
+    redis.zcard(keyOf('prioritized')),
+    redis.zcard(keyOf('delayed')),
+    redis.zcard(keyOf('completed')),
+    redis.zcard(keyOf('failed')),
+  ]);
+  return { waiting: wait + paused + prioritized, active, delayed, completed, failed };
 }
 
-async function waitingSince(queue: Queue): Promise<number | undefined> {
-  const next = await queue.getJobs(['waiting', 'prioritized'], 0, 0, true);
-  // A job that was removed between the two reads of BullMQ is undefined.
-  const found: readonly (Job | undefined)[] = next;
-  return found
-    .flatMap((job) => (job === undefined ? [] : [waitsSince(job)]))
-    .sort((a, b) => a - b)[0];
+async function waitingSince(
+  redis: RedisClient,
+  keyOf: (name: string) => string,
+): Promise<number | undefined> {
+  const next = await Promise.all([
+    redis.lrange(keyOf('wait'), -1, -1),
+    redis.lrange(keyOf('paused'), -1, -1),
+    redis.zrange(keyOf('prioritized'), 0, '0'),
+  ]);
+  const times = await Promise.all(
+    next.flat().map(async (id) => {
+      const [timestamp, opts] = await redis.hmget(keyOf(id), 'timestamp', 'opts');
+      return typeof timestamp === 'string' ? [Number(timestamp) + delayOf(opts)] : [];
+    }),
+  );
+  return times.flat().sort((a, b) => a - b)[0];
+}
+
+/** How long a job waits for its first attempt. BullMQ's field `delay` is the wait for the next one. */
+function delayOf(opts: string | null | undefined): number {
+  try {
+    return Number((JSON.parse(opts ?? '{}') as { delay?: unknown }).delay ?? 0);
+  } catch {
+    return 0;
+  }
 }
 
 /** Failed single notices that are about to be deleted, and until when the oldest is kept: milliseconds since the epoch. */

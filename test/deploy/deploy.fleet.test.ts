@@ -4,7 +4,6 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
-import { FleetReader } from '../../src/ops/snapshot.ts';
 import { FLEET_METRICS } from '../../src/metrics/fleet-table.ts';
 import type { MetricRows } from '../../src/metrics/registry.ts';
 import { SUPERVISOR_METRICS, WORKER_METRICS } from '../../src/metrics/worker-table.ts';
@@ -105,10 +104,8 @@ describe('what deploy/ names', () => {
       { what: 'both processes', deadlineMs: 30_000 },
     );
     const keys = keysOf(prefix, 'default');
-    const reader = new FleetReader({ redis: redis.client, keys });
-    const ofFleet = await fleetMetrics(reader).text();
+    const ofFleet = await fleetMetrics({ redis: redis.client, keys }).text();
     samples = [ofWorkers, ofFleet].flatMap((text) => readExposition(text).samples);
-    await reader.close();
   }, 120_000);
 
   afterAll(async () => {

@@ -6,7 +6,6 @@ import { trimEvents } from '../../src/events/event.ts';
 import { EventStore } from '../../src/events/store.ts';
 import { createEventWatch } from '../../src/events/watch.ts';
 import { signatureOf } from '../../src/events/webhook.ts';
-import { FleetReader } from '../../src/ops/snapshot.ts';
 import { readWatched } from '../../src/ops/chores/watched-state.ts';
 import { placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { keysOf } from '../../src/redis/keys.ts';
@@ -21,8 +20,7 @@ const SECRET = 'a secret of sixteen';
 async function world() {
   const keys = keysOf(redis.freshPrefix(), 'default');
   const receiver = await startReceiver();
-  const fleet = new FleetReader({ redis: redis.client, keys });
-  onTestFinished(() => fleet.close());
+  const fleet = { redis: redis.client, keys };
   const lines: { event: string }[] = [];
   const log = pino(
     {},

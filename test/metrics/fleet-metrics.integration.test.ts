@@ -6,7 +6,6 @@ import { allAccepted } from '../../src/batch/ledger/settlement.ts';
 import { ACCOUNT_HOLDS } from '../../src/metrics/fleet-table.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
-import { FleetReader, type FleetSource } from '../../src/ops/snapshot.ts';
 import { FLEET_METRICS } from '../../src/metrics/fleet-table.ts';
 import type { MetricRows } from '../../src/metrics/registry.ts';
 import { beat, endHeartbeat } from '../../src/fleet/heartbeat.ts';
@@ -20,27 +19,12 @@ import { readExposition } from './exposition.ts';
 
 describe('the metrics of the fleet', () => {
   const redis = testRedis();
-  const opened: FleetReader[] = [];
-
-  afterEach(async () => {
-    await closeAll();
-    await redis.cleanup();
-  });
-
-  async function closeAll() {
-    for (const reader of opened.splice(0)) await reader.close();
-  }
-
-  function open(source: FleetSource) {
-    const reader = new FleetReader(source);
-    opened.push(reader);
-    return fleetMetrics(reader);
-  }
+  afterEach(() => redis.cleanup());
 
   function world() {
     const prefix = redis.freshPrefix();
     const keys = keysOf(prefix, 'default');
-    const metrics = open({ redis: redis.client, keys });
+    const metrics = fleetMetrics({ redis: redis.client, keys });
     return { prefix, keys, metrics, read: async () => readExposition(await metrics.text()) };
   }
 
@@ -167,7 +151,7 @@ describe('the metrics of the fleet', () => {
   it('tell how Redis keeps notices', async () => {
     const server = await startRedisServer();
     const client = new Redis(server.url);
-    const metrics = open({ redis: client, keys: keysOf('p', 'default') });
+    const metrics = fleetMetrics({ redis: client, keys: keysOf('p', 'default') });
     const read = async () => {
       const { value } = readExposition(await metrics.text());
       const names = ['memory_limit_bytes', 'evicts', 'aof', 'persistence_ok'];
@@ -183,7 +167,6 @@ describe('the metrics of the fleet', () => {
       await client.config('SET', 'appendonly', 'yes');
       expect(await read()).toEqual([104_857_600, 1, 1, 1]);
     } finally {
-      await closeAll();
       client.disconnect();
       await server.close();
     }
@@ -193,7 +176,7 @@ describe('the metrics of the fleet', () => {
     // Commands are counted by the server for everybody, so this one is nobody else's.
     const server = await startRedisServer();
     const client = new Redis(server.url);
-    const metrics = open({ redis: client, keys: keysOf('p', 'default') });
+    const metrics = fleetMetrics({ redis: client, keys: keysOf('p', 'default') });
     const queue = new NoticeQueue({ redis: connectionAs('producer', server.url), prefix: 'p' });
     try {
       const commands = async () => {
@@ -224,7 +207,6 @@ describe('the metrics of the fleet', () => {
       expect(many.reduce((sum, [, calls]) => sum + calls, 0)).toBeLessThan(80);
     } finally {
       await queue.close();
-      await closeAll();
       client.disconnect();
       await server.close();
     }
@@ -247,13 +229,12 @@ describe('the metrics of the fleet', () => {
       connectTimeoutMs: 500,
     };
     const away = connectRedis(settings, 'reader', () => {}, 500);
-    const metrics = open({ redis: away, keys: keysOf('away', 'default') });
+    const metrics = fleetMetrics({ redis: away, keys: keysOf('away', 'default') });
     try {
       const { samples } = readExposition(await metrics.text());
       expect(samples).toEqual([{ name: 'notices_redis_up', labels: {}, value: 0 }]);
     } finally {
       away.disconnect();
-      await closeAll();
     }
   });
 });

@@ -1,18 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { differingSettings } from '../../src/fleet/heartbeat.ts';
+import { explainHold } from '../../src/ops/answers/account-schemas.ts';
 import { headlineOf, sentPerSecond } from '../../src/ops/answers/headline.ts';
 import type { Status } from '../../src/ops/status.ts';
 import { NOW, someBatches, someStatus, someWorker } from './web/pages/snapshots.ts';
 
-const hold = (kind: 'credentials' | 'throttled' | 'failing', code: string, inMs = 60_000) => ({
-  kind,
-  code,
-  since: NOW - 5_000,
-  nextProbeAt: NOW + inMs,
-  failedProbes: 0,
-});
-const of = (some: Omit<Partial<Status>, 'hold'> & { hold?: ReturnType<typeof hold> }) =>
-  headlineOf({ ...someStatus(), ...some });
+const hold = (kind: 'credentials' | 'throttled' | 'failing', code: string, inMs = 60_000) =>
+  explainHold({ kind, code, since: NOW - 5_000, nextProbeAt: NOW + inMs, failedProbes: 0 });
+const of = (some: Partial<Status>) => headlineOf({ ...someStatus(), ...some });
 const refused = {
   id: 'wrongtpl',
   total: 4_627,

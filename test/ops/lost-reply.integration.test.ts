@@ -12,8 +12,9 @@ import {
 import { cancelScript } from '../../src/notices/cancel.ts';
 import { changeEnded, changeScript } from '../../src/notices/end-scripts.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';
-import { liftAuditedHold } from '../../src/ops/manual-hold.ts';
+import { liftHold } from '../../src/ops/operations/hold.ts';
 import { cancelAudited, deleteNotices } from '../../src/ops/notice-actions.ts';
+import type { OperationContext } from '../../src/ops/operations/operation.ts';
 import { RESOLUTIONS, resolveBatch, resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
@@ -100,13 +101,14 @@ describe('the reply to a step of a manual action is lost', () => {
     await liftManualHold(redis.client, keys);
     await placeManualHold(redis.client, keys, 'wrong template');
     const { client, proxy } = await losing(await shaOf(liftManual), role);
-    expect(await liftAuditedHold({ redis: client, keys }, WHO)).toBe('manual');
+    const lift = () => liftHold.run({ redis: client, keys } as OperationContext, {}, WHO);
+    expect(await lift()).toEqual({ lifted: 'manual' });
     expect(proxy.struck).toBe(1);
     expect(await readHold(redis.client, keys)).toBeUndefined();
     expect(await readAudit(redis.client, keys, 10)).toMatchObject([
       { ...WHO, as: 'lifted manual' },
     ]);
-    expect(await liftAuditedHold({ redis: client, keys }, WHO)).toBeUndefined();
+    expect(await lift()).toEqual({ lifted: null });
   });
 
   it('cancel by a key that is released: answered and recorded', async () => {

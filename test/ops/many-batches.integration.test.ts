@@ -3,7 +3,6 @@ import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
-import { FleetReader } from '../../src/ops/snapshot.ts';
 import type { Status } from '../../src/ops/status.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
@@ -83,10 +82,8 @@ it('the oldest of more than a thousand batches is in the list of a restore, the 
   await redis.client.del(keys.hold);
   const status = JSON.parse((await run(['status', '--json'], env)).stdout) as Status;
   expect([status.unknown.contacts, status.batches.unknown]).toEqual([10, 10]);
-  const reader = new FleetReader({ redis: redis.client, keys });
-  const { value } = readExposition(await fleetMetrics(reader).text());
+  const { value } = readExposition(await fleetMetrics({ redis: redis.client, keys }).text());
   expect(value('notices_batch_contacts', { state: 'unknown' })).toBe(10);
-  await reader.close();
 
   const resolved = await run(['resolve', '--code', 'HTTP_503', '--as', 'discard', '--yes'], env);
   expect(resolved.stdout).toContain('10 contacts');

@@ -5,7 +5,6 @@ import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import type { FindReport } from '../../src/search/find-contact.ts';
 import type { Status } from '../../src/ops/status.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
-import { FleetReader } from '../../src/ops/snapshot.ts';
 import type { UnknownNotice } from '../../src/ops/unknown.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { run } from '../cli/support/run.ts';
@@ -75,9 +74,8 @@ describe('notices that were sent again', () => {
       unknown: async () => (await json<{ notices: UnknownNotice[] }>('unknown')).notices,
       /** Fails unless metrics report as many contacts. */
       reports: async (contacts: number) => {
-        const reader = new FleetReader({ redis: redis.client, keys });
-        const { value } = readExposition(await fleetMetrics(reader).text());
-        await reader.close();
+        const source = { redis: redis.client, keys };
+        const { value } = readExposition(await fleetMetrics(source).text());
         expect(value('notices_possibly_sent_twice_contacts', { lane: 'notices' })).toBe(contacts);
         const worker = readExposition(
           await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),

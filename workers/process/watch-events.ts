@@ -3,7 +3,6 @@ import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { Config } from '../../src/config/config.ts';
 import { createEventWatch } from '../../src/events/watch.ts';
 import { readWatched } from '../../src/ops/chores/watched-state.ts';
-import { FleetReader } from '../../src/ops/snapshot.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 
@@ -17,21 +16,13 @@ export function watchEvents(
 ): BackgroundService {
   const { events: webhook, account } = config;
   if (webhook === undefined) return { start: () => {}, stop: () => Promise.resolve() };
-  const fleet = new FleetReader({ redis, keys });
-  const watch = createEventWatch({
+  return createEventWatch({
     redis,
     keys,
     webhook,
     queue: `${config.redis.prefix}:${account}`,
-    look: () => readWatched(fleet),
+    look: () => readWatched({ redis, keys }),
     isWorker,
     log,
   });
-  return {
-    start: () => watch.start(),
-    stop: async () => {
-      await watch.stop();
-      await fleet.close();
-    },
-  };
 }

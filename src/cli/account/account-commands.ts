@@ -1,7 +1,12 @@
 import { Command } from 'commander';
 import { status } from '../../ops/operations/account.ts';
-import { liftHold, placeHold, showHold } from '../../ops/operations/hold.ts';
-import { setRateLimit, showRateLimit } from '../../ops/operations/rate-limit.ts';
+import {
+  liftHold,
+  placeHold,
+  setRateLimit,
+  showHold,
+  showRateLimit,
+} from '../../ops/operations/hold.ts';
 import { parkRestored, showRestored } from '../../ops/operations/restored.ts';
 import type { Status } from '../../ops/status.ts';
 import type { CommandContext } from '../command-context.ts';

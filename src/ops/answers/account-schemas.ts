@@ -1,15 +1,13 @@
 import { z } from 'zod';
 import { BATCH_PHASES } from '../../batch/ledger/batch-record.ts';
 import { ERROR_CODES, type ErrorCode } from '../../contracts/errors.ts';
-import { FAULTS, HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
+import { FAULTS, HOLDS, remedyOf, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import type { SeenWorker } from '../../fleet/heartbeat.ts';
 import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
 import type { TokenStatus } from '../../token/token-status.ts';
 import { AUDITED, type KeptAudit } from '../audit.ts';
 import type { TemplateHold } from '../../fleet/hold/template-hold.ts';
-import type { ExplainedHold } from '../manual-hold.ts';
-import type { Status } from '../status.ts';
-import { count, named, time } from './fields.ts';
+import { count, named, time, type Answer } from './fields.ts';
 
 /** Kinds of holds. */
 export const holdKind = z.enum(Object.keys(HOLDS) as [HoldKind, ...HoldKind[]]);
@@ -46,7 +44,14 @@ export const holdAnswer = named(
     command: z.string().describe('the command to begin with'),
     section: z.string().describe('of docs/operating.md'),
   }),
-) satisfies z.ZodType<ExplainedHold>;
+);
+
+/** A hold with the texts of its kind and code. */
+export type ExplainedHold = z.output<typeof holdAnswer>;
+
+export function explainHold(hold: Hold): ExplainedHold {
+  return { ...hold, reason: HOLDS[hold.kind].reason, ...remedyOf(hold.kind, hold.code) };
+}
 
 const workerAnswer = named(
   'Worker',
@@ -171,7 +176,7 @@ const redisAnswer = z.object({
     .describe('properties of this Redis that can lose notices'),
 });
 
-/** The state of the account. */
+/** The state of the account at one moment. */
 export const statusAnswer = named(
   'Status',
   z.object({
@@ -237,7 +242,9 @@ export const statusAnswer = named(
       .describe('variables in which workers differ, with those that have the same value'),
     redis: redisAnswer,
   }),
-) satisfies z.ZodType<Status>;
+);
+
+export type Status = Answer<z.output<typeof statusAnswer>>;
 
 /** An entry of the audit stream. */
 export const auditEntry = named(

@@ -15,3 +15,10 @@ export const time = z.int().min(0).describe('milliseconds since the epoch');
 export function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
   return schema.meta({ id });
 }
+
+/** A value that its reader does not change. */
+export type Answer<Value> = Value extends readonly (infer Item)[]
+  ? readonly Answer<Item>[]
+  : Value extends object
+    ? { readonly [Field in keyof Value]: Answer<Value[Field]> }
+    : Value;

@@ -1,41 +1,17 @@
-import { HOLDS, remedyOf, type HoldFault } from '../../contracts/hold.ts';
+import { HOLDS, remedyOf } from '../../contracts/hold.ts';
 import { allClosed } from '../../contracts/send-windows.ts';
 import { countOf, formatCount, shellWord } from '../../format/format.ts';
-import type { RedisFinding } from '../../redis/suitability.ts';
-import type { DifferingSetting, SeenWorker } from '../../fleet/heartbeat.ts';
-import type { BatchesSummary } from '../batches-summary.ts';
-import type { FleetSnapshot, JobCounts } from '../snapshot.ts';
+import type { Status } from './account-schemas.ts';
 
 /** The worst thing that is true of the account: what pages, `notices status` and the API say first. */
-export interface Headline {
-  readonly tone: 'good' | 'warn' | 'bad';
-  readonly title: string;
-  readonly text: string;
-  /** When it ends by itself: Redis time, milliseconds since the epoch. */
-  readonly until?: number | undefined;
-  readonly fault?: HoldFault | undefined;
-  /** The command to begin with. */
-  readonly command?: string | undefined;
-  /** Section of docs/operating.md. */
-  readonly section?: string | undefined;
-  /** The list that it is about. */
-  readonly batch?: string | undefined;
-}
+export type Headline = Status['headline'];
 
-/** What it is judged by: a part of the status. */
-export interface HeadlineFacts {
-  readonly now: number;
-  readonly hold?: FleetSnapshot['hold'];
-  readonly templateHolds: FleetSnapshot['templateHolds'];
-  readonly sendWindows?: string;
-  readonly workers: readonly SeenWorker[];
-  readonly differing: readonly DifferingSetting[];
-  readonly jobs: Omit<JobCounts, 'completed'>;
-  readonly batches: BatchesSummary;
-  readonly unknown: { readonly notices: number; readonly contacts: number };
-  readonly retrying?: FleetSnapshot['retrying'];
-  readonly redis: { readonly findings: readonly RedisFinding[] };
-}
+/** What it is judged by: the status without what it says itself. */
+export type HeadlineFacts = Pick<
+  Status,
+  'now' | 'templateHolds' | 'workers' | 'differing' | 'jobs' | 'batches' | 'unknown' | 'redis'
+> &
+  Partial<Pick<Status, 'hold' | 'sendWindows' | 'retrying'>>;
 
 /* What can be the worst thing that is true of lists, and of templates. */
 

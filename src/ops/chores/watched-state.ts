@@ -1,9 +1,10 @@
 import type { WatchedState } from '../../events/conditions.ts';
-import type { FleetReader } from '../snapshot.ts';
+import { readFleet, type FleetSource } from '../snapshot.ts';
 
 /** Reads what the watch judges, with some twenty commands; none scans. */
-export async function readWatched(fleet: FleetReader): Promise<WatchedState> {
-  const found = await fleet.read(
+export async function readWatched(source: FleetSource): Promise<WatchedState> {
+  const found = await readFleet(
+    source,
     'now',
     'hold',
     'workers',

@@ -10,9 +10,9 @@ import type { AccountEvent } from '../../events/event.ts';
 import { time } from '../answers/fields.ts';
 import type { Status } from '../status.ts';
 import { whole } from './fields.ts';
-import { describeHold, describeTemplateHold } from './hold.ts';
-import { operation, type Answer } from './operation.ts';
-import { describeRateLimit } from './rate-limit.ts';
+import { describeHold, describeRateLimit, describeTemplateHold } from './hold.ts';
+import type { Answer } from '../answers/fields.ts';
+import { operation } from './operation.ts';
 
 export const status = operation({
   name: 'status',

@@ -16,13 +16,11 @@ import {
   type BatchControl,
 } from '../batch-actions.ts';
 import { batchToJson } from '../answers/batch-json.ts';
+import { readBatchSnapshot } from '../batch-snapshot.ts';
+import { readFleet } from '../snapshot.ts';
 import { count } from '../answers/fields.ts';
 import { batchId, duration, whole } from './fields.ts';
 import { operation, type OperationContext } from './operation.ts';
-
-/** Loaded when one runs: these load BullMQ, which the help of a command does not need. */
-const fleetReader = () => import('../snapshot.ts');
-const snapshots = () => import('../batch-snapshot.ts');
 
 const NO_RATE = 'expected a whole number of contacts per second, "off", or spread';
 
@@ -49,11 +47,10 @@ export async function listBatches(
   { limit, offset }: { readonly limit: number; readonly offset: number },
   now: number,
 ) {
-  const { FleetReader } = await fleetReader();
   const page = { limit, offset, mostRead: MOST_READ };
   const [{ batches, total, next }, fleet] = await Promise.all([
     findBatches(ledger, filter, page),
-    new FleetReader({ redis, keys }).read('workers', 'hold', 'templateHolds', 'sendWindows', 'now'),
+    readFleet({ redis, keys }, 'workers', 'hold', 'templateHolds', 'sendWindows', 'now'),
   ]);
   // Whether it is being imported decides only what is said of a batch without pending contacts.
   const around = surroundingsOf(fleet, true);
@@ -127,7 +124,6 @@ export const batch = operation({
       .describe('whether its import stopped before the end of the list and can be continued'),
   }),
   run: async (context, { id }) => {
-    const { readBatchSnapshot } = await snapshots();
     const found = await readBatchSnapshot(context, id);
     if (found === undefined) throw noSuchBatch(id);
     return {

@@ -1,30 +1,50 @@
 import { z } from 'zod';
-import { HOLDS, isProbed, MAX_HOLD_REASON, remedyOf, type Hold } from '../../contracts/hold.ts';
-import type { TemplateHold } from '../../fleet/hold/template-hold.ts';
-import { writeTime } from '../../format/time.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import {
+  HOLDS,
+  isProbed,
+  MAX_HOLD_REASON,
+  remedyOf,
+  type Hold,
+  type HoldKind,
+} from '../../contracts/hold.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../fleet/hold/hold-scripts.ts';
+import {
+  holdTemplate,
+  liftTemplate,
+  readTemplateHolds,
+  type TemplateHold,
+} from '../../fleet/hold/template-hold.ts';
+import {
+  MAX_RATE_LIMIT,
+  MAX_RATE_LIMIT_REASON,
+  readRateLimit,
+  setManualRateLimit,
+  type RateLimitStatus,
+} from '../../fleet/rate-limit/rate-limit-state.ts';
 import { shellWord } from '../../format/format.ts';
-import { holdAnswer, templateHold } from '../answers/account-schemas.ts';
+import { writeTime } from '../../format/time.ts';
+import {
+  explainHold,
+  holdAnswer,
+  rateLimitAnswer,
+  templateHold,
+} from '../answers/account-schemas.ts';
+import { appendAudit, withoutNumbers } from '../audit.ts';
 import { template } from './fields.ts';
-import { operation, type Answer, type OperationContext } from './operation.ts';
+import { asking, operation, type OperationContext } from './operation.ts';
 
 const held = z.object({
   hold: holdAnswer.nullable(),
   templates: z.array(templateHold).describe('templates whose notices and lists wait'),
 });
 
-/** Loaded when one runs: it loads BullMQ, which the help of a command does not need. */
-const functions = () => import('../manual-hold.ts');
-
-async function read(context: OperationContext): Promise<z.output<typeof held>> {
-  const { holdInForce, templateHolds } = await functions();
-  const [hold, templates] = await Promise.all([holdInForce(context), templateHolds(context)]);
-  return { hold: hold ?? null, templates };
+async function read({ redis, keys }: OperationContext): Promise<z.output<typeof held>> {
+  const [hold, templates] = await asking(
+    Promise.all([readHold(redis, keys), readTemplateHolds(redis, keys)]),
+  );
+  return { hold: hold === undefined ? null : explainHold(hold), templates };
 }
-
-const heldLines = ({ hold, templates }: Answer<z.output<typeof held>>, now: number) => [
-  describeHold(hold ?? undefined, now),
-  ...templates.map((one) => `template ${describeTemplateHold(one, now)}`),
-];
 
 const ofTemplate = template
   .optional()
@@ -40,7 +60,10 @@ export const showHold = operation({
   input: z.object({}),
   output: held,
   run: read,
-  text: heldLines,
+  text: ({ hold, templates }, now) => [
+    describeHold(hold ?? undefined, now),
+    ...templates.map((one) => `template ${describeTemplateHold(one, now)}`),
+  ],
 });
 
 export const placeHold = operation({
@@ -53,10 +76,18 @@ export const placeHold = operation({
   path: '/api/v1/hold/place',
   input: z.object({ template: ofTemplate }),
   output: held,
-  run: async (context, { template: code }, actor) => {
-    const { holdTemplateAudited, placeAuditedHold } = await functions();
-    if (code === undefined) await placeAuditedHold(context, actor);
-    else await holdTemplateAudited(context, code, actor);
+  run: async (context, { template: code }, { who, why }) => {
+    const { redis, keys } = context;
+    // Every page shows it, also to viewers.
+    const reason = withoutNumbers(why);
+    const isPlaced =
+      code === undefined
+        ? await asking(placeManualHold(redis, keys, reason))
+        : await asking(holdTemplate(redis, keys, code, 'manual', reason).then(() => true));
+    if (isPlaced) {
+      const target = code === undefined ? 'queue' : `template ${code}`;
+      await appendAudit(redis, keys, { who, why, what: 'hold', target, as: 'placed' });
+    }
     return read(context);
   },
   text: (answer, now) => {
@@ -90,19 +121,43 @@ export const liftHold = operation({
     template: z.string().optional().describe('the template that was named'),
   }),
   problems: { 409: 'A hold of another kind is in force.' },
-  run: async (context, { template: code, kind }, actor) => {
-    const { liftAuditedHold, liftTemplateAudited } = await functions();
+  run: async (context, { template: code, kind }, { who, why }) => {
+    const { redis, keys } = context;
     const lifted =
       code === undefined
-        ? await liftAuditedHold(context, actor, kind)
-        : await liftTemplateAudited(context, code, actor, kind);
+        ? sameKind(await asking(liftManualHold(redis, keys, kind)), kind)
+        : await liftTemplateHold(context, code, kind);
+    if (lifted !== undefined) {
+      const target = code === undefined ? 'queue' : `template ${code}`;
+      await appendAudit(redis, keys, { who, why, what: 'hold', target, as: `lifted ${lifted}` });
+    }
     return { lifted: lifted ?? null, ...(code === undefined ? {} : { template: code }) };
   },
-  text: ({ lifted, template }) => {
-    const of = template === undefined ? '' : ` of template ${template}`;
+  text: ({ lifted, template: code }) => {
+    const of = code === undefined ? '' : ` of template ${code}`;
     return [lifted === null ? `No hold${of} was active.` : `Hold "${lifted}"${of} lifted.`];
   },
 });
+
+async function liftTemplateHold(
+  { redis, keys }: OperationContext,
+  code: string,
+  seen: HoldKind | undefined,
+): Promise<HoldKind | undefined> {
+  const all = await asking(readTemplateHolds(redis, keys));
+  const kind = sameKind(all.find((one) => one.template === code)?.kind, seen);
+  if (kind === undefined) return undefined;
+  return (await asking(liftTemplate(redis, keys, code, 'manual'))) ? kind : undefined;
+}
+
+/** @throws NoticeQueueError NOT_POSSIBLE if a hold of another kind than the seen one is in force */
+function sameKind(kind: HoldKind | undefined, seen: HoldKind | undefined): HoldKind | undefined {
+  if (kind === undefined || seen === undefined || kind === seen) return kind;
+  throw new NoticeQueueError(
+    'NOT_POSSIBLE',
+    `The hold in force is ${kind} now; read why, then lift that one.`,
+  );
+}
 
 /** Describes a hold in one line: kind, reason, duration, next probe, remedy. */
 export function describeHold(hold: Hold | undefined, now: number): string {
@@ -122,4 +177,81 @@ export function describeTemplateHold(one: TemplateHold, now: number): string {
   const { reason } = HOLDS[kind];
   const { remedy } = remedyOf(kind, one.code);
   return `${code} (${one.code}) ${writeTime(since, now, (span) => `for ${span}`)}: ${reason}; ${remedy}: "notices hold lift --template ${shellWord(code)}"`;
+}
+
+const PROBLEM = `expected a whole number from 1 to ${MAX_RATE_LIMIT}, "off" or "default"`;
+
+async function limitInForce({ redis, keys, configuredRateLimit }: OperationContext) {
+  return { rateLimit: (await asking(readRateLimit(redis, keys, configuredRateLimit))) ?? null };
+}
+
+const limited = z.object({ rateLimit: rateLimitAnswer.nullable() });
+const limitAnswer = {
+  answers: 'The rate limit; null where no limit is or was in force.',
+  path: '/api/v1/rate-limit',
+  output: limited,
+  text: ({ rateLimit }: z.output<typeof limited>, now: number) => [
+    describeRateLimit(rateLimit ?? undefined, now),
+  ],
+} as const;
+
+export const showRateLimit = operation({
+  name: 'rate-limit show',
+  summary:
+    'The rate limit in force, whether it was set manually, and whether a 429 has lowered it.',
+  needs: 'viewer',
+  ...limitAnswer,
+  input: z.object({}),
+  run: limitInForce,
+});
+
+export const setRateLimit = operation({
+  ...limitAnswer,
+  name: 'rate-limit set',
+  summary: 'Sets the rate limit of all running workers until it is set again.',
+  needs: 'operator',
+  why: 'over-http',
+  maxWhy: MAX_RATE_LIMIT_REASON,
+  args: ['rateLimit'],
+  input: z.object({
+    rateLimit: z
+      .union(
+        [
+          z.int(PROBLEM).min(1, PROBLEM).max(MAX_RATE_LIMIT, PROBLEM),
+          z.enum(['off', 'default'], PROBLEM),
+        ],
+        PROBLEM,
+      )
+      .describe(
+        'send requests per second of all workers together; "off" for no limit, "default" for the configured limit',
+      ),
+  }),
+  run: async (context, { rateLimit: limit }, { who, why }) => {
+    const { redis, keys } = context;
+    const value = limit === 'default' ? undefined : limit === 'off' ? 0 : limit;
+    await asking(setManualRateLimit(redis, keys, value));
+    const entry = { who, why, what: 'rate-limit', target: 'queue', as: String(limit) } as const;
+    await appendAudit(redis, keys, entry);
+    return limitInForce(context);
+  },
+});
+
+const NO_LIMIT = 'no limit';
+const UNIT = 'send requests per second';
+
+/** Describes the rate limit in one line: the limit in force, the one set, and why it is lower. */
+export function describeRateLimit(status: RateLimitStatus | undefined, now: number): string {
+  if (status === undefined) return NO_LIMIT;
+  const { configured, manual, fall, lowUntil } = status;
+  const limit = manual ?? configured;
+  const origin = manual === undefined ? '' : ', set manually';
+  if (fall === undefined || lowUntil === undefined) {
+    return `${limit === 0 ? NO_LIMIT : `${limit} ${UNIT}`}${origin}`;
+  }
+  const rounded = (perSecond: number) => String(Math.round(perSecond * 10) / 10);
+  const of = limit === 0 ? '' : ` of ${limit}`;
+  const recovered = limit === 0 ? 'no limit again' : `back at ${limit}`;
+  const cause = `429 ${writeTime(fall.at, now)} at ${rounded(fall.from)}/s`;
+  const recovery = `${recovered} ${writeTime(lowUntil, now, (span) => `in ${span}`)}`;
+  return `${rounded(status.now ?? limit)}${of} ${UNIT}${origin}: ${cause}; ${recovery}`;
 }

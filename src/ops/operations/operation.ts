@@ -7,14 +7,10 @@ import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { redisTime } from '../../redis/server-clock.ts';
 import type { Actor, AuditEntry } from '../audit.ts';
-import type { Status } from '../status.ts';
+import type { Status } from '../answers/account-schemas.ts';
+import type { Answer } from '../answers/fields.ts';
 
-/** A value that its reader does not change. */
-export type Answer<Value> = Value extends readonly (infer Item)[]
-  ? readonly Answer<Item>[]
-  : Value extends object
-    ? { readonly [Field in keyof Value]: Answer<Value[Field]> }
-    : Value;
+export type { Answer };
 
 /** What the function of an operation works with. */
 export interface OperationContext {
@@ -181,11 +177,13 @@ export function runParsed(
   return row.run(context, input as never, call);
 }
 
-/** Redis time, rounded up: what is later is after it. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
-export async function redisNow(redis: RedisClient): Promise<number> {
-  try {
-    return Math.ceil(await redisTime(redis));
-  } catch (error) {
+/** What Redis answers. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
+export function asking<Reply>(reply: Promise<Reply>): Promise<Reply> {
+  return reply.catch((error: unknown) => {
     throw redisFailure(error);
-  }
+  });
 }
+
+/** Redis time, rounded up: what is later is after it. */
+export const redisNow = async (redis: RedisClient): Promise<number> =>
+  Math.ceil(await asking(redisTime(redis)));

@@ -10,15 +10,15 @@ import {
   resumeBatch,
 } from './batches.ts';
 import { deleteFailed, failed, redriveFailed } from './failed-notices.ts';
-import { liftHold, placeHold, showHold } from './hold.ts';
+import { liftHold, placeHold, setRateLimit, showHold, showRateLimit } from './hold.ts';
 import { audit, listEvents, replayEvents, status } from './account.ts';
 import { cancelByKey, cancelNotice, showByKey, showNotice } from './notice.ts';
 import { erase, find } from './number.ts';
 import { parkRestored, showRestored } from './restored.ts';
 import type { Answer } from './operation.ts';
-import { setRateLimit, showRateLimit } from './rate-limit.ts';
 import { endUserSession, listSessions } from './sessions.ts';
-import { previewUnknowns, resolveUnknown, unknown } from './unknown.ts';
+import { resolveUnknown } from './resolve.ts';
+import { previewUnknowns, unknown } from './unknown.ts';
 import { cancelSelected, listWaiting } from './waiting.ts';
 
 /** Every operation. A new one is a row here: its route, command, library call and matrix of tests come with it. */

@@ -5,7 +5,8 @@ import { countOf, formatDuration, table } from '../../format/format.ts';
 import { writeInstant, writeTime } from '../../format/time.ts';
 import { count, time } from '../answers/fields.ts';
 import type { RestoredReport } from '../restored.ts';
-import { operation, type Answer, type OperationContext } from './operation.ts';
+import { readHold } from '../../fleet/hold/hold-scripts.ts';
+import { asking, operation, type Answer, type OperationContext } from './operation.ts';
 
 const NEVER = 'No old copy of the queue has been detected in this Redis.';
 
@@ -103,8 +104,7 @@ export const parkRestored = operation({
     };
   },
   run: async (context, _input, { who, why, signal }) => {
-    const { FleetReader } = await import('../snapshot.ts');
-    const { hold } = await new FleetReader(context).read('hold');
+    const hold = await asking(readHold(context.redis, context.keys));
     if (hold?.kind !== 'restored') return { jobs: 0, contacts: 0, notHeld: true, stopped: false };
     const { parkRestored: park } = await import('../restored-notices.ts');
     return park(context, { who, why }, signal);

@@ -1,16 +1,13 @@
 import { z } from 'zod';
-import { whyNotRedrive } from '../../batch/failures/redrive-batch.ts';
-import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
-import { countOf, formatCount, table } from '../../format/format.ts';
+import { InputError } from '../../contracts/errors.ts';
+import { countOf, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
 import { countEnded } from '../../notices/ended.ts';
-import { noticeId } from '../../notices/notice-ref.ts';
 import { contactsIfReadable } from '../../payload/sealed-job.ts';
 import { count } from '../answers/fields.ts';
 import { auditSearch, type Actor } from '../audit.ts';
 import { requireBatch } from '../batch-actions.ts';
 import { maskNumber } from '../mask-contact.ts';
-import { RESOLUTIONS, resolveNotices, resolveReport, resolveSelected } from '../resolve-unknown.ts';
 import {
   batchesOf,
   listUnknownNotices,
@@ -23,17 +20,7 @@ import {
   type UnknownNotice,
   type UnknownOfBatch,
 } from '../unknown.ts';
-import {
-  ageFields,
-  batchId,
-  beforeOf,
-  code,
-  digitsOf,
-  number,
-  oneOf,
-  template,
-  whole,
-} from './fields.ts';
+import { ageFields, batchId, beforeOf, code, digitsOf, number, template, whole } from './fields.ts';
 import {
   operation,
   redisNow,
@@ -42,13 +29,12 @@ import {
   type OperationContext,
 } from './operation.ts';
 
-const MAX_IDS = 500;
 /** Batches that are read over HTTP. */
 export const MAX_BATCHES = 200;
 /** Numbers of a notice that are shown. */
 const SHOWN_NUMBERS = 3;
 
-const filterFields = {
+export const filterFields = {
   code,
   template: template.optional(),
   batch: batchId.optional(),
@@ -81,7 +67,11 @@ export function unknownFilter({
 }
 
 /** Reads a filter. A search for a number is recorded: what it selects tells what the number was sent. */
-async function filterFor(context: OperationContext, fields: FilterFields, { who, why }: Actor) {
+export async function filterFor(
+  context: OperationContext,
+  fields: FilterFields,
+  { who, why }: Actor,
+) {
   const filter = unknownFilter(fields);
   if (filter.number !== undefined) {
     await auditSearch(context.redis, context.keys, { who, why }, filter.number);
@@ -144,7 +134,7 @@ async function read(
   };
 }
 
-async function sumsOf(context: OperationContext, filter: UnknownFilter, most = Infinity) {
+export async function sumsOf(context: OperationContext, filter: UnknownFilter, most = Infinity) {
   const batches: UnknownOfBatch[] = [];
   let left = most;
   for await (const batch of batchesOf(context, filter)) {
@@ -155,10 +145,10 @@ async function sumsOf(context: OperationContext, filter: UnknownFilter, most = I
   return { batches, allBatches: true };
 }
 
-const contactsIn = (found: readonly { readonly contacts: number }[]) =>
+export const contactsIn = (found: readonly { readonly contacts: number }[]) =>
   found.reduce((sum, one) => sum + one.contacts, 0);
 
-function describe(
+export function describeUnknowns(
   {
     notices,
     batches,
@@ -222,7 +212,7 @@ export const unknown = operation({
     return read(context, input, call, call.bounded === true && !isFiltered ? limit : undefined);
   },
   text: (found, now) => [
-    ...describe(found, now),
+    ...describeUnknowns(found, now),
     ...(found.listed > found.notices.length
       ? [`The oldest ${found.notices.length} of ${countOf(found.listed, 'single notice')}.`]
       : []),
@@ -236,7 +226,7 @@ export const unknown = operation({
   csv: {
     summary:
       'The contacts whose outcome is unknown, with trace ids, to look them up at the service. It contains phone numbers; each download is recorded in the audit stream.',
-    open: async (context, { limit: _, ...fields }, actor) => {
+    open: async (context, { limit: _limit, ...fields }, actor) => {
       const filter = await filterFor(context, fields, actor);
       const { batch, code: reason, template: name } = filter;
       const as = ['unknown', reason, name].filter((part) => part !== undefined).join(' ');
@@ -261,106 +251,4 @@ export const previewUnknowns = operation({
   input: unknown.input,
   output: list,
   run: (context, input, call) => read(context, input, { ...call, bounded: false }),
-});
-
-const CONSEQUENCES = {
-  accepted: 'They count as accepted and are never sent again.',
-  resend: 'The service may have accepted them: some may arrive twice.',
-  discard: 'They are never sent again.',
-} as const;
-
-const resolveFields = {
-  ids: z.array(noticeId).min(1).max(MAX_IDS).optional().describe('ids of single notices'),
-  all: z.boolean().optional().describe('only single notices; without other fields all of them'),
-  ...filterFields,
-};
-
-/** @throws InputError REQUEST_INVALID where it selects nothing, or too much; NoticeQueueError NOT_POSSIBLE or NOT_FOUND */
-async function chosen(
-  context: OperationContext,
-  {
-    as,
-    ids,
-    ...fields
-  }: z.output<z.ZodObject<typeof resolveFields>> & { readonly as: (typeof RESOLUTIONS)[number] },
-  actor: Actor,
-) {
-  const { before, ...others } = fields;
-  const selects = Object.values(others).some((field) => field !== undefined);
-  const isBoth = fields.all === true && fields.batch !== undefined;
-  if (isBoth || (ids === undefined ? !selects && before === undefined : selects)) {
-    const problem = 'expected either ids or a filter, such as batch or code';
-    throw new InputError('REQUEST_INVALID', [{ field: 'ids', problem }]);
-  }
-  const filter = await filterFor(context, fields, actor);
-  const batch = filter.batch === undefined ? undefined : await requireBatch(context, filter.batch);
-  const reason = batch && as === 'resend' ? whyNotRedrive(batch, Date.now()) : undefined;
-  if (batch !== undefined && reason !== undefined) {
-    throw new NoticeQueueError(
-      'NOT_POSSIBLE',
-      `Batch ${batch.id} cannot be sent again: ${reason}.`,
-    );
-  }
-  return { filter, named: ids === undefined ? undefined : [...new Set(ids)] };
-}
-
-export const resolveUnknown = operation({
-  name: 'unknown resolve',
-  summary: 'Resolves notices by id, or everything that a filter selects.',
-  answers: 'What was resolved.',
-  needs: 'operator',
-  why: 'over-http',
-  path: '/api/v1/unknown/resolve',
-  problems: { 409: 'The batch cannot be sent again in its phase.' },
-  args: ['ids'],
-  input: z.object({
-    as: oneOf(RESOLUTIONS).describe('their outcome, or what to do with them'),
-    ...resolveFields,
-  }),
-  output: z.object({
-    as: z.enum(RESOLUTIONS),
-    ...resolveReport.shape,
-    refused: z
-      .array(z.object({ batch: z.string(), reason: z.string() }))
-      .describe('batches that match and cannot be sent again in their phase'),
-  }),
-  preview: async (context, input, call) => {
-    const { filter, named } = await chosen(context, input, call);
-    // What becomes unknown while it asks was not shown.
-    const before = filter.before ?? (await redisNow(context.redis));
-    const shown = { ...filter, before };
-    const notices = await listUnknownNotices(context, shown, named);
-    const batches = named === undefined ? (await sumsOf(context, shown)).batches : [];
-    const contacts = contactsIn([...notices, ...batches]);
-    return {
-      lines: describe({ notices, batches }, Date.now()),
-      question:
-        contacts === 0
-          ? undefined
-          : `Resolve ${countOf(contacts, 'contact')} as ${input.as}? ${CONSEQUENCES[input.as]}`,
-      input: { ...input, before, olderThanMs: undefined },
-    };
-  },
-  run: async (context, input, { who, why, signal }) => {
-    const { as } = input;
-    const { filter, named } = await chosen(context, input, { who, why });
-    const decision = { as, who, why };
-    if (named === undefined) {
-      return { as, ...(await resolveSelected(context, filter, decision, signal)) };
-    }
-    const found = await listUnknownNotices(context, filter, named);
-    const done = await resolveNotices(context.redis, context.keys, found, decision, signal);
-    return { as, ...done, gone: done.gone + named.length - found.length, refused: [] };
-  },
-  text: ({ as, resolved, contacts, gone, late, refused }) => [
-    resolved === 0 ? 'Nothing was done.' : `${countOf(contacts, 'contact')} resolved as ${as}.`,
-    ...(gone > 0 ? [`${formatCount(gone)} not found, or no longer unknown.`] : []),
-    ...(late > 0
-      ? [
-          `${formatCount(late)} left unresolved: their deadline has passed, so they would expire at once.`,
-        ]
-      : []),
-    ...refused.map(({ batch, reason }) => `Batch ${batch} cannot be sent again: ${reason}.`),
-  ],
-  isDone: ({ gone, late, stopped, refused }) => gone + late + refused.length === 0 && !stopped,
 });

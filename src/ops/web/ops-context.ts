@@ -11,8 +11,8 @@ import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME, type Keys } from '../../redis/key
 import { openBullQueue } from '../../redis/open-queue.ts';
 import type { FindContext } from '../../search/find-in-queue.ts';
 import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts';
-import { FleetReader } from '../snapshot.ts';
-import { statusOf, type Status } from '../status.ts';
+import type { FleetSource } from '../snapshot.ts';
+import { readStatus, type Status } from '../status.ts';
 import { openAccess, type Access, type FirstSignIn } from './access/access.ts';
 import { RedisErrorMonitor } from './http/redis-error-monitor.ts';
 
@@ -38,7 +38,7 @@ export interface OpsContext {
   /** The configured rate limit, shown until a worker has reported its own; 0 for no limit. */
   readonly configuredRateLimit: number;
   /** Reads the account's state. */
-  readonly fleet: FleetReader;
+  readonly fleet: FleetSource;
   /** Reads the status. */
   readonly status: () => Promise<Status>;
   /** The account's metrics for Prometheus. */
@@ -85,15 +85,14 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
   const notices = new NoticeQueue(optionsOf(config));
   const ledger = new Ledger(redis, keys);
   const closing = new AbortController();
-  const fleet = new FleetReader({
+  const fleet = {
     redis,
     keys,
-    queues: { notices: sendQueue, chunks: chunkQueue },
     rateLimit: worker.rateLimit.limit,
-    onError: (error) => redisWatch.failed(error, Date.now()),
-  });
+    onError: (error: unknown) => redisWatch.failed(error, Date.now()),
+  };
   const status = async () => {
-    const found = await statusOf(fleet, {
+    const found = await readStatus(fleet, {
       account,
       redis: settings,
       redisRules: config.redisWatch,

@@ -5,7 +5,7 @@ import type { OperationOutput } from '../../../src/ops/operations/operations.ts'
 import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { fleetMetrics } from '../../../src/metrics/fleet-metrics.ts';
-import { FleetReader } from '../../../src/ops/snapshot.ts';
+import { readFleet } from '../../../src/ops/snapshot.ts';
 import type { Status } from '../../../src/ops/status.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import { run } from '../../cli/support/run.ts';
@@ -73,28 +73,18 @@ async function unknownOfBatch(
 }
 
 async function metricsOf(redis: Redis, keys: Keys): Promise<Evidence['metrics']> {
-  const reader = new FleetReader({ redis, keys });
-  try {
-    const { value } = readExposition(await fleetMetrics(reader).text());
-    const of = (lane: string) => value('notices_possibly_sent_twice_contacts', { lane }) ?? NaN;
-    return { notices: of('notices'), chunks: of('chunks') };
-  } finally {
-    await reader.close();
-  }
+  const { value } = readExposition(await fleetMetrics({ redis, keys }).text());
+  const of = (lane: string) => value('notices_possibly_sent_twice_contacts', { lane }) ?? NaN;
+  return { notices: of('notices'), chunks: of('chunks') };
 }
 
 /** What `notices status` and `notices batch` show, over one connection: some are read ten times a second. */
 async function look(redis: Redis, keys: Keys) {
-  const reader = new FleetReader({ redis, keys });
-  try {
-    const [{ noticeJobs, hold }, batch] = await Promise.all([
-      reader.read('noticeJobs', 'hold'),
-      new Ledger(redis, keys).read(BATCH),
-    ]);
-    return { noticeJobs, hold, batch };
-  } finally {
-    await reader.close();
-  }
+  const [{ noticeJobs, hold }, batch] = await Promise.all([
+    readFleet({ redis, keys }, 'noticeJobs', 'hold'),
+    new Ledger(redis, keys).read(BATCH),
+  ]);
+  return { noticeJobs, hold, batch };
 }
 
 /** Whether every notice and the whole batch have ended. */

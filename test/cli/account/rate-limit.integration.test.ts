@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RateLimitStatus } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
-import { describeRateLimit } from '../../../src/ops/operations/rate-limit.ts';
+import { describeRateLimit } from '../../../src/ops/operations/hold.ts';
 import { testRedis } from '../../support/redis.ts';
 import { errorOf, run, STACK } from '../support/run.ts';
 

@@ -3,7 +3,7 @@ import type { Traffic } from '../../../traffic/traffic.ts';
 import { LANES } from '../../../contracts/outcome.ts';
 import { isProbed } from '../../../contracts/hold.ts';
 import { sentPerSecond } from '../../answers/headline.ts';
-import type { ExplainedHold } from '../../manual-hold.ts';
+import type { ExplainedHold } from '../../answers/account-schemas.ts';
 import type { Status } from '../../status.ts';
 import { html, type Html } from '../http/html.ts';
 import { STALLED_TAG } from '../pages/batches.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HOLDS, isProbed, type HoldKind } from '../../../../src/contracts/hold.ts';
-import { explainHold } from '../../../../src/ops/manual-hold.ts';
+import { explainHold } from '../../../../src/ops/answers/account-schemas.ts';
 import type { Status } from '../../../../src/ops/status.ts';
 import { noTraffic } from '../../../../src/traffic/traffic.ts';
 import { overviewPage, type OverviewData } from '../../../../src/ops/web/overview/overview.ts';
