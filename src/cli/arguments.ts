@@ -8,9 +8,6 @@ import {
   type DurationUnit,
 } from '../format/time.ts';
 
-/** Longest reason in the audit stream, in characters. */
-export const MAX_WHY_LENGTH = 200;
-
 /** Parser of a whole number; both bounds are allowed. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
@@ -22,22 +19,15 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** Parser of a text; spaces at its ends are removed. */
-export function shortText(maxLength: number): (text: string) => string {
-  return (text) => {
+/** The flag of every command that changes something, or shows phone numbers. */
+export function whyOption(maxLength = 200): Option {
+  return new Option('--why <text>', 'reason, recorded in the audit stream').argParser((text) => {
     const trimmed = text.trim();
     if (trimmed === '' || trimmed.length > maxLength) {
       throw new InvalidArgumentError(`Expected 1 to ${maxLength} characters.`);
     }
     return trimmed;
-  };
-}
-
-/** The flag of every command that changes something, or shows phone numbers. */
-export function whyOption(maxLength = MAX_WHY_LENGTH): Option {
-  return new Option('--why <text>', 'reason, recorded in the audit stream').argParser(
-    shortText(maxLength),
-  );
+  });
 }
 
 /** Collects the values of an option that can be repeated. */
@@ -58,9 +48,6 @@ export function duration(min: number, max: number, bare?: DurationUnit): (text: 
     throw new InvalidArgumentError(`Expected a duration ${bounds}, such as ${DURATION_EXAMPLES}.`);
   };
 }
-
-/** Parses an age of up to ten years, with a unit. */
-export const age = duration(0, 3_650 * 86_400_000);
 
 /** Parses the id of a batch. */
 export function batchId(text: string): string {

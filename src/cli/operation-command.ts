@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { innerField, kindOf, metaOf, shapeOf } from '../ops/operations/fields.ts';
 import { isChange, type Operation } from '../ops/operations/operation.ts';
-import { MAX_WHY_LENGTH, whyOption } from './arguments.ts';
+import { whyOption } from './arguments.ts';
 import { UsageError, type CommandContext } from './command-context.ts';
 import {
   argumentsOf,
@@ -87,7 +87,7 @@ function addFlags(command: Command, row: Operation, isOneOfSeveral = false): voi
     if (!args.has(name)) add(optionOf(name, schema, isOneOfSeveral));
   }
   if (takesWhy(row)) {
-    const option = whyOption(row.maxWhy ?? MAX_WHY_LENGTH);
+    const option = whyOption(row.maxWhy);
     add(row.why === 'always' ? option.makeOptionMandatory() : option);
   }
   if (row.csv !== undefined) {
