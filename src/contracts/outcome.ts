@@ -56,8 +56,6 @@ export type Outcome =
       readonly final?: true;
       /** An earlier attempt may have been accepted; this one was not. */
       readonly earlier?: true;
-      /** The queue is held: the job comes again after so many milliseconds. */
-      readonly behindMs?: number;
     }
   | { readonly kind: 'expired' }
   | { readonly kind: 'cancelled' };

@@ -20,7 +20,7 @@ import { buildSendWorker, type SendWorkerOptions } from '../queue/send-worker.ts
 import { runChunk } from '../send/chunk-job.ts';
 import type { ChunkContext } from '../send/chunk-record.ts';
 import { runNotice, type NoticeContext } from '../send/notice-job.ts';
-import { untilDone } from '../send/take-back.ts';
+import { untilDone } from '../send/gate-job.ts';
 
 /** Builds the worker of single notices, not yet running. */
 export function buildNoticeWorker(

@@ -34,10 +34,10 @@ import { JobLocks } from '../queue/job-locks.ts';
 import { lanesOf } from '../queue/send-worker.ts';
 import { WorkerGroup } from '../queue/worker-group.ts';
 import { AttemptLog } from '../send/attempt-log.ts';
+import type { SeenList } from '../send/chunk-record.ts';
 import { JobReturns } from '../send/job-returns.ts';
 import { NoticeEnds } from '../send/notice-end.ts';
 import { SendGate } from '../send/send-gate.ts';
-import { ListTemplates } from '../send/take-back.ts';
 import {
   buildChunkWorker,
   buildNoticeWorker,
@@ -209,7 +209,7 @@ export async function startWorker({
     stopping: stopping.signal,
     ledger,
     sealing,
-    templates: new ListTemplates(),
+    lists: new Map<string, SeenList>(),
     takeBack: (job: string) => takeBackNotice(redis, keys, job),
     lockKey: (job: string) => keys.chunkLock(job),
     rateLimit: rateLimiter,

@@ -102,48 +102,34 @@ function afterRefusal(answer: SendAnswer | undefined): Outcome | undefined {
 function seenAttempt(
   outcome: Outcome,
   answer: SendAnswer | undefined,
-  facts: AttemptFacts,
+  { batch, contacts = 0, possiblySent = 0 }: AttemptFacts,
   waitedMs: number | undefined,
 ): SeenAttempt {
-  const { contacts = 0 } = facts;
+  const { kind } = outcome;
   // Field by field, as lineOf().
   const seen: { -readonly [Fact in keyof SeenAttempt]: SeenAttempt[Fact] } = {
-    lane: facts.batch === undefined ? 'notices' : 'chunks',
-    outcome: outcome.kind,
+    lane: batch === undefined ? 'notices' : 'chunks',
+    outcome: kind,
     contacts,
     requests: answer?.requests ?? 0,
   };
   if ('code' in outcome) seen.code = outcome.code;
-  if (outcome.kind === 'hold') seen.hold = outcome.hold;
-  if (isSentAgain(outcome, facts)) seen.possiblySentTwice = contacts;
+  if (kind === 'hold') seen.hold = outcome.hold;
+  if (possiblySent > 0 && (kind === 'accepted' || isOwnUnknown(outcome))) {
+    seen.possiblySentTwice = contacts;
+  }
   if (answer?.answerMs !== undefined) seen.answerMs = answer.answerMs;
-  if (waitedMs !== undefined && endsWait(outcome)) seen.waitedMs = waitedMs;
+  // Where a request was made, the job's wait for its first attempt is over.
+  const wasRequested = kind === 'accepted' || kind === 'rejected' || kind === 'unknown';
+  if (waitedMs !== undefined && (wasRequested || (kind === 'retry' && outcome.counted))) {
+    seen.waitedMs = waitedMs;
+  }
   return seen;
 }
 
-/** Whether the service may have accepted this attempt. */
-const mayBeAccepted = (outcome: Outcome | undefined): boolean =>
-  outcome?.kind === 'accepted' || (outcome?.kind === 'unknown' && outcome.earlier !== true);
-
-/** Whether the service may have accepted this attempt and an earlier one. */
-const isSentAgain = (outcome: Outcome, { possiblySent = 0 }: AttemptFacts): boolean =>
-  possiblySent > 0 && mayBeAccepted(outcome);
-
-/** Whether the job's wait for its first attempt is over: a request was made. */
-function endsWait(outcome: Outcome): boolean {
-  switch (outcome.kind) {
-    case 'accepted':
-    case 'rejected':
-    case 'unknown':
-      return true;
-    case 'retry':
-      return outcome.counted;
-    case 'hold':
-    case 'expired':
-    case 'cancelled':
-      return false;
-  }
-}
+/** Whether it is this attempt that the service may have accepted. */
+const isOwnUnknown = (outcome: Outcome | undefined): boolean =>
+  outcome?.kind === 'unknown' && outcome.earlier !== true;
 
 /**
  * Always the same properties, undefined where they do not apply: the log line is a good part of the cost of
@@ -153,12 +139,10 @@ function lineOf(
   job: Job,
   outcome: Outcome | undefined,
   answer: SendAnswer | undefined,
-  facts: AttemptFacts,
+  { probe, contacts, batch, chunk, possiblySent = 0 }: AttemptFacts,
   waitedMs: number,
   tookMs: number,
 ) {
-  const { probe, contacts, batch, chunk, possiblySent = 0 } = facts;
-  const isUnknown = outcome?.kind === 'unknown' && outcome.earlier !== true;
   return {
     event: 'attempt',
     job: job.id,
@@ -172,7 +156,7 @@ function lineOf(
     contacts,
     rule: answer?.rule?.number,
     // Attempts so far, this one included, that the service may have accepted without saying so.
-    possiblySent: possiblySent + (isUnknown ? 1 : 0) || undefined,
+    possiblySent: possiblySent + (isOwnUnknown(outcome) ? 1 : 0) || undefined,
     batch,
     chunk,
     waitedMs,
@@ -191,36 +175,26 @@ function lineOf(
   };
 }
 
+const LEVELS = {
+  cancelled: 'info',
+  rejected: 'error',
+  unknown: 'error',
+  expired: 'warn',
+  hold: 'warn',
+  retry: 'warn',
+} as const;
+
 /** What was possibly sent twice is named at LOG_LEVEL=warn, too. */
 function levelOf(
-  job: Job,
+  { attemptsMade }: Job,
   outcome: Outcome | undefined,
   answer: SendAnswer | undefined,
   { possiblySent = 0, probe }: AttemptFacts,
 ): 'debug' | 'info' | 'warn' | 'error' {
-  switch (outcome?.kind) {
-    case undefined:
-      return 'debug';
-    case 'accepted':
-      if (possiblySent > 0) return 'warn';
-      return isUsual(job, outcome, answer) && probe !== true ? 'debug' : 'info';
-    case 'cancelled':
-      return 'info';
-    case 'rejected':
-    case 'unknown':
-      return 'error';
-    case 'expired':
-    case 'hold':
-    case 'retry':
-      return 'warn';
-  }
-}
-
-/** Whether a notice was accepted at its first attempt, with the token at hand. */
-function isUsual(
-  job: Job,
-  outcome: Extract<Outcome, { kind: 'accepted' }>,
-  answer: SendAnswer | undefined,
-): boolean {
-  return job.attemptsMade === 0 && outcome.confirmed && answer?.refused.length === 0;
+  if (outcome === undefined) return 'debug';
+  if (outcome.kind !== 'accepted') return LEVELS[outcome.kind];
+  if (possiblySent > 0) return 'warn';
+  // At its first attempt, with the token at hand.
+  const isUsual = attemptsMade === 0 && outcome.confirmed && answer?.refused.length === 0;
+  return isUsual && probe !== true ? 'debug' : 'info';
 }

@@ -1,27 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import { UnrecoverableError, type Job } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
-import { allBack, allFailed, type Claim } from '../../src/batch/ledger/settlement.ts';
-import { readChunkJob, type ChunkJobData } from '../../src/contracts/job.ts';
+import { allBack, type Claim } from '../../src/batch/ledger/settlement.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import { readChunkJob, type ChunkJobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
 import { heldName } from '../../src/fleet/hold/template-hold.ts';
-import type { Permit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { openChunk } from '../../src/payload/chunk-payload.ts';
-import { enter, leaveUnsent, runAttempt } from './attempt.ts';
-import { readHistory, type GateJob } from './gate-job.ts';
-import { untilDone } from './take-back.ts';
+import { PayloadKeyMissing } from '../../src/payload/seal.ts';
+import { enter, leaveUnsent, runAttempt, type Entry } from './attempt.ts';
 import {
   recordChunk,
+  rejectUnreadable,
   settle,
   type ChunkContext,
-  type ChunkResult,
   type ChunkRun,
   type SendClaim,
 } from './chunk-record.ts';
-import { delayJob, PUT_OFF, requeue, withoutStack, type LockedJob } from './disposition.ts';
-import { returnReasonOf, type ReturnReason } from './job-returns.ts';
+import {
+  delayJob,
+  PUT_OFF,
+  requeue,
+  withoutStack,
+  type JobResult,
+  type LockedJob,
+} from './disposition.ts';
+import { readHistory, untilDone, type GateJob } from './gate-job.ts';
 
 /** The body of the request of a chunk, without its contacts. */
 type ChunkFrame = Readonly<Record<string, unknown>> & {
@@ -33,6 +38,9 @@ type ChunkFrame = Readonly<Record<string, unknown>> & {
 /** Pause between two tries of a claim that Redis did not answer. */
 const CLAIM_RETRY_MS = 200;
 
+/** Most lists of which a process remembers something. */
+const MOST_LISTS = 1_000;
+
 /**
  * Runs the job of one chunk once: read it, gate and permit, claim, send, decide, settle, and end the job by the
  * outcome. The permit comes before the claim: a worker that dies while it waits leaves no chunk that may have been
@@ -41,84 +49,100 @@ const CLAIM_RETRY_MS = 200;
  * The ledger decides: without a claim nothing is sent, and the result of the chunk is recorded there
  * before the job ends. A job that is done, lost or run twice changes nothing there.
  */
-export async function runChunk(locked: LockedJob, context: ChunkContext): Promise<ChunkResult> {
+export async function runChunk(locked: LockedJob, context: ChunkContext): Promise<JobResult> {
   const { job } = locked;
   const data = chunkOf(job);
   const lock = context.locks.of(job);
-  let permit: Permit | undefined;
+  let entry: Awaited<ReturnType<typeof enter>>;
   try {
     const { trouble } = await readHistory(job, context.histories, context.log);
     const gateJob = { ...gateJobOf(job, data, context), trouble };
     const nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
     const lastAttempt = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
     const run = { locked, data, lock, nonce, lastAttempt };
-    const entry = await enter(gateJob, context);
+    entry = await enter(gateJob, context);
     if (entry === undefined) requeue();
     if ('putOffMs' in entry) return await putOff(run, entry.putOffMs, context);
-    ({ permit } = entry);
     const askedAt = performance.now();
     const claim = await claimChunk(run, context);
     if (claim?.kind !== 'send') {
       await leaveUnsent(gateJob, entry, context);
       return await endUnclaimed(run, claim, context);
     }
-    const opened = await open(run, claim, context);
-    if (typeof opened === 'string') {
-      await leaveUnsent(gateJob, entry, context);
-      return await endUnread(run, claim, opened, context);
-    }
-    const { contacts } = opened;
-    const line = context.log.begin(job);
-    const frame = JSON.parse(opened.frame) as ChunkFrame;
-    const template = heldName(frame.templateCode, frame);
-    const expiresAt = askedAt + (claim.msToDeadline ?? Infinity);
-    const isOnce = claim.delivery === 'at-most-once';
-    context.templates.note(data.batch, { template, isOnce, expiresAt });
-    const restMs = context.gate.restOf(template);
-    if (gateJob.template === '' && restMs !== undefined) {
-      // The first chunk of its list that this process has seen.
-      await leaveUnsent(gateJob, entry, context);
-      await settle(run, allBack(claim.size, false), context);
-      return await putOff(run, restMs, context);
-    }
-    const attempted = await runAttempt(
-      {
-        job: {
-          ...gateJob,
-          template,
-          rowId: `${data.batch} ${claim.root}`,
-          isHalved: claim.bisect && claim.size > 1,
-        },
-        send: (tokens, options) => context.service.sendBytes(frame, contacts, tokens, options),
-        isOnce,
-        mayBegin: () => lock.valid() && performance.now() < expiresAt,
-      },
-      entry,
-      context,
-    );
-    const { possiblySent: sent } = claim;
-    const mayResend = sent < context.unknownResends;
-    const outcome: Outcome | undefined =
-      attempted.outcome?.kind === 'unknown' && !mayResend
-        ? { ...attempted.outcome, final: true }
-        : attempted.outcome;
-    line.end(outcome, attempted.answer, {
-      batch: data.batch,
-      chunk: data.chunk,
-      contacts: claim.size,
-      probe: entry.entered.passage !== OPEN,
-      possiblySent: sent,
-    });
-    return await recordChunk(run, claim, opened, { ...attempted, outcome }, context);
+    return await sendClaimed(run, claim, askedAt, gateJob, entry, context);
   } finally {
-    permit?.release();
+    if (entry !== undefined && 'permit' in entry) entry.permit.release();
     lock.release();
   }
 }
 
+async function sendClaimed(
+  run: ChunkRun,
+  claim: SendClaim,
+  askedAt: number,
+  gateJob: GateJob,
+  entry: Entry,
+  context: ChunkContext,
+): Promise<JobResult> {
+  const { locked, data, lock } = run;
+  const { size, possiblySent } = claim;
+  const release = () => settle(run, allBack(size, false), context);
+  let opened: Awaited<ReturnType<typeof openChunk>>;
+  try {
+    opened = await openChunk(claim, data.batch, context.sealing);
+  } catch (error) {
+    await leaveUnsent(gateJob, entry, context);
+    if (error instanceof PayloadKeyMissing) return context.returns.returnJob(locked, release);
+    context.log.trouble('payload', error);
+    return rejectUnreadable(run, claim, '', context);
+  }
+  const { contacts } = opened;
+  const line = context.log.begin(locked.job);
+  const frame = JSON.parse(opened.frame) as ChunkFrame;
+  const template = heldName(frame.templateCode, frame);
+  const expiresAt = askedAt + (claim.msToDeadline ?? Infinity);
+  const isOnce = claim.delivery === 'at-most-once';
+  if (context.lists.size >= MOST_LISTS) context.lists.clear();
+  context.lists.set(data.batch, { template, isOnce, expiresAt });
+  const restMs = context.gate.restOf(template);
+  if (gateJob.template === '' && restMs !== undefined) {
+    // The first chunk of its list that this process has seen.
+    await leaveUnsent(gateJob, entry, context);
+    await release();
+    return putOff(run, restMs, context);
+  }
+  const attempted = await runAttempt(
+    {
+      job: {
+        ...gateJob,
+        template,
+        rowId: `${data.batch} ${claim.root}`,
+        isHalved: claim.bisect && size > 1,
+      },
+      send: (tokens, options) => context.service.sendBytes(frame, contacts, tokens, options),
+      isOnce,
+      mayBegin: () => lock.valid() && performance.now() < expiresAt,
+    },
+    entry,
+    context,
+  );
+  const outcome: Outcome | undefined =
+    attempted.outcome?.kind === 'unknown' && possiblySent >= context.unknownResends
+      ? { ...attempted.outcome, final: true }
+      : attempted.outcome;
+  line.end(outcome, attempted.answer, {
+    batch: data.batch,
+    chunk: data.chunk,
+    contacts: size,
+    probe: entry.entered.passage !== OPEN,
+    possiblySent,
+  });
+  return recordChunk(run, claim, opened, { ...attempted, outcome }, context);
+}
+
 /** Puts the chunk off; at its deadline it expires, whatever it waits for. */
-async function putOff(run: ChunkRun, ms: number, context: ChunkContext): Promise<ChunkResult> {
-  const { expiresAt = Infinity } = context.templates.of(run.data.batch) ?? {};
+async function putOff(run: ChunkRun, ms: number, context: ChunkContext): Promise<JobResult> {
+  const { expiresAt = Infinity } = context.lists.get(run.data.batch) ?? {};
   const restMs = Math.ceil(expiresAt - performance.now());
   if (restMs > 0) return delayJob(run.locked, Math.min(ms, restMs), PUT_OFF);
   const claim = await claimChunk(run, context);
@@ -141,9 +165,9 @@ function chunkOf(job: Job): ChunkJobData {
 function gateJobOf(
   job: Job,
   { batch, chunk }: ChunkJobData,
-  { templates, ledger }: ChunkContext,
+  { lists, ledger }: ChunkContext,
 ): GateJob {
-  const list = templates.of(batch);
+  const list = lists.get(batch);
   return {
     id: job.id ?? '',
     template: list?.template ?? '',
@@ -183,7 +207,7 @@ async function endUnclaimed(
   { locked, data: { batch, chunk } }: ChunkRun,
   claim: Exclude<Claim, SendClaim> | undefined,
   { log }: ChunkContext,
-): Promise<ChunkResult> {
+): Promise<JobResult> {
   // A paused batch gets new jobs when it is resumed.
   if (claim === undefined || claim.kind === 'lost') requeue();
   if (claim.kind === 'later') return delayJob(locked, claim.afterMs, 'the rate of the batch');
@@ -196,34 +220,4 @@ async function endUnclaimed(
     log.begin(locked.job).end(outcome, undefined, { batch, chunk, contacts, possiblySent });
   }
   return { outcome: claim.kind };
-}
-
-async function open(
-  { data }: ChunkRun,
-  claim: SendClaim,
-  { sealing, log }: ChunkContext,
-): Promise<Awaited<ReturnType<typeof openChunk>> | ReturnReason | 'unreadable'> {
-  try {
-    return await openChunk(claim, data.batch, sealing);
-  } catch (error) {
-    const reason = returnReasonOf(error);
-    if (reason !== undefined) return reason;
-    log.trouble('payload', error);
-    return 'unreadable';
-  }
-}
-
-/** Returns the job of a chunk that another worker can read, or rejects a chunk that none can. */
-async function endUnread(
-  run: ChunkRun,
-  { size }: SendClaim,
-  reason: ReturnReason | 'unreadable',
-  context: ChunkContext,
-): Promise<ChunkResult> {
-  if (reason !== 'unreadable') {
-    const release = () => settle(run, allBack(size, false), context);
-    await context.returns.returnJob(run.locked, reason, release);
-  }
-  await settle(run, allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''), context);
-  return { outcome: 'rejected' };
 }

@@ -1,8 +1,14 @@
 import { settleWithRetry } from '../../src/async/repeat.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
-import { allFailed, type Claim, type Settlement } from '../../src/batch/ledger/settlement.ts';
+import {
+  allAccepted,
+  allBack,
+  allFailed,
+  type Claim,
+  type Settlement,
+} from '../../src/batch/ledger/settlement.ts';
 import type { ChunkJobData } from '../../src/contracts/job.ts';
-import { type Outcome, newestTraceIds, withTraceIds } from '../../src/contracts/outcome.ts';
+import { newestTraceIds, withTraceIds } from '../../src/contracts/outcome.ts';
 import type { JobHistories } from '../../src/fleet/job-history.ts';
 import {
   encodeContacts,
@@ -14,19 +20,26 @@ import { batchSeal, type Sealing } from '../../src/payload/seal.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { JobLock, JobLocks } from '../queue/job-locks.ts';
 import type { AttemptContext } from './attempt.ts';
+import { detailOf, endOf, tryAgain, type JobResult, type LockedJob } from './disposition.ts';
 import { mayBeOneContact, type Attempted } from './gate-job.ts';
-import { isSettled, settlementOf } from './chunk-settlement.ts';
-import { applyOutcome, detailOf, requeue, type LockedJob } from './disposition.ts';
 import type { JobReturns } from './job-returns.ts';
-import type { ListTemplates } from './take-back.ts';
+
+/** What a process knows of a list before it claims a chunk of it. */
+export interface SeenList {
+  /** As in `GateJob.template`. */
+  readonly template: string;
+  readonly isOnce: boolean;
+  /** Its deadline, by the monotonic clock; infinite without one. */
+  readonly expiresAt: number;
+}
 
 /** What the jobs of chunks need; a worker process composes it once. */
 export interface ChunkContext extends AttemptContext {
   readonly service: Pick<ServiceClient, 'sendBytes'>;
   readonly ledger: Pick<Ledger, 'claim' | 'halve' | 'redrive' | 'settle'>;
   readonly histories: Pick<JobHistories, 'read' | 'forget'>;
-  /** Templates of the lists that this process has seen. */
-  readonly templates: ListTemplates;
+  /** The lists that this process has seen, by the ids of their batches. */
+  readonly lists: Map<string, SeenList>;
   readonly locks: Pick<JobLocks, 'of'>;
   readonly returns: Pick<JobReturns, 'returnJob'>;
   readonly sealing: Sealing;
@@ -34,11 +47,6 @@ export interface ChunkContext extends AttemptContext {
   readonly lockKey: (jobId: string) => string;
   /** UNKNOWN_RESENDS */
   readonly unknownResends: number;
-}
-
-/** The result of a chunk's job; the ledger has the rest. */
-export interface ChunkResult {
-  readonly outcome: string;
 }
 
 /** A run of the job of a chunk. */
@@ -62,33 +70,52 @@ export async function recordChunk(
   opened: Awaited<ReturnType<typeof openChunk>>,
   { outcome, answer }: Attempted,
   context: ChunkContext,
-): Promise<ChunkResult> {
-  const { data, lastAttempt } = run;
-  const { size, delivery } = claim;
-  const seal = batchSeal(context.sealing, data.batch);
-  const encode = (some: readonly unknown[]) => encodeContacts(some, seal);
+): Promise<JobResult> {
+  const { size } = claim;
   const detail = detailOf(answer);
-  const traceIds = (kind: string | undefined) => {
-    const own = kind === 'unknown' && answer?.traceId !== undefined ? [answer.traceId] : [];
-    return newestTraceIds([...claim.traceIds, ...own]);
-  };
+  const own = answer?.traceId === undefined ? [] : [answer.traceId];
+  const withOwn = newestTraceIds([...claim.traceIds, ...own]);
   if (claim.bisect && size > 1 && mayBeOneContact(outcome, answer?.status)) {
     const all = listOf(opened, size);
-    if (all === undefined) {
-      await settle(run, allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', detail), context);
-      return { outcome: 'rejected' };
-    }
-    await halve(run, all, encode, traceIds('rejected'), context);
+    if (all === undefined) return rejectUnreadable(run, claim, detail, context);
+    await halve(run, all, claim.traceIds, context);
     return { outcome: 'halved' };
   }
-  const kept = withTraceIds(detail, traceIds(outcome?.kind));
-  const ended = { outcome, size, delivery, lastAttempt, detail: kept };
   const { rows } = readOrigins(opened.origins);
-  const settlement = settlementOf(ended);
-  const failed = settlement.failed.map((part) => ({ ...part, rows: fewRows(rows) }));
+  const isUnknown = outcome?.kind === 'unknown';
+  const end = endOf(outcome, claim.delivery === 'at-most-once', run.lastAttempt);
+  const settlement: Settlement =
+    end === undefined
+      ? outcome?.kind === 'accepted'
+        ? allAccepted(size)
+        : allBack(size, isUnknown)
+      : {
+          accepted: 0,
+          failed: [
+            {
+              ...end,
+              size,
+              message: withTraceIds(detail, isUnknown ? withOwn : claim.traceIds),
+              // For an event: not more than a person reads.
+              rows: rows.length > 200 ? '' : rows,
+            },
+          ],
+        };
   const as = { rows, traceId: answer?.traceId ?? '' };
-  await settle(run, { ...settlement, failed, as }, context, traceIds('unknown'));
-  return endChunk(run, outcome, claim, detail);
+  await settle(run, { ...settlement, as }, context, withOwn);
+  if (settlement.rest === undefined) return { outcome: outcome?.kind ?? '' };
+  return tryAgain(run.locked, outcome, answer, claim.possiblySent + (isUnknown ? 1 : 0));
+}
+
+/** Rejects a chunk whose contacts no worker can read. */
+export async function rejectUnreadable(
+  run: ChunkRun,
+  { size }: SendClaim,
+  detail: string,
+  context: ChunkContext,
+): Promise<JobResult> {
+  await settle(run, allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', detail), context);
+  return { outcome: 'rejected' };
 }
 
 /**
@@ -111,44 +138,23 @@ export async function settle(
 /**
  * Replaces the chunk by its halves, each with a job and attempts of its own: the service refuses it because of one of its
  * contacts, or of a few.
- *
- * @returns as {@link Ledger.halve}
  */
 async function halve(
   { data: { batch, chunk }, nonce }: ChunkRun,
   contacts: readonly unknown[],
-  encode: (contacts: readonly unknown[]) => Promise<Buffer>,
   traceIds: readonly string[],
-  { ledger, log }: ChunkContext,
-): ReturnType<Ledger['halve']> {
+  { ledger, log, sealing }: ChunkContext,
+): Promise<void> {
   const middle = Math.ceil(contacts.length / 2);
+  const seal = batchSeal(sealing, batch);
   const payloads = [
-    await encode(contacts.slice(0, middle)),
-    await encode(contacts.slice(middle)),
+    await encodeContacts(contacts.slice(0, middle), seal),
+    await encodeContacts(contacts.slice(middle), seal),
   ] as const;
-  return settleWithRetry(
+  await settleWithRetry(
     () => ledger.halve(batch, chunk, nonce, middle, payloads, traceIds),
     (error) => log.trouble('settle', error),
   );
-}
-
-/** Rows for an event: not more than a person reads. */
-const fewRows = (rows: string): string => (rows.length > 200 ? '' : rows);
-
-/** Ends the job: done where the ledger has its final state, otherwise by {@link applyOutcome}. */
-async function endChunk(
-  { locked, lastAttempt }: ChunkRun,
-  outcome: Outcome | undefined,
-  { delivery, possiblySent }: SendClaim,
-  detail: string,
-): Promise<ChunkResult> {
-  if (outcome === undefined) requeue();
-  if (isSettled(outcome, delivery, lastAttempt)) return { outcome: outcome.kind };
-  const endedUnknown = outcome.kind === 'unknown' ? 1 : 0;
-  return applyOutcome(locked, outcome, {
-    detail,
-    sends: { possiblySent: possiblySent + endedUnknown, traceIds: [] },
-  });
 }
 
 /**

@@ -1,8 +1,8 @@
 import { DelayedError, RateLimitError, type Job } from 'bullmq';
 import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
-import { AttemptError } from '../queue/attempt-error.ts';
-import type { EndedState } from '../../src/notices/ended.ts';
+import type { EndedEntry } from '../../src/notices/ended.ts';
 import type { SendAnswer } from '../../src/service/send-call.ts';
+import { AttemptError, type Backoff } from '../queue/attempt-error.ts';
 
 /** A job in its run, and the worker's token for its lock. */
 export interface LockedJob {
@@ -10,11 +10,48 @@ export interface LockedJob {
   readonly lockToken: string | undefined;
 }
 
-/** The result of a single notice's job. */
+/** The result of a job: the record of a notice or the ledger has the rest. */
 export interface JobResult extends Partial<PossibleSends> {
-  /** `ended`: an earlier run has recorded its end. */
-  readonly outcome: EndedState | 'ended';
-  readonly confirmed: boolean;
+  readonly outcome: string;
+  readonly confirmed?: boolean;
+}
+
+/** The state in which a notice or a chunk ends, and why. */
+export type EndState = Pick<EndedEntry, 'code'> & {
+  readonly state: 'rejected' | 'unknown' | 'expired';
+};
+
+/**
+ * How a notice or a chunk ends with this outcome; undefined where it is accepted or tried again.
+ *
+ * | outcome | state |
+ * |---|---|
+ * | rejected; retry that is counted, with no attempts left | rejected |
+ * | unknown, at-most-once, final, or with no attempts left | unknown |
+ * | expired | the same |
+ */
+export function endOf(
+  outcome: Outcome | undefined,
+  isOnce: boolean,
+  lastAttempt: boolean,
+): EndState | undefined {
+  switch (outcome?.kind) {
+    case 'rejected':
+      return { state: 'rejected', code: outcome.code };
+    case 'retry':
+      return outcome.counted && lastAttempt ? { state: 'rejected', code: outcome.code } : undefined;
+    case 'unknown':
+      return isOnce || lastAttempt || outcome.final === true
+        ? { state: 'unknown', code: outcome.code }
+        : undefined;
+    case 'expired':
+      return { state: 'expired', code: 'EXPIRED' };
+    case undefined:
+    case 'accepted':
+    case 'hold':
+    case 'cancelled':
+      return undefined;
+  }
 }
 
 /** Removes the stack: BullMQ would store it with the job, and it says no more than the code. */
@@ -23,66 +60,42 @@ export function withoutStack<Thrown extends Error>(error: Thrown): Thrown {
   return error;
 }
 
-/** How {@link applyOutcome} ends a run. */
-interface AppliedOptions {
-  readonly detail?: string;
-  readonly sends?: PossibleSends;
-}
-
 /** Delay of a job that is tried again without counting an attempt, in milliseconds. */
 const SHORT_DELAY_MS = 1_000;
 
 /**
- * Ends the run of a job that is accepted, or tried again. BullMQ acts by what a run returns or throws. What it throws is
- * stored with the job and shown by boards, so the messages contain codes and no data.
+ * Ends the run of a job that is tried again. BullMQ acts by what a run throws, which is stored with the job and shown by
+ * boards, so it contains codes and no data.
  *
- * | outcome | returned or thrown | attempt | job |
+ * | outcome | thrown | attempt | job |
  * |---|---|---|---|
- * | accepted | a {@link JobResult} | counted | done |
- * | any other at its end | the same, once its end is recorded (notice-end.ts, the ledger) | counted | done, removed |
  * | retry, unknown | AttemptError | counted | backs off |
  * | retry, not counted | DelayedError | not counted | delayed for a second |
  * | hold that its own request met | DelayedError | not counted | behind the others: delayed until after the next probe |
- * | hold otherwise | RateLimitError | not counted | first in the queue when the hold is over |
+ * | hold otherwise, none | RateLimitError | not counted | first in the queue when the hold is over |
  *
- * @param detail what is kept with a failed attempt beside the code ({@link detailOf}). Default: nothing
- * @param sends what the service may have accepted of the job, this attempt included. Default: nothing
+ * @param possiblySent attempts that the service may have accepted, this one included
  */
-export async function applyOutcome(
+export async function tryAgain(
   locked: LockedJob,
-  outcome: Outcome,
-  { detail = '', sends }: AppliedOptions = {},
-): Promise<JobResult> {
-  switch (outcome.kind) {
-    case 'accepted':
-      return {
-        outcome: 'accepted',
-        confirmed: outcome.confirmed,
-        ...(sends === undefined || sends.possiblySent === 0 ? {} : sends),
-      };
-    case 'rejected':
-    case 'expired':
-    case 'cancelled':
-      return { outcome: outcome.kind, confirmed: true };
-    case 'unknown':
-      throw withoutStack(
-        new AttemptError(
-          failedReasonOf(outcome.code, detail),
-          outcome.behindMs === undefined
-            ? { possiblySent: sends?.possiblySent ?? 1 }
-            : { ms: outcome.behindMs },
-        ),
-      );
-    case 'retry':
-      if (outcome.counted) {
-        throw withoutStack(new AttemptError(failedReasonOf(outcome.code, detail), outcome.backoff));
-      }
-      return delayJob(locked, SHORT_DELAY_MS, outcome.code);
-    case 'hold':
-      return outcome.behindMs === undefined
-        ? requeue()
-        : delayJob(locked, outcome.behindMs, outcome.code);
+  outcome: Outcome | undefined,
+  answer: SendAnswer | undefined,
+  possiblySent: number,
+): Promise<never> {
+  if (outcome?.kind === 'unknown') throw counted(outcome.code, answer, { possiblySent });
+  if (outcome?.kind === 'retry') {
+    if (outcome.counted) throw counted(outcome.code, answer, outcome.backoff);
+    return delayJob(locked, SHORT_DELAY_MS, outcome.code);
   }
+  if (outcome?.kind === 'hold' && outcome.behindMs !== undefined) {
+    return delayJob(locked, outcome.behindMs, outcome.code);
+  }
+  return requeue();
+}
+
+function counted(code: string, answer: SendAnswer | undefined, backoff: Backoff): AttemptError {
+  const detail = detailOf(answer);
+  return withoutStack(new AttemptError(detail === '' ? code : `${code}: ${detail}`, backoff));
 }
 
 /** Why a job is put off. */
@@ -112,7 +125,3 @@ export function detailOf(answer: SendAnswer | undefined): string {
     .filter((part) => part !== '')
     .join(' ');
 }
-
-/** What is stored with a failed job. */
-const failedReasonOf = (code: string, detail: string) =>
-  detail === '' ? code : `${code}: ${detail}`;

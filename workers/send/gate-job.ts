@@ -4,10 +4,10 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { TroubleHistory } from '../../src/fleet/hold/trouble.ts';
 import { NO_HISTORY, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
+import type { SendAnswer } from '../../src/service/send-call.ts';
 import { SendJob } from '../queue/send-job.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { requeue } from './disposition.ts';
-import type { SendAnswer } from '../../src/service/send-call.ts';
 
 /** The job is requeued at once: while Redis refuses, not more often than this. */
 const REDIS_AGAIN_MS = 200;
@@ -15,7 +15,7 @@ const REDIS_AGAIN_MS = 200;
 /** Whether a run of a job began before: only then something may be remembered of it. */
 export const isLaterRun = (job: Job): boolean => job.attemptsStarted > 1 || job.stalledCounter > 0;
 
-/** What is remembered of a job. A first run asks nothing; while Redis does not answer, the job is requeued. */
+/** What is remembered of a job. A first run asks nothing. */
 export async function readHistory(
   job: Job,
   histories: Pick<JobHistories, 'read'>,
@@ -28,7 +28,7 @@ export async function readHistory(
   return history;
 }
 
-/** What a run has to know before it sends. */
+/** What a run has to know before it sends; while Redis does not answer, the job is requeued. */
 export async function readOrRequeue<Read>(
   read: () => Promise<Read>,
   log: Pick<AttemptLog, 'trouble'>,
@@ -92,4 +92,15 @@ const CAUSED_BY_A_CONTACT: ReadonlySet<number> = new Set([400, 413, 422]);
 export function mayBeOneContact(outcome: Outcome | undefined, status: number | undefined): boolean {
   if (outcome?.kind !== 'rejected') return false;
   return outcome.own === true || CAUSED_BY_A_CONTACT.has(status ?? 0);
+}
+
+/** What is taken back may still be under way. */
+const TAKE_BACK_AGAIN_MS = 200;
+const TAKE_BACK_TRIES = 25;
+
+/** Repeats what is not possible yet, for some seconds. */
+export async function untilDone(attempt: () => Promise<boolean>): Promise<void> {
+  for (let tries = 1; tries < TAKE_BACK_TRIES && !(await attempt()); tries++) {
+    await pause(TAKE_BACK_AGAIN_MS);
+  }
 }

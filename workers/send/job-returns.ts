@@ -1,16 +1,8 @@
 import { pause } from '../../src/async/cancellation.ts';
 import { isKeyOfAccount, readAccountSecret } from '../../src/payload/account-secret.ts';
-import { PayloadKeyMissing, type Sealing } from '../../src/payload/seal.ts';
+import type { Sealing } from '../../src/payload/seal.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { delayJob, requeue, type LockedJob } from './disposition.ts';
-
-/** Why this worker cannot run a job that another worker can: it does not have the key that encrypted the contacts. */
-export type ReturnReason = 'payload-key';
-
-/** Why a job is returned whose contacts could not be decrypted; undefined if no worker can read them. */
-export function returnReasonOf(error: unknown): ReturnReason | undefined {
-  return error instanceof PayloadKeyMissing ? 'payload-key' : undefined;
-}
 
 /** A worker without a key of the account looks this often whether it has one by now. */
 const LOOK_AGAIN_MS = 10_000;
@@ -19,11 +11,11 @@ const LOOK_AGAIN_MS = 10_000;
 const FOREIGN_JOB_MS = 60_000;
 
 /** What a worker without a key does. */
-export interface WithoutKey {
+interface WithoutKey {
   /** Takes no further jobs while the reason applies. */
-  readonly suspend: (reason: ReturnReason, applies: boolean) => void;
+  readonly suspend: (reason: 'payload-key', applies: boolean) => void;
   /** Called with how long the worker is not ready from now on. */
-  readonly report: (reason: ReturnReason, forMs: number) => void;
+  readonly report: (reason: 'payload-key', forMs: number) => void;
 }
 
 /**
@@ -31,9 +23,8 @@ export interface WithoutKey {
  * either, returns the job at once and takes no further ones until it has one.
  */
 export class JobReturns {
-  readonly #redis: RedisClient;
-  readonly #secretKey: string;
-  readonly #sealing: Sealing;
+  readonly #hasKey: () => Promise<boolean | undefined>;
+  readonly #keepSecret: () => Promise<unknown>;
   readonly #stopping: AbortSignal;
   readonly #withoutKey: WithoutKey;
   #isWaiting = false;
@@ -46,54 +37,41 @@ export class JobReturns {
     stopping: AbortSignal,
     withoutKey: WithoutKey,
   ) {
-    this.#redis = redis;
-    this.#secretKey = secretKey;
-    this.#sealing = sealing;
+    this.#hasKey = () => isKeyOfAccount(redis, secretKey, sealing).catch(() => undefined);
+    this.#keepSecret = async () =>
+      sealing.keys.length < 2 ? undefined : readAccountSecret(redis, secretKey, sealing);
     this.#stopping = stopping;
     this.#withoutKey = withoutKey;
   }
 
   /** A worker with both keys keeps the secret of the account over a change of the key; if it fails, the next one does. */
   async keepSecret(): Promise<void> {
-    if (this.#sealing.keys.length < 2) return;
-    await readAccountSecret(this.#redis, this.#secretKey, this.#sealing).catch(() => {});
+    await this.#keepSecret().catch(() => {});
   }
 
   /**
-   * Returns an unsent job without counting an attempt, by throwing as {@link requeue} and {@link delayJob} do.
+   * Returns an unsent job without counting an attempt, by throwing.
    *
    * @param release called before: gives back what the run has claimed
    */
-  async returnJob(
-    locked: LockedJob,
-    reason: ReturnReason,
-    release?: () => Promise<void>,
-  ): Promise<never> {
-    const { report } = this.#withoutKey;
+  async returnJob(locked: LockedJob, release?: () => Promise<void>): Promise<never> {
     const isOther = await this.#hasKey();
-    report(reason, isOther === true ? 2 * FOREIGN_JOB_MS : 2 * LOOK_AGAIN_MS);
-    if (isOther === false) void this.#wait(reason);
+    this.#withoutKey.report('payload-key', 2 * (isOther === true ? FOREIGN_JOB_MS : LOOK_AGAIN_MS));
+    if (isOther === false) void this.#wait();
     await release?.();
-    if (isOther === true) await delayJob(locked, FOREIGN_JOB_MS, reason);
-    return requeue();
+    return isOther === true ? delayJob(locked, FOREIGN_JOB_MS, 'payload-key') : requeue();
   }
 
-  /** @returns undefined while Redis does not answer */
-  #hasKey(): Promise<boolean | undefined> {
-    return isKeyOfAccount(this.#redis, this.#secretKey, this.#sealing).catch(() => undefined);
-  }
-
-  async #wait(reason: ReturnReason): Promise<void> {
+  async #wait(): Promise<void> {
     if (this.#isWaiting) return;
     this.#isWaiting = true;
     const { suspend, report } = this.#withoutKey;
-    const stopping = this.#stopping;
-    suspend(reason, true);
-    while (!stopping.aborted && (await this.#hasKey()) !== true) {
-      report(reason, 2 * LOOK_AGAIN_MS);
-      await pause(LOOK_AGAIN_MS, stopping);
+    suspend('payload-key', true);
+    while (!this.#stopping.aborted && (await this.#hasKey()) !== true) {
+      report('payload-key', 2 * LOOK_AGAIN_MS);
+      await pause(LOOK_AGAIN_MS, this.#stopping);
     }
     this.#isWaiting = false;
-    if (!stopping.aborted) suspend(reason, false);
+    if (!this.#stopping.aborted) suspend('payload-key', false);
   }
 }

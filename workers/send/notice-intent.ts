@@ -7,7 +7,7 @@ import type { IntentVerdict } from '../../src/fleet/intents/intent-scripts.ts';
 import type { Intents } from '../../src/fleet/intents/intents.ts';
 import type { AttemptLog } from './attempt-log.ts';
 
-/** The delivery policy in one run of a notice's job. */
+/** One run of a notice's job, and the delivery policy in it. */
 export interface NoticeIntent {
   readonly job: string;
   readonly data: JobData;
@@ -33,24 +33,23 @@ export interface NoticeIntent {
 
 const NOTHING_SENT: PossibleSends = { possiblySent: 0, traceIds: [] };
 
-/** The delivery policy of a job that was just fetched. @param mostResends UNKNOWN_RESENDS @param sends in earlier runs */
+/** A job that was just fetched. @param mostResends UNKNOWN_RESENDS @param sends in earlier runs */
 export function noticeIntent(
   job: Job,
   data: JobData,
-  lockToken: string | undefined,
-  mostResends: number,
+  lockToken = '',
+  mostResends = 0,
   sends: PossibleSends = NOTHING_SENT,
 ): NoticeIntent {
-  // Attempts of at-most-once notices are counted by their intents.
-  const { possiblySent, traceIds } = data.delivery === undefined ? sends : NOTHING_SENT;
+  const isOnce = data.delivery !== undefined;
   return {
     job: job.id ?? '',
     data,
-    nonce: data.delivery === undefined ? '' : randomBytes(12).toString('base64url'),
-    lockToken: lockToken ?? '',
+    nonce: isOnce ? randomBytes(12).toString('base64url') : '',
+    lockToken,
     lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
-    possiblySent,
-    traceIds,
+    // Attempts of at-most-once notices are counted by their intents.
+    ...(isOnce ? NOTHING_SENT : sends),
     before: data.earlier ?? NOTHING_SENT,
     countedTwice: false,
     mostResends,
@@ -67,8 +66,7 @@ export function noticeIntent(
  * | UNKNOWN_RESENDS times | unknown | any | unknown, and no attempt follows |
  * | fewer times | unknown | any | the same |
  * | never | any other | any | the same |
- * | at least once | rejected | any | unknown, and no attempt follows |
- * | at least once | expired | any | unknown, and no attempt follows |
+ * | at least once | rejected, expired | any | unknown, and no attempt follows |
  * | at least once | retry, counted | none | unknown, and no attempt follows |
  * | at least once | any other | any | the same |
  */
@@ -85,19 +83,10 @@ export function knownAfter(
     return possiblySent >= mostResends ? { ...outcome, final: true } : outcome;
   }
   if (possiblySent + before.possiblySent === 0) return outcome;
-  switch (outcome?.kind) {
-    case 'rejected':
-      return unknownEarlier(outcome.code);
-    case 'expired':
-      return unknownEarlier('OUTCOME_UNKNOWN');
-    case 'retry':
-      return outcome.counted && lastAttempt ? unknownEarlier(outcome.code) : outcome;
-    case undefined:
-    case 'accepted':
-    case 'hold':
-    case 'cancelled':
-      return outcome;
-  }
+  if (outcome?.kind === 'expired') return unknownEarlier('OUTCOME_UNKNOWN');
+  const isEnd =
+    outcome?.kind === 'rejected' || (outcome?.kind === 'retry' && outcome.counted && lastAttempt);
+  return isEnd ? unknownEarlier(outcome.code) : outcome;
 }
 
 /** The outcome of a notice that an earlier attempt may have sent, and that this one did not. */
@@ -109,21 +98,7 @@ export const unknownEarlier = (code: string): Outcome => ({
 });
 
 /** Whether a notice was possibly sent as often as it may be: no request follows. */
-function isUsedUp({ possiblySent, mostResends }: NoticeIntent): boolean {
-  return possiblySent > mostResends;
-}
-
-/** What recording intents needs. */
-export interface IntentContext {
-  readonly intents: Pick<Intents, 'begin' | 'end' | 'isOpen'>;
-  readonly log: AttemptLog;
-  /** Id of the worker process. */
-  readonly worker: string;
-  /** Counts contacts of single notices that are sent again after an unknown outcome. */
-  readonly countTwice: (contacts: number) => Promise<void>;
-  /** Takes that back. */
-  readonly uncountTwice: (contacts: number) => Promise<void>;
-}
+const isUsedUp = ({ possiblySent, mostResends }: NoticeIntent) => possiblySent > mostResends;
 
 /** Whether the intent does not forbid a request. */
 export function maySend(intent: NoticeIntent): boolean {
@@ -138,6 +113,36 @@ export function earlierOutcome(intent: NoticeIntent): Outcome | undefined {
   if (verdict === 'accepted') return { kind: 'accepted', confirmed: true };
   if (verdict === 'unknown') return { kind: 'unknown', code: 'OUTCOME_UNKNOWN' };
   return undefined;
+}
+
+/**
+ * What becomes of a notice without a request; undefined where it is requeued. A process that was stopped for longer than a
+ * lock lasts knows only of the attempts before its own: another worker may have had the job since then. So an
+ * at-least-once notice ends here only with the lock as evidence.
+ */
+export function outcomeUnsent(
+  intent: NoticeIntent,
+  isLocked: boolean,
+  isLate: boolean,
+): Outcome | undefined {
+  const isAtLeastOnce = intent.data.delivery === undefined;
+  if (isAtLeastOnce && !isLocked) return undefined;
+  const earlier = earlierOutcome(intent);
+  if (earlier !== undefined || !isLate) return earlier;
+  const neverStarted = isAtLeastOnce || intent.verdict === 'send';
+  return neverStarted ? knownAfter({ kind: 'expired' }, intent) : undefined;
+}
+
+/** What recording intents needs. */
+export interface IntentContext {
+  readonly intents: Pick<Intents, 'begin' | 'end' | 'isOpen'>;
+  readonly log: AttemptLog;
+  /** Id of the worker process. */
+  readonly worker: string;
+  /** Counts contacts of single notices that are sent again after an unknown outcome. */
+  readonly countTwice: (contacts: number) => Promise<void>;
+  /** Takes that back. */
+  readonly uncountTwice: (contacts: number) => Promise<void>;
 }
 
 /** What is recorded right before each request of a notice; undefined where nothing is. */
@@ -176,7 +181,7 @@ export async function beginIntent(
  *
  * @returns false where Redis did not record it: the request must not be made
  */
-export async function countSentAgain(
+async function countSentAgain(
   intent: NoticeIntent,
   { countTwice, log }: IntentContext,
 ): Promise<boolean> {
@@ -206,14 +211,8 @@ export async function uncountSentAgain(
 }
 
 /**
- * Ends the intent of an at-most-once notice that is accepted or waits again; repeated until Redis has answered. That of a
- * notice that ends otherwise is removed with the record of its end.
- *
- * | verdict | outcome | the intent |
- * |---|---|---|
- * | never asked, lost, accepted, unknown | any | stays |
- * | send, or asked without an answer | accepted | accepted |
- * | send, or asked without an answer | any other, not started | removed |
+ * Ends the intent of an at-most-once notice that is accepted or waits again, where this run may have recorded it; repeated
+ * until Redis has answered. That of a notice that ends otherwise is removed with the record of its end.
  */
 export async function endIntent(
   intent: NoticeIntent,

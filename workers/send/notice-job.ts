@@ -1,18 +1,25 @@
-import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/repeat.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { JobData } from '../../src/contracts/job.ts';
-import type { Outcome } from '../../src/contracts/outcome.ts';
-import { newestTraceIds, type PossibleSends } from '../../src/contracts/outcome.ts';
+import { newestTraceIds, type Outcome } from '../../src/contracts/outcome.ts';
 import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
-import { possibleSends, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
 import { heldName } from '../../src/fleet/hold/template-hold.ts';
-import type { Sealing } from '../../src/payload/seal.ts';
-import { openJob, type StoredJobData } from '../../src/payload/sealed-job.ts';
+import { possibleSends, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
+import { PayloadKeyMissing, type Sealing } from '../../src/payload/seal.ts';
+import { openJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
-import type { JobLocks } from '../queue/job-locks.ts';
+import type { JobLock, JobLocks } from '../queue/job-locks.ts';
 import { enter, runAttempt, type AttemptContext } from './attempt.ts';
+import {
+  delayJob,
+  endOf,
+  PUT_OFF,
+  requeue,
+  tryAgain,
+  type JobResult,
+  type LockedJob,
+} from './disposition.ts';
 import {
   isLaterRun,
   readHistory,
@@ -20,23 +27,16 @@ import {
   type Attempted,
   type GateJob,
 } from './gate-job.ts';
-import {
-  applyOutcome,
-  delayJob,
-  PUT_OFF,
-  detailOf,
-  requeue,
-  type JobResult,
-  type LockedJob,
-} from './disposition.ts';
-import { returnReasonOf, type JobReturns } from './job-returns.ts';
-import { decideNotice, mayGo, type NoticeRun } from './notice-decision.ts';
-import { endNotice, endOf, entryOf, unreadableEntry, type NoticeEnds } from './notice-end.ts';
+import type { JobReturns } from './job-returns.ts';
+import { endNotice, entryOf, unreadableEntry, type NoticeEnds } from './notice-end.ts';
 import {
   beginIntent,
   endIntent,
   intentRecorder,
+  knownAfter,
+  maySend,
   noticeIntent,
+  outcomeUnsent,
   uncountSentAgain,
   unknownEarlier,
   type IntentContext,
@@ -71,39 +71,39 @@ export interface NoticeContext extends AttemptContext, IntentContext {
  */
 export async function runNotice(locked: LockedJob, context: NoticeContext): Promise<JobResult> {
   const { job, lockToken } = locked;
-  const history = await readHistory(job, context.histories, context.log);
   const { id = '' } = job;
+  const { log, ends } = context;
+  const history = await readHistory(job, context.histories, log);
   // The run that ended it died before BullMQ had completed the job.
-  if (isLaterRun(job) && (await readOrRequeue(() => context.ends.has(id), context.log)))
-    return { outcome: 'ended', confirmed: true };
+  if (isLaterRun(job) && (await readOrRequeue(() => ends.has(id), log))) {
+    return { outcome: 'ended' };
+  }
   let data: JobData;
   try {
     data = openJob(job.data, id, context.sealing);
   } catch (error) {
-    const reason = returnReasonOf(error);
-    if (reason !== undefined) await context.returns.returnJob(locked, reason);
+    if (error instanceof PayloadKeyMissing) return context.returns.returnJob(locked);
     return endUnreadable(locked, error, history, context);
   }
-  if (data.earlier !== undefined) await readOrRequeue(() => context.ends.taken(id), context.log);
-  const line = context.log.begin(job);
+  if (data.earlier !== undefined) await readOrRequeue(() => ends.taken(id), log);
+  const line = log.begin(job);
   const lock = context.locks.of(job);
   try {
     const sends = possibleSends(history, job.stalledCounter);
     const intent = noticeIntent(job, data, lockToken, context.unknownResends, sends);
-    const isLate = () => data.expiresAt !== undefined && context.now() >= data.expiresAt;
-    const run = { data, intent, lock, isLate };
-    const end = await attemptNotice(job, run, history, context).catch((error: unknown) => {
-      context.log.trouble('notice', error);
-      return afterProgramError(intent, context);
-    });
+    const end = await attemptNotice(locked, intent, lock, history, context).catch(
+      (error: unknown) => {
+        log.trouble('notice', error);
+        return afterProgramError(intent, context);
+      },
+    );
     const { outcome, answer, probe, putOffMs } = end;
-    const contacts = data.notice.contacts.length;
     const { possiblySent } = intent;
-    line.end(outcome, answer, { contacts, possiblySent, probe });
+    line.end(outcome, answer, { contacts: data.notice.contacts.length, possiblySent, probe });
     context.inOneWrite();
     if (putOffMs !== undefined) return await delayJob(locked, putOffMs, PUT_OFF);
     if (outcome === undefined) requeue();
-    return await endRun(locked, intent, { ...end, outcome }, context);
+    return await endRun(locked, intent, { outcome, answer }, context);
   } finally {
     lock.release();
   }
@@ -118,17 +118,35 @@ interface NoticeEnd extends Attempted {
 }
 
 async function attemptNotice(
-  job: Job,
-  run: NoticeRun,
+  { job }: LockedJob,
+  intent: NoticeIntent,
+  lock: JobLock,
   { trouble }: JobHistory,
   context: NoticeContext,
 ): Promise<NoticeEnd> {
-  const { data, intent } = run;
-  if (!mayGo(run)) return recordNotice(run, { outcome: undefined }, context);
-  const isOnce = data.delivery !== undefined;
+  const { notice, delivery, expiresAt = Infinity } = intent.data;
+  const isLate = () => context.now() >= expiresAt;
+  const mayBegin = () => lock.valid() && !isLate() && maySend(intent);
+  /** Decides what becomes of the notice, and records in its intent what is tried again. */
+  const record = async ({ outcome: attempted, answer }: Attempted): Promise<NoticeEnd> => {
+    // The service may have accepted an attempt before the deadline: only the intent knows.
+    if (attempted === undefined && delivery !== undefined && isLate()) {
+      await beginIntent(intent, context);
+    }
+    const outcome =
+      attempted === undefined
+        ? outcomeUnsent(intent, lock.valid(), isLate())
+        : knownAfter(attempted, intent);
+    await uncountSentAgain(intent, attempted, context);
+    const end = endOf(outcome, delivery !== undefined, intent.lastAttempt);
+    if (end === undefined) await endIntent(intent, outcome, context);
+    return { outcome, answer };
+  };
+  if (!mayBegin()) return record({ outcome: undefined });
+  const isOnce = delivery !== undefined;
   const gateJob: GateJob = {
     id: intent.job,
-    template: heldName(data.notice.templateCode, data.notice),
+    template: heldName(notice.templateCode, notice),
     trouble,
     runs: job.attemptsStarted,
     leavesProbes: isOnce,
@@ -138,78 +156,53 @@ async function attemptNotice(
   if (entry === undefined) return { outcome: undefined };
   if ('putOffMs' in entry) {
     // It expires in time, too.
-    const { expiresAt = Infinity } = data;
     const putOffMs = Math.min(entry.putOffMs, Math.max(0, expiresAt - context.now()));
     return { outcome: undefined, putOffMs };
   }
   const attempted = await runAttempt(
     {
       job: gateJob,
-      send: (tokens, options) => context.service.send(data.notice, tokens, options),
+      send: (tokens, options) => context.service.send(notice, tokens, options),
       isOnce,
-      mayBegin: () => mayGo(run),
+      mayBegin,
       recordIntent: intentRecorder(intent, context),
     },
     entry,
     context,
   );
-  const recorded = await recordNotice(run, attempted, context);
-  return { ...recorded, probe: entry.entered.passage !== OPEN };
-}
-
-/** Decides what becomes of the notice, and records in its intent what is tried again. */
-async function recordNotice(
-  run: NoticeRun,
-  { outcome: attempted, answer }: Attempted,
-  context: NoticeContext,
-): Promise<NoticeEnd> {
-  const { data, intent } = run;
-  // The service may have accepted an attempt before the deadline: only the intent knows.
-  if (attempted === undefined && data.delivery !== undefined && run.isLate()) {
-    await beginIntent(intent, context);
-  }
-  const outcome = decideNotice(run, attempted);
-  const isEnd = endOf(outcome, data.delivery !== undefined, intent.lastAttempt) !== undefined;
-  await uncountSentAgain(intent, attempted, context);
-  if (!isEnd) await endIntent(intent, outcome, context);
-  return { outcome, answer };
+  return { ...(await record(attempted)), probe: entry.entered.passage !== OPEN };
 }
 
 /** Ends the run by the outcome; the history of the job keeps an attempt that ended unknown and is followed by others. */
 async function endRun(
   locked: LockedJob,
   intent: NoticeIntent,
-  ended: NoticeEnd & { readonly outcome: Outcome },
+  { outcome, answer }: Attempted & { readonly outcome: Outcome },
   context: NoticeContext,
 ): Promise<JobResult> {
   const { histories, log } = context;
-  const { lastAttempt, possiblySent, traceIds, before, data } = intent;
-  const { outcome, answer } = ended;
-  const end = endOf(outcome, data.delivery !== undefined, lastAttempt);
+  const { possiblySent, traceIds, before, data } = intent;
+  const end = endOf(outcome, data.delivery !== undefined, intent.lastAttempt);
   if (end !== undefined) {
-    const stored = locked.job.data as StoredJobData;
-    const facts = { end, outcome, answer, data: stored };
-    return endNotice(locked, entryOf(locked, intent, facts), context);
+    return endNotice(locked, entryOf(locked, intent, end, outcome, answer), context);
   }
-  const detail = detailOf(answer);
-  if (outcome.kind !== 'unknown' || outcome.earlier === true) {
-    const all = {
+  if (outcome.kind === 'accepted') {
+    const { confirmed } = outcome;
+    const sends = {
       possiblySent: before.possiblySent + possiblySent,
       traceIds: newestTraceIds([...(before.traceIds ?? []), ...traceIds]),
     };
-    return applyOutcome(locked, outcome, { detail, sends: all });
+    return { outcome: 'accepted', confirmed, ...(sends.possiblySent === 0 ? {} : sends) };
   }
-  const { code } = outcome;
-  const traceId = answer?.traceId === undefined ? {} : { traceId: answer.traceId };
-  const attempt = { run: intent.lockToken, code, ...traceId };
-  await settleWithRetry(
-    () => histories.noteUnknown(intent.job, attempt),
-    (error) => log.trouble('history', error),
-  ).catch(() => {});
-  return applyOutcome(locked, outcome, {
-    detail,
-    sends: { possiblySent: possiblySent + 1, traceIds },
-  });
+  if (outcome.kind === 'unknown') {
+    const traceId = answer?.traceId === undefined ? {} : { traceId: answer.traceId };
+    const attempt = { run: intent.lockToken, code: outcome.code, ...traceId };
+    await settleWithRetry(
+      () => histories.noteUnknown(intent.job, attempt),
+      (error) => log.trouble('history', error),
+    ).catch(() => {});
+  }
+  return tryAgain(locked, outcome, answer, possiblySent + 1);
 }
 
 /** Ends a job that no worker can read: rejected, or unknown where an earlier run may have sent it. */
@@ -222,29 +215,25 @@ async function endUnreadable(
   const { job } = locked;
   const { id = '' } = job;
   const { log, ends, intents } = context;
-  const attempt = log.begin(job);
-  const isOurs = error instanceof NoticeQueueError;
-  const code = isOurs ? error.code : 'JOB_INVALID';
-  const message = isOurs ? error.message : '';
-  const { delivery } = (job.data ?? {}) as Partial<Pick<JobData, 'delivery'>>;
-  const onceSends = async (): Promise<PossibleSends> => ({
-    possiblySent: (await intents.isOpen(id)) ? 1 : 0,
-    traceIds: [],
-  });
-  // The intent of an at-most-once notice tells whether it may have been sent.
-  const [sends, text] = await settleWithRetry(
-    () =>
-      Promise.all([
-        delivery === 'at-most-once' ? onceSends() : possibleSends(history, job.stalledCounter),
-        ends.textOf(id),
-      ]),
+  const line = log.begin(job);
+  const { code, message } =
+    error instanceof NoticeQueueError ? error : { code: 'JOB_INVALID', message: '' };
+  const { delivery } = (job.data ?? {}) as Readonly<Record<string, unknown>>;
+  const entry = await settleWithRetry(
+    async () => {
+      const sends =
+        delivery === 'at-most-once'
+          ? // Its intent tells whether it may have been sent.
+            { possiblySent: (await intents.isOpen(id)) ? 1 : 0, traceIds: [] }
+          : possibleSends(history, job.stalledCounter);
+      return unreadableEntry(locked, code, message, sends, await ends.textOf(id));
+    },
     (failure) => log.trouble('history', failure),
     (failure) => !isProgramError(failure),
   );
-  const entry = unreadableEntry(locked, code, message, sends, text);
   const { possiblySent } = entry;
   const outcome: Outcome = possiblySent > 0 ? unknownEarlier(code) : { kind: 'rejected', code };
-  attempt.end(outcome, undefined, { possiblySent });
+  line.end(outcome, undefined, { possiblySent });
   return endNotice(locked, entry, context);
 }
 
@@ -257,8 +246,8 @@ async function afterProgramError(
   { intents }: NoticeContext,
 ): Promise<NoticeEnd> {
   const code = 'INTERNAL_ERROR';
-  if (delivery === undefined) return { outcome: { kind: 'unknown', code } };
-  const isUnknown = lastAttempt && (await intents.isOpen(job).catch(() => true));
+  const isUnknown =
+    delivery === undefined || (lastAttempt && (await intents.isOpen(job).catch(() => true)));
   return {
     outcome: isUnknown ? { kind: 'unknown', code } : { kind: 'retry', code, counted: true },
   };

@@ -3,14 +3,11 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { JobData } from '../../../src/contracts/job.ts';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
-import type { EndedState } from '../../../src/notices/ended.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
-import { endOf } from '../../../workers/send/notice-end.ts';
+import { endOf } from '../../../workers/send/disposition.ts';
 import {
-  beginIntent,
-  countSentAgain,
-  endIntent,
   intentRecorder,
+  knownAfter,
   noticeIntent,
   type IntentContext,
   uncountSentAgain,
@@ -20,11 +17,12 @@ const ACCEPTED: Outcome = { kind: 'accepted', confirmed: true };
 const UNKNOWN: Outcome = { kind: 'unknown', code: 'TIMEOUT' };
 const REJECTED: Outcome = { kind: 'rejected', code: 'NO' };
 const RETRY: Outcome = { kind: 'retry', code: 'ECONNREFUSED', counted: true };
+const UNCOUNTED: Outcome = { kind: 'retry', code: 'HTTP_401', counted: false };
 const HOLD: Outcome = { kind: 'hold', hold: 'credit', code: 'HTTP_402', scope: 'all' };
 const EXPIRED: Outcome = { kind: 'expired' };
 
 describe('endOf', () => {
-  it.each<[Outcome | undefined, boolean, boolean, EndedState | undefined]>([
+  it.each<[Outcome | undefined, boolean, boolean, string | undefined]>([
     [REJECTED, false, false, 'rejected'],
     [EXPIRED, false, false, 'expired'],
     [UNKNOWN, false, false, undefined],
@@ -42,67 +40,56 @@ describe('endOf', () => {
   });
 });
 
-describe('endIntent', () => {
-  it.each([
-    [undefined, HOLD, []],
-    ['lost', undefined, []],
-    ['accepted', ACCEPTED, []],
-    ['send', ACCEPTED, ['a accepted']],
-    ['send', RETRY, ['a back']],
-    ['send', undefined, ['a back']],
-    ['asked', undefined, ['a back']],
-    ['asked', ACCEPTED, ['a accepted']],
-  ] as const)('%s, %j: %j', async (verdict, outcome, expected) => {
-    const ended: string[] = [];
-    const intent = noticeIntent({ id: 'a', attemptsMade: 0, opts: {} } as Job, data, 'lock', 2);
-    await endIntent({ ...intent, verdict }, outcome, recording(ended));
-    expect(ended).toEqual(expected);
+const earlier = (code: string): Outcome => ({
+  kind: 'unknown',
+  code,
+  final: true,
+  earlier: true,
+});
+
+const NONE = { possiblySent: 0 };
+
+describe('knownAfter', () => {
+  it.each<[Outcome | undefined, boolean, Outcome | undefined]>([
+    [REJECTED, false, earlier('NO')],
+    [REJECTED, true, earlier('NO')],
+    [EXPIRED, false, earlier('OUTCOME_UNKNOWN')],
+    [RETRY, true, earlier('ECONNREFUSED')],
+    [RETRY, false, RETRY],
+    [UNCOUNTED, true, UNCOUNTED],
+    [ACCEPTED, true, ACCEPTED],
+    [UNKNOWN, false, UNKNOWN],
+    [HOLD, true, HOLD],
+    [undefined, true, undefined],
+  ])('after doubt, %j, last attempt %s', (outcome, lastAttempt, known) => {
+    const run = { mostResends: 2, lastAttempt };
+    expect(knownAfter(outcome, { possiblySent: 1, before: NONE, ...run })).toEqual(known);
+    // The same after it was sent again.
+    const before = { possiblySent: 1 };
+    expect(knownAfter(outcome, { possiblySent: 0, before, ...run })).toEqual(known);
   });
-});
 
-/** Notes how intents are ended; none can be started. */
-const recording = (ended: string[]): IntentContext => ({
-  intents: {
-    begin: () => Promise.reject(new Error('Redis is away')),
-    end: ({ job }, how) => {
-      ended.push(`${job} ${how}`);
-      return Promise.resolve();
+  it.each([ACCEPTED, REJECTED, RETRY, UNKNOWN, HOLD, EXPIRED, undefined])(
+    'without doubt, %j stays',
+    (outcome) => {
+      const run = { possiblySent: 0, before: NONE, mostResends: 2, lastAttempt: true };
+      expect(knownAfter(outcome, run)).toBe(outcome);
     },
-    isOpen: () => Promise.resolve(false),
-  },
-  log: new AttemptLog(pino({ level: 'silent' })),
-  worker: 'worker',
-  countTwice: () => Promise.resolve(),
-  uncountTwice: () => Promise.resolve(),
+  );
 });
 
-const data: JobData = {
-  v: 1,
-  notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [{ contact: '010001' }] },
-  delivery: 'at-most-once',
-};
-
-it.each([
-  [0, 1, true],
-  [0, 3, false],
-  [1, 3, false],
-  [2, 3, true],
-  [0, undefined, true],
-])('after %i of %s attempts this one is the last: %s', (attemptsMade, attempts, isLast) => {
-  const job = { id: 'a', attemptsMade, opts: { attempts } } as Job;
-  expect(noticeIntent(job, data, 'lock', 2).lastAttempt).toBe(isLast);
-});
-
-describe('beginIntent', () => {
-  it('forbids the request when begin fails, and the intent is taken back at the end', async () => {
-    const ended: string[] = [];
-    const parts = recording(ended);
-    const intent = noticeIntent({ id: 'a', attemptsMade: 0, opts: {} } as Job, data, 'lock', 2);
-    expect(await beginIntent(intent, parts)).toBe(false);
-    // Also where it is asked for again: the same run does not record it a second time.
-    expect(await beginIntent(intent, parts)).toBe(false);
-    await endIntent(intent, undefined, parts);
-    expect(ended).toEqual(['a back']);
+describe('the resends of an unknown outcome', () => {
+  it.each([
+    [0, 2, false],
+    [1, 2, false],
+    [2, 2, true],
+    [0, 0, true],
+  ])('possibly sent %d times before, UNKNOWN_RESENDS %d: the last one %s', (before, most, last) => {
+    // Those before it was sent again do not count.
+    const run = { possiblySent: before, before: { possiblySent: 9 }, mostResends: most };
+    expect(knownAfter(UNKNOWN, { ...run, lastAttempt: false })).toEqual(
+      last ? { ...UNKNOWN, final: true } : UNKNOWN,
+    );
   });
 });
 
@@ -148,17 +135,7 @@ describe('notices that are sent again after an unknown outcome', () => {
   });
 
   it('are not sent while Redis does not count them', async () => {
-    let fails = true;
-    const counted: number[] = [];
-    const context = counting((contacts) => {
-      if (fails) return Promise.reject(new Error('Redis is away'));
-      counted.push(contacts);
-      return Promise.resolve();
-    });
-    const again = notice(2, 1);
-    expect(await countSentAgain(again, context)).toBe(false);
-    fails = false;
-    expect(await countSentAgain(again, context)).toBe(true);
-    expect(counted).toEqual([2]);
+    const context = counting(() => Promise.reject(new Error('Redis is away')));
+    expect(await intentRecorder(notice(2, 1), context)?.()).toBe(false);
   });
 });

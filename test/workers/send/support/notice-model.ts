@@ -167,7 +167,7 @@ function asked(before: World, worker: Worker, answer: Answer | undefined, rules:
   let world = before;
   const isOnce = world.delivery === 'at-most-once';
   const runOf = (): Run => world.runs[worker] ?? fail();
-  // What forbids the request before the gate: `decideNotice` of notice-decision.ts.
+  // What forbids the request before the gate: `outcomeUnsent` of notice-intent.ts.
   const isForbidden = () =>
     !runOf().owned || world.late || rules.earlierOutcome(intentOf(world, runOf())) !== undefined;
   if (world.ended !== undefined && rules.knowsEnds) {
@@ -256,7 +256,7 @@ function endedAs(world: World, worker: Worker, outcome: Outcome | undefined, rul
   return ending(next, how);
 }
 
-/** How BullMQ is to move the job of a notice that is accepted, or tried again: `applyOutcome` of disposition.ts. */
+/** How BullMQ is to move the job of a notice that is accepted, or tried again: `tryAgain` of disposition.ts. */
 function runEndOf(outcome: Outcome | undefined): RunEnd {
   switch (outcome?.kind) {
     case 'accepted':

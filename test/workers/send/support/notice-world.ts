@@ -2,7 +2,7 @@ import type { DeliveryPolicy } from '../../../../src/contracts/outcome.ts';
 import type { IntentVerdict } from '../../../../src/fleet/intents/intent-scripts.ts';
 import type { NoticeView } from '../../../../src/notices/notice-state.ts';
 import type { EndedState } from '../../../../src/notices/ended.ts';
-import { endOf } from '../../../../workers/send/notice-end.ts';
+import { endOf } from '../../../../workers/send/disposition.ts';
 import { earlierOutcome, knownAfter } from '../../../../workers/send/notice-intent.ts';
 import type { SendAnswer } from '../../../../src/service/send-call.ts';
 

@@ -16,7 +16,6 @@ import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import { runChunk } from '../../../../workers/send/chunk-job.ts';
 import type { ChunkContext } from '../../../../workers/send/chunk-record.ts';
 import { JobReturns } from '../../../../workers/send/job-returns.ts';
-import { ListTemplates } from '../../../../workers/send/take-back.ts';
 import { PLAN, RETENTION_MS } from '../../../batch/support/batch-bench.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 import { OPEN_GATE } from './open-gate.ts';
@@ -279,7 +278,7 @@ export class SettlementRun {
     return {
       tokens,
       gate: OPEN_GATE,
-      templates: new ListTemplates(),
+      lists: new Map(),
       rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },
       log: new AttemptLog(silent),
       sendDeadlineMs: 1_000,
