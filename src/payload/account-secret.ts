@@ -15,14 +15,11 @@ const PLAIN = 'plain';
  * none. It is a hash in Redis: for each key that producers use, its id and the secret encrypted with it; without a key, the
  * secret. A change of the key keeps it, once a process has had both keys. A secret that is not encrypted is not taken
  * over: anyone who can read a backup knows it.
- *
- * @param known where Redis has lost the secret, this one is stored
  */
 export async function readAccountSecret(
   redis: Store,
   key: string,
   sealing: Sealing,
-  known?: string,
 ): Promise<string> {
   const name = sealing.keys[0]?.id.toString('hex') ?? PLAIN;
   const stored = await redis.hgetall(key);
@@ -30,12 +27,10 @@ export async function readAccountSecret(
   if (own !== undefined) return opened(own, sealing);
   const earlier = sealing.keys.map(({ id }) => stored[id.toString('hex')]).find(Boolean);
   const secret =
-    earlier === undefined
-      ? (known ?? randomBytes(32).toString('base64url'))
-      : opened(earlier, sealing);
+    earlier === undefined ? randomBytes(32).toString('base64url') : opened(earlier, sealing);
   const sealed = seal(Buffer.from(secret), accountSeal(sealing))?.toString('base64') ?? secret;
   if ((await redis.hsetnx(key, name, sealed)) === 1) return secret;
-  return readAccountSecret(redis, key, sealing, secret);
+  return readAccountSecret(redis, key, sealing);
 }
 
 function opened(stored: string, sealing: Sealing): string {

@@ -82,8 +82,8 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
    *
    * @throws InputError NOTICE_INVALID that names every invalid field; nothing was queued
    * @throws NoticeQueueError IDEMPOTENCY_CONFLICT: the key was used for another notice; nothing was queued.
-   *   QUEUE_UNAVAILABLE: Redis did not answer; the message states whether the notice may have been queued,
-   *   and whether this process was too busy to read answers. Repeat the call with an idempotency key.
+   *   QUEUE_UNAVAILABLE: Redis did not answer; the message states whether the notice may have been queued.
+   *   Repeat the call with an idempotency key.
    *   QUEUE_REFUSED: Redis refused it. REDIS_FULL: its memory is kept for what waits. QUEUE_CLOSED: after {@link NoticeQueue.close}.
    */
   async send(notice: NoticeOf<Templates>, options: SendOptions = {}): Promise<Receipt> {

@@ -219,13 +219,12 @@ export class ProducerConnection {
 
   /**
    * The secret is for keyed hashes in ids: random, made by the first producer that needs it, kept in Redis so that all
-   * producers have the same. Where Redis has lost it (it was emptied, or restored from an older copy), the first producer
-   * that reads it anew stores the one it knows.
+   * producers have the same.
    */
   async #askAccount(): Promise<void> {
     const { secret: key } = this.#keys;
     const [secret] = await Promise.all([
-      readAccountSecret(this.#client, key, this.#sealing, this.#secret),
+      readAccountSecret(this.#client, key, this.#sealing),
       this.#clock.read(),
     ]);
     this.#secret = secret;

@@ -35,7 +35,6 @@ type Queues = 'nothing' | 'notices' | 'more';
 interface Call {
   readonly weight: number;
   readonly queues: Queues;
-  readonly startedAt: number;
   readonly startTick: number;
   readonly command: () => Promise<unknown>;
   readonly resolve: (result: unknown) => void;
@@ -72,7 +71,8 @@ export class RedisCalls {
   readonly #written = new Set<Call>();
   #writtenWeight = 0;
   #ticks = 0;
-  #lastAnswer = { tick: 0, at: 0 };
+  /** Of the last answer. */
+  #answerTick = 0;
   /** When the connection was made on which the client then introduces itself. */
   #connectTick = 0;
   #ticking: NodeJS.Timeout | undefined;
@@ -117,7 +117,6 @@ export class RedisCalls {
       this.#waiting.add({
         weight,
         queues,
-        startedAt: performance.now(),
         startTick: this.#ticks,
         command,
         resolve: resolve as (result: unknown) => void,
@@ -160,7 +159,7 @@ export class RedisCalls {
     const isUnderWay = () => call.writes === write && this.#written.has(call);
     const answered = (end: () => void) => {
       if (!isUnderWay()) return;
-      this.#lastAnswer = { tick: this.#ticks, at: performance.now() };
+      this.#answerTick = this.#ticks;
       this.#end(call);
       end();
       // Many in one write, instead of one for each answer.
@@ -203,7 +202,7 @@ export class RedisCalls {
 
   #tick(): void {
     this.#ticks += 1;
-    if (this.#ticks - this.#lastAnswer.tick <= TICKS) return;
+    if (this.#ticks - this.#answerTick <= TICKS) return;
     const isDead = this.#isDead();
     for (const line of [this.#written, this.#again, this.#waiting]) {
       for (const call of line) {
@@ -226,7 +225,7 @@ export class RedisCalls {
   }
 
   /** The error of a call whose time is over. */
-  #timedOut({ startedAt, writtenAt, queues }: Call): NoticeQueueError {
+  #timedOut({ writtenAt, queues }: Call): NoticeQueueError {
     const isAway = this.#client.status !== 'ready';
     if (isAway && writtenAt === undefined && !isProgramError(this.#lastError)) {
       const failure = redisFailure(this.#lastError);
@@ -244,13 +243,7 @@ export class RedisCalls {
         : queues === 'more'
           ? 'a part was queued'
           : 'nothing was queued';
-    const silentMs = performance.now() - Math.max(startedAt, this.#lastAnswer.at);
-    const busyMs = Math.round(silentMs - ms);
-    const busy =
-      busyMs <= ms / 2
-        ? ''
-        : ` This process was too busy to read answers for at least ${busyMs} ms of that time: do not block its event loop.`;
-    return new NoticeQueueError('QUEUE_UNAVAILABLE', `${what}; ${queued}.${busy}`);
+    return new NoticeQueueError('QUEUE_UNAVAILABLE', `${what}; ${queued}.`);
   }
 }
 

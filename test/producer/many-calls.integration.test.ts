@@ -139,14 +139,4 @@ describe('a process that blocks its event loop', () => {
     // It did not come by a repetition on another connection.
     expect(await connectionsOf(client)).toBe(opened);
   });
-
-  it('is named in the error, with what became of the notice', async () => {
-    const { server, queue } = await open({ enqueueTimeoutMs: 200 });
-    await server.kill('SIGSTOP');
-    const busy = setInterval(() => block(150), 1);
-    const [message] = messages(await sends(queue, 1));
-    clearInterval(busy);
-    expect(message).toContain('may or may not have been queued');
-    expect(message).toMatch(/This process was too busy .* \d+ ms/);
-  });
 });

@@ -1,7 +1,5 @@
 import { Queue, Worker } from 'bullmq';
-import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
@@ -47,23 +45,6 @@ describe('same key, one send', () => {
     const again = await queueIn(prefix).send(NOTICE, KEY);
     expect(first.duplicate).toBe(false);
     expect(again).toEqual({ ...first, duplicate: true });
-    expect(await waitingIds(redis.client, prefix)).toEqual([first.id]);
-  });
-
-  it('whatever the other options and the order of the fields are', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix);
-    const notice = {
-      templateCode: 'T',
-      contacts: [{ contact: '0101', var1: 'a', fields: { x: { p: 1, q: 2 } } }],
-    };
-    const turned = {
-      contacts: [{ fields: { x: { q: 2, p: 1 } }, var1: 'a', contact: '0101' }],
-      templateCode: 'T',
-    };
-    const first = await queue.send(notice, KEY);
-    const options = { ...KEY, delay: 5_000, priority: 3, expiresAt: Date.now() + 60_000 };
-    expect(await queue.send(turned, options)).toEqual({ ...first, duplicate: true });
     expect(await waitingIds(redis.client, prefix)).toEqual([first.id]);
   });
 
@@ -227,47 +208,4 @@ describe('the id of a notice with a key', () => {
     await redis.client.hset(secret, 'plain', 'another');
     expect(await queues[0]?.send(NOTICE, KEY)).toMatchObject({ duplicate: true });
   });
-});
-
-describe('a Redis that has lost the secret', () => {
-  it('gets it back from the producers that know it, so that a repeated call is a duplicate at each', async () => {
-    const server = await startRedisServer();
-    cleanups.push(() => server.close());
-    const admin = new Redis(server.url, { maxRetriesPerRequest: 1 });
-    admin.on('error', () => {});
-    cleanups.push(() => Promise.resolve(admin.disconnect()));
-    const { secret } = keysOf('lost', 'default');
-    const open = () => {
-      const queue = new NoticeQueue({
-        redis: connectionAs('producer', server.url),
-        prefix: 'lost',
-      });
-      cleanups.push(() => queue.close());
-      return queue;
-    };
-    const first = open();
-    await first.send(NOTICE, { idempotencyKey: 'warm' });
-    const known = await admin.hget(secret, 'plain');
-    const again = () =>
-      until(() => first.send(NOTICE, { idempotencyKey: 'again' }).catch(() => undefined), {
-        what: 'the producer to send again',
-      });
-
-    // It keeps nothing on disk.
-    await server.restart();
-    await again();
-    expect(await admin.hget(secret, 'plain')).toBe(known);
-    expect(await open().send(NOTICE, { idempotencyKey: 'again' })).toMatchObject({
-      duplicate: true,
-    });
-
-    // A producer that starts before the others are back makes another secret, which all use from then on.
-    await server.restart();
-    await admin.hset(secret, 'plain', 'another');
-    const receipt = await until(() => first.send(NOTICE, KEY).catch(() => undefined), {
-      what: 'the producer to send again',
-    });
-    expect(await admin.hget(secret, 'plain')).toBe('another');
-    expect(await open().send(NOTICE, KEY)).toEqual({ ...receipt, duplicate: true });
-  }, 60_000);
 });

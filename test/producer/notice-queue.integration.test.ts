@@ -1,10 +1,8 @@
-import { Queue, Worker } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
 import { NoticeQueue } from '../../src/index.ts';
 import type { Notice, NoticeQueueOptions } from '../../src/index.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
-import { until } from '../support/wait.ts';
 import {
   contacts,
   contactsOf,
@@ -129,37 +127,12 @@ describe('send', () => {
     const meta = await redis.client.hkeys(`{${prefix}:second}:send:meta`);
     expect(meta).toEqual(['opts.maxLenEvents']);
   });
-
-  it('answers hundreds of calls at once without a warning', async () => {
-    const prefix = redis.freshPrefix();
-    const warnings: Error[] = [];
-    const onWarning = (warning: Error) => warnings.push(warning);
-    process.on('warning', onWarning);
-    try {
-      // Not connected yet: all of them wait for the same connection.
-      const queue = queueIn(prefix);
-      const receipts = await Promise.all(
-        contacts(300).map((contact) => queue.send({ ...NOTICE, contacts: [contact] })),
-      );
-      expect(new Set(receipts.map(({ id }) => id)).size).toBe(300);
-      await new Promise((resolve) => setImmediate(resolve));
-    } finally {
-      process.off('warning', onWarning);
-    }
-    expect(warnings).toEqual([]);
-    expect(await waitingIds(redis.client, prefix)).toHaveLength(300);
-  });
 });
 
 describe('when it may be sent', () => {
   it.each([
     { how: 'delay', options: () => ({ delay: 90_000 }) },
     { how: 'sendAt as a Date', options: () => ({ sendAt: new Date(Date.now() + 90_000) }) },
-    { how: 'sendAt as a number', options: () => ({ sendAt: Date.now() + 90_000 }) },
-    {
-      how: 'sendAt as text',
-      options: () => ({ sendAt: new Date(Date.now() + 90_000).toISOString() }),
-    },
   ])('$how: BullMQ holds it back', async ({ options }) => {
     const prefix = redis.freshPrefix();
     const notice = { ...NOTICE, contacts: contacts(3) };
@@ -171,61 +144,5 @@ describe('when it may be sent', () => {
     expect(delay).toBeGreaterThan(80_000);
     expect(delay).toBeLessThanOrEqual(90_000);
     expect(timestamp + delay - Date.now()).toBeLessThanOrEqual(90_000);
-  });
-
-  it('a year ahead, beyond what 32 bits hold', async () => {
-    const prefix = redis.freshPrefix();
-    const year = 365 * 86_400_000;
-    const { id } = await queueIn(prefix).send(NOTICE, { delay: year });
-    expect((await storedJob(redis.client, prefix, id)).delay).toBe(year);
-    const queue = new Queue('send', { connection: redis.connect(), prefix: `{${prefix}:default}` });
-    queue.on('error', () => {});
-    const [job] = await queue.getDelayed();
-    expect([job?.id, job?.delay]).toEqual([id, year]);
-    await queue.close();
-  });
-
-  it.each([
-    { form: 'a number', of: (at: number) => at },
-    { form: 'a Date', of: (at: number) => new Date(at) },
-    { form: 'text', of: (at: number) => new Date(at).toISOString() },
-  ])('expiresAt as $form is stored in the job as milliseconds', async ({ of }) => {
-    const prefix = redis.freshPrefix();
-    const at = Date.now() + 60_000;
-    const { id } = await queueIn(prefix).send(NOTICE, { expiresAt: of(at) });
-    expect((await storedJob(redis.client, prefix, id)).data).toMatchObject({ expiresAt: at });
-  });
-
-  it('priority: 0 is first, then 1, then 2; in the order of the calls within one', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix);
-    const expected: string[] = [];
-    const send = async (priority?: number) =>
-      (await queue.send(NOTICE, priority === undefined ? {} : { priority })).id;
-    const [low, first, late, high, second] = [
-      await send(2),
-      await send(0),
-      await send(2),
-      await send(1),
-      await send(),
-    ];
-    expected.push(first, second, high, low, late);
-    const taken: string[] = [];
-    const worker = new Worker(
-      'send',
-      (job) => {
-        taken.push(job.id ?? '');
-        return Promise.resolve();
-      },
-      {
-        connection: redis.connect({ forWorker: true }),
-        prefix: `{${prefix}:default}`,
-        concurrency: 1,
-      },
-    );
-    worker.on('error', () => {});
-    await until(() => taken.length === 5, { what: 'five jobs' });
-    await worker.close();
-    expect(taken).toEqual(expected);
   });
 });

@@ -30,12 +30,6 @@ async function open(limits: Partial<CallLimits> = {}): Promise<Bench> {
 }
 
 describe('a call whose reply is lost', () => {
-  it('is written again, and ends with the second answer', async () => {
-    const { calls, client, proxy, key } = await open();
-    await proxy.place({ kind: 'drop-reply', when: key, times: 1 });
-    expect(await calls.run(() => client.incr(key))).toBe(2);
-  });
-
   it('is not written again once Redis may no longer detect the repetition', async () => {
     const { calls, client, proxy, key } = await open({ repeatWithinMs: 50 });
     await proxy.place({ kind: 'drop-reply', when: key, times: 1 });
@@ -78,20 +72,6 @@ describe('a call whose reply is lost', () => {
       message: expect.stringMatching(/WRONGPASS.*may or may not have been queued/) as string,
     });
   });
-
-  it('keeps its place before calls that were never written', async () => {
-    const { calls, client, proxy, key } = await open();
-    const order: string[] = [];
-    const call = (name: string, weight: number) =>
-      calls.run(async () => {
-        await client.append(key, name);
-        order.push(name);
-      }, weight);
-    await proxy.place({ kind: 'drop-reply', when: 'first', times: 1 });
-    await Promise.all([call('first', 1_000), call('second', 1_000)]);
-    expect(order).toEqual(['first', 'second']);
-    expect(await redis.client.get(key)).toBe('firstfirstsecond');
-  });
 });
 
 describe('a connection that died in silence', () => {
@@ -123,13 +103,6 @@ describe('a connection that died in silence', () => {
   });
 });
 
-it('a mistake in this program rejects its call, and no other promise', async () => {
-  const { calls, client, key } = await open();
-  const mistake = new TypeError('not a function');
-  await expect(calls.run(() => Promise.reject(mistake))).rejects.toBe(mistake);
-  expect(await calls.run(() => client.incr(key))).toBe(1);
-});
-
 it('a connection that cannot be opened because of a wrong option ends its calls in time', async () => {
   const { calls, client, proxy, key } = await open({ timeoutMs: 200 });
   await proxy.close();
@@ -137,48 +110,6 @@ it('a connection that cannot be opened because of a wrong option ends its calls 
   const call = calls.run(() => client.incr(key));
   calls.noteError(new TypeError('no such protocol version'));
   await expect(call).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
-});
-
-describe('calls that wait', () => {
-  it('are written in order, so that no more than 1,000 jobs are unanswered', async () => {
-    const { calls } = await open();
-    const written: { readonly index: number; readonly answer: () => void }[] = [];
-    const all = Array.from({ length: 30 }, (_, index) =>
-      calls.run(() => {
-        const answered = signal();
-        written.push({ index, answer: () => answered.resolve() });
-        return answered.promise;
-      }, 100),
-    );
-    expect(written.map(({ index }) => index)).toEqual(Array.from({ length: 10 }, (_, at) => at));
-    for (let answered = 0; answered < 30; answered++) {
-      await until(() => written.length > answered, { what: 'the next call', everyMs: 1 });
-      expect(written.length - answered).toBeLessThanOrEqual(10);
-      written[answered]?.answer();
-    }
-    await Promise.all(all);
-    expect(written.map(({ index }) => index)).toEqual(Array.from({ length: 30 }, (_, at) => at));
-  });
-
-  it('a call larger than that is written alone', async () => {
-    const { calls, client, key } = await open();
-    const sizes = [1, 5_000, 5_000, 1];
-    const counts = sizes.map((weight) => calls.run(() => client.incr(key), weight));
-    expect(await Promise.all(counts)).toEqual([1, 2, 3, 4]);
-  });
-
-  it.each([
-    { queues: 'notices', message: '; nothing was queued.' },
-    { queues: 'more', message: '; a part was queued.' },
-  ] as const)('fail in time without a connection: $message', async ({ queues, message }) => {
-    const { calls, client, proxy } = await open({ timeoutMs: 200 });
-    await proxy.close();
-    await until(() => client.status !== 'ready', { what: 'the connection to end' });
-    await expect(calls.run(() => client.ping(), 1, queues)).rejects.toMatchObject({
-      code: 'QUEUE_UNAVAILABLE',
-      message: expect.stringContaining(message) as string,
-    });
-  });
 });
 
 it('the time limit is at most a quarter of the time for which Redis detects a repeated add', () => {
