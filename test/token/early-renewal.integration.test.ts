@@ -75,16 +75,6 @@ describe('EarlyRenewal', () => {
     await vi.advanceTimersByTimeAsync(120_000);
     expect(calls).toHaveLength(1);
   });
-
-  it('waits longer than the longest timer', async () => {
-    const { early, calls } = renewal((early) => early.disarm());
-    const DAY = 86_400_000;
-    early.arm(held('a', 60 * DAY));
-    await vi.advanceTimersByTimeAsync(59 * DAY);
-    expect(calls).toEqual([]);
-    await vi.advanceTimersByTimeAsync(DAY);
-    expect(calls).toHaveLength(1);
-  });
 });
 
 describe('early renewal', () => {
@@ -108,25 +98,6 @@ describe('early renewal', () => {
     expect(world.issuer.asked).toBe(2);
     const events = fleet.flatMap(({ events }) => events);
     expect(events).toContainEqual(expect.objectContaining({ kind: 'issued', early: true }));
-  });
-
-  it('of a token that no call used is no refusal of it: the next 401 brings a new token', async () => {
-    world = new World(redis);
-    world.issuer.plan(() => Promise.resolve({ value: 'idle', expiresInMs: 2000 }));
-    const { shared, events } = await world.member();
-    await shared.get();
-    const next = await until(
-      async () => {
-        const token = await shared.get();
-        return token.value === 'value-2' ? token : undefined;
-      },
-      { what: 'the successor' },
-    );
-    expect(events).toContainEqual(expect.objectContaining({ id: next.id, early: true }));
-    await world.age(60_000);
-    await expect(shared.renew(next, { status: 401 })).resolves.toMatchObject({ value: 'value-3' });
-    expect(events.filter(({ kind }) => kind === 'contested')).toEqual([]);
-    expect(world.issuer.asked).toBe(3);
   });
 
   it('leaves the old token in use when the endpoint fails, without a refusal', async () => {

@@ -94,20 +94,6 @@ describe.skipIf(localProgram() === undefined)('Redis away', () => {
     expect(asked).toBe(1);
   });
 
-  it('retries to store while Redis refuses, as long as the lock may last', async () => {
-    issue = async () => {
-      await client.set(keys.current, 'of another type');
-      return { value: 'issued-once' };
-    };
-    const got = shared.get();
-    const refusals = async () =>
-      /errorstat_WRONGTYPE:count=\d/.test(await client.info('errorstats'));
-    await until(refusals, { what: 'a store that failed' });
-    await client.del(keys.current);
-    await expect(got).resolves.toMatchObject({ value: 'issued-once' });
-    expect(asked).toBe(1);
-  });
-
   it('refuses locally when the issuance and Redis fail, and asks again when both are back', async () => {
     issue = async () => {
       await server.kill('SIGKILL');

@@ -18,15 +18,6 @@ beforeEach(() => {
 afterEach(() => world.close());
 
 describe('get', () => {
-  it('asks for one token for a whole fleet (service-api, Authentication rules 3 and 5)', async () => {
-    const fleet = await Promise.all(Array.from({ length: 4 }, () => world.member()));
-    const got = await Promise.all(
-      fleet.flatMap(({ shared }) => Array.from({ length: 16 }, () => shared.get())),
-    );
-    expect(new Set(got.map(({ value }) => value))).toEqual(new Set(['value-1']));
-    expect(world.issuer.asked).toBe(1);
-  });
-
   it('asks Redis once for all callers of a process', async () => {
     const { shared } = await world.member();
     await shared.get();
@@ -93,14 +84,6 @@ describe('get', () => {
     expect(world.issuer.asked).toBe(1);
   });
 
-  it('throws at once for a cancelled caller, and asks nothing', async () => {
-    const { shared } = await world.member();
-    await expect(shared.get(AbortSignal.abort())).rejects.toMatchObject({
-      code: 'TOKEN_UNAVAILABLE',
-    });
-    expect(world.issuer.asked).toBe(0);
-  });
-
   it('gets what another process issued without hints, by polling', async () => {
     const hold = signal();
     world.issuer.plan(() => hold.promise.then(() => ({ value: 'slow' })));
@@ -117,33 +100,9 @@ describe('get', () => {
     expect(waiter.events).toEqual([expect.objectContaining({ kind: 'waited' })]);
     expect(world.issuer.asked).toBe(1);
   });
-
-  it.each([
-    ['without a ttl', undefined],
-    ['that outlasts the configured ttl', 600_000],
-  ])('is not kept by a lock %s (a clock went back)', async (_, ttl) => {
-    await redis.client.set(world.keys.lock, 'ghost');
-    if (ttl !== undefined) await redis.client.pexpire(world.keys.lock, ttl);
-    const { shared } = await world.member();
-    await expect(shared.get(AbortSignal.timeout(2000))).resolves.toMatchObject({
-      value: 'value-1',
-    });
-  });
 });
 
 describe('renew (service-api, Authentication rule 4)', () => {
-  it('issues one new token per invalidation, for any number of refused callers', async () => {
-    const fleet = await Promise.all(Array.from({ length: 4 }, () => world.member()));
-    const old = await settled(fleet.map(({ shared }) => shared));
-    const renewed = await Promise.all(
-      fleet.flatMap(({ shared }) =>
-        Array.from({ length: 16 }, () => shared.renew(old, { status: 401 })),
-      ),
-    );
-    expect(new Set(renewed.map((token) => token?.value))).toEqual(new Set(['value-2']));
-    expect(world.issuer.asked).toBe(2);
-  });
-
   it('answers a late refusal of an older token with the stored one', async () => {
     const [one, two] = [await world.member(), await world.member({ hints: NO_HINTS })];
     const old = await settled([one.shared, two.shared]);
@@ -244,16 +203,6 @@ describe('a refusal that may be of the notice', () => {
       await expect(shared.get()).resolves.toMatchObject({ id: second.id });
     }
     expect(world.issuer.asked).toBe(2);
-  });
-
-  it('issues one for each code, and for each refusal of the token', async () => {
-    const { fleet, second } = await renewedFor(FOREIGN);
-    const [{ shared }] = fleet;
-    const third = await shared.renew(second, { status: 403, code: 'ANOTHER' });
-    await world.age(60_000);
-    expect(await shared.renew(third ?? second, { status: 401 })).toMatchObject({
-      value: 'value-4',
-    });
   });
 
   it('is renewed for again after ten minutes', async () => {
