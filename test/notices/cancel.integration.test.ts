@@ -1,7 +1,6 @@
 import { Queue, Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
 import { cancelScript } from '../../src/notices/cancel.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
@@ -54,13 +53,6 @@ describe('a notice that waits', () => {
     await until(async () => (await queue.get(next.id)).state === 'accepted', { what: 'the next' });
     expect(emulator.record()).toMatchObject({ contacts: 1 });
     expect(await queue.get(id)).toMatchObject({ state: 'cancelled' });
-  });
-
-  it('held: is cancelled, and not sent when the hold is lifted', async () => {
-    const { queue, keys } = open();
-    const { id } = await queue.send(NOTICE);
-    await placeManualHold(redis.client, keys, 'wrong template');
-    expect(await queue.cancel(id)).toEqual({ id, ...CANCELLED });
   });
 
   it('its idempotency key stays in use, unless it is released', async () => {
@@ -142,22 +134,6 @@ describe('a notice that was sent, or may have been', () => {
     expect(await queue.cancel(good.id)).toMatchObject({ cancelled: false, answer: 'accepted' });
     expect(await queue.cancel(bad.id)).toMatchObject({ cancelled: false, answer: 'rejected' });
     await reaches(slow.id, 'accepted');
-  });
-
-  it('rejected with a message that ends like our own mark: is rejected, and was not possibly sent', async () => {
-    const { prefix, queue, keys } = open();
-    const body = { code: 'BAD_TEXT', message: 'not allowed: 7' };
-    await worker(prefix, {}, { faults: [{ on: 'send', status: 400, body }] });
-    const { id } = await queue.send(NOTICE);
-    const ended = async () => (await queue.get(id)).endedAt !== undefined;
-    await until(ended, { what: 'its end', deadlineMs: 20_000 });
-    expect(await queue.get(id)).toMatchObject({
-      state: 'rejected',
-      possiblySent: 0,
-      message: 'HTTP 400 not allowed: 7',
-    });
-    expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'rejected' });
-    expect(await redis.client.zcard(keys.endedIn('unknown'))).toBe(0);
   });
 
   it('is not cancelled between two attempts, of which one was possibly sent', async () => {

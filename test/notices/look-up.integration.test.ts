@@ -142,15 +142,6 @@ describe('a notice that was sent', () => {
     expect(JSON.stringify(view)).not.toMatch(NUMBER);
   });
 
-  it('is being sent, as long as the service has not answered', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix);
-    await worker(prefix, {}, { faults: [{ on: 'send', times: 1, latencyMs: 1_500 }] });
-    const { id } = await queue.send(NOTICE);
-    expect(await reaching(queue, id, 'sending')).toMatchObject({ attempts: 0, startedAt: time });
-    expect(await reaching(queue, id, 'accepted')).toMatchObject({ attempts: 1 });
-  });
-
   it('is delayed between two attempts, and possibly sent', async () => {
     const prefix = redis.freshPrefix();
     const queue = queueIn(prefix);
@@ -238,12 +229,6 @@ describe('what is not kept', () => {
       code: 'NOTICE_INVALID',
       message: expect.stringContaining(problem) as string,
     });
-  });
-
-  it('after close: QUEUE_CLOSED', async () => {
-    const queue = queueIn(redis.freshPrefix());
-    await queue.close();
-    await expect(queue.get('n-1')).rejects.toMatchObject({ code: 'QUEUE_CLOSED' });
   });
 });
 

@@ -16,7 +16,7 @@ interface Change {
 }
 
 /** Compares two checks. A finding whose severity changed counts as added. */
-export function changeOf(before: readonly RedisFinding[], now: readonly RedisFinding[]): Change {
+function changeOf(before: readonly RedisFinding[], now: readonly RedisFinding[]): Change {
   const among = (findings: readonly RedisFinding[], { code, severity }: RedisFinding) =>
     findings.some((other) => other.code === code && other.severity === severity);
   return {

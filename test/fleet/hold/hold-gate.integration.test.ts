@@ -6,7 +6,6 @@ import {
 } from '../../../src/fleet/hold/template-hold.ts';
 import type { HoldKind } from '../../../src/contracts/hold.ts';
 import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
-import { hintChannel } from '../../../src/redis/hints.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import { until } from '../../support/wait.ts';
 import { hasGates, SETTINGS, type GateProcess } from './support/gates.ts';
@@ -53,17 +52,6 @@ describe('HoldGate', () => {
     await until(async () => (await enters(one)) !== undefined, { what: 'the end' });
   });
 
-  it('a hint is no news: the hold is read', async () => {
-    const keys = freshKeys();
-    const one = await process(keys);
-    await placeManualHold(redis.client, keys, 'wrong template');
-    await until(() => one.moves.length === 1, { what: 'the hint' });
-    await redis.client.publish(hintChannel(redis.client, keys.holdHints), '');
-    await redis.client.publish(hintChannel(redis.client, keys.holdHints), 'failing');
-    expect(await enters(one)).toBeUndefined();
-    expect(one.moves).toEqual([{ kind: 'held', hold: 'manual' }]);
-  });
-
   it('gets no hint of the same account in another database of the server', async () => {
     const keys = freshKeys();
     const one = await process(keys);
@@ -102,18 +90,6 @@ describe('HoldGate', () => {
     await untilDue(keys);
     const passages = await Promise.all(Array.from({ length: 20 }, () => enters(other)));
     expect(passages.filter((passage) => passage !== undefined)).toHaveLength(1);
-  });
-
-  it('the process that placed the hold leaves the first probe to others', async () => {
-    const keys = freshKeys();
-    const [one, other] = [await process(keys), await process(keys)];
-    await one.gate.place('credit', 'HTTP_402');
-    await until(() => other.moves.length > 0, { what: 'the hint' });
-    await untilDue(keys);
-    const late = enters(one);
-    expect((await other.open()).probes).toMatchObject({ kind: 'credit' });
-    await late;
-    expect((await held(keys))?.failedProbes).toBeLessThanOrEqual(2);
   });
 
   it('a probe that succeeds opens every gate', async () => {
@@ -183,16 +159,6 @@ describe('HoldGate', () => {
     expect(distances).toEqual([400, 800, 1_000, 1_000]);
   }, 20_000);
 
-  it('an abandoned probe leaves the next one due at once', async () => {
-    const keys = freshKeys();
-    const one = await process(keys);
-    await one.gate.place('credit', 'HTTP_402');
-    await untilDue(keys);
-    await one.gate.answered(await one.open(), 'T', 'abandoned');
-    expect((await one.open()).probes).toBeDefined();
-    expect((await held(keys))?.failedProbes).toBe(1);
-  });
-
   it('a probe of an earlier hold does not lift the present one', async () => {
     const keys = freshKeys();
     const one = await process(keys);
@@ -203,27 +169,6 @@ describe('HoldGate', () => {
     await one.gate.place('credit', 'HTTP_402');
     await one.gate.answered(probe, 'T', 'accepted');
     expect(await held(keys)).toMatchObject({ kind: 'credit' });
-  });
-
-  it('another reason replaces the kind and restarts the count', async () => {
-    const keys = freshKeys();
-    const { gate } = await process(keys);
-    await gate.place('throttled', 'HTTP_429', 5_000);
-    const first = await held(keys);
-    await gate.place('credit', 'HTTP_402');
-    const next = { kind: 'credit', nextProbeAt: first?.nextProbeAt, failedProbes: 0 };
-    expect(await held(keys)).toMatchObject(next);
-  });
-
-  it('a hold that was placed while this process got no hints is found at the gate', async () => {
-    const keys = freshKeys();
-    const [deaf, one] = [await process(keys, false), await process(keys)];
-    await one.gate.place('credit', 'HTTP_402', 5_000);
-    expect(await enters(deaf)).toBeDefined();
-    deaf.gate.forget();
-    expect(await enters(deaf)).toBeUndefined();
-    await deaf.gate.place('credit', 'HTTP_402', 5_000);
-    expect(await enters(deaf)).toBeUndefined();
   });
 });
 

@@ -10,7 +10,6 @@ describe('the intent of a notice, and the record of its end', () => {
   let keys: Keys;
   let intents: Intents;
   const first = { job: 'a', nonce: 'first' };
-  const second = { job: 'a', nonce: 'second' };
 
   beforeEach(async () => {
     keys = keysOf(redis.freshPrefix(), 'default');
@@ -37,45 +36,6 @@ describe('the intent of a notice, and the record of its end', () => {
       100,
     );
   const entries = () => readEnded(redis.client, keys, ['a']);
-
-  it('is recorded once for an attempt, and again when it is asked again', async () => {
-    expect([await begin(), await begin()]).toEqual(['send', 'send']);
-  });
-
-  it('is refused without the lock of the job, and records nothing', async () => {
-    expect(await intents.begin(first, 'other', 'worker')).toBe('lost');
-    expect(await begin(second)).toBe('send');
-  });
-
-  it('that never ended makes the next attempt unknown, and goes with the record of the end', async () => {
-    await begin();
-    expect(await intents.isOpen('a')).toBe(true);
-    expect(await begin(second)).toBe('unknown');
-    expect(await record()).toBe('recorded');
-    expect(await entries()).toMatchObject([{ state: 'unknown', code: 'TIMEOUT', contacts: 2 }]);
-    expect(await intents.isOpen('a')).toBe(false);
-    expect(await redis.client.xlen(keys.events)).toBe(1);
-  });
-
-  it('that was taken back lets the next attempt send', async () => {
-    await begin();
-    await intents.end(first, 'back');
-    expect(await begin(second)).toBe('send');
-  });
-
-  it('of another attempt is not ended', async () => {
-    await begin();
-    await intents.end(second, 'back');
-    expect(await begin(second)).toBe('unknown');
-  });
-
-  it('that was accepted is known to the next run, and is not recorded as another end', async () => {
-    await begin();
-    await intents.end(first, 'accepted');
-    expect(await begin(second)).toBe('accepted');
-    expect(await record()).toBe('accepted');
-    expect(await entries()).toEqual([]);
-  });
 
   it('that was accepted is removed by later ends, once BullMQ has recorded the end of its job', async () => {
     for (const job of ['a', 'b', 'c']) {

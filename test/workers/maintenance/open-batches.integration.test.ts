@@ -93,40 +93,6 @@ describe('a batch older than the newest thousand', () => {
     expect(emulator.record()).toMatchObject({ distinct: 10, twice: 0 });
   }, 60_000);
 
-  it('is sent after a redrive of what had failed', async () => {
-    const all = await world();
-    for (const chunk of [0, 1]) {
-      await all.batch.settle(chunk, allFailed(5, 'rejected', 'CREDIT', ''));
-    }
-    await thousandNewer(all);
-    const emulator = await all.start();
-    await all.batch.ledger.redrive('old', '0', 'rejected');
-    expect((await all.finished()).counts).toMatchObject({ accepted: 5, rejected: 5 });
-    expect(emulator.record()).toMatchObject({ distinct: 5, twice: 0 });
-  }, 60_000);
-
-  it('is sent again after what was unknown was resolved as resend', async () => {
-    const all = await world();
-    await all.batch.settle(0, allFailed(5, 'unknown', 'HTTP_503', ''));
-    await all.batch.settle(1, allFailed(5, 'rejected', 'CREDIT', ''));
-    expect((await all.batch.read()).phase).toBe('finished');
-    await thousandNewer(all);
-    const emulator = await all.start();
-    expect((await all.resolve('resend')).code).toBe(0);
-    expect((await all.finished()).counts).toMatchObject({ accepted: 5, rejected: 5, unknown: 0 });
-    expect(emulator.record()).toMatchObject({ distinct: 5, twice: 0 });
-  }, 60_000);
-
-  it('is sent as far as it waits after what was unknown was resolved as accepted', async () => {
-    const all = await world();
-    await all.batch.settle(0, allFailed(5, 'unknown', 'HTTP_503', ''));
-    await thousandNewer(all);
-    expect((await all.resolve('accepted')).code).toBe(0);
-    const emulator = await all.start();
-    expect((await all.finished()).counts).toMatchObject({ accepted: 10, unknown: 0 });
-    expect(emulator.record()).toMatchObject({ distinct: 5, twice: 0 });
-  }, 60_000);
-
   it('is sent although its importer died before it had jobs', async () => {
     const all = await world();
     await thousandNewer(all);
@@ -136,13 +102,6 @@ describe('a batch older than the newest thousand', () => {
 });
 
 describe('a batch whose chunks lost their jobs', () => {
-  it('gets jobs also where an earlier version of the program created it', async () => {
-    const all = await world();
-    await redis.client.del(`${all.keys.bullPrefix}:batches:open`);
-    await all.start();
-    expect((await all.finished()).counts).toMatchObject({ accepted: 10 });
-  }, 60_000);
-
   it('gets new ones in place of those that failed for good', async () => {
     const { keys, batch, start, finished } = await world();
     const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);

@@ -3,8 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
-import { changeOf } from '../../../workers/maintenance/redis-monitor.ts';
-import type { FindingCode, RedisFinding } from '../../../src/redis/suitability.ts';
+import type { RedisFinding } from '../../../src/redis/suitability.ts';
 import { runProcess } from '../../cli/support/process.ts';
 import { run } from '../../cli/support/run.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
@@ -12,43 +11,6 @@ import { heartbeats } from '../../support/heartbeats.ts';
 import { until } from '../../support/wait.ts';
 
 const PATIENCE = { deadlineMs: 30_000 };
-
-describe('changeOf', () => {
-  const finding = (code: FindingCode, severity: RedisFinding['severity'] = 'warn') => ({
-    code,
-    severity,
-    words: code,
-    remedy: '',
-  });
-  const codes = (findings: readonly RedisFinding[]) => findings.map(({ code }) => code);
-
-  it.each<[string, RedisFinding[], RedisFinding[], FindingCode[], FindingCode[], boolean]>([
-    ['nothing', [], [], [], [], false],
-    ['one is added', [], [finding('memory')], ['memory'], [], false],
-    ['one persists', [finding('memory')], [finding('memory')], [], [], false],
-    ['one ends', [finding('memory')], [], [], ['memory'], false],
-    ['another', [finding('memory')], [finding('evicts', 'refuse')], ['evicts'], ['memory'], true],
-    [
-      'one lasts that refuses',
-      [finding('evicts', 'refuse')],
-      [finding('evicts', 'refuse')],
-      [],
-      [],
-      true,
-    ],
-    [
-      'graver',
-      [finding('save-failed')],
-      [finding('save-failed', 'refuse')],
-      ['save-failed'],
-      [],
-      true,
-    ],
-  ])('%s', (_name, before, now, added, ended, unfit) => {
-    const change = changeOf(before, now);
-    expect([codes(change.added), codes(change.ended), change.unfit]).toEqual([added, ended, unfit]);
-  });
-});
 
 describe('a fleet on a Redis that changes', () => {
   let server: RedisServer | undefined;
@@ -126,39 +88,6 @@ describe('a fleet on a Redis that changes', () => {
     await redis.config('SET', 'maxmemory-policy', 'noeviction');
     await until(() => on.emulator.record().distinct === 5, { what: 'all sent', ...PATIENCE });
     expect(on.emulator.record().twice).toBe(0);
-  }, 90_000);
-
-  it('requests in progress finish', async () => {
-    const { fleet: on, redis } = await start();
-    on.emulator.addFault({ on: 'send', latencyMs: 3_000 });
-    await on.sendEach(numbers(3));
-    await until(() => on.emulator.faults()[0]?.fired === 3, {
-      what: 'sends under way',
-      ...PATIENCE,
-    });
-    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
-    await until(() => said(on, 'redis-finding').some(({ code }) => code === 'evicts'), {
-      what: 'the finding',
-      ...PATIENCE,
-    });
-    await until(() => on.attempts().length === 3, { what: 'the attempts to end', ...PATIENCE });
-    expect(on.attempts().map(({ outcome }) => outcome)).toEqual([
-      'accepted',
-      'accepted',
-      'accepted',
-    ]);
-  }, 90_000);
-
-  it('warns about low memory, and still sends', async () => {
-    const { fleet: on, redis } = await start({ REDIS_MEMORY_HEADROOM: '90' });
-    await redis.config('SET', 'maxmemory', '5mb');
-    await until(() => said(on, 'redis-finding').some(({ code }) => code === 'memory'), {
-      what: 'the warning',
-      ...PATIENCE,
-    });
-    await on.sendEach(numbers(5));
-    await until(() => on.emulator.record().distinct === 5, { what: 'all sent', ...PATIENCE });
-    expect(said(on, 'redis-finding').map(({ severity }) => severity)).toEqual(['warn', 'warn']);
   }, 90_000);
 
   it('does not start when it requires more persistence than this Redis has: exit code 3', async () => {

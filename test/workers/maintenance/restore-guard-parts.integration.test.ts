@@ -87,23 +87,6 @@ describe('the restore guard', () => {
     await redis.client.hset(keys.epoch, copy);
   }
 
-  it('counts the heartbeats of all workers, and names the server that took them', async () => {
-    const keys = freshKeys();
-    const [a, b] = [worker(keys, 'a'), worker(keys, 'b')];
-    expect(await a.guard.start()).toBe(true);
-    expect(await b.guard.start()).toBe(true);
-    await a.guard.check();
-    const info = await redis.client.info('server');
-    expect(await epochOf(keys)).toMatchObject({
-      beats: 3,
-      stopped: false,
-      server: /run_id:(\w+)/.exec(info)?.[1],
-      earlier: [],
-      event: undefined,
-    });
-    expect((await readWorkers(redis.client, keys)).map(({ id }) => id).sort()).toEqual(['a', 'b']);
-  });
-
   it('sends nothing from a copy, even before a hint of the hold arrives', async () => {
     const keys = freshKeys();
     const { guard, gate } = worker(keys, 'a');
@@ -140,17 +123,6 @@ describe('the restore guard', () => {
     await guard.check();
     expect((await epochOf(keys))?.stopped).toBe(true);
     expect(await readWorkers(redis.client, keys)).toEqual([]);
-  });
-
-  it('deregistering at an unexamined copy marks nothing', async () => {
-    const keys = freshKeys();
-    const a = worker(keys, 'a');
-    await a.guard.start();
-    const copy = await redis.client.hgetall(keys.epoch);
-    await a.guard.check();
-    await goBack(keys, copy);
-    await a.guard.deregister();
-    expect((await epochOf(keys))?.stopped).toBe(false);
   });
 
   it('a fleet that finds a copy holds it once, and accepts the recorded event', async () => {
@@ -242,20 +214,6 @@ describe('the restore guard', () => {
     expect(await readHold(redis.client, keys)).toMatchObject({ kind: 'restored', code: 'gap' });
     expect(await redis.client.pttl(keys.limiter)).toBeGreaterThan(86_400_000);
     expect(await redis.client.pttl(keys.chunkLimiter)).toBeGreaterThan(86_400_000);
-  });
-
-  it('a stop ends the check: nothing is held, nothing is recorded', async () => {
-    const keys = freshKeys();
-    await worker(keys, 'gone').guard.start();
-    await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
-    const newcomer = worker(keys, 'newcomer');
-    const beginning = newcomer.guard.start();
-    await until(() => newcomer.readiness.reasons().length > 0, { what: 'the check', everyMs: 5 });
-    newcomer.stop.abort();
-    expect(await beginning).toBe(false);
-    expect(await newcomer.guard.passed()).toBe(false);
-    expect(await heldAs(keys)).toBeUndefined();
-    expect((await epochOf(keys))?.event).toBeUndefined();
   });
 
   it('a lost connection makes it unverified until Redis has been asked', async () => {

@@ -174,36 +174,6 @@ describe('an old copy of the queue', () => {
       expect((await run(['restored'], on.env)).stdout).toContain('No old copy of the queue');
     }, 120_000);
 
-    it('after a clean shutdown of everything', async () => {
-      const { server, fleet: on } = await start({ processes: 2 });
-      await on.sendEach(numbers(50));
-      await sent(on, 50);
-      await stopAll(on, 'SIGTERM');
-      await on.sendEach(numbers(10, 50));
-      await server.kill('SIGTERM');
-      await leaveDown(1_500);
-      await server.restart();
-      await on.addWorker();
-      await sent(on, 60);
-      expect(said(on, 'restored')).toEqual([]);
-      expect(on.emulator.record().twice).toBe(0);
-    }, 120_000);
-
-    it('after a power cut that a file remembers', async () => {
-      const state = path.join(freshFolder(), 'state.json');
-      const { server, fleet: on } = await start({ env: { STATE_FILE: state } });
-      await on.sendEach(numbers(50));
-      await sent(on, 50);
-      await stopAll(on, 'SIGKILL');
-      await server.kill('SIGKILL');
-      await leaveDown(1_500);
-      await server.restart();
-      await on.addWorker();
-      await on.sendEach(numbers(10, 50));
-      await sent(on, 60);
-      expect(said(on, 'restored')).toEqual([]);
-    }, 120_000);
-
     it('in an emptied Redis, under running workers', async () => {
       const { server, fleet: on } = await start({ persistence: false });
       await on.sendEach(numbers(50));

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readWorkers } from '../../../src/fleet/heartbeat.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -95,27 +94,4 @@ describe('a stalled worker process', () => {
     expect(on.workers[0]?.gone).toBe(false);
     expect(on.workers[0]?.lines.map(({ event }) => event)).not.toContain('stalled');
   }, 60_000);
-
-  it('is restarted by the supervisor', async () => {
-    const on = await start({ PROCESSES: '2' });
-    const pids = async () => (await readWorkers(redis.client, keys)).map(({ pid }) => pid);
-    const before = await until(
-      async () => {
-        const found = await pids();
-        return found.length === 2 ? found : undefined;
-      },
-      { what: 'two processes', ...PATIENCE },
-    );
-    await on.sendEach(numbers(5));
-    const said = () =>
-      on.workers.flatMap(({ lines }) => lines.filter(({ event }) => event === 'stalled'));
-    await until(() => said().length >= 2, { what: 'both to stall', ...PATIENCE });
-    await redis.client.del(keys.noticeJob('active'));
-    await until(() => on.emulator.record().distinct === 5, { what: 'all sent', ...PATIENCE });
-    expect(on.emulator.record().twice).toBe(0);
-    await until(async () => (await pids()).some((pid) => !before.includes(pid)), {
-      what: 'another process',
-      ...PATIENCE,
-    });
-  }, 90_000);
 });

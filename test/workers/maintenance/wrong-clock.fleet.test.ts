@@ -57,16 +57,6 @@ describe('a worker whose wall clock is wrong', () => {
     expect(emulator.record().twice).toBe(0);
   });
 
-  it('two minutes behind: sends in time what is delayed or retried', async () => {
-    const { queue, emulator, addWorker } = await begin(-TWO_MINUTES_MS);
-    await addWorker();
-    emulator.addFault({ on: 'send', status: 408, times: 1 });
-    await queue.send(notice('01000000001'));
-    await queue.send(notice('01000000002'), { delay: 2_000 });
-    await until(() => emulator.record().contacts === 2, { what: 'both', deadlineMs: 20_000 });
-    expect(emulator.record().twice).toBe(0);
-  });
-
   it('two minutes behind: sends nothing after its deadline', async () => {
     const { queue, emulator, addWorker } = await begin(-TWO_MINUTES_MS);
     const expiresAt = Date.now() + 1_000;

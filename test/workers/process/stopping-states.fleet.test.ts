@@ -1,4 +1,3 @@
-import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { startProcess } from '../../cli/support/process.ts';
@@ -77,32 +76,6 @@ describe('a worker that is told to stop', () => {
 
   const says = (worker: FleetWorker, event: string) =>
     worker.lines.some((line) => line.event === event);
-
-  it('idle', async () => {
-    const { worker } = await start();
-    expect(await stopped(worker)).toBe(0);
-    expect(says(worker, 'stop-timed-out')).toBe(false);
-  }, 60_000);
-
-  it('while the queue is held', async () => {
-    const { worker, fleet: on } = await start();
-    on.emulator.addFault({ on: 'send', status: 402 });
-    await on.sendEach(numbers(50));
-    const isHeld = async () => (await run(['hold'], on.env)).stdout.startsWith('credit');
-    await until(isHeld, { what: 'the hold', ...PATIENCE });
-    expect(await stopped(worker)).toBe(0);
-  }, 60_000);
-
-  it('while it rests because Redis is not fit', async () => {
-    const { worker, fleet: on } = await start({});
-    const redis = new Redis(on.env['REDIS_URL'] ?? '');
-    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
-    redis.disconnect();
-    await until(() => says(worker, 'redis-finding'), { what: 'the finding', ...PATIENCE });
-    await on.sendEach(numbers(5));
-    expect(await stopped(worker)).toBe(0);
-    expect(on.emulator.record().requests).toBe(0);
-  }, 60_000);
 
   it('while the service does not answer', async () => {
     const { worker, fleet: on } = await start();
@@ -203,52 +176,6 @@ describe('a worker that is told to stop', () => {
       await server.kill(signal);
       expect(await stopped(worker)).toBe(1);
       expect(says(worker, 'stop-timed-out')).toBe(true);
-    },
-    90_000,
-  );
-});
-
-describe('an import that is told to stop', () => {
-  let server: RedisServer | undefined;
-
-  afterEach(async () => {
-    await server?.kill('SIGCONT').catch(() => {});
-    await server?.close();
-    server = undefined;
-  });
-
-  it.each([undefined, 'SIGKILL', 'SIGSTOP'] as const)(
-    'ends in time, and says how to go on (Redis got a %s)',
-    async (signal) => {
-      server = await startRedisServer();
-      const env = { REDIS_URL: server.url, REDIS_PREFIX: PREFIX, HIGH_WATER: '200' };
-      const list = `contact\n${numbers(5_000).join('\n')}\n`;
-      const args = [
-        'import',
-        '-',
-        '--format',
-        'csv',
-        '--template',
-        'T',
-        '--chunk',
-        '100',
-        '--json',
-      ];
-      const importing = startProcess(args, env);
-      importing.stdin.end(list);
-      // More than the high-water mark: it waits for workers that never come.
-      const full = async () => {
-        const { stdout } = await run(['batches', '--json'], env);
-        return stdout.includes('"total": 200') || stdout.includes('"total":200');
-      };
-      await until(full, { what: 'the import to fill the queue', ...PATIENCE });
-      if (signal !== undefined) await server.kill(signal);
-      const asked = performance.now();
-      importing.stop('SIGTERM');
-      const { code, stderr } = await importing.ended;
-      expect(performance.now() - asked).toBeLessThan(30_000);
-      expect(code).toBe(1);
-      expect(stderr).toContain('IMPORT_STOPPED');
     },
     90_000,
   );

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Queue } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { CLI, numbers, startFleet, type Fleet } from '../../support/fleet.ts';
@@ -98,47 +97,6 @@ describe('a worker that is told to stop', () => {
       clearInterval(again);
     }
   }, 60_000);
-
-  it('while Redis is away ends within its time', async () => {
-    const server = await startRedisServer();
-    fleet = await startFleet({
-      redisUrl: server.url,
-      prefix: 'away',
-      processes: 1,
-      env: {
-        SHUTDOWN_TIMEOUT_MS: '3000',
-        SEND_DEADLINE_MS: '2000',
-        ISSUE_DEADLINE_MS: '1500',
-        ANSWER_TIMEOUT_MS: '1000',
-        CONNECT_TIMEOUT_MS: '500',
-      },
-    });
-    const on = fleet;
-    try {
-      await on.sendEach(numbers(1));
-      await until(() => on.emulator.record().contacts === 1, { what: 'a send' });
-      await server.kill('SIGKILL');
-      const asked = performance.now();
-      first(on).kill('SIGTERM');
-      expect([0, 1]).toContain(await first(on).ended);
-      expect(performance.now() - asked).toBeLessThan(6_000);
-    } finally {
-      await on.close();
-      fleet = undefined;
-      await server.close();
-    }
-  }, 60_000);
-
-  it('stops at SIGHUP as at SIGTERM: nothing is sent twice', async () => {
-    const on = await start();
-    await on.sendEach(numbers(300));
-    await until(() => on.emulator.record().contacts >= 50, { what: 'some sends', everyMs: 5 });
-    first(on).kill('SIGHUP');
-    expect(await first(on).ended).toBe(0);
-    await on.addWorker();
-    await until(() => on.emulator.record().distinct === 300, { what: 'the rest' });
-    expect(on.emulator.record().twice).toBe(0);
-  });
 
   it('ends although a reader of its log does not read', async () => {
     const on = await start();

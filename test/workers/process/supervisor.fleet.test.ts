@@ -74,32 +74,4 @@ describe('notices worker with several processes', () => {
     expect(said('attempt').map(({ outcome }) => outcome)).toEqual(Array(5).fill('accepted'));
     expect(await supervisor?.ended).toBe('SIGKILL');
   }, 60_000);
-
-  it('starts one again that ended because Redis refused writes', async () => {
-    fleet = await startFleet({
-      redisUrl: redis.url,
-      prefix: redis.freshPrefix(),
-      processes: 0,
-      env: { PROCESSES: '2', HEARTBEAT_MS: '200' },
-    });
-    const on = fleet;
-    // Of a server that does not answer, so that it keeps its data.
-    await redis.client.call('REPLICAOF', '127.0.0.1', '1');
-    try {
-      const starting = on.addWorker();
-      await until(
-        () =>
-          on.workers[0]?.lines.filter(({ event, code }) => event === 'worker-died' && code === 3)
-            .length === 2,
-        { what: 'both processes to end', deadlineMs: 30_000 },
-      );
-      await redis.client.call('REPLICAOF', 'NO', 'ONE');
-      await starting;
-    } finally {
-      await redis.client.call('REPLICAOF', 'NO', 'ONE');
-    }
-    await on.sendEach(numbers(5));
-    await until(() => on.emulator.record().distinct === 5, { what: 'all sent' });
-    expect(on.emulator.record()).toMatchObject({ twice: 0 });
-  }, 90_000);
 });

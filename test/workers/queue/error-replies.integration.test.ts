@@ -25,9 +25,6 @@ const REPLIES: readonly (readonly [what: string, refuse: Refuse])[] = [
     'a quota that is spent',
     () => 'ERR max daily request limit exceeded. Limit: 10000, Usage: 10001.',
   ],
-  ['a backend that is away', () => 'ERR upstream connection timed out'],
-  ['words in lower case', () => 'upstream failure'],
-  ['a code that nobody knows', () => 'THROTTLED slow down'],
   [
     'SCRIPT KILL',
     (name) =>

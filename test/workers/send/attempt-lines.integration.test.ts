@@ -1,13 +1,9 @@
-import { pino } from 'pino';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { redriveNotices } from '../../../src/ops/notice-actions.ts';
-import { listUnknownNotices } from '../../../src/ops/unknown.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { room } from '../../service-coverage/support/line.ts';
 import { until } from '../../support/wait.ts';
-import { endAs } from '../../ops/support/failed-notices.ts';
 
 const lines = room();
 let emulator: Emulator | undefined;
@@ -48,75 +44,6 @@ it('a notice waits from when it is due, not from when it was queued, also after 
     expect(waitedMs).toBeGreaterThanOrEqual(5_000);
     expect(waitedMs).toBeLessThan(300_000);
   }
-});
-
-it('a failed notice that is sent again waits since then, not since it was queued at first', async () => {
-  emulator = await startEmulator();
-  emulator.addFault({ on: 'send', status: 400, code: 'BAD_TEXT', times: 1 });
-  const { queue, prefix, attempts } = await lines.line(emulator.url);
-  const receipt = await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
-  const keys = keysOf(prefix, 'default');
-  const { client } = lines.redis;
-  await until(async () => (await client.zscore(keys.endedIn('rejected'), receipt.id)) !== null, {
-    what: 'the end of the first run',
-  });
-  // As if it had been queued a day ago.
-  const enqueuedAt = Date.now() - 86_400_000;
-  await until(async () => !(await client.exists(keys.noticeJob(receipt.id))), {
-    what: 'its job to go',
-  });
-  await endAs(client, keys, receipt.id, { enqueuedAt });
-  const redrive = { state: 'rejected', ids: [receipt.id] } as const;
-  await redriveNotices({ redis: client, keys }, redrive, { who: 'a test', why: 'a test' });
-  await until(() => attempts(receipt).length === 2, { what: 'the second run' });
-  expect(attempts(receipt).map(({ outcome }) => outcome)).toEqual(['rejected', 'accepted']);
-  expect(attempts(receipt)[1]?.['waitedMs']).toBeLessThan(60_000);
-});
-
-it.each(['notice', 'chunk'])(
-  'the last of the attempts at a %s that may be made is counted',
-  async (lane) => {
-    emulator = await startEmulator();
-    emulator.addFault({ on: 'send', reset: 'after-acting', times: 3 });
-    const { queue, prefix, attempts } = await lines.line(emulator.url, { UNKNOWN_RESENDS: '2' });
-    const contact = '01000000001';
-    if (lane === 'notice') await queue.send({ templateCode: 'T', contacts: [{ contact }] });
-    else await queue.import([{ contact }], { templateCode: 'T', chunkSize: 1 });
-    await until(() => attempts().length >= 3, { what: 'three attempts' });
-    expect(emulator.record().contacts).toBe(3);
-    expect(attempts().map(({ outcome, possiblySent }) => [outcome, possiblySent])).toEqual([
-      ['unknown', 1],
-      ['unknown', 2],
-      ['unknown', 3],
-    ]);
-    if (lane === 'chunk') return;
-    const keys = keysOf(prefix, 'default');
-    const { client } = lines.redis;
-    await until(async () => (await listUnknownNotices({ redis: client, keys })).length === 1, {
-      what: 'the notice in the list',
-    });
-    expect(await listUnknownNotices({ redis: client, keys })).toMatchObject([{ possiblySent: 3 }]);
-  },
-);
-
-it('a notice that was possibly sent before has a line of level warn when it is accepted, any other of level debug', async () => {
-  emulator = await startEmulator();
-  const { queue, attempts } = await lines.line(emulator.url);
-  const contacts = [{ contact: '01000000001' }];
-  const usual = await queue.send({ templateCode: 'T', contacts });
-  await until(() => attempts(usual).length === 1, { what: 'the attempt' });
-  emulator.addFault({ on: 'send', reset: 'after-acting', times: 1 });
-  const repeated = await queue.send({ templateCode: 'T', contacts });
-  await until(() => attempts(repeated).length === 2, { what: 'two attempts' });
-  const shown = [...attempts(usual), ...attempts(repeated)].map(({ outcome, level }) => [
-    outcome,
-    pino.levels.labels[Number(level)],
-  ]);
-  expect(shown).toEqual([
-    ['accepted', 'debug'],
-    ['unknown', 'error'],
-    ['accepted', 'warn'],
-  ]);
 });
 
 it.each(['notice', 'chunk'])(

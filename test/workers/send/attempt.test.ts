@@ -106,12 +106,6 @@ describe('an attempt and its slots', () => {
     expect(steps).toEqual(['take 1', 'token', 'use 1', 'begin', 'request']);
   });
 
-  it('without one nothing is done at all', async () => {
-    const { steps, attempt } = bench(['none']);
-    expect(await attempt()).toBeUndefined();
-    expect(steps).toEqual(['take 1']);
-  });
-
   it('the second request waits for another, since its token was issued for it', async () => {
     const { steps, attempt } = bench(['good', 'none', 'none', 'good']);
     expect((await attempt(true))?.outcome?.kind).toBe('accepted');
@@ -122,19 +116,6 @@ describe('an attempt and its slots', () => {
       'take 3',
       'take 4',
       'use 4',
-      'begin',
-      'request',
-    ]);
-  });
-
-  it('the second request takes another', async () => {
-    const { steps, attempt } = bench(['good', 'good']);
-    expect((await attempt(true))?.outcome?.kind).toBe('accepted');
-    expect(steps.slice(5)).toEqual([
-      'renew',
-      '1 is no good',
-      'take 2',
-      'use 2',
       'begin',
       'request',
     ]);
@@ -171,14 +152,6 @@ describe('an attempt and its slots', () => {
     const { steps, attempt } = bench(['good'], () => (asked += 1) <= 2);
     expect(await attempt()).toEqual({ outcome: undefined });
     expect(steps).toEqual(['take 1', 'token', 'use 1', 'begin', 'stopped']);
-  });
-
-  it('a lock that was lost while it waited for another slot: nothing is sent', async () => {
-    let asked = 0;
-    const { steps, attempt } = bench(['old', 'good'], () => (asked += 1) === 1);
-    expect(await attempt()).toEqual({ outcome: undefined });
-    expect(steps).not.toContain('request');
-    expect(steps).not.toContain('begin');
   });
 });
 

@@ -114,11 +114,6 @@ describe('a job whose attempt was', () => {
     });
   });
 
-  it('accepted, its answer cut off: done, unconfirmed, never sent again', async () => {
-    const job = await run([{ truncate: 3, times: 1 }]);
-    expect(job).toMatchObject({ state: 'accepted', accepted: 1, confirmed: false });
-  });
-
   it('rejected fails for good at once and is kept with code and status, without a stack', async () => {
     const job = await run([{ status: 404, code: 'TEMPLATE_NOT_FOUND' }]);
     expect(job).toMatchObject({ state: 'rejected', attempts: 1, accepted: 0 });
@@ -134,11 +129,6 @@ describe('a job whose attempt was', () => {
     const job = await run([{ status: 408, times: 2 }]);
     expect(job).toMatchObject({ state: 'accepted', attempts: 3, accepted: 1 });
     expect(outcomes(job)).toEqual(['retry', 'retry', 'accepted']);
-  });
-
-  it('retry as often as there are attempts fails, and is kept', async () => {
-    const job = await run([{ status: 425 }]);
-    expect(job).toMatchObject({ state: 'rejected', attempts: 3, accepted: 0, code: 'HTTP_425' });
   });
 
   it.each<[string, Omit<Fault, 'on'>, number]>([
@@ -207,19 +197,6 @@ describe('a job whose attempt was', () => {
     expect(job).toMatchObject({ state: 'accepted', attempts: 1, accepted: 1 });
     expect(job.lines[0]).toMatchObject({ outcome: 'hold', hold: 'credentials' });
     expect(job.lines.every(({ attempt }) => attempt === 1)).toBe(true);
-  });
-
-  it('alone with a 403 that no new token ends: rejected when its attempts are used up', async () => {
-    const job = await run([{ status: 403, code: 'SENDER_NOT_OWNED' }]);
-    expect(job).toMatchObject({ state: 'rejected', attempts: 3, accepted: 0 });
-    expect(job.code).toBe('SENDER_NOT_OWNED');
-  });
-
-  it('too late: expired is done, and never sent', async () => {
-    // The first attempt ends as a retry; before the next the deadline passes.
-    const job = await run([{ status: 408, latencyMs: 300 }], { expiresAt: Date.now() + 250 });
-    expect(job).toMatchObject({ state: 'expired', accepted: 0 });
-    expect(outcomes(job).at(-1)).toBe('expired');
   });
 
   it.each<[string, unknown]>([

@@ -17,7 +17,6 @@ import { until } from '../../support/wait.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 
 const KEY = '42'.repeat(32);
-const OTHER_KEY = '43'.repeat(32);
 const FIND_KEY = '44'.repeat(32);
 const NUMBER = '01012345678';
 const SECRET = 'canary-variable';
@@ -104,19 +103,6 @@ describe('a single notice with PAYLOAD_KEY', () => {
     const [taken] = [...emulator.contacts()];
     expect(taken).toMatchObject({ contact: NUMBER });
     expect(await stored()).not.toContain(SECRET);
-  });
-
-  it('waits for a worker that has its key; one without it is not ready, with the reason', async () => {
-    const { queue, unready, restart } = await lineWith({ PAYLOAD_KEY: OTHER_KEY }, KEY);
-    const { id } = await queue.send(NOTICE);
-    await until(async () => (await unready()).includes('payload-key'), { what: 'the reason' });
-    expect(await queue.get(id)).toMatchObject({ state: 'pending', attempts: 0 });
-    expect(emulator.record().requests).toBe(0);
-    await restart({ PAYLOAD_KEY: OTHER_KEY, PAYLOAD_KEY_PREVIOUS: KEY });
-    await until(async () => (await queue.get(id)).state === 'accepted', {
-      what: 'its acceptance',
-      deadlineMs: 20_000,
-    });
   });
 
   it('that is not encrypted is refused, and taken while workers have the key as the previous one', async () => {

@@ -48,38 +48,6 @@ it('a chunk whose batch is paused and resumed between attempts is sent again no 
   expect(lines().map(({ possiblySent }) => possiblySent)).toEqual([1, 2]);
 }, 120_000);
 
-it('a chunk whose workers die after their claims is sent no more often than UNKNOWN_RESENDS allows', async () => {
-  const prefix = redis.freshPrefix();
-  const batch = await buildBatch(redis.client, prefix, 'b', [contacts(3)], { plan: PLAN });
-  await batch.claim(0);
-  await batch.claim(0);
-  const worker = await startWorkerInProcess(redis.url, prefix, { UNKNOWN_RESENDS: '1' });
-  onTestFinished(() => worker.stop());
-
-  expect(await failuresOf(batch)).toMatchObject([
-    { state: 'unknown', size: 3, code: 'OUTCOME_UNKNOWN' },
-  ]);
-  expect(worker.emulator.record().requests).toBe(0);
-  const lines = () => worker.lines.filter(({ event }) => event === 'attempt');
-  await until(() => lines().length > 0, { what: 'the line of the end' });
-  expect(lines()).toMatchObject([
-    { outcome: 'unknown', code: 'OUTCOME_UNKNOWN', batch: 'b', contacts: 3, possiblySent: 2 },
-  ]);
-  const { counts } = await batch.read();
-  expect(counts).toMatchObject({ total: 3, unknown: 3, possiblySentTwice: 3 });
-}, 120_000);
-
-it('one whose worker died as often as UNKNOWN_RESENDS is sent once more', async () => {
-  const prefix = redis.freshPrefix();
-  const batch = await buildBatch(redis.client, prefix, 'b', [contacts(3)], { plan: PLAN });
-  await batch.claim(0);
-  const worker = await startWorkerInProcess(redis.url, prefix, { UNKNOWN_RESENDS: '1' });
-  onTestFinished(() => worker.stop());
-
-  expect(await failuresOf(batch)).toEqual([]);
-  expect(worker.emulator.record()).toMatchObject({ requests: 1, contacts: 3 });
-}, 120_000);
-
 it('a chunk whose deadline passes while it waits for a token is not sent', async () => {
   const prefix = redis.freshPrefix();
   const plan = { ...PLAN, expiresAt: Date.now() + 3_000 };

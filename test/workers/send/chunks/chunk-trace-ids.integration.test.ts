@@ -45,23 +45,3 @@ it('one that was rejected after that has the trace id of the attempt that may ha
   expect(found).toMatchObject([{ state: 'unknown', size: 1 }]);
   expect(found[0]?.message).toMatch(new RegExp(`\\(trace id ${answered[0]}\\)$`));
 }, 90_000);
-
-it('each half of a chunk has it, too', async () => {
-  const lost = { on: 'send', status: 500, code: 'HTTP_500', times: 1 } as const;
-  const refused = {
-    on: 'send',
-    status: 400,
-    code: 'BAD_TEXT',
-    containing: contacts(1)[0]?.contact,
-  };
-  const { found, answered } = await failureUnder([lost, refused as Fault], 2);
-  expect(found).toMatchObject([{ state: 'unknown', size: 1 }]);
-  expect(found[0]?.message).toMatch(new RegExp(`\\(trace id ${answered[0]}\\)$`));
-}, 90_000);
-
-it('a chunk that was rejected at once has none', async () => {
-  const refused = { on: 'send', status: 400, code: 'BAD_TEXT', times: 1 } as const;
-  const { found } = await failureUnder([refused], 1);
-  expect(found).toMatchObject([{ state: 'rejected', size: 1 }]);
-  expect(found[0]?.message).not.toContain('trace id');
-}, 90_000);

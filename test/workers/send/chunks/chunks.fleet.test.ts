@@ -144,12 +144,6 @@ describe('a batch whose chunks are', () => {
     expect(fleet.emulator.record()).toMatchObject({ distinct: 63, twice: 0 });
   });
 
-  it('spoiled, with halving switched off: rejected whole', async () => {
-    const id = await begin([[SPOILER, ...numbers(9, 3_000)]], { bisect: false });
-    expect((await finished(id)).counts).toMatchObject({ accepted: 0, rejected: 10 });
-    expect(fleet.emulator.record().requests).toBe(0);
-  });
-
   it('refused whatever they hold: their template is held soon, and they wait', async () => {
     fault({ status: 400, code: 'BAD_TEMPLATE_VALUES' });
     const id = await begin([numbers(512, 4_000)]);
@@ -158,13 +152,6 @@ describe('a batch whose chunks are', () => {
     fleet.emulator.clearFaults();
     expect((await finished(id)).counts).toMatchObject({ accepted: 512, rejected: 0 });
     expect(fleet.emulator.record().twice).toBe(0);
-  });
-
-  it('of a template that is not there: rejected without halving', async () => {
-    fault({ status: 404, code: 'TEMPLATE_NOT_FOUND' });
-    const id = await begin([numbers(64, 5_000)]);
-    expect((await finished(id)).counts).toMatchObject({ rejected: 64 });
-    expect(fleet.emulator.faults()[0]?.fired).toBe(1);
   });
 
   it('unknown, at-least-once: tried again, counted as possibly twice', async () => {
@@ -190,56 +177,6 @@ describe('a batch whose chunks are', () => {
     expect((await failuresOf(id))[0]?.contacts).toEqual(numbers(10, 7_000));
   });
 
-  it('unknown and then refused: unknown, for the first attempt may have been taken', async () => {
-    fault({ status: 503, times: 1 });
-    fault({ status: 404 });
-    const id = await begin([numbers(10, 8_000)]);
-    expect((await finished(id)).counts).toMatchObject({ rejected: 0, unknown: 10 });
-  });
-
-  it('unknown once and spoiled by one contact: only that one is unknown, the others are accepted', async () => {
-    fault({ status: 503, times: 1 });
-    const list = numbers(1_000, 8_100);
-    list[700] = SPOILER;
-    const id = await begin([list]);
-    expect((await finished(id)).counts).toMatchObject({
-      accepted: 999,
-      rejected: 0,
-      unknown: 1,
-      possiblySentTwice: 999,
-    });
-    expect((await failuresOf(id)).map(({ contacts }) => contacts)).toEqual([[SPOILER]]);
-    expect(fleet.emulator.record()).toMatchObject({ distinct: 999, twice: 0 });
-  });
-
-  it('unknown and then refused whatever they hold: they wait, and none is rejected', async () => {
-    fault({ status: 503, times: 1 });
-    fault({ status: 400 });
-    const id = await begin([numbers(512, 8_100)]);
-    await until(async () => (await templatesHeld()).includes(`T${next}`), { what: 'the hold' });
-    expect(fleet.emulator.faults()[1]?.fired).toBeLessThanOrEqual(120);
-    fleet.emulator.clearFaults();
-    const { counts } = await finished(id);
-    expect(counts).toMatchObject({ rejected: 0 });
-    expect(counts.accepted + counts.unknown).toBe(512);
-  });
-
-  it('halved, the second half unknown, then refused: that half is unknown', async () => {
-    fault({ status: 400, times: 1 });
-    fault({ latencyMs: 1, times: 1 });
-    fault({ status: 503, times: 1 });
-    fault({ status: 404 });
-    const id = await begin([numbers(10, 8_200)]);
-    expect((await finished(id)).counts).toMatchObject({
-      accepted: 5,
-      rejected: 0,
-      unknown: 5,
-      possiblySentTwice: 0,
-    });
-    expect(fleet.emulator.faults().map(({ fired }) => fired)).toEqual([1, 1, 1, 1]);
-    expect((await failuresOf(id)).map(({ contacts }) => contacts)).toEqual([numbers(5, 8_205)]);
-  });
-
   it('halved, the first half unknown: the half that was not tried yet has not been sent', async () => {
     fault({ status: 400, times: 1 });
     fault({ status: 503, times: 1 });
@@ -254,36 +191,6 @@ describe('a batch whose chunks are', () => {
     const failures = await failuresOf(id);
     expect(failures.find(({ state }) => state === 'unknown')?.contacts).toEqual(numbers(5, 8_300));
     expect(failures.find(({ state }) => state === 'rejected')?.contacts).toEqual(numbers(5, 8_305));
-  });
-
-  it('halved, the first half unknown, at-most-once: the other half is sent', async () => {
-    fault({ status: 400, times: 1 });
-    fault({ reset: 'after-acting', times: 1 });
-    const id = await begin([numbers(10, 8_400)], { delivery: 'at-most-once' });
-    expect((await finished(id)).counts).toMatchObject({
-      accepted: 5,
-      unknown: 5,
-      possiblySentTwice: 0,
-    });
-    expect(fleet.emulator.record()).toMatchObject({ distinct: 10, twice: 0 });
-  });
-
-  it('provably not taken as often as there are attempts: rejected, and can be redriven', async () => {
-    fault({ status: 408 });
-    const id = await begin([numbers(10, 9_000)]);
-    expect((await finished(id)).counts).toMatchObject({ rejected: 10, possiblySentTwice: 0 });
-    fleet.emulator.clearFaults();
-    const [failure] = await failuresOf(id);
-    expect(await ledger.redrive(id, failure?.name ?? '', 'rejected')).toBe('redriven');
-    const { counts } = await until(
-      async () => {
-        const batch = await read(id);
-        return batch.counts.accepted === 10 ? batch : undefined;
-      },
-      { what: 'the redriven chunk', deadlineMs: 30_000 },
-    );
-    expect(counts).toMatchObject({ total: 10, accepted: 10, rejected: 0 });
-    expect(fleet.emulator.record().twice).toBe(0);
   });
 
   it('held: nothing is spent, all are sent when the hold is over', async () => {
@@ -337,19 +244,6 @@ describe('a batch whose chunks are', () => {
     const id = await begin([numbers(10, 40_000)], { expiresAt: Date.now() - 1_000 });
     expect((await finished(id)).counts).toMatchObject({ expired: 10 });
     expect(fleet.emulator.record().requests).toBe(0);
-  });
-
-  it('limited by a rate of their own are spread', async () => {
-    const id = await begin(
-      Array.from({ length: 6 }, (_, at) => numbers(10, 50_000 + at * 10)),
-      {
-        rate: 50,
-      },
-    );
-    const batch = await finished(id);
-    expect(batch.counts.accepted).toBe(60);
-    // 60 contacts at 50 a second: the last of six chunks may start after a second.
-    expect(batch.finishedAt - batch.begunAt).toBeGreaterThanOrEqual(1_000);
   });
 
   it('of a payload that cannot be opened: rejected, never sent', async () => {

@@ -69,19 +69,6 @@ describe('contacts that the service refuses for themselves', () => {
     120_000,
   );
 
-  it('one in each of forty chunks: they alone are rejected', async () => {
-    const on = await start(2, FAST);
-    const { emulator } = on;
-    const list = numbers(400);
-    const bad = list.filter((_, index) => index % 10 === 3);
-    for (const containing of bad) {
-      emulator.addFault({ on: 'send', containing, status: 403, code: 'NOT_FOR_THIS_NUMBER' });
-    }
-    const { batch } = await importAmongOthers(on, list, { chunkSize: 10 });
-    expect(batch.counts).toMatchObject({ accepted: 360, rejected: 40, unknown: 0 });
-    expect(emulator.record()).toMatchObject({ twice: 0 });
-  }, 120_000);
-
   it('two in each of seven chunks, whose halves are refused at the same time: they alone are rejected', async () => {
     const on = await start(2, FAST);
     const { emulator } = on;
