@@ -4,7 +4,6 @@ import type { AppChange } from './service/apps.ts';
 import { checkedFault, type Fault } from './faults/fault.ts';
 import type { FaultList, FaultReport } from './faults/fault-list.ts';
 import type { AnswerCounts, MessagingService } from './service/messaging-service.ts';
-import { parseFault } from './faults/parse-fault.ts';
 import type {
   AcceptanceCounts,
   AcceptedContact,
@@ -50,8 +49,8 @@ export interface EmulatorControls {
   revokeTokens(revocation?: Revocation): number;
   /** Issues a token as another program that shares the app would; the first app by default. */
   issueForeign(accessKey?: string): EmulatedToken;
-  /** Adds a fault, as an object or in the syntax of {@link parseFault}; returns its id. @throws TypeError or RangeError */
-  addFault(fault: Fault | string): number;
+  /** Adds a fault; returns its id. @throws TypeError that names the field */
+  addFault(fault: Fault): number;
   faults(): FaultReport[];
   clearFaults(): void;
   /** Deletes the record, the issuances, pending revocations and all faults; keeps apps and tokens. */
@@ -73,8 +72,7 @@ export function controlsOf(service: MessagingService, faults: FaultList): Emulat
     revokeTokens: (revocation = {}) => revoke(service, revocation),
     issueForeign: (accessKey) =>
       service.issueForeign(checked(text().optional(), accessKey, 'accessKey')),
-    addFault: (fault) =>
-      faults.add(typeof fault === 'string' ? parseFault(fault) : checkedFault(fault)),
+    addFault: (fault) => faults.add(checkedFault(fault)),
     faults: () => faults.all(),
     clearFaults: () => faults.clear(),
     reset: () => {

@@ -39,8 +39,6 @@ const optionsSchema = fields({
   record: flag().default(true),
   /** Number of last accepted contacts that are kept with their variables, template and request. */
   keepDetails: integer(0, MAX_KEPT).default(10_000),
-  /** Number of last issuances that are kept; all of them are counted. */
-  keepIssuances: integer(0, MAX_KEPT).default(10_000),
   /** Faults that are active from the start. */
   faults: z.array(faultSchema, 'expected a list').readonly().default([]),
   /** When set, every control request must have it in `X-Control-Key`. */

@@ -33,7 +33,6 @@ describe('options', () => {
     [{ rejectContacts: 'x' }, 'rejectContacts: expected a list'],
     [{ record: 1 }, 'record: expected true or false'],
     [{ keepDetails: 1.5 }, 'keepDetails: expected a whole number'],
-    [{ keepIssuances: -1 }, 'keepIssuances: expected 0 to'],
     [{ faults: {} }, 'faults: expected a list'],
     [{ faults: [{ on: 'send' }] }, 'expected an effect'],
     [{ controlKey: '' }, 'controlKey: expected a text'],

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { AcceptanceRecord } from '../../src/emulator/service/record.ts';
-import { LastItems } from '../../src/emulator/service/record.ts';
 import { data, NOTICE, noticeTo, sendWith, tokenOf, verdict } from './calls.ts';
 import { emulatorWith } from './running.ts';
 
@@ -59,19 +58,11 @@ describe('the record of accepted contacts', () => {
     expect(emulator.record().contacts).toBe(5);
   });
 
-  test('record: false keeps the totals and no number', async () => {
-    const emulator = await emulatorWith({ record: false });
-    await sendWith(emulator, await tokenOf(emulator), noticeTo('1', '1'));
-    expect(emulator.record()).toMatchObject({ contacts: 2, distinct: null, twice: null });
-    expect([...emulator.contacts()]).toEqual([]);
-    expect(emulator.details()).toEqual([]);
-  });
-
   test('reset forgets record, issuances, faults and waiting revocations; the token lives on', async () => {
     const emulator = await emulatorWith();
     const token = await tokenOf(emulator);
     await sendWith(emulator, token);
-    emulator.addFault('any status=500');
+    emulator.addFault({ on: 'any', status: 500 });
     emulator.revokeTokens({ afterAccepted: 2 });
     emulator.reset();
     expect(emulator.record()).toEqual({
@@ -137,15 +128,4 @@ test('a million contacts fit in memory and stay exact', () => {
     twice: 1,
   });
   expect(record.details()).toHaveLength(100);
-});
-
-test.each([
-  [0, []],
-  [1, [5]],
-  [3, [3, 4, 5]],
-  [9, [1, 2, 3, 4, 5]],
-])('the last %i of five items', (capacity, expected) => {
-  const items = new LastItems<number>(capacity);
-  for (const item of [1, 2, 3, 4, 5]) items.add(item);
-  expect(items.all()).toEqual(expected);
 });

@@ -2,7 +2,6 @@ import { Command, Option } from 'commander';
 import type { Environment } from '../../config/environment.ts';
 import { EMULATOR_DEFAULTS } from '../../emulator/options.ts';
 import type { EmulatorOptions } from '../../emulator/options.ts';
-import type { parseFault } from '../../emulator/faults/parse-fault.ts';
 import { collect, duration, wholeNumber } from '../arguments.ts';
 import { UsageError, type CommandContext, aborted, untilStopped } from '../command-context.ts';
 import { print } from '../output.ts';
@@ -75,15 +74,12 @@ export function emulatorCommand(context: CommandContext): Command {
     )
     .option(
       '--fault <fault>',
-      'fault to inject, such as "send status=503 times=5" (repeatable)',
+      'fault to inject as JSON, such as {"on":"send","status":503,"times":5} (repeatable)',
       collect,
     )
     .action(async (flags: EmulatorFlags, command: Command) => {
-      const [{ startEmulator }, { parseFault: readFault }] = await Promise.all([
-        import('../../emulator/emulator.ts'),
-        import('../../emulator/faults/parse-fault.ts'),
-      ]);
-      const options = optionsFrom(flags, context.env, readFault);
+      const { startEmulator } = await import('../../emulator/emulator.ts');
+      const options = optionsFrom(flags, context.env);
       // Before the address is printed: a program that reads it may stop the emulator at once.
       await untilStopped(context, async (signal) => {
         const emulator = await startEmulator(options).catch(usage);
@@ -101,11 +97,7 @@ export function emulatorCommand(context: CommandContext): Command {
 }
 
 function optionsFrom(
-  flags: EmulatorFlags,
-  env: Environment,
-  readFault: typeof parseFault,
-): EmulatorOptions {
-  const {
+  {
     pending,
     allow,
     maxContacts,
@@ -113,20 +105,27 @@ function optionsFrom(
     unknownTemplate,
     fault = [],
     ...rest
-  } = flags;
+  }: EmulatorFlags,
+  env: Environment,
+): EmulatorOptions {
+  return {
+    ...rest,
+    controlKey: rest.controlKey ?? env['EMULATOR_CONTROL_KEY'],
+    approved: pending !== true,
+    allowlist: allow ?? [],
+    maxContactsPerRequest: maxContacts,
+    rejectContacts: rejectContact,
+    unknownTemplates: unknownTemplate,
+    // The emulator checks it.
+    faults: fault.map((text) => parsed(text) as NonNullable<EmulatorOptions['faults']>[number]),
+  };
+}
+
+function parsed(text: string): unknown {
   try {
-    return {
-      ...rest,
-      controlKey: rest.controlKey ?? env['EMULATOR_CONTROL_KEY'],
-      approved: pending !== true,
-      allowlist: allow ?? [],
-      maxContactsPerRequest: maxContacts,
-      rejectContacts: rejectContact,
-      unknownTemplates: unknownTemplate,
-      faults: fault.map(readFault),
-    };
-  } catch (error) {
-    return usage(error);
+    return JSON.parse(text);
+  } catch {
+    throw new UsageError('--fault: expected JSON');
   }
 }
 

@@ -19,6 +19,9 @@ export interface EmulatedCall {
 /** Number of responses by code; SUCCESS for a processed request. */
 export type AnswerCounts = Readonly<Record<string, number>>;
 
+/** Last issuances that are kept; all are counted. */
+const KEPT_ISSUANCES = 10_000;
+
 /** The messaging service itself: apps, tokens and accepted contacts; independent of HTTP connections. */
 export class MessagingService {
   readonly apps: AppBook;
@@ -38,7 +41,7 @@ export class MessagingService {
     this.apps.set({ accessKey, secretKey });
     this.#tokens = new TokenBook(settings.showExpiry === 'jwt', Date.now);
     this.record = new AcceptanceRecord(settings.record, settings.keepDetails);
-    this.#issuances = new LastItems(settings.keepIssuances);
+    this.#issuances = new LastItems(KEPT_ISSUANCES);
     this.#rules = {
       maxContactsPerRequest: settings.maxContactsPerRequest,
       unknownTemplates: new Set(settings.unknownTemplates),
