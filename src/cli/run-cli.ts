@@ -20,11 +20,7 @@ Exit codes:
 
 Configuration is read from the environment: see .env.example and "notices config".`;
 
-/**
- * Runs one command line.
- *
- * @returns the exit code; errors are written to standard error without stack traces
- */
+/** Runs one command line. @returns the exit code; errors are written to standard error without stack traces */
 export async function runCli(
   args: readonly string[],
   surroundings: Surroundings = processSurroundings(),

@@ -34,10 +34,7 @@ export interface QueueSnapshot extends Pick<
   readonly nearFailed: NearFailedNotices | undefined;
 }
 
-/**
- * @param keepFailedMs KEEP_FAILED_MS
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
+/** @param keepFailedMs KEEP_FAILED_MS */
 export async function readQueueSnapshot(
   redis: RedisClient,
   keys: Keys,

@@ -15,7 +15,7 @@ export interface RedisSnapshot extends RedisFacts {
 const PINGS = 11;
 const CLOCK_READINGS = 5;
 
-/** Reads the properties of a Redis and measures latency and clock. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
+/** Reads the properties of a Redis and measures latency and clock. */
 export async function readRedisSnapshot(
   redis: RedisClient,
   keys: Pick<Keys, 'hold'>,

@@ -45,7 +45,6 @@ export interface StoredInIndex {
  *
  * @param number digits only
  * @param signal ends it early, with what was found so far
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function findStored(
   context: EraseContext,

@@ -24,11 +24,7 @@ return 'done'`,
   parse: (reply) => reply as ReplaceAnswer,
 });
 
-/**
- * Replaces the data of a notice's job, unless a worker has it. Safe to repeat.
- *
- * @throws ScriptFailure
- */
+/** Replaces the data of a notice's job, unless a worker has it. Safe to repeat. */
 export function replaceData(
   redis: RedisClient,
   keys: Pick<Keys, 'noticeJob'>,

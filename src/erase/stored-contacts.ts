@@ -84,8 +84,6 @@ async function* namesIn(ledger: Ledger, batch: string): AsyncGenerator<string> {
 /**
  * Removes a number from a chunk that waits, or from a failure. The other contacts stay as they are; these count as
  * cancelled from now on, as those do that a person discards.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or PAYLOAD_UNREADABLE
  */
 export async function eraseContacts(
   source: ContactSource,

@@ -10,7 +10,6 @@ import { defineScript } from '../redis/script.ts';
  * @param most events that are kept (NOTICE_EVENTS)
  * @param lockToken where it is appended only while the lock of the job has this token
  * @returns whether it was appended
- * @throws ScriptFailure
  */
 export async function announceAccepted(
   redis: RedisClient,

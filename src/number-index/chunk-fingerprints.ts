@@ -85,7 +85,6 @@ return { contacts, unindexed, unpack(found) }`,
  * leaves Redis.
  *
  * @param key the batch's find hash
- * @throws ScriptFailure
  */
 export async function searchChunks(
   redis: RedisClient,
@@ -149,7 +148,6 @@ return erased`,
  *
  * @param key the batch's find hash
  * @returns the number of chunks that had it
- * @throws ScriptFailure
  */
 export async function eraseFingerprints(
   redis: RedisClient,

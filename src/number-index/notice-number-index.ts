@@ -63,12 +63,7 @@ export function entriesOf(
   );
 }
 
-/**
- * Writes entries: one script per {@link ENTRIES_AT_ONCE} entries, all in parallel.
- *
- * @param keepMs KEEP_FAILED_MS
- * @throws ScriptFailure
- */
+/** Writes entries: one script per {@link ENTRIES_AT_ONCE} entries, all in parallel. @param keepMs KEEP_FAILED_MS */
 export async function writeEntries(
   redis: RedisClient,
   entries: readonly WrittenEntry[],
@@ -111,9 +106,7 @@ export async function removeEntries(
   return removed.reduce((sum, count) => sum + count, 0);
 }
 
-/**
- * The jobs of single notices that contain a number, newest first. One command per day of the retention.
- */
+/** The jobs of single notices that contain a number, newest first. One command per day of the retention. */
 export async function findEntries(
   redis: RedisClient,
   keys: Pick<Keys, 'find'>,

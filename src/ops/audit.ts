@@ -98,7 +98,6 @@ export function withoutNumbers(why: string): string {
   return why.replace(NUMBER, '[number]');
 }
 
-/** @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
 export async function appendAudit(
   redis: RedisClient,
   keys: Pick<Keys, 'audit' | 'auditReads' | 'done'>,
@@ -114,11 +113,7 @@ export async function appendAudit(
   }
 }
 
-/**
- * Records a search for a phone number, which is masked.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
+/** Records a search for a phone number, which is masked. */
 export async function auditSearch(
   redis: RedisClient,
   keys: Pick<Keys, 'audit' | 'auditReads' | 'done'>,
@@ -131,11 +126,7 @@ export async function auditSearch(
   await appendAudit(redis, keys, { ...actor, what: 'search', target, as: 'searched' });
 }
 
-/**
- * Reads the latest entries, newest first.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
+/** Reads the latest entries, newest first. */
 export async function readAudit(
   redis: RedisClient,
   keys: Pick<Keys, 'audit' | 'auditReads'>,

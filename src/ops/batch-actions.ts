@@ -38,7 +38,6 @@ export interface BatchControlContext {
  * claim of a chunk on; requests in flight finish.
  *
  * @returns `done: false` where the phase does not allow it; undefined where there is no such batch
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function controlBatch(
   { ledger, redis, keys }: BatchControlContext,
@@ -58,7 +57,6 @@ export async function controlBatch(
  * Changes the rate of a batch, and records it in the audit stream. Jobs that wait for turns of the old rate are made due.
  *
  * @param rate contacts per second; 0 for no limit
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function changeRate(
   { ledger, redis, keys }: BatchControlContext,

@@ -16,7 +16,6 @@ export interface BatchSnapshot extends BatchMotion {
  * Reads a batch and what may block it, with a fixed number of commands and one for each worker.
  *
  * @returns undefined where there is no such batch
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function readBatchSnapshot(
   { ledger, redis, keys }: BatchControlContext,

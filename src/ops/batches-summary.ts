@@ -25,12 +25,7 @@ const LISTED = 10;
 /** Lists with rejected contacts that are named, those rejected throughout and the latest first: a command each. */
 const REFUSED = 5;
 
-/**
- * Summarizes the newest batches.
- *
- * @param ofAll contacts of all batches that wait, and those whose outcome is unknown
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
+/** Summarizes the newest batches. @param ofAll contacts of all batches that wait, and those whose outcome is unknown */
 export async function summarizeBatches(
   ledger: Pick<LedgerReader, 'nextAttempt'> & GroupSource,
   { batches, importing }: NewestBatches,

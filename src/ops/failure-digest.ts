@@ -33,11 +33,7 @@ export interface DigestContext {
 /** Groups that get an example, the biggest first: one command each. */
 const MAX_EXAMPLES = 10;
 
-/**
- * Groups the failures of a batch by state and code.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
+/** Groups the failures of a batch by state and code. */
 export async function digestFailures(
   { ledger, redis, sealing }: DigestContext,
   batch: Pick<Batch, 'id' | 'phase' | 'counts'>,

@@ -27,7 +27,6 @@ export interface NoticeActionContext {
  * Cancels a single notice that waits, and records it in the audit stream.
  *
  * @throws InputError NOTICE_INVALID if the reference is no id or key
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function cancelAudited(
   { redis, keys }: NoticeActionContext,

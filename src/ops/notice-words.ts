@@ -6,11 +6,7 @@ import type {
 } from '../notices/notice-state.ts';
 import { formatCount, formatDuration, shellWord } from '../format/format.ts';
 
-/**
- * Why a notice waits, in words: the same in commands and on pages.
- *
- * @param now milliseconds since the epoch
- */
+/** Why a notice waits, in words: the same in commands and on pages. */
 export function describePending(pending: PendingReason, now: number): string {
   switch (pending.reason) {
     case 'delayed': {

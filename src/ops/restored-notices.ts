@@ -42,8 +42,6 @@ const DELAYED_SHIFT = 4_096;
  * wait in it: they may have been sent after the copy was made. A notice that was not due by then cannot
  * have been sent and is left out. Reads the queue once, page by page. Call it while the queue is held:
  * a job that moves between states during the read may be yielded twice.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function* restoredNotices(
   redis: RedisClient,

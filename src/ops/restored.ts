@@ -52,7 +52,6 @@ const COLUMNS = ['contact', 'template', 'notice', 'batch', 'chunk', 'state', 'ha
  * it may have been sent after the copy was made; the copy does not show which.
  *
  * @returns undefined where Redis was never found to be an older copy
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function reportRestored(target: RestoredTarget): Promise<RestoredReport | undefined> {
   const { redis, keys } = target;

@@ -250,7 +250,6 @@ export interface NearFailedNotices {
  * The failed single notices (rejected or unknown) that are about to be deleted; undefined for none.
  *
  * @param keepFailedMs KEEP_FAILED_MS
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function nearFailedNotices(
   redis: RedisClient,

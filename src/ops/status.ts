@@ -16,7 +16,7 @@ export interface StatusTarget {
   readonly redisRules: RedisRules;
 }
 
-/** Reads the status. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
+/** Reads the status. */
 export async function readStatus(
   source: FleetSource,
   { account, redisRules, redis: settings }: StatusTarget,

@@ -216,7 +216,6 @@ const PAGE = 100;
  *
  * @param write writes a piece of the text; returns false to stop
  * @returns how many contacts were written
- * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or PAYLOAD_UNREADABLE
  */
 export async function unknownCsv(
   context: UnknownContext,

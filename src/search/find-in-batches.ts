@@ -58,8 +58,6 @@ export interface BatchSearchContext {
  * Searches the stored batches for a phone number, the newest first. Reads only the index (one command for
  * each batch and each 200 of its chunks), and the contacts of chunks that contain the fingerprint of the
  * number.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function findInBatches(
   parts: BatchSearchContext,

@@ -45,12 +45,7 @@ export function statesOfDeleted(expires: boolean, isOver: boolean): readonly Fou
 /** The most notices that are returned; the newest. */
 const MAX_NOTICES = 200;
 
-/**
- * The single notices with a phone number, the newest first.
- *
- * @param keepMs KEEP_FAILED_MS
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
+/** The single notices with a phone number, the newest first. @param keepMs KEEP_FAILED_MS */
 export async function findNotices(
   source: NoticeSource,
   number: string,

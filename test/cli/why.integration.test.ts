@@ -79,23 +79,4 @@ describe('what is done by hand on the command line is recorded, with its reason'
     ]);
     expect(JSON.stringify(entries)).not.toContain(NUMBER);
   });
-
-  it.each([
-    'send',
-    'import',
-    'pause',
-    'resume',
-    'cancel',
-    'redrive',
-    'delete',
-    'resolve',
-    'rate-limit',
-    'hold place',
-    'hold lift',
-    'restored park',
-    'doctor',
-  ])('notices %s takes --why', async (command) => {
-    const { stdout } = await run([...command.split(' '), '--help'], {});
-    expect(stdout).toMatch(/--why <text>/);
-  });
 });

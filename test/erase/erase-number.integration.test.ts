@@ -249,17 +249,6 @@ describe('notices erase', () => {
     });
   });
 
-  it('without a terminal it shows what it would erase, and does nothing', async () => {
-    const { env, queue, stateOf } = open();
-    const { id } = await queue.send(to(NUMBER));
-    const { code, stdout, stderr } = await run(['erase', NUMBER], env);
-    expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toMatch(/^Single notices: 1 waiting, 0 being sent, 0 ended/m);
-    expect(stderr).toContain(`Erase what is stored about ${MASKED}?`);
-    expect(stderr).not.toContain(NUMBER);
-    expect(await stateOf(id)).toBe('pending');
-  });
-
   it('what cannot be decrypted is counted, with exit code 1', async () => {
     const { queue, erase, env } = open(redis.freshPrefix(), PAYLOAD_KEY);
     await queue.send(to(NUMBER));
@@ -306,14 +295,6 @@ describe('notices erase', () => {
     expect(await erased('7')).toBe(1);
     expect(await erased('+82 10-1234-5678')).toBe(2);
     expect(await erased('01012345678')).toBe(0);
-  });
-
-  it('refuses what is no number', async () => {
-    const { env } = open();
-    const ended = await run(['erase', '+821077778888x', '--yes', '--json'], env);
-    expect(ended).toMatchObject({ code: 2, stdout: '' });
-    expect(ended.stderr).toContain('USAGE');
-    expect(ended.stderr).not.toContain('77778888');
   });
 });
 

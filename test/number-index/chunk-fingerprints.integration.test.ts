@@ -21,15 +21,6 @@ const hashOf = (print: number) => {
 describe('the hash of a number', () => {
   const key = findKey('a'.repeat(64));
 
-  it('is the same with the same key in any encoding, and differs with another key', () => {
-    const same = findKey(Buffer.from('a'.repeat(64), 'hex').toString('base64'));
-    const hash = hashNumber(key, '01012345678');
-    expect(hash).toHaveLength(12);
-    expect(hashNumber(same, '01012345678')).toEqual(hash);
-    expect(hashNumber(key, '01012345679')).not.toEqual(hash);
-    expect(hashNumber(findKey('b'.repeat(64)), '01012345678')).not.toEqual(hash);
-  });
-
   it('never changes between versions, so that stored entries are found', () => {
     expect(hashNumber(key, '01012345678').toString('hex')).toMatchInlineSnapshot(
       `"c9fede830ff12ac192e29b3c"`,

@@ -171,20 +171,6 @@ describe('a notice whose outcome is unknown, resolved', () => {
     expect(await listed(parked)).toEqual([]);
     expect(await redis.client.exists(keys.ended)).toBe(0);
   });
-
-  it('told to stop before: nothing is done', async () => {
-    const parked = await parkNotice(redis);
-    const report = await resolve(parked, 'discard', AbortSignal.abort());
-    expect(report).toMatchObject({ resolved: 0, stopped: true });
-    expect(await listed(parked)).toHaveLength(1);
-  });
-
-  it('given a job that nobody knows: gone, and nothing in the audit', async () => {
-    const parked = await parkNotice(redis);
-    const nobody = { ...parked.listed, id: 'n-nobody' };
-    expect(await resolve({ ...parked, listed: nobody }, 'accepted')).toEqual(GONE);
-    expect(await audited(parked)).toEqual([]);
-  });
 });
 
 it('an answer that came after another run has ended the notice is shown before a decision', async () => {

@@ -181,15 +181,6 @@ describe('notices restored', () => {
     ]);
   });
 
-  it('--csv writes no number where it cannot be recorded', async () => {
-    const { prefix, keys } = await queueWith((queue) => queue.sendMany(numbers(2).map(notice)));
-    await looksOld(keys, Date.now());
-    await redis.client.set(keys.auditReads, 'no stream');
-    const ended = await run(['restored', '--csv'], { REDIS_URL: redis.url, REDIS_PREFIX: prefix });
-    expect(ended).toMatchObject({ stdout: '' });
-    expect(ended.code).not.toBe(0);
-  });
-
   it('reports that no old copy was detected', async () => {
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
     expect((await run(['restored'], env)).stdout).toContain(

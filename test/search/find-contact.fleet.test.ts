@@ -1,5 +1,4 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { freePort } from '../../scripts/redis/free-port.ts';
 import { findContact, NoticeQueue } from '../../src/index.ts';
 import { statesOfDeleted } from '../../src/search/find-notices.ts';
 import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
@@ -124,16 +123,5 @@ describe('findContact', () => {
     const asked = findContact(number, { ...options(prefix), ...more });
     await expect(asked).rejects.toMatchObject({ code });
     await expect(asked).rejects.not.toThrow(number);
-  });
-
-  it('fails within its time where Redis is away', async () => {
-    const url = `redis://127.0.0.1:${await freePort()}`;
-    await expect(
-      findContact('01012345678', {
-        redis: connectionAs('ops', url),
-        findKey: SECRET,
-        enqueueTimeoutMs: 300,
-      }),
-    ).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
   });
 });

@@ -3,11 +3,7 @@ import { expectedSpeed, type Batch } from '../../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import type { BatchAnswer } from './batch-schemas.ts';
 
-/**
- * A batch as the API answers it.
- *
- * @param now current time in milliseconds since the epoch
- */
+/** A batch as the API answers it. */
 export function batchToJson(
   batch: Batch,
   now: number,

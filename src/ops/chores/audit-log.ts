@@ -13,8 +13,6 @@ const FIRST_MS = 24 * 3_600_000;
 /**
  * Writes the new entries of the audit streams to the log, each at least once, also those that the command line
  * made. So they are kept where Redis is lost, or the streams are trimmed.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function logAudit(
   redis: RedisClient,

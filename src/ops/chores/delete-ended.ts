@@ -72,7 +72,6 @@ return #gone`,
  * only when another job ends in the same way, which in an idle queue may be never. Idempotency keys stay in use.
  *
  * @param signal aborted when the process stops: the rest is left to the next turn
- * @throws ScriptFailure
  */
 export async function deleteEnded(
   redis: RedisClient,

@@ -177,7 +177,7 @@ export function runParsed(
   return row.run(context, input as never, call);
 }
 
-/** What Redis answers. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
+/** What Redis answers. */
 export function asking<Reply>(reply: Promise<Reply>): Promise<Reply> {
   return reply.catch((error: unknown) => {
     throw redisFailure(error);

@@ -3,7 +3,7 @@ import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { heartbeats } from '../../support/heartbeats.ts';
 import { until } from '../../support/wait.ts';
-import { errorOf, run, STACK } from '../support/run.ts';
+import { run } from '../support/run.ts';
 
 describe('notices hold', () => {
   const redis = testRedis();
@@ -64,31 +64,4 @@ describe('notices hold', () => {
     await run(['hold', 'lift'], env);
     await until(() => on.emulator.record().distinct === 1, { what: 'the send' });
   }, 60_000);
-
-  it('says so where nothing holds, and --json answers objects', async () => {
-    const env = freshEnv();
-    expect((await run(['hold'], env)).stdout.trim()).toBe('none');
-    expect(JSON.parse((await run(['hold', '--json'], env)).stdout)).toEqual({
-      hold: null,
-      templates: [],
-    });
-    expect((await run(['hold', 'lift'], env)).stdout).toContain('No hold was active.');
-    const placed = await run(['hold', 'place', '--why', 'test', '--json'], env);
-    expect(JSON.parse(placed.stdout)).toMatchObject({ hold: { kind: 'manual', code: 'test' } });
-  });
-
-  it.each([
-    [['hold', 'place'], '--why'],
-    [['hold', 'place', '--why', ' '], '--why'],
-    [['hold', 'place', '--why', 'x'.repeat(101)], '--why'],
-    [['hold', 'drop'], 'too many arguments'],
-    [['hold', '--unknown'], '--unknown'],
-  ])('%j is wrong usage and holds nothing', async (args, named) => {
-    const env = freshEnv();
-    const ended = await run([...args, '--json'], env);
-    expect(ended.code).toBe(2);
-    expect(errorOf(ended).message).toContain(named);
-    expect(ended.stderr).not.toMatch(STACK);
-    expect((await run(['hold'], env)).stdout.trim()).toBe('none');
-  });
 });

@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { freePort } from '../../../scripts/redis/free-port.ts';
 import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { beat } from '../../../src/fleet/heartbeat.ts';
@@ -12,7 +11,7 @@ import { buildBatch } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { EVERY_RIGHT, connectionAs } from '../../support/redis-users.ts';
 import { startProcess } from '../support/process.ts';
-import { errorOf, run, STACK, type Env } from '../support/run.ts';
+import { errorOf, run, type Env } from '../support/run.ts';
 
 const redis = testRedis();
 const envOf = (prefix: string): Env => ({ REDIS_URL: redis.url, REDIS_PREFIX: prefix });
@@ -140,18 +139,6 @@ describe('notices status', () => {
     const words = await run(['status'], envOf(prefix));
     expect(words.stdout).toMatch(/^hold +credit \(HTTP_402\) for \d+ s \([^)]* UTC\): .*top up/m);
     expect(words.stdout).toMatch(/^token +none yet$/m);
-  });
-
-  it('Redis away: exit code 3, in words and as JSON', async () => {
-    const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
-    const [words, json] = await Promise.all([run(['status'], env), run(['status', '--json'], env)]);
-    expect([words.code, words.stdout]).toEqual([3, '']);
-    expect(words.stderr).toMatch(
-      /^QUEUE_UNAVAILABLE: Redis at 127\.0\.0\.1:\d+ did not answer within 3000 ms \(ECONNREFUSED\)[^\n]+\n$/,
-    );
-    expect(words.stderr).not.toMatch(STACK);
-    expect(words.stderr).not.toContain('may or may not');
-    expect([json.code, json.stdout, errorOf(json).code]).toEqual([3, '', 'QUEUE_UNAVAILABLE']);
   });
 
   it('a wrong password: exit code 3, and says so', async () => {

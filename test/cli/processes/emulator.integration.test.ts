@@ -65,40 +65,6 @@ describe('notices emulator', () => {
     expect(await hanging).toBe('cut');
   });
 
-  it('refuses the contacts and templates that it was told to', async () => {
-    const args = ['--port', '0', '--json', '--access-key', 'a', '--secret-key', 's'];
-    const spoil = ['--reject-contact', '0101', '--unknown-template', 'GONE'];
-    const emulator = start(['emulator', ...args, ...spoil]);
-    await emulator.says(/\}\s*$/);
-    const { url } = JSON.parse(emulator.stdout()) as { url: string };
-    const issued = await fetch(`${url}/api/v2/token`, {
-      method: 'POST',
-      headers: { authorization: `Basic ${Buffer.from('a:s').toString('base64')}` },
-    });
-    const { data } = (await issued.json()) as { data: { token: string } };
-    const send = async (templateCode: string, contact: string) => {
-      const answer = await fetch(`${url}/api/v2/notices/send`, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${data.token}`,
-          'content-type': 'application/json',
-        },
-        body: JSON.stringify({
-          templateCode,
-          scheduleType: 'DIRECTLY',
-          contacts: [{ contact }],
-        }),
-      });
-      const { code } = (await answer.json()) as { code: string };
-      return `${answer.status} ${code}`;
-    };
-    expect(await send('T', '0102')).toBe('200 SUCCESS');
-    expect(await send('T', '0101')).toBe('400 INVALID_CONTACT');
-    expect(await send('GONE', '0102')).toBe('404 TEMPLATE_NOT_FOUND');
-    emulator.stop('SIGTERM');
-    expect((await emulator.ended).code).toBe(0);
-  });
-
   it('takes its flags', async () => {
     const port = await freePort();
     const flags = ['--port', `${port}`, '--pending', '--token-mode', 'many', '--latency-ms', '1'];
