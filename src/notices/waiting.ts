@@ -14,6 +14,10 @@ export interface WaitingFilter {
   readonly queuedAfter?: number | undefined;
   /** Only those that were queued before. */
   readonly queuedBefore?: number | undefined;
+  /** Of those that wait for their time only what is due before. */
+  readonly dueBefore?: number | undefined;
+  /** Also those that a worker has, or had in an old copy of Redis. */
+  readonly withActive?: boolean | undefined;
 }
 
 /** A single notice that waits. */
@@ -25,7 +29,12 @@ export interface WaitingNotice {
   readonly contacts: number;
   /** When it was queued, by the clock of its producer. */
   readonly queuedAt: number;
+  /** The data of its job, as it is stored. */
+  readonly data: string;
 }
+
+/** BullMQ's score of a delayed job: its time, shifted to make room for a counter. */
+const DELAYED_SHIFT = 4_096;
 
 /** Ids per read of a place. */
 const IDS = 5_000;
@@ -51,10 +60,11 @@ export async function* waitingNotices(
   const seen = new Set<string>();
   try {
     // A job moves from here to below only, so that none is missed.
-    for (const place of ['delayed', 'prioritized', 'wait', 'paused'] as const) {
+    const places = ['delayed', 'prioritized', 'wait', 'paused'] as const;
+    for (const place of [...places, ...(filter.withActive === true ? ['active'] : [])]) {
       const state = place === 'delayed' ? 'delayed' : 'waiting';
       if (filter.state !== undefined && filter.state !== state) continue;
-      const ids = (await idsIn(redis, keys.noticeJob(place), place, most - seen.size)).filter(
+      const ids = (await idsIn(redis, keys, place, filter, most - seen.size)).filter(
         (id) => !seen.has(id),
       );
       for (let from = 0; from < ids.length; from += WAITING_PAGE) {
@@ -73,17 +83,20 @@ export async function* waitingNotices(
 /** The ids of a place, from the end where no worker takes them: they keep their order while they are read. */
 async function idsIn(
   redis: RedisClient,
-  key: string,
+  keys: Keys,
   place: string,
+  { dueBefore = Infinity }: WaitingFilter,
   most: number,
 ): Promise<string[]> {
-  const isList = place === 'wait' || place === 'paused';
+  const key = keys.noticeJob(place);
+  const isList = place === 'wait' || place === 'paused' || place === 'active';
+  const due = place === 'delayed' && dueBefore < Infinity ? dueBefore * DELAYED_SHIFT : '+inf';
   const ids = new Set<string>();
   for (let from = 0; from < most; from += IDS) {
     const last = Math.min(from + IDS, most) - 1;
     const page = isList
       ? await redis.lrange(key, from, last)
-      : await redis.zrevrange(key, from, last);
+      : await redis.zrevrangebyscore(key, due, '-inf', 'LIMIT', from, last - from + 1);
     for (const id of page) ids.add(id);
     if (page.length < IDS) break;
   }
@@ -98,7 +111,7 @@ async function readWaiting(
 ): Promise<WaitingNotice | undefined> {
   const [data, timestamp] = await redis.hmget(keys.noticeJob(id), 'data', 'timestamp');
   if (data === null || data === undefined) return undefined;
-  return { id, state, queuedAt: Number(timestamp ?? 0), ...frameOf(data) };
+  return { id, state, queuedAt: Number(timestamp ?? 0), data, ...frameOf(data) };
 }
 
 function frameOf(data: string): Pick<WaitingNotice, 'template' | 'contacts'> {

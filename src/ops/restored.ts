@@ -1,43 +1,25 @@
-import type { Batch } from '../batch/ledger/batch-record.ts';
 import { csvLine } from '../batch/failures/csv-line.ts';
+import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
-import { decodeContacts } from '../payload/chunk-payload.ts';
-import { batchSeal, NO_SEALING, type Sealing } from '../payload/seal.ts';
+import { readEpoch } from '../fleet/restore/epoch-store.ts';
 import type { RestoreEvent } from '../fleet/restore/epoch.ts';
+import { waitingNotices, type WaitingNotice } from '../notices/waiting.ts';
+import { decodeContacts } from '../payload/chunk-payload.ts';
+import { batchSeal, type Sealing } from '../payload/seal.ts';
 import { contactsOfJob } from '../payload/sealed-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
-import { lastRestoreEvent, restoredNotices } from './restored-notices.ts';
-import { readHold } from '../fleet/hold/hold-scripts.ts';
-
-/** What an older copy of the queue holds that might be sent a second time. Contains no phone numbers. */
-export interface RestoredReport {
-  readonly event: RestoreEvent;
-  /** Whether the queue is still held for it. */
-  readonly held: boolean;
-  /** Single notices: their jobs, and the contacts in them. */
-  readonly notices: { readonly jobs: number; readonly contacts: number };
-  readonly batches: readonly RestoredBatch[];
-}
-
-/** A batch with unsettled contacts in the copy. */
-export interface RestoredBatch {
-  readonly batch: string;
-  readonly template: string;
-  readonly phase: Batch['phase'];
-  /** Its import had not ended when the copy was made: run again, it continues from there. */
-  readonly importing: boolean;
-  readonly contacts: number;
-}
 
 /** The account that is read. */
 export interface RestoredTarget {
   readonly redis: RedisClient;
   readonly keys: Keys;
-  readonly ledger: Pick<Ledger, 'all' | 'states' | 'payload'>;
-  /** Decrypts; without it encrypted contacts cannot be exported. */
-  readonly sealing?: Sealing | undefined;
+  readonly ledger: Ledger;
+  readonly sealing: Sealing;
 }
+
+/** Allowance for producers' clocks: listing a newer notice is better than missing one that was sent. */
+const CLOCK_SLACK_MS = 120_000;
 
 /** Chunks whose states are read per command. */
 const CHUNKS_PER_READ = 4_096;
@@ -47,55 +29,50 @@ const PIECE = 32_768;
 
 const COLUMNS = ['contact', 'template', 'notice', 'batch', 'chunk', 'state', 'handed_over_at'];
 
+/** When Redis was last found to be an older copy; undefined where it never was. */
+export const lastRestoreEvent = async ({
+  redis,
+  keys,
+}: Pick<RestoredTarget, 'redis' | 'keys'>): Promise<RestoreEvent | undefined> =>
+  (await readEpoch(redis, keys)).epoch?.event;
+
 /**
- * Counts what was enqueued before Redis was found to be an older copy and is not settled in it. Some of
- * it may have been sent after the copy was made; the copy does not show which.
- *
- * @returns undefined where Redis was never found to be an older copy
+ * The single notices that were enqueued before Redis was found to be an older copy and that wait in it: they may have
+ * been sent after the copy was made. One that was not due by then cannot have been sent and is left out.
  */
-export async function reportRestored(target: RestoredTarget): Promise<RestoredReport | undefined> {
-  const { redis, keys } = target;
-  const event = await lastRestoreEvent(target.redis, target.keys);
-  if (event === undefined) return undefined;
-  let [jobs, contacts] = [0, 0];
-  for await (const notice of restoredNotices(redis, keys, event)) {
-    jobs += 1;
-    contacts += notice.contacts;
+export async function* restoredNotices(
+  { redis, keys }: Pick<RestoredTarget, 'redis' | 'keys'>,
+  { at }: Pick<RestoreEvent, 'at'>,
+): AsyncGenerator<WaitingNotice> {
+  const until = at + CLOCK_SLACK_MS;
+  const filter = { queuedBefore: until + 1, dueBefore: until, withActive: true };
+  for await (const page of waitingNotices(redis, keys, filter)) yield* page;
+}
+
+/** Batches created before the event that are not over. A cancelled batch sends nothing more. */
+export async function* unsettledBatches(
+  { ledger }: RestoredTarget,
+  event: RestoreEvent,
+): AsyncGenerator<Batch> {
+  for await (const batch of ledger.all({ before: event.at + 1 })) {
+    const { phase, counts } = batch;
+    if (counts.pending > 0 && phase !== 'cancelled' && phase !== 'finished') yield batch;
   }
-  const batches: RestoredBatch[] = [];
-  for await (const batch of unsettledBatches(target, event)) {
-    const { id, templateCode, phase, importedAt, counts } = batch;
-    batches.push({
-      batch: id,
-      template: templateCode,
-      phase,
-      importing: importedAt === 0,
-      contacts: counts.pending,
-    });
-  }
-  const hold = await readHold(redis, keys);
-  return {
-    event,
-    held: hold?.kind === 'restored',
-    notices: { jobs, contacts },
-    batches,
-  };
 }
 
 /**
- * Writes the contacts that {@link reportRestored} counts as CSV with a header. Memory use does not grow
- * with their number.
+ * Writes the contacts that might be sent again as CSV with a header. Memory use does not grow with their number.
  *
  * @param write gets a piece of the text; returns false to stop
- * @returns the number of contacts written; undefined where Redis was never found to be an older copy
- * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, or PAYLOAD_UNREADABLE
+ * @returns the number of contacts written
+ * @throws NoticeQueueError PAYLOAD_UNREADABLE
  */
 export async function exportRestored(
   target: RestoredTarget,
   write: (text: string) => Promise<boolean>,
-): Promise<number | undefined> {
-  const event = await lastRestoreEvent(target.redis, target.keys);
-  if (event === undefined) return undefined;
+): Promise<number> {
+  const event = await lastRestoreEvent(target);
+  if (event === undefined) return 0;
   let text = csvLine(COLUMNS);
   let contacts = 0;
   for await (const cells of rows(target, event)) {
@@ -110,11 +87,10 @@ export async function exportRestored(
 }
 
 async function* rows(target: RestoredTarget, event: RestoreEvent): AsyncGenerator<string[]> {
-  const { redis, keys, ledger, sealing = NO_SEALING } = target;
-  for await (const notice of restoredNotices(redis, keys, event)) {
-    const { id, template, state, enqueuedAt, data } = notice;
+  const { ledger, sealing } = target;
+  for await (const { id, template, state, queuedAt, data } of restoredNotices(target, event)) {
     for (const { contact } of contactsOfJob(data, id, sealing)) {
-      yield [contact, template, id, '', '', state, new Date(enqueuedAt).toISOString()];
+      yield [contact, template, id, '', '', state, new Date(queuedAt).toISOString()];
     }
   }
   for await (const { id, templateCode, chunks, begunAt } of unsettledBatches(target, event)) {
@@ -132,16 +108,5 @@ async function* rows(target: RestoredTarget, event: RestoreEvent): AsyncGenerato
         }
       }
     }
-  }
-}
-
-/** Batches created before the event that are not over. A cancelled batch sends nothing more. */
-async function* unsettledBatches(
-  { ledger }: RestoredTarget,
-  event: RestoreEvent,
-): AsyncGenerator<Batch> {
-  for await (const batch of ledger.all({ before: event.at + 1 })) {
-    const { phase, counts } = batch;
-    if (counts.pending > 0 && phase !== 'cancelled' && phase !== 'finished') yield batch;
   }
 }

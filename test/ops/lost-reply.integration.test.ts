@@ -13,7 +13,8 @@ import { cancelScript } from '../../src/notices/cancel.ts';
 import { changeEnded, changeScript } from '../../src/notices/end-scripts.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';
 import { liftHold } from '../../src/ops/operations/hold.ts';
-import { cancelAudited, deleteNotices } from '../../src/ops/notice-actions.ts';
+import { deleteNotices } from '../../src/ops/notice-actions.ts';
+import { cancelByKey, cancelNotice } from '../../src/ops/operations/notice.ts';
 import type { OperationContext } from '../../src/ops/operations/operation.ts';
 import { RESOLUTIONS, resolveBatch, resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
@@ -114,7 +115,8 @@ describe('the reply to a step of a manual action is lost', () => {
   it('cancel by a key that is released: answered and recorded', async () => {
     const { keys, id, client, proxy } = await losingCancel();
     const ref = { idempotencyKey: 'visit' };
-    const cancel = () => cancelAudited({ redis: client, keys }, ref, { releaseKey: true }, WHO);
+    const context = { redis: client, keys } as OperationContext;
+    const cancel = () => cancelByKey.run(context, { ...ref, releaseKey: true }, WHO);
     expect(await cancel()).toEqual({
       id,
       cancelled: true,
@@ -129,7 +131,8 @@ describe('the reply to a step of a manual action is lost', () => {
 
   it('cancel by id, with the key released: recorded as such', async () => {
     const { keys, id, client, proxy } = await losingCancel();
-    await cancelAudited({ redis: client, keys }, id, { releaseKey: true }, WHO);
+    const context = { redis: client, keys } as OperationContext;
+    await cancelNotice.run(context, { id, releaseKey: true }, WHO);
     expect(proxy.struck).toBe(1);
     expect(await readAudit(redis.client, keys, 10)).toMatchObject([
       { target: id, as: 'cancelled, key released' },

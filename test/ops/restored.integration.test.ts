@@ -2,9 +2,9 @@ import { hostname, userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { readAudit } from '../../src/ops/audit.ts';
-import { parkRestored as parkOperation } from '../../src/ops/operations/restored.ts';
-import { exportRestored, reportRestored } from '../../src/ops/restored.ts';
-import { parkRestored, restoredNotices } from '../../src/ops/restored-notices.ts';
+import type { OperationContext } from '../../src/ops/operations/operation.ts';
+import { parkRestored, showRestored } from '../../src/ops/operations/restored.ts';
+import { exportRestored, restoredNotices } from '../../src/ops/restored.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
 import { run, errorOf } from '../cli/support/run.ts';
@@ -14,6 +14,8 @@ import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 
 const HOUR = 3_600_000;
+const ME = { who: 'me', why: '' };
+const report = (target: OperationContext) => showRestored.run(target, {}, ME);
 const redis = testRedis();
 
 /** A queue in which so many notices wait, and an event at a time. */
@@ -23,7 +25,8 @@ async function queueWith(fill: (queue: NoticeQueue) => Promise<unknown>) {
   const queue = new NoticeQueue({ redis: connectionAs('application', redis.url), prefix });
   await fill(queue);
   await queue.close();
-  const target = { redis: redis.client, keys, ledger: new Ledger(redis.client, keys) };
+  const ledger = new Ledger(redis.client, keys);
+  const target = { redis: redis.client, keys, ledger, sealing: NO_SEALING } as OperationContext;
   return { prefix, keys, target };
 }
 
@@ -38,7 +41,7 @@ const notice = (contact: string) => ({ templateCode: 'T', contacts: [{ contact }
 
 async function idsIn(keys: Keys, at: number): Promise<string[]> {
   const ids: string[] = [];
-  for await (const { id } of restoredNotices(redis.client, keys, { at })) ids.push(id);
+  for await (const { id } of restoredNotices({ redis: redis.client, keys }, { at })) ids.push(id);
   return ids;
 }
 
@@ -51,15 +54,7 @@ describe('what an old copy might send again', () => {
         throw new Error('the batches are read');
       }
     })(redis.client, keys);
-    const context = {
-      ...target,
-      ledger,
-      sealing: NO_SEALING,
-      findSettings: { keepFailedMs: HOUR },
-      configuredRateLimit: 0,
-      status: () => Promise.reject(new Error('the status is read')),
-    };
-    const parked = await parkOperation.run(context, {}, { who: 'kim', why: '' });
+    const parked = await parkRestored.run({ ...target, ledger }, {}, ME);
     expect(parked).toMatchObject({ jobs: 0, notHeld: true });
   });
 
@@ -99,7 +94,7 @@ describe('what an old copy might send again', () => {
     await target.ledger.control('b', 'cancel');
     await target.ledger.control('c', 'pause');
     await looksOld(keys, Date.now());
-    expect(await reportRestored(target)).toMatchObject({
+    expect(await report(target)).toMatchObject({
       held: true,
       event: { why: 'gap' },
       notices: { jobs: 1, contacts: 1 },
@@ -120,29 +115,29 @@ describe('what an old copy might send again', () => {
     expect(words.stdout).not.toMatch(/0100\d{7}/);
 
     await redis.client.hset(keys.epoch, 'eventAt', Date.now() - HOUR);
-    expect(await reportRestored(target)).toMatchObject({ notices: { jobs: 0 }, batches: [] });
+    expect(await report(target)).toMatchObject({ notices: { jobs: 0 }, batches: [] });
   });
 
   it('is not set aside once the hold is lifted, nor where Redis never looked old', async () => {
     const { keys, target } = await queueWith((queue) => queue.sendMany(numbers(2).map(notice)));
-    expect(await reportRestored(target)).toBeUndefined();
-    expect(await parkRestored(target, { who: 'me', why: '' })).toMatchObject({
+    expect(await report(target)).toMatchObject({ event: null });
+    expect(await parkRestored.run(target, {}, ME)).toMatchObject({
       jobs: 0,
       notHeld: true,
     });
     await looksOld(keys, Date.now(), false);
-    expect(await parkRestored(target, { who: 'me', why: '' })).toMatchObject({
+    expect(await parkRestored.run(target, {}, ME)).toMatchObject({
       jobs: 0,
       notHeld: true,
     });
     await redis.client.hset(keys.hold, { kind: 'manual', code: 'x' });
-    expect(await parkRestored(target, { who: 'me', why: '' })).toMatchObject({
+    expect(await parkRestored.run(target, {}, ME)).toMatchObject({
       jobs: 0,
       notHeld: true,
     });
     expect(await redis.client.exists(keys.history)).toBe(0);
     await redis.client.hset(keys.hold, { kind: 'restored' });
-    expect(await parkRestored(target, { who: 'me', why: '' })).toMatchObject({
+    expect(await parkRestored.run(target, {}, ME)).toMatchObject({
       jobs: 2,
       contacts: 2,
       notHeld: false,
@@ -152,7 +147,9 @@ describe('what an old copy might send again', () => {
   it('can be stopped while it is set aside, and leaves the rest as it is', async () => {
     const { keys, target } = await queueWith((queue) => queue.sendMany(numbers(5).map(notice)));
     await looksOld(keys, Date.now());
-    expect(await parkRestored(target, { who: 'me', why: '' }, AbortSignal.abort())).toMatchObject({
+    expect(
+      await parkRestored.run(target, {}, { ...ME, signal: AbortSignal.abort() }),
+    ).toMatchObject({
       jobs: 0,
       stopped: true,
     });

@@ -2,7 +2,8 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
-import { changeRate } from '../../src/ops/batch-actions.ts';
+import { changeBatchRate } from '../../src/ops/operations/batches.ts';
+import type { OperationContext } from '../../src/ops/operations/operation.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
@@ -83,8 +84,9 @@ it.each([
 it('a rate that is changed is that of the next second, up and down, also of jobs that wait for turns', async () => {
   const keys = keysOf('changed-rate', 'default');
   const ledger = new Ledger(redis, keys);
+  const context = { ledger, redis, keys } as OperationContext;
   const set = (rate: number) =>
-    changeRate({ ledger, redis, keys }, 'slow', rate, { who: 'test', why: 'test' });
+    changeBatchRate.run(context, { id: 'slow', rate }, { who: 'test', why: 'test' });
   const sent = await startSending('changed-rate', 1);
   await sent(2);
   const timed = async (requests: number) => {

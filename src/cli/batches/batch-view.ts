@@ -4,18 +4,8 @@ import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import { describeGroups } from '../../ops/operations/batch-failures.ts';
 import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
-import type { BatchControlContext } from '../../ops/batch-actions.ts';
 import { formatDuration, formatCount, countOf, formatRate, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
-
-/** @throws NoticeQueueError NOT_FOUND, and what `readBatchSnapshot` throws */
-export async function viewBatch(open: BatchControlContext, id: string): Promise<BatchSnapshot> {
-  const { readBatchSnapshot } = await import('../../ops/batch-snapshot.ts');
-  const { noSuchBatch } = await import('../../ops/batch-actions.ts');
-  const view = await readBatchSnapshot(open, id);
-  if (view === undefined) throw noSuchBatch(id);
-  return view;
-}
 
 /** Number of contacts with a final state. */
 export function settledOf({ counts }: Pick<Batch, 'counts'>): number {

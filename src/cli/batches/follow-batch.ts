@@ -2,7 +2,8 @@ import { setTimeout } from 'node:timers/promises';
 import { mayPass } from '../../batch/import/retry-while-away.ts';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
 import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
-import { isOver, progressText, settledOf, viewBatch } from './batch-view.ts';
+import { readBatchSnapshot } from '../../ops/batch-snapshot.ts';
+import { isOver, progressText, settledOf } from './batch-view.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { OpenLedger } from '../open-queue.ts';
 import { writeJsonLine, writeText } from '../output.ts';
@@ -43,7 +44,7 @@ export async function followBatch(
   const progress = new ProgressRate();
   let shownReason: string | undefined;
   for (;;) {
-    const view = await retryWhileUnavailable(() => viewBatch(open, id), signal);
+    const view = await retryWhileUnavailable(() => readBatchSnapshot(open, id), signal);
     const { batch, standstill } = view;
     progress.read(performance.now(), settledOf(batch));
     if (json) {

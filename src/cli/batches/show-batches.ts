@@ -10,11 +10,13 @@ export function batchCommand(context: CommandContext): Command {
     .argument('<id>', 'id of the batch', batchId)
     .option('--watch', 'show its progress until every contact is settled, or until Ctrl-C')
     .action(async (id: string, { watch }: { watch?: boolean }, command: Command) => {
-      const [{ groupFailures }, { describeBatch, viewBatch }, { followBatch }] = await Promise.all([
-        import('../../batch/failures/failure-groups.ts'),
-        import('./batch-view.ts'),
-        import('./follow-batch.ts'),
-      ]);
+      const [{ groupFailures }, { readBatchSnapshot }, { describeBatch }, { followBatch }] =
+        await Promise.all([
+          import('../../batch/failures/failure-groups.ts'),
+          import('../../ops/batch-snapshot.ts'),
+          import('./batch-view.ts'),
+          import('./follow-batch.ts'),
+        ]);
       await withLedger(context, async (open) => {
         const json = wantsJson(command);
         const view =
@@ -22,7 +24,7 @@ export function batchCommand(context: CommandContext): Command {
             ? await untilStopped(context, (signal) =>
                 followBatch(context, open, id, { json, signal, unread: false }),
               )
-            : await viewBatch(open, id);
+            : await readBatchSnapshot(open, id);
         const groups = await groupFailures(open.ledger, view.batch);
         const result = { ...view, failures: groups };
         if (watch === true && json)

@@ -8,7 +8,6 @@ import {
   type CancelReport,
   type NoticeView,
 } from '../../notices/notice-state.ts';
-import type { FailedReport } from '../notice-actions.ts';
 import { holdKind } from './account-schemas.ts';
 import { count, named, time } from './fields.ts';
 
@@ -108,4 +107,5 @@ export const changedAnswer = z.object({
   late: count.describe('not sent again, because their deadline has passed'),
   gone: count.describe('not failed, or not selected'),
   left: count.describe('because of the limit, or it took too long: repeat it'),
-}) satisfies z.ZodType<FailedReport>;
+});
+export type FailedReport = z.output<typeof changedAnswer>;

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { exportFailures } from '../../batch/failures/export-failures.ts';
-import { whyNotRedrive } from '../../batch/failures/redrive-batch.ts';
+import { redriveBatch as redrive, whyNotRedrive } from '../../batch/failures/redrive-batch.ts';
 import { FAILED_STATES } from '../../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf, formatCount, table } from '../../format/format.ts';
 import { decodeContacts } from '../../payload/chunk-payload.ts';
 import { batchSeal } from '../../payload/seal.ts';
 import { failureGroup, redriveAnswer } from '../answers/batch-schemas.ts';
-import { redriveAudited, requireBatch } from '../batch-actions.ts';
+import { appendAudit } from '../audit.ts';
+import { requireBatch } from '../batch-snapshot.ts';
 import { digestFailures, type FailureExample } from '../failure-digest.ts';
 import { ageFields, batchId, code, oneOf, rate, waitAfter, waitMs, whole } from './fields.ts';
 import { operation, redisNow } from './operation.ts';
@@ -157,9 +158,22 @@ export const redriveBatch = operation({
     const found = await requireBatch(context, id);
     requirePossible(found);
     const startedAt = performance.now();
-    const actor = { who, why };
-    const report = await redriveAudited(context, found, selection, actor, onProgress, signal);
-    return { ...report, ...waitAfter(report.redriven, selection.rate, startedAt) };
+    const { ledger, redis, keys } = context;
+    let contacts = 0;
+    const count = (redriven: number) => {
+      contacts = redriven;
+      onProgress?.(redriven);
+    };
+    try {
+      const report = await redrive(ledger, found, selection, count, signal);
+      return { ...report, ...waitAfter(report.redriven, selection.rate, startedAt) };
+    } finally {
+      if (contacts > 0) {
+        const as = [selection.state, selection.code].filter((one) => one !== undefined).join(' ');
+        const target = `batch ${id}`;
+        await appendAudit(redis, keys, { who, why, what: 'redrive', target, as, contacts });
+      }
+    }
   },
   text: ({ batch: id, redriven, chunks, left, gone, reason }) =>
     redriven + left + gone === 0 && reason === undefined

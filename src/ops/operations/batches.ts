@@ -1,22 +1,17 @@
 import { z } from 'zod';
 import { findBatches, readBatchFilter, type BatchFilter } from '../../batch/ledger/batch-filter.ts';
 import { readMotion } from '../../batch/ledger/batch-motion.ts';
-import { BATCH_PHASES, CONTACT_STATES } from '../../batch/ledger/batch-record.ts';
+import { BATCH_PHASES, CONTACT_STATES, type BatchPhase } from '../../batch/ledger/batch-record.ts';
 import { surroundingsOf } from '../../batch/ledger/blocked-reason.ts';
 import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import { DURATION_EXAMPLES, writeTime, TIME_FORMAT } from '../../format/time.ts';
 import { countOf, formatCount, formatDuration, table } from '../../format/format.ts';
 import { batchAnswer } from '../answers/batch-schemas.ts';
-import {
-  changeRate,
-  controlBatch,
-  noSuchBatch,
-  requireBatch,
-  WHY_NOT_CONTROLLED,
-  type BatchControl,
-} from '../batch-actions.ts';
+import { promoteJobs } from '../../batch/import/queue-chunks.ts';
+import { CHUNK_QUEUE_NAME } from '../../redis/keys.ts';
+import { appendAudit } from '../audit.ts';
 import { batchToJson } from '../answers/batch-json.ts';
-import { readBatchSnapshot } from '../batch-snapshot.ts';
+import { noSuchBatch, readBatchSnapshot, requireBatch } from '../batch-snapshot.ts';
 import { readFleet } from '../snapshot.ts';
 import { count } from '../answers/fields.ts';
 import { batchId, duration, whole } from './fields.ts';
@@ -125,7 +120,6 @@ export const batch = operation({
   }),
   run: async (context, { id }) => {
     const found = await readBatchSnapshot(context, id);
-    if (found === undefined) throw noSuchBatch(id);
     return {
       batch: batchToJson(found.batch, Date.now(), found),
       standstill: found.standstill ?? null,
@@ -134,11 +128,32 @@ export const batch = operation({
   },
 });
 
+/** Why a phase does not allow an action; follows the name of the batch in a sentence. */
+const WHY_NOT: Readonly<Record<BatchPhase, string>> = {
+  importing: 'is being imported',
+  sending: 'is being sent',
+  paused: 'is paused',
+  cancelled: 'was cancelled, which is final',
+  finished: 'is finished: nothing is pending',
+};
+
+/** The phase after an action. @throws NoticeQueueError NOT_FOUND or NOT_POSSIBLE */
+function done(
+  id: string,
+  answer: { readonly done: boolean; readonly phase: BatchPhase } | undefined,
+): BatchPhase {
+  if (answer === undefined) throw noSuchBatch(id);
+  if (answer.done) return answer.phase;
+  const detail = `Batch ${id} ${WHY_NOT[answer.phase]}; nothing was done.`;
+  throw new NoticeQueueError('NOT_POSSIBLE', detail);
+}
+
+/** It applies from the next claim of a chunk on; requests in flight finish. */
 function controlOperation<const Name extends string>(
   name: Name,
-  verb: BatchControl,
+  verb: 'pause' | 'resume' | 'cancel',
   summary: string,
-  done: string,
+  words: string,
 ) {
   return operation({
     name,
@@ -151,14 +166,13 @@ function controlOperation<const Name extends string>(
     input: z.object({ id: batchId }),
     output: z.object({ batch: z.string(), phase: z.enum(BATCH_PHASES) }),
     run: async (context, { id }, { who, why }) => {
-      const answer = await controlBatch(context, id, verb, { who, why });
-      if (answer === undefined) throw noSuchBatch(id);
-      const { phase } = answer;
-      if (answer.done) return { batch: id, phase };
-      const detail = `Batch ${id} ${WHY_NOT_CONTROLLED[phase]}; nothing was done.`;
-      throw new NoticeQueueError('NOT_POSSIBLE', detail);
+      const { ledger, redis, keys } = context;
+      const phase = done(id, await ledger.control(id, verb));
+      const as = verb === 'cancel' ? 'cancelled' : `${verb}d`;
+      await appendAudit(redis, keys, { who, why, what: 'batch', target: `batch ${id}`, as });
+      return { batch: id, phase };
     },
-    text: ({ batch: id }) => [`Batch ${id} ${done}`],
+    text: ({ batch: id }) => [`Batch ${id} ${words}`],
   });
 }
 
@@ -206,19 +220,20 @@ export const changeBatchRate = operation({
     const { counts } = await requireBatch(context, id);
     const spreadRate = Math.ceil((counts.pending * 1_000) / Math.max(1, spread ?? 0));
     const rate = given === 'off' ? 0 : (given ?? Math.max(1, spreadRate));
-    const answer = await changeRate(context, id, rate, { who, why });
-    if (answer === undefined) throw noSuchBatch(id);
-    const { phase } = answer;
-    if (answer.done) {
-      return {
-        batch: id,
-        phase,
-        rate,
-        restMs: rate === 0 ? null : (counts.pending / rate) * 1_000,
-      };
+    const { ledger, redis, keys } = context;
+    const phase = done(id, await ledger.changeRate(id, rate));
+    const { openBullQueue } = await import('../../redis/open-queue.ts');
+    const queue = openBullQueue(CHUNK_QUEUE_NAME, redis, keys);
+    try {
+      // Jobs that wait for turns of the old rate are made due.
+      await promoteJobs(queue, id);
+    } finally {
+      await queue.close();
+      const as = rate === 0 ? 'no rate' : `rate ${rate}`;
+      await appendAudit(redis, keys, { who, why, what: 'batch', target: `batch ${id}`, as });
     }
-    const detail = `Batch ${id} ${WHY_NOT_CONTROLLED[phase]}; nothing was done.`;
-    throw new NoticeQueueError('NOT_POSSIBLE', detail);
+    const restMs = rate === 0 ? null : (counts.pending / rate) * 1_000;
+    return { batch: id, phase, rate, restMs };
   },
   text: ({ batch: id, rate, restMs }) => [
     restMs === null

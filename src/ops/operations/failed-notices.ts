@@ -13,10 +13,14 @@ import {
 } from '../../notices/select-ended.ts';
 import { countEnded } from '../../notices/ended.ts';
 import { noticeId } from '../../notices/notice-ref.ts';
-import type { NoticeView } from '../../notices/notice-state.ts';
 import { count } from '../answers/fields.ts';
-import { changedAnswer, failedGroup, noticeAnswer } from '../answers/notice-schemas.ts';
-import type { FailedReport, FailedSelection } from '../notice-actions.ts';
+import {
+  changedAnswer,
+  failedGroup,
+  noticeAnswer,
+  type FailedReport,
+} from '../answers/notice-schemas.ts';
+import { deleteNotices, redriveNotices } from '../notice-actions.ts';
 import {
   ageFields,
   beforeOf,
@@ -50,14 +54,7 @@ function filterOf<Fields extends Filters>({ before, olderThanMs, ...plain }: Fie
 }
 
 /** Failed notices, as far as they were read. */
-export interface FailedList {
-  readonly notices: readonly NoticeView[];
-  readonly groups: readonly FailedGroup[];
-  /** Those that match, of those that were read. */
-  readonly matching: number;
-  /** False where only the newest were read. */
-  readonly complete: boolean;
-}
+export type FailedList = Awaited<ReturnType<typeof listFailed>>;
 
 /** The newest failed notices that match. @param most that are read */
 export async function listFailed(
@@ -65,7 +62,7 @@ export async function listFailed(
   filter: FailedFilter,
   limit: number,
   most = MOST_READ,
-): Promise<FailedList> {
+) {
   const found = await failedNotices(context, filter, most);
   const states = filter.state === undefined ? FAILED_NOTICE_STATES : [filter.state];
   const total = await countEnded(context.redis, context.keys, states);
@@ -212,11 +209,9 @@ export const redriveFailed = operation({
   output: changedAnswer.extend({ waitMs }),
   preview: (context, input) =>
     preview(context, input, (many, twice) => `Send ${many} again?${twice}`),
-  run: async (context, { rate: most, ...fields }, { who, why, onProgress, signal }) => {
+  run: async (context, { rate: most, ...fields }, call) => {
     const startedAt = performance.now();
-    const selected: FailedSelection = filterOf(fields);
-    const { redriveNotices } = await import('../notice-actions.ts');
-    const report = await redriveNotices(context, selected, { who, why }, most, signal, onProgress);
+    const report = await redriveNotices(context, filterOf(fields), call, most);
     return { ...report, ...waitAfter(report.done, most, startedAt) };
   },
   text: describe('will be sent again'),
@@ -241,7 +236,7 @@ export const deleteFailed = operation({
   }),
   output: changedAnswer,
   preview: (context, input) => preview(context, input, (many) => `Delete ${many}?`),
-  run: async (context, { releaseKey, ...fields }, { who, why, onProgress, signal }) => {
+  run: async (context, { releaseKey, ...fields }, call) => {
     if (fields.state !== 'rejected') {
       throw new NoticeQueueError(
         'NOT_POSSIBLE',
@@ -249,8 +244,7 @@ export const deleteFailed = operation({
       );
     }
     const selected = { ...filterOf(fields), state: fields.state };
-    const { deleteNotices } = await import('../notice-actions.ts');
-    return deleteNotices(context, selected, { who, why }, releaseKey, signal, onProgress);
+    return deleteNotices(context, selected, call, releaseKey);
   },
   text: describe('deleted'),
   isDone,

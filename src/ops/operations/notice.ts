@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { InputError } from '../../contracts/errors.ts';
+import { cancelNotice as cancelWaiting } from '../../notices/cancel.ts';
+import { lookUpNotice } from '../../notices/look-up.ts';
+import { appendAudit } from '../audit.ts';
 import { countOf, formatCount, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
 import { idempotencyKey, noticeId } from '../../notices/notice-ref.ts';
@@ -68,18 +71,13 @@ const shown = {
   moves: ({ state }: Answer<NoticeView>) => state === 'pending' || state === 'sending',
 } as const;
 
-async function look(context: OperationContext, ref: NoticeRef): Promise<NoticeView> {
-  const { lookUpNotice } = await import('../../notices/look-up.ts');
-  return lookUpNotice(context, ref);
-}
-
 export const showNotice = operation({
   ...shown,
   name: 'show',
   summary: 'The state of a single notice, and why it waits or failed.',
   path: '/api/v1/notices/:id',
   input: z.object(id),
-  run: (context, input) => look(context, input.id),
+  run: (context, input) => lookUpNotice(context, input.id),
 });
 
 export const showByKey = operation({
@@ -88,7 +86,7 @@ export const showByKey = operation({
   summary: 'The state of the single notice that was sent with an idempotency key.',
   path: '/api/v1/notices',
   input: z.object(byKey),
-  run: (context, input, call) => look(context, keyAsked(call, input)),
+  run: (context, input, call) => lookUpNotice(context, keyAsked(call, input)),
 });
 
 const releaseKey = z
@@ -115,8 +113,13 @@ async function cancel(
   release: boolean | undefined,
   { who, why }: OperationCall,
 ): Promise<CancelReport> {
-  const { cancelAudited } = await import('../notice-actions.ts');
-  return cancelAudited(context, ref, { releaseKey: release }, { who, why });
+  const { redis, keys } = context;
+  const report = await cancelWaiting(redis, keys, ref, { releaseKey: release });
+  if (report.cancelled) {
+    const as = report.keyReleased === true ? 'cancelled, key released' : 'cancelled';
+    await appendAudit(redis, keys, { who, why, what: 'cancel', target: report.id, as });
+  }
+  return report;
 }
 
 export const cancelNotice = operation({

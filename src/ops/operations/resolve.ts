@@ -4,7 +4,7 @@ import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { noticeId } from '../../notices/notice-ref.ts';
 import type { Actor } from '../audit.ts';
-import { requireBatch } from '../batch-actions.ts';
+import { requireBatch } from '../batch-snapshot.ts';
 import { RESOLUTIONS, resolveNotices, resolveReport, resolveSelected } from '../resolve-unknown.ts';
 import { listUnknownNotices } from '../unknown.ts';
 import { oneOf } from './fields.ts';

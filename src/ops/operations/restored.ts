@@ -4,7 +4,14 @@ import type { RestoreEvent, Suspicion } from '../../fleet/restore/epoch.ts';
 import { countOf, formatDuration, table } from '../../format/format.ts';
 import { writeInstant, writeTime } from '../../format/time.ts';
 import { count, time } from '../answers/fields.ts';
-import type { RestoredReport } from '../restored.ts';
+import { appendAudit } from '../audit.ts';
+import {
+  exportRestored,
+  lastRestoreEvent,
+  restoredNotices,
+  unsettledBatches,
+} from '../restored.ts';
+import { parkRestoredNotice } from '../../fleet/restore/park-restored.ts';
 import { readHold } from '../../fleet/hold/hold-scripts.ts';
 import { asking, operation, type Answer, type OperationContext } from './operation.ts';
 
@@ -15,9 +22,6 @@ const WHY: Readonly<Record<Suspicion, string>> = {
   'went-back': 'it lacks what a worker has recorded: heartbeats, or where they began',
   gap: 'it restarted long after the last heartbeat, and no worker has a record: it may be up to date',
 };
-
-/** Loaded when one runs: it loads BullMQ, which the help of a command does not need. */
-const functions = () => import('../restored.ts');
 
 const restoredOutput = z.object({
   event: z
@@ -43,13 +47,26 @@ const restoredOutput = z.object({
   ),
 });
 
+/**
+ * Counts what was enqueued before Redis was found to be an older copy and is not settled in it. Some of it may have been
+ * sent after the copy was made; the copy does not show which.
+ */
 async function report(context: OperationContext): Promise<z.output<typeof restoredOutput>> {
-  const { reportRestored } = await functions();
-  const found = await reportRestored(context);
-  if (found === undefined) {
-    return { event: null, held: false, notices: { jobs: 0, contacts: 0 }, batches: [] };
+  const event = await asking(lastRestoreEvent(context));
+  const notices = { jobs: 0, contacts: 0 };
+  const batches: z.output<typeof restoredOutput>['batches'] = [];
+  if (event === undefined) return { event: null, held: false, notices, batches };
+  for await (const notice of restoredNotices(context, event)) {
+    notices.jobs += 1;
+    notices.contacts += notice.contacts;
   }
-  return { ...found, event: { ...found.event }, batches: [...found.batches] };
+  for await (const batch of unsettledBatches(context, event)) {
+    const { id, templateCode: template, phase, importedAt, counts } = batch;
+    const importing = importedAt === 0;
+    batches.push({ batch: id, template, phase, importing, contacts: counts.pending });
+  }
+  const hold = await asking(readHold(context.redis, context.keys));
+  return { event: { ...event }, held: hold?.kind === 'restored', notices, batches };
 }
 
 export const showRestored = operation({
@@ -66,14 +83,12 @@ export const showRestored = operation({
   csv: {
     summary:
       'The contacts that might be sent again, as CSV. It contains phone numbers; each download is recorded in the audit stream.',
-    open: async (context, _input, actor) => {
-      const { exportRestored } = await functions();
-      return {
+    open: (context, _input, actor) =>
+      Promise.resolve({
         entry: { ...actor, what: 'download', target: 'restored notices', as: 'restored' },
         fileName: 'restored.csv',
-        produce: async (write) => ({ contacts: (await exportRestored(context, write)) ?? 0 }),
-      };
-    },
+        produce: async (write) => ({ contacts: await exportRestored(context, write) }),
+      }),
   },
 });
 
@@ -103,11 +118,31 @@ export const parkRestored = operation({
       input,
     };
   },
+  /** Once the hold is lifted, workers do not send them but list them as unknown. Safe to repeat. */
   run: async (context, _input, { who, why, signal }) => {
-    const hold = await asking(readHold(context.redis, context.keys));
-    if (hold?.kind !== 'restored') return { jobs: 0, contacts: 0, notHeld: true, stopped: false };
-    const { parkRestored: park } = await import('../restored-notices.ts');
-    return park(context, { who, why }, signal);
+    const { redis, keys } = context;
+    const sum = { jobs: 0, contacts: 0, notHeld: false, stopped: false };
+    const hold = await asking(readHold(redis, keys));
+    const event = hold?.kind === 'restored' ? await asking(lastRestoreEvent(context)) : undefined;
+    if (event === undefined) return { ...sum, notHeld: true };
+    try {
+      for await (const notice of restoredNotices(context, event)) {
+        if (signal?.aborted === true) return { ...sum, stopped: true };
+        if (notice.contacts === 0) continue;
+        const result = await parkRestoredNotice(redis, keys, notice);
+        if (result === 'not-held') return { ...sum, notHeld: true };
+        if (result === 'changed') continue;
+        sum.jobs += 1;
+        sum.contacts += notice.contacts;
+      }
+      return sum;
+    } finally {
+      if (sum.jobs > 0) {
+        const { contacts } = sum;
+        const what = { what: 'park', target: 'restored notices', as: 'unknown' } as const;
+        await appendAudit(redis, keys, { who, why, ...what, contacts });
+      }
+    }
   },
   text: ({ jobs, contacts, notHeld }) => [
     notHeld && jobs === 0
@@ -147,7 +182,7 @@ function holdOf(verdict: RestoreEvent['verdict'], held: boolean): string {
   return verdict === 'held' ? 'lifted manually' : 'none: warning only';
 }
 
-function whatToDo({ notices, batches }: Pick<RestoredReport, 'notices' | 'batches'>): string[] {
+function whatToDo({ notices, batches }: Answer<z.output<typeof restoredOutput>>): string[] {
   return [
     'What you can do while sending is on hold:',
     ...table([

@@ -6,7 +6,7 @@ import { countEnded } from '../../notices/ended.ts';
 import { contactsIfReadable } from '../../payload/sealed-job.ts';
 import { count } from '../answers/fields.ts';
 import { auditSearch, type Actor } from '../audit.ts';
-import { requireBatch } from '../batch-actions.ts';
+import { requireBatch } from '../batch-snapshot.ts';
 import { maskNumber } from '../mask-contact.ts';
 import {
   batchesOf,

@@ -32,7 +32,7 @@ it('an importer that is killed is reported as stopped within seconds', async () 
   );
   child.kill('SIGKILL');
   await once(child, 'exit');
-  await until(async () => (await readBatchSnapshot(open, id))?.importStopped, {
+  await until(async () => (await readBatchSnapshot(open, id)).importStopped, {
     what: 'the import to be reported as stopped',
     deadlineMs: leaseMs + 1_000,
   });

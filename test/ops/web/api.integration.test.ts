@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { beat } from '../../../src/fleet/heartbeat.ts';
-import { noSuchBatch, requireBatch } from '../../../src/ops/batch-actions.ts';
+import { noSuchBatch, requireBatch } from '../../../src/ops/batch-snapshot.ts';
 import { listBatches } from '../../../src/ops/operations/batches.ts';
 import { OPERATIONS } from '../../../src/ops/operations/operations.ts';
 import { operationRoutes } from '../../../src/ops/web/http/operation-routes.ts';
@@ -10,7 +10,6 @@ import type { Route } from '../../../src/ops/web/http/route.ts';
 import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
-import { parkNotice } from '../support/parked-notice.ts';
 import {
   expectDocumented,
   routeOf,
@@ -212,7 +211,6 @@ describe('failures', () => {
     await failedBatch(prefix);
     const { json, text } = await viewer.get('/api/v1/batches/b/failures');
     expect(json).toMatchObject({
-      complete: true,
       groups: [
         { state: 'unknown', code: 'HTTP_503', contacts: 10, example: { contact: '010******00' } },
         { state: 'rejected', code: 'BAD_NUMBER', contacts: 2, example: { contact: '010******10' } },
@@ -264,72 +262,6 @@ describe('failures', () => {
     expect((await viewer.get('/api/v1/batches/b/redrive')).json).toMatchObject({ possible: false });
     const refused = await operator.post('/api/v1/batches/b/redrive', body);
     expect(refused.json).toMatchObject({ status: 409, code: 'NOT_POSSIBLE' });
-  });
-});
-
-describe('the unknown', () => {
-  it('are listed, notices and batches', async () => {
-    const { prefix, viewer } = await bench();
-    const { id } = await parkNotice(redis, {}, prefix);
-    await failedBatch(prefix);
-    const { json, text } = await viewer.get('/api/v1/unknown');
-    expect(json).toMatchObject({
-      notices: [{ id, template: 'ONCE', contacts: 1, code: 'ECONNRESET' }],
-      listed: 1,
-      batches: [
-        { batch: 'b', template: 'T', contacts: 11, begunAt: expect.any(Number) as unknown },
-      ],
-    });
-    expect(text).not.toMatch(NUMBERS);
-  });
-
-  it('are decided on by id, or by batch', async () => {
-    const { prefix, viewer, operator, server } = await bench();
-    const { id } = await parkNotice(redis, {}, prefix);
-    await failedBatch(prefix);
-    const why = 'looked it up';
-    const one = await operator.post('/api/v1/unknown/resolve', { as: 'accepted', ids: [id], why });
-    expect(one.json).toEqual({
-      resolved: 1,
-      contacts: 1,
-      gone: 0,
-      late: 0,
-      stopped: false,
-      refused: [],
-    });
-    const all = await operator.post('/api/v1/unknown/resolve', { as: 'accepted', batch: 'b', why });
-    expect(all.json).toMatchObject({ resolved: 2, contacts: 11 });
-    expect((await viewer.get('/api/v1/unknown')).json).toEqual({
-      at: expect.any(Number) as unknown,
-      notices: [],
-      listed: 0,
-      allBatches: true,
-      batches: [],
-    });
-    expect((await server.context.ledger.read('b'))?.counts).toMatchObject({
-      accepted: 18,
-      unknown: 0,
-    });
-    const { entries } = (await viewer.get('/api/v1/audit')).json as { entries: object[] };
-    expect(entries).toMatchObject([
-      { who: 'otto', what: 'resolve', target: 'batch b', contacts: 11, why },
-      { who: 'otto', what: 'resolve', target: id, contacts: 1, why },
-    ]);
-  });
-
-  it('want either ids or a batch, and a reason', async () => {
-    const { server } = await bench();
-    const otto = await server.operator();
-    for (const body of [
-      { as: 'accepted', why: 'x' },
-      { as: 'accepted', why: 'x', ids: ['a'], batch: 'b' },
-      { as: 'accepted', ids: ['a'] },
-      { as: 'maybe', ids: ['a'], why: 'x' },
-      { as: 'accepted', ids: [], why: 'x' },
-    ]) {
-      const { json } = await otto.post('/api/v1/unknown/resolve', body);
-      expect(json).toMatchObject({ status: 400, code: 'REQUEST_INVALID' });
-    }
   });
 });
 

@@ -6,7 +6,6 @@ import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import { readTraffic } from '../../../traffic/traffic.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
 import { batchToJson } from '../../answers/batch-json.ts';
-import { noSuchBatch } from '../../batch-actions.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../../operations/number.ts';
 import { batchId } from '../../operations/fields.ts';
 import { noticeParams } from '../../operations/notice.ts';
@@ -55,7 +54,6 @@ export const PAGE_ROUTES: readonly Route[] = [
     handle: async (call, context) => {
       const { id } = call.params;
       const found = await readBatchSnapshot(context, id);
-      if (found === undefined) throw noSuchBatch(id);
       const { batch, ...rest } = found;
       const failures = await digestFailures(context, batch);
       const noRedrive = whyNotRedrive(batch, call.now);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterEach, expect } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../../scripts/redis/redis-server.ts';
 import { pause } from '../../../../src/async/cancellation.ts';
-import type { RestoredReport } from '../../../../src/ops/restored.ts';
+import type { OperationOutput } from '../../../../src/ops/operations/operations.ts';
 import { run } from '../../../cli/support/run.ts';
 import { numbers, startFleet, type Fleet, type LogLine } from '../../../support/fleet.ts';
 import { until } from '../../../support/wait.ts';
@@ -117,13 +117,15 @@ export function restoredQueue() {
     await Promise.all(on.workers.map(({ ended }) => ended));
   }
 
-  async function listed(on: Fleet): Promise<{ report: RestoredReport; numbers: Set<string> }> {
+  async function listed(
+    on: Fleet,
+  ): Promise<{ report: OperationOutput<'restored show'>; numbers: Set<string> }> {
     const json = await run(['restored', '--json'], on.env);
     const csv = await run(['restored', '--csv'], on.env);
     expect([json.code, csv.code]).toEqual([0, 0]);
     const [header, ...rows] = csv.stdout.trim().split(/\r?\n/);
     expect(header).toContain('contact');
-    const report = JSON.parse(json.stdout) as RestoredReport;
+    const report = JSON.parse(json.stdout) as OperationOutput<'restored show'>;
     const total = report.batches.reduce((sum, { contacts }) => sum + contacts, 0);
     expect(rows).toHaveLength(report.notices.contacts + total);
     return {
