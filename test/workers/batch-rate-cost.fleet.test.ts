@@ -4,8 +4,7 @@ import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-se
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { changeBatchRate } from '../../src/ops/operations/batches.ts';
 import type { OperationContext } from '../../src/ops/operations/operation.ts';
-import { CHUNK_QUEUE_NAME, keysOf } from '../../src/redis/keys.ts';
-import { openBullQueue } from '../../src/redis/open-queue.ts';
+import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from './support/worker-in-process.ts';
@@ -36,16 +35,11 @@ async function commands(): Promise<number> {
   return [...lines].reduce((sum, [, calls]) => sum + Number(calls), 0);
 }
 
-/** Starts a worker for a batch of chunks of one contact. @param prepare before the worker */
-async function startSending(
-  prefix: string,
-  rate: number,
-  prepare: (ledger: Ledger) => Promise<void> = async () => {},
-) {
+/** Starts a worker for a batch of chunks of one contact. */
+async function startSending(prefix: string, rate: number) {
   const chunks = Array.from({ length: CHUNKS }, (_, at) => contacts(1, at));
   const plan = { rate, frame: FRAME };
-  const { ledger } = await buildBatch(redis, prefix, 'slow', chunks, { plan });
-  await prepare(ledger);
+  await buildBatch(redis, prefix, 'slow', chunks, { plan });
   const worker = await startWorkerInProcess(server.url, prefix);
   onTestFinished(() => worker.stop());
   const requests = () => worker.emulator.record().requests;
@@ -103,24 +97,4 @@ it('a rate that is changed is that of the next second, up and down, also of jobs
   await set(0);
   const isOver = async () => (await ledger.read('slow'))?.counts.accepted === CHUNKS;
   await until(isOver, { what: 'the rest, without a rate', deadlineMs: 8_000 });
-}, 60_000);
-
-it('jobs that are all due at once, as an earlier version left them, come back one by one', async () => {
-  const { bullPrefix } = keysOf('all-due', 'default');
-  const sent = await startSending('all-due', 2, async (ledger) => {
-    const queue = openBullQueue(CHUNK_QUEUE_NAME, redis, keysOf('all-due', 'default'));
-    const data = Array.from({ length: CHUNKS }, (_, chunk) => ({ v: 1, batch: 'slow', chunk }));
-    await queue.addBulk(
-      data.map((of) => ({ name: 'chunk', data: of, opts: { jobId: `c-slow-${of.chunk}` } })),
-    );
-    await ledger.markQueued('slow', { first: 0, end: CHUNKS, turnsTo: 0 });
-    await queue.close();
-  });
-  await until(async () => (await redis.llen(`${bullPrefix}:chunks:wait`)) === 0, {
-    what: 'each job to be refused once',
-    deadlineMs: 30_000,
-  });
-  const before = await commands();
-  await sent(6);
-  expect(((await commands()) - before) / 6).toBeLessThanOrEqual(MOST_PER_REQUEST);
 }, 60_000);

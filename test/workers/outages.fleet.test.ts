@@ -1,5 +1,3 @@
-import type { Emulator } from '../../src/emulator/emulator.ts';
-import { startEmulator } from '../../src/emulator/emulator.ts';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { DELIVERY_POLICIES } from '../../src/contracts/outcome.ts';
@@ -20,7 +18,6 @@ const SCALED = {
   BACKOFF_CAP_MS: '60',
   HOLD_PROBE_MIN_MS: '100',
   HOLD_PROBE_MAX_MS: '500',
-  CONNECT_TIMEOUT_MS: '300',
 };
 /** Sixteen times those attempts: in proportion, longer than an hour is to the attempts by default. */
 const OUTAGE_MS = 8_000;
@@ -32,13 +29,10 @@ describe.each(DELIVERY_POLICIES)('an outage of the service, %s', (delivery) => {
   const isOnce = delivery === 'at-most-once';
   const redis = testRedis();
   let fleet: Fleet | undefined;
-  let again: Emulator | undefined;
 
   afterEach(async () => {
     await fleet?.close();
-    await again?.close();
     fleet = undefined;
-    again = undefined;
   });
 
   async function start() {
@@ -65,26 +59,6 @@ describe.each(DELIVERY_POLICIES)('an outage of the service, %s', (delivery) => {
   }
 
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
-  it('connections refused: held as unreachable, everything is sent afterwards', async () => {
-    const { on, hold, lost } = await start();
-    const { port } = new URL(on.emulator.url);
-    await on.emulator.close();
-    await on.sendEach(numbers(NOTICES));
-    await until(async () => (await hold()) === 'unreachable', { what: 'the hold' });
-    await pause(OUTAGE_MS);
-    expect(await lost()).toEqual({ failed: 0, unknown: 0 });
-    const emulator = await startEmulator({ port: Number(port) });
-    again = emulator;
-    await until(() => emulator.record().distinct === NOTICES, {
-      what: 'everything sent',
-      deadlineMs: 10_000,
-    });
-    expect(emulator.record().twice).toBe(0);
-    expect(await until(async () => (await hold()) === undefined, { what: 'lifted' })).toBe(true);
-    const counted = on.attempts().filter(({ outcome, counted: is }) => outcome === 'retry' && is);
-    expect(counted.length).toBeLessThan(20);
-  }, 60_000);
 
   it.each<[string, Omit<Fault, 'on'>, number]>([
     ['503', { status: 503 }, IN_FLIGHT],

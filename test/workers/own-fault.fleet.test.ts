@@ -7,16 +7,6 @@ import { amongOthers, holdingFleet } from './support/holding-fleet.ts';
 const FOREIGN = 'key-of-another-team';
 const HTML = { 'content-type': 'text/html; charset=utf-8' };
 
-/** When the last token was issued, by the log of its worker. */
-const tokenAt = ({ workers }: Fleet) =>
-  Math.max(
-    ...workers.flatMap(({ lines }) =>
-      lines
-        .filter(({ event }) => event === 'token-issued')
-        .map((line) => Date.parse(String(line['time']))),
-    ),
-  );
-
 /** Notices that the service refuses for themselves, whatever the token, among good ones. */
 describe('notices that the service refuses for themselves', () => {
   const { start, hold, templateHolds, failedJobs } = holdingFleet();
@@ -67,39 +57,6 @@ describe('notices that the service refuses for themselves', () => {
       expect(emulator.record().twice).toBe(0);
     },
     120_000,
-  );
-
-  it.each<Omit<Fault, 'on'>>([{ status: 503 }, { status: 403, code: 'IP_NOT_ALLOWED' }])(
-    '5 with a 401 and a code of its own while a token is answered %o: nothing is held',
-    async (answer) => {
-      const on = await start(2);
-      const { emulator } = on;
-      emulator.addFault({ on: 'send', containing: FOREIGN, status: 401, code: 'SENDER_UNKNOWN' });
-      const good = numbers(300);
-      await send(on, good.slice(0, 20), []);
-      await until(() => emulator.record().distinct === 20, { what: 'the first' });
-      emulator.addFault({ on: 'token', ...answer });
-      // Past the time in which a token that was issued just now is tried once more.
-      await until(() => Date.now() - tokenAt(on) > 1_500, { what: 'a token older than its grace' });
-      await send(on, good.slice(20), numbers(5, 50_000));
-      await until(() => emulator.record().distinct === 300, {
-        what: 'the good ones',
-        deadlineMs: 10_000,
-      });
-      const areRejected = async () => (await failedJobs()) === 5;
-      await amongOthers(on, () =>
-        until(areRejected, { what: 'all of them rejected', deadlineMs: 30_000 }),
-      );
-      const events = on.workers.flatMap(({ lines }) => lines.map(({ event }) => event));
-      expect(events).not.toContain('hold');
-      expect(events).not.toContain('template-held');
-      expect(events).not.toContain('worker-alone');
-      expect(emulator.faults()[1]?.fired).toBeGreaterThanOrEqual(1);
-      // One issuance for each process, with its immediate retries.
-      expect(events.filter((event) => event === 'token-refused').length).toBeLessThanOrEqual(2);
-      expect(emulator.record().tokens.issued).toBe(1);
-    },
-    90_000,
   );
 
   /** So many that most were never tried when the good ones come. */

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
-import type { Batch } from '../../src/batch/ledger/batch-record.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import type { FindReport } from '../../src/search/find-contact.ts';
 import type { Status } from '../../src/ops/status.ts';
@@ -59,11 +58,6 @@ describe('notices that were sent again', () => {
       on,
       keys,
       lines,
-      done: (count: number) =>
-        until(() => on.attempts().filter(({ outcome }) => outcome === 'accepted').length >= count, {
-          what: `${count} accepted`,
-          ...LONG,
-        }),
       ended: (count: number) =>
         until(async () => (await json<Status>('status')).jobs.done === count, {
           what: `${count} ended`,
@@ -131,26 +125,6 @@ describe('notices that were sent again', () => {
     await reports(counted.notices);
   }, 90_000);
 
-  it('after answers 500 of a service that had acted are counted each time', async () => {
-    const { on, lines, done, status, reports } = await start({ CONCURRENCY: '1' });
-    on.emulator.addFault({ on: 'send', status: 500, afterActing: true, times: 4 });
-    await on.queue.sendMany(
-      numbers(2).map((contact) => ({
-        templateCode: 'T',
-        contacts: [{ contact }, { contact: contact.replace('0100', '0101') }],
-      })),
-    );
-    await on.addWorker();
-    await done(2);
-    const { twice, contacts } = on.emulator.record();
-    expect([twice, contacts]).toEqual([4, 12]);
-    // Four requests acted and were answered 500: eight contacts were sent again.
-    expect(await status()).toEqual({ notices: 8, chunks: 0 });
-    const named = new Map(lines().map(({ job, possiblySent }) => [job, possiblySent]));
-    expect([...named.values()].reduce<number>((sum, each) => sum + Number(each), 0)).toBe(4);
-    await reports(8);
-  }, 60_000);
-
   it('are not counted where the service provably accepted nothing the second time', async () => {
     const { on, status, unknown } = await start({ ATTEMPTS: '3' });
     on.emulator.addFault({ on: 'send', status: 500, afterActing: true, times: 1 });
@@ -171,21 +145,5 @@ describe('notices that were sent again', () => {
     await until(() => on.emulator.record().contacts === 2, { what: 'the duplicate', ...LONG });
     expect(await status()).toEqual({ notices: 1, chunks: 0 });
     expect(worker.gone).toBe(false);
-  }, 60_000);
-
-  it('of batches are counted in total, too', async () => {
-    const { on, status } = await start();
-    on.emulator.addFault({ on: 'send', status: 500, afterActing: true, times: 1 });
-    const report = await on.queue.import(
-      numbers(5).map((contact) => ({ contact })),
-      { templateCode: 'T', chunkSize: 5 },
-    );
-    await on.addWorker();
-    await until(() => on.emulator.record().contacts === 10, { what: 'the second', ...LONG });
-    const shown = await run(['batch', report.batch, '--json'], { ...on.env });
-    const { counts } = (JSON.parse(shown.stdout) as { batch: Batch }).batch;
-    expect([counts.possiblySentTwice, await status()]).toEqual([5, { notices: 0, chunks: 5 }]);
-    const named = on.attempts().filter(({ possiblySent }) => Number(possiblySent) > 0);
-    expect(named.length).toBeGreaterThan(0);
   }, 60_000);
 });

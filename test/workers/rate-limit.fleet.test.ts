@@ -5,9 +5,6 @@ import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { beyondPace, limitedFleet } from './support/limited-fleet.ts';
 
-/** Whichever of two processes meets them: three different notices in one of them at least. */
-const MET_BY_SOME = 5;
-
 describe('a fleet keeps a rate limit', () => {
   const { redis, start, acceptedAt, untilAccepted, falls } = limitedFleet();
 
@@ -66,58 +63,5 @@ describe('a fleet keeps a rate limit', () => {
     expect(beyondPace(acceptedAt(on).slice(resumed), 41)).toBeLessThanOrEqual(0);
     expect(on.emulator.record()).toMatchObject({ twice: 0, distinct: 250 });
     expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
-  }, 120_000);
-
-  it('does not fall for the 429 of two notices alone', async () => {
-    const on = await start({ RATE_LIMIT: '100' });
-    const [one = '', other = '', ...good] = numbers(60);
-    for (const contact of [one, other]) {
-      on.emulator.addFault({ on: 'send', containing: contact, status: 429, times: 2 });
-    }
-    await on.sendEach([one, ...good, other]);
-    await untilAccepted(on, 60);
-    expect(falls(on)).toEqual([]);
-    expect(await redis.client.exists(on.keys.hold)).toBe(0);
-    expect(on.emulator.record()).toMatchObject({ twice: 0, distinct: 60 });
-  }, 60_000);
-
-  it('is back at the configured rate limit after its recovery', async () => {
-    const on = await start({
-      RATE_LIMIT: '100',
-      RATE_LIMIT_RECOVERY_MS: '2000',
-      HOLD_PROBE_MIN_MS: '200',
-    });
-    on.emulator.addFault({ on: 'send', status: 429, times: MET_BY_SOME });
-    await on.sendEach(numbers(20));
-    await untilAccepted(on, 20);
-    expect(falls(on)).toHaveLength(1);
-    await until(async () => (await readRateLimit(redis.client, on.keys, 0))?.now === 100, {
-      what: 'the rate limit to rise',
-    });
-  }, 60_000);
-
-  it('without a rate limit, a 429 slows the fleet down from what it really sent', async () => {
-    const on = await start({ RATE_LIMIT_RECOVERY_MS: '86400000', HOLD_PROBE_MIN_MS: '500' }, 100);
-    await on.sendEach(numbers(1_500));
-    // 16 at a time in each process, answered in 100 ms: this takes a second and a half at least.
-    await untilAccepted(on, 500);
-    on.emulator.addFault({ on: 'send', status: 429, times: MET_BY_SOME });
-    await until(() => falls(on).length > 0, { what: 'the fall', deadlineMs: 20_000 });
-    const own = Number(falls(on)[0]?.['from']);
-    const fallOf = async () => (await readRateLimit(redis.client, on.keys, 0))?.fall;
-    // Both processes tell theirs: more than the one that fell knew of.
-    await until(async () => ((await fallOf())?.from ?? 0) > own, { what: 'the other to tell' });
-    const { from = 0, to = 0 } = (await fallOf()) ?? {};
-    expect(to).toBeCloseTo(from / 2, 1);
-    expect(from).toBeLessThan(400);
-
-    const held = () => redis.client.exists(on.keys.hold);
-    await until(async () => (await held()) === 0, { what: 'the hold to end', deadlineMs: 20_000 });
-    const resumed = on.emulator.record().requests;
-    await untilAccepted(on, resumed + Math.ceil(to));
-    expect(beyondPace(acceptedAt(on).slice(resumed), to * 1.01)).toBeLessThanOrEqual(0);
-    await setManualRateLimit(redis.client, on.keys, 0);
-    await untilAccepted(on, 1_500);
-    expect(on.emulator.record()).toMatchObject({ twice: 0, distinct: 1_500 });
   }, 120_000);
 });

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { pino } from 'pino';
 import { Redis } from 'ioredis';
-import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
-import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
+import { startEmulator } from '../../src/emulator/emulator.ts';
 import { NoticeQueue, type NoticeQueueError, type Contact, type Notice } from '../../src/index.ts';
 import { startWorker } from '../../workers/process/start-worker.ts';
 import { failureOf } from '../batch/support/import-world.ts';
@@ -14,51 +14,33 @@ import { until } from '../support/wait.ts';
  * A Redis whose memory applications fill: they are refused while workers still have room, so that what waits is sent and
  * there is room again.
  */
-const closers: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
-
-async function smallRedis(maxmemory: string, ...args: string[]): Promise<RedisServer> {
-  const server = await startRedisServer({ args: ['--maxmemory', maxmemory, ...args] });
-  closers.push(() => server.close());
-  return server;
-}
-
-async function service(): Promise<Emulator> {
+async function open(maxmemory: string) {
+  const server = await startRedisServer({ args: ['--maxmemory', maxmemory] });
+  onTestFinished(() => server.close());
+  const { url } = server;
   const emulator = await startEmulator();
-  closers.push(() => emulator.close());
-  return emulator;
-}
-
-function queueAt({ url }: RedisServer): NoticeQueue {
+  onTestFinished(() => emulator.close());
   const queue = new NoticeQueue({ redis: { url } });
-  closers.push(() => queue.close());
-  return queue;
-}
-
-function clientOf({ url }: RedisServer): Redis {
+  onTestFinished(() => queue.close());
   const client = new Redis(url);
-  closers.push(() => client.quit());
-  return client;
-}
-
-async function addWorker({ url }: RedisServer, emulator: Emulator): Promise<void> {
-  const config = configOf({
-    BASE_URL: emulator.url,
-    REDIS_URL: url,
-    REDIS_PERSISTENCE: 'ignore',
-    REDIS_USERNAME: '',
-    CONCURRENCY: '20',
-    KEEP_ACCEPTED_MS: '0s',
-  });
-  const worker = await startWorker({
-    config,
-    logger: pino({ level: 'silent' }),
-    abandoned: new AbortController().signal,
-  });
-  closers.push(async () => worker?.stop());
-  await until(() => worker?.readiness.reasons().length === 0, { what: 'a worker that is ready' });
+  onTestFinished(() => client.disconnect());
+  const addWorker = async () => {
+    const worker = await startWorker({
+      config: configOf({
+        BASE_URL: emulator.url,
+        REDIS_URL: url,
+        REDIS_PERSISTENCE: 'ignore',
+        REDIS_USERNAME: '',
+        CONCURRENCY: '20',
+        KEEP_ACCEPTED_MS: '0s',
+      }),
+      logger: pino({ level: 'silent' }),
+      abandoned: new AbortController().signal,
+    });
+    onTestFinished(async () => worker?.stop());
+    await until(() => worker?.readiness.reasons().length === 0, { what: 'a worker that is ready' });
+  };
+  return { queue, client, emulator, addWorker };
 }
 
 const CONTACTS = 60_000;
@@ -83,14 +65,11 @@ async function fill(queue: NoticeQueue): Promise<readonly [number, NoticeQueueEr
 }
 
 it('notices are refused while workers have room to send what waits', async () => {
-  const redis = await smallRedis('20mb');
-  const emulator = await service();
-  const queue = queueAt(redis);
+  const { queue, client, emulator, addWorker } = await open('20mb');
   const [taken, refusal] = await fill(queue);
   expect(refusal).toMatchObject({ code: 'REDIS_FULL' });
   expect(taken).toBeGreaterThan(1_000);
-  const client = clientOf(redis);
-  await addWorker(redis, emulator);
+  await addWorker();
   await until(() => emulator.record().requests >= taken, {
     what: 'all to be sent',
     deadlineMs: 90_000,
@@ -101,9 +80,7 @@ it('notices are refused while workers have room to send what waits', async () =>
 }, 120_000);
 
 it('a list waits for workers, and leaves room for notices', async () => {
-  const redis = await smallRedis('10mb');
-  const emulator = await service();
-  const queue = queueAt(redis);
+  const { queue, client, addWorker } = await open('10mb');
   function* list(): Generator<Contact> {
     for (let at = 0; at < CONTACTS; at++) {
       const text = () => randomBytes(30).toString('base64');
@@ -119,22 +96,18 @@ it('a list waits for workers, and leaves room for notices', async () => {
     },
   });
   await until(() => waited, { what: 'the import to wait', deadlineMs: 60_000 });
-  const client = clientOf(redis);
   await queue.send(noticeOf(900_000));
-  await addWorker(redis, emulator);
+  await addWorker();
   expect(await imported).toMatchObject({ contacts: CONTACTS });
   expect(await client.info('errorstats')).not.toContain('errorstat_OOM');
 }, 120_000);
 
 it('a worker starts on a Redis that is full', async () => {
-  const redis = await smallRedis('20mb');
-  const emulator = await service();
-  const queue = queueAt(redis);
+  const { queue, client, addWorker } = await open('20mb');
   await queue.send(noticeOf(1));
-  const client = clientOf(redis);
   await client.config('SET', 'maxmemory', '1');
   expect(await failureOf(queue.send(noticeOf(2)))).toMatchObject({
     code: expect.stringMatching(/REDIS_FULL|QUEUE_REFUSED/) as string,
   });
-  await addWorker(redis, emulator);
+  await addWorker();
 });

@@ -141,19 +141,6 @@ describe('a worker that the service refuses', () => {
     expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
   }, 120_000);
 
-  it('holds nothing together with another one of its key pair', async () => {
-    const on = await open(2);
-    await on.sendEach(numbers(20));
-    await until(() => on.emulator.record().distinct === 20, { what: 'the first sends' });
-    const earlier = { ACCESS_KEY: 'an-earlier-access-key' };
-    const refused = [await on.addWorker(earlier), await on.addWorker(earlier)];
-    await on.sendEach(numbers(600, 1_000));
-    await until(() => on.emulator.record().distinct === 620, { what: 'all', deadlineMs: 30_000 });
-    expect(refused.some((worker) => eventsOf(worker, 'worker-alone').length > 0)).toBe(true);
-    for (const worker of on.workers) expect(eventsOf(worker, 'hold')).toEqual([]);
-    expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
-  }, 90_000);
-
   it('that asks for the first token of all is refused alone: another one gets it', async () => {
     const on = await open(0);
     const refused = await on.addWorker({ SECRET_KEY: 'a-secret-of-another-app' });

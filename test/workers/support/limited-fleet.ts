@@ -31,7 +31,6 @@ export function limitedFleet() {
 
   async function start(
     env: Readonly<Record<string, string>>,
-    latencyMs = 0,
   ): Promise<Fleet & { readonly keys: Keys }> {
     const prefix = redis.freshPrefix();
     const started = await startFleet({
@@ -40,7 +39,6 @@ export function limitedFleet() {
       processes: 2,
       // A rate limit counts requests: one for each notice makes them countable.
       env: { CONCURRENCY: '16', BATCH_CONCURRENCY: '8', ...env },
-      emulator: { latencyMs },
     });
     fleet = started;
     return { ...started, keys: keysOf(prefix, 'default') };
