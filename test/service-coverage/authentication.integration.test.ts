@@ -6,11 +6,11 @@ import { ERROR_CODES } from '../../src/contracts/errors.ts';
 import { base64, basic, bearer, call, sendWith, tokenOf } from '../emulator/calls.ts';
 import { emulatorWith } from '../emulator/running.ts';
 import { until } from '../support/wait.ts';
-import { acceptedNumbers, PAIR, room } from './support/line.ts';
+import { acceptedNumbers, room } from './support/line.ts';
 import { FIRST, FULL_NOTICE, noticeTo, SECOND } from './support/notices.ts';
 import { natTo, wireTo } from './support/wire.ts';
 
-const { line, client } = room();
+const { line, client, wired, direct } = room();
 const V1 = { API_VERSION: 'v1' };
 
 describe('Authentication steps', () => {
@@ -73,8 +73,7 @@ describe('Authentication rules', () => {
   });
 
   it('[auth-rule-3] [auth-rule-3-not-per-request] one token serves every send of every worker until it is refused', async () => {
-    const emulator = await emulatorWith();
-    const { queue, addWorker } = await line(emulator.url);
+    const { emulator, queue, addWorker } = await direct();
     await addWorker();
     const numbers = Array.from({ length: 40 }, (_, index) => `010000001${index + 10}`);
     await queue.sendMany(numbers.map((number) => noticeTo(number)));
@@ -83,9 +82,7 @@ describe('Authentication rules', () => {
   });
 
   it('[auth-rule-4] a 401 or a 403 renews the token and retries once, within one attempt', async () => {
-    const emulator = await emulatorWith();
-    const wire = await wireTo(emulator);
-    const { deliver } = await line(wire.url);
+    const { emulator, wire, deliver } = await wired();
     await deliver(noticeTo(FIRST));
     for (const status of [401, 403]) {
       emulator.addFault({ on: 'send', times: 1, status });
@@ -124,9 +121,7 @@ describe('Authentication rules', () => {
   });
 
   it('[auth-rule-5] a client is built once: one connection and one token for all sends, also for the next worker', async () => {
-    const emulator = await emulatorWith();
-    const wire = await wireTo(emulator);
-    const { deliver, restart } = await line(wire.url, { CONCURRENCY: '1' });
+    const { emulator, wire, deliver, restart } = await wired({ CONCURRENCY: '1' });
     for (let sent = 0; sent < 10; sent += 1) await deliver(noticeTo(FIRST));
     expect(wire.connections()).toBe(1);
     await restart();
@@ -134,7 +129,7 @@ describe('Authentication rules', () => {
     expect(emulator.record()).toMatchObject({ requests: 11, tokens: { issued: 1 } });
   });
 
-  it('[auth-rule-6] a caller outside the allowlist is refused with IP_NOT_ALLOWED, one inside and any with an empty list is not', async () => {
+  it('[auth-rule-6] [app-allowlist-empty] a caller outside the allowlist is refused with IP_NOT_ALLOWED, one inside and any with an empty list is not', async () => {
     const answers = [];
     for (const allowlist of [['203.0.113.7'], ['127.0.0.1'], []]) {
       const emulator = await emulatorWith({ allowlist });
@@ -153,14 +148,6 @@ describe('Authentication rules', () => {
     expect(ERROR_CODES.IP_NOT_ALLOWED.remedy).toMatch(/outbound address.*NAT/);
     const through = await line(emulator.url, { PROXY_URL: await natTo('127.0.0.2') });
     expect(await through.deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
-  });
-
-  it('[auth-rule-7] an app that is pending is refused until it is approved', async () => {
-    const emulator = await emulatorWith({ approved: false });
-    const service = client(emulator.url);
-    await expect(service.issueToken()).rejects.toMatchObject({ code: 'ACCESS_KEY_NOT_APPROVED' });
-    emulator.setApp({ accessKey: PAIR.accessKey, approved: true });
-    expect((await service.issueToken()).value).toBeTypeOf('string');
   });
 
   it('[auth-rule-8] a .env file is ignored, none is tracked or packed, and the example holds no key', () => {

@@ -39,19 +39,6 @@ describe('POST {base_url}/api/v2/token', () => {
     });
   });
 
-  it('[token-failures] each documented failure is an error of its own, and is not tried again', async () => {
-    const failures = [
-      [{ secretKey: 'another' }, 401, 'INVALID_ACCESS_KEY'],
-      [{ approved: false }, 403, 'ACCESS_KEY_NOT_APPROVED'],
-      [{ allowlist: ['203.0.113.7'] }, 403, 'IP_NOT_ALLOWED'],
-    ] as const;
-    for (const [options, status, code] of failures) {
-      const emulator = await emulatorWith(options);
-      await expect(client(emulator.url).issueToken()).rejects.toMatchObject({ status, code });
-      expect(emulator.record().tokens).toMatchObject({ issued: 0, refused: 1 });
-    }
-  });
-
   it('[token-same-for-versions] v1 and v2 issue by the same request, and their tokens serve both', async () => {
     const emulator = await emulatorWith({ tokenMode: 'many' });
     const wire = await wireTo(emulator);
@@ -81,16 +68,6 @@ describe('POST {base_url}/api/v2/token', () => {
 });
 
 describe('POST {base_url}/api/v2/notices/send', () => {
-  it('[send-method-path] the method is POST and the path that of the document, unless SEND_PATH says otherwise', async () => {
-    const emulator = await emulatorWith();
-    const wire = await wireTo(emulator);
-    const { deliver } = await line(wire.url);
-    await deliver(FULL_NOTICE);
-    expect(wire.summary()).toContain('POST /api/v2/notices/send 200');
-    const get = await call(emulator, '/api/v2/notices/send', { method: 'GET' });
-    expect(verdict(get)).toBe('405 METHOD_NOT_ALLOWED');
-  });
-
   it('[send-request-headers] the emulator demands both headers', async () => {
     const emulator = await emulatorWith();
     const { value } = await client(emulator.url).issueToken();

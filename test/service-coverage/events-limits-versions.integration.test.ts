@@ -6,12 +6,11 @@ import { acceptedNumbers, configOf, room } from './support/line.ts';
 import { FIRST, noticeTo, SECOND } from './support/notices.ts';
 import { wireTo } from './support/wire.ts';
 
-const { line } = room();
+const { line, wired, direct } = room();
 
 describe('Events', () => {
   it('[not-shown-events] the answer is all that is known: where it is lost the outcome is unknown, and the next attempt may send twice', async () => {
-    const emulator = await emulatorWith();
-    const { deliver, attempts } = await line(emulator.url);
+    const { emulator, deliver, attempts } = await direct();
     emulator.addFault({ on: 'send', times: 1, reset: 'after-acting' });
     expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'unknown', attempt: 1 });
     await until(() => attempts().length === 2, { what: 'the second attempt' });
@@ -22,9 +21,7 @@ describe('Events', () => {
 
 describe('Limits', () => {
   it('[not-shown-rate-limits] CONCURRENCY bounds what is under way', async () => {
-    const emulator = await emulatorWith({ latencyMs: 30 });
-    const wire = await wireTo(emulator);
-    const { queue } = await line(wire.url, { CONCURRENCY: '3' });
+    const { emulator, wire, queue } = await wired({ CONCURRENCY: '3' }, { latencyMs: 30 });
     const notices = Array.from({ length: 12 }, (_, index) => noticeTo(`010000002${index + 10}`));
     await queue.sendMany(notices);
     await until(() => emulator.record().distinct === 12, { what: 'all sends' });
@@ -32,8 +29,7 @@ describe('Limits', () => {
   });
 
   it('[not-shown-rate-limits] a notice waits after a 429 as long as Retry-After asks, at most an hour, and no attempt is spent', async () => {
-    const emulator = await emulatorWith();
-    const { deliver, attempts } = await line(emulator.url, { RETRY_AFTER_MAX_MS: '1000' });
+    const { emulator, deliver, attempts } = await direct({ RETRY_AFTER_MAX_MS: '1000' });
     emulator.addFault({ on: 'send', times: 1, status: 429, retryAfter: 3_600 });
     expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'hold', hold: 'throttled' });
     const from = performance.now();
@@ -44,9 +40,7 @@ describe('Limits', () => {
   });
 
   it('[not-shown-size-limits] a request that is too large is rejected for itself, and chunkSize makes those of lists smaller', async () => {
-    const emulator = await emulatorWith();
-    const wire = await wireTo(emulator);
-    const { deliver, queue } = await line(wire.url);
+    const { emulator, wire, deliver, queue } = await wired();
     emulator.addFault({ on: 'send', times: 1, status: 413, bodyText: '<html>Too large</html>' });
     expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'rejected', status: 413 });
     const { contacts: list, ...rest } = noticeTo(FIRST, SECOND);
@@ -63,9 +57,7 @@ describe('Limits', () => {
 
 describe('Versioning', () => {
   it('[version-in-path] [version-v2-default] the version is part of the path, and v2 is used unless API_VERSION says otherwise', async () => {
-    const emulator = await emulatorWith();
-    const wire = await wireTo(emulator);
-    const { deliver, restart } = await line(wire.url);
+    const { wire, deliver, restart } = await wired();
     await deliver(noticeTo(FIRST));
     await restart({ API_VERSION: 'v1' });
     await deliver(noticeTo(SECOND));
@@ -77,9 +69,10 @@ describe('Versioning', () => {
   });
 
   it('[version-v1-exists] [version-shared-token] workers of v1 and of v2 send on one token', async () => {
-    const emulator = await emulatorWith({ tokenMode: 'single' });
-    const wire = await wireTo(emulator);
-    const { queue, addWorker } = await line(wire.url, { CONCURRENCY: '1' });
+    const { emulator, wire, queue, addWorker } = await wired(
+      { CONCURRENCY: '1' },
+      { tokenMode: 'single' },
+    );
     await addWorker({ API_VERSION: 'v1' });
     const numbers = Array.from({ length: 30 }, (_, index) => `010000003${index + 10}`);
     await queue.sendMany(numbers.map((number) => noticeTo(number)));

@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Notice } from '../../src/contracts/notice.ts';
 import { sendWith, tokenOf, verdict } from '../emulator/calls.ts';
-import { emulatorWith } from '../emulator/running.ts';
 import { acceptedNumbers, room } from './support/line.ts';
 import { FIRST, FULL_NOTICE, noticeTo, SECOND, THIRD } from './support/notices.ts';
-import { wireTo } from './support/wire.ts';
 
-const { line } = room();
+const { wired, direct } = room();
 
 /** Notices as a caller without types may write them. */
 function wrong(fields: object): Notice {
@@ -15,8 +13,7 @@ function wrong(fields: object): Notice {
 
 describe('Send request body', () => {
   it('[field-template-code] the template code goes as it is; one that is no text is refused by name', async () => {
-    const emulator = await emulatorWith();
-    const { deliver, queue } = await line(emulator.url);
+    const { emulator, deliver, queue } = await direct();
     await deliver({ ...noticeTo(FIRST), templateCode: '주문-배송 / 7' });
     expect(emulator.details()[0]?.templateCode).toBe('주문-배송 / 7');
     for (const templateCode of [7, '', undefined]) {
@@ -24,57 +21,44 @@ describe('Send request body', () => {
     }
   });
 
-  it('[field-schedule-type] the schedule type is DIRECTLY unless the notice says otherwise', async () => {
-    const emulator = await emulatorWith();
-    const { deliver, queue } = await line(emulator.url);
+  it('[field-schedule-type] [not-shown-schedule-types] the schedule type is DIRECTLY; another one and what belongs to it pass through', async () => {
+    const { emulator, deliver, queue } = await direct();
     await deliver(noticeTo(FIRST));
     expect(emulator.details()[0]?.fields).toMatchObject({ scheduleType: 'DIRECTLY' });
+    const later = { scheduleType: 'SCHEDULED', at: '2031-01-01 09:00:00' };
+    await deliver({ ...noticeTo(SECOND), ...later });
+    expect(emulator.details()[1]?.fields).toMatchObject(later);
     await expect(queue.send(wrong({ scheduleType: 1 }))).rejects.toThrow(/scheduleType/);
   });
 
-  it('[not-shown-schedule-types] another schedule type and what belongs to it pass through', async () => {
-    const emulator = await emulatorWith();
-    const { deliver } = await line(emulator.url);
-    const later = { scheduleType: 'SCHEDULED', at: '2031-01-01 09:00:00' };
-    await deliver({ ...noticeTo(FIRST), ...later });
-    expect(emulator.details()[0]?.fields).toMatchObject(later);
-  });
-
-  it('[field-chat-sender-key] the sender key of the messenger channel: of the notice, else DEFAULT_CHAT_SENDER_KEY', async () => {
-    const emulator = await emulatorWith();
-    const { deliver, queue } = await line(emulator.url, {
+  it('[field-chat-sender-key] [field-sender-key] the sender key of a channel: of the notice, else the default', async () => {
+    const { emulator, deliver, queue } = await direct({
       DEFAULT_CHAT_SENDER_KEY: 'default-chat',
+      DEFAULT_SENDER_KEY: 'default-sms',
     });
-    await deliver({ ...noticeTo(FIRST), chatSenderKey: 'own-chat' });
+    await deliver({ ...noticeTo(FIRST), chatSenderKey: 'own-chat', senderKey: 'own-sms' });
     await deliver(noticeTo(SECOND));
-    const keys = emulator.details().map(({ fields }) => fields['chatSenderKey']);
-    expect(keys).toEqual(['own-chat', 'default-chat']);
+    const keys = emulator
+      .details()
+      .map(({ fields }) => [fields['chatSenderKey'], fields['senderKey']]);
+    expect(keys).toEqual([
+      ['own-chat', 'own-sms'],
+      ['default-chat', 'default-sms'],
+    ]);
     await expect(queue.send(wrong({ chatSenderKey: 1 }))).rejects.toThrow(/chatSenderKey/);
+    await expect(queue.send(wrong({ senderKey: {} }))).rejects.toThrow(/senderKey/);
   });
 
   it('[not-shown-chat-sender-key-name] CHAT_SENDER_KEY_FIELD names the field in the interface', async () => {
-    const emulator = await emulatorWith();
-    const wire = await wireTo(emulator);
-    const { deliver } = await line(wire.url, { CHAT_SENDER_KEY_FIELD: 'brandSenderKey' });
+    const { wire, deliver } = await wired({ CHAT_SENDER_KEY_FIELD: 'brandSenderKey' });
     await deliver(FULL_NOTICE);
     const { chatSenderKey, ...rest } = FULL_NOTICE;
     const body = JSON.parse(wire.calls.at(-1)?.body ?? '') as unknown;
     expect(body).toEqual({ ...rest, brandSenderKey: chatSenderKey });
   });
 
-  it('[field-sender-key] the sender key for SMS: of the notice, else DEFAULT_SENDER_KEY', async () => {
-    const emulator = await emulatorWith();
-    const { deliver, queue } = await line(emulator.url, { DEFAULT_SENDER_KEY: 'default-sms' });
-    await deliver({ ...noticeTo(FIRST), senderKey: 'own-sms' });
-    await deliver(noticeTo(SECOND));
-    const keys = emulator.details().map(({ fields }) => fields['senderKey']);
-    expect(keys).toEqual(['own-sms', 'default-sms']);
-    await expect(queue.send(wrong({ senderKey: {} }))).rejects.toThrow(/senderKey/);
-  });
-
   it('[field-contacts] contacts go as one list in their order; anything but a list of objects is refused', async () => {
-    const emulator = await emulatorWith();
-    const { deliver, queue } = await line(emulator.url);
+    const { emulator, deliver, queue } = await direct();
     await deliver(noticeTo(THIRD, FIRST, SECOND));
     expect(acceptedNumbers(emulator)).toEqual([THIRD, FIRST, SECOND]);
     expect(emulator.record().requests).toBe(1);
@@ -84,8 +68,7 @@ describe('Send request body', () => {
   });
 
   it('[field-contact-contact] a number is digits only, in the national format, on our side and at the service', async () => {
-    const emulator = await emulatorWith();
-    const { deliver, queue } = await line(emulator.url);
+    const { emulator, deliver, queue } = await direct();
     await deliver(noticeTo(FIRST));
     expect(emulator.details()[0]?.contact).toBe(FIRST);
     const token = await tokenOf(emulator);
@@ -99,28 +82,18 @@ describe('Send request body', () => {
     }
   });
 
-  it('[field-contact-var1] the value of var1 is text and reaches the service with its contact', async () => {
-    const emulator = await emulatorWith();
-    const { deliver, queue } = await line(emulator.url);
-    await deliver({ ...noticeTo(), contacts: [{ contact: FIRST, var1: '김하나 "A" \u{1F4E6}' }] });
-    expect(emulator.details()[0]?.vars).toEqual({ var1: '김하나 "A" \u{1F4E6}' });
+  it('[field-contact-var1] [not-shown-variables] values are text; those of other variables and fields that are not shown pass through', async () => {
+    const { emulator, deliver, queue } = await direct();
+    const known = { var1: '김하나 "A" \u{1F4E6}', var2: 'b', var8: 'c', name: 'Kim' };
+    const fields = { var100: 'd', rank: 3 };
+    await deliver({ ...noticeTo(), contacts: [{ contact: FIRST, ...known, fields }] });
+    expect(emulator.details()[0]?.vars).toEqual({ ...known, ...fields });
     const number = wrong({ contacts: [{ contact: FIRST, var1: 1 }] });
     await expect(queue.send(number)).rejects.toThrow(/contacts\[0\]\.var1/);
   });
 
-  it('[not-shown-variables] var2 and so on, and contact fields that are not shown, pass through', async () => {
-    const emulator = await emulatorWith();
-    const { deliver } = await line(emulator.url);
-    const known = { var1: 'a', var2: 'b', var8: 'c', name: 'Kim' };
-    const fields = { var100: 'd', rank: 3 };
-    await deliver({ ...noticeTo(), contacts: [{ contact: FIRST, ...known, fields }] });
-    expect(emulator.details()[0]?.vars).toEqual({ ...known, ...fields });
-  });
-
   it('[not-shown-required-fields] a notice needs a template code and contacts; sender keys may be left out or configured', async () => {
-    const emulator = await emulatorWith();
-    const wire = await wireTo(emulator);
-    const { deliver, restart } = await line(wire.url);
+    const { wire, deliver, restart } = await wired();
     await deliver(noticeTo(FIRST));
     await restart({ DEFAULT_CHAT_SENDER_KEY: 'chat', DEFAULT_SENDER_KEY: 'sms' });
     await deliver(noticeTo(FIRST));
@@ -133,8 +106,7 @@ describe('Send request body', () => {
   });
 
   it('[not-shown-max-contacts] a notice is one request of at most 1,000 contacts', async () => {
-    const emulator = await emulatorWith({ maxContactsPerRequest: 2 });
-    const { deliver } = await line(emulator.url);
+    const { emulator, deliver } = await direct({}, { maxContactsPerRequest: 2 });
     await deliver(noticeTo(FIRST, SECOND));
     const refused = await deliver(noticeTo(FIRST, SECOND, THIRD));
     expect(refused).toMatchObject({ outcome: 'rejected', code: 'TOO_MANY_CONTACTS' });

@@ -9,23 +9,9 @@ import { acceptedNumbers, configOf, PAIR, room } from './support/line.ts';
 import { FIRST, FULL_NOTICE, noticeTo, SECOND } from './support/notices.ts';
 import { wireTo } from './support/wire.ts';
 
-const { line, client } = room();
+const { line, client, wired, direct } = room();
 
 describe('About the document', () => {
-  it('[only-document] [not-shown-other-endpoints] a worker calls the two documented paths and no other', async () => {
-    const emulator = await emulatorWith();
-    const wire = await wireTo(emulator);
-    const { deliver } = await line(wire.url);
-    await deliver(noticeTo(FIRST));
-    emulator.revokeTokens();
-    await deliver(noticeTo(SECOND));
-    const called = wire.calls.map(({ method, path }) => `${method} ${path}`);
-    expect([...new Set(called)].sort()).toEqual([
-      'POST /api/v2/notices/send',
-      'POST /api/v2/token',
-    ]);
-  });
-
   it('[placeholder-base-url] every path is added to BASE_URL, also to one that holds a path', async () => {
     const emulator = await emulatorWith();
     const wire = await wireTo(emulator, (path) => path.replace(/^\/gateway/, ''));
@@ -38,9 +24,7 @@ describe('About the document', () => {
   });
 
   it('[placeholder-secrets] keys and token stand in no log, error, printed configuration or Redis value', async () => {
-    const emulator = await emulatorWith();
-    const wire = await wireTo(emulator);
-    const { deliver, log, stored } = await line(wire.url);
+    const { wire, deliver, log, stored } = await wired();
     await deliver(noticeTo(FIRST));
     const token = (wire.authorizations('/send')[0] ?? '').replace('Bearer ', '');
     const refused = client(wire.url, { SECRET_KEY: 'wrong-secret-key' }).issueToken();
@@ -59,68 +43,49 @@ describe('About the document', () => {
 });
 
 describe('What the service does', () => {
-  it('[does-channels] [field-chat-sender-key] [field-sender-key] a notice names a sender key of each channel', async () => {
-    const emulator = await emulatorWith();
-    const { deliver } = await line(emulator.url);
-    await deliver(FULL_NOTICE);
-    expect(emulator.details()[0]?.fields).toMatchObject({
-      chatSenderKey: 'chat-sender-key',
-      senderKey: 'sms-sender-key',
-    });
-  });
-
-  it('[does-send-request] [send-purpose] [send-request-body] one request carries template, schedule type, sender keys and the contacts', async () => {
-    const emulator = await emulatorWith();
-    const wire = await wireTo(emulator);
-    const { deliver } = await line(wire.url);
+  it('[does-channels] [does-send-request] [does-http-json] [does-token-first] [only-document] [send-purpose] [send-method-path] [send-request-body] [send-request-headers] [not-shown-other-endpoints] [field-chat-sender-key] [field-sender-key] a token is issued first; each notice is one JSON request with it, and nothing else is called', async () => {
+    const { emulator, wire, deliver } = await wired();
     const contacts = [
       { contact: FIRST, var1: 'Kim' },
       { contact: SECOND, var1: 'Lee' },
     ];
     await deliver({ ...FULL_NOTICE, contacts });
-    const sends = wire.calls.filter(({ path }) => path.endsWith('/send'));
-    expect(sends.map(({ body }) => JSON.parse(body) as unknown)).toEqual([
-      { ...FULL_NOTICE, contacts },
-    ]);
-    expect(acceptedNumbers(emulator)).toEqual([FIRST, SECOND]);
-  });
-
-  it('[does-http-json] [send-request-headers] a send is JSON over HTTP, with the two documented headers', async () => {
-    const emulator = await emulatorWith();
-    const wire = await wireTo(emulator);
-    const { deliver } = await line(wire.url);
-    await deliver(FULL_NOTICE);
-    const sent = wire.calls.at(-1);
-    expect(sent?.headers['content-type']).toBe('application/json');
-    expect(sent?.headers.authorization).toMatch(/^Bearer [\w-]+\.[\w-]+\.[\w-]+$/);
-    expect(JSON.parse(sent?.body ?? '')).toBeTypeOf('object');
-  });
-
-  it('[does-token-first] a token is issued first, and every later call carries it', async () => {
-    const emulator = await emulatorWith();
-    const wire = await wireTo(emulator);
-    const { deliver } = await line(wire.url);
     await deliver(noticeTo(FIRST));
+    emulator.revokeTokens();
     await deliver(noticeTo(SECOND));
     expect(wire.summary()).toEqual([
       'POST /api/v2/token 200',
       'POST /api/v2/notices/send 200',
       'POST /api/v2/notices/send 200',
+      'POST /api/v2/notices/send 401',
+      'POST /api/v2/token 200',
+      'POST /api/v2/notices/send 200',
     ]);
     const [first, second] = wire.authorizations('/send');
+    expect(first).toMatch(/^Bearer [\w-]+\.[\w-]+\.[\w-]+$/);
     expect(second).toBe(first);
+    const sent = wire.calls[1];
+    expect(sent?.headers['content-type']).toBe('application/json');
+    expect(JSON.parse(sent?.body ?? '')).toEqual({ ...FULL_NOTICE, contacts });
+    expect(emulator.details()[0]?.fields).toMatchObject({
+      chatSenderKey: 'chat-sender-key',
+      senderKey: 'sms-sender-key',
+    });
+    expect(acceptedNumbers(emulator)).toEqual([FIRST, SECOND]);
   });
 
-  it('[does-app-issues-pair] the pair of a new app serves at once; half a pair is refused at the start', async () => {
+  it('[does-app-issues-pair] [field-secret-key] the pair of a new app serves at once; half a pair is refused at the start', async () => {
     const emulator = await emulatorWith();
     emulator.setApp({ accessKey: 'new-access-key', secretKey: 'new-secret-key' });
     const pair = { ACCESS_KEY: 'new-access-key', SECRET_KEY: 'new-secret-key' };
     const { deliver } = await line(emulator.url, pair);
     expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
 
-    const half = () => configOf({ BASE_URL: emulator.url, SECRET_KEY: '' });
-    expect(half).toThrow(InputError);
-    expect(half).toThrow(/SECRET_KEY/);
+    for (const missing of ['ACCESS_KEY', 'SECRET_KEY']) {
+      const half = () => configOf({ BASE_URL: emulator.url, [missing]: '' });
+      expect(half).toThrow(InputError);
+      expect(half).toThrow(missing);
+    }
   });
 
   it('[does-pair-full-permission] the application hands notices over without the pair, and the queue holds nothing of it', async () => {
@@ -135,8 +100,7 @@ describe('What the service does', () => {
   });
 
   it('[does-reissued-pair] a revoked pair holds the queue; a worker with the reissued pair sends what waits', async () => {
-    const emulator = await emulatorWith();
-    const { deliver, deliverUntil, restart } = await line(emulator.url);
+    const { emulator, deliver, deliverUntil, restart } = await direct();
     await deliver(noticeTo(FIRST));
     emulator.setApp({ accessKey: PAIR.accessKey, secretKey: 'revoked-and-unknown' });
     emulator.setApp({ accessKey: 'reissued-access-key', secretKey: 'reissued-secret-key' });
@@ -149,8 +113,7 @@ describe('What the service does', () => {
   });
 
   it('[not-shown-channels] fields of operations that are not shown reach the service untouched', async () => {
-    const emulator = await emulatorWith();
-    const { deliver } = await line(emulator.url);
+    const { emulator, deliver } = await direct();
     const known = { replaceSms: 'Y', smsContent: 'a text' } as const;
     const fields = { options: { nested: [1, true, null] } };
     await deliver({ ...noticeTo(FIRST), ...known, fields });

@@ -4,16 +4,18 @@ import { loadConfig, type Config, type ServiceConfig } from '../../../src/config
 import type { Hold } from '../../../src/contracts/hold.ts';
 import type { Notice, Receipt } from '../../../src/contracts/notice.ts';
 import type { Emulator } from '../../../src/emulator/emulator.ts';
-import { EMULATOR_DEFAULTS } from '../../../src/emulator/options.ts';
+import { EMULATOR_DEFAULTS, type EmulatorOptions } from '../../../src/emulator/options.ts';
 import { readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { ServiceClient } from '../../../src/service/client.ts';
 import { startWorker, type RunningWorker } from '../../../workers/process/start-worker.ts';
+import { emulatorWith } from '../../emulator/running.ts';
 import { testRedis, type TestRedis } from '../../support/redis.ts';
 import { connectionAs, environmentAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
+import { wireTo, type Wire } from './wire.ts';
 
 /** Environment variables by name, as an operator would set them. */
 export type Env = Readonly<Record<string, string>>;
@@ -68,6 +70,13 @@ export interface Room {
   readonly redis: TestRedis;
   /** A queue, an application and one worker that is told `env`. */
   readonly line: (baseUrl: string, env?: Env) => Promise<Line>;
+  /** The same with an emulator of its own: reached directly, or over a wire that writes calls down. */
+  readonly direct: (env?: Env, options?: EmulatorOptions) => Promise<Line & { emulator: Emulator }>;
+  readonly wired: (
+    env?: Env,
+    options?: EmulatorOptions,
+    pathOf?: (path: string) => string,
+  ) => Promise<Line & { emulator: Emulator; wire: Wire }>;
   /** The service client alone, configured from the same variables. */
   readonly client: (baseUrl: string, env?: Env) => ServiceClient;
 }
@@ -79,6 +88,8 @@ export function room(): Room {
   afterEach(async () => {
     for (const close of closers.splice(0).reverse()) await close();
   });
+  const line = (baseUrl: string, env: Env = {}) =>
+    openLine(redis, { BASE_URL: baseUrl, ...env }, closers);
   return {
     redis,
     client: (baseUrl, env = {}) => {
@@ -86,7 +97,16 @@ export function room(): Room {
       closers.push(() => client.close());
       return client;
     },
-    line: (baseUrl, env = {}) => openLine(redis, { BASE_URL: baseUrl, ...env }, closers),
+    line,
+    direct: async (env = {}, options = {}) => {
+      const emulator = await emulatorWith(options);
+      return { emulator, ...(await line(emulator.url, env)) };
+    },
+    wired: async (env = {}, options = {}, pathOf = (path) => path) => {
+      const emulator = await emulatorWith(options);
+      const wire = await wireTo(emulator, pathOf);
+      return { emulator, wire, ...(await line(wire.url, env)) };
+    },
   };
 }
 
