@@ -110,136 +110,75 @@ async function peek(bytes: AsyncIterable<Buffer>): Promise<{
   return { head, after };
 }
 
-/** Validates text and makes UTF-8 of it. */
+/** Validates text and makes UTF-8 of it, in pieces that end with a complete character. */
 async function* decode(
   bytes: AsyncIterable<Buffer>,
   encoding: SourceEncoding,
   isMarked: boolean,
 ): AsyncGenerator<Buffer, void> {
-  let place = START;
-  for await (const piece of wholeCharacters(bytes, encoding)) {
-    const text = utf8Of(piece, encoding);
-    if (text === undefined) throw wrongEncoding(piece, place, encoding, isMarked);
-    place = positionAfter(place, text);
-    yield text;
+  let line = 1;
+  for await (const piece of encoding === 'utf-8' ? wholeUtf8(bytes) : decoded(bytes, encoding)) {
+    if (typeof piece === 'string' ? piece.includes(INVALID) : !isUtf8(piece)) {
+      const [before = ''] = piece.toString().split(INVALID);
+      throw wrongEncoding(line + before.split('\n').length - 1, encoding, isMarked);
+    }
+    const text = typeof piece === 'string' ? Buffer.from(piece) : piece;
+    for (let at = 0; at < text.length; at++) if (text[at] === LF) line++;
+    if (text.length > 0) yield text;
   }
 }
 
 /** A character that is incomplete at the end of a piece moves to the next one. */
-async function* wholeCharacters(
-  bytes: AsyncIterable<Buffer>,
-  encoding: SourceEncoding,
-): AsyncGenerator<Buffer, void> {
+async function* wholeUtf8(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of bytes) {
     const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-    const end = all.length - INCOMPLETE_BYTES[encoding](all);
+    const end = all.length - incompleteBytes(all);
     rest = all.subarray(end);
-    if (end > 0) yield all.subarray(0, end);
+    yield all.subarray(0, end);
   }
-  if (rest.length > 0) yield rest;
+  yield rest;
 }
 
 /** Number of bytes at the end that belong to an incomplete character, of bytes that start with a character. */
-const INCOMPLETE_BYTES: Readonly<Record<SourceEncoding, (bytes: Buffer) => number>> = {
-  'utf-8': (bytes) => {
-    for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-      const byte = bytes[bytes.length - back] ?? 0;
-      if (byte < 0x80) return 0;
-      if (byte < 0xc0) continue;
-      const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-      return back < length ? back : 0;
-    }
-    return 0;
-  },
-  // A byte below 0x81 ends a character. After it come pairs: the last byte is the first half of one or not.
-  'euc-kr': (bytes) => {
-    let at = bytes.length;
-    while (at > 0 && (bytes[at - 1] ?? 0) > 0x80) at--;
-    return (bytes.length - at) % 2;
-  },
-  'utf-16le': (bytes) => incompleteUtf16(bytes, 1),
-  'utf-16be': (bytes) => incompleteUtf16(bytes, 2),
-};
-
-/** @param back how far before the end of a unit its upper byte is */
-function incompleteUtf16(bytes: Buffer, back: number): number {
-  const odd = bytes.length % 2;
-  const isHighHalf = ((bytes[bytes.length - odd - back] ?? 0) & 0xfc) === 0xd8;
-  return isHighHalf ? odd + 2 : odd;
-}
-
-/** Undefined if a byte is not valid. */
-function utf8Of(piece: Buffer, encoding: SourceEncoding): Buffer | undefined {
-  if (encoding === 'utf-8') return isUtf8(piece) ? piece : undefined;
-  try {
-    return Buffer.from(decoderOf(encoding)(piece, false));
-  } catch {
-    return undefined;
+function incompleteBytes(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) return 0;
+    if (byte < 0xc0) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return back < length ? back : 0;
   }
+  return 0;
 }
 
-/** A decoder that throws for a byte that is not valid in the encoding. */
-function decoderOf(encoding: SourceEncoding): (piece: Buffer, more: boolean) => string {
-  if (encoding !== 'euc-kr') {
-    const decoder = new TextDecoder(encoding, { fatal: true, ignoreBOM: true });
-    return (piece, more) => decoder.decode(piece, { stream: more });
-  }
-  // Node's own decoder of this name lacks the 8,822 syllables that CP949 adds to EUC-KR.
-  const decoder = iconv.getDecoder('cp949');
-  return (piece, more) => {
-    const text = decoder.write(piece) + (more ? '' : (decoder.end() ?? ''));
-    // CP949 has no U+FFFD: the decoder returns it for an invalid byte.
-    if (text.includes('\ufffd')) throw new TypeError('not CP949');
-    return text;
-  };
-}
+/** What a decoder returns for an invalid byte. CP949 does not have it; in UTF-16 it says that text was lost before. */
+const INVALID = '\ufffd';
 
-/** A position in a list, for error messages; both from 1. */
-interface FilePosition {
-  readonly line: number;
-  readonly character: number;
-}
-const START: FilePosition = { line: 1, character: 1 };
-
-/** The position after a text that starts at the given one. */
-function positionAfter({ line, character }: FilePosition, text: Buffer): FilePosition {
-  let lines = 0;
-  for (let at = 0; at < text.length; at++) if (text[at] === LF) lines++;
-  const lastLine = text.lastIndexOf(LF) + 1;
-  let characters = lines === 0 ? character : 1;
-  // Continuation bytes do not count as characters.
-  for (let at = lastLine; at < text.length; at++)
-    if (((text[at] ?? 0) & 0xc0) !== 0x80) characters++;
-  return { line: line + lines, character: characters };
-}
-
-/** The error of an invalid byte; finds its position by decoding the bytes one by one. */
-function wrongEncoding(
-  piece: Buffer,
-  start: FilePosition,
+/** Text of another encoding. A decoder keeps an incomplete character for its next piece. */
+async function* decoded(
+  bytes: AsyncIterable<Buffer>,
   encoding: SourceEncoding,
-  isMarked: boolean,
-): NoticeQueueError {
-  const read = decoderOf(encoding);
-  let { line, character } = start;
-  for (let at = 0; at < piece.length; at++) {
-    try {
-      for (const one of read(piece.subarray(at, at + 1), true)) {
-        character = one === '\n' ? 1 : character + 1;
-        if (one === '\n') line++;
-      }
-    } catch {
-      break;
-    }
+): AsyncGenerator<string, void> {
+  if (encoding === 'euc-kr') {
+    // Node's own decoder of this name lacks the 8,822 syllables that CP949 adds to EUC-KR.
+    const decoder = iconv.getDecoder('cp949');
+    for await (const piece of bytes) yield decoder.write(piece);
+    yield decoder.end() ?? '';
+    return;
   }
+  const decoder = new TextDecoder(encoding, { ignoreBOM: true });
+  for await (const piece of bytes) yield decoder.decode(piece, { stream: true });
+  yield decoder.decode();
+}
+
+/** The error of an invalid byte. */
+function wrongEncoding(line: number, encoding: SourceEncoding, isMarked: boolean) {
   const other = encoding === 'euc-kr' ? 'utf-8' : 'euc-kr';
   const advice = isMarked
     ? 'The list begins with the byte order mark of that encoding: save the whole list in it, or as UTF-8.'
     : `Is the encoding ${other}? Then add --encoding ${other} (in a program: the option encoding).`;
-  return unreadable(
-    `Line ${line}, character ${character}: a byte is not valid ${encoding.toUpperCase()}. ${advice}`,
-  );
+  return unreadable(`Line ${line}: a byte is not valid ${encoding.toUpperCase()}. ${advice}`);
 }
 
 function unreadable(what: string): NoticeQueueError {

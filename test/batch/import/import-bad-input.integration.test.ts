@@ -96,7 +96,7 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
         euckr,
         Buffer.from('\n'),
       ]),
-      /Line 3, character 14: a byte is not valid UTF-8\. Is the encoding euc-kr\? Then add --encoding euc-kr /,
+      /Line 3: a byte is not valid UTF-8\. Is the encoding euc-kr\? Then add --encoding euc-kr /,
       none,
     ],
     [
@@ -118,7 +118,7 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
     [
       'UTF-8 with a mark, and a line of EUC-KR',
       Buffer.concat([Buffer.from(`\ufeff${LIST}`), iconv.encode('01000000102,박지후', 'cp949')]),
-      /Line 3, character 13: .* UTF-8\. .* byte order mark .* save the whole list in it/,
+      /Line 3: .* UTF-8\. .* byte order mark .* save the whole list in it/,
       none,
     ],
     ['gzip within gzip within gzip', zip(zip(zip(LIST))), /unpack it first/, none],

@@ -33,12 +33,12 @@ const sizes = fc.array(fc.integer({ min: 1, max: 40 }), {
   maxLength: 4,
 });
 
-it('reads all members, whatever number of zero bytes follows each, however they are cut', async () => {
-  const member = fc.record({ text: fc.string({ maxLength: 40 }), zeros: fc.nat({ max: 60 }) });
+it('reads all members and the zero bytes after the last, however they are cut', async () => {
+  const members = fc.array(fc.string({ maxLength: 40 }), { minLength: 1, maxLength: 5 });
   await fc.assert(
-    fc.asyncProperty(fc.array(member, { minLength: 1, maxLength: 5 }), sizes, async (list, cut) => {
-      const bytes = list.flatMap(({ text, zeros }) => [gzipSync(text), Buffer.alloc(zeros)]);
-      const expected = Buffer.from(list.map(({ text }) => text).join('')).toString();
+    fc.asyncProperty(members, fc.nat({ max: 60 }), sizes, async (list, zeros, cut) => {
+      const bytes = [...list.map((text) => gzipSync(text)), Buffer.alloc(zeros)];
+      const expected = Buffer.from(list.join('')).toString();
       const { state, pieces } = source(Buffer.concat(bytes), cut);
       expect(await read(pieces)).toBe(expected);
       expect(state.closed).toBe(1);
@@ -49,11 +49,11 @@ it('reads all members, whatever number of zero bytes follows each, however they 
 
 it('refuses what is cut off anywhere, or followed by anything else', async () => {
   const first = gzipSync('contact\n');
-  const bytes = Buffer.concat([first, Buffer.alloc(3), gzipSync('01000000101\n')]);
-  for (let length = first.length + 4; length < bytes.length; length++) {
+  const bytes = Buffer.concat([first, gzipSync('01000000101\n')]);
+  for (let length = first.length + 1; length < bytes.length; length++) {
     await expect(read(source(bytes.subarray(0, length), [7]).pieces)).rejects.toThrow(/cut off/);
   }
-  for (const more of ['x', '\0x', '\0\0more']) {
+  for (const more of ['x', '\0x', '\0\0more', `\0${first.toString('latin1')}`]) {
     const followed = Buffer.concat([bytes, Buffer.from(more)]);
     await expect(read(source(followed, [7]).pieces)).rejects.toThrow(/damaged/);
   }
