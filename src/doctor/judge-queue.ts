@@ -5,7 +5,6 @@ import { countOf } from '../format/format.ts';
 import { writeTime } from '../format/time.ts';
 import { HOLDS, remedyOf } from '../contracts/hold.ts';
 import { differingSettings } from '../fleet/heartbeat.ts';
-import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import type { QueueSnapshot } from './queue-snapshot.ts';
 
@@ -123,9 +122,8 @@ function waiting({ waiting, oldestWaitingMs = 0, workers, hold, now }: QueueSnap
 function batches(snapshot: QueueSnapshot): Finding {
   const { batches, backingOff, now } = snapshot;
   const open = batches.filter(({ counts }) => counts.pending > 0);
-  const around = surroundingsOf(snapshot, true);
   const stalled = open.filter(
-    (batch) => !backingOff.has(batch.id) && motionOf(batch, around, now).stalled,
+    (batch) => !backingOff.has(batch.id) && motionOf(batch, snapshot, now).stalled,
   );
   const [first] = stalled;
   if (first !== undefined) {

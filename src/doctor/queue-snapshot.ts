@@ -1,6 +1,5 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { motionOf } from '../batch/ledger/batch-motion.ts';
-import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { VERSION } from '../contracts/version.ts';
@@ -54,10 +53,9 @@ export async function readQueueSnapshot(
   const now = Date.now();
   const batches: Batch[] = [];
   const backingOff = new Set<string>();
-  const around = surroundingsOf(facts, true);
   for await (const batch of ledger.all()) {
     const { pending, unknown } = batch.counts;
-    if (motionOf(batch, around, now).stalled) {
+    if (motionOf(batch, facts, now).stalled) {
       if ((await ledger.nextAttempt(batch)) !== undefined) backingOff.add(batch.id);
     }
     if (pending + unknown > 0 || nearEndOfRetention(batch, now) !== undefined) {

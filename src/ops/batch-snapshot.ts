@@ -1,6 +1,5 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { readMotion, type BatchMotion } from '../batch/ledger/batch-motion.ts';
-import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -58,7 +57,7 @@ export async function readBatchSnapshot(
     ]);
     if (batch === undefined) throw noSuchBatch(id);
     const importStopped = batch.importedAt === 0 && !importing;
-    const motion = await readMotion(ledger, batch, surroundingsOf(fleet, importing), now);
+    const motion = await readMotion(ledger, batch, { ...fleet, importing }, now);
     return { batch, ...motion, importStopped };
   } catch (error) {
     throw redisFailure(error);

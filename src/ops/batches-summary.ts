@@ -3,11 +3,7 @@ import { readGroups, type GroupSource } from '../batch/failures/failure-groups.t
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { readMotion } from '../batch/ledger/batch-motion.ts';
 import type { LedgerReader } from '../batch/ledger/ledger-reader.ts';
-import {
-  continueImport,
-  surroundingsOf,
-  type SendingFleet,
-} from '../batch/ledger/blocked-reason.ts';
+import { continueImport, type SendingFleet } from '../batch/ledger/blocked-reason.ts';
 
 export type BatchesSummary = Status['batches'];
 
@@ -38,7 +34,7 @@ export async function summarizeBatches(
     open.slice(0, LISTED).map(async (batch) => {
       const { id, phase, counts } = batch;
       const isImporting = importing.has(id);
-      const around = surroundingsOf(fleet, isImporting);
+      const around = { ...fleet, importing: isImporting };
       const { standstill: waits, stalled } = await readMotion(ledger, batch, around, fleet.now);
       const stopped = batch.importedAt === 0 && phase !== 'cancelled' && !isImporting;
       return {

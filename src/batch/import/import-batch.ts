@@ -11,7 +11,6 @@ import {
   type ImportOptions,
   type ImportReport,
 } from './import-options.ts';
-import { ImportLease } from './import-lease.ts';
 import { ListDigest } from './list-digest.ts';
 import { alreadyImported, beginBatch, withQueuedCount, type StartedBatch } from './begin-batch.ts';
 import {
@@ -57,8 +56,32 @@ export async function importBatch(
     const run = new ImportRun(list, checked, plan, settings);
     return await run.into(checked.dryRun ? undefined : target);
   } finally {
-    await list.close();
+    await list.close?.();
   }
+}
+
+/** An import that has not renewed its lease for this long has stopped. */
+const LEASE_MS = 5_000;
+const RENEW_MS = 1_000;
+
+/**
+ * Shows other processes that the import of a batch is running, by a key that expires by itself when this one is killed.
+ * Never fails: the import does not depend on it.
+ *
+ * @returns ends it
+ */
+function holdImport(ledger: Ledger, id: string): () => Promise<void> {
+  let renewal = Promise.resolve();
+  const renew = () => {
+    renewal = ledger.holdImport(id, LEASE_MS).catch(() => {});
+  };
+  renew();
+  const timer = setInterval(renew, RENEW_MS);
+  return async () => {
+    clearInterval(timer);
+    await renewal;
+    await ledger.releaseImport(id).catch(() => {});
+  };
 }
 
 /** One run of an import. */
@@ -126,8 +149,7 @@ class ImportRun {
       return alreadyImported(started.batch, this.#report(id, reader, writer));
     }
     if (started !== undefined) await this.#comparePeople(started);
-    const lease = target === undefined ? undefined : new ImportLease(target.ledger, id);
-    lease?.start();
+    const release = target && holdImport(target.ledger, id);
     let rejectsFile: string | undefined;
     try {
       const { chunkSize } = started?.batch ?? this.#plan.plan;
@@ -141,7 +163,7 @@ class ImportRun {
       await rejects?.abandon();
       throw withQueuedCount(error, started, writer.stored);
     } finally {
-      await lease?.stop();
+      await release?.();
     }
     this.#reportProgress();
     const problem = dryRun ? this.#tally.whyImplausible() : undefined;
@@ -267,7 +289,7 @@ class ImportRun {
     }
     if (tally.rows === 0) throw noContacts();
     // Detects a file that changed during the import before its last chunk is stored.
-    await this.#list.verify();
+    await this.#list.verify?.();
     const content = digest.content();
     if (canReread && first !== undefined && first.identity !== content) {
       throw new NoticeQueueError('SOURCE_INVALID', `${name} changed during the import.`);

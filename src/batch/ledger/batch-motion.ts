@@ -1,5 +1,5 @@
 import type { Batch } from './batch-record.ts';
-import { blockedReason, type BatchSurroundings } from './blocked-reason.ts';
+import { blockedReason, type SendingFleet } from './blocked-reason.ts';
 import type { LedgerReader } from './ledger-reader.ts';
 
 /** A batch without progress for this long, although nothing holds it, is stalled; in milliseconds. */
@@ -28,7 +28,7 @@ export interface BatchMotion {
  *
  * @param now Redis time, milliseconds since the epoch
  */
-export function motionOf(batch: Batch, around: BatchSurroundings, now: number): BatchMotion {
+export function motionOf(batch: Batch, around: SendingFleet, now: number): BatchMotion {
   const blocked = blockedReason(batch, around, now);
   if (blocked !== undefined) return { standstill: blocked, stalled: false };
   const stalled = isStalled(batch, around, now);
@@ -45,7 +45,7 @@ export function motionOf(batch: Batch, around: BatchSurroundings, now: number): 
 export async function readMotion(
   ledger: Pick<LedgerReader, 'nextAttempt'>,
   batch: Batch,
-  around: BatchSurroundings,
+  around: SendingFleet,
   now: number,
 ): Promise<BatchMotion> {
   const motion = motionOf(batch, around, now);
@@ -67,11 +67,11 @@ const STALLED =
  */
 function isStalled(
   { phase, counts, movedAt, nextAt, restartedAt }: Batch,
-  { active }: BatchSurroundings,
+  { workers }: SendingFleet,
   now: number,
 ): boolean {
   const isOpen = phase === 'importing' || phase === 'sending';
-  if (!isOpen || counts.pending === 0 || active > 0) return false;
+  if (!isOpen || counts.pending === 0 || workers.some(({ active }) => active > 0)) return false;
   const untouched = restartedAt > 0 && movedAt <= restartedAt;
   return untouched || now - Math.max(movedAt, nextAt) >= STALLED_AFTER_MS;
 }

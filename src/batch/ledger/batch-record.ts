@@ -70,42 +70,49 @@ export interface BatchCounts {
   readonly possiblySentTwice: number;
 }
 
+/** Fields of the Redis hash of a batch that it has as they are. */
+const NUMBERS = [
+  'chunkSize',
+  'expiresAt',
+  'rate',
+  'startAt',
+  // The start that was missed by more than an hour, for which a person decides.
+  'startMissedAt',
+  // When it was created, when its import ended, and when it ended.
+  'begunAt',
+  'importedAt',
+  'finishedAt',
+  // How long it is kept after its end, in milliseconds.
+  'retentionMs',
+  // When a chunk was last stored, claimed, settled or redriven, or the batch resumed or cancelled.
+  'movedAt',
+  // With a rate: when the next chunk may be sent, and when a person last changed it.
+  'nextAt',
+  'rateSetAt',
+  // When its jobs were last queued again because it was stalled; the same time is then `movedAt`.
+  'restartedAt',
+  // Rows of the list up to the last stored chunk.
+  'rows',
+  // As the import reported them; 0 before its end.
+  'refusedRows',
+  'duplicateRows',
+] as const;
+type BatchNumbers = Readonly<Record<(typeof NUMBERS)[number], number>>;
+
 /**
- * A stored batch, without the frame: it may contain a phone number as the sender key, and
- * every output shows a batch as it is read. Times are Redis time, in milliseconds since the epoch; 0 for not yet.
+ * A stored batch, without the frame: it may contain a phone number as the sender key, and every output shows a batch as
+ * it is read. Times are Redis time, in milliseconds since the epoch; 0 for not yet.
  */
-export interface Batch extends Omit<BatchPlan, 'frame'> {
+export interface Batch extends Omit<BatchPlan, 'frame' | keyof BatchNumbers>, BatchNumbers {
   readonly id: string;
   readonly phase: BatchPhase;
   readonly counts: BatchCounts;
-  /** When it was created. */
-  readonly begunAt: number;
-  /** The start that was missed by more than an hour, for which a person decides; 0 for none. */
-  readonly startMissedAt?: number;
-  /** When its import ended. */
-  readonly importedAt: number;
-  readonly finishedAt: number;
-  /** How long it is kept after its end, in milliseconds. */
-  readonly retentionMs: number;
-  /** When a chunk was last stored, claimed, settled or redriven, or the batch resumed or cancelled. */
-  readonly movedAt: number;
-  /** With a rate: when the next chunk may be sent. */
-  readonly nextAt: number;
-  /** When a person last changed its rate. */
-  readonly rateSetAt?: number;
-  /** When its jobs were last queued again because it was stalled; the same time is then `movedAt`. */
-  readonly restartedAt: number;
   /** Chunks stored so far. */
   readonly chunks: number;
   /** Those that the import stored, without those that redrives and splits added. */
   readonly chunksOfList: number;
   /** How many of them have got a job. */
   readonly queued: number;
-  /** Rows of the list up to the last stored chunk. */
-  readonly rows: number;
-  /** Refused rows and duplicates, as the import reported them; 0 before its end. */
-  readonly refusedRows: number;
-  readonly duplicateRows: number;
 }
 
 /**
@@ -128,7 +135,7 @@ export const CONTACT_STATES = [
 ] as const;
 
 const PHASES: ReadonlySet<string> = new Set(BATCH_PHASES);
-
+const COUNTS = ['total', 'sending', ...CONTACT_STATES, 'possiblySentTwice'] as const;
 /** A plan as fields and values of the batch's Redis hash, alternating. */
 export function planFields(plan: BatchPlan): (string | number)[] {
   const { frame, templateCode, chunkSize, delivery, expiresAt, rate, bisect } = plan;
@@ -154,47 +161,26 @@ export function batchFrom(
     const value = Number(fields[name] ?? 0);
     return Number.isFinite(value) ? value : 0;
   };
+  const numbers = <Name extends string>(names: readonly Name[]) =>
+    Object.fromEntries(names.map((name) => [name, number(name)])) as Record<Name, number>;
   const chunks = Math.min(mostChunks, number('chunks'));
+  const reading = fields['reading'];
   return {
     id,
     phase: phase as BatchPhase,
     templateCode: fields['templateCode'] ?? '',
-    chunkSize: number('chunkSize'),
     delivery: fields['delivery'] === 'at-most-once' ? 'at-most-once' : 'at-least-once',
-    expiresAt: number('expiresAt'),
-    rate: number('rate'),
     bisect: fields['bisect'] === '1',
     counts: {
-      total: number('total'),
+      ...numbers(COUNTS),
       // Stored separately; to users a contact that is being sent is still pending.
       pending: number('pending') + number('sending'),
-      sending: number('sending'),
-      accepted: number('accepted'),
-      rejected: number('rejected'),
-      unknown: number('unknown'),
-      expired: number('expired'),
-      cancelled: number('cancelled'),
-      possiblySentTwice: number('possiblySentTwice'),
     },
-    ...(fields['reading'] === undefined
-      ? {}
-      : { reading: JSON.parse(fields['reading']) as ListReading }),
-    startAt: number('startAt'),
-    startMissedAt: number('startMissedAt'),
-    begunAt: number('begunAt'),
-    importedAt: number('importedAt'),
-    finishedAt: number('finishedAt'),
-    retentionMs: number('retentionMs'),
-    movedAt: number('movedAt'),
-    nextAt: number('nextAt'),
-    rateSetAt: number('rateSetAt'),
-    restartedAt: number('restartedAt'),
+    ...(reading === undefined ? {} : { reading: JSON.parse(reading) as ListReading }),
+    ...numbers(NUMBERS),
     chunks,
     chunksOfList: chunks - number('derived'),
     queued: Math.min(chunks, number('queued')),
-    rows: number('rows'),
-    refusedRows: number('refusedRows'),
-    duplicateRows: number('duplicateRows'),
   };
 }
 

@@ -4,37 +4,18 @@ import { HOLDS, remedyOf, type Hold, type HoldKind } from '../../contracts/hold.
 import type { Batch } from './batch-record.ts';
 
 /** What decides, beside the batch itself, whether it is being sent. */
-export interface BatchSurroundings {
-  /** Running worker processes. */
-  readonly workers: number;
-  /** Jobs that are in progress in all of them. */
-  readonly active: number;
-  readonly hold: Hold | undefined;
-  readonly templateHolds: readonly HeldTemplate[];
-  /** SEND_WINDOWS of the workers. */
-  readonly sendWindows?: string | undefined;
-  /** Whether a process is importing the batch. */
-  readonly importing: boolean;
-}
-
-/** A template that is held. */
-type HeldTemplate = { readonly template: string; readonly kind: HoldKind; readonly code: string };
-
-/** What is read of the fleet to decide it. */
 export interface SendingFleet {
   readonly workers: readonly { readonly active: number }[];
   readonly hold?: Hold | undefined;
-  readonly templateHolds: readonly HeldTemplate[];
+  readonly templateHolds: readonly {
+    readonly template: string;
+    readonly kind: HoldKind;
+    readonly code: string;
+  }[];
+  /** SEND_WINDOWS of the workers. */
   readonly sendWindows?: string | undefined;
-}
-
-/** What decides it beside the batch, of what was read. */
-export function surroundingsOf(
-  { workers, hold, templateHolds, sendWindows }: SendingFleet,
-  importing: boolean,
-): BatchSurroundings {
-  const active = workers.reduce((sum, worker) => sum + worker.active, 0);
-  return { workers: workers.length, active, hold, templateHolds, sendWindows, importing };
+  /** Whether a process is importing the batch. Default: one is. */
+  readonly importing?: boolean;
 }
 
 /**
@@ -52,11 +33,7 @@ export function surroundingsOf(
  * | importing, sending | some | its sending hours are closed | when they open |
  * | cancelled | some: attempts whose worker stopped | no worker | no worker is running |
  */
-export function blockedReason(
-  batch: Batch,
-  around: BatchSurroundings,
-  now: number,
-): string | undefined {
+export function blockedReason(batch: Batch, around: SendingFleet, now: number): string | undefined {
   const { phase, counts, id } = batch;
   if (phase === 'finished') return undefined;
   if (phase === 'paused') {
@@ -71,7 +48,7 @@ export function blockedReason(
     return `it is paused; ${resume} continues it`;
   }
   if (counts.pending === 0) return phase === 'importing' ? importReason(batch, around) : undefined;
-  if (around.workers === 0) {
+  if (around.workers.length === 0) {
     return `no worker is running, so nothing is sent; start one with "notices worker"`;
   }
   if (phase === 'cancelled') return undefined;
@@ -89,7 +66,7 @@ export function blockedReason(
   return closed && `it is waiting for ${closed.words}, its sending hours (SEND_WINDOWS)`;
 }
 
-function importReason(batch: Batch, { importing }: BatchSurroundings): string {
+function importReason(batch: Batch, { importing = true }: SendingFleet): string {
   return importing
     ? 'its import has not finished'
     : `its import stopped before the end of the list; run the same import again: "${continueImport(batch)}" continues it where it stopped`;

@@ -129,9 +129,10 @@ function problemOfText(value: string, variable: boolean): string | undefined {
   return whyNotText(value);
 }
 
-function textOf(value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (value === undefined) return '';
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : jsonOf(value));
+
+/** JSON of any value; empty if there is none, for example for a circular object. */
+export function jsonOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? '';
   } catch {

@@ -1,8 +1,7 @@
 import { VARIABLE_NAME } from '../../contracts/notice.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { isLongNumber, isNumberCell, type NumberRules } from './check-number.ts';
-import { DELIMITERS } from './delimiters.ts';
-import { describeColumns } from './describe-columns.ts';
+import { DELIMITERS, describeColumns } from './describe-columns.ts';
 import { unescapeCell } from '../failures/csv-line.ts';
 import {
   compareFields,

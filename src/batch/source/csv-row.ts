@@ -1,4 +1,6 @@
-import { afterQuote, csvError, notClosed, QUOTE_IN_CELL } from './csv-errors.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import { DELIMITERS, delimiterHint } from './describe-columns.ts';
+import { MAX_ROW_LENGTH } from './source-row.ts';
 
 const QUOTE = 0x22;
 const EQUALS = 0x3d;
@@ -92,4 +94,31 @@ function endOfBareCell(text: Buffer, from: number, delimiter: Buffer): number {
 function startsWith(text: Buffer, at: number, delimiter: Buffer): boolean {
   if (delimiter.length === 1) return text[at] === delimiter[0];
   return text.subarray(at, at + delimiter.length).equals(delimiter);
+}
+
+const QUOTE_IN_CELL =
+  'a quote inside a cell that is not quoted: quote the cell and double the quotes inside it';
+const AFTER_QUOTE = 'text after the closing quote of a cell: double the quotes inside the cell';
+
+/** The error of text after a closing quote. @param byte the first of that text */
+function afterQuote(line: number, column: number, byte: number): NoticeQueueError {
+  const other = DELIMITERS.find((delimiter) => delimiter.charCodeAt(0) === byte);
+  const hint = other === undefined ? '' : ` ${delimiterHint(other)}`;
+  return new NoticeQueueError(
+    'SOURCE_INVALID',
+    `Line ${line}, column ${column}: ${AFTER_QUOTE}.${hint}`,
+  );
+}
+
+function notClosed(openedAt: number, column: number): NoticeQueueError {
+  return csvError(openedAt, column, 'a quote is opened here and never closed');
+}
+
+export function tooLong(line: number): NoticeQueueError {
+  return csvError(line, 1, `the row is longer than ${MAX_ROW_LENGTH} characters`);
+}
+
+/** An error at a position of a CSV list. */
+function csvError(line: number, column: number, problem: string): NoticeQueueError {
+  return new NoticeQueueError('SOURCE_INVALID', `Line ${line}, column ${column}: ${problem}.`);
 }

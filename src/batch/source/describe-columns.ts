@@ -1,7 +1,15 @@
 import type { Country } from '../../format/country.ts';
 import { isLongNumber, phoneLikeness } from './check-number.ts';
-import { delimiterHint } from './delimiters.ts';
 import { shownTitle } from './sent-columns.ts';
+
+/** Usual delimiters. */
+export const DELIMITERS = [';', '\t', ',', '|'] as const;
+
+/** What to do if a list has another delimiter than the option. @param other one of {@link DELIMITERS} */
+export function delimiterHint(other: string): string {
+  const shown = other === '\t' ? 'TAB' : `'${other}'`;
+  return `Is the delimiter ${shown}? Then add --delimiter ${shown} (in a program: the option delimiter).`;
+}
 
 /**
  * Names the columns of a list, and what to do where the one with the numbers was not found.

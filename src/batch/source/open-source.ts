@@ -28,8 +28,8 @@ export interface OpenSource {
   /** Starts reading the rows, from the beginning. @throws NoticeQueueError SOURCE_INVALID */
   read(): Promise<SourceReader>;
   /** Call after the last row. @throws NoticeQueueError SOURCE_INVALID if the file was written meanwhile */
-  verify(): Promise<void>;
-  close(): Promise<void>;
+  verify?(): Promise<void>;
+  close?(): Promise<void>;
 }
 
 type SourceOptions = Pick<
@@ -167,7 +167,6 @@ function openStream(stream: Readable, options: SourceOptions): OpenSource {
     canReread: false,
     bytesRead: () => bytesRead,
     read: () => readAs(options.format, bytes(), options),
-    verify: () => Promise.resolve(),
     close: () => {
       options.signal?.removeEventListener('abort', onAbort);
       stream.destroy();
@@ -186,8 +185,6 @@ function openContacts(
     canReread: Array.isArray(contacts),
     bytesRead: () => 0,
     read: () => Promise.resolve(readContacts(contacts, new FieldChoice(map, passThrough), rules)),
-    verify: () => Promise.resolve(),
-    close: () => Promise.resolve(),
   };
 }
 

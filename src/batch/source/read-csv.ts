@@ -1,8 +1,7 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { checkCells, type RowCheck } from './check-row.ts';
 import { readColumns, type Columns } from './column-map.ts';
-import { endOfLine, readRow, type CsvRow } from './csv-row.ts';
-import { tooLong } from './csv-errors.ts';
+import { endOfLine, readRow, tooLong, type CsvRow } from './csv-row.ts';
 import { FastCsvReader } from './fast-csv-reader.ts';
 import type { NumberRules } from './check-number.ts';
 import type { FieldMap } from './sent-columns.ts';

@@ -17,8 +17,6 @@ export interface SourceRow {
   readonly row: number;
   /** Line of the text on which it starts: another one after cells with line breaks in them. */
   readonly line: number;
-  /** Cells of the columns that are carried along; undefined where there are none. */
-  readonly kept?: readonly string[] | undefined;
   readonly check: RowCheck;
   /** Input of a refused row: its cells, or its text. Undefined for a contact. */
   readonly original: readonly string[] | string | undefined;

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { findBatches, readBatchFilter, type BatchFilter } from '../../batch/ledger/batch-filter.ts';
 import { readMotion } from '../../batch/ledger/batch-motion.ts';
 import { BATCH_PHASES, CONTACT_STATES, type BatchPhase } from '../../batch/ledger/batch-record.ts';
-import { surroundingsOf } from '../../batch/ledger/blocked-reason.ts';
 import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import { DURATION_EXAMPLES, writeTime, TIME_FORMAT } from '../../format/time.ts';
 import { countOf, formatCount, formatDuration, table } from '../../format/format.ts';
@@ -47,11 +46,9 @@ export async function listBatches(
     findBatches(ledger, filter, page),
     readFleet({ redis, keys }, 'workers', 'hold', 'templateHolds', 'sendWindows', 'now'),
   ]);
-  // Whether it is being imported decides only what is said of a batch without pending contacts.
-  const around = surroundingsOf(fleet, true);
   const shown = await Promise.all(
     batches.map(async (batch) =>
-      batchToJson(batch, now, await readMotion(ledger, batch, around, fleet.now)),
+      batchToJson(batch, now, await readMotion(ledger, batch, fleet, fleet.now)),
     ),
   );
   return { batches: shown, total, next };

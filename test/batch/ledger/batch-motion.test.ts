@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { motionOf, STALLED_AFTER_MS } from '../../../src/batch/ledger/batch-motion.ts';
 import { batchFrom, type Batch } from '../../../src/batch/ledger/batch-record.ts';
-import type { BatchSurroundings } from '../../../src/batch/ledger/blocked-reason.ts';
+import type { SendingFleet } from '../../../src/batch/ledger/blocked-reason.ts';
 import type { Hold } from '../../../src/contracts/hold.ts';
 
 const NOW = 1_800_000_000_000;
@@ -17,14 +17,13 @@ function still(some: Readonly<Record<string, string | number>> = {}): Batch {
 }
 
 const HOLD: Hold = { kind: 'credit', code: 'HTTP_402', since: 0, nextProbeAt: 0, failedProbes: 0 };
-const idle: BatchSurroundings = {
-  workers: 2,
-  active: 0,
+const idle: SendingFleet = {
+  workers: [{ active: 0 }, { active: 0 }],
   hold: undefined,
   templateHolds: [],
   importing: false,
 };
-const none: BatchSurroundings = { ...idle, workers: 0 };
+const none: SendingFleet = { ...idle, workers: [] };
 const RESTARTED = { movedAt: NOW - 10, restartedAt: NOW - 10 };
 
 describe('whether a batch is stalled', () => {
@@ -35,7 +34,12 @@ describe('whether a batch is stalled', () => {
     ['moved less than a minute ago', still({ movedAt: LONG_AGO + 1 }), idle, false],
     ['its rate allows the next chunk later', still({ nextAt: NOW + 5_000 }), idle, false],
     ['its rate allowed it a minute ago', still({ nextAt: LONG_AGO }), idle, true],
-    ['waits for its turn behind other batches', still(), { ...idle, active: 3 }, false],
+    [
+      'waits for its turn behind other batches',
+      still(),
+      { ...idle, workers: [{ active: 3 }] },
+      false,
+    ],
     ['its jobs were queued again, and none was taken', still(RESTARTED), idle, true],
     ['its jobs were queued again and taken', still({ ...RESTARTED, movedAt: NOW }), idle, false],
     ['no worker', still(), none, false],

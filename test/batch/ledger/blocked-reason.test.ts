@@ -3,7 +3,7 @@ import { batchFrom, type Batch } from '../../../src/batch/ledger/batch-record.ts
 import {
   blockedReason,
   continueImport,
-  type BatchSurroundings,
+  type SendingFleet,
 } from '../../../src/batch/ledger/blocked-reason.ts';
 import type { Hold } from '../../../src/contracts/hold.ts';
 
@@ -16,16 +16,15 @@ function batch(phase: string, pending: number): Batch {
 
 const NOW = Date.parse('2026-05-01T12:00:00Z');
 const HOLD: Hold = { kind: 'credit', code: 'HTTP_402', since: 0, nextProbeAt: 0, failedProbes: 0 };
-const fine: BatchSurroundings = {
-  workers: 2,
-  active: 0,
+const fine: SendingFleet = {
+  workers: [{ active: 0 }],
   hold: undefined,
   templateHolds: [],
   importing: true,
 };
-const none: BatchSurroundings = { ...fine, workers: 0 };
-const closed: BatchSurroundings = { ...fine, sendWindows: '*=08:00-21:00 Asia/Seoul' };
-const held: BatchSurroundings = { ...fine, hold: HOLD };
+const none: SendingFleet = { ...fine, workers: [] };
+const closed: SendingFleet = { ...fine, sendWindows: '*=08:00-21:00 Asia/Seoul' };
+const held: SendingFleet = { ...fine, hold: HOLD };
 
 describe('blockedReason', () => {
   it.each([
@@ -35,8 +34,8 @@ describe('blockedReason', () => {
     ['sending, no worker', batch('sending', 5), none, /no worker is running.*"notices worker"/],
     ['importing, no worker', batch('importing', 5), none, /no worker is running/],
     ['sending, held', batch('sending', 5), held, /held \(credit\).*run out.*top up/],
-    ['no worker before a hold', batch('sending', 5), { ...held, workers: 0 }, /no worker/],
-    ['paused', batch('paused', 5), { ...held, workers: 0 }, /paused; "notices resume b"/],
+    ['no worker before a hold', batch('sending', 5), { ...held, workers: [] }, /no worker/],
+    ['paused', batch('paused', 5), { ...held, workers: [] }, /paused; "notices resume b"/],
     ['paused with none pending', batch('paused', 0), fine, /paused/],
     ['nothing stored yet', batch('importing', 0), none, /^its import has not finished$/],
     [

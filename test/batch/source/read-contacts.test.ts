@@ -18,7 +18,7 @@ async function read(text: string, size: number): Promise<readonly (readonly [num
   return all;
 }
 
-it('lines of NDJSON end with LF, CRLF or CR, also mixed, wherever the text is cut', async () => {
+it('lines of NDJSON end with LF or CRLF, also mixed, wherever the text is cut', async () => {
   const line = fc.record({
     text: fc.constantFrom(
       '{"contact":"01000000101","var1":"a\\r\\n"}',
@@ -27,16 +27,14 @@ it('lines of NDJSON end with LF, CRLF or CR, also mixed, wherever the text is cu
       '',
       ' ',
     ),
-    end: fc.constantFrom('\n', '\r\n', '\r'),
+    end: fc.constantFrom('\n', '\r\n'),
   });
   await fc.assert(
     fc.asyncProperty(fc.array(line), fc.integer({ min: 1, max: 50 }), async (lines, size) => {
-      // A line that ends with CR and an empty one that ends with LF are one line that ends with CRLF.
-      const list = lines.map(({ text, end }) => ({ text, end: text === '' ? '\r\n' : end }));
-      const expected = list.flatMap(({ text }, index) =>
+      const expected = lines.flatMap(({ text }, index) =>
         text.trim() === '' ? [] : [[index + 1, text === 'x' ? 'refused' : 'contact']],
       );
-      const whole = list.map(({ text, end }) => `${text}${end}`).join('');
+      const whole = lines.map(({ text, end }) => `${text}${end}`).join('');
       expect(await read(whole, size)).toEqual(expected);
     }),
     { numRuns: 500 },
