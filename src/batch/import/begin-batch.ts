@@ -215,6 +215,30 @@ function conflict(
 /** Not derived from the list: ids are logged, and there are so few phone numbers that all could be tried. */
 const randomId = () => `b-${randomBytes(12).toString('base64url')}`;
 
+/** An import that has not renewed its lease for this long has stopped. */
+const LEASE_MS = 5_000;
+const RENEW_MS = 1_000;
+
+/**
+ * Shows other processes that the import of a batch is running, by a key that expires by itself when this one is killed.
+ * Never fails: the import does not depend on it.
+ *
+ * @returns ends it
+ */
+export function holdImport(ledger: Ledger, id: string): () => Promise<void> {
+  let renewal = Promise.resolve();
+  const renew = () => {
+    renewal = ledger.holdImport(id, LEASE_MS).catch(() => {});
+  };
+  renew();
+  const timer = setInterval(renew, RENEW_MS);
+  return async () => {
+    clearInterval(timer);
+    await renewal;
+    await ledger.releaseImport(id).catch(() => {});
+  };
+}
+
 /** The report of an import that has nothing left to do. */
 export function alreadyImported(batch: Batch, report: ImportReport): ImportReport {
   const { refusedRows: refused, duplicateRows: duplicates, counts, chunks } = batch;

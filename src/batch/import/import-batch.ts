@@ -12,7 +12,13 @@ import {
   type ImportReport,
 } from './import-options.ts';
 import { ListDigest } from './list-digest.ts';
-import { alreadyImported, beginBatch, withQueuedCount, type StartedBatch } from './begin-batch.ts';
+import {
+  alreadyImported,
+  beginBatch,
+  holdImport,
+  withQueuedCount,
+  type StartedBatch,
+} from './begin-batch.ts';
 import {
   planImport,
   type ImportPlan,
@@ -58,30 +64,6 @@ export async function importBatch(
   } finally {
     await list.close?.();
   }
-}
-
-/** An import that has not renewed its lease for this long has stopped. */
-const LEASE_MS = 5_000;
-const RENEW_MS = 1_000;
-
-/**
- * Shows other processes that the import of a batch is running, by a key that expires by itself when this one is killed.
- * Never fails: the import does not depend on it.
- *
- * @returns ends it
- */
-function holdImport(ledger: Ledger, id: string): () => Promise<void> {
-  let renewal = Promise.resolve();
-  const renew = () => {
-    renewal = ledger.holdImport(id, LEASE_MS).catch(() => {});
-  };
-  renew();
-  const timer = setInterval(renew, RENEW_MS);
-  return async () => {
-    clearInterval(timer);
-    await renewal;
-    await ledger.releaseImport(id).catch(() => {});
-  };
 }
 
 /** One run of an import. */
@@ -270,7 +252,7 @@ class ImportRun {
     const { allowDuplicates, signal } = this.#options;
     const tally = this.#tally;
     const digest = this.#digest();
-    const { canReread, file: name = 'The list' } = this.#list;
+    const { canReread } = this.#list;
     const prints = this.#people?.prints();
     const processor = new RowProcessor({
       tally,
@@ -291,9 +273,6 @@ class ImportRun {
     // Detects a file that changed during the import before its last chunk is stored.
     await this.#list.verify?.();
     const content = digest.content();
-    if (canReread && first !== undefined && first.identity !== content) {
-      throw new NoticeQueueError('SOURCE_INVALID', `${name} changed during the import.`);
-    }
     await processor.end();
     if (first?.isWhole === false) this.#prints = prints?.sorted();
     return content;

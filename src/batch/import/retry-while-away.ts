@@ -8,31 +8,33 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
 /**
- * Runs a step of an import and retries it while Redis does not answer or refuses writes, for up to a minute.
- * Steps are safe to repeat, whether or not Redis executed them.
+ * Runs a step and retries it while Redis does not answer or refuses writes, for up to a minute. Steps are safe to repeat,
+ * whether or not Redis executed them.
  *
- * @throws NoticeQueueError as the step does, after a minute where it may pass; IMPORT_STOPPED if the signal
- * aborts during a pause
+ * @param isImport when the signal aborts meanwhile, it is the import that was stopped; else the error of the step is thrown
+ * @throws NoticeQueueError as the step does, after a minute where it may pass; IMPORT_STOPPED
  */
 export async function retryWhileAway<Result>(
   step: () => Promise<Result>,
   signal: AbortSignal | undefined,
+  isImport = true,
 ): Promise<Result> {
   const until = performance.now() + RETRY_MS;
   for (let attempt = 0; ; attempt++) {
     try {
       return await step();
     } catch (error) {
-      if (!mayPass(error) || performance.now() > until) throw error;
+      const mayPass =
+        error instanceof WriteRefused ||
+        (error instanceof NoticeQueueError && error.code === 'QUEUE_UNAVAILABLE');
+      if (!mayPass || performance.now() > until) throw error;
+      const pausing = pauseFor(Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS), signal);
+      await pausing.catch((stopped: unknown) => {
+        throw isImport ? stopped : error;
+      });
     }
-    await pauseFor(Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS), signal);
   }
 }
-
-/** Whether Redis did not answer, or refused a command for a reason that may pass by itself. */
-export const mayPass = (error: unknown): boolean =>
-  error instanceof WriteRefused ||
-  (error instanceof NoticeQueueError && error.code === 'QUEUE_UNAVAILABLE');
 
 /** Waits. @throws NoticeQueueError IMPORT_STOPPED if the signal aborts first */
 export async function pauseFor(ms: number, signal: AbortSignal | undefined): Promise<void> {

@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { mayPass } from '../../batch/import/retry-while-away.ts';
-import type { Batch } from '../../batch/ledger/batch-record.ts';
+import { retryWhileAway } from '../../batch/import/retry-while-away.ts';
 import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import { readBatchSnapshot } from '../../ops/batch-snapshot.ts';
 import { isOver, progressText, settledOf } from './batch-view.ts';
@@ -12,17 +11,12 @@ import { ProgressLines, ProgressRate } from '../progress.ts';
 /** Refresh interval, in milliseconds. */
 const EVERY_MS = 1_000;
 
-/** How long Redis may be unavailable, or refuse commands, before the command fails, in milliseconds. */
-const REDIS_OUTAGE_MS = 60_000;
-
 /** How a batch is followed. */
 export interface FollowOptions {
   /** One event per line on standard output, instead of a lines. */
   readonly json: boolean;
   /** Ends it. */
   readonly signal: AbortSignal;
-  /** Whether nothing is left to wait for. Default: all of it is settled. */
-  readonly ends?: (batch: Batch) => boolean;
   /** Go on when the reader has closed the stream of the progress. */
   readonly unread: boolean;
 }
@@ -38,13 +32,13 @@ export async function followBatch(
   { stdout, stderr }: Pick<CommandContext, 'stdout' | 'stderr'>,
   open: OpenLedger,
   id: string,
-  { json, signal, ends = isOver, unread }: FollowOptions,
+  { json, signal, unread }: FollowOptions,
 ): Promise<BatchSnapshot> {
   const lines = new ProgressLines('sending', stderr);
   const progress = new ProgressRate();
   let shownReason: string | undefined;
   for (;;) {
-    const view = await retryWhileUnavailable(() => readBatchSnapshot(open, id), signal);
+    const view = await retryWhileAway(() => readBatchSnapshot(open, id), signal, false);
     const { batch, standstill } = view;
     progress.read(performance.now(), settledOf(batch));
     if (json) {
@@ -60,31 +54,11 @@ export async function followBatch(
       const share = total === 0 ? undefined : settledOf(batch) / total;
       lines.show(share, progressText(batch, progress.rate, progress.timeFor(pending)));
     }
-    if (ends(batch) || signal.aborted || !(lines.isRead || unread)) {
+    if (isOver(batch) || signal.aborted || !(lines.isRead || unread)) {
       lines.end();
       return view;
     }
     await setTimeout(EVERY_MS, undefined, { signal }).catch(() => {});
-  }
-}
-
-/**
- * Tolerates a minute in which Redis does not answer or refuses commands: the batch does not depend on this command.
- *
- * @throws NoticeQueueError as the read does: after a minute, or at once when `signal` is aborted
- */
-export async function retryWhileUnavailable<Result>(
-  read: () => Promise<Result>,
-  signal: AbortSignal,
-): Promise<Result> {
-  const deadline = performance.now() + REDIS_OUTAGE_MS;
-  for (;;) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!mayPass(error) || signal.aborted || performance.now() > deadline) throw error;
-      await setTimeout(EVERY_MS, undefined, { signal }).catch(() => {});
-    }
   }
 }
 

@@ -1,51 +1,72 @@
+import type { ImportOptions } from '../../batch/import/import-options.ts';
 import { UsageError } from '../command-context.ts';
 import { collect, wholeNumber, batchId, whyOption } from '../arguments.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { refusedLimit, type RefusedLimit } from './refused-limit.ts';
-import { COUNTRY_NAMES, type CountryName } from '../../format/country.ts';
-import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/outcome.ts';
+import { COUNTRY_NAMES } from '../../format/country.ts';
+import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 
-/** Options of `notices import`. */
-export interface ImportFlags extends ReadingFlags {
+/** Options of `notices import`: those of the library that have the same name, and its own. */
+export interface ImportFlags extends Pick<ImportOptions, (typeof SAME)[number]> {
   readonly template: string;
   readonly map?: readonly string[];
-  readonly varMap?: readonly string[];
-  readonly passThrough?: boolean;
   readonly batch?: string;
-  readonly again?: boolean;
-  readonly onlyNew?: boolean;
   readonly chunk?: number;
-  readonly delivery?: DeliveryPolicy;
   readonly expires?: string;
-  readonly rate?: number;
-  readonly paused?: boolean;
-  readonly startAt?: string;
-  readonly yes?: boolean;
-  readonly country?: CountryName;
-  readonly allowImplausible?: boolean;
-  readonly allowDuplicates?: boolean;
   readonly bisect: boolean;
-  readonly dryRun?: boolean;
-  readonly format?: 'csv' | 'ndjson';
-  readonly header: boolean;
   readonly rejects?: string;
   readonly force?: boolean;
   readonly maxRefused?: RefusedLimit;
-  readonly highWater?: number;
-  readonly scheduleType?: string;
-  readonly chatSenderKey?: string;
-  readonly senderKey?: string;
+  readonly yes?: boolean;
   readonly wait?: boolean;
   readonly why?: string;
+}
+
+const SAME = [
+  'scheduleType',
+  'chatSenderKey',
+  'senderKey',
+  'again',
+  'onlyNew',
+  'passThrough',
+  'delivery',
+  'paused',
+  'startAt',
+  'rate',
+  'country',
+  'allowImplausible',
+  'allowDuplicates',
+  'dryRun',
+  'highWater',
+  'format',
+  'delimiter',
+  'encoding',
+  'header',
+] as const;
+
+/** Options that are not set have the defaults of the library. */
+export function importOptions(flags: ImportFlags): ImportOptions {
+  const same: Pick<ImportOptions, (typeof SAME)[number]> = Object.fromEntries(
+    SAME.map((name) => [name, flags[name]]),
+  );
+  return {
+    ...same,
+    templateCode: flags.template,
+    batchId: flags.batch,
+    map: fieldMap(flags.map),
+    chunkSize: flags.chunk,
+    expiresAt: flags.expires,
+    // Not set unless it is asked for: a batch is continued with its own options.
+    bisect: flags.bisect ? undefined : false,
+    rejectsFile: flags.rejects,
+    overwriteRejects: flags.force,
+  };
 }
 
 const BILLION = 1_000_000_000;
 
 /** How a CSV list is read. */
-export interface ReadingFlags {
-  readonly delimiter?: string;
-  readonly encoding?: 'utf-8' | 'euc-kr';
-}
+export type ReadingFlags = Pick<ImportOptions, 'delimiter' | 'encoding'>;
 
 export function withReadingFlags(command: Command): Command {
   return command
@@ -58,7 +79,6 @@ export function withImportFlags(command: Command): Command {
   return withReadingFlags(command)
     .requiredOption('--template <code>', 'template code')
     .option('--map <field=column,...>', 'columns to use, such as contact=phone,var1=name', collect)
-    .addOption(new Option('--var-map <field=column,...>', 'the same').argParser(collect).hideHelp())
     .option(
       '--pass-through',
       'also send the columns that are neither mapped nor named contact, var1, var2, ...',
@@ -145,7 +165,7 @@ const NEXT_PAIR = /,(?=[^,=]+=|\s*(?:,|$))/;
  *
  * @throws UsageError for anything else, and for a field that is named twice
  */
-export function fieldMap(texts: readonly string[]): Record<string, string> | undefined {
+export function fieldMap(texts: readonly string[] = []): Record<string, string> | undefined {
   if (texts.length === 0) return undefined;
   const pairs = texts
     .flatMap((text) => text.split(NEXT_PAIR))

@@ -1,12 +1,7 @@
 import { Command } from 'commander';
-import type {
-  CheckedList,
-  ImportOptions,
-  ImportReport,
-} from '../../batch/import/import-options.ts';
-import type { Batch } from '../../batch/ledger/batch-record.ts';
+import type { CheckedList, ImportReport } from '../../batch/import/import-options.ts';
 import { ImportError } from '../../contracts/errors.ts';
-import { fieldMap, withImportFlags, type ImportFlags } from './import-flags.ts';
+import { importOptions, withImportFlags, type ImportFlags } from './import-flags.ts';
 import { whyNotTaken } from './refused-limit.ts';
 import { countOf, formatCount, roughDuration, table } from '../../format/format.ts';
 import { UsageError, type CommandContext, untilStopped } from '../command-context.ts';
@@ -19,9 +14,6 @@ import { writeJsonLine, wantsJson, writeLines, writeText } from '../output.ts';
 const MAX_SHOWN = 5;
 
 const STOPPED = 'Stopped waiting. The batch continues without this command.\n';
-
-const LOST =
-  'Redis lost a part of the list after the import, as in a failover to an older copy. Run the same import again with --batch.\n';
 
 /**
  * `notices import`: exits with 1 if no contact was taken, or if more rows were refused than
@@ -77,7 +69,7 @@ async function importList(
   };
   try {
     const report = await queue.import(file === '-' ? context.stdin : file, {
-      ...optionsFrom(flags),
+      ...importOptions(flags),
       confirm: asked && ((list) => asked.about(list)),
       onProgress: (progress) => view.show(progress),
       signal,
@@ -127,42 +119,6 @@ class Question {
     this.declined = !(await agreed(this.#context, question, false));
     return !this.declined;
   }
-}
-
-/** Options that are not set have the defaults of the library. */
-function optionsFrom(flags: ImportFlags): ImportOptions {
-  const { allowDuplicates, bisect, dryRun, format, delimiter, header, highWater } = flags;
-  const { scheduleType, chatSenderKey, senderKey, delivery, rate } = flags;
-  return {
-    templateCode: flags.template,
-    scheduleType,
-    chatSenderKey,
-    senderKey,
-    batchId: flags.batch,
-    again: flags.again,
-    onlyNew: flags.onlyNew,
-    map: fieldMap([...(flags.map ?? []), ...(flags.varMap ?? [])]),
-    passThrough: flags.passThrough,
-    chunkSize: flags.chunk,
-    delivery,
-    expiresAt: flags.expires,
-    paused: flags.paused,
-    startAt: flags.startAt,
-    rate,
-    country: flags.country,
-    allowImplausible: flags.allowImplausible,
-    allowDuplicates,
-    // Not set unless it is asked for: a batch is continued with its own options.
-    bisect: bisect ? undefined : false,
-    dryRun,
-    highWater,
-    format,
-    delimiter,
-    encoding: flags.encoding,
-    header,
-    rejectsFile: flags.rejects,
-    overwriteRejects: flags.force,
-  };
 }
 
 function describeReport(report: ImportReport, flags: ImportFlags): string[] {
@@ -248,29 +204,29 @@ async function wait(
   const [
     { groupFailures },
     { describeBatch, isOver, notAccepted },
-    { followBatch, retryWhileUnavailable },
+    { followBatch },
+    { retryWhileAway },
   ] = await Promise.all([
     import('../../batch/failures/failure-groups.ts'),
     import('./batch-view.ts'),
     import('./follow-batch.ts'),
+    import('../../batch/import/retry-while-away.ts'),
   ]);
   const follow = async (open: OpenLedger) => {
-    // It was imported: if the record says otherwise, Redis has an older copy, and the rest never comes.
-    const isLost = ({ importedAt }: Batch) => importedAt === 0;
-    const ends = (batch: Batch) => isOver(batch) || isLost(batch);
     // Its exit code is an answer, too.
-    const view = await followBatch(context, open, id, { json, signal, ends, unread: true });
-    const groups = await retryWhileUnavailable(
+    const view = await followBatch(context, open, id, { json, signal, unread: true });
+    const groups = await retryWhileAway(
       () => groupFailures(open.ledger, view.batch),
       signal,
+      false,
     );
     if (json) await writeJsonLine(context.stdout, { event: 'batch', ...view, failures: groups });
     else {
       writeLines(context.stdout, describeBatch(view, groups, Date.now()));
-      if (!isOver(view.batch)) writeText(context.stderr, isLost(view.batch) ? LOST : STOPPED);
+      if (!isOver(view.batch)) writeText(context.stderr, STOPPED);
     }
     return isOver(view.batch) && notAccepted(view.batch) === 0;
   };
   // Repeats the opening only: what follows has a minute of its own for each step.
-  return retryWhileUnavailable(() => withLedger(context, follow), signal);
+  return retryWhileAway(() => withLedger(context, follow), signal, false);
 }

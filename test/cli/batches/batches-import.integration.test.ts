@@ -94,7 +94,7 @@ describe('notices import', () => {
   it('takes standard input, a map, another delimiter, no header, EUC-KR', async () => {
     const prefix = redis.freshPrefix();
     const flags = ['--delimiter', ';', '--no-header', '--encoding', 'euc-kr', '--batch', 'b'];
-    const more = ['--map', 'contact=2', '--var-map', 'var1=1', '--allow-duplicates'];
+    const more = ['--map', 'contact=2', '--map', 'var1=1', '--allow-duplicates'];
     const name = Buffer.from([0xb1, 0xe8]);
     const list = Buffer.concat([name, Buffer.from(';01000000001;x\r\n')]);
     const importing = start(
@@ -110,24 +110,6 @@ describe('notices import', () => {
     expect(payload === undefined ? [] : await decodeContacts(payload)).toEqual([
       { contact: '01000000001', var1: '김' },
     ]);
-  });
-
-  it('--wait ends with 1 once Redis has an older copy of the batch, in which its import is not over', async () => {
-    const prefix = redis.freshPrefix();
-    const list = file('lost.ndjson', '{"contact":"01000000001"}\n');
-    const flags = ['--template', 'T', '--batch', 'b', '--wait'];
-    const importing = start(['import', list, ...flags], envOf(prefix));
-    await importing.says(/^Batch b/m);
-    const { record } = keysOf(prefix, 'default').batch('b');
-    await redis.client.hset(record, { phase: 'importing', importedAt: 0 });
-    const { code, stderr, stdout } = await importing.ended;
-    expect(code).toBe(1);
-    expect(stderr).toMatch(
-      /^Redis lost a part of the list .* Run the same import again with --batch\.$/m,
-    );
-    expect(stdout).toMatch(
-      /^import +stopped after .*notices import \/.*lost.ndjson --template T --batch b/m,
-    );
   });
 
   it('every flag reaches the plan', async () => {
