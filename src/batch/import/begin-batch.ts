@@ -81,7 +81,7 @@ export function decideImport(
 
 /** Names of the options that were given and differ from those of the batch; of its rate a person may have decided since. */
 function differingOptions(options: SendingOptions, batch: Batch): string[] {
-  const { rateSetAt = 0 } = batch;
+  const { rateSetAt } = batch;
   return SENDING.filter((name) => name !== 'rate' || rateSetAt === 0).filter(
     (name) => options[name] !== undefined && options[name] !== batch[name],
   );

@@ -119,7 +119,7 @@ export interface Batch extends Omit<BatchPlan, 'frame' | keyof BatchNumbers>, Ba
  * Contacts per second that are expected of a batch: at most its rate, and that where it was changed since. The average since
  * its start may be of times without its limit.
  */
-export function expectedSpeed({ rate, rateSetAt = 0 }: Batch, average: number): number {
+export function expectedSpeed({ rate, rateSetAt }: Batch, average: number): number {
   if (rate === 0) return average;
   return rateSetAt > 0 ? rate : Math.min(average, rate);
 }

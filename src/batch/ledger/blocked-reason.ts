@@ -37,7 +37,7 @@ export function blockedReason(batch: Batch, around: SendingFleet, now: number): 
   const { phase, counts, id } = batch;
   if (phase === 'finished') return undefined;
   if (phase === 'paused') {
-    const { startAt = 0, startMissedAt = 0 } = batch;
+    const { startAt, startMissedAt } = batch;
     const resume = `"notices resume ${id}"`;
     if (startAt > 0)
       return `it starts at ${new Date(startAt).toISOString()}; ${resume} starts it now`;

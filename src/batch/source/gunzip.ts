@@ -10,7 +10,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
  */
 export async function* gunzipped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   const gunzip = createGunzip();
-  let failure: unknown;
+  let failure: Error | undefined;
   const feeding = (async () => {
     for await (const piece of bytes) {
       const before = gunzip.bytesWritten;
@@ -28,7 +28,7 @@ export async function* gunzipped(bytes: AsyncIterable<Buffer>): AsyncGenerator<B
     }
     gunzip.end();
   })().catch((error: unknown) => {
-    failure = error;
+    failure = error instanceof Error ? error : damaged();
     gunzip.destroy();
   });
   try {
