@@ -124,7 +124,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'an erasure of what is being sent',
-    file: 'src/erase/replace-data.ts',
+    file: 'src/erase/erase-notice.ts',
     from: "if placeOf(id) == 'active' then return 'sending' end",
     to: '',
     test: 'erase/erase-number.integration.test.ts',

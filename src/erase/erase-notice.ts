@@ -1,13 +1,14 @@
 import type { Queue } from 'bullmq';
 import { cancelJob } from '../notices/cancel.ts';
-import type { NoticeSource } from '../notices/read-job.ts';
-import { changeEnded } from '../notices/end-scripts.ts';
+import { changeEnded, ERASED } from '../notices/end-scripts.ts';
 import { endedText, readEnded, type EndedNotice } from '../notices/ended.ts';
+import { FIND_JOB } from '../notices/job-lua.ts';
+import type { NoticeSource } from '../notices/read-job.ts';
 import { releaseKey } from '../notices/send-again.ts';
-import { replaceData } from './replace-data.ts';
 import { NO_SEALING } from '../payload/seal.ts';
 import { sealJob } from '../payload/sealed-job.ts';
-import { openOrSearch, readData, withoutNumber } from './stored-data.ts';
+import { defineScript } from '../redis/script.ts';
+import { readStored } from './stored-notices.ts';
 
 /**
  * What became of a job with the number.
@@ -25,28 +26,43 @@ import { openOrSearch, readData, withoutNumber } from './stored-data.ts';
 export type ErasedNotice =
   'cancelled' | 'removed' | 'shortened' | 'gone' | 'sending' | 'possibly-sent' | 'changed';
 
+/**
+ * Replaces the data of a job, unless a worker has it, or it is no longer what was read. KEYS: the job. ARGV: the prefix of BullMQ's keys, the id, the data as it was read, the new data.
+ */
+const replaceData = defineScript<'done' | 'gone' | 'changed' | 'sending'>({
+  name: 'replace the data of a notice',
+  keys: 1,
+  lua: `
+local jobs, id = ARGV[1], ARGV[2]
+${FIND_JOB}
+local data = redis.call('HGET', KEYS[1], 'data')
+if not data then return 'gone' end
+if data == ARGV[4] then return 'done' end
+if data ~= ARGV[3] then return 'changed' end
+if placeOf(id) == 'active' then return 'sending' end
+redis.call('HSET', KEYS[1], 'data', ARGV[4], '${ERASED}', redis.call('HGET', KEYS[1], 'ats') or '0')
+return 'done'`,
+  parse: (reply) => reply as 'done' | 'gone' | 'changed' | 'sending',
+});
+
+type EraseSource = NoticeSource & { readonly queue: Queue };
+
 /** Attempts at a job that changes meanwhile. */
 const ATTEMPTS = 3;
 
-/**
- * Erases a number from the job of a single notice.
- *
- * @throws ScriptFailure, or NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, PAYLOAD_UNREADABLE
- */
+/** Erases the forms of a number from the data of a single notice. */
 export async function eraseNotice(
   source: EraseSource,
   id: string,
-  number: string,
+  forms: readonly string[],
 ): Promise<ErasedNotice> {
   const { redis, keys, sealing = NO_SEALING } = source;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const stored = await readData(redis, keys, id);
-    if (stored === undefined) return 'gone';
-    const data = openOrSearch(stored, id, number, sealing);
-    const { ended } = stored;
-    const rest = 'job' in data ? withoutNumber(data.job, number) : undefined;
-    if (rest === 'absent' || ('mentions' in data && !data.mentions)) return 'gone';
-    if (rest === undefined || rest === 'nothing') {
+    const stored = await readStored(source, id, forms);
+    if (stored === undefined || stored.held === 'no') return 'gone';
+    if (stored.held === 'unreadable') break;
+    const { ended, rest } = stored;
+    if (rest === undefined) {
       const answer = await (ended === undefined ? eraseJob(source, id) : eraseEnded(source, ended));
       if (answer !== 'changed') return answer;
       continue;
@@ -60,14 +76,13 @@ export async function eraseNotice(
       if (await changeEnded(redis, keys, read, { text, to: state })) return 'shortened';
       continue;
     }
-    const answer = await replaceData(redis, keys, id, stored.text, written);
+    const args = [keys.noticeJob(''), id, stored.text, written];
+    const answer = await replaceData(redis, [keys.noticeJob(id)], args);
     if (answer === 'done') return 'shortened';
     if (answer !== 'changed') return answer;
   }
   return 'changed';
 }
-
-type EraseSource = NoticeSource & { readonly queue: Queue };
 
 /** Cancels a job if it waits, and removes it. */
 async function eraseJob(source: EraseSource, id: string): Promise<ErasedNotice> {

@@ -1,30 +1,46 @@
+import { z } from 'zod';
+import { count, type Answer } from '../ops/answers/fields.ts';
 import { countOf } from '../format/format.ts';
-import type { EraseReport, LeftReason, LeftStored } from './erase-number.ts';
 import type { StoredAboutNumber } from './find-stored.ts';
 
-/** One report of the erasures of several forms of a number. */
-export function added(one: EraseReport, other: EraseReport): EraseReport {
-  const index =
-    one.index === null || other.index === null
-      ? (one.index ?? other.index)
-      : {
-          notices: one.index.notices + other.index.notices,
-          chunks: one.index.chunks + other.index.chunks,
-          keys: one.index.keys + other.index.keys,
-        };
-  return {
-    ...one,
-    notices: {
-      cancelled: one.notices.cancelled + other.notices.cancelled,
-      removed: one.notices.removed + other.notices.removed,
-      shortened: one.notices.shortened + other.notices.shortened,
-    },
-    batches: [...one.batches, ...other.batches],
-    index,
-    left: [...one.left, ...other.left],
-    stopped: one.stopped || other.stopped,
-  };
-}
+/** Result of an erasure. It contains no number in full. */
+export const eraseReport = z.object({
+  number: z.string().describe('masked'),
+  notices: z.object({
+    cancelled: count.describe('jobs that waited; they are never sent'),
+    removed: count.describe('jobs that had ended'),
+    shortened: count.describe('with contacts of other people, without that of this one'),
+  }),
+  batches: z.array(
+    z.object({
+      batch: z.string(),
+      waiting: count.describe('chunks that waited, without the contact'),
+      ended: count.describe('failures, without the contact'),
+    }),
+  ),
+  index: z
+    .object({
+      notices: count.describe('entries of single notices'),
+      chunks: count.describe('fingerprints'),
+      keys: count.describe('idempotency keys of notices whose jobs were deleted before'),
+    })
+    .nullable()
+    .describe('null without FIND_KEY: the search index is not changed then'),
+  left: z.array(
+    z.object({
+      notice: z.string().exactOptional(),
+      batch: z.string().exactOptional(),
+      chunk: count.exactOptional(),
+      reason: z.enum(['sending', 'possibly-sent', 'changed']),
+    }),
+  ),
+  unreadable: z
+    .object({ notices: count, chunks: count })
+    .describe('what could not be decrypted; it may contain the number'),
+  importing: z.array(z.string()).describe('batches of which the rest of the list may contain it'),
+  stopped: z.boolean().describe('it took too long: repeat it'),
+});
+export type EraseReport = z.output<typeof eraseReport>;
 
 export function isEmpty({ notices, contacts, index }: StoredAboutNumber): boolean {
   const entries = index === undefined ? 0 : index.entries.length + index.batches.length;
@@ -48,7 +64,10 @@ export function previewLines({ notices, contacts, index }: StoredAboutNumber): s
   ];
 }
 
-function describeErased({ number, notices, batches, index }: EraseReport): string[] {
+/** A report as its reader gets it. */
+type Erased = Answer<EraseReport>;
+
+function describeErased({ number, notices, batches, index }: Erased): string[] {
   const { cancelled, removed, shortened } = notices;
   const inIndex = index === null ? 0 : index.notices + index.chunks + index.keys;
   if (cancelled + removed + shortened + batches.length + inIndex === 0) {
@@ -68,7 +87,7 @@ function describeErased({ number, notices, batches, index }: EraseReport): strin
   ];
 }
 
-const WHY_LEFT: Readonly<Record<LeftReason, string>> = {
+const WHY_LEFT: Readonly<Record<EraseReport['left'][number]['reason'], string>> = {
   sending: 'is being sent: run the command again when it has ended',
   'possibly-sent':
     'was possibly sent and will be tried again: run the command again when it has ended',
@@ -76,7 +95,7 @@ const WHY_LEFT: Readonly<Record<LeftReason, string>> = {
 };
 
 /** What is not erased, and what to do. */
-function describeRest({ index, left, unreadable, importing }: EraseReport): string[] {
+function describeRest({ index, left, unreadable, importing }: Erased): string[] {
   const { notices, chunks } = unreadable;
   return [
     ...left.map((one) => `Left: ${placeOf(one)} ${WHY_LEFT[one.reason]}.`),
@@ -93,11 +112,11 @@ function describeRest({ index, left, unreadable, importing }: EraseReport): stri
   ];
 }
 
-function placeOf({ notice, batch = '', chunk }: LeftStored): string {
+function placeOf({ notice, batch = '', chunk }: EraseReport['left'][number]): string {
   return notice === undefined ? `chunk ${chunk ?? ''} of batch ${batch}` : `notice ${notice}`;
 }
 
 /** What was erased, and what is left. */
-export function describeErasure(report: EraseReport): string[] {
+export function describeErasure(report: Erased): string[] {
   return [...describeErased(report), ...describeRest(report)];
 }

@@ -33,52 +33,58 @@ export interface StoredAboutNumber {
 
 /** Entries of the search index about a number. */
 export interface StoredInIndex {
-  readonly hash: Buffer;
   /** Of single notices. */
   readonly entries: readonly WrittenEntry[];
-  readonly batches: readonly { readonly batch: string; readonly hits: readonly FingerprintHit[] }[];
+  readonly batches: readonly {
+    readonly batch: string;
+    readonly hash: Buffer;
+    readonly hits: readonly FingerprintHit[];
+  }[];
 }
 
 /**
- * Reads everything that is stored about a number: all jobs of single notices, and all contacts of batches that are
- * kept. It changes nothing.
+ * Reads everything that is stored about a number: all single notices, and all contacts of batches that are kept. It
+ * changes nothing.
  *
- * @param number digits only
+ * @param forms of the number: digits only
  * @param signal ends it early, with what was found so far
  */
 export async function findStored(
   context: EraseContext,
-  number: string,
+  forms: readonly string[],
   signal?: CancelSignal,
 ): Promise<StoredAboutNumber> {
   const { redis, keys, settings } = context;
+  const { findKey: secret, keepFailedMs } = settings;
+  const hashes = secret === undefined ? [] : forms.map((form) => hashNumber(findKey(secret), form));
   const unreadable = { notices: 0, chunks: 0 };
   const notices: NoticeWithNumber[] = [];
   const contacts: ContactsWithNumber[] = [];
   const importing: string[] = [];
-  const secret = settings.findKey;
-  const hash = secret === undefined ? undefined : hashNumber(findKey(secret), number);
-  const batches: { batch: string; hits: readonly FingerprintHit[] }[] = [];
+  const batches: { batch: string; hash: Buffer; hits: readonly FingerprintHit[] }[] = [];
   try {
-    for await (const one of storedNotices(context, number, () => unreadable.notices++, signal)) {
+    for await (const one of storedNotices(context, forms, () => unreadable.notices++, signal)) {
       notices.push(one);
     }
     for await (const { id, chunks, importedAt } of context.ledger.all()) {
       if (signal?.aborted === true) break;
       if (importedAt === 0) importing.push(id);
       const before = unreadable.chunks;
-      const found = storedContacts(context, id, number, () => unreadable.chunks++, signal);
+      const found = storedContacts(context, id, forms, () => unreadable.chunks++, signal);
       for await (const one of found) contacts.push(one);
-      if (hash === undefined) continue;
-      const { hits } = await searchChunks(redis, keys.batchFind(id), chunks, hash);
       // What leads to contacts that cannot be read stays.
-      if (hits.length > 0 && unreadable.chunks === before) batches.push({ batch: id, hits });
+      if (unreadable.chunks > before) continue;
+      for (const hash of hashes) {
+        const { hits } = await searchChunks(redis, keys.batchFind(id), chunks, hash);
+        if (hits.length > 0) batches.push({ batch: id, hash, hits });
+      }
     }
-    if (hash === undefined) {
-      return { notices, contacts, importing, unreadable, index: undefined };
+    const entries: WrittenEntry[] = [];
+    for (const hash of hashes) {
+      entries.push(...(await storedEntries(redis, keys, hash, keepFailedMs, Date.now())));
     }
-    const entries = await storedEntries(redis, keys, hash, settings.keepFailedMs, Date.now());
-    return { notices, contacts, importing, unreadable, index: { hash, entries, batches } };
+    const index = secret === undefined ? undefined : { entries, batches };
+    return { notices, contacts, importing, unreadable, index };
   } catch (error) {
     throw redisFailure(error);
   }

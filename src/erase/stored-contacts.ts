@@ -43,7 +43,7 @@ const ATTEMPTS = 3;
 export async function* storedContacts(
   source: ContactSource,
   batch: string,
-  number: string,
+  forms: readonly string[],
   onUnreadable: () => void,
   signal?: CancelSignal,
 ): AsyncGenerator<ContactsWithNumber> {
@@ -60,8 +60,8 @@ export async function* storedContacts(
       continue;
     }
     // Most chunks need not be parsed.
-    if (!json.includes(number)) continue;
-    const { taken } = await contactsOf(source, batch, name, number);
+    if (!forms.some((form) => json.includes(form))) continue;
+    const { taken } = await contactsOf(source, batch, name, forms);
     if (taken.length === 0) continue;
     const failure = await ledger.failure(batch, name);
     yield { batch, name, state: failure?.state ?? 'waiting' };
@@ -89,11 +89,11 @@ export async function eraseContacts(
   source: ContactSource,
   batch: string,
   name: string,
-  number: string,
+  forms: readonly string[],
 ): Promise<ErasedContacts> {
   const { ledger, sealing } = source;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const { taken, rest } = await contactsOf(source, batch, name, number);
+    const { taken, rest } = await contactsOf(source, batch, name, forms);
     if (taken.length === 0) return 'changed';
     const size = taken.length + rest.length;
     const failure = await ledger.failure(batch, name);
@@ -124,13 +124,13 @@ async function contactsOf(
   { ledger, sealing }: ContactSource,
   batch: string,
   name: string,
-  number: string,
+  forms: readonly string[],
 ): Promise<{ readonly taken: Contact[]; readonly rest: Contact[] }> {
   const payload = await ledger.payload(batch, name);
   if (payload === undefined) return { taken: [], rest: [] };
   const contacts = await decodeContacts(payload, batchSeal(sealing, batch));
   return {
-    taken: contacts.filter(({ contact }) => contact === number),
-    rest: contacts.filter(({ contact }) => contact !== number),
+    taken: contacts.filter(({ contact }) => forms.includes(contact)),
+    rest: contacts.filter(({ contact }) => !forms.includes(contact)),
   };
 }

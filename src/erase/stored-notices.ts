@@ -1,10 +1,14 @@
+import { NoticeQueueError } from '../contracts/errors.ts';
+import { SET_ASIDE_FIELD, type JobData } from '../contracts/job.ts';
 import type { CancelSignal } from '../contracts/token.ts';
+import { readEnded, type EndedNotice } from '../notices/ended.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
+import { openJob } from '../payload/sealed-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { NoticeList } from '../redis/keys.ts';
-import { openOrSearch, readData, withoutNumber, type StoredData } from './stored-data.ts';
+import { spellingsOf } from '../service/response/value-pieces.ts';
 
-/** Where a job with the number was found. */
+/** Where a notice with the number was found. */
 export interface NoticeWithNumber {
   /** Id of the job. */
   readonly id: string;
@@ -37,18 +41,18 @@ const IS_LIST: ReadonlySet<string> = new Set(['wait', 'paused', 'active']);
 const PAGE = 200;
 
 /**
- * Searches all jobs of single notices for a number, without the index: it finds what was queued without FIND_KEY,
- * too. Data that no worker can read is searched as text.
+ * Searches all single notices for a number, without the index: it finds what was queued without FIND_KEY, too.
  *
- * @param onUnreadable called for each job whose contacts cannot be read
+ * @param forms of the number: digits only
+ * @param onUnreadable called for each notice whose contacts cannot be read
  */
 export async function* storedNotices(
   source: NoticeSource,
-  number: string,
+  forms: readonly string[],
   onUnreadable: () => void,
   signal?: CancelSignal,
 ): AsyncGenerator<NoticeWithNumber> {
-  const { redis, keys, sealing } = source;
+  const { redis, keys } = source;
   const seen = new Set<string>();
   for (const [list, place] of PLACES) {
     const ids =
@@ -59,36 +63,86 @@ export async function* storedNotices(
       if (signal?.aborted === true) return;
       const unseen = page.filter((id) => !seen.has(id));
       for (const id of unseen) seen.add(id);
-      const read = await Promise.all(unseen.map((id) => readData(redis, keys, id)));
+      const read = await Promise.all(unseen.map((id) => readStored(source, id, forms)));
       for (const [index, id] of unseen.entries()) {
-        const data = read[index];
-        const held = data === undefined ? 'no' : holds(data, id, number, sealing);
+        const held = read[index]?.held;
         if (held === 'unreadable') onUnreadable();
-        else if (held !== 'no') yield { id, place, shared: held === 'shared' };
+        else if (held === 'alone' || held === 'shared') {
+          yield { id, place, shared: held === 'shared' };
+        }
       }
     }
   }
 }
 
-/** Whether a job has the number, alone or beside others. */
-export function holds(
-  stored: StoredData,
+/** What Redis has of a notice, and whether it has the number: alone, or beside others. */
+export interface StoredNotice {
+  readonly held: 'no' | 'alone' | 'shared' | 'unreadable';
+  /** Its data as it is stored. */
+  readonly text: string;
+  /** What is left of it without the number; present where that is shared. */
+  readonly rest?: JobData;
+  /** The record of its end that has the data; undefined where a job has it. */
+  readonly ended?: EndedNotice | undefined;
+}
+
+/** Reads a notice; undefined if no data of it are stored. What no worker can read is searched as text. */
+export async function readStored(
+  { redis, keys, sealing }: NoticeSource,
   id: string,
-  number: string,
-  sealing: NoticeSource['sealing'],
-): 'no' | 'alone' | 'shared' | 'unreadable' {
-  let data: ReturnType<typeof openOrSearch>;
+  forms: readonly string[],
+): Promise<StoredNotice | undefined> {
+  // In this order: a job goes after the record of its end is written.
+  const [inJob, setAside] = await redis.hmget(keys.noticeJob(id), 'data', SET_ASIDE_FIELD);
+  const [ended] = await readEnded(redis, keys, [id]);
+  const text = ended === undefined ? inJob : ended.data;
+  if (text === null || text === undefined) return undefined;
   try {
-    data = openOrSearch(stored, id, number, sealing);
+    const job = openJob(parsed(text), id, sealing);
+    const contacts = job.notice.contacts.filter(({ contact }) => !forms.includes(contact));
+    if (contacts.length === job.notice.contacts.length) return { held: 'no', text, ended };
+    if (contacts.length === 0) return { held: 'alone', text, ended };
+    return { held: 'shared', text, ended, rest: { ...job, notice: { ...job.notice, contacts } } };
+  } catch (error) {
+    const isInvalid = error instanceof NoticeQueueError && error.code === 'JOB_INVALID';
+    if (!isInvalid) return { held: 'unreadable', text, ended };
+    const texts = ended === undefined ? [text, setAside ?? ''] : [text];
+    const isNamed = texts.some((one) => forms.some((form) => mentions(one, form)));
+    return { held: isNamed ? 'alone' : 'no', text, ended };
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
   } catch {
-    return 'unreadable';
+    return undefined;
   }
-  if (!('job' in data)) {
-    return data.mentions ? 'alone' : 'no';
-  }
-  const rest = withoutNumber(data.job, number);
-  if (rest === 'absent') return 'no';
-  return rest === 'nothing' ? 'alone' : 'shared';
+}
+
+/** Shorter numbers are found as whole values only: as a part of a text they are years, prices or versions. */
+const MIN_DIGITS = 7;
+
+/** Between the digits of a number: spaces, hyphens, dots, parentheses. */
+const SEPARATORS = '[^\\p{L}\\p{N}]{0,2}';
+
+/**
+ * Whether a text has a phone number in any spelling: with separators, full-width digits, the country code or without
+ * the leading zero, also encoded. A longer number that contains it does not count.
+ *
+ * @param number digits only
+ */
+function mentions(text: string, number: string): boolean {
+  const pattern = patternOf(number);
+  return [text, ...spellingsOf(text)].some((one) => pattern.test(one.normalize('NFKC')));
+}
+
+function patternOf(number: string): RegExp {
+  if (number.length < MIN_DIGITS) return new RegExp(`"${number}"`);
+  const digits = number.replace(/^0/, '');
+  const prefix = `(?:(?:00)?82${SEPARATORS}(?:0${SEPARATORS})?|0${SEPARATORS})?`;
+  const start = digits === number ? '' : prefix;
+  return new RegExp(`(?<!\\p{N})${start}${Array.from(digits).join(SEPARATORS)}(?!\\p{N})`, 'u');
 }
 
 /** The ids in one of BullMQ's lists or sorted sets, page by page. An id may come twice. */

@@ -3,7 +3,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { NoticeQueue } from '../../src/index.ts';
-import { eraseNumber, type EraseReport } from '../../src/erase/erase-number.ts';
+import { eraseNumber } from '../../src/erase/erase-number.ts';
+import type { EraseReport } from '../../src/erase/erase-words.ts';
 import { eraseContacts } from '../../src/erase/stored-contacts.ts';
 import { findStored } from '../../src/erase/find-stored.ts';
 import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
@@ -216,9 +217,9 @@ describe('notices erase', () => {
     const early = await queue.send(to(NUMBER));
     const settings = { findKey: FIND_KEY, keepFailedMs: 86_400_000 };
     const context = { redis: redis.client, keys, ledger, sealing: NO_SEALING, settings };
-    const stored = await findStored(context, NUMBER);
+    const stored = await findStored(context, [NUMBER]);
     const late = await queue.send(to(NUMBER), { idempotencyKey: 'late' });
-    const report = await eraseNumber(context, NUMBER, stored, { who: 'kim', why: '' });
+    const report = await eraseNumber(context, [NUMBER], stored, { who: 'kim', why: '' });
     expect(report).toMatchObject({ notices: { cancelled: 1 }, index: { notices: 1 }, left: [] });
     const { stdout } = await run(['find', NUMBER, '--json'], env);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -323,13 +324,13 @@ describe('contacts of a batch that are taken out', () => {
     await built.settle(0, allFailed(2, 'rejected', 'CODE', ''));
     const settings = { keepFailedMs: 3_600_000 };
     const context = { redis: redis.client, keys, ledger, sealing: NO_SEALING, settings };
-    const stored = await findStored(context, NUMBER);
+    const stored = await findStored(context, [NUMBER]);
     const actor = { who: 'kim', why: '' };
-    const stopped = await eraseNumber(context, NUMBER, stored, actor, AbortSignal.abort());
+    const stopped = await eraseNumber(context, [NUMBER], stored, actor, AbortSignal.abort());
     expect(stopped).toEqual({ ...NOTHING, index: null, stopped: true });
     expect(await readAudit(redis.client, keys, 9)).toEqual([]);
     await ledger.redrive('b', '0', 'rejected');
-    const report = await eraseNumber(context, NUMBER, stored, actor);
+    const report = await eraseNumber(context, [NUMBER], stored, actor);
     const left = [{ batch: 'b', chunk: 0, reason: 'changed' }];
     expect(report).toEqual({ ...NOTHING, index: null, left });
     expect((await erase()).report.batches).toEqual([{ batch: 'b', waiting: 1, ended: 0 }]);
@@ -349,7 +350,7 @@ describe('contacts of a batch that are taken out', () => {
       }
     })(redis.client, keysOf(prefix, 'default'));
     const source = { ledger, sealing: NO_SEALING };
-    expect(await eraseContacts(source, 'b', '0.1', list[0]?.contact ?? '')).toBe('changed');
+    expect(await eraseContacts(source, 'b', '0.1', [list[0]?.contact ?? ''])).toBe('changed');
     expect((await batch.read()).counts).toMatchObject({ pending: 2, accepted: 8, cancelled: 0 });
   });
 

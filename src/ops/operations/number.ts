@@ -2,16 +2,14 @@ import { z } from 'zod';
 import { Deadline } from '../../async/cancellation.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { CancelSignal } from '../../contracts/token.ts';
-import type { EraseReport } from '../../erase/erase-number.ts';
-import { added, describeErasure, isEmpty, previewLines } from '../../erase/erase-words.ts';
-import type { StoredAboutNumber } from '../../erase/find-stored.ts';
+import { describeErasure, eraseReport, isEmpty, previewLines } from '../../erase/erase-words.ts';
 import { formsOf } from '../../format/country.ts';
 import { countOf, table } from '../../format/format.ts';
 import { writeInstant, writeTime } from '../../format/time.ts';
 import { describeFalsePositiveRate, findAnswer } from '../../search/find-answer.ts';
 import type { FindReport } from '../../search/find-contact.ts';
-import { count } from '../answers/fields.ts';
 import { auditSearch, withoutNumbers, type Actor } from '../audit.ts';
+import { maskNumber } from '../mask-contact.ts';
 import { digitsOf, number } from './fields.ts';
 import { MOST_MS, operation, type Answer, type OperationContext } from './operation.ts';
 
@@ -114,7 +112,7 @@ function describeSearch(
   return lines;
 }
 
-/** What is stored about the forms of a number, and the context of erasing it. */
+/** What is stored about a number, the forms in which it is stored, and the place. */
 async function stored(
   context: OperationContext,
   written: string,
@@ -125,12 +123,8 @@ async function stored(
   const { redis, keys, ledger, sealing, findSettings: settings } = context;
   await auditSearch(redis, keys, actor, digitsOf(written));
   const place = { redis, keys, ledger, sealing, settings };
-  const found: { readonly form: string; readonly stored: StoredAboutNumber }[] = [];
-  for (const form of formsOf(digitsOf(written))) {
-    found.push({ form, stored: await findStored(place, form, signal) });
-  }
-  const kept = found.filter((one) => !isEmpty(one.stored));
-  return { place, kept, first: found.slice(0, 1) };
+  const forms = formsOf(digitsOf(written));
+  return { place, forms, found: await findStored(place, forms, signal) };
 }
 
 export const erase = operation({
@@ -144,37 +138,16 @@ export const erase = operation({
   perMinute: 10,
   args: ['number'],
   input: z.object({ number }),
-  output: z.object({
-    number: z.string().describe('masked'),
-    notices: z.object({ cancelled: count, removed: count, shortened: count }),
-    batches: z.array(z.object({ batch: z.string(), waiting: count, ended: count })),
-    index: z
-      .object({ notices: count, chunks: count, keys: count })
-      .nullable()
-      .describe('null without FIND_KEY: the search index is not changed then'),
-    left: z.array(
-      z.object({
-        notice: z.string().exactOptional(),
-        batch: z.string().exactOptional(),
-        chunk: count.exactOptional(),
-        reason: z.enum(['sending', 'possibly-sent', 'changed']),
-      }),
-    ),
-    unreadable: z.object({ notices: count, chunks: count }),
-    importing: z.array(z.string()).describe('batches of which the rest of the list may contain it'),
-    stopped: z.boolean().describe('it took too long: repeat it'),
-  }),
+  output: eraseReport,
   preview: async (context, input, { who, why }) => {
-    const { maskNumber } = await import('../mask-contact.ts');
     const actor = { who, why: withoutNumbers(why) };
-    const { kept } = await stored(context, input.number, actor);
+    const { found } = await stored(context, input.number, actor);
     const masked = maskNumber(digitsOf(input.number));
     return {
-      lines: kept.flatMap((one) => previewLines(one.stored)),
-      question:
-        kept.length === 0
-          ? undefined
-          : `Erase what is stored about ${masked}? It cannot be restored.`,
+      lines: isEmpty(found) ? [] : previewLines(found),
+      question: isEmpty(found)
+        ? undefined
+        : `Erase what is stored about ${masked}? It cannot be restored.`,
       input,
     };
   },
@@ -182,18 +155,14 @@ export const erase = operation({
     const { eraseNumber } = await import('../../erase/erase-number.ts');
     const actor = { who, why: withoutNumbers(why) };
     const search = closing ?? signal;
-    const { place, kept, first } = await stored(context, input.number, actor, search);
+    const { place, forms, found } = await stored(context, input.number, actor, search);
     // A search of a large queue takes longer than a request may: the time of the erasure begins after it.
     const deadline = closing === undefined ? undefined : new Deadline(MOST_MS, closing);
-    const reports: EraseReport[] = [];
     try {
-      for (const one of kept.length === 0 ? first : kept) {
-        reports.push(await eraseNumber(place, one.form, one.stored, actor, deadline ?? signal));
-      }
+      return await eraseNumber(place, forms, found, actor, deadline ?? signal);
     } finally {
       deadline?.close();
     }
-    return reports.reduce(added);
   },
   text: describeErasure,
   isDone: ({ left, unreadable, stopped }) =>

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import type { EraseReport } from '../../../src/erase/erase-number.ts';
+import type { EraseReport } from '../../../src/erase/erase-words.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { run } from '../../cli/support/run.ts';

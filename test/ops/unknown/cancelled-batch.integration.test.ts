@@ -108,7 +108,7 @@ describe('contacts that were possibly sent when their batch was cancelled', () =
   it('are no longer unknown once they are erased', async () => {
     const { counts, ledger } = await cancelled();
     const source = { ledger, sealing: sealingOf('default', {}) };
-    expect(await eraseContacts(source, 'b', '0', FIRST)).toBe('erased');
+    expect(await eraseContacts(source, 'b', '0', [FIRST])).toBe('erased');
     expect(await counts()).toEqual({ accepted: 0, unknown: 2, cancelled: 4 });
   });
 });
