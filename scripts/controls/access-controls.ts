@@ -36,7 +36,7 @@ export const ACCESS_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'a redirect to another site after signing in',
-    file: 'src/ops/web/http/register-routes.ts',
+    file: 'src/ops/web/http/route.ts',
     from: "return url.origin === base && !url.pathname.startsWith('//')",
     to: 'return url.origin === base',
     test: 'ops/web/hostile-callers.integration.test.ts',

@@ -8,7 +8,7 @@ export const AUDIT_CONTROLS: readonly Control[] = [
     from: 'await auditSearch(redis, keys, { who, why }, written);',
     to: '',
     test: 'ops/web/find.integration.test.ts',
-    words: 'it is in the audit stream with the masked number',
+    words: 'is in the audit stream with the masked number',
   },
   {
     prevents: 'downloads of contacts that leave no trace',

@@ -21,12 +21,13 @@ describe('a person who acts', () => {
     await page.goto('/');
     // The count comes with the overview's own refresh.
     await page.locator('#jobs').getByRole('link', { name: '1', exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: 'Unknown' }).waitFor();
-    await page.getByRole('checkbox', { name: 'choose all' }).check();
+    await page.getByRole('heading', { level: 1, name: 'Not accepted' }).waitFor();
+    await page.locator('#failed').getByRole('link', { name: /^n-/ }).click();
+    await page.getByText('Decide on this notice...').click();
     await page.getByRole('radio', { name: /^accepted/ }).check();
     await page.getByLabel('Why').fill('seen in the console of the service');
     await page.getByRole('button', { name: 'Decide' }).click();
-    await page.getByText('No outcome is unknown.').waitFor();
+    await page.getByText('No single notice failed.').waitFor();
     await page.goto('/audit');
     const entry = page.getByRole('row', { name: /seen in the console of the service/ });
     expect(await entry.textContent()).toMatch(/otto[\s\S]*resolve[\s\S]*accepted/);
@@ -43,17 +44,17 @@ describe('a person who acts', () => {
     }
     await page.goto('/');
     await page.locator('#jobs').getByRole('link', { name: '2', exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: 'Unknown' }).waitFor();
-    await page.getByText('Select...').click();
+    await page.getByRole('heading', { level: 1, name: 'Not accepted' }).waitFor();
     await page.getByLabel('Template').fill('LOST');
-    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByRole('button', { name: 'Filter' }).click();
+    await page.getByRole('link', { name: 'Decide...' }).click();
     await page.getByText('1 contact: 1 single notice').waitFor();
+    await page.getByText('Decide on all 1 contact...').click();
     await page.getByRole('radio', { name: /^discard/ }).check();
     await page.getByLabel('Why').fill('obsolete');
     await page.getByRole('button', { name: 'Decide' }).click();
-    await page.locator('#unknown-notices').waitFor();
-    expect(await page.locator('#unknown-notices tbody tr').count()).toBe(1);
     await page.getByRole('cell', { name: 'OTHER' }).waitFor();
+    expect(await page.getByRole('cell', { name: 'LOST' }).count()).toBe(0);
   });
 
   it('sends what was refused again, and sees it accepted', async () => {

@@ -102,15 +102,16 @@ describe('every page', () => {
       '/batches/refused-in-part',
       '/batches/waits',
       '/notices',
-      '/unknown',
+      '/decide',
     ]) {
       await page.goto(path);
       await inspect(page, path.slice(1).replaceAll('/', '-'));
     }
-    await page.getByText('Select...').click();
-    await page.getByRole('button', { name: 'Preview' }).click();
-    await page.getByRole('heading', { name: 'Selected' }).waitFor();
-    await inspect(page, 'unknown-selected');
+    await page
+      .getByText(/^Decide on all/)
+      .first()
+      .click();
+    await inspect(page, 'deciding');
     await page.goto('/batches/refused-in-part');
     await page.getByText('Send again...').first().click();
     await inspect(page, 'redrive');

@@ -185,7 +185,7 @@ describe('each program as the user of its kind, with nothing refused', () => {
       '/',
       '/batches',
       '/batches/bisected',
-      '/unknown',
+      '/decide',
       '/notices',
       `/notices/${id}`,
       '/audit',

@@ -42,11 +42,6 @@ export function assetPath(name: string): string {
   return `/assets/${assets().stamp}/${name}`;
 }
 
-/** Whether a stamp is the one of the current assets. */
-function isCurrentStamp(stamp: string): boolean {
-  return stamp === assets().stamp;
-}
-
 function readAssets() {
   const folder = PLACES.map((place) => new URL(place, import.meta.url)).find((url) =>
     existsSync(url),
@@ -72,13 +67,14 @@ export const ASSET_ROUTES: readonly Route[] = [
     needs: 'open',
     kind: 'asset',
     summary: 'A file that pages load.',
-    params: z.strictObject({ stamp: z.string(), name: z.string() }),
-    answers: { 200: { says: 'The file.', type: '*/*' }, 404: { says: 'There is no such file.' } },
-    handle: ({ params: { stamp, name } }) => {
+    input: z.object({ stamp: z.string(), name: z.string() }),
+    handle: ({ input: { stamp, name }, reply }) => {
       const asset = findAsset(name);
       if (asset === undefined) throw new NoticeQueueError('NOT_FOUND');
       // During an update a page of another version may request this asset: it must not be cached.
-      return { kind: 'file', ...asset, cache: isCurrentStamp(stamp) ? 'for-ever' : 'ask-again' };
+      const cache = stamp === assets().stamp ? 'public, max-age=31536000, immutable' : 'no-cache';
+      void reply.header('cache-control', cache).type(asset.type);
+      return asset.body;
     },
   }),
 ];

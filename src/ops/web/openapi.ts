@@ -1,10 +1,26 @@
-import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { VERSION } from '../../contracts/version.ts';
-import { problemAnswer } from './answers.ts';
+import { errorCodes } from '../answers/account-schemas.ts';
+import { named } from '../answers/fields.ts';
 import { type AnswerDoc, type Route, route } from './http/route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
+type Io = 'input' | 'output';
+type Made = Json & { readonly id?: string };
+
+/** An error in a response (RFC 9457). */
+export const problemAnswer = named(
+  'Problem',
+  z.looseObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.enum([...errorCodes, 'DEFECT']),
+    issues: z.array(z.object({ field: z.string(), problem: z.string() })).optional(),
+    retryAfter: z.number().optional().describe('in seconds'),
+  }),
+);
 
 /** Problems that every route can answer, by status. */
 const ALWAYS: Readonly<Record<number, string>> = {
@@ -17,27 +33,22 @@ const WITH_ROLE: Readonly<Record<number, string>> = {
   403: 'The role is not sufficient, or the request comes from another site.',
 };
 
-const PROBLEM = 'application/problem+json';
-
 /**
  * Makes the OpenAPI 3.1 document from the routes and from the schemas that validate requests and
  * describe answers, so that it always matches them.
  */
 export function openApi(routes: readonly Route[]): Json {
-  const components = new Map<string, Json>();
-  const toJson = (schema: z.ZodType, io: 'input' | 'output') => reference(schema, io, components);
-  const problems = Object.entries({ ...ALWAYS, ...WITH_ROLE }).map(([status, says]) => [
-    status,
-    answerOf(Number(status), { says }, toJson),
-  ]);
-  const paths = new Map<string, Record<string, Json>>();
-  for (const route of routes) {
-    if (route.kind !== 'api' && route.kind !== 'health') continue;
-    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
-    const methods = paths.get(path) ?? {};
-    methods[route.method.toLowerCase()] = operation(route, toJson);
-    paths.set(path, methods);
+  const schemas: Record<string, Json> = {};
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const one of routes) {
+    if (one.kind !== 'api' && one.kind !== 'health') continue;
+    const path = one.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [one.method.toLowerCase()]: operation(one, schemas) };
   }
+  const responses = Object.entries({ ...ALWAYS, ...WITH_ROLE }).map(([status, says]) => [
+    status,
+    answerOf(Number(status), { says }, schemas),
+  ]);
   return {
     openapi: '3.1.1',
     info: {
@@ -49,10 +60,10 @@ export function openApi(routes: readonly Route[]): Json {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
-    paths: Object.fromEntries(paths),
+    paths,
     components: {
-      schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
-      responses: Object.fromEntries(problems) as Json,
+      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      responses: Object.fromEntries(responses) as Json,
       securitySchemes: {
         apiKey: {
           type: 'http',
@@ -70,16 +81,19 @@ export function openApi(routes: readonly Route[]): Json {
   };
 }
 
-type ToJson = (schema: z.ZodType, io: 'input' | 'output') => Json;
-
-function operation(route: Route, toJson: ToJson): Json {
-  const { needs, kind, summary, answers, body, bodyDoc } = route;
-  const schema = bodyDoc ?? body;
-  const open = needs === 'open';
+function operation(one: Route, schemas: Record<string, Json>): Json {
+  const { method, path, needs, kind, summary, answers = {}, input, bodyDoc, headers = {} } = one;
+  const isOpen = needs === 'open';
+  const shape = input instanceof z.ZodObject ? (input.shape as Record<string, z.ZodType>) : {};
+  const isInPath = (name: string) => path.includes(`:${name}`);
+  const others = Object.entries(shape).filter(([name]) => !isInPath(name));
+  const inUrl =
+    method === 'GET'
+      ? Object.entries(shape)
+      : Object.entries(shape).filter(([name]) => isInPath(name));
   const parameters = [
-    ...parametersOf(route.params, 'path', toJson),
-    ...parametersOf(route.query, 'query', toJson),
-    ...Object.entries(route.headers ?? {}).map(([name, description]) => ({
+    ...inUrl.map(([name, field]) => parameterOf(name, field, isInPath(name), schemas)),
+    ...Object.entries(headers).map(([name, description]) => ({
       name,
       in: 'header',
       required: false,
@@ -87,73 +101,70 @@ function operation(route: Route, toJson: ToJson): Json {
       schema: { type: 'string' },
     })),
   ];
+  const body = bodyDoc ?? z.strictObject(Object.fromEntries(others));
   const own = Object.entries(answers).map(([status, doc]) => [
     status,
-    answerOf(Number(status), doc, toJson),
+    answerOf(Number(status), doc, schemas),
   ]);
-  const also = { ...(kind === 'api' ? ALWAYS : {}), ...(open ? {} : WITH_ROLE) };
-  const problems = Object.keys(also)
+  const problems = Object.keys({ ...(kind === 'api' ? ALWAYS : {}), ...(isOpen ? {} : WITH_ROLE) })
     .filter((status) => !(Number(status) in answers))
     .map((status) => [status, { $ref: `#/components/responses/${status}` }]);
+  const both = [{ session: [] }, { apiKey: [] }];
   return {
-    operationId: operationId(route),
+    operationId: operationId(one),
     summary,
     'x-role': needs,
-    security: open ? [] : securityOf(needs),
+    security: isOpen ? [] : needs === 'sender' ? both.slice(1) : both,
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(schema === undefined
-      ? {}
-      : {
-          requestBody: {
-            required: !schema.safeParse({}).success,
-            content: { 'application/json': { schema: toJson(schema, 'input') } },
-          },
-        }),
+    ...(method === 'POST' && {
+      requestBody: {
+        required: !body.safeParse({}).success,
+        content: { 'application/json': { schema: toJson(body, 'input', schemas) } },
+      },
+    }),
     responses: Object.fromEntries([...own, ...problems]),
   };
 }
 
-function securityOf(needs: Route['needs']): Json[] {
-  return needs === 'sender' ? [{ apiKey: [] }] : [{ session: [] }, { apiKey: [] }];
-}
-
-function answerOf(status: number, { says, schema, type }: AnswerDoc, toJson: ToJson): Json {
+function answerOf(
+  status: number,
+  { says, schema, type }: AnswerDoc,
+  schemas: Record<string, Json>,
+): Json {
   const isProblem = status >= 400 && schema === undefined;
-  const media = isProblem ? PROBLEM : (type ?? 'application/json');
+  const media = isProblem ? 'application/problem+json' : (type ?? 'application/json');
   const found = isProblem ? problemAnswer : schema;
-  const content =
-    found === undefined
-      ? { [media]: { schema: { type: 'string' } } }
-      : { [media]: { schema: toJson(found, 'output') } };
-  return { description: says === '' ? (STATUS_CODES[status] ?? '') : says, content };
+  const shown = found === undefined ? { type: 'string' } : toJson(found, 'output', schemas);
+  return { description: says, content: { [media]: { schema: shown } } };
 }
 
-function parametersOf(
-  schema: z.ZodType | undefined,
-  place: 'path' | 'query',
-  toJson: ToJson,
-): Json[] {
-  if (!(schema instanceof z.ZodObject)) return [];
-  return Object.entries(schema.shape as Record<string, z.ZodType>).map(([name, field]) => {
-    const { success: optional, data } = field.safeParse(undefined);
-    return {
-      name,
-      in: place,
-      required: place === 'path' || !optional,
-      schema: { ...toJson(field, 'input'), ...(data === undefined ? {} : { default: data }) },
-    };
-  });
+function parameterOf(
+  name: string,
+  field: z.ZodType,
+  isInPath: boolean,
+  schemas: Record<string, Json>,
+): Json {
+  const { success: isOptional, data } = field.safeParse(undefined);
+  return {
+    name,
+    in: isInPath ? 'path' : 'query',
+    required: isInPath || !isOptional,
+    schema: {
+      ...toJson(field, 'input', schemas),
+      ...(data === undefined ? {} : { default: data }),
+    },
+  };
 }
 
 /** `GET /api/v1/batches/:id/failures.csv` becomes `getBatchesIdFailuresCsv`. */
 function operationId({ method, path }: Route): string {
   const words = path.replace(/^\/api\/v1/, '').split(/[^A-Za-z0-9]+/);
-  const named = words.map((word) => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`);
-  return `${method.toLowerCase()}${named.join('')}`;
+  const capitals = words.map((word) => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`);
+  return `${method.toLowerCase()}${capitals.join('')}`;
 }
 
 /** Removes what zod adds without use: bounds of safe integers, and closed answer objects. */
-function simplifySchema(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): void {
+function simplify(schema: z.core.JSONSchema.BaseSchema, io: Io): void {
   // These are for the command line.
   delete schema['takes'];
   delete schema['flag'];
@@ -165,32 +176,25 @@ function simplifySchema(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'out
 }
 
 /** Converts a schema to JSON Schema; named schemas in it are moved to the components. */
-function reference(schema: z.ZodType, io: 'input' | 'output', components: Map<string, Json>): Json {
-  const {
-    $schema: _,
-    $defs = {},
-    id,
-    ...found
-  } = z.toJSONSchema(schema, {
+function toJson(schema: z.ZodType, io: Io, schemas: Record<string, Json>): Json {
+  const json = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
-    override: ({ jsonSchema }) => simplifySchema(jsonSchema, io),
-  }) as Json & { $defs?: Record<string, Json>; id?: string };
-  const moved = (part: unknown): Json =>
-    JSON.parse(JSON.stringify(part).replaceAll('"#/$defs/', '"#/components/schemas/')) as Json;
-  for (const [name, definition] of Object.entries($defs)) {
-    const { id: _id, ...rest } = definition;
-    components.set(name, moved(rest));
-  }
-  if (id === undefined) return moved(found);
-  components.set(id, moved(found));
-  return { $ref: `#/components/schemas/${id}` };
+    override: ({ jsonSchema }) => simplify(jsonSchema, io),
+  });
+  const text = JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/');
+  const made = JSON.parse(text) as Made & { readonly $defs?: Readonly<Record<string, Made>> };
+  const { $schema: _, $defs = {}, id: own, ...found } = made;
+  for (const [name, { id: _id, ...rest }] of Object.entries($defs)) schemas[name] = rest;
+  if (own === undefined) return found;
+  schemas[own] = found;
+  return { $ref: `#/components/schemas/${own}` };
 }
 
 /** @param routes that the document describes */
-export function openApiRoutes(routes: readonly Route[]): Route[] {
+export function openApiRoute(routes: readonly Route[]): Route {
   // The same for every request: made of all schemas once, and written as text once.
-  let made: Buffer | undefined;
+  let made: string | undefined;
   const self: Route = route({
     method: 'GET',
     path: '/api/v1/openapi.json',
@@ -198,10 +202,11 @@ export function openApiRoutes(routes: readonly Route[]): Route[] {
     kind: 'api',
     summary: 'This document.',
     answers: { 200: { says: 'OpenAPI 3.1.' } },
-    handle: () => {
-      made ??= Buffer.from(JSON.stringify(openApi([...routes, self])));
-      return { kind: 'file', type: 'application/json; charset=utf-8', body: made };
+    handle: ({ reply }) => {
+      made ??= JSON.stringify(openApi([...routes, self]));
+      void reply.type('application/json; charset=utf-8');
+      return made;
     },
   });
-  return [self];
+  return self;
 }

@@ -9,8 +9,7 @@ import type { Identity, Needs } from './access/identity.ts';
 import { networkOf } from './access/network.ts';
 import { boardNeeds, isBoard, registerBoard } from './board/board.ts';
 import type { OpsContext } from './ops-context.ts';
-import { problemPage } from './pages/public-pages.ts';
-import { signInPage } from './pages/public-pages.ts';
+import { problemPage, signInPage } from './pages/public-pages.ts';
 import { problemOf, TooManyRequests, type Problem } from './http/problem.ts';
 import { labelOf, registerRoutes, SILENCE_MS } from './http/register-routes.ts';
 import type { Route } from './http/route.ts';
@@ -226,7 +225,7 @@ function refuse(
   const csrf = identity === undefined ? '' : access.sessions.csrfToken(identity.seed);
   const html =
     problem.status === 401
-      ? signInPage({ next: reads(request.method) ? request.url : '/' })
+      ? signInPage(reads(request.method) ? request.url : '/')
       : problemPage(problem, { who: identity, csrf, place: labelOf(context) });
   return reply.type('text/html; charset=utf-8').send(html.text);
 }

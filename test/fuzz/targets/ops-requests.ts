@@ -33,8 +33,11 @@ const value = fc.oneof(
   fc.constantFrom<unknown>('a reason', 'some-id', 5, true, '2030-01-01T00:00:00Z', ['some-id']),
 );
 
+const namesOf = ({ input }: Route) =>
+  input instanceof z.ZodObject ? Object.keys(input.shape) : [];
+
 function bodiesOf(route: Route): fc.Arbitrary<Buffer> {
-  const names = route.body instanceof z.ZodObject ? Object.keys(route.body.shape) : [];
+  const names = namesOf(route);
   const fields = fc.dictionary(fc.constantFrom(...names, '__proto__', 'x'), value, { maxKeys: 6 });
   const json = fc.oneof(fields, nearly(JOB.notice), hostileValue).map(textOf);
   const form = fields.map((one) =>
@@ -54,7 +57,7 @@ function pathsOf(route: Route): fc.Arbitrary<string> {
   const part = fc
     .oneof(hostileText, fc.constantFrom('some-id', '..', '.', 'a:b'))
     .map((text) => encodeURIComponent(Buffer.from(text.slice(0, 300)).toString()));
-  const names = route.query instanceof z.ZodObject ? Object.keys(route.query.shape) : [];
+  const names = namesOf(route);
   const pairs = fc.array(fc.tuple(fc.constantFrom(...names, 'x'), part), { maxLength: 4 });
   return fc.tuple(fc.array(part, { minLength: 3, maxLength: 3 }), pairs).map(([parts, query]) => {
     const left = [...parts];

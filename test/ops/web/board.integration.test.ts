@@ -98,7 +98,7 @@ describe('the board of the queues', () => {
       miscLinks: [
         { text: 'Overview', url: '/' },
         { text: 'Batches', url: '/batches' },
-        { text: 'Notices', url: '/notices' },
+        { text: 'Not accepted', url: '/notices' },
       ],
     });
   });

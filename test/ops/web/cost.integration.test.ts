@@ -29,7 +29,6 @@ const PER_UNKNOWN = 2;
 const LISTS: Readonly<Record<string, number>> = {
   '/notices': FAILED_READ * PER_FAILED,
   '/api/v1/failed-notices': FAILED_READ * PER_FAILED,
-  '/unknown': UNKNOWN_READ * PER_UNKNOWN,
   '/api/v1/unknown': UNKNOWN_READ * PER_UNKNOWN,
 };
 

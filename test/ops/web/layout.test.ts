@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { problemOf, TooManyRequests } from '../../../src/ops/web/http/problem.ts';
 import { html } from '../../../src/ops/web/http/html.ts';
-import { csrfField, layout, nextField } from '../../../src/ops/web/pages/layout.ts';
+import { layout } from '../../../src/ops/web/pages/layout.ts';
 import { problemPage } from '../../../src/ops/web/pages/public-pages.ts';
 import type { Identity } from '../../../src/ops/web/access/identity.ts';
 import {
@@ -19,28 +19,26 @@ const WHO: Identity = {
   seed: '',
 };
 
+const place = { account: 'shop', name: 'production <1>' };
+const viewer = { who: WHO, csrf: 'a"b', place };
+
 describe('the frame of a page', () => {
   it('shows who is signed in, where he is, and how to leave', () => {
-    const main = html`<p>all</p>`;
-    const { text } = layout({ title: 'Batches', nav: '/batches', main }, { who: WHO, csrf: 'tok' });
+    const { text } = layout('Batches', html`<p>all</p>`, viewer, '/batches');
     expect(text).toContain('&lt;b&gt;kim&lt;/b&gt; (viewer)');
     expect(text).toMatch(/href="\/batches"\s+aria-current="page"/);
     expect(text.match(/aria-current/g)).toHaveLength(1);
     expect(text).toContain('action="/sign-out"');
-    expect(text).toMatch(/<title>Batches [^<]+<\/title>/);
+    expect(text).toContain('name="_csrf" value="a&quot;b"');
+    expect(text).toMatch(/<p class="place">\s*<strong>production &lt;1&gt;<\/strong> shop/);
+    expect(text).toContain('<title>Batches - production &lt;1&gt;</title>');
   });
 
   it('shows neither navigation nor sign-out to nobody, and no sign-out to who came otherwise', () => {
-    const content = { title: 'x', main: html`` };
-    expect(layout(content, { who: undefined, csrf: '' }).text).not.toMatch(/<nav|sign-out|csrf/);
-    const byProxy = layout(content, { who: { ...WHO, by: 'proxy' }, csrf: 'tok' }).text;
+    expect(layout('x', '', {}).text).not.toMatch(/<nav|sign-out|csrf/);
+    const byProxy = layout('x', '', { ...viewer, who: { ...WHO, by: 'proxy' } }).text;
     expect(byProxy).toContain('<nav');
     expect(byProxy).not.toContain('sign-out');
-  });
-
-  it('fields of forms hold what they are given and no more', () => {
-    expect(csrfField('a"b').text).toBe('<input type="hidden" name="_csrf" value="a&quot;b" />');
-    expect(nextField('/x?a=1&b=2').text).toContain('value="/x?a=1&amp;b=2"');
   });
 });
 
@@ -105,24 +103,10 @@ describe('a problem', () => {
 
   it('is shown to a person with every field, escaped, and a page that tries again by itself', () => {
     const wrong = new InputError('REQUEST_INVALID', [{ field: 'why', problem: '<i>expected</i>' }]);
-    const page = problemPage(problemOf(wrong), { who: WHO, csrf: 'tok' }).text;
+    const page = problemPage(problemOf(wrong), viewer).text;
     expect(page).toContain('<code>why</code>: &lt;i&gt;expected&lt;/i&gt;');
     expect(page).not.toContain('data-retry');
-    const away = problemPage(problemOf(new NoticeQueueError('QUEUE_UNAVAILABLE')), {
-      who: WHO,
-      csrf: 'tok',
-    }).text;
+    const away = problemPage(problemOf(new NoticeQueueError('QUEUE_UNAVAILABLE')), viewer).text;
     expect(away).toContain('data-retry="2"');
-  });
-
-  it('shows the account, and the name and color of the environment', () => {
-    const place = { account: 'shop', name: 'production <1>' };
-    const { text } = layout({ title: 'Batches', main: html`` }, { who: WHO, csrf: 'tok', place });
-    expect(text).toMatch(/<p class="place">\s*<strong>production &lt;1&gt;<\/strong> shop/);
-    expect(text).toContain('<title>Batches - production &lt;1&gt;</title>');
-    const unnamed = { account: 'shop' };
-    expect(
-      layout({ title: 'B', main: html`` }, { who: WHO, csrf: '', place: unnamed }).text,
-    ).toMatch(/<p class="place">\s*shop/);
   });
 });

@@ -108,38 +108,34 @@ describe('unknown outcomes over HTTP', () => {
     ]);
   });
 
-  it('the page shows masked numbers and trace ids, previews, and decides on what it shows', async () => {
-    const { viewer, operator, batch } = await bench();
-    const { text } = await operator.get('/unknown', HTML);
-    expect(text).toContain('010******01');
-    expect(text).toContain('<code>trace-0</code> <code>trace-1</code>');
+  it('are decided on the page that counts what a filter selects, and not what becomes unknown later', async () => {
+    const { id, viewer, operator, batch } = await bench();
     const list = await viewer.get(PATH);
     expectDocumented('GET', PATH, list);
     expect(list.json).toMatchObject({ notices: [TRACES], allBatches: true });
-    expect((await viewer.get('/unknown', HTML)).text).not.toMatch(/0100000\d{4}/);
+    const page = async (path: string) => (await operator.get(path, HTML)).text;
+    const overview = await page('/notices');
+    const [, decide = ''] = /href="(\/decide\?code=ECONNRESET[^"]*)"/.exec(overview) ?? [];
+    expect(overview).toContain('href="/decide?batch=b"');
+    expect((await viewer.get('/notices', HTML)).text).not.toContain('/decide');
+    const text = await page(decide.replaceAll('&amp;', '&'));
+    expect(text.replaceAll(/\s+/g, ' ')).toContain('11 contacts: 1 single notice, and 1 batch.');
+    expect(text).toContain('<input type="hidden" name="code" value="ECONNRESET" />');
+    expect(await page('/decide')).toContain('Decide on all 21 contacts<');
+    expect(await page('/decide?code=NONE')).toContain('No unknown outcome matches');
+    expect((await viewer.get('/decide', HTML)).text).not.toMatch(/type="radio"|0100000\d{4}/);
+    expect(await page(`/notices/${id}`)).toContain(`name="ids" value="${id}"`);
     const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
-    const send = (path: string, fields: Readonly<Record<string, string>>) =>
-      operator.post(path, new URLSearchParams({ _csrf: csrf, ...fields }).toString(), HTML);
-    const preview = await send('/unknown', { code: 'HTTP_503', olderThanMs: '', number: '' });
-    expect(preview.text).toContain('Decide on all 10 contacts selected by code HTTP_503');
-    expect(preview.text).toContain('<input type="hidden" name="code" value="HTTP_503" />');
-    // Everything: what becomes unknown after the preview is left out.
-    const everything = await send('/unknown', { code: '' });
-    expect(everything.text).toContain('Decide on all 21 contacts<');
-    const [, before = ''] = /name="before" value="(\d+)"/.exec(everything.text) ?? [];
-    expect(Number(before) - Date.now()).toBeLessThan(1_001);
-    const late = await send(`${PATH}/resolve`, { before: '1', as: 'accepted', why });
-    expect(late.status).toBe(200);
-    const [one] = contacts(1, 205);
-    const number = one?.contact ?? '';
-    const found = await send('/unknown', { number });
-    expect(found.text).toContain('all 1 contact selected by the phone number');
-    expect(found.text).not.toContain(number);
-    const fields = { _next: '/unknown', as: 'accepted', why, number };
-    const done = await send(`${PATH}/resolve`, fields);
-    expect([done.status, done.headers.location]).toEqual([303, '/unknown']);
-    expect((await batch.read()).counts).toMatchObject({ accepted: 1, unknown: 19 });
-    expect((await send('/unknown', { code: 'NONE' })).text).toContain('No unknown outcome matches');
+    const [, before = ''] = /name="before" value="(\d+)"/.exec(text) ?? [];
+    const send = async (fields: Readonly<Record<string, string>>) => {
+      const form = { _csrf: csrf, _next: '/notices', as: 'accepted', why, ...fields };
+      return operator.post(`${PATH}/resolve`, new URLSearchParams(form).toString(), HTML);
+    };
+    await send({ before: '1' });
+    expect((await batch.read()).counts).toMatchObject({ unknown: 20 });
+    const done = await send({ code: 'ECONNRESET', before });
+    expect([done.status, done.headers.location]).toEqual([303, '/notices']);
+    expect((await batch.read()).counts).toMatchObject({ accepted: 10, unknown: 10 });
   });
 });
 
@@ -168,18 +164,9 @@ describe('an unknown notice that this server cannot read', () => {
         { id: other.id, numbers: ['010******02'] },
       ],
     });
-    const page = await operator.get('/unknown', HTML);
-    expect(page.status).toBe(200);
-    expect(page.text).toContain(id);
-    expect(page.text).toContain('>1 contact</td>');
-    expect(page.text).toContain('010******02');
-    const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(page.text) ?? [];
-    const form = new URLSearchParams({ _csrf: csrf, code: 'ECONNRESET' }).toString();
-    const preview = await operator.post('/unknown', form, HTML);
-    expect([preview.status, preview.text.includes(id)]).toEqual([200, true]);
+    const page = await operator.get('/notices', HTML);
+    expect([page.status, page.text.includes(id)]).toEqual([200, true]);
     const fields = { ids: [id], as: 'discard', why };
-    // The page names when it was drawn: what became unknown later was not shown.
-    expect(page.text).toMatch(/name="before" value="\d{13}"/);
     const shown = { ...fields, before: 1 };
     expect((await operator.post(`${PATH}/resolve`, shown)).json).toMatchObject({ gone: 1 });
     expect((await operator.post(`${PATH}/resolve`, fields)).json).toMatchObject({ resolved: 1 });

@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isSessionOver } from '../../operations/sessions.ts';
 import type { OpsContext } from '../ops-context.ts';
 import type { Identity } from './identity.ts';
-import type { SessionCookie } from '../http/route.ts';
 
 /** @returns the value of the session cookie */
 export function readSessionCookie(request: FastifyRequest): string | undefined {
@@ -10,13 +9,14 @@ export function readSessionCookie(request: FastifyRequest): string | undefined {
 }
 
 /** Sets or clears the session cookie, which scripts and requests of other sites do not get. */
-export function setSessionCookie(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { value, until }: SessionCookie,
-): void {
-  const { isSecure: secure } = request;
-  const options = { path: '/', httpOnly: true, sameSite: 'strict', secure } as const;
+export function setSessionCookie(reply: FastifyReply, value: string | undefined, until = 0): void {
+  const { request } = reply;
+  const options = {
+    path: '/',
+    httpOnly: true,
+    sameSite: 'strict',
+    secure: request.isSecure,
+  } as const;
   if (value === undefined) void reply.clearCookie(nameOf(request), options);
   else void reply.setCookie(nameOf(request), value, { ...options, expires: new Date(until) });
 }

@@ -6,58 +6,49 @@ import { MAX_PASSWORD_LENGTH } from './password.ts';
 import { networkOf } from './network.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { signInPage } from '../pages/public-pages.ts';
-import { localPath } from '../http/register-routes.ts';
-import { page, route, type RouteCall, type Route, type SessionCookie } from '../http/route.ts';
+import { localPath, redirect, route, type RouteCall, type Route } from '../http/route.ts';
+import { setSessionCookie } from './session-cookie.ts';
 
 /** Attempts of one address, or one IPv6 network, per minute. */
 const TRIES_PER_MINUTE = 10;
 
-const SESSION_ENDED: SessionCookie = { value: undefined, until: 0 };
-
 const HERE_ONLY =
   'You are signed out in this browser. Redis did not store it: a copy of the cookie counts until you sign in anew.';
+
+const PAGE = { path: '/sign-in', needs: 'open', kind: 'page' } as const;
 
 /** Sign-in and sign-out. */
 export const SIGN_IN_ROUTES: readonly Route[] = [
   route({
+    ...PAGE,
     method: 'GET',
-    path: '/sign-in',
-    needs: 'open',
-    kind: 'page',
     summary: 'The sign-in page.',
-    query: z.object({ next: z.string().optional() }),
-    answers: { 200: { says: 'The page.', type: 'text/html' } },
+    input: z.object({ next: z.string().default('/') }),
     perMinute: 60,
-    handle: ({ query }) => page(signInPage({ next: localPath(query.next ?? '/') })),
+    handle: ({ input }) => signInPage(localPath(input.next)),
   }),
   route({
+    ...PAGE,
     method: 'POST',
-    path: '/sign-in',
-    needs: 'open',
-    kind: 'page',
     summary: 'Signs in with name and password.',
-    body: z.object({
+    input: z.object({
       name: z.string().max(64),
       password: z.string().max(MAX_PASSWORD_LENGTH),
-      next: z.string().optional(),
+      next: z.string().default('/'),
     }),
-    answers: { 303: { says: 'Signed in.' }, 401: { says: 'Name or password is wrong.' } },
     perMinute: TRIES_PER_MINUTE,
     handle: async (call, context) => {
-      const { body, address, now } = call;
-      const { name, password, next = '/' } = body;
-      const user = await context.access.signIn(name, password, networkOf(address), now);
+      const { name, password, next } = call.input;
+      const { ip: address } = call.request;
+      const user = await context.access.signIn(name, password, networkOf(address), call.now);
       if (user !== undefined) {
-        return {
-          kind: 'redirect',
-          to: localPath(next),
-          cookie: await startSession(user, call, context),
-        };
+        await startSession(user, call, context);
+        return redirect(call.reply, next);
       }
       // Without the name: people type passwords into the wrong field.
       context.logger.warn({ event: 'ops-sign-in-failed', address });
-      const problem = 'Name or password is wrong.';
-      return page(signInPage({ next: localPath(next), problem }), 401);
+      void call.reply.code(401);
+      return signInPage(localPath(next), 'Name or password is wrong.');
     },
   }),
   route({
@@ -66,31 +57,32 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     needs: 'viewer',
     kind: 'page',
     summary: 'Ends the session.',
-    answers: { 303: { says: 'Signed out.' }, 503: { says: 'Signed out at this server only.' } },
-    handle: async ({ who, now }, { redis, keys, logger }) => {
+    handle: async ({ who, now, reply }, { redis, keys, logger }) => {
       const name = who?.name;
+      setSessionCookie(reply, undefined);
       try {
         if (who?.by === 'session') await endSessions(redis, keys, who.name, now);
       } catch (error) {
         logger.warn({ event: 'ops-signed-out-here-only', who: name, ...redisErrorFields(error) });
-        return page(signInPage({ next: '/', problem: HERE_ONLY }), 503, SESSION_ENDED);
+        void reply.code(503);
+        return signInPage('/', HERE_ONLY);
       }
       logger.info({ event: 'ops-signed-out', who: name });
-      return { kind: 'redirect', to: '/sign-in', cookie: SESSION_ENDED };
+      return redirect(reply, '/sign-in');
     },
   }),
 ];
 
-/** Starts a session. @returns its cookie */
+/** Starts a session. */
 async function startSession(
   user: User,
-  { now, secure, address }: Pick<RouteCall, 'now' | 'secure' | 'address'>,
+  { now, request: { isSecure, ip }, reply }: RouteCall,
   { access, config, logger, redis, keys }: OpsContext,
-): Promise<SessionCookie> {
-  const { cookie: value, session } = access.sessions.start(user, now);
+): Promise<void> {
+  const { cookie, session } = access.sessions.start(user, now);
   const { id, since, until } = session;
-  const network = networkOf(address);
   try {
+    const network = networkOf(ip);
     await beginSession(redis, keys, user.name, { id, since, seenAt: now, until, network });
   } catch (error) {
     // A person who is called because Redis is away has to see why.
@@ -98,7 +90,7 @@ async function startSession(
   }
   logger.info({ event: 'ops-signed-in', who: user.name, role: user.role });
   // The proxy does not state that the browser uses https: then the cookie is sent over http, too.
-  const isPlain = !secure && config.trustedProxy.length > 0;
+  const isPlain = !isSecure && config.trustedProxy.length > 0;
   if (isPlain) logger.warn({ event: 'ops-session-without-https', lacks: 'X-Forwarded-Proto' });
-  return { value, until };
+  setSessionCookie(reply, cookie, until);
 }

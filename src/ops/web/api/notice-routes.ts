@@ -5,7 +5,7 @@ import { DELIVERY_POLICIES } from '../../../contracts/outcome.ts';
 import { type GivenNotice, noticeSchema } from '../../../contracts/notice.ts';
 import type { SendOptions } from '../../../contracts/send-options.ts';
 import { InputError } from '../../../contracts/errors.ts';
-import { json, route, type Route } from '../http/route.ts';
+import { route, type Route } from '../http/route.ts';
 import { scopedKey, senderOf } from '../../operations/notice.ts';
 
 const time = z
@@ -48,7 +48,7 @@ export const NOTICE_ROUTES: readonly Route[] = [
       [IDEMPOTENCY_KEY]:
         'A repeated request with the same key enqueues nothing; its receipt names the first notice. Keys of two API keys with different names do not meet. Same as options.idempotencyKey.',
     },
-    body: z.strictObject(
+    input: z.strictObject(
       {
         notice: z.custom<GivenNotice>((value) => value !== undefined, 'expected a notice'),
         options: z.custom<SendOptions>().optional(),
@@ -56,7 +56,7 @@ export const NOTICE_ROUTES: readonly Route[] = [
       'expected an object with a notice',
     ),
     bodyDoc,
-    perMinute: ({ config }) => config.noticesPerMinute,
+    perMinute: 'notices',
     answers: {
       202: { says: 'The notice is queued.', schema: receiptAnswer },
       200: {
@@ -67,8 +67,8 @@ export const NOTICE_ROUTES: readonly Route[] = [
       413: { says: 'The body is larger than 4 MiB.' },
       422: { says: 'The notice or its options are invalid; `issues` names each field.' },
     },
-    handle: async ({ body: { notice, options }, header, who }, context) => {
-      const keyed = withKey(options, header(IDEMPOTENCY_KEY));
+    handle: async ({ input: { notice, options }, who, request, reply }, context) => {
+      const keyed = withKey(options, request.headers[IDEMPOTENCY_KEY]);
       const key: unknown = keyed.idempotencyKey;
       // It counts for the API key of the caller only.
       const scoped =
@@ -77,15 +77,16 @@ export const NOTICE_ROUTES: readonly Route[] = [
         notice,
         scoped === false ? keyed : { ...keyed, idempotencyKey: scoped },
       );
-      return json(given, given.duplicate ? 200 : 202);
+      void reply.code(given.duplicate ? 200 : 202);
+      return given;
     },
   }),
 ];
 
 /** @throws InputError REQUEST_INVALID where header and options name different keys */
-function withKey(options: SendOptions | undefined, header: string | undefined): SendOptions {
+function withKey(options: SendOptions | undefined, header: unknown): SendOptions {
   // Options that are not an object are refused where the options are validated.
-  if (header === undefined) return options === undefined ? {} : options;
+  if (typeof header !== 'string') return options === undefined ? {} : options;
   const text = textOf(header);
   const idempotencyKey = /^"(.*)"$/.exec(text)?.[1] ?? text;
   const own = options?.idempotencyKey;

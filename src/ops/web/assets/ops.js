@@ -95,22 +95,7 @@ async function refresh() {
     const newer = found.getElementById(section.id);
     if (newer !== null && !inUse(section) && shown(section) !== shown(newer)) {
       section.replaceWith(document.adoptNode(newer));
-      offerAll(newer);
     }
-  }
-}
-
-/** Makes the checkboxes work that check all others of a name. @param {ParentNode} place */
-function offerAll(place) {
-  for (const box of place.querySelectorAll('[data-choose]')) {
-    if (!(box instanceof HTMLInputElement)) continue;
-    box.hidden = false;
-    box.addEventListener('change', () => {
-      const name = box.getAttribute('data-choose') ?? '';
-      for (const one of box.form?.querySelectorAll(`[name="${name}"]`) ?? []) {
-        if (one instanceof HTMLInputElement) one.checked = box.checked;
-      }
-    });
   }
 }
 
@@ -135,7 +120,6 @@ async function watch() {
 
 sayState(document);
 localise(document);
-offerAll(document);
 if (document.querySelector('[data-refresh], [data-retry]') !== null) {
   setTimeout(() => void watch(), REFRESH_MS);
 }

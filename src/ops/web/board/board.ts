@@ -27,7 +27,7 @@ export function boardNeeds(method: string | readonly string[]): Needs {
 const BACK_LINKS = [
   { text: 'Overview', url: '/' },
   { text: 'Batches', url: '/batches' },
-  { text: 'Notices', url: '/notices' },
+  { text: 'Not accepted', url: '/notices' },
 ];
 
 /** Seconds between two polls of the board; each costs some forty commands per queue. */

@@ -1,15 +1,20 @@
 import { PassThrough } from 'node:stream';
+import type { FastifyReply } from 'fastify';
 import { appendAudit } from '../../audit.ts';
 import type { OperationExport } from '../../operations/operation.ts';
 import type { OpsContext } from '../ops-context.ts';
-import type { RouteAnswer } from './route.ts';
 
-/** Answers a CSV file that is written while it is downloaded, and records the download in the audit stream first. */
+/** A CSV file that is written while it is downloaded; the download is recorded in the audit stream first. */
 export async function csvDownload(
+  reply: Pick<FastifyReply, 'headers'>,
   { redis, keys }: Pick<OpsContext, 'redis' | 'keys'>,
-  { entry, fileName: name, produce }: OperationExport,
-): Promise<RouteAnswer> {
+  { entry, fileName, produce }: OperationExport,
+): Promise<PassThrough> {
   await appendAudit(redis, keys, entry);
+  void reply.headers({
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': `attachment; filename="${fileName}"`,
+  });
   const body = new PassThrough();
   const write = async (text: string) => {
     if (body.destroyed) return false;
@@ -22,7 +27,7 @@ export async function csvDownload(
     // Aborts the download, so that an incomplete list is not taken for the whole.
     (error: unknown) => body.destroy(error instanceof Error ? error : new Error('failed')),
   );
-  return { kind: 'file', type: 'text/csv; charset=utf-8', body, name };
+  return body;
 }
 
 /** Resolves when the stream takes more, or has been closed; leaves no listener behind. */

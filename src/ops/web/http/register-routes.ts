@@ -1,18 +1,13 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { z } from 'zod';
 import { parseInput } from '../../../contracts/parse-input.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { fromForm, fromQuery } from '../../operations/fields.ts';
 import { reads } from '../access/authorize.ts';
 import type { Identity } from '../access/identity.ts';
 import type { OpsContext } from '../ops-context.ts';
-import type { RouteCall, Route, RouteAnswer, ServerLabel } from './route.ts';
-import { setSessionCookie } from '../access/session-cookie.ts';
-
-/** Form fields for the CSRF token, and for the path to redirect to. */
-const CSRF_FIELD = '_csrf';
-const NEXT_FIELD = '_next';
-const CSRF_HEADER = 'x-csrf-token';
+import { Html } from './html.ts';
+import type { Route, ServerLabel } from './route.ts';
 
 /** What a form has done, for the next page only: characters and seconds at most. */
 const SAID_COOKIE = 'notices-said';
@@ -34,14 +29,15 @@ export function registerRoutes(
   routes: readonly Route[],
   context: OpsContext,
 ): void {
+  const { config } = context;
   for (const route of routes) {
     const { method, path, needs, kind, perMinute } = route;
-    const limit = typeof perMinute === 'function' ? perMinute(context) : perMinute;
+    const limit = perMinute === 'notices' ? config.noticesPerMinute : perMinute;
     app.route({
       // Load balancers ask for the health with HEAD.
       method: kind === 'health' ? [method, 'HEAD'] : method,
       url: path,
-      bodyLimit: route.bodyDoc === undefined ? SMALL_BODY_BYTES : context.config.maxBodyBytes,
+      bodyLimit: route.bodyDoc === undefined ? SMALL_BODY_BYTES : config.maxBodyBytes,
       config: { needs, kind, ...(limit === undefined ? {} : { perMinute: limit }) },
       handler: (request, reply) => serve(route, request, reply, context),
     });
@@ -54,139 +50,96 @@ async function serve(
   reply: FastifyReply,
   context: OpsContext,
 ): Promise<FastifyReply> {
-  const who = request.identity;
+  const { access, logger } = context;
+  const { identity: who, raw, url, cookies } = request;
+  const name = who?.name ?? '';
   const form = request.body instanceof URLSearchParams ? request.body : undefined;
+  const isPost = !reads(request.method);
   // The form to sign in has no token: it is for visitors, also in a second tab of one who is in already.
-  const needsToken = !reads(request.method) && route.needs !== 'open';
-  if (needsToken && who !== undefined) requireCsrfToken(request, who, form, context);
-  const call = readCall(route, request, form, context);
-  const isChange = !reads(request.method) && route.reads !== true;
-  const answer = await withoutSilenceLimit(request, () => route.handle(call, context));
-  if (isChange) {
-    context.logger.info({ event: 'ops-change', route: route.path, who: call.name });
+  if (isPost && route.needs !== 'open' && who !== undefined) {
+    requireCsrfToken(who, form?.get('_csrf') ?? request.headers['x-csrf-token'], context);
   }
-  const next = form?.get(NEXT_FIELD);
-  if (answer.kind === 'json' && next !== undefined && next !== null) {
-    const { said = 'Done.' } = answer;
-    return writeAnswer(request, reply, { kind: 'redirect', to: localPath(next), said });
-  }
-  return writeAnswer(request, reply, answer);
-}
-
-/** Lets a handler take as long as it needs: it has a limit of its own where it needs one. */
-async function withoutSilenceLimit<Result>(
-  { raw }: FastifyRequest,
-  handle: () => Result | Promise<Result>,
-): Promise<Result> {
+  const call = {
+    input: readInput(route, request, form),
+    who,
+    name,
+    csrf: who === undefined || who.by === 'key' ? '' : access.sessions.csrfToken(who.seed),
+    url,
+    now: Date.now(),
+    place: labelOf(context),
+    said: cookies[SAID_COOKIE],
+    next: form?.get('_next') ?? undefined,
+    request,
+    reply,
+  };
+  // A handler takes as long as it needs: it has a limit of its own where it needs one.
   raw.setTimeout(0);
+  let answer: unknown;
   try {
-    return await handle();
+    answer = await route.handle(call, context);
   } finally {
     raw.setTimeout(SILENCE_MS);
   }
+  if (isPost && route.reads !== true)
+    logger.info({ event: 'ops-change', route: route.path, who: name });
+  if (reply.sent) return reply;
+  if (answer instanceof Readable) {
+    // What a download reads may match late: the connection is then silent for longer than others may be.
+    raw.setTimeout(0);
+    return reply.send(answer);
+  }
+  if (answer instanceof Html) {
+    if (call.said !== undefined) void reply.clearCookie(SAID_COOKIE, { path: '/' });
+    return reply.type('text/html; charset=utf-8').send(answer.text);
+  }
+  if (typeof answer === 'string' || Buffer.isBuffer(answer)) return reply.send(answer);
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
+}
+
+/** Keeps what a form has done for the page that follows it. */
+export function sayNext(reply: FastifyReply, text: string): void {
+  void reply.setCookie(SAID_COOKIE, text.slice(0, MAX_SAID), {
+    path: '/',
+    httpOnly: true,
+    sameSite: 'strict',
+    secure: reply.request.isSecure,
+    maxAge: SAID_S,
+  });
 }
 
 /** @throws NoticeQueueError CROSS_SITE where the CSRF token is missing or of another session */
-function requireCsrfToken(
-  { headers }: FastifyRequest,
-  who: Identity,
-  form: URLSearchParams | undefined,
-  { access }: OpsContext,
-): void {
+function requireCsrfToken(who: Identity, sent: unknown, { access }: OpsContext): void {
   if (who.by === 'key') return;
-  const sent = form?.get(CSRF_FIELD) ?? headers[CSRF_HEADER];
   if (typeof sent === 'string' && access.sessions.isCsrfToken(who.seed, sent)) return;
   throw new NoticeQueueError('CROSS_SITE');
 }
 
-function readCall(
-  { params, query, body }: Route,
-  request: FastifyRequest,
+/** @throws InputError REQUEST_INVALID */
+function readInput(
+  { input, method, kind }: Route,
+  { query, body, params }: FastifyRequest,
   form: URLSearchParams | undefined,
-  context: OpsContext,
-): RouteCall {
-  const { access } = context;
-  const { identity: who, headers, url } = request;
-  const checked = (schema: z.ZodType | undefined, value: unknown, root: string): unknown =>
-    schema === undefined ? undefined : parseInput(schema, value, 'REQUEST_INVALID', '', root);
-  const given =
-    form !== undefined && body !== undefined ? fromForm(form, body) : (request.body ?? {});
-  return {
-    params: checked(params, request.params, 'path'),
-    query: checked(query, query && fromQuery(request.query, query), 'query'),
-    body: checked(body, given, 'body'),
-    who,
-    name: who?.name ?? '',
-    csrf: who === undefined || who.by === 'key' ? '' : access.sessions.csrfToken(who.seed),
-    url,
-    header: (name) => {
-      const value = headers[name.toLowerCase()];
-      return typeof value === 'string' ? value : undefined;
-    },
-    address: request.ip,
-    secure: request.isSecure,
-    now: Date.now(),
-    place: labelOf(context),
-    said: request.cookies[SAID_COOKIE],
-  };
+): unknown {
+  if (input === undefined) return undefined;
+  const isQuery = method === 'GET';
+  const texts = kind === 'page' ? withoutBlanks(query) : query;
+  const others = form === undefined ? (body ?? {}) : fromForm(form, input);
+  const given = isQuery ? fromQuery(texts, input) : others;
+  const isFields = typeof given === 'object' && given !== null && !Array.isArray(given);
+  const whole = isFields ? { ...given, ...(params as object) } : given;
+  return parseInput(input, whole, 'REQUEST_INVALID', '', isQuery ? 'query' : 'body');
+}
+
+/** The fields of a query that are filled in: a form without script sends empty ones, too. */
+function withoutBlanks(query: unknown): unknown {
+  const fields = Object.entries(query as object).map(([name, value]: [string, unknown]) => [
+    name,
+    typeof value === 'string' ? value.trim() : value,
+  ]);
+  return Object.fromEntries(fields.filter(([, value]) => value !== '')) as unknown;
 }
 
 /** What the server shows, for the top of its pages. */
 export function labelOf({ account, config }: Pick<OpsContext, 'account' | 'config'>): ServerLabel {
   return { account, name: config.name };
-}
-
-/** @returns the path and query of a URL of this server; `/` for all others, such as another site */
-export function localPath(text: string): string {
-  const base = 'http://here.invalid';
-  if (!/^\/(?![/\\])/.test(text) || !URL.canParse(text, base)) return '/';
-  const url = new URL(text, base);
-  // Without its dots, a path can start with two slashes and so name another site.
-  return url.origin === base && !url.pathname.startsWith('//')
-    ? `${url.pathname}${url.search}`
-    : '/';
-}
-
-/** Writes an answer. */
-function writeAnswer(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  answer: RouteAnswer,
-): FastifyReply {
-  switch (answer.kind) {
-    case 'json':
-      return reply
-        .code(answer.status)
-        .type('application/json; charset=utf-8')
-        .send(JSON.stringify(answer.body));
-    case 'page':
-      if (answer.cookie !== undefined) setSessionCookie(request, reply, answer.cookie);
-      if (request.cookies[SAID_COOKIE] !== undefined)
-        void reply.clearCookie(SAID_COOKIE, { path: '/' });
-      return reply.code(answer.status).type('text/html; charset=utf-8').send(answer.html.text);
-    case 'redirect':
-      if (answer.cookie !== undefined) setSessionCookie(request, reply, answer.cookie);
-      if (answer.said !== undefined) {
-        void reply.setCookie(SAID_COOKIE, answer.said.slice(0, MAX_SAID), {
-          path: '/',
-          httpOnly: true,
-          sameSite: 'strict',
-          secure: request.isSecure,
-          maxAge: SAID_S,
-        });
-      }
-      return reply.redirect(answer.to, 303);
-    case 'file': {
-      if (answer.name !== undefined) {
-        void reply.header('content-disposition', `attachment; filename="${answer.name}"`);
-      }
-      if (answer.cache !== undefined) {
-        const forEver = 'public, max-age=31536000, immutable';
-        void reply.header('cache-control', answer.cache === 'for-ever' ? forEver : 'no-cache');
-      }
-      // What a download reads may match late: the connection is then silent for longer than others may be.
-      if (!Buffer.isBuffer(answer.body)) request.raw.setTimeout(0);
-      return reply.code(200).type(answer.type).send(answer.body);
-    }
-  }
 }

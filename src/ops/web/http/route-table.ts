@@ -1,11 +1,10 @@
 import { NOTICE_ROUTES } from '../api/notice-routes.ts';
 import { OPERATIONS } from '../../operations/operations.ts';
-import { openApiRoutes } from '../openapi.ts';
-import { STATUS_ROUTES } from '../api/status-routes.ts';
-import { TRAFFIC_ROUTES } from '../api/traffic-routes.ts';
+import { openApiRoute } from '../openapi.ts';
+import { ACCOUNT_ROUTES } from '../api/account-routes.ts';
 import { ASSET_ROUTES } from '../assets.ts';
 import { HEALTH_ROUTES } from '../health-routes.ts';
-import { PAGE_ROUTES } from '../pages/page-routes.ts';
+import { PAGE_ROUTES } from '../pages/pages.ts';
 import { operationRoutes } from './operation-routes.ts';
 import type { Route } from './route.ts';
 import { SIGN_IN_ROUTES } from '../access/sign-in-routes.ts';
@@ -15,8 +14,7 @@ const ROUTES: readonly Route[] = [
   ...ASSET_ROUTES,
   ...SIGN_IN_ROUTES,
   ...PAGE_ROUTES,
-  ...STATUS_ROUTES,
-  ...TRAFFIC_ROUTES,
+  ...ACCOUNT_ROUTES,
   ...OPERATIONS.flatMap((row) => operationRoutes(row)),
   ...NOTICE_ROUTES,
 ];
@@ -25,4 +23,4 @@ const ROUTES: readonly Route[] = [
  * Every route of the ops server. Tests request each of them without credentials, as a viewer and from
  * another site; the OpenAPI document is made of those of kind `api` and `health`.
  */
-export const OPS_ROUTES: readonly Route[] = [...ROUTES, ...openApiRoutes(ROUTES)];
+export const OPS_ROUTES: readonly Route[] = [...ROUTES, openApiRoute(ROUTES)];

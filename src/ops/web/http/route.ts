@@ -1,14 +1,12 @@
-import type { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Identity, Needs } from '../access/identity.ts';
-import type { Html } from './html.ts';
 import type { OpsContext } from '../ops-context.ts';
 
 /** One request with validated input. */
-export interface RouteCall<Params = unknown, Query = unknown, Body = unknown> {
-  readonly params: Params;
-  readonly query: Query;
-  readonly body: Body;
+export interface RouteCall<Input = unknown> {
+  /** Parameters of the path, with the fields of the query or of the body. */
+  readonly input: Input;
   /** The caller; undefined on an open route without credentials. */
   readonly who: Identity | undefined;
   /** Name of the caller for the audit stream; empty where the caller is unknown. */
@@ -17,60 +15,22 @@ export interface RouteCall<Params = unknown, Query = unknown, Body = unknown> {
   readonly csrf: string;
   /** Path and query of the request. */
   readonly url: string;
-  readonly header: (name: string) => string | undefined;
-  /** Address of the caller, as the trusted proxy states it. */
-  readonly address: string;
-  /** Whether the browser uses https, as the trusted proxy or the browser states. */
-  readonly secure: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** What the server shows, for the top of its pages. */
   readonly place: ServerLabel;
   /** What the form before this page has done. */
   readonly said?: string | undefined;
+  /** Where a form that changes something leads to. */
+  readonly next?: string | undefined;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
 }
 
 /** The account whose queue a server shows, and the name of its environment. */
 export interface ServerLabel {
   readonly account: string;
   readonly name?: string | undefined;
-}
-
-/** The answer of a handler; the server writes it. */
-export type RouteAnswer =
-  | {
-      readonly kind: 'json';
-      readonly status: number;
-      readonly body: unknown;
-      /** What was done, for the page that follows a form. */
-      readonly said?: string;
-    }
-  | {
-      readonly kind: 'page';
-      readonly status: number;
-      readonly html: Html;
-      readonly cookie?: SessionCookie;
-    }
-  | {
-      readonly kind: 'redirect';
-      readonly to: string;
-      readonly cookie?: SessionCookie;
-      readonly said?: string;
-    }
-  | {
-      readonly kind: 'file';
-      readonly type: string;
-      readonly body: Buffer | Readable;
-      /** File name; makes browsers save the file. */
-      readonly name?: string;
-      readonly cache?: 'for-ever' | 'ask-again';
-    };
-
-/** The session cookie to be set; without a value it is cleared. */
-export interface SessionCookie {
-  readonly value: string | undefined;
-  /** When it expires: milliseconds since the epoch. */
-  readonly until: number;
 }
 
 /** One answer of a route in the OpenAPI document. With a schema it is JSON. */
@@ -81,8 +41,8 @@ export interface AnswerDoc {
   readonly type?: string;
 }
 
-/** The properties of a route that do not depend on its types. */
-interface RouteHead {
+/** The definition of a route, whose handler gets the input that its schema has parsed. */
+interface RouteSpec<Input extends z.ZodType | undefined> {
   readonly method: 'GET' | 'POST';
   /** Path with `:name` for parameters. */
   readonly path: string;
@@ -92,71 +52,49 @@ interface RouteHead {
   readonly kind: 'api' | 'page' | 'health' | 'asset';
   /** One line: what it does. */
   readonly summary: string;
-  /**
-   * A POST that changes nothing: its input must not be part of a URL. It is protected like a change,
-   * but not logged as one.
-   */
+  /** A POST that changes nothing: its input must not be part of a URL. It is protected like a change, but not logged as one. */
   readonly reads?: true;
-  /** Answers by HTTP status. */
-  readonly answers: Readonly<Record<number, AnswerDoc>>;
-  /** Highest number of requests per caller (per address on open routes) and minute. Default 1,200. */
-  readonly perMinute?: number | ((context: OpsContext) => number);
+  /** Answers of the API by HTTP status. */
+  readonly answers?: Readonly<Record<number, AnswerDoc>>;
+  /** Highest number of requests per caller (per address on open routes) and minute; `notices`: OPS_NOTICES_PER_MINUTE. */
+  readonly perMinute?: number | 'notices' | undefined;
   /** Request headers that it reads, with their meaning. */
   readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** The definition of a route. */
-interface RouteSpec<
-  P extends z.ZodType | undefined,
-  Q extends z.ZodType | undefined,
-  B extends z.ZodType | undefined,
-> extends RouteHead {
-  readonly params?: P;
-  readonly query?: Q;
-  readonly body?: B;
-  /** Schema of the body for the document, where the handler validates more than `body` does. */
+  readonly input?: Input;
+  /** Schema of the body for the document, where the handler validates more than `input` does. */
   readonly bodyDoc?: z.ZodType;
+  /** Answers a page, a stream, bytes, an object that becomes JSON; nothing where it has redirected. */
   readonly handle: (
-    call: RouteCall<Out<P>, Out<Q>, Out<B>>,
+    call: RouteCall<Input extends z.ZodType ? z.output<Input> : undefined>,
     context: OpsContext,
-  ) => RouteAnswer | Promise<RouteAnswer>;
+  ) => unknown;
 }
-
-type Out<S> = S extends z.ZodType ? z.output<S> : undefined;
 
 /** A route of the table. */
-export interface Route extends RouteHead {
-  readonly params: z.ZodType | undefined;
-  readonly query: z.ZodType | undefined;
-  readonly body: z.ZodType | undefined;
-  readonly bodyDoc: z.ZodType | undefined;
-  readonly handle: (call: RouteCall, context: OpsContext) => RouteAnswer | Promise<RouteAnswer>;
+export interface Route extends Omit<RouteSpec<z.ZodType>, 'handle'> {
+  readonly handle: (call: RouteCall, context: OpsContext) => unknown;
 }
 
-/** Defines a route; its handler gets the input that its schemas have parsed. */
-export function route<
-  P extends z.ZodType | undefined = undefined,
-  Q extends z.ZodType | undefined = undefined,
-  B extends z.ZodType | undefined = undefined,
->(spec: RouteSpec<P, Q, B>): Route {
-  const { params, query, body, bodyDoc, handle, ...head } = spec;
-  return {
-    ...head,
-    params,
-    query,
-    body,
-    bodyDoc,
-    // The server parses the input with these schemas before it calls the handler.
-    handle: handle as Route['handle'],
-  };
+/** Defines a route. */
+export function route<Input extends z.ZodType | undefined = undefined>(
+  spec: RouteSpec<Input>,
+): Route {
+  // The server parses the input with the schema before it calls the handler.
+  return spec as unknown as Route;
 }
 
-/** Answers JSON. */
-export function json(body: unknown, status = 200, said?: string): RouteAnswer {
-  return { kind: 'json', status, body, ...(said === undefined ? {} : { said }) };
+/** Leads a browser to a path of this server. */
+export function redirect(reply: FastifyReply, to: string): void {
+  void reply.redirect(localPath(to), 303);
 }
 
-/** Answers a page. */
-export function page(html: Html, status = 200, cookie?: SessionCookie): RouteAnswer {
-  return { kind: 'page', status, html, ...(cookie && { cookie }) };
+/** @returns the path and query of a URL of this server; `/` for all others, such as another site */
+export function localPath(text: string): string {
+  const base = 'http://here.invalid';
+  if (!/^\/(?![/\\])/.test(text) || !URL.canParse(text, base)) return '/';
+  const url = new URL(text, base);
+  // Without its dots, a path can start with two slashes and so name another site.
+  return url.origin === base && !url.pathname.startsWith('//')
+    ? `${url.pathname}${url.search}`
+    : '/';
 }

@@ -1,65 +1,63 @@
 import { formatCount } from '../../../format/format.ts';
-import type { KeptAudit } from '../../audit.ts';
+import { auditFor, type KeptAudit } from '../../audit.ts';
 import type { OperationOutput } from '../../operations/operations.ts';
-import { html, type Html } from '../http/html.ts';
-import { ask, form, moment, table, whyField, type PageView } from './elements.ts';
+import { endUserSession, listSessions } from '../../operations/sessions.ts';
+import type { Part } from '../http/html.ts';
+import { action, card, empty, mayAct, moment, para, table, type PageView } from './elements.ts';
+import { page } from './layout.ts';
 
-/** The audit stream: manual actions, newest first. */
-export function auditPage(entries: readonly KeptAudit[], { now }: PageView): Html {
+/** The audit stream, newest first; for operators also the people who are signed in. */
+export const AUDIT = page({
+  path: '/audit',
+  title: 'Audit',
+  summary: 'The audit stream: manual actions.',
+  view: async (call, context) => {
+    const entries = await auditFor(call.who, context, 200);
+    const actor = { who: call.name, why: '' };
+    const signedIn =
+      mayAct(call) && sessions((await listSessions.run(context, {}, actor)).sessions, call);
+    return [signedIn, auditTable(entries, call)];
+  },
+});
+
+function auditTable(entries: readonly KeptAudit[], { now }: PageView): Part {
   if (entries.length === 0) {
-    return html`<section class="card empty">
-      <p>No manual action has been recorded yet.</p>
-    </section>`;
+    return empty('audit', para('No manual action has been recorded yet.'));
   }
-  return html`<section class="card" id="audit" data-refresh>
-    ${table<KeptAudit>(
-      'Manual actions',
-      [
-        ['When', ({ at }) => moment(at, now)],
-        ['Who', ({ who }) => who],
-        ['What', ({ what }) => what],
-        ['Target', ({ target }) => target],
-        ['Decision', ({ as }) => as],
-        ['Contacts', ({ contacts }) => contacts !== undefined && formatCount(contacts), 'number'],
-        ['Why', ({ why }) => why],
-      ],
-      entries,
-    )}
-  </section>`;
+  const list = table<KeptAudit>(
+    'Manual actions',
+    [
+      ['When', ({ at }) => moment(at, now)],
+      ['Who', ({ who }) => who],
+      ['What', ({ what }) => what],
+      ['Target', ({ target }) => target],
+      ['Decision', ({ as }) => as],
+      ['Contacts', ({ contacts }) => contacts !== undefined && formatCount(contacts), 'number'],
+      ['Why', ({ why }) => why],
+    ],
+    entries,
+  );
+  return card('audit', undefined, list);
 }
 
-/** The people who are signed in, for operators. */
-export function sessionsSection(
-  { sessions }: OperationOutput<'sessions'>,
-  view: PageView,
-): Html | false {
-  return (
-    sessions.length > 0 &&
-    html`<section class="card" id="sessions">
-      <h2>Signed in</h2>
-      ${table(
-        'People who are signed in',
-        [
-          ['User', ({ user }) => user],
-          ['Since', ({ since }) => moment(since, view.now)],
-          ['Last seen', ({ seenAt }) => moment(seenAt, view.now)],
-          ['From', ({ network }) => network],
-        ],
-        sessions,
-        ({ user }, index) => [
-          ask(
-            'End the session...',
-            form(
-              view,
-              '/api/v1/sessions/end',
-              html`<p>${user} has to sign in anew.</p>
-                <input type="hidden" name="user" value="${user}" />
-                ${whyField(`why-end-${index}`)}
-                <button type="submit">End the session</button>`,
-            ),
-          ),
-        ],
-      )}
-    </section>`
+function sessions(people: OperationOutput<'sessions'>['sessions'], view: PageView): Part {
+  if (people.length === 0) return false;
+  const list = table(
+    'People who are signed in',
+    [
+      ['User', ({ user }) => user],
+      ['Since', ({ since }) => moment(since, view.now)],
+      ['Last seen', ({ seenAt }) => moment(seenAt, view.now)],
+      ['From', ({ network }) => network],
+    ],
+    people,
+    ({ user }) =>
+      action(view, endUserSession, {
+        opens: 'End the session...',
+        says: `${user} has to sign in anew.`,
+        given: { user },
+        button: 'End the session',
+      }),
   );
+  return card('sessions', 'Signed in', list);
 }

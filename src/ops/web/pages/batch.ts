@@ -1,21 +1,66 @@
+import { z } from 'zod';
 import { continueImport } from '../../../batch/ledger/blocked-reason.ts';
+import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
-import type { KeptAudit } from '../../audit.ts';
-import type { FailureDigest, FailureExample } from '../../failure-digest.ts';
+import { batchToJson } from '../../answers/batch-json.ts';
 import type { BatchAnswer } from '../../answers/batch-schemas.ts';
-import { html, type Html } from '../http/html.ts';
+import { auditFor, type KeptAudit } from '../../audit.ts';
+import { noSuchBatch } from '../../batch-actions.ts';
+import { readBatchSnapshot } from '../../batch-snapshot.ts';
+import { digestFailures, type FailureDigest, type FailureExample } from '../../failure-digest.ts';
+import { redriveBatch } from '../../operations/batch-failures.ts';
+import { cancelBatch, pauseBatch, resumeBatch } from '../../operations/batches.ts';
+import { batchId } from '../../operations/fields.ts';
+import { html, type Html, type Part } from '../http/html.ts';
+import { stateBar } from './batches.ts';
+import { decideLink } from './not-accepted.ts';
 import {
-  ask,
+  action,
+  acts,
+  card,
   code,
   dot,
-  form,
+  facts,
+  link,
   mayAct,
   moment,
+  note,
+  para,
+  quiet,
   table,
-  whyField,
+  tag,
+  tiles,
   type PageView,
 } from './elements.ts';
-import { STALLED_TAG, stateBar } from './batches.ts';
+import { page } from './layout.ts';
+
+/** Newest entries of the audit stream among which that of a pause is looked for. */
+const AUDIT_READ = 500;
+
+/** One batch: its progress, what was not accepted and why, and the possible actions. */
+export const BATCH = page({
+  path: '/batches/:id',
+  title: ({ id }) => `Batch ${id}`,
+  nav: '/batches',
+  summary: 'One batch: progress, failures and possible actions.',
+  input: z.object({ id: batchId }),
+  view: async (call, context) => {
+    const { id } = call.input;
+    const found = await readBatchSnapshot(context, id);
+    if (found === undefined) throw noSuchBatch(id);
+    const { batch, ...rest } = found;
+    const failures = await digestFailures(context, batch);
+    const isPauseOf = ({ what, target, as }: KeptAudit) =>
+      what === 'batch' && target === `batch ${id}` && as === 'paused';
+    const paused =
+      batch.phase === 'paused'
+        ? (await auditFor(call.who, context, AUDIT_READ)).find(isPauseOf)
+        : undefined;
+    const shown = batchToJson(batch, call.now, rest);
+    const noRedrive = whyNotRedrive(batch, call.now);
+    return batchPage({ batch: shown, ...rest, paused, failures, noRedrive }, call);
+  },
+});
 
 /** All that the page of a batch shows. */
 export interface BatchPageData {
@@ -41,206 +86,166 @@ const STATES = [
   ['cancelled', 'the batch was cancelled before it was sent'],
 ] as const;
 
-/** One batch: its progress, what was not accepted and why, and the possible actions. */
-export function batchPage(data: BatchPageData, view: PageView): Html {
+export function batchPage(data: BatchPageData, view: PageView): Part {
   const { batch, failures } = data;
-  return html`<p class="crumbs"><a href="/batches">Batches</a></p>
-    ${progress(data, view)}
-    <section class="card" id="failures" data-refresh>
-      <h2>Not accepted</h2>
-      ${failures.groups.length === 0 ? html`<p class="quiet">Nothing so far.</p>` : failureTable(data, view)}
-    </section>
-    ${mayAct(view) && downloads(batch)} ${facts(batch, view)}`;
+  const { groups } = failures;
+  return [
+    html`<p class="crumbs">${link('/batches', 'Batches')}</p>`,
+    card('progress', undefined, progress(data, view)),
+    card('failures', 'Not accepted', [
+      groups.length === 0 ? quiet('Nothing so far.') : failureTable(data, view),
+    ]),
+    mayAct(view) && downloads(batch),
+    card('details', 'Details', details(batch, view)),
+  ];
 }
 
-function progress(data: BatchPageData, view: PageView): Html {
+function progress(data: BatchPageData, view: PageView): Part {
   const { batch, standstill, importStopped, paused } = data;
   const { phase, counts, stalled, perSecond, restMs, lossNear } = batch;
-  return html`<section class="card" id="progress" data-refresh>
-    <p class="states">
-      <span class="tag ${phase}">${phase}</span>
-      ${stalled && STALLED_TAG}
-      ${phase === 'sending' && standstill === undefined && html`<span>${formatRate(perSecond)} contacts a second</span>`}
-      ${restMs !== null && moment(view.now + restMs, view.now, (span) => `about ${span} left`)}
-    </p>
-    ${stateBar(counts)}
-    ${standstill !== undefined && html`<p class="note">Not sending: ${standstill}.</p>`}
-    ${
-      paused !== undefined &&
-      html`<p class="note">
-        Paused by ${paused.who}
-        ${moment(paused.at, view.now)}${paused.why !== '' && html`: ${paused.why}`}.
-        ${formatCount(counts.total - counts.pending)} of ${countOf(counts.total, 'contact')} are
-        done.
-      </p>`
-    }
-    ${
-      importStopped &&
-      html`<p class="note">
-        The import stopped after ${countOf(batch.rows, 'row')}; run the same import again to
-        continue it: <code>${continueImport(batch)}</code>.
-      </p>`
-    }
-    ${
-      lossNear !== undefined &&
+  const { now } = view;
+  const { possiblySentTwice: twice } = counts;
+  const isMoving = phase === 'sending' && standstill === undefined;
+  const rest = restMs !== null && moment(now + restMs, now, (span) => `about ${span} left`);
+  const done = `${formatCount(counts.total - counts.pending)} of ${countOf(counts.total, 'contact')} are done.`;
+  return [
+    html`<p class="states">
+      ${tag(phase)} ${stalled && tag('stalled')}
+      ${isMoving && html`<span>${formatRate(perSecond)} contacts a second</span>`} ${rest}
+    </p>`,
+    stateBar(counts),
+    standstill !== undefined && note(`Not sending: ${standstill}.`),
+    paused !== undefined &&
+      note([
+        `Paused by ${paused.who} `,
+        moment(paused.at, now),
+        `${paused.why === '' ? '' : `: ${paused.why}`}. ${done}`,
+      ]),
+    importStopped &&
+      note([
+        `The import stopped after ${countOf(batch.rows, 'row')}; run the same import again to continue it: `,
+        code(continueImport(batch)),
+        '.',
+      ]),
+    lossNear !== undefined &&
       html`<p class="note bad">
         ${countOf(lossNear.contacts, 'contact')} that ${lossNear.contacts === 1 ? 'was' : 'were'}
-        not accepted will be deleted ${moment(lossNear.keptUntil, view.now)}: download or redrive
-        before then.
-      </p>`
-    }
-    <dl class="tiles">
-      <div>
-        <dt>contacts</dt>
-        <dd>${formatCount(counts.total)}</dd>
-      </div>
-      ${STATES.map(
+        not accepted will be deleted ${moment(lossNear.keptUntil, now)}: download or redrive before
+        then.
+      </p>`,
+    tiles([
+      ['contacts', formatCount(counts.total)],
+      ...STATES.map(
         ([state, meaning]) =>
-          html`<div>
-            <dt title="${meaning}"><i class="dot ${state}"></i>${state}</dt>
-            <dd>${formatCount(counts[state])}</dd>
-          </div>`,
-      )}
-    </dl>
-    ${
-      counts.possiblySentTwice > 0 &&
-      html`<p class="quiet">
-        ${countOf(counts.possiblySentTwice, 'message')} at most may have arrived twice.
-      </p>`
-    }
-    ${mayAct(view) && controls(batch, view)}
-  </section>`;
+          [
+            html`<span title="${meaning}">${dot(state)}</span>`,
+            formatCount(counts[state]),
+          ] as const,
+      ),
+    ]),
+    twice > 0 && quiet(`${countOf(twice, 'message')} at most may have arrived twice.`),
+    controls(batch, view),
+  ];
 }
 
-function controls({ id, phase, counts }: BatchAnswer, view: PageView): Html {
-  const at = `/api/v1/batches/${encodeURIComponent(id)}`;
-  const button = (text: string) => html`<button type="submit">${text}</button>`;
-  return html`<div class="acts">
-    ${(phase === 'sending' || phase === 'importing') && form(view, `${at}/pause`, button('Pause'))}
-    ${phase === 'paused' && form(view, `${at}/resume`, button('Resume'))}
-    ${
-      phase !== 'finished' &&
-      phase !== 'cancelled' &&
-      ask(
-        'Cancel...',
-        form(
-          view,
-          `${at}/cancel`,
-          html`<p>
-              The ${countOf(counts.pending, 'pending contact')} will not be sent. This cannot be
-              undone. Requests in flight finish.
-            </p>
-            ${whyField('why-cancel')}
-            <button type="submit" class="danger">Cancel the batch</button>`,
-        ),
-      )
-    }
-  </div>`;
+function controls({ id, phase, counts }: BatchAnswer, view: PageView): Part {
+  const given = { id };
+  const isOver = phase === 'finished' || phase === 'cancelled';
+  return acts(
+    (phase === 'sending' || phase === 'importing') &&
+      action(view, pauseBatch, { given, button: 'Pause' }),
+    phase === 'paused' && action(view, resumeBatch, { given, button: 'Resume' }),
+    !isOver &&
+      action(view, cancelBatch, {
+        given,
+        opens: 'Cancel...',
+        says: `The ${countOf(counts.pending, 'pending contact')} will not be sent. This cannot be undone. Requests in flight finish.`,
+        button: 'Cancel the batch',
+        danger: true,
+      }),
+  );
 }
 
-function failureTable({ batch, failures, noRedrive }: BatchPageData, view: PageView): Html {
-  return html`${table<FailureExample>(
-    'Failures by state and code',
-    [
-      ['State', ({ state }) => dot(state)],
-      ['Code', (group) => code(group.code)],
-      ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
+function failureTable({ batch, failures, noRedrive }: BatchPageData, view: PageView): Part {
+  return [
+    table<FailureExample>(
+      'Failures by state and code',
       [
-        'Answer of the service',
-        (group) =>
-          html`${group.message === '' ? html`<span class="quiet">nothing</span>` : group.message}${example(group)}`,
+        ['State', ({ state }) => dot(state)],
+        ['Code', (group) => code(group.code)],
+        ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
+        ['Answer of the service', answerOf],
       ],
-    ],
-    failures.groups,
-    (group) => [
-      mayAct(view) && noRedrive === undefined && redrive(batch, group, failures.at, view),
-    ],
-  )}
-  ${
-    noRedrive !== undefined &&
-    html`<p class="quiet">These contacts cannot be sent again now: ${noRedrive}.</p>`
-  }`;
+      failures.groups,
+      (group) => noRedrive === undefined && redrive(batch, group, failures.at, view),
+    ),
+    noRedrive !== undefined && quiet(`These contacts cannot be sent again now: ${noRedrive}.`),
+  ];
 }
 
-function example({ example: contact }: FailureExample): Html | undefined {
-  if (contact === undefined) return undefined;
-  const fields = Object.entries(contact).map(([name, value]) => `${name} ${value}`);
-  return html`<br /><span class="quiet">for example ${fields.join(', ')}</span>`;
+function answerOf({ message, example }: FailureExample): Part {
+  const fields = Object.entries(example ?? {}).map(([name, value]) => `${name} ${value}`);
+  return [
+    message === '' ? html`<span class="quiet">nothing</span>` : message,
+    fields.length > 0 && html`<br /><span class="quiet">for example ${fields.join(', ')}</span>`,
+  ];
 }
 
 /** States that can be redriven; cancelled contacts cannot. */
 const REDRIVEN: ReadonlySet<string> = new Set(['rejected', 'expired', 'unknown']);
 
-function redrive(
-  { id }: BatchAnswer,
-  group: FailureExample,
-  before: number,
-  view: PageView,
-): Html | undefined {
-  if (!REDRIVEN.has(group.state)) return undefined;
-  const { state, contacts } = group;
-  const name = `why-${state}-${group.code}`.replaceAll(/[^A-Za-z0-9-]/g, '-');
-  return ask(
-    'Send again...',
-    form(
-      view,
-      `/api/v1/batches/${encodeURIComponent(id)}/redrive`,
-      html`<p>
-          ${countOf(contacts, 'contact')} will be sent again.
-          ${state === 'unknown' && html`<strong>They may arrive twice: the service may have accepted them already.</strong>`}
-        </p>
-        <input type="hidden" name="state" value="${state}" />
-        <input type="hidden" name="code" value="${group.code}" />
-        <input type="hidden" name="before" value="${before}" />
-        ${whyField(name)}
-        <button type="submit" ${state === 'unknown' && html`class="danger"`}>
-          Send ${formatCount(contacts)} again
-        </button>`,
-    ),
+function redrive({ id }: BatchAnswer, group: FailureExample, before: number, view: PageView): Part {
+  const { state, code: of, contacts } = group;
+  if (!REDRIVEN.has(state)) return false;
+  const isUnknown = state === 'unknown';
+  const twice = html`<strong
+    >They may arrive twice: the service may have accepted them already.</strong
+  >`;
+  return acts(
+    isUnknown && decideLink({ batch: id, code: of, before }, view),
+    action(view, redriveBatch, {
+      opens: 'Send again...',
+      says: [`${countOf(contacts, 'contact')} will be sent again. `, isUnknown && twice],
+      given: { id, state, code: of, before },
+      button: `Send ${formatCount(contacts)} again`,
+      danger: isUnknown,
+    }),
   );
 }
 
-function downloads({ id, counts }: BatchAnswer): Html | undefined {
+function downloads({ id, counts }: BatchAnswer): Html | false {
   const states = (['rejected', 'unknown', 'expired', 'cancelled'] as const).filter(
     (state) => counts[state] > 0,
   );
-  if (states.length === 0) return undefined;
   const at = `/api/v1/batches/${encodeURIComponent(id)}/failures.csv`;
-  return html`<section class="card">
-    <h2>Download</h2>
-    <p>
-      CSV lists with unmasked phone numbers, ready to be imported again. Each download is recorded
-      in the audit stream.
-    </p>
-    <ul class="plain">
-      ${states.map(
-        (state) =>
-          html`<li>
-            <a href="${at}?state=${state}" download>${formatCount(counts[state])} ${state}</a>
-          </li>`,
-      )}
-    </ul>
-  </section>`;
+  return (
+    states.length > 0 &&
+    card('download', 'Download', [
+      para(
+        'CSV lists with unmasked phone numbers, ready to be imported again. Each download is recorded in the audit stream.',
+      ),
+      html`<ul class="plain">
+        ${states.map((state) => html`<li>${link(`${at}?state=${state}`, `${formatCount(counts[state])} ${state}`)}</li>`)}
+      </ul>`,
+    ])
+  );
 }
 
-function facts(batch: BatchAnswer, { now }: PageView): Html {
+function details(batch: BatchAnswer, { now }: PageView): Html {
   const { templateCode, delivery, chunkSize, rate: limit, chunks, rows } = batch;
   const { refusedRows, duplicateRows, begunAt, finishedAt, keptUntil, expiresAt } = batch;
-  const rowOf = (name: string, value: Html | string) =>
-    html`<dt>${name}</dt>
-      <dd>${value}</dd>`;
-  return html`<section class="card">
-    <h2>Details</h2>
-    <dl>
-      ${rowOf('Template', templateCode)} ${rowOf('Delivery', delivery)}
-      ${rowOf('Rows read', formatCount(rows))} ${rowOf('Rows refused', formatCount(refusedRows))}
-      ${rowOf('Duplicates left out', formatCount(duplicateRows))}
-      ${rowOf('Chunks', `${formatCount(chunks)} of up to ${countOf(chunkSize, 'contact')}`)}
-      ${rowOf('Limit', limit === 0 ? 'none of its own' : `${countOf(limit, 'contact')} a second`)}
-      ${rowOf('Started', moment(begunAt, now))}
-      ${finishedAt !== null && rowOf('Ended', moment(finishedAt, now))}
-      ${expiresAt !== null && rowOf('Not sent after', moment(expiresAt, now))}
-      ${keptUntil !== null && rowOf('Deleted', moment(keptUntil, now))}
-    </dl>
-  </section>`;
+  const time = (at: number | null) => at !== null && moment(at, now);
+  return facts([
+    ['Template', templateCode],
+    ['Delivery', delivery],
+    ['Rows read', formatCount(rows)],
+    ['Rows refused', formatCount(refusedRows)],
+    ['Duplicates left out', formatCount(duplicateRows)],
+    ['Chunks', `${formatCount(chunks)} of up to ${countOf(chunkSize, 'contact')}`],
+    ['Limit', limit === 0 ? 'none of its own' : `${countOf(limit, 'contact')} a second`],
+    ['Started', moment(begunAt, now)],
+    ['Ended', time(finishedAt)],
+    ['Not sent after', time(expiresAt)],
+    ['Deleted', time(keptUntil)],
+  ]);
 }

@@ -1,28 +1,52 @@
+import { kindOf } from '../../operations/fields.ts';
+import { paramsOf, type Operation } from '../../operations/operation.ts';
 import { relativeTime, type SayTime } from '../../../format/time.ts';
-import type { Identity } from '../access/identity.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import type { RouteCall } from '../http/route.ts';
-import { csrfField, nextField } from './layout.ts';
+import { csrfField } from './layout.ts';
 
 /** For whom and when a page is made. */
-export interface PageView {
-  readonly who: Identity | undefined;
-  readonly csrf: string;
-  /** Path to which a form of the page redirects. */
-  readonly path: string;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-}
-
-/** For whom and when the page of a request is made. */
-export function viewOf({ who, csrf, url, now }: RouteCall): PageView {
-  return { who, csrf, path: url, now };
-}
+export type PageView = Pick<RouteCall, 'who' | 'csrf' | 'url' | 'now'>;
 
 /** Whether the viewer of the page may also change something. */
 export function mayAct({ who }: PageView): boolean {
   return who?.role === 'operator';
 }
+
+/** A part of a page; the script reads it again. */
+export function card(id: string, title: Part, body: Part): Html {
+  return html`<section class="card" id="${id}" data-refresh>
+    ${title !== undefined && html`<h2>${title}</h2>`} ${body}
+  </section>`;
+}
+
+/** In place of a part of which there is nothing. */
+export function empty(id: string, body: Part): Html {
+  return html`<section class="card empty" id="${id}" data-refresh>${body}</section>`;
+}
+
+export const para = (text: Part): Html => html`<p>${text}</p>`;
+
+export const quiet = (text: Part): Html => html`<p class="quiet">${text}</p>`;
+
+export const note = (text: Part): Html => html`<p class="note">${text}</p>`;
+
+export const link = (path: string, text: Part): Html => html`<a href="${path}">${text}</a>`;
+
+export const tag = (text: string, tone = text): Html =>
+  html`<span class="tag ${tone}">${text}</span>`;
+
+/** The state of a notice or contact, with its colour. */
+export const dot = (state: string): Html => html`<i class="dot ${state}"></i>${state}`;
+
+export const code = (text: string | undefined): Html | undefined =>
+  text === undefined ? undefined : html`<code>${text}</code>`;
+
+/** A link to the page of a notice. */
+export const noticeLink = (id: string): Html =>
+  link(`/notices/${encodeURIComponent(id)}`, code(id));
+
+export const batchLink = (id: string): Html => link(`/batches/${id}`, id);
 
 /** A time relative to now, and as time of day: in UTC, until the script writes it in the zone of the browser. */
 export function moment(at: number, now: number, say?: SayTime): Html {
@@ -33,37 +57,32 @@ export function moment(at: number, now: number, say?: SayTime): Html {
   >`;
 }
 
-/** A form that changes something, and then redirects to its page. */
-export function form(view: PageView, action: string, body: Part, next = view.path): Html {
-  return html`<form method="post" action="${action}">
-    ${csrfField(view.csrf)}${nextField(next)}${body}
-  </form>`;
+/** Names with their values; those without a value are left out. */
+export function facts(rows: readonly (readonly [name: string, value: Part])[]): Html {
+  return html`<dl>
+    ${rows.map(([name, value]) => isThere(value) && [html`<dt>${name}</dt>`, html`<dd>${value}</dd>`])}
+  </dl>`;
 }
 
-/** A field for the reason, which is stored in the audit stream. */
-export function whyField(id: string): Html {
-  return html`<label for="${id}">Why</label>
-    <input
-      id="${id}"
-      name="why"
-      maxlength="100"
-      autocomplete="off"
-      required
-      placeholder="for the audit stream"
-    />`;
-}
+const isThere = (value: Part) => value !== undefined && value !== false && value !== null;
 
-/** An action that opens first, to explain what its button will do. */
-export function ask(title: string, body: Part): Html {
-  return html`<details class="ask">
-    <summary>${title}</summary>
-    <div>${body}</div>
-  </details>`;
+/** Figures with their names, and words below some of them. */
+export function tiles(rows: readonly (readonly [name: Part, value: Part, below?: Part])[]): Html {
+  return html`<dl class="tiles">
+    ${rows.map(
+      ([name, value, below]) =>
+        html`<div>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+          ${isThere(below) && html`<dd class="quiet small">${below}</dd>`}
+        </div>`,
+    )}
+  </dl>`;
 }
 
 /** A column of a table: its title, the cell of a row, and what it is. */
 export type TableColumn<Row> = readonly [
-  title: Html | string,
+  title: string,
   cell: (row: Row) => Part,
   kind?: 'number' | 'wide',
 ];
@@ -78,8 +97,14 @@ export function table<Row>(
   caption: string,
   columns: readonly TableColumn<Row>[],
   rows: readonly Row[],
-  below: (row: Row, index: number) => readonly Part[] = () => [],
+  below: (row: Row) => Part = () => false,
 ): Html {
+  const wide = (part: Part) =>
+    isThere(part) &&
+    html`<tr>
+      <td colspan="${columns.length}">${part}</td>
+    </tr>`;
+  const classOf = (kind: string | undefined) => kind !== undefined && html`class="${kind}"`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}">
     <table>
       <caption class="unseen">
@@ -87,39 +112,151 @@ export function table<Row>(
       </caption>
       <thead>
         <tr>
-          ${columns.map(([title, , kind]) => html`<th scope="col" ${kind && html`class="${kind}"`}>${title}</th>`)}
+          ${columns.map(([title, , kind]) => html`<th scope="col" ${classOf(kind)}>${title}</th>`)}
         </tr>
       </thead>
       <tbody>
-        ${rows.map((row, index) => [
+        ${rows.map((row) => [
           html`<tr>
-            ${columns.map((column) => html`<td ${attributesOf(column)}>${column[1](row)}</td>`)}
+            ${columns.map(([title, cell, kind]) => html`<td ${classOf(kind)} data-label="${title}">${cell(row)}</td>`)}
           </tr>`,
-          ...below(row, index)
-            .filter(Boolean)
-            .map(
-              (part) =>
-                html`<tr>
-                  <td colspan="${columns.length}">${part}</td>
-                </tr>`,
-            ),
+          wide(below(row)),
         ])}
       </tbody>
     </table>
   </div>`;
 }
 
-const attributesOf = <Row>([title, , kind]: TableColumn<Row>): readonly Part[] => [
-  kind && html`class="${kind}" `,
-  typeof title === 'string' && html`data-label="${title}"`,
+/** A field that is not shown; none without a value. */
+export const hidden = (name: string, value: string | number | undefined) =>
+  value !== undefined && html`<input type="hidden" name="${name}" value="${value}" />`;
+
+/** An action that opens first, to explain what its button will do. */
+function ask(title: string, body: Part): Html {
+  return html`<details class="ask">
+    <summary>${title}</summary>
+    <div>${body}</div>
+  </details>`;
+}
+
+/** A form that runs an operation. */
+export interface Action {
+  readonly button: string;
+  /** What opens the form, which then asks why; without it there is only the button. */
+  readonly opens?: string;
+  /** What the button will do. */
+  readonly says?: Part;
+  /** Input that is decided already. */
+  readonly given?: Readonly<Record<string, string | number | undefined>>;
+  /** Input that is asked for: labels by the name of the field. */
+  readonly asks?: Readonly<Record<string, string>>;
+  readonly more?: Part;
+  readonly danger?: boolean;
+  /** Where it leads to. Default: the page itself */
+  readonly next?: string;
+}
+
+/** The form of an operation, for those who may run it; it leads back to its page, which says what was done. */
+export function action(view: PageView, row: Operation, spec: Action): Html | false {
+  const { button, opens, says, given = {}, asks = {}, more, danger, next = view.url } = spec;
+  if (!mayAct(view)) return false;
+  const params = new Set(paramsOf(row));
+  const path = row.path.replaceAll(/:(\w+)/g, (_, name: string) =>
+    encodeURIComponent(String(given[name])),
+  );
+  const form = html`<form method="post" action="${path}">
+    ${csrfField(view.csrf)} ${hidden('_next', next)}
+    ${Object.entries(given).map(([name, value]) => !params.has(name) && hidden(name, value))}
+    ${isThere(says) && para(says)} ${more}
+    ${Object.entries(asks).map(([name, label]) => inputField(row, name, label))}
+    ${opens !== undefined && WHY}
+    <button type="submit" ${danger === true && html`class="danger"`}>${button}</button>
+  </form>`;
+  return opens === undefined ? form : ask(opens, form);
+}
+
+/** Actions side by side. */
+export function acts(...actions: readonly Part[]): Html | false {
+  return actions.some(isThere) && html`<div class="acts">${actions}</div>`;
+}
+
+const WHY = html`<label
+  >Why
+  <input name="why" maxlength="100" autocomplete="off" required placeholder="for the audit stream"
+/></label>`;
+
+function inputField({ input }: Operation, name: string, label: string): Html {
+  return kindOf(input.shape[name]) === 'boolean'
+    ? html`<label class="choice"
+        ><input type="checkbox" name="${name}" /> <span>${label}</span></label
+      >`
+    : html`<label>${label} <input name="${name}" autocomplete="off" spellcheck="false" /></label>`;
+}
+
+/** A field of a filter: its name in the query, its label, and its choices or an example. */
+export type FilterField = readonly [
+  name: string,
+  label: string,
+  choices: readonly (readonly [value: string, text: string])[] | string,
 ];
 
-/** The state of a notice or contact, with its colour. */
-export const dot = (state: string): Html => html`<i class="dot ${state}"></i>${state}`;
+/** A form that filters a list: its fields are in the URL, so that it works without script. */
+export function filter(
+  path: string,
+  given: Readonly<Record<string, string | number | undefined>>,
+  fields: readonly FilterField[],
+  problem?: string,
+): Html {
+  const isChosen = Object.values(given).some((value) => value !== undefined);
+  return html`<form method="get" action="${path}" class="card filter" role="search">
+    ${fields.map(([name, label, choices]) => {
+      const value = String(given[name] ?? '');
+      return html`<label>${label} ${filterInput(name, value, choices)}</label>`;
+    })}
+    <p class="send">
+      <button type="submit">Filter</button>
+      ${isChosen && link(path, 'Show all')}
+    </p>
+    ${problem !== undefined && html`<p class="problem" role="alert">Not filtered: ${problem}</p>`}
+  </form>`;
+}
 
-export const code = (text: string | undefined): Html | undefined =>
-  text === undefined ? undefined : html`<code>${text}</code>`;
+function filterInput(name: string, value: string, choices: FilterField[2]): Html {
+  if (typeof choices === 'string') {
+    return html`<input
+      name="${name}"
+      value="${value}"
+      placeholder="${choices}"
+      autocomplete="off"
+    />`;
+  }
+  // A chosen value that is none of them becomes one, so that it stays visible.
+  const isListed = value === '' || choices.some(([one]) => one === value);
+  const all = [['', 'any'] as const, ...choices, ...(isListed ? [] : [[value, value] as const])];
+  return html`<select name="${name}">
+    ${all.map(([one, text]) => html`<option value="${one}" ${one === value && html`selected`}>${text}</option>`)}
+  </select>`;
+}
 
-/** A link to the page of a notice. */
-export const noticeLink = (id: string): Html =>
-  html`<a href="/notices/${encodeURIComponent(id)}"><code>${id}</code></a>`;
+/** Words as choices. */
+export const choicesOf = (words: readonly string[]) => words.map((word) => [word, word] as const);
+
+/** Periods that can be chosen. */
+export const PERIODS = [
+  ['1h', 'the last hour'],
+  ['24h', 'the last 24 hours'],
+  ['7d', 'the last 7 days'],
+  ['30d', 'the last 30 days'],
+] as const;
+
+/** A path with those parameters that have a value. */
+export function linkWith(
+  path: string,
+  query: Readonly<Record<string, string | number | undefined>>,
+): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) given.set(name, String(value));
+  }
+  return given.size === 0 ? path : `${path}?${given.toString()}`;
+}

@@ -1,28 +1,47 @@
+import { z } from 'zod';
+import { lookUpNumber } from '../../../batch/source/check-number.ts';
 import { countOf, formatCount } from '../../../format/format.ts';
-import type { FoundState } from '../../../search/find-in-batches.ts';
-import type { FindReport } from '../../../search/find-contact.ts';
 import { describeFalsePositiveRate } from '../../../search/find-answer.ts';
-import { html, type Html } from '../http/html.ts';
-import { csrfField } from './layout.ts';
-import { code, moment, noticeLink, table, type PageView } from './elements.ts';
-
-/** Content of the search page. */
-export interface FindPageData {
-  /** Whether the search index is on (FIND_KEY). */
-  readonly canFind: boolean;
-  /** Why the input is not a valid phone number. */
-  readonly problem?: string;
-  readonly report?: FindReport;
-}
+import type { FindReport } from '../../../search/find-contact.ts';
+import { canFind, findFor, FINDS_PER_MINUTE } from '../../operations/number.ts';
+import { html, type Html, type Part } from '../http/html.ts';
+import type { Route } from '../http/route.ts';
+import { batchLink, code, dot, moment, note, noticeLink, quiet, table } from './elements.ts';
+import type { PageView } from './elements.ts';
+import { csrfField, page } from './layout.ts';
 
 /**
  * Searches what happened to the notices for one phone number. The number is sent in a form and never
  * returned: it is in no URL, no browser history and no page.
  */
-export function findPage({ canFind, problem, report }: FindPageData, view: PageView): Html {
-  if (!canFind) return SWITCHED_OFF;
-  return html`${searchForm(problem, view)} ${report !== undefined && outcome(report, view)}`;
-}
+export const FIND: readonly Route[] = [
+  page({
+    path: '/find',
+    title: 'Find',
+    summary: 'The search form for a phone number.',
+    view: (call, context) => (canFind(context) ? searchForm(call) : SWITCHED_OFF),
+  }),
+  page({
+    method: 'POST',
+    path: '/find',
+    title: 'Find',
+    summary: 'What happened to the notices for that number.',
+    perMinute: FINDS_PER_MINUTE,
+    // An invalid number is reported on the page itself.
+    input: z.object({ number: z.string().default('') }),
+    view: async (call, context) => {
+      const { number } = call.input;
+      const isOn = canFind(context);
+      const checked = lookUpNumber(number);
+      if (isOn && checked.kind !== 'refused') {
+        const report = await findFor(context, { who: call.name, why: '' }, number);
+        return [searchForm(call), outcome(report, call)];
+      }
+      void call.reply.code(isOn ? 400 : 409);
+      return isOn && checked.kind === 'refused' ? searchForm(call, checked.reason) : SWITCHED_OFF;
+    },
+  }),
+];
 
 const SWITCHED_OFF = html`<section class="card empty">
   <p>The search is off because FIND_KEY is not set.</p>
@@ -33,26 +52,21 @@ const SWITCHED_OFF = html`<section class="card empty">
   </p>
 </section>`;
 
-function searchForm(problem: string | undefined, { csrf }: PageView): Html {
+function searchForm({ csrf }: PageView, problem?: string): Html {
+  const isWrong = problem !== undefined;
   return html`<form method="post" action="/find" class="card narrow">
     ${csrfField(csrf)}
-    <p>
-      <label for="number">Phone number</label>
+    <label
+      >Phone number
       <input
-        id="number"
         name="number"
         inputmode="tel"
         autocomplete="off"
-        spellcheck="false"
         required
-        aria-describedby="${problem === undefined ? 'number-help' : 'number-problem number-help'}"
-        ${problem !== undefined && html`aria-invalid="true" autofocus`}
-      />
-    </p>
-    ${
-      problem !== undefined &&
-      html`<p class="problem" id="number-problem" role="alert">Not searched: ${problem}.</p>`
-    }
+        aria-describedby="${isWrong && 'number-problem '}number-help"
+        ${isWrong && html`aria-invalid="true" autofocus`}
+    /></label>
+    ${isWrong && html`<p class="problem" id="number-problem" role="alert">Not searched: ${problem}.</p>`}
     <p class="quiet small" id="number-help">
       In the national format, such as 01012345678. It is not stored and not shown again.
     </p>
@@ -60,70 +74,69 @@ function searchForm(problem: string | undefined, { csrf }: PageView): Html {
   </form>`;
 }
 
-type Found = FindReport['notices'][number] | FindReport['contacts'][number];
+type FoundRow = FindReport['notices'][number] | FindReport['contacts'][number];
 
 function outcome({ notices, contacts, searched }: FindReport, view: PageView): Html {
-  const where = (one: Found) =>
-    'job' in one
-      ? html`notice ${noticeLink(one.job)}`
-      : html`batch <a href="/batches/${one.batch}">${one.batch}</a>, ${placeOf(one)}`;
-  const unconfirmed = (one: Found) =>
-    'job' in one ? 'no: the job is no longer kept' : 'probably: the contact has been deleted';
-  const rows: readonly Found[] = [...notices, ...contacts];
+  const { now } = view;
+  const rows: readonly FoundRow[] = [...notices, ...contacts];
+  const found = table<FoundRow>(
+    'Search results',
+    [
+      ['Where', where],
+      ['State', stateOf],
+      ['Confirmed', confirmedOf],
+      ['Since', ({ at }) => moment(at, now)],
+      ['Code', (one) => code(one.code)],
+      ['Template', ({ template }) => template],
+    ],
+    rows,
+  );
   return html`<section class="card" id="found">
     <h2>Found</h2>
-    ${
-      rows.length === 0
-        ? html`<p role="status">Nothing was found.</p>`
-        : table<Found>(
-            'Search results',
-            [
-              ['Where', where],
-              [
-                'State',
-                (one) => stateText(one.states, 'possiblySent' in one ? one.possiblySent : 0),
-              ],
-              ['Confirmed', (one) => (one.confirmed ? 'yes' : unconfirmed(one))],
-              ['Since', ({ at }) => moment(at, view.now)],
-              ['Code', (one) => code(one.code)],
-              ['Template', ({ template }) => template],
-            ],
-            rows,
-          )
-    }
-    ${coverage(searched, view)}
+    ${rows.length === 0 ? html`<p role="status">Nothing was found.</p>` : found}
+    ${coverage(searched, now)}
   </section>`;
 }
 
-const placeOf = ({ row, chunk }: FindReport['contacts'][number]) =>
-  row === undefined ? `chunk ${formatCount(chunk)}` : `row ${formatCount(row)}`;
+function where(one: FoundRow): Part {
+  if ('job' in one) return ['notice ', noticeLink(one.job)];
+  const { batch, row, chunk } = one;
+  const place = row === undefined ? `chunk ${formatCount(chunk)}` : `row ${formatCount(row)}`;
+  return ['batch ', batchLink(batch), `, ${place}`];
+}
 
 /** A single possible state is shown with its colour. */
-function stateText(states: readonly FoundState[], possiblySent = 0): Html {
-  const [first] = states;
-  const again = possiblySent > 0 && `, ${countOf(possiblySent, 'attempt')} possibly sent`;
-  return html`${states.length === 1 && html`<i class="dot ${first}"></i>`}${states.join(' or ')}${again}`;
+function stateOf(one: FoundRow): Part {
+  const { states } = one;
+  const [first = ''] = states;
+  const sent = 'possiblySent' in one ? (one.possiblySent ?? 0) : 0;
+  return [
+    states.length === 1 ? dot(first) : states.join(' or '),
+    sent > 0 && `, ${countOf(sent, 'attempt')} possibly sent`,
+  ];
+}
+
+function confirmedOf(one: FoundRow): string {
+  if (one.confirmed) return 'yes';
+  return 'job' in one ? 'no: the job is no longer kept' : 'probably: the contact has been deleted';
 }
 
 /** What the search covered. */
-function coverage(searched: FindReport['searched'], { now }: PageView): Html {
+function coverage(searched: FindReport['searched'], now: number): Part {
   const { since, batches, contacts, unindexedChunks, wrongHit } = searched;
-  return html`<p class="quiet">
-      Searched what was enqueued ${moment(since, now, (span) => `in the last ${span}`)}: single
-      notices, and ${countOf(contacts, 'contact')} of ${countOf(batches, 'batch', 'batches')}.
-    </p>
-    ${
-      unindexedChunks > 0 &&
-      html`<p class="note">
-        ${countOf(unindexedChunks, 'chunk')} could not be searched: stored without FIND_KEY, or too
-        long ago.
-      </p>`
-    }
-    ${
-      contacts > 0 &&
-      html`<p class="quiet">
-        The probability that an unconfirmed contact belongs to another number:
-        ${describeFalsePositiveRate(wrongHit)}.
-      </p>`
-    }`;
+  return [
+    quiet([
+      'Searched what was enqueued ',
+      moment(since, now, (span) => `in the last ${span}`),
+      `: single notices, and ${countOf(contacts, 'contact')} of ${countOf(batches, 'batch', 'batches')}.`,
+    ]),
+    unindexedChunks > 0 &&
+      note(
+        `${countOf(unindexedChunks, 'chunk')} could not be searched: stored without FIND_KEY, or too long ago.`,
+      ),
+    contacts > 0 &&
+      quiet(
+        `The probability that an unconfirmed contact belongs to another number: ${describeFalsePositiveRate(wrongHit)}.`,
+      ),
+  ];
 }

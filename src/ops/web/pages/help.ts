@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { html, type Html } from '../http/html.ts';
-import { route, type Route } from '../http/route.ts';
-import { framed, PAGE } from './layout.ts';
+import { page } from './layout.ts';
 
 /** The runbook: beside src, or for a built file beside dist. */
 const PLACES = ['../../../../docs/operating.md', '../../../../../docs/operating.md'];
@@ -9,17 +8,15 @@ const PLACES = ['../../../../docs/operating.md', '../../../../../docs/operating.
 let kept: Html | undefined;
 
 /** docs/operating.md as a page, so that a headline can link to the section that says what to do. */
-export const HELP_ROUTES: readonly Route[] = [
-  route({
-    ...PAGE,
-    path: '/help',
-    summary: 'The runbook: what each hold, event and code means, and what to do.',
-    handle: (call) => {
-      kept ??= htmlOf(readRunbook());
-      return framed(call, { title: 'Operating', nav: '/help', main: kept });
-    },
-  }),
-];
+export const HELP = page({
+  path: '/help',
+  title: 'Operating',
+  summary: 'The runbook: what each hold, event and code means, and what to do.',
+  view: () => {
+    kept ??= htmlOf(readRunbook());
+    return kept;
+  },
+});
 
 function readRunbook(): string {
   const place = PLACES.map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url));

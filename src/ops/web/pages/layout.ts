@@ -1,44 +1,66 @@
+import type { z } from 'zod';
 import type { Identity } from '../access/identity.ts';
 import { assetPath } from '../assets.ts';
-import { html, type Html } from '../http/html.ts';
-import { page, type ServerLabel, type RouteAnswer, type RouteCall } from '../http/route.ts';
+import { html, type Html, type Part } from '../http/html.ts';
+import { route, type Route, type RouteCall } from '../http/route.ts';
+import type { OpsContext } from '../ops-context.ts';
 
-/** The viewer of a page. */
-export interface Viewer {
-  readonly who: Identity | undefined;
-  readonly csrf: string;
-  /** Absent on a page that is shown without one. */
-  readonly place?: ServerLabel | undefined;
-  /** What the form before has done. */
-  readonly said?: string | undefined;
-}
-
-/** A page without its frame. */
-export interface PageContent {
-  readonly title: string;
-  /** Path of the navigation entry that is marked as current. */
-  readonly nav?: string;
-  readonly main: Html;
-}
+/** The viewer of a page, and what is shown beside its content. */
+export type Viewer = Pick<RouteCall, 'who' | 'csrf' | 'place' | 'said'>;
 
 /** The navigation. */
 const NAVIGATION = [
-  { path: '/', title: 'Overview' },
-  { path: '/waiting', title: 'Waiting' },
-  { path: '/batches', title: 'Batches' },
-  { path: '/notices', title: 'Notices' },
-  { path: '/unknown', title: 'Unknown' },
-  { path: '/find', title: 'Find' },
-  { path: '/queues', title: 'Queues' },
-  { path: '/audit', title: 'Audit' },
-  { path: '/help', title: 'Help' },
+  ['/', 'Overview'],
+  ['/waiting', 'Waiting'],
+  ['/notices', 'Not accepted'],
+  ['/batches', 'Batches'],
+  ['/find', 'Find'],
+  ['/queues', 'Queues'],
+  ['/audit', 'Audit'],
+  ['/help', 'Help'],
 ] as const;
 
-/** A whole page: head, navigation and content. */
-export function layout(
-  { title, nav, main }: PageContent,
-  { who, csrf, place, said }: Viewer,
-): Html {
+/** A page of the navigation, or below one: its title, its query, and its view of what it reads. */
+interface PageSpec<Input extends z.ZodType | undefined> {
+  readonly path: string;
+  readonly title:
+    string | ((input: Input extends z.ZodType ? z.output<Input> : undefined) => string);
+  readonly summary: string;
+  /** Default: its path */
+  readonly nav?: (typeof NAVIGATION)[number][0];
+  /** POST where its input must not be part of a URL. */
+  readonly method?: 'GET' | 'POST';
+  readonly input?: Input;
+  readonly perMinute?: number;
+  readonly view: (
+    call: RouteCall<Input extends z.ZodType ? z.output<Input> : undefined>,
+    context: OpsContext,
+  ) => Part | Promise<Part>;
+}
+
+/** The route of a page. */
+export function page<Input extends z.ZodType | undefined = undefined>(
+  spec: PageSpec<Input>,
+): Route {
+  const { title, nav = spec.path, method = 'GET', view, input, ...rest } = spec;
+  return route<Input>({
+    ...rest,
+    ...(input === undefined ? {} : { input }),
+    method,
+    needs: 'viewer',
+    kind: 'page',
+    ...(method === 'POST' ? { reads: true as const } : {}),
+    handle: async (call, context) => {
+      const main = await view(call, context);
+      const shown = typeof title === 'string' ? title : title(call.input);
+      return layout(shown, main, call, nav);
+    },
+  });
+}
+
+/** A whole page: head, navigation and content. @param nav path of the entry that is marked as current */
+export function layout(title: string, main: Part, viewer: Partial<Viewer>, nav?: string): Html {
+  const { who, csrf = '', place, said } = viewer;
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -63,27 +85,15 @@ export function layout(
     </html>`;
 }
 
-function header(
-  who: Identity,
-  csrf: string,
-  nav: string | undefined,
-  place: ServerLabel | undefined,
-): Html {
+function header(who: Identity, csrf: string, nav = '', place?: Viewer['place']): Html {
+  const entry = ([path, title]: (typeof NAVIGATION)[number]) =>
+    html`<li><a href="${path}" ${path === nav && html`aria-current="page"`}>${title}</a></li>`;
+  const name = place?.name !== undefined && html`<strong>${place.name}</strong>`;
   return html`<header>
-    ${
-      place !== undefined &&
-      html`<p class="place">
-        ${place.name !== undefined && html`<strong>${place.name}</strong>`} ${place.account}
-      </p>`
-    }
+    ${place !== undefined && html`<p class="place">${name} ${place.account}</p>`}
     <nav aria-label="Main">
       <ul>
-        ${NAVIGATION.map(
-          ({ path, title }) =>
-            html`<li>
-              <a href="${path}" ${path === nav && html`aria-current="page"`}>${title}</a>
-            </li>`,
-        )}
+        ${NAVIGATION.map(entry)}
       </ul>
     </nav>
     <div class="who">
@@ -102,26 +112,4 @@ function header(
 /** The CSRF token, as a field of every form that is posted. */
 export function csrfField(csrf: string): Html {
   return html`<input type="hidden" name="_csrf" value="${csrf}" />`;
-}
-
-/** Where the server redirects after the form was processed: a path of this server. */
-export function nextField(path: string): Html {
-  return html`<input type="hidden" name="_next" value="${path}" />`;
-}
-
-/** What the routes of all pages have in common. */
-export const PAGE = {
-  method: 'GET',
-  needs: 'viewer',
-  kind: 'page',
-  answers: { 200: { says: 'The page.', type: 'text/html' } },
-} as const;
-
-/** Answers a page within the layout. */
-export function framed(
-  { who, csrf, place, said }: Pick<RouteCall, 'who' | 'csrf' | 'place' | 'said'>,
-  content: PageContent,
-  status = 200,
-): RouteAnswer {
-  return page(layout(content, { who, csrf, place, said }), status);
 }

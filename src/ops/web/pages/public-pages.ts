@@ -2,44 +2,25 @@ import { html, type Html } from '../http/html.ts';
 import { layout, type Viewer } from './layout.ts';
 import type { Problem } from '../http/problem.ts';
 
-/** Content of the sign-in page. */
-export interface SignInState {
-  /** Where to go after the sign-in: a path of this server. */
-  readonly next: string;
-  /** Why the sign-in failed. */
-  readonly problem?: string;
-}
-
-/** The sign-in page; every page shows it to a visitor who is not signed in. */
-export function signInPage({ next, problem }: SignInState): Html {
-  const failure = problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`;
+/**
+ * The sign-in page; every page shows it to a visitor who is not signed in.
+ *
+ * @param next path of this server to go to after the sign-in
+ * @param problem why the sign-in failed
+ */
+export function signInPage(next: string, problem?: string): Html {
   const main = html`<form method="post" action="/sign-in" class="card narrow">
     <input type="hidden" name="next" value="${next}" />
-    ${failure}
-    <p>
-      <label for="name">Name</label>
-      <input
-        id="name"
-        name="name"
-        autocomplete="username"
-        autocapitalize="none"
-        required
-        autofocus
-      />
-    </p>
-    <p>
-      <label for="password">Password</label>
-      <input
-        id="password"
-        name="password"
-        type="password"
-        autocomplete="current-password"
-        required
-      />
-    </p>
+    ${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}
+    <label
+      >Name <input name="name" autocomplete="username" autocapitalize="none" required autofocus
+    /></label>
+    <label
+      >Password <input name="password" type="password" autocomplete="current-password" required
+    /></label>
     <p><button type="submit">Sign in</button></p>
   </form>`;
-  return layout({ title: 'Sign in', main }, { who: undefined, csrf: '' });
+  return layout('Sign in', main, {});
 }
 
 /**
@@ -59,5 +40,5 @@ export function problemPage(problem: Problem, viewer: Viewer): Html {
     ${away && html`<p>This page retries by itself.</p>`}
     <p class="quiet">${problem.status} ${problem.code}</p>
   </section>`;
-  return layout({ title: away ? 'Redis is away' : 'Request failed', main }, viewer);
+  return layout(away ? 'Redis is away' : 'Request failed', main, viewer);
 }

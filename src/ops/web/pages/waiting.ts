@@ -1,113 +1,121 @@
-import type { TemplateHold } from '../../../fleet/hold/template-hold.ts';
+import { z } from 'zod';
 import { countOf, formatCount } from '../../../format/format.ts';
+import { parseInput } from '../../../contracts/parse-input.ts';
+import type { TemplateHold } from '../../../fleet/hold/template-hold.ts';
 import { WAITING_STATES, type WaitingGroup } from '../../../notices/waiting.ts';
+import { liftHold, placeHold, showHold } from '../../operations/hold.ts';
 import type { OperationOutput } from '../../operations/operations.ts';
-import { html, type Html } from '../http/html.ts';
-import { ask, form, mayAct, moment, table, whyField, type PageView } from './elements.ts';
-import { choiceField, filterForm, hidden, PERIODS, textField } from './filter-form.ts';
+import { cancelSelected, listWaiting } from '../../operations/waiting.ts';
+import { html, type Html, type Part } from '../http/html.ts';
+import {
+  action,
+  acts,
+  choicesOf,
+  filter,
+  moment,
+  para,
+  PERIODS,
+  table,
+  tag,
+  type PageView,
+} from './elements.ts';
+import { page } from './layout.ts';
 
-/** The filter of the page as its query has it. */
-export interface WaitingQuery {
-  readonly state?: string | undefined;
-  readonly template?: string | undefined;
-  readonly within?: string | undefined;
-}
+/** Notices that wait which the page sums up. */
+const MOST_WAITING = 2_000;
 
-/** What waits, the templates that are held, and for which filter. */
-export interface WaitingPageData {
+/** What waits, and the templates that are held. */
+interface WaitingFound {
   readonly found: OperationOutput<'waiting'>;
   readonly held: readonly TemplateHold[];
-  readonly given: WaitingQuery;
+  readonly within: string | undefined;
 }
 
 /** The single notices that wait, by template, and the forms that cancel them or hold their template. */
-export function waitingPage({ found, held, given }: WaitingPageData, view: PageView): Html {
-  const { groups, notices, contacts, complete } = found;
-  const { state, template, within } = given;
-  const chosen = Object.values(given).some((value) => value !== undefined);
-  const fields = [
-    choiceField({ name: 'state', label: 'State', value: state }, [
-      ['', 'any'],
-      ...WAITING_STATES.map((one) => [one, one] as const),
-    ]),
-    textField({ name: 'template', label: 'Template', value: template }),
-    choiceField({ name: 'within', label: 'Queued within', value: within }, PERIODS),
-  ];
-  const holdOf = (one: WaitingGroup) => held.find((hold) => hold.template === one.template);
-  return html`${filterForm('/waiting', fields, { chosen })}
-    <section class="card" id="waiting">
-      ${
-        groups.length === 0
-          ? html`<p>No single notice waits${chosen && html` that matches`}.</p>`
-          : html`<p>
-              ${countOf(notices, 'notice')},
-              ${countOf(contacts, 'contact')}${!complete && ', of those that were read; there are more'}.
-            </p>`
-      }
-      ${
-        groups.length > 0 &&
-        table<WaitingGroup>(
-          'Notices that wait',
-          [
-            ['Template', (one) => one.template],
-            [
-              'State',
-              (one) => [
-                one.state,
-                holdOf(one) !== undefined && html` <span class="tag bad">held</span>`,
-              ],
-            ],
-            ['Notices', (one) => formatCount(one.notices), 'number'],
-            ['Contacts', (one) => formatCount(one.contacts), 'number'],
-            ['Oldest', ({ oldest }) => moment(oldest, view.now)],
-            ['Newest', ({ newest }) => moment(newest, view.now)],
-          ],
-          groups,
-          (one, index) => [
-            mayAct(view) &&
-              one.template !== '' &&
-              actions(one, index, { found, given, held, view }),
-          ],
-        )
-      }
-      <p class="quiet small">
-        Delayed ones wait for their time or their next attempt. Contacts of lists are on
-        <a href="/batches">Batches</a>.
-      </p>
-    </section>`;
+export const WAITING = page({
+  path: '/waiting',
+  title: 'Waiting',
+  summary:
+    'The single notices that wait, by template, and the forms that cancel them or hold a template.',
+  perMinute: 60,
+  input: listWaiting.input
+    .pick({ state: true, template: true })
+    .extend({ within: z.string().optional() }),
+  view: async (call, context) => {
+    const actor = { who: call.name, why: '', bounded: true };
+    const given = call.input;
+    const select = parseInput(listWaiting.input, given, 'REQUEST_INVALID');
+    const [found, { templates: held }] = await Promise.all([
+      listWaiting.run(context, { ...select, most: MOST_WAITING }, actor),
+      showHold.run(context, {}, actor),
+    ]);
+    const form = filter('/waiting', given, [
+      ['state', 'State', choicesOf(WAITING_STATES)],
+      ['template', 'Template', ''],
+      ['within', 'Queued within', PERIODS],
+    ]);
+    const isFiltered = Object.values(given).some((value) => value !== undefined);
+    return [form, shown({ found, held, within: given.within }, isFiltered, call)];
+  },
+});
+
+function shown(data: WaitingFound, isFiltered: boolean, view: PageView): Html {
+  const { groups, notices, contacts, complete } = data.found;
+  const holds = new Set(data.held.map(({ template }) => template));
+  const rest = complete ? '' : ', of those that were read; there are more';
+  const sum = `${countOf(notices, 'notice')}, ${countOf(contacts, 'contact')}${rest}.`;
+  const list = table<WaitingGroup>(
+    'Notices that wait',
+    [
+      ['Template', ({ template }) => template],
+      ['State', ({ state, template }) => [state, holds.has(template) && [' ', tag('held', 'bad')]]],
+      ['Notices', (one) => formatCount(one.notices), 'number'],
+      ['Contacts', (one) => formatCount(one.contacts), 'number'],
+      ['Oldest', ({ oldest }) => moment(oldest, view.now)],
+      ['Newest', ({ newest }) => moment(newest, view.now)],
+    ],
+    groups,
+    (group) => group.template !== '' && actions(group, data, view),
+  );
+  const none = `No single notice waits${isFiltered ? ' that matches' : ''}.`;
+  return html`<section class="card" id="waiting">
+    ${groups.length === 0 ? para(none) : [para(sum), list]}
+    <p class="quiet small">
+      Delayed ones wait for their time or their next attempt. Contacts of lists are on
+      <a href="/batches">Batches</a>.
+    </p>
+  </section>`;
 }
 
-function actions(
-  { state, template, notices, contacts, oldest }: WaitingGroup,
-  index: number,
-  { found, given, held, view }: WaitingPageData & { readonly view: PageView },
-): Html {
+function actions(group: WaitingGroup, { found, held, within }: WaitingFound, view: PageView): Part {
+  const { state, template, notices, contacts, oldest } = group;
   const what = found.complete ? countOf(notices, 'notice') : 'all of them';
-  const cancel = html`<p>
-      ${found.complete ? `${what} (${countOf(contacts, 'contact')})` : 'All notices'} of
-      ${template}, ${state} now, will never be sent; what is queued from now on is. This cannot be
-      undone.
-    </p>
-    ${hidden('template', template)} ${hidden('state', state)} ${hidden('queuedBefore', found.at)}
-    ${given.within !== undefined && hidden('queuedAfter', oldest)}
-    ${whyField(`why-cancel-${index}`)}
-    <label class="choice">
-      <input type="checkbox" name="releaseKey" />
-      <span>Release their idempotency keys, so that they can be sent anew</span>
-    </label>
-    <button type="submit" class="danger">Cancel ${what}</button>`;
-  const hold = html`<p>Notices and lists of ${template} wait; all others are sent.</p>
-    ${hidden('template', template)} ${whyField(`why-hold-${index}`)}
-    <button type="submit">Hold the template</button>`;
-  const lift = html`<p>Notices and lists of ${template} are sent again.</p>
-    ${hidden('template', template)} ${whyField(`why-lift-${index}`)}
-    <button type="submit">Lift the hold</button>`;
-  return html`<div class="acts">
-    ${ask('Cancel...', form(view, '/api/v1/waiting/cancel', cancel))}
-    ${
-      held.some((one) => one.template === template)
-        ? ask('Lift the hold...', form(view, '/api/v1/hold/lift', lift))
-        : ask('Hold the template...', form(view, '/api/v1/hold/place', hold))
-    }
-  </div>`;
+  const which = found.complete ? `${what} (${countOf(contacts, 'contact')})` : 'All notices';
+  const cancel = action(view, cancelSelected, {
+    opens: 'Cancel...',
+    says: `${which} of ${template}, ${state} now, will never be sent; what is queued from now on is. This cannot be undone.`,
+    given: {
+      template,
+      state,
+      queuedBefore: found.at,
+      queuedAfter: within === undefined ? undefined : oldest,
+    },
+    asks: { releaseKey: 'Release their idempotency keys, so that they can be sent anew' },
+    button: `Cancel ${what}`,
+    danger: true,
+  });
+  const hold = held.some((one) => one.template === template)
+    ? action(view, liftHold, {
+        opens: 'Lift the hold...',
+        says: `Notices and lists of ${template} are sent again.`,
+        given: { template },
+        button: 'Lift the hold',
+      })
+    : action(view, placeHold, {
+        opens: 'Hold the template...',
+        says: `Notices and lists of ${template} wait; all others are sent.`,
+        given: { template },
+        button: 'Hold the template',
+      });
+  return acts(cancel, hold);
 }

@@ -30,7 +30,6 @@ export async function visitAll(world: World, visits: Visits, sent: Sent): Promis
       const { 'x-csrf-token': token = '' } = who.headers;
       const form = new URLSearchParams({ number, _csrf: token }).toString();
       await visits.ask('/find', who, form);
-      await visits.ask('/unknown', who, form);
     }
   }
   await changeAll(world, sent, visits, otto);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { maskContact, maskNumber } from '../../../../src/ops/mask-contact.ts';
 import { fromForm } from '../../../../src/ops/operations/fields.ts';
 import { html } from '../../../../src/ops/web/http/html.ts';
-import { localPath } from '../../../../src/ops/web/http/register-routes.ts';
+import { localPath } from '../../../../src/ops/web/http/route.ts';
 import { showJob } from '../../../../src/ops/web/board/show-job.ts';
 
 it('escapes everything that is put into a template', () => {

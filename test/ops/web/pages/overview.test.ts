@@ -3,7 +3,7 @@ import { HOLDS, isProbed, type HoldKind } from '../../../../src/contracts/hold.t
 import { explainHold } from '../../../../src/ops/answers/account-schemas.ts';
 import type { Status } from '../../../../src/ops/status.ts';
 import { noTraffic } from '../../../../src/traffic/traffic.ts';
-import { overviewPage, type OverviewData } from '../../../../src/ops/web/overview/overview.ts';
+import { overviewPage, type OverviewData } from '../../../../src/ops/web/pages/overview.ts';
 import {
   EVIL,
   viewOf,
@@ -103,7 +103,7 @@ describe('what needs attention', () => {
 
   it('names unknown outcomes, and failed notices without them', () => {
     const text = attention({ jobs: { ...jobs, failed: 5 }, unknown: { notices: 2, contacts: 30 } });
-    expect(text).toMatch(/href="\/unknown">2 single notices and 30 contacts of lists<\/a>/);
+    expect(text).toMatch(/href="\/notices">2 single notices and 30 contacts of lists<\/a>/);
     expect(text).toContain('href="/notices">3 single notices</a> failed');
     expect(
       attention({ jobs: { ...jobs, failed: 2 }, unknown: { notices: 2, contacts: 0 } }),
@@ -157,7 +157,7 @@ describe('the figures', () => {
     expect(text).toContain('<dd>1,234</dd>');
     expect(text).toContain('the oldest for 90 s');
     expect(text).toContain('href="/batches">4,321<');
-    expect(text).toContain('href="/unknown">5<');
+    expect(text).toContain('href="/notices">5<');
   });
 
   it('of what was sent: the rate of all workers, and the last hour in minutes', () => {

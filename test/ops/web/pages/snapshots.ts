@@ -9,7 +9,7 @@ import type { BatchAnswer } from '../../../../src/ops/answers/batch-schemas.ts';
 import type { Status } from '../../../../src/ops/status.ts';
 import { headlineOf } from '../../../../src/ops/answers/headline.ts';
 import type { BatchesSummary } from '../../../../src/ops/batches-summary.ts';
-import type { OverviewData } from '../../../../src/ops/web/overview/overview.ts';
+import type { OverviewData } from '../../../../src/ops/web/pages/overview.ts';
 import type { PageView } from '../../../../src/ops/web/pages/elements.ts';
 
 /** The time at which pages are made. */
@@ -21,7 +21,7 @@ export const EVIL = `"><script>alert('1')</script><img src=x onerror=alert(1)>`;
 /** A viewer of pages. */
 export function viewOf(role: Role): PageView {
   const who = { name: role, role, by: 'session', until: NOW, seed: 'seed' } as const;
-  return { who, csrf: 'csrf-token', path: '/here', now: NOW };
+  return { who, csrf: 'csrf-token', url: '/here', now: NOW };
 }
 
 /** Counts of a batch whose states add up. */

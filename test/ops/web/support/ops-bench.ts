@@ -7,7 +7,7 @@ import { loadConfig } from '../../../../src/config/config.ts';
 import { newApiKey, readUsers } from '../../../../src/ops/web/access/accounts.ts';
 import type { FirstSignIn } from '../../../../src/ops/web/access/access.ts';
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
-import { problemAnswer } from '../../../../src/ops/web/answers.ts';
+import { problemAnswer } from '../../../../src/ops/web/openapi.ts';
 import { openOps, type OpsContext } from '../../../../src/ops/web/ops-context.ts';
 import { OPS_ROUTES } from '../../../../src/ops/web/http/route-table.ts';
 import type { Route } from '../../../../src/ops/web/http/route.ts';
@@ -207,7 +207,7 @@ const ALWAYS = new Set([400, 401, 403, 429, 503]);
 /** Holds an answer to what its route says of it: the schema fits, and names every field. */
 export function expectDocumented(method: string, path: string, reply: Reply): void {
   const { status } = reply;
-  const doc = routeOf(method, path)?.answers[status];
+  const doc = routeOf(method, path)?.answers?.[status];
   const known = doc !== undefined || ALWAYS.has(status);
   expect([`${method} ${path} answers ${status}`, known]).toEqual([expect.anything(), true]);
   const schema = status >= 400 ? problemAnswer : doc?.schema;
