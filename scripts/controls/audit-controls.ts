@@ -16,7 +16,7 @@ export const AUDIT_CONTROLS: readonly Control[] = [
     from: 'await appendAudit(redis, keys, entry);',
     to: '',
     test: 'ops/web/api.integration.test.ts',
-    words: 'which stands in the audit stream',
+    words: 'gives their numbers to operators only',
   },
   {
     prevents: 'an operator who displaces the audit stream',

@@ -7,9 +7,8 @@ import { unreadyWords } from '../answers/unready-words.ts';
 import { appendAudit, auditFor } from '../audit.ts';
 import { describeEvent } from '../../events/describe.ts';
 import type { AccountEvent } from '../../events/event.ts';
-import { count, time } from '../answers/fields.ts';
+import { time } from '../answers/fields.ts';
 import type { Status } from '../status.ts';
-import { readTraffic } from '../../traffic/traffic.ts';
 import { whole } from './fields.ts';
 import { describeHold, describeRateLimit, describeTemplateHold } from './hold.ts';
 import type { Answer } from '../answers/fields.ts';
@@ -25,29 +24,6 @@ export const status = operation({
   output: statusAnswer,
   run: (context) => context.status(),
   text: describeStatus,
-});
-
-const laneCounts = z.object({
-  requests: count.describe('send requests'),
-  accepted: count.describe('contacts that the service accepted'),
-});
-const lanes = { notices: laneCounts, chunks: laneCounts };
-
-export const traffic = operation({
-  name: 'traffic',
-  summary: 'Requests, and contacts that were accepted, of each minute of the last three hours.',
-  answers: 'The minutes and their sums.',
-  needs: 'viewer',
-  path: '/api/v1/traffic',
-  input: z.object({}),
-  output: z.object({
-    at: time,
-    minutes: z
-      .array(z.object({ at: time.describe('its start'), ...lanes }).meta({ id: 'TrafficMinute' }))
-      .describe('oldest first; the last one is not over yet'),
-    total: z.object(lanes),
-  }),
-  run: ({ redis, keys }) => readTraffic(redis, keys),
 });
 
 export const audit = operation({

@@ -11,7 +11,7 @@ import {
 } from './batches.ts';
 import { deleteFailed, failed, redriveFailed } from './failed-notices.ts';
 import { liftHold, placeHold, setRateLimit, showHold, showRateLimit } from './hold.ts';
-import { audit, listEvents, replayEvents, status, traffic } from './account.ts';
+import { audit, listEvents, replayEvents, status } from './account.ts';
 import { cancelByKey, cancelNotice, showByKey, showNotice } from './notice.ts';
 import { erase, find } from './number.ts';
 import { parkRestored, showRestored } from './restored.ts';
@@ -24,7 +24,6 @@ import { cancelSelected, listWaiting } from './waiting.ts';
 /** Every operation. A new one is a row here: its route, command, library call and matrix of tests come with it. */
 export const OPERATIONS = [
   status,
-  traffic,
   audit,
   showNotice,
   showByKey,

@@ -68,7 +68,6 @@ const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
     audits: ['rate-limit', 'queue'],
   },
   status: { input: {}, command: 'status' },
-  traffic: { input: {} },
   audit: { input: {}, bad: [{ limit: 0 }, 'limit'], command: 'audit' },
   show: {
     input: { id: 'n-one' },

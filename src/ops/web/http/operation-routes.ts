@@ -4,7 +4,7 @@ import { metaOf, why as reason } from '../../operations/fields.ts';
 import { MOST_MS, isChange, runParsed, type Operation } from '../../operations/operation.ts';
 import { csvDownload } from './csv-download.ts';
 import { sayNext } from './register-routes.ts';
-import { redirect, type Route } from './route.ts';
+import { redirect, type AnswerDoc, type Route } from './route.ts';
 
 /** Downloads per caller and minute. */
 const DOWNLOADS_PER_MINUTE = 30;
@@ -12,7 +12,9 @@ const DOWNLOADS_PER_MINUTE = 30;
 /** The routes of an operation: what changes something is a POST with a body, and an export has one of its own. */
 export function operationRoutes(row: Operation): Route[] {
   const { summary, needs, path, answers: says, input, output, problems = {}, perMinute, csv } = row;
-  const refusals = Object.entries(problems).map(([status, text]) => [status, { says: text }]);
+  const refusals: Record<number, AnswerDoc> = Object.fromEntries(
+    Object.entries(problems).map(([status, text]) => [status, { says: text }]),
+  );
   const isPost = isChange(row) || row.hidesInput === true;
   const plain: Route = {
     method: isPost ? 'POST' : 'GET',
@@ -23,7 +25,7 @@ export function operationRoutes(row: Operation): Route[] {
     ...(row.hidesInput === true ? { reads: true } : {}),
     perMinute,
     input: isPost ? z.strictObject({ ...input.shape, ...whyField(row) }) : inUrl(input),
-    answers: { 200: { says, schema: output }, ...Object.fromEntries(refusals) },
+    answers: { 200: { says, schema: output }, ...refusals },
     handle: async ({ input: given, name, who, next, reply }, context) => {
       const { why = '', ...rest } = given as { why?: string };
       const { closing } = context;

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { countOf, formatCount } from '../../../format/format.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
