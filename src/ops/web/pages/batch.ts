@@ -5,7 +5,7 @@ import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import { batchToJson } from '../../answers/batch-json.ts';
 import type { BatchAnswer } from '../../answers/batch-schemas.ts';
 import { auditFor, type KeptAudit } from '../../audit.ts';
-import { noSuchBatch } from '../../batch-actions.ts';
+import { noSuchBatch } from '../../batch-snapshot.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import { digestFailures, type FailureDigest, type FailureExample } from '../../failure-digest.ts';
 import { redriveBatch } from '../../operations/batch-failures.ts';
