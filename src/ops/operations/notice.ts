@@ -15,9 +15,6 @@ import { operation, type Answer, type OperationCall, type OperationContext } fro
 /** The path of one notice. */
 const id = { id: noticeId.describe('id of the notice, or of one of its jobs') };
 
-/** The parameters of a path to a notice. */
-export const noticeParams = z.strictObject(id);
-
 /** An idempotency key, and whose it is. */
 const byKey = {
   idempotencyKey: idempotencyKey.meta({ flag: 'key' }).describe('the key with which it was sent'),

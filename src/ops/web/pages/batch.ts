@@ -5,7 +5,6 @@ import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import { batchToJson } from '../../answers/batch-json.ts';
 import type { BatchAnswer } from '../../answers/batch-schemas.ts';
 import { auditFor, type KeptAudit } from '../../audit.ts';
-import { noSuchBatch } from '../../batch-snapshot.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import { digestFailures, type FailureDigest, type FailureExample } from '../../failure-digest.ts';
 import { redriveBatch } from '../../operations/batch-failures.ts';
@@ -46,9 +45,7 @@ export const BATCH = page({
   input: z.object({ id: batchId }),
   view: async (call, context) => {
     const { id } = call.input;
-    const found = await readBatchSnapshot(context, id);
-    if (found === undefined) throw noSuchBatch(id);
-    const { batch, ...rest } = found;
+    const { batch, ...rest } = await readBatchSnapshot(context, id);
     const failures = await digestFailures(context, batch);
     const isPauseOf = ({ what, target, as }: KeptAudit) =>
       what === 'batch' && target === `batch ${id}` && as === 'paused';
@@ -63,7 +60,7 @@ export const BATCH = page({
 });
 
 /** All that the page of a batch shows. */
-export interface BatchPageData {
+interface BatchPageData {
   readonly batch: BatchAnswer;
   /** Why nothing of it is sent; undefined where it is sent or over. */
   readonly standstill: string | undefined;
@@ -86,7 +83,7 @@ const STATES = [
   ['cancelled', 'the batch was cancelled before it was sent'],
 ] as const;
 
-export function batchPage(data: BatchPageData, view: PageView): Part {
+function batchPage(data: BatchPageData, view: PageView): Part {
   const { batch, failures } = data;
   const { groups } = failures;
   return [

@@ -128,7 +128,7 @@ export function table<Row>(
 }
 
 /** A field that is not shown; none without a value. */
-export const hidden = (name: string, value: string | number | undefined) =>
+const hidden = (name: string, value: string | number | undefined) =>
   value !== undefined && html`<input type="hidden" name="${name}" value="${value}" />`;
 
 /** An action that opens first, to explain what its button will do. */

@@ -5,7 +5,6 @@ import {
   type TrafficMinute,
 } from '../../../../src/traffic/traffic.ts';
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
-import type { BatchAnswer } from '../../../../src/ops/answers/batch-schemas.ts';
 import type { Status } from '../../../../src/ops/status.ts';
 import { headlineOf } from '../../../../src/ops/answers/headline.ts';
 import type { BatchesSummary } from '../../../../src/ops/batches-summary.ts';
@@ -22,41 +21,6 @@ export const EVIL = `"><script>alert('1')</script><img src=x onerror=alert(1)>`;
 export function viewOf(role: Role): PageView {
   const who = { name: role, role, by: 'session', until: NOW, seed: 'seed' } as const;
   return { who, csrf: 'csrf-token', url: '/here', now: NOW };
-}
-
-/** Counts of a batch whose states add up. */
-export function batchCounts(some: Partial<BatchAnswer['counts']>): BatchAnswer['counts'] {
-  const states = { pending: 0, accepted: 0, rejected: 0, unknown: 0, expired: 0, cancelled: 0 };
-  const counts = { ...states, sending: 0, possiblySentTwice: 0, ...some };
-  const { pending, accepted, rejected, unknown, expired, cancelled } = counts;
-  return { ...counts, total: pending + accepted + rejected + unknown + expired + cancelled };
-}
-
-/** A batch that is being sent. */
-export function someBatch(some: Partial<BatchAnswer> = {}): BatchAnswer {
-  return {
-    id: 'spring-sale',
-    phase: 'sending',
-    templateCode: 'SALE',
-    delivery: 'at-least-once',
-    chunkSize: 100,
-    expiresAt: null,
-    rate: 0,
-    counts: batchCounts({ pending: 600, accepted: 400 }),
-    begunAt: NOW - 60_000,
-    importedAt: NOW - 50_000,
-    finishedAt: null,
-    movedAt: NOW - 1_000,
-    keptUntil: null,
-    chunks: 10,
-    rows: 1_000,
-    refusedRows: 0,
-    duplicateRows: 0,
-    stalled: false,
-    perSecond: 6.7,
-    restMs: 90_000,
-    ...some,
-  };
 }
 
 type Worker = Status['workers'][number];
