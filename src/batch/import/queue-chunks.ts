@@ -1,4 +1,4 @@
-import type { BulkJobOptions, Queue } from 'bullmq';
+import type { BulkJobOptions, Job, Queue } from 'bullmq';
 import {
   CHUNK_JOB_NAME,
   CHUNK_JOB_VERSION,
@@ -100,18 +100,16 @@ export async function removeFailedJobs(queue: Queue, batch: string): Promise<voi
  */
 export async function promoteJobs(queue: Queue, batch: string): Promise<void> {
   try {
-    for (let from = 0; ;) {
+    // All are read before the first is promoted: it is delayed again when it meets its new turn.
+    const own: Job[] = [];
+    for (let from = 0; ; from += CHUNKS_PER_CALL) {
       const delayed = await queue.getDelayed(from, from + CHUNKS_PER_CALL - 1);
-      if (delayed.length === 0) return;
-      let left = 0;
-      for (const job of delayed) {
-        const isOwn = (job.data as { batch?: unknown } | null)?.batch === batch;
-        if (!isOwn || job.attemptsMade > 0) left += 1;
-        // Another process may have taken it meanwhile.
-        else await job.promote().catch(ignoreReply);
-      }
-      from += left;
+      if (delayed.length === 0) break;
+      const isOwn = ({ data }: Job) => (data as { batch?: unknown } | null)?.batch === batch;
+      own.push(...delayed.filter((job) => isOwn(job) && job.attemptsMade === 0));
     }
+    // Another process may have taken it meanwhile.
+    for (const job of own) await job.promote().catch(ignoreReply);
   } catch (error) {
     throw redisFailure(error);
   }
