@@ -26,9 +26,6 @@ export type WorkerConfig = Readonly<Config['worker']>;
 /** Where a worker serves its health and its metrics; port 0 for nowhere. */
 export type HealthConfig = Readonly<WorkerConfig['health']>;
 
-/** What workers require of Redis, and how often they check it. */
-export type RedisWatchConfig = Readonly<Config['redisWatch']>;
-
 /** How workers detect that Redis was restored from an old copy. */
 export type RestoreConfig = Readonly<Config['restore']>;
 

@@ -1,5 +1,4 @@
 import type { Queue } from 'bullmq';
-import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { Batch } from '../../src/batch/ledger/batch-record.ts';
 import { restartAfterMs } from '../../src/batch/ledger/batch-motion.ts';
@@ -11,11 +10,11 @@ import {
 } from '../../src/batch/import/queue-chunks.ts';
 import { nearEndOfRetention } from '../../src/batch/ledger/retention.ts';
 import { readHold } from '../../src/fleet/hold/hold-scripts.ts';
-import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
-import { hintChannel, type Hints } from '../../src/redis/hints.ts';
-import { CHUNK_QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
+import { hintChannel } from '../../src/redis/hints.ts';
+import { CHUNK_QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
+import type { WorkerBasis } from './worker-basis.ts';
 
 /** A worker looks for batches that are due at this interval, and after a hint. */
 const EVERY_MS = 15_000;
@@ -29,17 +28,6 @@ const LEASE_MS = JOBS_AHEAD_MS;
 /** Interval at which the fleet reads the list of all batches. */
 const LIST_EVERY_MS = 3_600_000;
 
-/** What a worker looks after the batches with. */
-export interface BatchWalkerOptions {
-  readonly redis: RedisClient;
-  readonly hints: Pick<Hints, 'subscribe'>;
-  readonly keys: Keys;
-  readonly ledger: Ledger;
-  readonly log: Logger;
-  /** SEND_DEADLINE_MS */
-  readonly sendDeadlineMs: number;
-}
-
 /**
  * Gives jobs to the chunks of open batches that have none: their importer died in between, their batch
  * was resumed, failed chunks were redriven, Redis lost the jobs, or the batch has a rate, which gets jobs
@@ -51,9 +39,9 @@ export interface BatchWalkerOptions {
  * Once an hour one worker reads the list of all batches. It adds the open ones to the set, and corrects the sum of
  * unknown contacts, since Redis deletes batches without it.
  */
-export function createBatchWalker(options: BatchWalkerOptions): BackgroundService {
-  const { redis, hints, keys, ledger, log } = options;
-  const walk = new BatchWalk(options, openBullQueue(CHUNK_QUEUE_NAME, redis, keys));
+export function createBatchWalker(basis: WorkerBasis, ledger: Ledger): BackgroundService {
+  const { redis, hints, keys, log } = basis;
+  const walk = new BatchWalk(basis, ledger);
   const named = new Set<string>();
   let running: Promise<void> | undefined;
   let again = false;
@@ -64,16 +52,11 @@ export function createBatchWalker(options: BatchWalkerOptions): BackgroundServic
     const ids = [...named];
     named.clear();
     await ledger.addOpen(ids);
-    let more = true;
-    while (more) more = !stopped && (await walk.next());
+    for (let more = true; more; more = !stopped && (await walk.next()));
   };
   const run = () => {
-    if (stopped) return;
-    if (running !== undefined) {
-      again = true;
-      return;
-    }
-    again = false;
+    again = running !== undefined;
+    if (stopped || again) return;
     running = round()
       .catch((error: unknown) => {
         log.warn({ event: 'sweep-trouble', ...redisErrorFields(error) });
@@ -105,13 +88,15 @@ export function createBatchWalker(options: BatchWalkerOptions): BackgroundServic
 }
 
 class BatchWalk {
-  readonly #options: BatchWalkerOptions;
+  readonly #basis: WorkerBasis;
+  readonly #ledger: Ledger;
   readonly #queue: Queue;
   readonly #warned = new Set<string>();
 
-  constructor(options: BatchWalkerOptions, queue: Queue) {
-    this.#options = options;
-    this.#queue = queue;
+  constructor(basis: WorkerBasis, ledger: Ledger) {
+    this.#basis = basis;
+    this.#ledger = ledger;
+    this.#queue = openBullQueue(CHUNK_QUEUE_NAME, basis.redis, basis.keys);
   }
 
   close(): Promise<void> {
@@ -120,12 +105,13 @@ class BatchWalk {
 
   /** Looks at one batch. @returns false if none is due */
   async next(): Promise<boolean> {
-    const { redis, keys, ledger, log, sendDeadlineMs } = this.#options;
+    const { redis, keys, log, config } = this.#basis;
+    const ledger = this.#ledger;
     const taken = await ledger.takeOpen(LEASE_MS);
     if (taken === undefined) return false;
     const { id, leaseEnds } = taken;
     const held = (await readHold(redis, keys)) !== undefined;
-    if (await ledger.restartStalled(id, restartAfterMs(sendDeadlineMs), held)) {
+    if (await ledger.restartStalled(id, restartAfterMs(config.worker.sendDeadlineMs), held)) {
       log.warn({ event: 'batch-stalled', batch: id });
       await removeFailedJobs(this.#queue, id);
     }
@@ -137,7 +123,8 @@ class BatchWalk {
 
   /** Reads the list of all batches, if no worker of the fleet has done so for an hour. */
   async listIfDue(): Promise<void> {
-    const { redis, keys, ledger } = this.#options;
+    const { redis, keys } = this.#basis;
+    const ledger = this.#ledger;
     if ((await redis.set(keys.batchesListed, '1', 'PX', LIST_EVERY_MS, 'NX')) === null) return;
     try {
       for await (const batch of ledger.all()) {
@@ -156,7 +143,7 @@ class BatchWalk {
     const near = nearEndOfRetention(batch, Date.now());
     if (near === undefined || this.#warned.has(batch.id)) return;
     this.#warned.add(batch.id);
-    this.#options.log.warn({ event: 'batch-retention-near', batch: batch.id, ...near });
+    this.#basis.log.warn({ event: 'batch-retention-near', batch: batch.id, ...near });
   }
 }
 

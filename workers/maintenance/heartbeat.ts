@@ -1,11 +1,10 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { hostname } from 'node:os';
-import type { Logger } from 'pino';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
+import { VERSION } from '../../src/contracts/version.ts';
 import type { Heartbeat } from '../../src/fleet/heartbeat.ts';
 import { pairName } from '../../src/redis/keys.ts';
-import { VERSION } from '../../src/contracts/version.ts';
-import type { UnreadyReasons } from '../health/readiness.ts';
+import type { WorkerBasis } from './worker-basis.ts';
 
 /** An event loop that is blocked for this long is logged: locks and deadlines slip. */
 const SLOW_LOOP_MS = 1_000;
@@ -13,55 +12,37 @@ const SLOW_LOOP_MS = 1_000;
 /** Resolution of the measurement of the event loop. */
 const RESOLUTION_MS = 20;
 
-/** Options of {@link createHeartbeat}. */
-export interface HeartbeatOptions {
-  readonly id: string;
-  readonly config: {
-    /** Of the variables in which workers should agree. */
-    readonly digests: Heartbeat['settings'] & {};
-    readonly service: Parameters<typeof pairName>[0];
-  };
+/** The heartbeats of a worker, one every HEARTBEAT_MS. */
+export interface WorkerHeartbeat extends BackgroundService {
+  /** The present state. */
+  state(): Heartbeat;
+}
+
+/** What a worker reports of itself. */
+interface HeartbeatSource {
   /** Jobs that the process may run at the same time. */
   readonly concurrency: number;
   /** Jobs in progress. */
   readonly active: () => number;
   /** Milliseconds since its last acceptance; infinite where there was none. */
   readonly acceptedAgoMs: () => number;
-  /** HEARTBEAT_MS */
-  readonly everyMs: number;
   /** What was sent since it was asked last. */
   readonly takeSent: () => Heartbeat['sent'];
-  /** Sends a heartbeat. Not called again while a call is pending: then Redis does not answer. */
-  readonly send: () => Promise<void>;
-  /** Deregisters the worker; called at the stop, if the heartbeats were started. */
-  readonly deregister: () => Promise<void>;
-  readonly readiness: UnreadyReasons;
-  readonly log: Logger;
-}
-
-/** The heartbeats of a worker, one every `everyMs`. */
-export interface WorkerHeartbeat extends BackgroundService {
-  /** The present state. */
-  state(): Heartbeat;
 }
 
 /**
  * Measures this process for its heartbeats: jobs in progress, how long the event loop was blocked, and
  * whether Redis answers.
+ *
+ * @param send not called again while a call is pending: then Redis does not answer
+ * @param deregister called at the stop, if the heartbeats were started
  */
-export function createHeartbeat({
-  id,
-  config,
-  concurrency,
-  active,
-  acceptedAgoMs,
-  everyMs,
-  takeSent,
-  send,
-  deregister,
-  readiness,
-  log,
-}: HeartbeatOptions): WorkerHeartbeat {
+export function createHeartbeat(
+  { id, config, readiness, log }: Pick<WorkerBasis, 'id' | 'config' | 'readiness' | 'log'>,
+  { concurrency, active, acceptedAgoMs, takeSent }: HeartbeatSource,
+  send: () => Promise<void>,
+  deregister: () => Promise<void>,
+): WorkerHeartbeat {
   const startedAt = Date.now();
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   let loopDelayMs = 0;
@@ -104,7 +85,7 @@ export function createHeartbeat({
     }),
     start: () => {
       loop.enable();
-      timer ??= setInterval(() => void tick(), everyMs);
+      timer ??= setInterval(() => void tick(), config.worker.heartbeatMs);
     },
     stop: async () => {
       loop.disable();

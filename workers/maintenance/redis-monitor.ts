@@ -1,42 +1,8 @@
-import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
-import type { RedisWatchConfig } from '../../src/config/config.ts';
-import type { RedisClient } from '../../src/redis/connect.ts';
 import { readRedisFacts } from '../../src/redis/facts.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
-import type { Keys } from '../../src/redis/keys.ts';
 import { judgeRedis, type RedisFinding } from '../../src/redis/suitability.ts';
-
-/** The difference between two checks. */
-interface Change {
-  readonly added: readonly RedisFinding[];
-  readonly ended: readonly RedisFinding[];
-  /** No further job may be taken. */
-  readonly unfit: boolean;
-}
-
-/** Compares two checks. A finding whose severity changed counts as added. */
-function changeOf(before: readonly RedisFinding[], now: readonly RedisFinding[]): Change {
-  const among = (findings: readonly RedisFinding[], { code, severity }: RedisFinding) =>
-    findings.some((other) => other.code === code && other.severity === severity);
-  return {
-    added: now.filter((finding) => !among(before, finding)),
-    ended: before.filter((finding) => !now.some(({ code }) => code === finding.code)),
-    unfit: now.some(({ severity }) => severity === 'refuse'),
-  };
-}
-
-/** Options of {@link RedisMonitor}. */
-export interface RedisMonitorOptions {
-  readonly redis: RedisClient;
-  readonly keys: Keys;
-  readonly watch: RedisWatchConfig;
-  /** Findings of the check before the start. */
-  readonly found: readonly RedisFinding[];
-  readonly log: Logger;
-  /** Called when it changes whether further jobs may be taken. */
-  readonly onChange: (unfit: boolean) => void;
-}
+import type { WorkerBasis } from './worker-basis.ts';
 
 /** While no job may be taken, Redis is checked this often: after a failover it may be another one at any time. */
 const UNFIT_CHECK_MS = 1_000;
@@ -47,7 +13,9 @@ const UNFIT_CHECK_MS = 1_000;
  * answer, the last findings stay in effect.
  */
 export class RedisMonitor implements BackgroundService {
-  readonly #options: RedisMonitorOptions;
+  readonly #basis: WorkerBasis;
+  readonly #found: readonly RedisFinding[];
+  readonly #onChange: (unfit: boolean) => void;
   #before: readonly RedisFinding[] = [];
   #unfit = false;
   #checking = false;
@@ -55,25 +23,31 @@ export class RedisMonitor implements BackgroundService {
   #timer: NodeJS.Timeout | undefined;
   readonly #check = () => void this.#checkNow();
 
-  constructor(options: RedisMonitorOptions) {
-    this.#options = options;
+  /** @param found in the check before the start @param onChange called when it changes whether further jobs may be taken */
+  constructor(
+    basis: WorkerBasis,
+    found: readonly RedisFinding[],
+    onChange: (unfit: boolean) => void,
+  ) {
+    this.#basis = basis;
+    this.#found = found;
+    this.#onChange = onChange;
   }
 
   start(): void {
-    const { redis, found } = this.#options;
-    this.#report(found);
-    redis.on('ready', this.#check);
+    this.#report(this.#found);
+    this.#basis.redis.on('ready', this.#check);
     this.#schedule();
   }
 
   stop(): void {
     this.#stopped = true;
-    this.#options.redis.off('ready', this.#check);
+    this.#basis.redis.off('ready', this.#check);
     clearTimeout(this.#timer);
   }
 
   #schedule(): void {
-    const { everyMs } = this.#options.watch;
+    const { everyMs } = this.#basis.config.redisWatch;
     const ms = this.#unfit ? Math.min(UNFIT_CHECK_MS, everyMs) : everyMs;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#check, ms);
@@ -81,10 +55,10 @@ export class RedisMonitor implements BackgroundService {
 
   async #checkNow(): Promise<void> {
     if (this.#checking) return;
-    const { redis, keys, watch, log } = this.#options;
+    const { redis, keys, config, log } = this.#basis;
     this.#checking = true;
     try {
-      const now = judgeRedis(await readRedisFacts(redis, keys), watch);
+      const now = judgeRedis(await readRedisFacts(redis, keys), config.redisWatch);
       if (!this.#stopped) this.#report(now);
     } catch (error) {
       log.debug({ event: 'redis-watch-trouble', ...redisErrorFields(error) });
@@ -95,18 +69,25 @@ export class RedisMonitor implements BackgroundService {
   }
 
   #report(now: readonly RedisFinding[]): void {
-    const { log, onChange } = this.#options;
-    const { added, ended, unfit } = changeOf(this.#before, now);
+    const { log } = this.#basis;
+    const before = this.#before;
     this.#before = now;
-    for (const { code, severity, words, remedy } of added) {
+    for (const { code, severity, words, remedy } of now) {
+      // A finding whose severity changed is another one.
+      if (before.some((other) => other.code === code && other.severity === severity)) continue;
       log[severity === 'refuse' ? 'error' : 'warn'](
         { event: 'redis-finding', code, severity, remedy },
         words,
       );
     }
-    for (const { code } of ended) log.info({ event: 'redis-finding-over', code });
+    for (const { code } of before) {
+      if (!now.some((other) => other.code === code)) {
+        log.info({ event: 'redis-finding-over', code });
+      }
+    }
+    const unfit = now.some(({ severity }) => severity === 'refuse');
     if (unfit === this.#unfit) return;
     this.#unfit = unfit;
-    onChange(unfit);
+    this.#onChange(unfit);
   }
 }

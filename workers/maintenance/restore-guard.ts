@@ -197,10 +197,8 @@ export class RestoreGuard implements BackgroundService<boolean> {
   async #verdictOn(reading: EpochReading): Promise<RestoreVerdict> {
     const { redis, keys, settings } = this.#options;
     const memory = this.#memory;
-    const olderWork =
-      memory !== undefined &&
-      reading.epoch === undefined &&
-      (await hasWorkFrom(redis, keys, memory.bornAt));
+    const isGone = memory !== undefined && reading.epoch === undefined;
+    const olderWork = isGone && (await hasWorkFrom(redis, keys, memory.bornAt));
     return judgeEpoch(memory, reading, settings, olderWork);
   }
 

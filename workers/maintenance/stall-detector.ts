@@ -1,6 +1,7 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
+import { repeat } from '../../src/async/repeat.ts';
 import { readHold } from '../../src/fleet/hold/hold-scripts.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
@@ -74,7 +75,6 @@ export function createStallDetector({
   let before: StallObservation | undefined;
   let stalledMs = 0;
   let lastAt = performance.now();
-  let checking = false;
 
   const check = async (): Promise<void> => {
     const askedAt = performance.now();
@@ -94,29 +94,21 @@ export function createStallDetector({
     log.error({ event: 'stalled', waiting: now.waiting, stillMs: Math.round(stalledMs) });
     onStall();
   };
-  let timer: NodeJS.Timeout | undefined;
-  const checkOrRestart = async () => {
-    // While Redis is away the client keeps every command: those of one check are enough.
-    if (checking) return;
-    checking = true;
-    try {
-      await check();
-    } catch {
-      before = undefined;
-      stalledMs = 0;
-      onCheck(stalledMs);
-      readiness.set('stalled', false);
-    } finally {
-      checking = false;
-    }
-  };
+  const checks = repeat(
+    () =>
+      check().catch(() => {
+        before = undefined;
+        stalledMs = 0;
+        onCheck(stalledMs);
+        readiness.set('stalled', false);
+      }),
+    graceMs / 3,
+  );
   return {
-    start: () => {
-      lastAt = performance.now();
-      timer ??= setInterval(() => void checkOrRestart(), graceMs / 3);
-    },
+    start: () => checks.start(),
     stop: async () => {
-      clearInterval(timer);
+      // Redis may not answer the one that is under way.
+      void checks.stop();
       await Promise.all(queues.map((queue) => queue.close().catch(() => {})));
     },
   };

@@ -30,11 +30,6 @@ export class StateFile {
   #usable = true;
   #failed = false;
 
-  /** @returns undefined without a path */
-  static at(path: string | undefined, queue: string, log: Logger): StateFile | undefined {
-    return path === undefined ? undefined : new StateFile(path, queue, log);
-  }
-
   /** @param queue name of the queue that the file is for */
   constructor(path: string, queue: string, log: Logger) {
     this.#path = path;
@@ -44,16 +39,13 @@ export class StateFile {
 
   /** What was stored last; undefined when there is nothing readable. */
   async read(): Promise<EpochMemory | undefined> {
-    let text: string;
+    let state: z.output<typeof stateSchema>;
     try {
-      text = await readFile(this.#path, 'utf8');
+      state = stateSchema.parse(JSON.parse(await readFile(this.#path, 'utf8')));
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT') this.#warn(codeOf(error));
-      return undefined;
-    }
-    const state = stateSchema.safeParse(parsed(text)).data;
-    if (state === undefined) {
-      this.#warn('not a state file; it will be replaced');
+      const code = codeOf(error);
+      if (code === undefined) this.#warn('not a state file; it will be replaced');
+      else if (code !== 'ENOENT') this.#warn(code);
       return undefined;
     }
     if (state.queue !== this.#queue) {
@@ -82,7 +74,7 @@ export class StateFile {
       this.#failed = false;
     } catch (error) {
       await rm(temporary, { force: true }).catch(() => {});
-      this.#warn(codeOf(error));
+      this.#warn(codeOf(error) ?? 'unknown error');
     }
   }
 
@@ -93,15 +85,7 @@ export class StateFile {
   }
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function codeOf(error: unknown): string {
+function codeOf(error: unknown): string | undefined {
   const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? code : 'unknown error';
+  return typeof code === 'string' ? code : undefined;
 }

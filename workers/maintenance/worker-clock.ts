@@ -1,16 +1,13 @@
 import { Job } from 'bullmq';
-import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
-import type { WorkerConfig } from '../../src/config/config.ts';
+import { repeat, type Repeated } from '../../src/async/repeat.ts';
 import { boundWaits } from '../../src/fleet/hold/hold-scripts.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { ServerClock } from '../../src/redis/server-clock.ts';
-
-/** HEARTBEAT_MS and SEND_DEADLINE_MS, the longest time of a probe. */
-type WorkerClockSettings = Pick<WorkerConfig, 'heartbeatMs' | 'sendDeadlineMs'>;
+import type { WorkerBasis } from './worker-basis.ts';
 
 /** A difference between the wall clock and Redis time that is logged, and a step back of Redis time that counts. */
 const SKEW_MS = 5_000;
@@ -32,24 +29,16 @@ const DUE_SHIFT = 0x1000;
  */
 export class WorkerClock implements BackgroundService {
   readonly #clock: ServerClock;
-  readonly #settings: WorkerClockSettings;
-  readonly #log: Logger;
-  readonly #afterStepBack: () => Promise<void>;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #basis: Pick<WorkerBasis, 'redis' | 'keys' | 'log'>;
+  readonly #reads: Repeated;
   #warned = false;
   #mayBeBehind = true;
   #wentBack = false;
-  #reading = false;
 
-  constructor(redis: RedisClient, keys: Keys, settings: WorkerClockSettings, log: Logger) {
-    this.#clock = new ServerClock(redis);
-    this.#settings = settings;
-    this.#log = log;
-    this.#afterStepBack = async () => {
-      await boundWaits(redis, keys);
-      if (this.#wentBack) await bringForward(redis, keys, this.now());
-      this.#wentBack = false;
-    };
+  constructor(basis: Pick<WorkerBasis, 'redis' | 'keys' | 'log' | 'config'>) {
+    this.#basis = basis;
+    this.#clock = new ServerClock(basis.redis);
+    this.#reads = repeat(() => this.#read(), basis.config.worker.heartbeatMs);
   }
 
   /** The clock of Redis, in milliseconds since the epoch. */
@@ -57,39 +46,36 @@ export class WorkerClock implements BackgroundService {
 
   async start(): Promise<void> {
     await this.#read();
-    this.#timer ??= setInterval(() => void this.#read(), this.#settings.heartbeatMs);
+    this.#reads.start();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    // Redis may not answer the read that is under way.
+    void this.#reads.stop();
   }
 
   async #read(): Promise<void> {
-    // While Redis is away the client keeps every command: one is enough.
-    if (this.#reading) return;
-    this.#reading = true;
+    const { redis, keys, log } = this.#basis;
     try {
       const backMs = Math.round(await this.#clock.read());
       if (backMs >= SKEW_MS) {
         this.#mayBeBehind = true;
         this.#wentBack = true;
-        this.#log.warn({ event: 'clock-back', backMs }, 'the clock of Redis went back');
+        log.warn({ event: 'clock-back', backMs }, 'the clock of Redis went back');
       }
-      if (this.#mayBeBehind) await this.#afterStepBack();
+      if (this.#mayBeBehind) await boundWaits(redis, keys);
       this.#mayBeBehind = false;
+      if (this.#wentBack) await bringForward(redis, keys, this.now());
+      this.#wentBack = false;
     } catch (error) {
-      this.#log.warn({ event: 'clock-trouble', ...redisErrorFields(error) });
+      log.warn({ event: 'clock-trouble', ...redisErrorFields(error) });
       return;
-    } finally {
-      this.#reading = false;
     }
     const { aheadMs } = this.#clock;
     const differs = Math.abs(aheadMs) >= SKEW_MS;
     if (differs && !this.#warned) {
-      this.#log.warn(
-        { event: 'clock-skew', aheadMs },
-        'the clock of this machine differs from that of Redis',
-      );
+      const words = 'the clock of this machine differs from that of Redis';
+      log.warn({ event: 'clock-skew', aheadMs }, words);
     }
     this.#warned = differs;
   }

@@ -25,30 +25,28 @@ const TRIM_EVENTS_MS = 10_000;
  */
 export function createFleetChores(
   context: UnknownContext,
-  config: Pick<
-    WorkerConfig,
-    'unknownAcceptedAfterMs' | 'keepAcceptedMs' | 'keepFailedMs' | 'noticeEvents'
-  >,
+  config: WorkerConfig,
   log: Logger,
 ): BackgroundService {
   const { redis, keys } = context;
-  const { unknownAcceptedAfterMs: acceptedAfterMs } = config;
-  const auditLog: Chore = {
-    name: 'audit-log',
-    everyMs: AUDIT_LOG_MS,
-    run: (signal) => logAudit(redis, keys, log, signal),
-  };
-  const retention: Chore = {
-    name: 'delete-ended',
-    everyMs: DELETE_ENDED_MS,
-    run: (signal) => deleteEnded(redis, keys, config, signal),
-  };
-  const events: Chore = {
-    name: 'trim-events',
-    everyMs: TRIM_EVENTS_MS,
-    run: () => trimEvents(redis, keys, config.noticeEvents),
-  };
-  const chores = [auditLog, retention, events];
+  const { unknownAcceptedAfterMs: acceptedAfterMs, noticeEvents } = config;
+  const chores: Chore[] = [
+    {
+      name: 'audit-log',
+      everyMs: AUDIT_LOG_MS,
+      run: (signal) => logAudit(redis, keys, log, signal),
+    },
+    {
+      name: 'delete-ended',
+      everyMs: DELETE_ENDED_MS,
+      run: (signal) => deleteEnded(redis, keys, config, signal),
+    },
+    {
+      name: 'trim-events',
+      everyMs: TRIM_EVENTS_MS,
+      run: () => trimEvents(redis, keys, noticeEvents),
+    },
+  ];
   if (acceptedAfterMs !== undefined) {
     chores.push({
       name: 'accept-unknown',

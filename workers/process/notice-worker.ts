@@ -4,7 +4,7 @@ import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { createLogger } from '../../src/logging/logger.ts';
 import { readQueueOptions, type NoticeQueueOptions } from '../../src/producer/options.ts';
 import { startWorker } from './start-worker.ts';
-import type { WorkerProgram } from './wait-for-redis.ts';
+import type { WorkerProgram } from '../maintenance/worker-basis.ts';
 import type { Logger } from 'pino';
 
 /** A worker in the caller's process. */

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { Cancellation } from '../../src/async/cancellation.ts';
 import { Lifecycle } from '../../src/async/lifecycle.ts';
+import { repeat } from '../../src/async/repeat.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { ServiceConfig } from '../../src/config/config.ts';
 import { VERSION } from '../../src/contracts/version.ts';
@@ -16,6 +17,7 @@ import { Hints } from '../../src/redis/hints.ts';
 import { workerSealing } from '../../src/payload/seal.ts';
 import { keysOf, pairName } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/connect.ts';
+import { redisErrorFields } from '../../src/redis/failure.ts';
 import { ServiceClient } from '../../src/service/client.ts';
 import { noteAttempt } from '../../src/tracing/spans.ts';
 import { TrafficTally } from '../../src/traffic/traffic.ts';
@@ -27,26 +29,22 @@ import { RedisMonitor } from '../maintenance/redis-monitor.ts';
 import { RestoreGuard } from '../maintenance/restore-guard.ts';
 import { createStallDetector } from '../maintenance/stall-detector.ts';
 import { StateFile } from '../maintenance/state-file.ts';
-import { createTrafficReport } from '../maintenance/traffic-report.ts';
+import type { WorkerProgram } from '../maintenance/worker-basis.ts';
 import { WorkerClock } from '../maintenance/worker-clock.ts';
 import { InFlight } from '../queue/in-flight.ts';
 import { JobLocks } from '../queue/job-locks.ts';
-import { lanesOf } from '../queue/send-worker.ts';
+import { buildSendWorker, lanesOf } from '../queue/send-worker.ts';
 import { WorkerGroup } from '../queue/worker-group.ts';
 import { AttemptLog } from '../send/attempt-log.ts';
+import { runChunk } from '../send/chunk-job.ts';
 import type { SeenList } from '../send/chunk-record.ts';
 import { JobReturns } from '../send/job-returns.ts';
 import { NoticeEnds } from '../send/notice-end.ts';
+import { runNotice } from '../send/notice-job.ts';
 import { SendGate } from '../send/send-gate.ts';
-import {
-  buildChunkWorker,
-  buildNoticeWorker,
-  createHolds,
-  createTokens,
-  takeBackNotice,
-} from './build-workers.ts';
+import { announcer, createHolds, createTokens } from './build-workers.ts';
 import { createFleetChores, storeOwnRetention } from './fleet-chores.ts';
-import { waitForRedis, type WorkerProgram } from './wait-for-redis.ts';
+import { waitForRedis } from './wait-for-redis.ts';
 import { watchEvents } from './watch-events.ts';
 
 /** One worker in this process. */
@@ -94,7 +92,7 @@ export async function startWorker({
   const { heartbeatMs, sendDeadlineMs } = config.worker;
 
   const onRedisError = throttledErrorLog(log, (code) => health?.counted.redisError(code));
-  const connected = await waitForRedis({ config, keys, onError: onRedisError, log, abandoned });
+  const connected = await waitForRedis(config, keys, onRedisError, log, abandoned);
   if (connected === undefined) return undefined;
   const { redis, subscriber, found, disconnect } = connected;
   const lifecycle = new Lifecycle();
@@ -107,6 +105,7 @@ export async function startWorker({
   redis.on('close', () => readiness.set('redis-away', true));
   redis.on('ready', () => readiness.set('redis-away', false));
   const hints = new Hints(subscriber);
+  const basis = { id, config, redis, hints, keys, log, readiness, health };
   const inFlight = new InFlight();
   const lanes = lanesOf(config.worker);
   const concurrency = lanes.notices.concurrency + lanes.chunks.concurrency;
@@ -117,62 +116,48 @@ export async function startWorker({
     noteAttempt(attempt);
   });
 
-  const clock = new WorkerClock(redis, keys, config.worker, log);
-  const holds = createHolds({
-    redis,
-    hints,
-    keys,
-    id,
-    settings: config.worker,
-    now: clock.now,
-    onHeld: () => rateLimiter.rejectAll(),
-    onTemplateHeld: (held) => gate.templates.templateHeld(held),
-    suspend: (suspended) => workers.suspend('alone', suspended),
-    readiness,
-    log,
-  });
+  const clock = new WorkerClock(basis);
+  const holds = createHolds(
+    basis,
+    clock.now,
+    () => rateLimiter.rejectAll(),
+    (held) => gate.templates.templateHeld(held),
+    (suspended) => workers.suspend('alone', suspended),
+  );
   const rateLimiter = new RateLimiter(redis, hints, keys, config.worker.rateLimit, {
     onDecrease: (decrease) =>
       log.warn({ event: 'rate-limit-decreased', ...decrease }, 'rate limit decreased after a 429'),
     onError: (error) => attemptLog.trouble('rate-limit', error),
   });
-  const heartbeat = createHeartbeat({
-    id,
-    config,
-    concurrency,
-    active: () => inFlight.active,
-    acceptedAgoMs: () => gate.acceptedAgoMs,
-    everyMs: heartbeatMs,
-    takeSent: () => traffic.takeRecent(),
-    send: () => restoreGuard.check(),
-    deregister: () => restoreGuard.deregister(),
-    readiness,
-    log,
-  });
+  const heartbeat = createHeartbeat(
+    basis,
+    {
+      concurrency,
+      active: () => inFlight.active,
+      acceptedAgoMs: () => gate.acceptedAgoMs,
+      takeSent: () => traffic.takeRecent(),
+    },
+    () => restoreGuard.check(),
+    () => restoreGuard.deregister(),
+  );
+  const { stateFile } = config.restore;
   const restoreGuard = new RestoreGuard({
     redis,
     keys,
     settings: config.restore,
     heartbeat: () => heartbeat.state(),
     heartbeatMs,
-    file: StateFile.at(config.restore.stateFile, keys.bullPrefix, log),
+    file: stateFile === undefined ? undefined : new StateFile(stateFile, keys.bullPrefix, log),
     readiness,
     gate: holds,
     log,
     stopping: new Cancellation(stopping.signal, abandoned),
   });
   const service = new ServiceClient(config.service);
-  const tokens = createTokens({ redis, hints, keys, config, service, id, log, health });
-  const redisMonitor = new RedisMonitor({
-    redis,
-    keys,
-    watch: config.redisWatch,
-    found,
-    log,
-    onChange: (unfit) => {
-      readiness.set('redis-unsuitable', unfit);
-      workers.suspend('redis-unsuitable', unfit);
-    },
+  const tokens = createTokens(basis, service);
+  const redisMonitor = new RedisMonitor(basis, found, (unfit) => {
+    readiness.set('redis-unsuitable', unfit);
+    workers.suspend('redis-unsuitable', unfit);
   });
   const sealing = workerSealing(config.account, config.queue);
   const returns = new JobReturns(redis, keys.secret, sealing, stopping.signal, {
@@ -210,14 +195,20 @@ export async function startWorker({
     ledger,
     sealing,
     lists: new Map<string, SeenList>(),
-    takeBack: (job: string) => takeBackNotice(redis, keys, job),
     lockKey: (job: string) => keys.chunkLock(job),
     rateLimit: rateLimiter,
   };
-  const options = { redis, keys, settings: config.worker, inFlight, now: clock.now };
+  const forget = (job: string) => histories.forget(job);
+  const { worker: settings } = config;
+  const options = { redis, keys, settings, inFlight, now: clock.now, forget };
   const both = [
-    buildNoticeWorker({ ...options, lane: lanes.notices }, context),
-    buildChunkWorker({ ...options, lane: lanes.chunks }, context),
+    buildSendWorker(
+      { ...options, lane: lanes.notices, announce: announcer(basis) },
+      (job, lockToken) => runNotice({ job, lockToken }, context),
+    ),
+    buildSendWorker({ ...options, lane: lanes.chunks }, (job, lockToken) =>
+      runChunk({ job, lockToken }, context),
+    ),
   ];
   const workers = new WorkerGroup(both, { redis, inFlight, locks, onError: onRedisError });
   const stallDetector = createStallDetector({
@@ -254,9 +245,14 @@ export async function startWorker({
   await lifecycle.start(watchEvents(redis, keys, config, log, true));
   await lifecycle.start(heartbeat);
   // The last report must not use up the time of the others when Redis does not answer.
-  const report = () => traffic.write(redis, keys, clock.now());
-  await lifecycle.start(createTrafficReport(report, heartbeatMs, log), 1_000);
-  await lifecycle.start(createBatchWalker({ redis, hints, keys, ledger, log, sendDeadlineMs }));
+  const report = () =>
+    traffic.write(redis, keys, clock.now()).catch((error: unknown) => {
+      log.warn({ event: 'traffic-trouble', ...redisErrorFields(error) });
+    });
+  const reports = repeat(report, heartbeatMs);
+  const stopReports = () => reports.stop().then(report);
+  await lifecycle.start({ start: () => reports.start(), stop: stopReports }, 1_000);
+  await lifecycle.start(createBatchWalker(basis, ledger));
   await lifecycle.start(createFleetChores({ redis, keys, ledger }, config.worker, log));
   await lifecycle.start(stallDetector);
   health?.watch(readiness, { inFlight: () => inFlight.active, slots: concurrency });

@@ -1,33 +1,12 @@
 import type { Logger } from 'pino';
 import { unlessAborted } from '../../src/async/cancellation.ts';
-import type { Config } from '../../src/config/config.ts';
-import {
-  connectRedis,
-  readyWithin,
-  type RedisClient,
-  type RedisSettings,
-} from '../../src/redis/connect.ts';
+import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import { requireSuitable, type RedisFinding } from '../../src/redis/suitability.ts';
+import type { WorkerProgram } from '../maintenance/worker-basis.ts';
 
 /** A worker that waits for Redis at its start logs it this often. */
 const LOG_EVERY_MS = 5_000;
-
-/** The configuration of a worker. Where Redis is may come from the caller's connection. */
-export type WorkerProgram = Omit<Config, 'redis'> & {
-  readonly redis: RedisSettings & { readonly prefix: string };
-};
-
-/** What a worker connects with. */
-export interface WaitForRedisOptions {
-  readonly config: Pick<WorkerProgram, 'redis' | 'redisWatch'>;
-  readonly keys: Pick<Keys, 'hold'>;
-  /** Called with each error of the connections. */
-  readonly onError: (error: Error) => void;
-  readonly log: Logger;
-  /** Aborted when the worker is stopped before it has started. */
-  readonly abandoned: AbortSignal;
-}
 
 /** The connections of a worker. */
 export interface ConnectedRedis {
@@ -42,16 +21,17 @@ export interface ConnectedRedis {
  * Connects to Redis, waits as long as it is unavailable, and checks that it meets the requirements of the
  * queue.
  *
+ * @param onError called with each error of the connections
  * @returns undefined if the worker is stopped first
  * @throws NoticeQueueError REDIS_UNSUITABLE, QUEUE_REFUSED
  */
-export async function waitForRedis({
-  config,
-  keys,
-  onError,
-  log,
-  abandoned,
-}: WaitForRedisOptions): Promise<ConnectedRedis | undefined> {
+export async function waitForRedis(
+  config: Pick<WorkerProgram, 'redis' | 'redisWatch'>,
+  keys: Pick<Keys, 'hold'>,
+  onError: (error: Error) => void,
+  log: Logger,
+  abandoned: AbortSignal,
+): Promise<ConnectedRedis | undefined> {
   const redis = connectRedis(config.redis, 'worker', onError);
   const subscriber = connectRedis(config.redis, 'subscriber', onError);
   const disconnect = () => {

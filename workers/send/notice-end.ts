@@ -4,13 +4,14 @@ import { isEarlier, SET_ASIDE_FIELD, type EarlierRuns } from '../../src/contract
 import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
 import { recordEnd, type EndingRun, type RecordedEnd } from '../../src/notices/end-scripts.ts';
 import { readEnded, type EndedEntry } from '../../src/notices/ended.ts';
-import { settleAgain } from '../../src/notices/send-again.ts';
+import { sendAgain, settleAgain, withNotices } from '../../src/notices/send-again.ts';
 import { readFrame } from '../../src/payload/sealed-job.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import type { SendAnswer } from '../../src/service/send-call.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { detailOf, requeue, type EndState, type JobResult, type LockedJob } from './disposition.ts';
+import { untilDone } from './gate-job.ts';
 import type { NoticeIntent } from './notice-intent.ts';
 
 /** An entry before Redis gives it its time. */
@@ -41,6 +42,18 @@ export class NoticeEnds {
   /** Removes the end before a notice was sent again, where the process that did it died before it could. */
   async taken(id: string): Promise<void> {
     await settleAgain(this.#redis, this.#keys, 0, [id]);
+  }
+
+  /** Puts a notice back to waiting that was rejected a moment ago: its template is held. */
+  takeBack(id: string): Promise<void> {
+    return withNotices(this.#redis, this.#keys, (queue) =>
+      untilDone(async () => {
+        const [entry] = await readEnded(this.#redis, this.#keys, [id]);
+        // Its end may not be recorded yet, or its job not be gone.
+        if (entry === undefined) return false;
+        return entry.state !== 'rejected' || sendAgain(this.#redis, this.#keys, queue, entry);
+      }),
+    );
   }
 
   /** The data of a job that no worker can read, as text: what was set aside, if anything. */

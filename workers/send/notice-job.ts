@@ -55,8 +55,6 @@ export interface NoticeContext extends AttemptContext, IntentContext {
   readonly unknownResends: number;
   /** The clock of Redis, by which the whole fleet decides about deadlines; ms since the epoch. */
   readonly now: () => number;
-  /** Puts a rejected notice back to waiting: its template is held. */
-  readonly takeBack: (id: string) => Promise<void>;
   /** Writes the Redis commands from now to the end of this turn of the event loop at once. */
   readonly inOneWrite: () => void;
 }
@@ -150,7 +148,7 @@ async function attemptNotice(
     trouble,
     runs: job.attemptsStarted,
     leavesProbes: isOnce,
-    takeBack: () => context.takeBack(intent.job),
+    takeBack: () => context.ends.takeBack(intent.job),
   };
   const entry = await enter(gateJob, context);
   if (entry === undefined) return { outcome: undefined };

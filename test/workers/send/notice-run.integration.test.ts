@@ -115,7 +115,7 @@ describe('a run of a notice', () => {
       const { on, notice } = await open('at-most-once');
       const monitor = await redis.client.monitor();
       let scripts = 0;
-      monitor.on('monitor', (_time: string, [command, key]: string[]) => {
+      monitor.on('monitor', (_time: string, [command, , , key]: string[]) => {
         if (command?.toLowerCase() === 'evalsha' && key === on.keys.history) scripts += 1;
       });
       await on.run(notice);

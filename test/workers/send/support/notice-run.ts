@@ -157,7 +157,6 @@ export async function openRunStage(
     sealing: NO_SEALING,
     unknownResends: 2,
     now: Date.now,
-    takeBack: () => Promise.resolve(),
   };
   const stage: RunStage = {
     emulator,

@@ -237,7 +237,6 @@ export class NoticeStage {
       sealing: NO_SEALING,
       unknownResends: RESENDS,
       now: () => Date.now() + this.#aheadMs,
-      takeBack: () => Promise.resolve(),
     };
     const worker = buildSendWorker(
       {
