@@ -111,25 +111,6 @@ describe('exportFailures', () => {
     expect(counts).toMatchObject({ cancelled: 3, unknown: 2, accepted: 2 });
   });
 
-  it('many: each contact once, in pieces that the reader asks for', async () => {
-    const lists = Array.from({ length: 40 }, (_, chunk) => contacts(100, chunk * 100));
-    const built = await buildBatch(redis.client, redis.freshPrefix(), 'b', lists);
-    for (const chunk of lists.keys()) {
-      await built.settle(chunk, allFailed(100, 'rejected', 'X', 'no'));
-    }
-    const { rows } = await exported(built);
-    expect(new Set(numbers(rows)).size).toBe(4_000);
-    expect(rows).toHaveLength(4_000);
-    const batch = await built.read();
-    let pieces = 0;
-    const decode = (payload: Buffer) => decodeContacts(payload);
-    await exportFailures(built.ledger, batch, {}, decode, () => {
-      pieces += 1;
-      return Promise.resolve(false);
-    });
-    expect(pieces).toBe(1);
-  });
-
   it('skips what was redriven meanwhile, and reports it', async () => {
     const built = await buildBatch(redis.client, redis.freshPrefix(), 'b', [contacts(2)]);
     await built.settle(0, allFailed(2, 'rejected', 'X', ''));

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { groupFailures } from '../../../src/batch/failures/failure-groups.ts';
 import { redriveBatch, whyNotRedrive } from '../../../src/batch/failures/redrive-batch.ts';
-import { selectFailures } from '../../../src/batch/failures/select-failures.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -34,21 +33,6 @@ async function redrive(built: BuiltBatch, selection: Parameters<typeof redriveBa
   const batch = await built.read();
   return redriveBatch(built.ledger, batch, selection);
 }
-
-describe('selectFailures', () => {
-  it('redrives each once, though Redis may return one twice while others are added or removed', async () => {
-    const built = await failedBatch();
-    const twice = {
-      failures: async function* (id: string) {
-        yield* built.ledger.failures(id);
-        yield* built.ledger.failures(id);
-      },
-    };
-    const names: string[] = [];
-    for await (const { name } of selectFailures(twice, 'b', {})) names.push(name);
-    expect(names.sort()).toEqual(['0', '1.1', '1.2', '1.3', '2']);
-  });
-});
 
 describe('redriveBatch', () => {
   it('counts what was sent again beside one for which Redis failed', async () => {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { Readable } from 'node:stream';
+import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { sealingOf } from '../../../src/payload/seal.ts';
 import { readChunkJob } from '../../../src/contracts/job.ts';
@@ -8,7 +7,7 @@ import type { ImportProgress } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
 import { csvList, numberOf } from '../support/csv-list.ts';
-import { failureOf, importWorld, listFile, temporaryFolder } from '../support/import-world.ts';
+import { failureOf, importWorld, listFile } from '../support/import-world.ts';
 
 const redis = testRedis();
 
@@ -70,21 +69,6 @@ describe('an import', () => {
     expect(there.batch).not.toBe(here.batch);
   });
 
-  it('is sent by the delivery policy of the queue, unless its options name another', async () => {
-    const world = importWorld(redis, { delivery: 'at-most-once' });
-    const file = listFile(csvList(1));
-    const deliveryOf = async (more: { delivery?: 'at-least-once' }) => {
-      const { batch } = await world.import(file, {
-        batchId: `b-${JSON.stringify(more).length}`,
-        again: true,
-        ...more,
-      });
-      return (await world.ledger.read(batch))?.delivery;
-    };
-    expect(await deliveryOf({})).toBe('at-most-once');
-    expect(await deliveryOf({ delivery: 'at-least-once' })).toBe('at-least-once');
-  });
-
   it('seals payloads with the key that it is given', async () => {
     const key = randomBytes(32).toString('base64');
     const world = importWorld(redis, { payloadKey: key });
@@ -122,21 +106,6 @@ describe('an import', () => {
       duplicates: 0,
       normalised: 1,
     });
-  });
-
-  it('takes contacts from any iterable, and bytes from a stream', async () => {
-    const world = importWorld(redis);
-    async function* contacts() {
-      for (let index = 0; index < 3; index++)
-        yield await Promise.resolve({ contact: numberOf(index) });
-    }
-    const first = await world.import(contacts());
-    const second = await world.import([{ contact: numberOf(0), name: 'x' }]);
-    const third = await world.import(
-      Readable.from([Buffer.from(csvList(2))], { objectMode: false }),
-    );
-    expect([first.contacts, second.contacts, third.contacts]).toStrictEqual([3, 1, 2]);
-    expect(new Set([first.batch, second.batch, third.batch]).size).toBe(3);
   });
 
   it('reports its progress', async () => {
@@ -214,31 +183,12 @@ describe('the same import again', () => {
     for (const [source, more] of [
       [listFile(csvList(3)), {}],
       [file, { templateCode: 'OTHER' }],
-      [file, { chunkSize: 7 }],
       [file, { map: { contact: 'contact' } }],
-      [file, { rate: 5 }],
-      [file, { bisect: false }],
-      [file, { delivery: 'at-most-once' }],
-      [file, { expiresAt: Date.now() + 60_000 }],
     ] as const) {
       const failure = await failureOf(world.import(source, { batchId: 'mine', ...more }));
       expect(failure.code).toBe('BATCH_CONFLICT');
     }
     expect((await world.ledger.read('mine'))?.counts.total).toBe(2);
-  });
-
-  it('of a batch that was cancelled is refused', async () => {
-    const world = importWorld(redis);
-    const file = listFile(csvList(2));
-    const { batch } = await world.import(file);
-    await world.ledger.control(batch, 'cancel');
-    const same = await failureOf(world.import(file, { batchId: batch }));
-    expect(same.code).toBe('BATCH_CANCELLED');
-    const repeated = await failureOf(world.import(file));
-    expect([repeated.code, repeated.message]).toEqual([
-      'LIST_REPEATED',
-      expect.stringContaining(batch),
-    ]);
   });
 });
 
@@ -318,45 +268,9 @@ describe('the file of refused rows', () => {
       { contact: '01022220000', var1: "'=y" },
     ]);
   });
-
-  it('that cannot be written is reported, if possible before anything is queued', async () => {
-    const world = importWorld(redis);
-    const file = listFile(ROWS);
-    for (const rejectsFile of ['/nowhere/at/all.csv', temporaryFolder(), file]) {
-      const failure = await failureOf(world.import(file, { rejectsFile }));
-      expect(failure.code).toBe('REJECTS_UNWRITABLE');
-    }
-    // The secret of the account is no part of a list.
-    const keys = await redis.keys(world.prefix);
-    expect(keys.filter((key) => !key.endsWith(':secret'))).toStrictEqual([]);
-    expect(readFileSync(file, 'utf8')).toBe(ROWS);
-  });
 });
 
 describe('a file that changes while it is read', () => {
-  it.each([
-    ['grows', (file: string) => appendFileSync(file, '01099990000,new\n')],
-    ['shrinks', (file: string) => writeFileSync(file, csvList(10))],
-  ])('and %s is detected and reported', async (_, change) => {
-    const world = importWorld(redis);
-    const file = listFile(csvList(20_000));
-    let changed = false;
-    const failure = await failureOf(
-      world.import(file, {
-        batchId: 'moving',
-        onProgress: () => {
-          if (!changed) change(file);
-          changed = true;
-        },
-      }),
-    );
-    expect(failure.code).toBe('SOURCE_INVALID');
-    expect(failure.message).toMatch(
-      /changed during the import.*contacts are already queued, in batch moving/,
-    );
-    expect(await world.ledger.read('moving')).toMatchObject({ phase: 'importing' });
-  });
-
   it('is detected before its last chunk is stored: nothing of a short list is queued', async () => {
     const world = importWorld(redis);
     const file = listFile(csvList(50));

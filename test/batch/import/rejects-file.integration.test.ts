@@ -62,7 +62,12 @@ describe('what lies where the file of refused rows goes', () => {
     const world = importWorld(redis);
     const file = listFile(BAD);
     symlinkSync('/dev/null', rejectedOf(file));
-    for (const options of [{}, { overwriteRejects: true }, { rejectsFile: '/dev/stdout' }]) {
+    for (const options of [
+      {},
+      { overwriteRejects: true },
+      { rejectsFile: '/dev/stdout' },
+      { rejectsFile: '/tmp' },
+    ]) {
       const failure = await failureOf(world.import(file, options));
       expect(failure.code).toBe('REJECTS_UNWRITABLE');
       expect(failure.message).toContain('it is not a regular file');

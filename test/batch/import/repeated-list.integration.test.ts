@@ -26,28 +26,14 @@ const ndjson = (count: number) =>
     .map((contact) => `${JSON.stringify(contact)}\n`)
     .join('');
 
-const later = Date.now() + 3_600_000;
-
 describe('a list that was imported before', () => {
   it.each<readonly [string, () => ImportSource, Partial<ImportOptions>]>([
     ['as it was', () => listFile(csvList(250)), {}],
     ['with a rate', () => listFile(csvList(250)), { rate: 100 }],
-    ['with another chunk size', () => listFile(csvList(250)), { chunkSize: 7 }],
-    ['with a deadline', () => listFile(csvList(250)), { expiresAt: later }],
     ['with another id', () => listFile(csvList(250)), { batchId: 'other' }],
-    ['with duplicates allowed', () => listFile(csvList(250)), { allowDuplicates: true }],
-    ['not bisected', () => listFile(csvList(250)), { bisect: false }],
-    ['under another name', () => listFile(csvList(250), 'other.txt'), {}],
     ['compressed', () => listFile(gzipSync(csvList(250)), 'list.csv.gz'), {}],
     ['as NDJSON', () => listFile(ndjson(250), 'list.ndjson'), {}],
-    ['with CRLF', () => listFile(csvList(250).replaceAll('\n', '\r\n')), {}],
-    [
-      'with other titles',
-      () => listFile(csvList(250).replace('contact,var1', 'Phone,Name')),
-      { map: { contact: 'Phone', var1: 'Name' } },
-    ],
     ['as a stream', () => stream(csvList(250)), {}],
-    ['as an array', () => objects(250), {}],
     ['from a generator', () => generated(250), {}],
   ])(
     '%s: is refused with the batch and its time, and with `again` sent twice',
@@ -72,13 +58,7 @@ describe('a list that was imported before', () => {
 
   it.each<readonly [string, () => ImportSource, Partial<ImportOptions>]>([
     ['another template', () => listFile(csvList(250)), { templateCode: 'OTHER' }],
-    ['another sender key', () => listFile(csvList(250)), { senderKey: 'other' }],
     ['other fields', () => listFile(csvList(250)), { fields: { at: 'x' } }],
-    [
-      'another mapping',
-      () => listFile(csvList(250)),
-      { map: { contact: 'contact', var2: 'var1' } },
-    ],
     ['one contact more', () => listFile(csvList(251)), {}],
   ])('with %s is another list', async (_, source, more) => {
     const world = importWorld(redis);

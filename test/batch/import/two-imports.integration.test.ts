@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import { importBatch } from '../../../src/batch/import/import-batch.ts';
-import type { ImportOptions } from '../../../src/index.ts';
 import { NO_SEALING } from '../../../src/payload/seal.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -43,19 +42,6 @@ it.each([
     expect(await numbersOf(world, 'b')).toStrictEqual(csvList(3_000).match(/^010\d+/gm));
   },
 );
-
-it('two imports of the same list at the same time store it once, and both succeed', async () => {
-  const world = importWorld(redis);
-  const more: Partial<ImportOptions> = { batchId: 'b', chunkSize: 7 };
-  const text = csvList(2_000);
-  const [one, other] = await Promise.all([
-    world.import(listFile(text), more),
-    world.import(listFile(text), more),
-  ]);
-  expect([one.contacts, other.contacts]).toEqual([2_000, 2_000]);
-  expect(await numbersOf(world, 'b')).toStrictEqual(text.match(/^010\d+/gm));
-  expect(await world.ledger.unsent()).toBe(2_000);
-});
 
 it('an import does not end where Redis has lost its last chunk meanwhile', async () => {
   const world = importWorld(redis);

@@ -86,23 +86,6 @@ describe('claim', () => {
     expect(nextAt).toBeLessThanOrEqual(Date.now() + 1_000);
   });
 
-  it('applies the rate of the batch to the contacts of each chunk', async () => {
-    const bench = await openBatch(redis, { rate: 2 }, [3, 10]);
-    expect(await bench.claimKind(0)).toBe('send');
-    const [seconds = '0', micros = '0'] = await redis.client.time();
-    const now = Number(seconds) * 1_000 + Number(micros) / 1_000;
-    const nextAt = Number(await redis.client.hget(bench.keys.batch(bench.id).record, 'nextAt'));
-    // Three contacts at two a second.
-    expect(nextAt).toBeGreaterThan(now + 500);
-    expect(nextAt).toBeLessThanOrEqual(now + 1_500);
-    const later = await bench.claim(1);
-    if (later.kind !== 'later') throw new Error(`expected later, got ${later.kind}`);
-    expect(later.afterMs).toBeGreaterThan(0);
-    expect(later.afterMs).toBeLessThanOrEqual(1_500);
-    await bench.setField('nextAt', 1);
-    expect(await bench.claimKind(1)).toBe('send');
-  });
-
   it('lists what expired and what is unknown, and keeps its contacts', async () => {
     const bench = await openBatch(redis, {}, [10, 4]);
     await bench.claim(1, 'a');

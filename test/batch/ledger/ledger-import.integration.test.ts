@@ -137,12 +137,6 @@ describe('the set of open batches', () => {
     expect(await ledger.takeOpen(LEASE_MS)).toMatchObject({ id });
   });
 
-  it('names one again whose worker died with it', async () => {
-    const bench = await openBatch(redis, {}, [10]);
-    expect(await bench.ledger.takeOpen(0)).toMatchObject({ id: bench.id });
-    expect(await bench.ledger.takeOpen(0)).toMatchObject({ id: bench.id });
-  });
-
   it('names at once one that was resumed while a worker looked at it', async () => {
     const bench = await openBatch(redis, {}, [10]);
     const { ledger, id } = bench;

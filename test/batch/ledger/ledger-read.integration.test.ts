@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { CHUNK_STATES, stateNumber, stateOf } from '../../../src/batch/ledger/chunk-state.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
@@ -7,12 +6,6 @@ import { testRedis } from '../../support/redis.ts';
 import { AT_MOST_ONCE, openBatch, PLAN, RETENTION_MS } from '../support/batch-bench.ts';
 
 const redis = testRedis();
-
-it('stores each state under a number of its own that fits four bits', () => {
-  expect(CHUNK_STATES.map(stateNumber)).toEqual([0, 1, 2, 3, 4, 5]);
-  expect(CHUNK_STATES.map((state) => stateOf(stateNumber(state)))).toEqual([...CHUNK_STATES]);
-  expect(stateOf(15)).toBe('none');
-});
 
 describe('states', () => {
   it('reads any part of the list, odd or even', async () => {
@@ -55,14 +48,6 @@ describe('list', () => {
     expect(await ids(2)).toEqual(['mid', 'old']);
     expect(await redis.client.zrange(keys.batches, '0', '-1')).toEqual(['old', 'mid']);
   });
-
-  it('is empty in an account without batches', async () => {
-    const bench = await openBatch(redis);
-    await redis.client.del(bench.keys.batches);
-    expect(await bench.ledger.list(10)).toEqual([]);
-    expect(await bench.ledger.read('b-2')).toBeUndefined();
-    expect(await bench.ledger.payload('b-2', '0')).toBeUndefined();
-  });
 });
 
 it('reads failures page by page, each once', async () => {
@@ -82,17 +67,6 @@ it('reads failures page by page, each once', async () => {
   expect(found.find(({ name }) => name === '0.1')).toMatchObject({ code: 'C0', size: 1 });
   expect(found.every(({ at }) => at > 0)).toBe(true);
 });
-
-it.each(['rejected', 'unknown', 'expired'] as const)(
-  'sums up %s contacts, so that no failure is read one by one',
-  async (state) => {
-    const bench = await openBatch(redis, {}, [10]);
-    await bench.claim(0);
-    await bench.settle(0, allFailed(10, state, 'C', ''));
-    const sums = await bench.ledger.failureSums(bench.id);
-    expect(sums).toMatchObject([{ state, code: 'C', contacts: 10, parts: 1 }]);
-  },
-);
 
 it('names an example of failures alike, and none that was decided on, of chunks without an answer', async () => {
   const bench = await openBatch(redis, AT_MOST_ONCE, [10, 10]);

@@ -45,19 +45,6 @@ describe('redrive', () => {
     expect(await bench.claim(2, 'b')).toMatchObject({ kind: 'send', size: 10 });
     expect(await bench.counts()).toEqual({ pending: 30, sending: 10 });
   });
-
-  it('of a held template is done while the list is paused: it waits, and is sent after a resume', async () => {
-    const bench = await openBatch(redis, {}, [10, 10]);
-    await bench.queue();
-    await bench.claim(0);
-    await bench.settle(0, allFailed(10, 'rejected', 'C', ''));
-    await bench.ledger.control(bench.id, 'pause');
-    expect(await bench.ledger.redrive(bench.id, '0', 'rejected', '', true)).toBe('redriven');
-    expect(await bench.batch()).toMatchObject({ phase: 'paused' });
-    expect(await bench.counts()).toEqual({ pending: 20 });
-    await bench.ledger.control(bench.id, 'resume');
-    expect(await bench.queue()).toEqual([1, 2]);
-  });
 });
 
 describe('the count of possibly sent twice of the account', () => {

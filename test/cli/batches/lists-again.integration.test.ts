@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { listWorlds } from '../support/list-world.ts';
@@ -66,16 +65,6 @@ describe('a list that shares numbers with a recent one of its template', () => {
     ]);
   });
 
-  it('also where both are long', async () => {
-    const { import: importing } = world();
-    const rows = (from: number) =>
-      Array.from({ length: 5_000 }, (_, row) => `0101${String(from + row).padStart(7, '0')},N`);
-    await importing(list(rows(0)), ['--batch', 'nov', '--chunk', '1000']);
-    const { stderr } = await importing(list(rows(4_000)), ['--batch', 'dec']);
-    expect(stderr).toMatch(/1,000 of 5,000 numbers of this list were in batch nov/);
-    expect((await importing(list(rows(5_000)), ['--batch', 'dec'])).code).toBe(0);
-  });
-
   it.each([
     ['another template', ['--template', 'OTHER'], {}],
     ['a window of 0', [], { REPEAT_WINDOW: '0' }],
@@ -104,15 +93,5 @@ describe('a list that shares numbers with a recent one of its template', () => {
     const failures = file('failed.csv', `contact,var1,${titles.join(',')}\n${row}\n`);
     expect((await importing(failures, ['--batch', 'dec'])).code).toBe(0);
     expect(await contacts('dec')).toEqual([{ contact: '01000000001', var1: 'Kim' }]);
-  });
-
-  it('after rejected rows: only the corrected file is imported', async () => {
-    const { import: importing } = world();
-    const rows = list([...FIRST.slice(1), '1000000001,Kim'], 'rejects.csv');
-    const { stdout } = await importing(rows, ['--batch', 'nov']);
-    expect(stdout).toMatch(/^Correct .*rejects\.csv\.rejected\.csv and import only that file\.$/m);
-    const rejected = readFileSync(`${rows}.rejected.csv`, 'utf8');
-    const corrected = file('right.csv', rejected.replaceAll('"1000000001"', '"01000000001"'));
-    expect((await importing(corrected, ['--batch', 'dec'])).code).toBe(0);
   });
 });
