@@ -9,7 +9,6 @@ export const NEVER_SENT = { state: 'cancelled', code: 'CANCELLED', message: 'nev
 
 /** A chunk that waited when its batch was cancelled. It has no failure: cancelling takes the same time for any number. */
 export interface CancelledChunk {
-  /** The chunk. */
   readonly name: string;
   readonly state: FailedState & ('cancelled' | 'unknown');
   readonly code: string;
@@ -26,11 +25,7 @@ export interface OpenChunk extends Omit<CancelledChunk, 'state'> {
   readonly state: 'pending' | CancelledChunk['state'];
 }
 
-/**
- * The chunks without an end of their own: what waits, what is being sent, and what a cancel left.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
+/** The chunks without an end of their own: what waits, what is being sent, and what a cancel left. */
 export async function* openChunks(
   ledger: Pick<Ledger, 'states'>,
   { id, phase, chunks, finishedAt, movedAt }: Batch,
@@ -48,12 +43,7 @@ export async function* openChunks(
   }
 }
 
-/**
- * The chunks that a cancel left as they were; of any other batch none. Those that are decided on, wholly or in
- * part, become failures.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
+/** What a cancel left as it was. Those that are decided on, wholly or in part, become failures. */
 export async function* cancelledChunks(
   ledger: Pick<Ledger, 'states'>,
   batch: Batch,

@@ -10,15 +10,12 @@ import {
   type FailureFilter,
 } from './select-failures.ts';
 
-/** Decodes the stored contacts of a chunk. */
 export type DecodeContacts = (payload: Buffer) => Promise<readonly Record<string, unknown>[]>;
 
 /** The reads of the ledger that an export needs. */
 export type ExportSource = Pick<Ledger, 'failures' | 'payload' | 'states'>;
 
-/** Result of an export. */
 export interface ExportReport {
-  /** Contacts that were written. */
   readonly contacts: number;
   /** Failures whose contacts are deleted, because they were redriven meanwhile. */
   readonly gone: number;
@@ -41,11 +38,10 @@ const ADDED_COLUMNS = [
 const PIECE = 32_768;
 
 /**
- * Writes the contacts that were not accepted as CSV with a header, one line each. Memory stays bounded:
- * they are read twice, first to collect the names of their fields.
+ * Writes the contacts that were not accepted as CSV with a header. They are read twice, first to collect the names of
+ * their fields, so that memory stays bounded.
  *
- * @param write writes a piece of the text; returns false to stop
- * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, or PAYLOAD_UNREADABLE of the decoder
+ * @param write returns false to stop
  */
 export async function exportFailures(
   source: ExportSource,
@@ -94,9 +90,7 @@ interface ExportedPart {
   readonly contacts: readonly Readonly<Record<string, unknown>>[];
   readonly state: FailedState;
   readonly code: string;
-  /** The service's message, with phone numbers masked. */
   readonly message: string;
-  /** Redis time, milliseconds since the epoch. */
   readonly at: number;
 }
 

@@ -8,11 +8,9 @@ import { matches, type FailedState, type FailureFilter } from './select-failures
 export interface FailureGroup {
   readonly state: FailedState;
   readonly code: string;
-  /** Number of contacts. */
   readonly contacts: number;
   /** Chunks and parts of chunks that contain them; a redrive resends each as a whole. */
   readonly parts: number;
-  /** The service's message for one of them, with phone numbers masked; empty if there was none. */
   readonly message: string;
 }
 
@@ -21,7 +19,6 @@ interface NamedGroup extends FailureGroup {
   readonly first: string;
 }
 
-/** The reads of the ledger that groups need. */
 export type GroupSource = Pick<Ledger, 'failureSums'>;
 
 /** Failures by state and code, the largest group first. Does not read their contacts. */

@@ -10,7 +10,6 @@ import { selectFailures } from './select-failures.ts';
 export interface RedriveSelection {
   /** Required, so that unknown ones, which may have arrived, are not resent by mistake. */
   readonly state: FailureRecord['state'];
-  /** The service's code, or one of ours. Default: any. */
   readonly code?: string | undefined;
   /** Only what failed before: Redis time, milliseconds since the epoch. Default: any time. */
   readonly before?: number | undefined;
@@ -37,15 +36,7 @@ export interface RedriveReport {
 /** Failures that are redriven at the same time. */
 const WINDOW = 64;
 
-/**
- * Why a batch cannot be redriven now, as text; undefined if it can.
- *
- * | phase | deadline | result |
- * |---|---|---|
- * | finished, sending | none, or in the future | undefined |
- * | finished, sending | in the past | its deadline has passed |
- * | importing, paused, cancelled | | what to do first |
- */
+/** Why a batch cannot be redriven now, as text; undefined if it can. */
 export function whyNotRedrive(
   { id, phase, expiresAt }: Pick<Batch, 'id' | 'phase' | 'expiresAt'>,
   now: number,
@@ -54,7 +45,6 @@ export function whyNotRedrive(
   return expiresAt > 0 && expiresAt <= now ? refusalText(id, 'late') : undefined;
 }
 
-/** Why a batch cannot be redriven, as text. */
 export function refusalText(id: string, refusal: RedriveRefusal): string {
   switch (refusal) {
     case 'importing':
@@ -69,13 +59,10 @@ export function refusalText(id: string, refusal: RedriveRefusal): string {
 }
 
 /**
- * Sends failures of a batch again, each as a new chunk. Chunks that are added meanwhile are not
- * included, so a contact that fails again is not resent again. Stops where the batch is paused or cancelled, or its
- * deadline passes.
+ * Sends failures of a batch again, each as a new chunk. Chunks that are added meanwhile are not included, so a contact that
+ * fails again is not resent again. Stops where the batch is paused or cancelled, or its deadline passes.
  *
- * @param onProgress called with the number of contacts redriven so far
  * @param signal stops the redrive; contacts redriven before it stay redriven
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; likewise
  */
 export async function redriveBatch(
   ledger: Pick<Ledger, 'failures' | 'redrive'>,

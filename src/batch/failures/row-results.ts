@@ -26,9 +26,7 @@ export interface RowResult {
   readonly traceId: string;
 }
 
-/** The rows of a list with their results. */
 export interface ListResults {
-  /** In the order of the list. */
   readonly results: readonly RowResult[];
   /** Rows of the list, as the import counted them. */
   readonly rows: number;
@@ -40,12 +38,7 @@ export interface ListResults {
 const MOST_READS = 5;
 const PARTS_PER_READ = 200;
 
-/**
- * What became of each row of a list.
- *
- * @param rowsOf the rows of a stored payload, as text
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; NOT_POSSIBLE where the signal ends it
- */
+/** What became of each row of a list. @param rowsOf the rows of a stored payload @throws NoticeQueueError */
 export async function rowResults(
   ledger: Ledger,
   batch: Batch,
@@ -116,7 +109,6 @@ function requireTime(signal: AbortSignal | undefined): void {
 
 const tracesOf = (message: string): string => /\(trace ids? ([^)]*)\)$/.exec(message)?.[1] ?? '';
 
-/** Titles of the columns of a result. */
 const TITLES = ['result_state', 'result_code', 'result_reason', 'result_at', 'result_trace_id'];
 
 /** Text is written in pieces of about this many characters. */
@@ -125,8 +117,7 @@ const PIECE = 32_768;
 /**
  * Writes the results as CSV, one line for each row.
  *
- * @param records of the caller's own file, to be written before the results: rows without a result before the first
- *   one are titles
+ * @param records of the caller's own file: rows without a result before the first one are titles
  * @returns how many rows were written
  */
 export async function writeResults(

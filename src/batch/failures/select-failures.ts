@@ -4,17 +4,14 @@ import type { FailureRecord } from '../ledger/ledger-reader.ts';
 /** Final states of contacts that were not accepted. */
 export const FAILED_STATES = ['rejected', 'unknown', 'expired', 'cancelled'] as const;
 
-/** Name of such a state. */
 export type FailedState = (typeof FAILED_STATES)[number];
 
 /** Selects failures; a field that is undefined matches all. */
 export interface FailureFilter {
   readonly state?: FailedState | undefined;
-  /** The service's code, or one of ours. */
   readonly code?: string | undefined;
 }
 
-/** Whether a filter matches a failure. */
 export function matches(
   { state, code }: FailureFilter,
   failure: { readonly state: FailedState; readonly code: string },
@@ -25,10 +22,7 @@ export function matches(
   );
 }
 
-/**
- * Failures that match the filter, each once: Redis may return one twice while others are added or
- * removed. Cancelled contacts are not failures in the ledger; export-failures.ts finds them.
- */
+/** Failures that match, each once: Redis may return one twice while others are added or removed. */
 export async function* selectFailures(
   ledger: Pick<Ledger, 'failures'>,
   id: string,

@@ -9,19 +9,16 @@ import type { CheckedImportOptions, ImportReport } from './import-options.ts';
 import type { ImportPlan } from './import-plan.ts';
 import type { FirstPass } from './list-pass.ts';
 
-/** What a batch is created with. */
 export interface BatchRequest {
   readonly plan: ImportPlan;
   readonly options: CheckedImportOptions;
   readonly keepFailedMs: number;
   readonly sealing: Sealing;
-  /** Called before a batch is created. */
   readonly beforeCreate: () => Promise<void>;
   /** Reads a list to its end, of which only the head was read. @returns its digest */
   readonly readOn: () => Promise<string>;
 }
 
-/** A batch that was created or is continued, or whose import has ended. */
 export interface StartedBatch {
   readonly batch: Batch;
   readonly kind: 'created' | 'continued' | 'ended';
@@ -33,7 +30,6 @@ export interface StartedBatch {
 const SENDING = ['chunkSize', 'delivery', 'expiresAt', 'rate', 'bisect'] as const;
 export type SendingOptions = Pick<CheckedImportOptions, (typeof SENDING)[number]>;
 
-/** What an import does. */
 type ImportDecision =
   | { readonly kind: 'create' }
   | { readonly kind: 'continue' | 'ended' | 'cancelled'; readonly batch: Batch }
@@ -58,7 +54,6 @@ export function decideImport(
   found: {
     /** The batch that `batchId` names. */
     readonly named?: { readonly batch: Batch; readonly sameList: boolean } | undefined;
-    /** The newest one of the same list. */
     readonly earlier?: Batch | undefined;
   },
   options: SendingOptions & Pick<CheckedImportOptions, 'again' | 'batchId'>,
@@ -239,7 +234,6 @@ export function holdImport(ledger: Ledger, id: string): () => Promise<void> {
   };
 }
 
-/** The report of an import that has nothing left to do. */
 export function alreadyImported(batch: Batch, report: ImportReport): ImportReport {
   const { refusedRows: refused, duplicateRows: duplicates, counts, chunks } = batch;
   const rows = counts.total + refused + duplicates;

@@ -14,14 +14,12 @@ const QUEUE_AFTER_CHUNKS = 50;
 const QUEUE_AFTER_MS = 500;
 /** While the import waits for workers: how often it reads the number of unsent contacts. */
 const POLL_MS = 250;
-/** How long an import waits for memory. */
 const FULL_MS = 60_000;
 /** The account's unsent contacts are read again after this many chunks: other imports add to them. */
 const REFRESH_AFTER_CHUNKS = 20;
 /** Redis memory of a chunk beside its payload: its job, its fields, its state. Measured. */
 const CHUNK_OVERHEAD_BYTES = 1_250;
 
-/** Keys with which chunks are stored. */
 export interface WriterKeys {
   readonly sealing: Sealing;
   /** Hashes phone numbers for the search index, which keeps them `keepMs` milliseconds. */
@@ -36,9 +34,7 @@ export interface FreeRoom {
 /** The batch that a writer stores chunks in. */
 export interface WriterTarget {
   readonly ledger: Ledger;
-  /** The import waits while Redis is short of memory. */
   readonly room: FreeRoom;
-  /** Gives jobs to the chunks of a batch that have none. */
   readonly queueChunks: (id: string) => Promise<void>;
   readonly id: string;
   /** Chunks that an earlier run stored; they are skipped. */
@@ -51,15 +47,11 @@ export interface WriterTarget {
   readonly onWaiting: (waiting: boolean) => void;
 }
 
-/** One chunk of an import. */
 export interface NewChunk {
-  /** JSON array of its contacts. */
   readonly json: Buffer;
-  /** Number of contacts. */
   readonly size: number;
   /** Their phone numbers; empty unless {@link ChunkWriter.wantsNumbers}. */
   readonly numbers: readonly string[];
-  /** Rows of the list up to the end of this chunk. */
   readonly rows: number;
   /** Digest of the list up to the end of this chunk. */
   readonly digest: string;
@@ -80,7 +72,6 @@ export class ChunkWriter {
   #digest = '';
   /** Chunks passed to {@link add}. */
   chunks = 0;
-  /** Contacts of these chunks. */
   #contacts = 0;
   /** Contacts that this run stored in Redis. */
   stored = 0;
@@ -92,7 +83,6 @@ export class ChunkWriter {
   #queuedAt = performance.now();
   /** Unsent contacts of the account, as last read, plus those stored since. */
   #unsent = 0;
-  /** Chunks until `#unsent` is read again. */
   #refreshIn = 0;
 
   constructor(target: WriterTarget | undefined, keys: WriterKeys, signal: AbortSignal | undefined) {
@@ -106,11 +96,7 @@ export class ChunkWriter {
     return this.#keys.find !== undefined;
   }
 
-  /**
-   * Accepts the next chunk; resolves before it is stored.
-   *
-   * @throws NoticeQueueError BATCH_CONFLICT if the list is not the one whose chunks are stored already
-   */
+  /** Accepts the next chunk; resolves before it is stored. @throws NoticeQueueError BATCH_CONFLICT for another list */
   async add({ json, size, numbers, rows, digest }: NewChunk): Promise<void> {
     const chunk = this.chunks++;
     this.#digest = digest;
@@ -151,10 +137,7 @@ export class ChunkWriter {
   }
 
   /**
-   * Ends the import, once {@link end} has stored all chunks.
-   *
-   * @param whole digest of the whole list
-   * @throws NoticeQueueError BATCH_CONFLICT if another list was imported into the batch at the same time
+   * Once {@link end} has stored all chunks. @param whole digest of the whole list @throws NoticeQueueError BATCH_CONFLICT
    */
   async endImport(tally: RowTally, whole: string): Promise<void> {
     if (this.#target === undefined) return;

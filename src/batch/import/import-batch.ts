@@ -52,7 +52,6 @@ export async function importBatch(
   settings: ImportSettings,
 ): Promise<ImportReport> {
   const checked = readImportOptions(options);
-  // Reports an invalid notice before reading the list.
   planImport(checked, settings);
   const { country = settings.country, allowImplausible } = checked;
   const rules = { country: country && COUNTRIES[country], allowImplausible };
@@ -66,7 +65,6 @@ export async function importBatch(
   }
 }
 
-/** One run of an import. */
 class ImportRun {
   readonly #list: OpenSource;
   readonly #options: CheckedImportOptions;
@@ -241,7 +239,6 @@ class ImportRun {
 
   readonly #digest = () => new ListDigest(this.#plan.identity, this.#secret);
 
-  /** @returns digest of the whole list */
   async #readAll(
     reader: SourceReader,
     first: FirstPass | undefined,

@@ -8,9 +8,7 @@ import { FORBIDDEN_NAMES } from '../source/column-map.ts';
 import { isMisspelt, type SentColumns } from '../source/sent-columns.ts';
 import { ENCODINGS } from '../source/read-utf8.ts';
 
-/** A list that was checked. */
 export interface CheckedList {
-  /** Rows that become contacts. */
   readonly contacts: number;
   readonly refused: number;
   readonly duplicates: number;
@@ -18,9 +16,7 @@ export interface CheckedList {
 
 /** Progress of an import. */
 export interface ImportProgress {
-  /** Rows read so far: contacts, duplicates and refused rows. */
   readonly rows: number;
-  /** Rows that became contacts of the batch. */
   readonly contacts: number;
   /** Rows that were skipped because an earlier row has the same phone number. */
   readonly duplicates: number;
@@ -62,7 +58,6 @@ export interface ImportReport {
   readonly resumed: boolean;
   /** Whether the list was imported before; then nothing was queued and the counts are of that import. */
   readonly alreadyImported: boolean;
-  /** Whether this was a dry run, which queues nothing. */
   readonly dryRun: boolean;
   /** Of a dry run: why an import refuses the list as a whole; absent if it does not. */
   readonly problem?: string;
@@ -83,7 +78,6 @@ export interface ImportReport {
   readonly reasons: readonly {
     readonly field: string;
     readonly reason: string;
-    /** Number of rows. */
     readonly count: number;
     /** Two of them. */
     readonly rows: readonly number[];

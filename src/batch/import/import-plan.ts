@@ -11,7 +11,6 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { FreeRoom } from './chunk-writer.ts';
 import type { CheckedImportOptions } from './import-options.ts';
 
-/** Settings of the configuration that an import uses. */
 export interface ImportSettings {
   /** Contacts of a chunk, unless the options give another number. */
   readonly chunkSize: number;
@@ -28,32 +27,23 @@ export interface ImportSettings {
   readonly country?: CountryName | undefined;
 }
 
-/** Where an import stores its batch. */
 export interface ImportTarget {
   readonly ledger: Ledger;
   /** Gives jobs to the chunks of a batch that have none. */
   readonly queueChunks: (id: string) => Promise<void>;
   /** Lists of the last days; undefined where they are not compared. */
   readonly recent?: RecentLists | undefined;
-  /** The secret of the account. */
   readonly secret: () => Promise<string>;
-  /** Of the memory of Redis. */
   readonly room: FreeRoom;
 }
 
-/** What an import creates its batch with. */
 export interface ImportPlan {
   readonly plan: BatchPlan;
   /** The part of the request body that all contacts share, as JSON with sorted fields. */
   readonly identity: string;
 }
 
-/**
- * Derives the plan of a batch from the options of its import.
- *
- * @param defaults used where the options have no chunk size or delivery policy
- * @throws InputError NOTICE_INVALID that names each invalid field of the notice
- */
+/** Derives the plan of a batch. @throws InputError NOTICE_INVALID that names each invalid field of the notice */
 export function planImport(
   options: CheckedImportOptions,
   defaults: Pick<BatchPlan, 'chunkSize' | 'delivery'>,

@@ -21,7 +21,6 @@ export class ListDigest {
     this.#hash = createHash('sha256').update(`${frame}\n`);
   }
 
-  /** Digest of the rows so far. */
   content(): string {
     const digest = this.#hash.copy().digest();
     return createHmac('sha256', this.#secret).update(digest).digest('base64url');

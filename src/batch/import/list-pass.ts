@@ -12,14 +12,12 @@ const HEAD_BYTES = 1024 * 1024;
 /** The head also ends after so many characters of refused rows, which are kept in memory with it. */
 const HEAD_REFUSED_LENGTH = 8 * 1024 * 1024;
 
-/** What is known of a list before anything of it is stored. */
 export interface FirstPass {
   readonly tally: RowTally;
   /** Digest of the list, or of its head. */
   readonly identity: string;
   /** Whether it is that of the whole list. */
   readonly isWhole: boolean;
-  /** Valid rows in what was read for it. */
   readonly contacts: number;
   /** The rows that were read, where they cannot be read again. */
   readonly parts: readonly SourcePart[];
@@ -34,11 +32,7 @@ interface PassOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/**
- * Reads a whole list, which can be read again.
- *
- * @throws NoticeQueueError SOURCE_INVALID, also for a list without rows
- */
+/** Reads a whole list, which can be read again. @throws NoticeQueueError SOURCE_INVALID, also for a list without rows */
 export async function readWhole(reader: SourceReader, options: PassOptions): Promise<FirstPass> {
   const { digest, signal } = options;
   const { tally, processor } = checker(options);
@@ -121,10 +115,7 @@ export async function* rowsOf(
   }
 }
 
-/**
- * Ends reading, wherever it is: an iterable of the caller may hold a connection until it is ended. Not awaited: a
- * source that does not answer would block here.
- */
+/** Ends reading. Not awaited: a source that does not answer would block here. */
 export function abandon({ rows }: SourceReader): void {
   void rows.return?.().catch(() => {});
 }

@@ -12,10 +12,7 @@ export class NumberSet {
   readonly #pages = new Map<number, Page>();
   readonly #long = new Set<string>();
 
-  /**
-   * @param digits a phone number: only ASCII digits
-   * @returns whether it was added; false if it was in the set already
-   */
+  /** @returns whether it was added; false if it was in the set already */
   add(digits: string): boolean {
     if (digits.length > MAX_EXACT_DIGITS) {
       const before = this.#long.size;
@@ -24,11 +21,7 @@ export class NumberSet {
     return this.addNumber(Number(digits), digits.length);
   }
 
-  /**
-   * @param value of a phone number of at most {@link MAX_EXACT_DIGITS} digits
-   * @param digits number of digits, leading zeros included
-   * @returns whether it was added; false if it was in the set already
-   */
+  /** @param digits number of digits, leading zeros included */
   addNumber(value: number, digits: number): boolean {
     const low = value % PAGE_SIZE;
     const key = ((value - low) / PAGE_SIZE) * 16 + digits;

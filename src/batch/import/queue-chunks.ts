@@ -18,15 +18,10 @@ const CHUNKS_PER_CALL = 500;
 export const JOBS_AHEAD_MS = 30_000;
 
 /**
- * Adds a job for every chunk of a batch that needs one, and then records that in the ledger. After a
- * crash in between the chunks are queued again, which changes nothing: the job of a chunk always has
- * the same id. Settled chunks get no job.
+ * Adds a job for every chunk of a batch that needs one, and then records that in the ledger. After a crash in between
+ * they are added again, which changes nothing: the job of a chunk always has the same id.
  *
- * Jobs contain no retention: the worker decides how long finished jobs are kept.
- *
- * @param queue the BullMQ queue CHUNK_QUEUE_NAME of the account
  * @param aheadMs for how long ahead a batch with a rate gets jobs
- * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED; safe to repeat
  */
 export async function queueChunks(
   ledger: Ledger,
@@ -70,12 +65,7 @@ function jobsOf(batch: string, { chunks, now, ofList }: ChunksWithoutJob): Chunk
   });
 }
 
-/**
- * Removes the jobs of a batch that failed for good, by a defect: a kept job would occupy the id of its
- * chunk, so that the chunk could not get another one.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED; safe to repeat
- */
+/** Removes the jobs of a batch that failed by a defect: the chunk of a kept job could not get another one. */
 export async function removeFailedJobs(queue: Queue, batch: string): Promise<void> {
   try {
     for (let from = 0; ;) {
@@ -94,9 +84,7 @@ export async function removeFailedJobs(queue: Queue, batch: string): Promise<voi
 
 /**
  * Makes the jobs of a batch due that wait for their first attempt: its rate was changed, and their claims give them other
- * turns. Those whose template is held or closed are put off again at the gate; those that were tried keep their time.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED; safe to repeat
+ * turns. Those that were tried keep their time.
  */
 export async function promoteJobs(queue: Queue, batch: string): Promise<void> {
   try {

@@ -7,12 +7,9 @@ import { csvLine } from '../failures/csv-line.ts';
 import { BYTE_ORDER_MARK } from '../source/read-utf8.ts';
 import { NewFile, partOf } from './new-file.ts';
 
-/** Characters that are buffered before they are written. */
 const WRITE_AT = 64 * 1024;
 
-/** What a {@link RejectsFile} is for. */
 interface RejectsOptions {
-  /** Path of the list, if it is a file. */
   readonly list: string | undefined;
   /** Titles of the list's columns; undefined for a list of objects. */
   readonly titles: readonly string[] | undefined;
@@ -25,17 +22,15 @@ interface RejectsOptions {
 }
 
 /**
- * The file of refused rows, for the person who corrects them. It is created with the first refused
- * row ({@link NewFile}). For a CSV list it is a CSV file with four added columns before those
- * of the list; for objects it is NDJSON with the same four fields. Both can be imported again without
- * changes to their structure, and so can the file of what is then refused: an import ignores fields that start
- * with `rejected_`, and their new values replace those of the round before.
+ * The file of refused rows, for the person who corrects them, created with the first one ({@link NewFile}): CSV with four
+ * added columns before those of the list or, for objects, NDJSON with these fields. It can be imported as it is, and so can
+ * the file of what is then refused: an import ignores fields that start with `rejected_`, and their new values replace
+ * those of the round before.
  */
 export class RejectsFile {
   readonly #path: string;
   readonly #isCsv: boolean;
   readonly #delimiter: string;
-  /** What comes before the first row. */
   readonly #head: string;
   readonly #overwrite: boolean;
   #file: NewFile | undefined;
@@ -50,11 +45,7 @@ export class RejectsFile {
     this.#overwrite = overwrite;
   }
 
-  /**
-   * Checks that the file can be written, without writing.
-   *
-   * @throws NoticeQueueError REJECTS_UNWRITABLE, also if it is the list itself under another name
-   */
+  /** @throws NoticeQueueError REJECTS_UNWRITABLE if it cannot be written, or is the list itself under another name */
   static async prepare(file: string, options: RejectsOptions): Promise<RejectsFile> {
     const { list } = options;
     try {
@@ -75,7 +66,6 @@ export class RejectsFile {
     return new RejectsFile(file, options);
   }
 
-  /** Adds a refused row. @throws NoticeQueueError REJECTS_UNWRITABLE */
   async add(
     row: number,
     line: number,
@@ -93,12 +83,7 @@ export class RejectsFile {
     if (this.#text.length >= WRITE_AT) await this.#flush();
   }
 
-  /**
-   * Writes the buffered rows and gives the file its name.
-   *
-   * @returns the path of the file; undefined if there was no refused row
-   * @throws NoticeQueueError REJECTS_UNWRITABLE
-   */
+  /** Gives the file its name. @returns its path; undefined if there was no refused row @throws NoticeQueueError */
   async end(): Promise<string | undefined> {
     if (this.#text !== '') await this.#flush();
     const file = this.#file;
@@ -110,10 +95,7 @@ export class RejectsFile {
     }
   }
 
-  /**
-   * After a failure: removes what was written. A part of the rows would be taken for all of them; the same
-   * import again writes them all. Never throws.
-   */
+  /** After a failure: removes what was written; a part of the rows would be taken for all of them. Never throws. */
   async abandon(): Promise<void> {
     const file = this.#file;
     this.#file = undefined;

@@ -16,7 +16,6 @@ export class RepeatedPeople {
   /** Prints of those that are left out of this import; undefined for none. */
   leftOut: ReadonlySet<number> | undefined;
 
-  /** @param secret of the account */
   constructor(ledger: Ledger, recent: RecentLists, template: string, secret: string) {
     this.#ledger = ledger;
     this.#recent = recent;
@@ -24,17 +23,11 @@ export class RepeatedPeople {
     this.#key = printKey(secret);
   }
 
-  /** Collects the prints of the list. */
   prints(): NumberPrints {
     return new NumberPrints(this.#key);
   }
 
-  /**
-   * Decides on a list of which no batch exists yet.
-   *
-   * @param sorted its prints
-   * @throws NoticeQueueError LIST_REPEATED if people would get the message of the template again
-   */
+  /** Decides on a list of which no batch exists yet. @throws NoticeQueueError LIST_REPEATED */
   async decide(
     sorted: Float64Array,
     { again, onlyNew }: Pick<CheckedImportOptions, 'again' | 'onlyNew'>,

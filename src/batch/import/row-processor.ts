@@ -8,14 +8,12 @@ import { NumberSet } from './number-set.ts';
 import type { RejectsFile } from './rejects-file.ts';
 import type { RowTally } from './row-tally.ts';
 
-/** Where the rows of an import go, and how they are cut into chunks. */
 export interface RowProcessorOptions {
   readonly tally: RowTally;
   /** Gets the chunks; undefined where the rows are only checked and counted. */
   readonly writer: ChunkWriter | undefined;
   /** Undefined where refused rows are only counted. */
   readonly rejects: RejectsFile | undefined;
-  /** Contacts of a full chunk. */
   readonly chunkSize: number;
   readonly allowDuplicates: boolean;
   /** Collects the prints of the numbers that become contacts. */
@@ -118,7 +116,6 @@ const CLOSE = Buffer.from(']');
 
 /** Collects the contacts of one chunk as the bytes of a JSON array, with their rows. */
 class ChunkBuilder {
-  /** Contacts so far. */
   size = 0;
   /** Bytes of their JSON. Counted for each contact: the same list has the same chunks, however it is read. */
   #bytes = 0;
@@ -139,7 +136,6 @@ class ChunkBuilder {
     return this.size >= chunkSize || this.#bytes >= FULL_CHUNK_BYTES;
   }
 
-  /** Adds one contact of a block. */
   add(block: ContactBlock, index: number): void {
     this.size++;
     this.#bytes += (block.ends[index] ?? 0) - (index === 0 ? 0 : (block.ends[index - 1] ?? 0));
@@ -153,7 +149,6 @@ class ChunkBuilder {
     this.#run = { block, from: index, to: index + 1 };
   }
 
-  /** Adds one contact as JSON. */
   addJson(row: number, json: string, number: string): void {
     this.size++;
     this.#rows.add(row);
@@ -164,7 +159,6 @@ class ChunkBuilder {
     this.#pieces.push(piece);
   }
 
-  /** Returns the chunk and starts a new one. */
   take(): { readonly json: Buffer; readonly numbers: readonly string[] } {
     this.#endRun();
     const origins = Buffer.from(originsText({ rows: this.#rows.toString() }));

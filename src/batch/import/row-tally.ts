@@ -30,7 +30,6 @@ export class RowTally {
     return this.contacts + this.duplicates + this.refused;
   }
 
-  /** @param repaired what was done to its number */
   countContact(repaired: readonly Repair[] = NONE): void {
     this.contacts++;
     if (repaired.length === 0) return;
@@ -80,7 +79,6 @@ export class RowTally {
     return `${formatCount(implausible)} of ${countOf(numbers, 'number')} ${implausible === 1 ? 'is' : 'are'} implausible (row ${row}, ${field}: ${reason}). Is this the column with the phone numbers? --allow-implausible (allowImplausible) sends to them, too; nothing was queued.`;
   }
 
-  /** The counts as the fields of an {@link ImportReport}. */
   report() {
     const { rows, contacts, duplicates, repeated, refused } = this;
     return {

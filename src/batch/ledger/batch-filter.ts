@@ -11,16 +11,12 @@ export interface BatchFilter extends BatchTimes {
 /** The same as text: query parameters of the HTTP API, fields of the page and flags of the command. */
 export interface BatchFilterText {
   readonly phase?: string | undefined;
-  /** Created within this duration before now. */
   readonly within?: string | undefined;
   readonly since?: string | undefined;
   readonly before?: string | undefined;
 }
 
-/**
- * @param now milliseconds since the epoch
- * @throws InputError REQUEST_INVALID that names every invalid or contradicting field
- */
+/** @throws InputError REQUEST_INVALID that names every invalid or contradicting field */
 export function readBatchFilter(text: BatchFilterText, now: number): BatchFilter {
   const issues: InputIssue[] = [];
   const refuse = (field: keyof BatchFilterText, problem: string) => {
@@ -55,9 +51,7 @@ export function readBatchFilter(text: BatchFilterText, now: number): BatchFilter
   return { phase, since: span === undefined ? since : Math.max(0, now - span), before };
 }
 
-/** Batches that match, and where the next ones are. */
 export interface MatchingBatches {
-  /** The newest first. */
   readonly batches: readonly Batch[];
   /** Batches that were created in the time of the filter, of every phase. */
   readonly total: number;
@@ -68,12 +62,7 @@ export interface MatchingBatches {
 /** Records per read where a phase is selected: the list is in the order of time only. */
 const PAGE = 100;
 
-/**
- * The newest batches that match.
- *
- * @param page `offset` counts batches of every phase; `mostRead` bounds those that are read. Default: no bound
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
+/** The newest that match. @param page `offset` counts batches of every phase; `mostRead` bounds those that are read */
 export async function findBatches(
   ledger: Pick<LedgerReader, 'list' | 'countBatches'>,
   { phase, ...times }: BatchFilter,

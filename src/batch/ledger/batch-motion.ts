@@ -14,7 +14,6 @@ export const STALLED_AFTER_MS = 60_000;
 export const restartAfterMs = (sendDeadlineMs: number): number =>
   Math.max(STALLED_AFTER_MS, 2 * sendDeadlineMs);
 
-/** Whether a batch makes progress. */
 export interface BatchMotion {
   /** Why nothing of it is sent, and what to do about it; undefined where it is being sent or has ended. */
   readonly standstill: string | undefined;
@@ -22,12 +21,7 @@ export interface BatchMotion {
   readonly stalled: boolean;
 }
 
-/**
- * Whether a batch makes progress, as far as its record and the fleet tell: one that is stalled may only wait for its
- * next attempt ({@link readMotion}).
- *
- * @param now Redis time, milliseconds since the epoch
- */
+/** As far as its record and the fleet tell: one that is stalled may only wait for its next attempt. */
 export function motionOf(batch: Batch, around: SendingFleet, now: number): BatchMotion {
   const blocked = blockedReason(batch, around, now);
   if (blocked !== undefined) return { standstill: blocked, stalled: false };
@@ -36,11 +30,8 @@ export function motionOf(batch: Batch, around: SendingFleet, now: number): Batch
 }
 
 /**
- * Reads whether a batch makes progress; only of a batch that would be stalled it reads the jobs. Whether they are lost
- * a worker decides by another question ({@link LedgerReader.hasItsJobs}): jobs that no worker takes are there.
- *
- * @param now Redis time, milliseconds since the epoch
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ * Reads whether a batch makes progress: of one that would be stalled it reads the jobs. Whether they are lost a worker
+ * decides by another question ({@link LedgerReader.hasItsJobs}): jobs that no worker takes are there.
  */
 export async function readMotion(
   ledger: Pick<LedgerReader, 'nextAttempt'>,

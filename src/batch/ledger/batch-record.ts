@@ -8,7 +8,6 @@ export interface BatchPlan {
   /** JSON of the request body without its contacts. */
   readonly frame: string;
   readonly templateCode: string;
-  /** Contacts of a full chunk. */
   readonly chunkSize: number;
   readonly delivery: DeliveryPolicy;
   /** Contacts not sent by then expire; milliseconds since the epoch; 0 for never. */
@@ -26,7 +25,6 @@ export interface BatchPlan {
 export interface ListReading {
   /** Path of the list; empty if it is not a file. */
   readonly file: string;
-  /** Its size. */
   readonly bytes: number;
   /** Flags of `notices import` and their values, empty for none. A sender key, which may be a phone number, is KEY. */
   readonly flags: Readonly<Record<string, string>>;
@@ -46,7 +44,6 @@ export const ON_RESUME = -1;
  */
 export type BatchPhase = (typeof BATCH_PHASES)[number];
 
-/** All phases. */
 export const BATCH_PHASES = ['importing', 'sending', 'paused', 'cancelled', 'finished'] as const;
 
 /**
@@ -107,7 +104,6 @@ export interface Batch extends Omit<BatchPlan, 'frame' | keyof BatchNumbers>, Ba
   readonly id: string;
   readonly phase: BatchPhase;
   readonly counts: BatchCounts;
-  /** Chunks stored so far. */
   readonly chunks: number;
   /** Those that the import stored, without those that redrives and splits added. */
   readonly chunksOfList: number;
@@ -145,11 +141,7 @@ export function planFields(plan: BatchPlan): (string | number)[] {
   return [...Object.entries(fields).flat(), ...more, ...reading];
 }
 
-/**
- * Reads a batch from its Redis hash; undefined if the hash is empty.
- *
- * @param mostChunks how many chunks have a state: readers walk over all chunks
- */
+/** @param mostChunks how many chunks have a state: readers walk over all chunks */
 export function batchFrom(
   id: string,
   fields: Readonly<Record<string, string>>,
@@ -184,16 +176,13 @@ export function batchFrom(
   };
 }
 
-/** A batch, and what identifies its list. */
 export interface ImportRecord {
   readonly batch: Batch;
-  /** Identity of the list. */
   readonly fingerprint: string;
   /** Digest of the list up to the last stored chunk, or of all of it once it is imported; empty if no chunk is stored. */
   readonly digest: string;
 }
 
-/** Reads a batch with what an import compares; undefined if there is none. */
 export function importRecordFrom(
   id: string,
   fields: Readonly<Record<string, string>>,

@@ -19,19 +19,8 @@ export interface SendingFleet {
 }
 
 /**
- * Why no contact of a batch is being sent, and what to do about it, in one sentence; undefined if the
- * batch is being sent or has ended. Returns the first reason that applies:
- *
- * | phase | contacts pending | surroundings | reason |
- * |---|---|---|---|
- * | finished, cancelled with none pending | | | none |
- * | paused | | | it is paused, waits for its start, or missed that |
- * | importing | none | its import is running | its import has not finished |
- * | importing | none | its import is not running | its import stopped |
- * | importing, sending | some | no worker | no worker is running |
- * | importing, sending | some | a hold, also of its template | the hold's reason and remedy |
- * | importing, sending | some | its sending hours are closed | when they open |
- * | cancelled | some: attempts whose worker stopped | no worker | no worker is running |
+ * Why no contact of a batch is being sent, and what to do about it: the first reason that applies; undefined if the batch is
+ * being sent or has ended. A cancelled one waits for workers only while attempts of it are under way.
  */
 export function blockedReason(batch: Batch, around: SendingFleet, now: number): string | undefined {
   const { phase, counts, id } = batch;

@@ -38,15 +38,12 @@ export const CHUNK_STATES = [
   'settled',
 ] as const;
 
-/** Name of a chunk's state. */
 export type ChunkState = (typeof CHUNK_STATES)[number];
 
-/** The number that is stored for a state. */
 export function stateNumber(state: ChunkState): number {
   return CHUNK_STATES.indexOf(state);
 }
 
-/** The state of a stored number; `none` for an unknown number. */
 export function stateOf(number: number): ChunkState {
   return CHUNK_STATES[number] ?? 'none';
 }

@@ -13,12 +13,7 @@ import { LedgerReader, type FailureRecord } from './ledger-reader.ts';
 /** Why a failure was not sent again: the phase of its batch, or `late` past its deadline. */
 export type RedriveRefusal = Exclude<BatchPhase, 'sending' | 'finished'> | 'late';
 
-/**
- * What people do with contacts of the account's batches: send again, decide, take out. {@link Ledger} adds what imports
- * and workers do. Each method runs one Lua script.
- *
- * All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis fails.
- */
+/** What people do with contacts of batches: send again, decide, take out. Each method runs one Lua script. */
 export class LedgerActions extends LedgerReader {
   /**
    * Sends a failure again: its contacts become a new chunk.
@@ -51,7 +46,6 @@ export class LedgerActions extends LedgerReader {
    * Moves a failure to the state that a person decided on, and deletes its contacts.
    *
    * @param state the state it must have
-   * @param rows of its contacts in the list, as far as they are known
    * @returns false if it no longer exists or has another state
    */
   async resolve(
@@ -67,11 +61,10 @@ export class LedgerActions extends LedgerReader {
   }
 
   /**
-   * Takes contacts out of a failure; they become a failure of their own, with the same code and time.
+   * Takes contacts out of a failure; they become a failure of their own.
    *
    * @param size contacts of the failure, as it was read
-   * @param state the state it must have
-   * @returns the name of the new failure; undefined if the failure has changed since
+   * @returns its name; undefined if the failure has changed since
    */
   async splitFailure(
     id: string,
@@ -86,10 +79,9 @@ export class LedgerActions extends LedgerReader {
   }
 
   /**
-   * Takes contacts out of a chunk that waits and was not sent: they never are, and count as cancelled.
+   * Takes contacts out of a chunk that waits and was not sent: they count as cancelled.
    *
    * @param size contacts of the chunk, as it was read
-   * @param taken how many are taken out, their rows, and the payload of the others; undefined if there are none
    * @returns `sending` if an attempt has the chunk; `possibly-sent` if it will be tried again after one; `known` if it
    *   has changed since or does not wait
    */

@@ -10,7 +10,6 @@ export interface FailureRecord {
   /** `<chunk>` or, for part of a chunk, `<chunk>.<part>`. */
   readonly name: string;
   readonly state: 'rejected' | 'unknown' | 'expired';
-  /** Number of contacts. */
   readonly size: number;
   /** The service's code, or one of ours. */
   readonly code: string;
@@ -22,11 +21,9 @@ export interface FailureRecord {
 
 /** Failures of a batch with the same state and code, as the ledger sums them up. */
 export interface FailureSum extends Pick<FailureRecord, 'state' | 'code'> {
-  /** Number of contacts. */
   readonly contacts: number;
   /** Chunks and parts of chunks that contain them. */
   readonly parts: number;
-  /** The service's message for one of them, with phone numbers masked; empty if there was none. */
   readonly message: string;
   /** Name of one of these failures; empty where the first one was sent again or decided on. */
   readonly first: string;
@@ -49,9 +46,7 @@ const TAKEN_WITHIN_MS = 10_000;
 
 /** When batches were created, Redis time in milliseconds since the epoch; without a bound all match. */
 export interface BatchTimes {
-  /** At this time or later. */
   readonly since?: number | undefined;
-  /** Before this time. */
   readonly before?: number | undefined;
 }
 
@@ -60,9 +55,7 @@ const scoresOf = ({ since, before }: BatchTimes) =>
   [before === undefined ? '+inf' : `(${before}`, since ?? '-inf'] as const;
 
 /**
- * Reads the account's batches. {@link Ledger} adds the operations that change them.
- *
- * All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis fails.
+ * Reads the account's batches. All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis fails.
  */
 export class LedgerReader {
   protected readonly redis: RedisClient;
@@ -73,7 +66,6 @@ export class LedgerReader {
     this.keys = keys;
   }
 
-  /** One batch; undefined if there is none with this id. */
   async read(id: string): Promise<Batch | undefined> {
     return batchFrom(id, ...(await this.#recordOf(id)));
   }
@@ -96,7 +88,6 @@ export class LedgerReader {
     return [fields, 2 * bytes];
   }
 
-  /** Whether a process is importing the batch at this moment. */
   async isImporting(id: string): Promise<boolean> {
     return (await this.ask(() => this.redis.exists(this.keys.batchImport(id)))) === 1;
   }
@@ -191,9 +182,8 @@ export class LedgerReader {
   }
 
   /**
-   * Failures of a batch, page by page, in no particular order. Failures that are added or redriven
-   * meanwhile may be missing, and one may be returned twice. Chunks that were never sent because
-   * their batch was cancelled are not failures: use {@link states} to find them.
+   * Failures of a batch, in no particular order. One that is added or redriven meanwhile may be missing, or come twice. What
+   * a cancel left is none: {@link states} finds it.
    */
   async *failures(id: string): AsyncGenerator<FailureRecord> {
     for await (const [name, stored] of this.#fields(this.keys.batch(id).failures, '*')) {
@@ -224,7 +214,6 @@ export class LedgerReader {
     } while (cursor !== '0');
   }
 
-  /** One failure; undefined if there is none with this name. */
   async failure(id: string, name: string): Promise<FailureRecord | undefined> {
     const { failures } = this.keys.batch(id);
     const stored = await this.ask(() => this.redis.hget(failures, name));
@@ -232,7 +221,6 @@ export class LedgerReader {
     return { name, ...(JSON.parse(stored) as Omit<FailureRecord, 'name'>) };
   }
 
-  /** Contacts of a chunk. */
   async sizeOf({ id, chunkSize }: Pick<Batch, 'id' | 'chunkSize'>, chunk: string): Promise<number> {
     const { sizes } = this.keys.batch(id);
     return Number((await this.ask(() => this.redis.hget(sizes, chunk))) ?? chunkSize);
@@ -251,9 +239,8 @@ export class LedgerReader {
   }
 
   /**
-   * When the next of a batch's delayed jobs is due, if all that is left of the batch waits for its next attempt:
-   * milliseconds since the epoch. Undefined where a chunk that is not settled has no delayed job, or was due for
-   * longer than {@link TAKEN_WITHIN_MS}. Of more than {@link MOST_WAITING} such chunks the first ones are looked up.
+   * When the next of a batch's delayed jobs is due, if all that is left of the batch waits for its next attempt. Undefined
+   * where a chunk that is not settled has no delayed job, or was due for longer than {@link TAKEN_WITHIN_MS}.
    */
   async nextAttempt({ id, chunks }: Pick<Batch, 'id' | 'chunks'>): Promise<number | undefined> {
     const jobs = await this.#jobsOfUnsettled(id, chunks);
@@ -266,9 +253,8 @@ export class LedgerReader {
   }
 
   /**
-   * Whether the chunks that have got jobs and are not settled still have them: then nothing is lost, and what is left
-   * of the batch waits behind others or for its next attempt. A job that has failed for good counts as lost. Of more
-   * than {@link MOST_WAITING} such chunks the first ones are looked up; false where there are none.
+   * Whether the chunks that have got jobs and are not settled still have them: then nothing is lost, and what is left of the
+   * batch waits. A job that has failed for good counts as lost; false where there are none.
    */
   async hasItsJobs({ id, queued }: Pick<Batch, 'id' | 'queued'>): Promise<boolean> {
     const jobs = await this.#jobsOfUnsettled(id, queued);
@@ -309,12 +295,10 @@ export class LedgerReader {
     return this.ask(() => this.redis.hmgetBuffer(payload, ...names));
   }
 
-  /** Unsent contacts of all batches of the account. */
   async unsent(): Promise<number> {
     return Number((await this.ask(() => this.redis.get(this.keys.unsent))) ?? 0);
   }
 
-  /** Runs a command; errors of Redis become a NoticeQueueError. */
   protected async ask<Reply>(command: () => Promise<Reply>): Promise<Reply> {
     try {
       return await command();

@@ -20,9 +20,7 @@ import { settlementSchema, type Claim, type Settlement } from './settlement.ts';
 
 /** A chunk as the import stores it. */
 export interface StoredChunk {
-  /** Number of the chunk among those of the list, from 0. */
   readonly chunk: number;
-  /** Number of contacts. */
   readonly size: number;
   /** Rows of the list up to the end of the chunk. */
   readonly rows: number;
@@ -50,12 +48,8 @@ export interface ChunksWithoutJob {
 }
 
 /**
- * The account's batches: the record of what was sent and what was not, which stays right whatever
- * happens to jobs and processes. Each method that changes a batch runs one Lua script, so counters
- * and states always agree (the files in scripts/); what people do is in
- * ledger-actions.ts.
- *
- * All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis fails.
+ * The account's batches: the record of what was sent and what was not, which stays right whatever happens to jobs and
+ * processes. Each method that changes a batch runs one Lua script, so that counters and states always agree.
  */
 export class Ledger extends LedgerActions {
   /**
@@ -82,10 +76,7 @@ export class Ledger extends LedgerActions {
   }
 
   /**
-   * Stores the next chunk.
-   *
-   * @returns `known` if it is stored already, `gone` if the batch was cancelled, its import has
-   *   ended, or there is no such batch
+   * @returns `known` if it is stored already, `gone` if the batch was cancelled, its import has ended, or there is none
    */
   async store(
     id: string,
@@ -134,7 +125,7 @@ export class Ledger extends LedgerActions {
    * Claims a chunk before it is sent.
    *
    * @param nonce identifies the attempt
-   * @param lock key of the job's lock, and the worker's token for it
+   * @param lock of the job, and the worker's token for it
    * @param mostSent a chunk that was possibly sent more often becomes unknown. Default: no limit
    */
   async claim(
@@ -225,13 +216,10 @@ export class Ledger extends LedgerActions {
   }
 
   /**
-   * Replaces a refused chunk by two chunks of its contacts. Safe to repeat: it happens once.
+   * Replaces a refused chunk by two of its contacts, once.
    *
    * @param first size of the first half
-   * @param payloads of both halves
-   * @param traceIds of the service, for the attempts that may have been accepted
-   * @returns `known` if it changed nothing: another attempt has claimed the chunk, or it is settled
-   * @throws RangeError if the halves are none; this is a defect of the caller
+   * @returns `known` if another attempt has claimed the chunk, or it is settled
    */
   async halve(
     id: string,
@@ -249,7 +237,7 @@ export class Ledger extends LedgerActions {
   }
 
   /**
-   * Pauses, resumes or cancels a batch, in constant time; takes effect at the next claim.
+   * In constant time; takes effect at the next claim.
    *
    * @returns `done: false` if the phase does not allow it; undefined if there is no such batch
    */
@@ -263,12 +251,7 @@ export class Ledger extends LedgerActions {
     return { done: result === 'done', phase: String(phase) as BatchPhase };
   }
 
-  /**
-   * Changes the rate of a batch; takes effect at the next claim.
-   *
-   * @param rate contacts per second; 0 for no limit
-   * @returns `done: false` where nothing of it waits any more; undefined if there is no such batch
-   */
+  /** @param rate contacts per second from the next claim on; 0 for no limit */
   async changeRate(
     id: string,
     rate: number,
@@ -280,7 +263,7 @@ export class Ledger extends LedgerActions {
   }
 
   /**
-   * Chunks without a job; undefined if there are none, or none that may get one now.
+   * Undefined if there are none, or none that may get one now.
    *
    * @param limit chunks to examine at most
    * @param aheadMs how far ahead a batch with a rate gets jobs
@@ -310,12 +293,7 @@ export class Ledger extends LedgerActions {
     await this.run(markQueued, id, [first, end, turnsTo]);
   }
 
-  /**
-   * Takes one open batch that is due for a look by a worker; undefined if none is. Open are the batches
-   * that are being imported or sent, and cancelled ones with attempts under way.
-   *
-   * @param leaseMs no other worker takes it for so long
-   */
+  /** Takes one batch that is due for a look: being imported or sent, or cancelled with attempts under way. */
   async takeOpen(
     leaseMs: number,
   ): Promise<{ readonly id: string; readonly leaseEnds: number } | undefined> {
@@ -339,13 +317,12 @@ export class Ledger extends LedgerActions {
   }
 
   /**
-   * Restarts a batch whose jobs were lost, so that its chunks get jobs again. A cancelled batch gets
-   * none but is finished: attempts without an answer for that long become unknown. Call it for every
-   * batch that is not finished.
+   * Restarts a batch whose jobs were lost, so that its chunks get jobs again. A cancelled one is finished: attempts without an
+   * answer for that long become unknown.
    *
-   * @param afterMs how long nothing may have changed; longer than a request can last (restartAfterMs)
-   * @param held while the queue is held, only a cancelled batch is finished: the hold explains that others do not change
-   * @returns whether it was restarted; not if its jobs are there, for a restart would add no other ones
+   * @param afterMs how long nothing may have changed (restartAfterMs)
+   * @param held while the queue is held, only a cancelled batch is finished
+   * @returns whether it was restarted; not if its jobs are there
    */
   async restartStalled(id: string, afterMs: number, held = false): Promise<boolean> {
     const [found] = await this.run(restartStalled, id, [afterMs, 'look']);

@@ -7,9 +7,7 @@ const LAST_MS = 3 * 24 * 3_600_000;
 /** Failed contacts that a person can still decide about, and until when they are kept. */
 export interface NearEnd {
   readonly contacts: number;
-  /** Milliseconds since the epoch. */
   readonly keptUntil: number;
-  /** Milliseconds until then. */
   readonly restMs: number;
 }
 

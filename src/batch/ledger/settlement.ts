@@ -9,7 +9,6 @@ export type Claim =
       readonly frame: string;
       /** The contacts; see chunk-payload.ts. */
       readonly payload: Buffer;
-      /** Number of contacts. */
       readonly size: number;
       /** How many earlier attempts the service may have accepted, those of earlier jobs of the chunk included. */
       readonly possiblySent: number;
@@ -30,7 +29,6 @@ export type Claim =
 /** The claim settled the chunk: its deadline has passed, or it is unknown and must not or cannot be sent. */
 export interface ClaimedLate {
   readonly kind: 'expired' | 'parked';
-  /** Number of contacts. */
   readonly size: number;
   /** How many attempts the service may have accepted. */
   readonly possiblySent: number;
@@ -63,7 +61,6 @@ export const settlementSchema = z.object({
   accepted: z.int().min(0),
   /** Their rows in the list, and the trace id of the service. */
   as: z.object({ rows: z.string(), traceId: z.string() }).exactOptional(),
-  /** Contacts to try again. */
   rest: z
     .object({
       size,
@@ -90,17 +87,14 @@ export const POSSIBLY_SENT_AT_CANCEL = {
   message: 'the batch was cancelled before the service answered',
 } as const;
 
-/** The whole chunk was accepted. */
 export const allAccepted = (size: number): Settlement => ({ accepted: size, failed: [] });
 
-/** The whole chunk is tried again. */
 export const allBack = (size: number, possiblySent: boolean): Settlement => ({
   accepted: 0,
   rest: { size, possiblySent },
   failed: [],
 });
 
-/** The whole chunk failed. */
 export const allFailed = (
   size: number,
   state: FailedPart['state'],

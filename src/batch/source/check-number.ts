@@ -1,7 +1,6 @@
 import { PHONE_NUMBER } from '../../contracts/notice.ts';
 import { COUNTRIES, nationalForm, type Country } from '../../format/country.ts';
 
-/** What a list's numbers are checked with. */
 export interface NumberRules {
   /** Of which country they are; undefined for any. */
   readonly country?: Country | undefined;
@@ -22,7 +21,6 @@ export type Repair =
 export type NumberCheck =
   | {
       readonly kind: 'number';
-      /** Only ASCII digits. */
       readonly number: string;
       /** What was done to it, in order. */
       readonly repaired: readonly Repair[];
@@ -62,7 +60,6 @@ const SHORTEST_BEFORE_DIGIT = 8;
 /** A national number with its usual separators, or without any: most numbers, taken at once. */
 const USUAL = /^0[1-9][0-9]{0,2}([- .]?)[0-9]{3,4}\1[0-9]{4}$/;
 
-/** One kind of cell, and what is done with it. */
 interface Kind {
   /** What was done, or why the number is refused and what to do. */
   readonly text: Repair | ((text: string, rules: NumberRules) => string);
@@ -155,11 +152,7 @@ const KINDS: readonly Kind[] = [
 const OR_COUNTRY = (country: Country | undefined): string =>
   country === undefined ? ', or name the country with --country (in a program: country)' : '';
 
-/**
- * Reads a phone number of a list.
- *
- * @param rules by default those of any country
- */
+/** Reads a phone number of a list. @param rules by default those of any country */
 export function checkNumber(cell: string, rules: NumberRules = {}): NumberCheck {
   const { country } = rules;
   const usual = USUAL.exec(cell);

@@ -7,18 +7,13 @@ import { compareFields, type FieldChoice } from './sent-columns.ts';
 /** Result of checking a row: a contact, ready for the body of the send request, or a refusal. */
 export type RowCheck = ContactRow | RowRefusal;
 
-/** A valid row. */
 interface ContactRow {
   readonly kind: 'contact';
-  /** Its phone number, digits only. */
   readonly number: string;
-  /** The contact as JSON. */
   readonly json: string;
-  /** What was done to the number. */
   readonly repaired: readonly Repair[];
 }
 
-/** Why a row is refused. */
 export interface RowRefusal {
   readonly kind: 'refused';
   /** Title of the column, or name of the field; empty for the row as a whole. */
@@ -59,11 +54,7 @@ export function checkCells(cells: readonly string[], columns: Columns): RowCheck
   return { kind: 'contact', number, json: `${json}}`, repaired };
 }
 
-/**
- * Checks a contact object of an iterable or of a line of NDJSON.
- *
- * @param choice which fields are sent, and under which names
- */
+/** Checks a contact object of an iterable or of a line of NDJSON. */
 export function checkContact(
   contact: unknown,
   choice: FieldChoice,
@@ -109,7 +100,6 @@ export function checkContact(
   return { kind: 'contact', number, json: `${json}}`, repaired };
 }
 
-/** Makes a refusal. */
 export function refused(field: string, value: string, reason: string): RowRefusal {
   return { kind: 'refused', field, value, reason };
 }

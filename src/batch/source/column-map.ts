@@ -26,10 +26,8 @@ const REASON_COLUMN = `${REJECTED_PREFIX}reason`;
  */
 const FAILURES_COLUMN = `${REJECTED_PREFIX}state`;
 
-/** A column that becomes a field. */
 interface Column {
   readonly index: number;
-  /** Its title in the list. */
   readonly title: string;
   /** Whether the field is a template variable, `varN`. */
   readonly variable: boolean;
@@ -37,11 +35,8 @@ interface Column {
   readonly json: string;
 }
 
-/** The columns of a list, and the fields they become. */
 export interface Columns {
-  /** Number of columns. */
   readonly width: number;
-  /** Whether the first row contains titles. */
   readonly header: boolean;
   /** Titles of the list's own columns, in order: without those that a rejects file added. */
   readonly titles: readonly string[];

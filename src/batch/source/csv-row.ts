@@ -7,12 +7,9 @@ const EQUALS = 0x3d;
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** One row of a CSV list. */
 export interface CsvRow {
   readonly cells: readonly string[];
-  /** Offset of the next row. */
   readonly next: number;
-  /** Line of the next row. */
   readonly nextLine: number;
 }
 
@@ -100,7 +97,6 @@ const QUOTE_IN_CELL =
   'a quote inside a cell that is not quoted: quote the cell and double the quotes inside it';
 const AFTER_QUOTE = 'text after the closing quote of a cell: double the quotes inside the cell';
 
-/** The error of text after a closing quote. @param byte the first of that text */
 function afterQuote(line: number, column: number, byte: number): NoticeQueueError {
   const other = DELIMITERS.find((delimiter) => delimiter.charCodeAt(0) === byte);
   const hint = other === undefined ? '' : ` ${delimiterHint(other)}`;
@@ -118,7 +114,6 @@ export function tooLong(line: number): NoticeQueueError {
   return csvError(line, 1, `the row is longer than ${MAX_ROW_LENGTH} characters`);
 }
 
-/** An error at a position of a CSV list. */
 function csvError(line: number, column: number, problem: string): NoticeQueueError {
   return new NoticeQueueError('SOURCE_INVALID', `Line ${line}, column ${column}: ${problem}.`);
 }

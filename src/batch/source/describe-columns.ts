@@ -2,7 +2,6 @@ import type { Country } from '../../format/country.ts';
 import { isLongNumber, phoneLikeness } from './check-number.ts';
 import { shownTitle } from './sent-columns.ts';
 
-/** Usual delimiters. */
 export const DELIMITERS = [';', '\t', ',', '|'] as const;
 
 /** What to do if a list has another delimiter than the option. @param other one of {@link DELIMITERS} */
@@ -30,7 +29,6 @@ export function describeColumns(
   return `The columns are ${columns}. ${other === undefined ? mapHint(titles, sample, country) : delimiterHint(other)}`;
 }
 
-/** Titles of columns with phone numbers. */
 const PHONE =
   /phone|mobile|cell|\btel|\bhp\b|contact|휴대폰|휴대전화|핸드폰|전화|연락처|電話|携帯/i;
 

@@ -50,14 +50,12 @@ export class FastCsvReader {
   readonly #country: Country | undefined;
   readonly #open = Buffer.from(',{"contact":"');
   readonly #values: readonly Value[];
-  /** Bytes of the JSON around the values. */
   readonly #frameBytes: number;
   readonly #starts: Uint32Array;
   readonly #stops: Uint32Array;
   /** Filled by several calls. */
   #block = new ContactBlock();
 
-  /** @param delimiter one byte */
   constructor(columns: Columns, delimiter: number) {
     this.#kinds.fill(SPECIAL, 0, 0x20);
     for (const byte of [0x22, 0x5c, 0x7f]) this.#kinds[byte] = SPECIAL;
@@ -81,11 +79,7 @@ export class FastCsvReader {
   }
 
   /**
-   * Reads plain rows up to the first that is not plain, the end of the text, or a full block.
-   *
-   * @param from offset of a row
-   * @param row number of that row
-   * @param last whether the list ends with this text
+   * Reads plain rows up to the first that is not plain, the end of the text, or a full block. @param last whether the list ends
    */
   read(text: Buffer, from: number, row: number, last: boolean): FastCsvRun {
     if (!this.#block.hasRoom(MIN_ROOM_BYTES)) this.#block = new ContactBlock();
@@ -98,7 +92,6 @@ export class FastCsvReader {
       if (end < 0 || (end === text.length && !last)) break;
       const next = end === text.length ? end : endOfLine(text, end, last);
       if (next === undefined) break;
-      // Empty lines are skipped.
       if (end > at) {
         // A map may use one cell for several fields.
         if (!block.hasRoom(this.#frameBytes + (1 + this.#values.length) * (end - at))) break;

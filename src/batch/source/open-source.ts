@@ -15,7 +15,6 @@ import type { SourceReader } from './source-row.ts';
  */
 export type ImportSource = string | Readable | Iterable<object> | AsyncIterable<object>;
 
-/** An open list. */
 export interface OpenSource {
   /** Path of the list, if it is a file. */
   readonly file: string | undefined;
@@ -72,11 +71,7 @@ async function openFile(name: string, options: SourceOptions): Promise<OpenSourc
   return { ...file, canReread: true, read: () => readAs(format, bytes(), options) };
 }
 
-/**
- * Opens a file; {@link OpenSource} describes what it returns.
- *
- * @throws NoticeQueueError SOURCE_INVALID for one that cannot be opened, is empty or is no regular file
- */
+/** @throws NoticeQueueError SOURCE_INVALID for one that cannot be opened, is empty or is no regular file */
 export async function openBytes(name: string, signal?: AbortSignal) {
   const file = await openForReading(name);
   try {

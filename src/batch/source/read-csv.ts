@@ -7,10 +7,8 @@ import type { NumberRules } from './check-number.ts';
 import type { FieldMap } from './sent-columns.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourcePart } from './source-row.ts';
 
-/** How a CSV list is read. */
 export interface CsvOptions {
   readonly delimiter: string;
-  /** Whether the first row contains the titles of the columns. */
   readonly header: boolean;
   readonly map?: FieldMap | undefined;
   /** Whether columns that are neither mapped nor `contact` nor `varN` are sent. */
@@ -60,7 +58,6 @@ class CsvText {
   #delimiter: Buffer;
   /** Text that was received and not yet read completely. */
   #text: Buffer = Buffer.alloc(0);
-  /** Offset of the next row. */
   #at = 0;
   #line = 1;
   /** Number of the next row: less than the line after cells with line breaks. */
@@ -118,7 +115,6 @@ class CsvText {
     this.#rowNumber = 2;
   }
 
-  /** All rows, without that of the titles. */
   async *rows(columns: Columns): AsyncGenerator<readonly SourcePart[], void> {
     try {
       if (columns.header) {

@@ -9,7 +9,6 @@ import { gunzipped } from './gunzip.ts';
  */
 export const ENCODINGS = ['utf-8', 'euc-kr'] as const;
 
-/** Name of an encoding. */
 export type Encoding = (typeof ENCODINGS)[number];
 type SourceEncoding = Encoding | 'utf-16le' | 'utf-16be';
 
@@ -83,7 +82,6 @@ function isUnmarkedUtf16(head: Buffer): boolean {
   return ['1010', '0101'].includes(zeros.join(''));
 }
 
-/** The first bytes, and a function that returns all after so many. */
 async function peek(bytes: AsyncIterable<Buffer>): Promise<{
   readonly head: Buffer;
   readonly after: (count: number) => AsyncIterable<Buffer>;
@@ -172,7 +170,6 @@ async function* decoded(
   yield decoder.decode();
 }
 
-/** The error of an invalid byte. */
 function wrongEncoding(line: number, encoding: SourceEncoding, isMarked: boolean) {
   const other = encoding === 'euc-kr' ? 'utf-8' : 'euc-kr';
   const advice = isMarked

@@ -9,9 +9,7 @@ export type FieldMap = Readonly<Record<string, string | number>>;
 /** Prefix of the columns that a rejects file adds; imports ignore them, so it can be imported again. */
 export const REJECTED_PREFIX = 'rejected_';
 
-/** What became of the columns of a list, or of the fields of a list of objects. */
 export interface SentColumns {
-  /** Columns whose values are sent to the service. */
   readonly sent: readonly string[];
   /** Columns that are not sent. Columns that a rejects file adds are not listed. */
   readonly leftOut: readonly string[];

@@ -35,12 +35,9 @@ export class ContactBlock {
   readonly numbers = new Float64Array(BLOCK_CONTACTS);
   /** Digits of each phone number, leading zeros included. */
   readonly digits = new Uint8Array(BLOCK_CONTACTS);
-  /** Row of each contact in the list. */
   readonly rows = new Uint32Array(BLOCK_CONTACTS);
-  /** Contacts stored so far. */
   count = 0;
 
-  /** Bytes of JSON so far. */
   get length(): number {
     return this.count === 0 ? 0 : (this.ends[this.count - 1] ?? 0);
   }
@@ -58,7 +55,6 @@ export interface SourceRun {
   readonly to: number;
 }
 
-/** One row, or a run of valid rows. */
 export type SourcePart = SourceRow | SourceRun;
 
 /** A list whose header (or first row) was read and is valid. */
