@@ -74,14 +74,6 @@ only to answers: a request without an answer is always unknown or not sent. Afte
 renewed and the request repeated first. A refusal that is not repeated, because another token did not end it before, none
 could be had, is decided by the table and by what other notices met, not by a rule.
 
-## Try it
-
-Record an answer with \`curl -i\`, and see what becomes of it, without Redis and without a request:
-
-\`\`\`sh
-ANSWER_RULES_FILE=./rules.json npx notices doctor --answer answer.txt
-\`\`\`
-
 <!-- prettier-ignore-end -->
 `;
 }

@@ -35,9 +35,8 @@ export {
   type ErrorCode,
   type InputIssue,
 } from './contracts/errors.ts';
-export { findContact, type FindOptions, type FindReport } from './search/find-contact.ts';
-export type { FoundNotice } from './search/find-notices.ts';
-export type { FoundContact, FoundState } from './search/find-in-batches.ts';
+export { findContact, type FindOptions } from './search/find-contact.ts';
+export type { FindReport, FoundContact, FoundNotice, FoundState } from './search/find-answer.ts';
 export type { FieldMap, SentColumns } from './batch/source/sent-columns.ts';
 export type { ImportOptions, ImportProgress, ImportReport } from './batch/import/import-options.ts';
 export type { ImportSource } from './batch/source/open-source.ts';

@@ -70,8 +70,6 @@ function configOf(
       connectTimeoutMs: constants.REDIS_CONNECT_TIMEOUT_MS,
     },
     service: serviceConfig(service, worker, others.logLevel, constants),
-    /** Also without a service: `notices doctor --answer` needs no key pair. */
-    answerRules: service.answerRules,
     queue: { ...queue, enqueueTimeoutMs: constants.ENQUEUE_TIMEOUT_MS },
     token: {
       lockTtlMs: constants.TOKEN_LOCK_TTL_MS,

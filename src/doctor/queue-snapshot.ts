@@ -2,6 +2,7 @@ import type { Batch } from '../batch/ledger/batch-record.ts';
 import { motionOf } from '../batch/ledger/batch-motion.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
+import type { SeenWorker } from '../fleet/heartbeat.ts';
 import { VERSION } from '../contracts/version.ts';
 import {
   nearFailedNotices,
@@ -15,8 +16,9 @@ import type { Keys } from '../redis/keys.ts';
 /** The state of the queue, as it is judged. Times are milliseconds. */
 export interface QueueSnapshot extends Pick<
   FleetSnapshot,
-  'hold' | 'templateHolds' | 'sendWindows' | 'workers' | 'unknownNotices'
+  'hold' | 'templateHolds' | 'sendWindows' | 'unknownNotices'
 > {
+  readonly workers: readonly SeenWorker[];
   /** Batches in which something waits or is unknown, or is about to be deleted; the newest first. */
   readonly batches: readonly Batch[];
   /** Those of them in which all that is left waits for its next attempt. */

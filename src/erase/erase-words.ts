@@ -65,9 +65,9 @@ export function previewLines({ notices, contacts, index }: StoredAboutNumber): s
 }
 
 /** A report as its reader gets it. */
-type Erased = Answer<EraseReport>;
+type ShownReport = Answer<EraseReport>;
 
-function describeErased({ number, notices, batches, index }: Erased): string[] {
+function describeErased({ number, notices, batches, index }: ShownReport): string[] {
   const { cancelled, removed, shortened } = notices;
   const inIndex = index === null ? 0 : index.notices + index.chunks + index.keys;
   if (cancelled + removed + shortened + batches.length + inIndex === 0) {
@@ -95,7 +95,7 @@ const WHY_LEFT: Readonly<Record<EraseReport['left'][number]['reason'], string>> 
 };
 
 /** What is not erased, and what to do. */
-function describeRest({ index, left, unreadable, importing }: Erased): string[] {
+function describeRest({ index, left, unreadable, importing }: ShownReport): string[] {
   const { notices, chunks } = unreadable;
   return [
     ...left.map((one) => `Left: ${placeOf(one)} ${WHY_LEFT[one.reason]}.`),
@@ -117,6 +117,6 @@ function placeOf({ notice, batch = '', chunk }: EraseReport['left'][number]): st
 }
 
 /** What was erased, and what is left. */
-export function describeErasure(report: Erased): string[] {
+export function describeErasure(report: ShownReport): string[] {
   return [...describeErased(report), ...describeRest(report)];
 }

@@ -1,22 +1,20 @@
-import type { Batch } from '../batch/ledger/batch-record.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { warningMs } from '../batch/ledger/retention.ts';
-import type { Hold } from '../contracts/hold.ts';
 import { failureOf } from '../contracts/outcome.ts';
 import type { NewestBatches } from './batches-summary.ts';
 import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
 import { readHold } from '../fleet/hold/hold-scripts.ts';
-import { readTemplateHolds, type TemplateHold } from '../fleet/hold/template-hold.ts';
-import { readPossiblySentTwice, type PossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
-import { readRateLimit, type RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
+import { readTemplateHolds } from '../fleet/hold/template-hold.ts';
+import { readPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
+import { readRateLimit } from '../fleet/rate-limit/rate-limit-state.ts';
 import { countEnded } from '../notices/ended.ts';
 import { FAILED_NOTICE_STATES } from '../notices/select-ended.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
+import { readRedisFacts } from '../redis/facts.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
-import { readTokenStatus, type TokenStatus } from '../token/token-status.ts';
+import { readTokenStatus } from '../token/token-status.ts';
 
 /** Jobs of one queue by state. */
 export interface JobCounts {
@@ -40,58 +38,11 @@ export interface Retrying {
   readonly code: string;
 }
 
-/** The state of one account in Redis. Times are milliseconds since the epoch. */
-export interface FleetSnapshot {
-  /** Redis time. */
-  readonly now: number;
-  /** The hold in force; undefined where there is none. */
-  readonly hold: Hold | undefined;
-  /** The templates that are held. */
-  readonly templateHolds: readonly TemplateHold[];
-  /** SEND_WINDOWS of the worker that started last; empty without it. */
-  readonly sendWindows: string;
-  /** Live worker processes, in the order of their start. */
-  readonly workers: readonly SeenWorker[];
-  /** Undefined where no rate limit is or was in force. */
-  readonly rateLimit: RateLimitStatus | undefined;
-  /** Undefined where no worker runs: its key pair names the token. */
-  readonly token: TokenStatus | undefined;
-  readonly redis: RedisFacts;
-  /** Jobs of single notices. */
-  readonly noticeJobs: JobCounts;
-  /** Jobs of chunks of batches. */
-  readonly chunkJobs: JobCounts;
-  /**
-   * When the next single notice to be taken was due; undefined where none waits. Of jobs with a
-   * priority, only the one that is taken next counts.
-   */
-  readonly noticeWaitingSince: number | undefined;
-  /** The same for chunks. */
-  readonly chunkWaitingSince: number | undefined;
-  /** What waits for its next attempt after a failed one; undefined where nothing does. */
-  readonly retrying: Retrying | undefined;
-  /** Single notices whose outcome is unknown. */
-  readonly unknownNotices: number;
-  /** Contacts that were sent again after an unknown outcome, by lane. */
-  readonly possiblySentTwice: PossiblySentTwice;
-  /** The newest batches, up to {@link NEWEST_BATCHES}. */
-  readonly batches: readonly Batch[];
-  /** At most {@link SUMMARY_BATCHES} of them, and which of them are being imported. */
-  readonly newestBatches: NewestBatches;
-  /** Contacts of all batches whose outcome is unknown. */
-  readonly unknownContacts: number;
-  /** Contacts of batches that are stored and not sent yet. */
-  readonly unsentContacts: number;
-}
-
 /** Batches that are read for a summary: a command each, and one for each whose list was not read to its end. */
 const SUMMARY_BATCHES = 200;
 
 /** Batches that are read for each scrape of the metrics: a command each. */
 export const NEWEST_BATCHES = 500;
-
-/** Name of a fact. */
-export type FleetFact = keyof FleetSnapshot;
 
 /** Which account is read. */
 export interface FleetSource {
@@ -110,16 +61,20 @@ interface FleetAccess extends FleetSource {
   readonly workers: () => Promise<SeenWorker[]>;
 }
 
-/** How each fact is read. None scans; only workers and batches cost a command per element. */
-const READERS: {
-  readonly [Fact in FleetFact]: (access: FleetAccess) => Promise<FleetSnapshot[Fact]>;
-} = {
+/**
+ * How each fact is read. None scans; only workers and batches cost a command per element. Times are those of Redis, in
+ * milliseconds since the epoch.
+ */
+const READERS = {
   now: async ({ redis }) => Math.floor(await redisTime(redis)),
   hold: ({ redis, keys }) => readHold(redis, keys),
   templateHolds: ({ redis, keys }) => readTemplateHolds(redis, keys),
+  /** SEND_WINDOWS of the worker that started last; empty without it. */
   sendWindows: async ({ redis, keys }) => (await redis.hget(keys.retention, 'sendWindows')) ?? '',
   workers: ({ workers }) => workers(),
+  /** Undefined where no rate limit is or was in force. */
   rateLimit: ({ redis, keys, rateLimit = 0 }) => readRateLimit(redis, keys, rateLimit),
+  /** Undefined where no worker runs: its key pair names the token. */
   token: async ({ redis, keys, workers }) => {
     const [worker] = await workers();
     return worker && readTokenStatus(redis, keys.token(worker.pair));
@@ -133,6 +88,7 @@ const READERS: {
     return { ...counts, failed: counts.failed + failed };
   },
   chunkJobs: ({ redis, keys }) => countJobs(redis, keys.chunkJob),
+  /** When the next one to be taken was due; with priorities, others may have waited longer. */
   noticeWaitingSince: ({ redis, keys }) => waitingSince(redis, keys.noticeJob),
   chunkWaitingSince: ({ redis, keys }) => waitingSince(redis, keys.chunkJob),
   retrying: ({ redis, keys }) => readRetrying(redis, keys),
@@ -140,8 +96,18 @@ const READERS: {
   possiblySentTwice: ({ redis, keys }) => readPossiblySentTwice(redis, keys),
   batches: ({ ledger }) => ledger.list(NEWEST_BATCHES),
   newestBatches: ({ ledger }) => readNewest(ledger),
+  /** Contacts of all batches whose outcome is unknown. */
   unknownContacts: ({ ledger }) => ledger.unknownContacts(),
+  /** Contacts of all batches that are stored and not sent yet. */
   unsentContacts: ({ ledger }) => ledger.unsent(),
+} as const satisfies Readonly<Record<string, (access: FleetAccess) => Promise<unknown>>>;
+
+/** Name of a fact. */
+export type FleetFact = keyof typeof READERS;
+
+/** The state of one account in Redis. */
+export type FleetSnapshot = {
+  readonly [Fact in FleetFact]: Awaited<ReturnType<(typeof READERS)[Fact]>>;
 };
 
 /**

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { FAILED_STATES } from '../batch/failures/select-failures.ts';
-import { count, time } from '../ops/answers/fields.ts';
-import type { FindReport } from './find-contact.ts';
+import { count, time, type Answer } from '../ops/answers/fields.ts';
 
 const found = {
   states: z
@@ -11,7 +10,7 @@ const found = {
   code: z.string().exactOptional().describe('why it was not accepted'),
 };
 
-/** What a search answers, over HTTP and with `--json`. */
+/** What a search answers, over HTTP, with `--json` and to programs. */
 export const findAnswer = z.object({
   notices: z.array(
     z.object({
@@ -47,7 +46,16 @@ export const findAnswer = z.object({
         .describe('probability that an unconfirmed contact belongs to another number, 0 to 1'),
     })
     .describe('what the search covered'),
-}) satisfies z.ZodType<FindReport>;
+});
+
+/** What became of the notices for one phone number. It contains no phone numbers. */
+export type FindReport = Answer<z.output<typeof findAnswer>>;
+/** A single notice with the number. */
+export type FoundNotice = FindReport['notices'][number];
+/** A contact of a batch that has the number, or probably has it (see `confirmed`). */
+export type FoundContact = FindReport['contacts'][number];
+/** State of a contact. */
+export type FoundState = FoundNotice['states'][number];
 
 /** The chance (0 to 1) that an unconfirmed result belongs to another number, as text. */
 export function describeFalsePositiveRate(chance: number): string {

@@ -1,29 +1,7 @@
 import { sealingOf } from '../payload/seal.ts';
 import { readQueueOptions, type NoticeQueueOptions } from '../producer/options.ts';
 import { keysOf } from '../redis/keys.ts';
-import type { FoundContact } from './find-in-batches.ts';
-import type { FoundNotice } from './find-notices.ts';
-
-/** What became of the notices for one phone number. It contains no phone numbers. */
-export interface FindReport {
-  /** Single notices, the newest first. */
-  readonly notices: readonly FoundNotice[];
-  /** Contacts of batches, the newest batch first. */
-  readonly contacts: readonly FoundContact[];
-  /** What was searched. */
-  readonly searched: {
-    /** Notices that were queued before this time are not found; milliseconds since the epoch. */
-    readonly since: number;
-    /** Number of batches. */
-    readonly batches: number;
-    /** Number of contacts of batches. */
-    readonly contacts: number;
-    /** Chunks that cannot be searched: stored without FIND_KEY, or too long ago. */
-    readonly unindexedChunks: number;
-    /** Probability (0 to 1) that an unconfirmed contact belongs to another number. */
-    readonly wrongHit: number;
-  };
-}
+import type { FindReport } from './find-answer.ts';
 
 /** Options of {@link findContact}: those of the queue, with `findKey`, and a former key. */
 export interface FindOptions extends NoticeQueueOptions {

@@ -3,37 +3,12 @@ import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { searchChunks, type FingerprintHit } from '../number-index/chunk-fingerprints.ts';
+import type { FoundContact, FoundState } from './find-answer.ts';
 import type { ChunkState } from '../batch/ledger/chunk-state.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import { decodeContacts, originOf } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING, type Sealing } from '../payload/seal.ts';
-
-/** State of a contact. */
-export type FoundState = 'pending' | 'accepted' | 'rejected' | 'unknown' | 'expired' | 'cancelled';
-
-/** A contact of a batch that has the phone number, or probably has it (see `confirmed`). */
-export interface FoundContact {
-  /** Id of the batch. */
-  readonly batch: string;
-  /** Template code. */
-  readonly template: string;
-  /** The chunk that contains it, or contained it last. */
-  readonly chunk: number;
-  /** Its row in the list; absent where the contact is deleted. */
-  readonly row?: number;
-  /** Its state; if several are listed, it is one of them. */
-  readonly states: readonly FoundState[];
-  /**
-   * Whether the contact itself was found. If false, a hash of the number was found but the contact is
-   * deleted already; with a very small probability the hash is that of another number.
-   */
-  readonly confirmed: boolean;
-  /** When it failed, otherwise when its batch was started; milliseconds since the epoch. */
-  readonly at: number;
-  /** Why it was not accepted: the service's code, or one of `ERROR_CODES`. */
-  readonly code?: string;
-}
 
 /** Result of a search in batches. */
 export interface BatchSearch {

@@ -7,9 +7,9 @@ import { findKey, hashNumber } from '../number-index/number-key.ts';
 import type { Sealing } from '../payload/seal.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
-import type { FindReport } from './find-contact.ts';
-import { findInBatches, type BatchSearch, type FoundContact } from './find-in-batches.ts';
-import { findNotices, type FoundNotice } from './find-notices.ts';
+import type { FindReport, FoundContact, FoundNotice } from './find-answer.ts';
+import { findInBatches, type BatchSearch } from './find-in-batches.ts';
+import { findNotices } from './find-notices.ts';
 
 /** Connection and settings of a search. */
 export interface FindContext {

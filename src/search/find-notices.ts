@@ -1,4 +1,4 @@
-import type { FoundState } from './find-in-batches.ts';
+import type { FoundNotice, FoundState } from './find-answer.ts';
 import type { Sealing } from '../payload/seal.ts';
 import { findEntries, type FindEntry } from '../number-index/notice-number-index.ts';
 import { readJob } from '../notices/read-job.ts';
@@ -7,27 +7,6 @@ import type { NoticeSource } from '../notices/read-job.ts';
 import { noticeView } from '../notices/look-up.ts';
 import { openJob } from '../payload/sealed-job.ts';
 import { redisFailure } from '../redis/failure.ts';
-
-/** A single notice with the phone number. */
-export interface FoundNotice {
-  /** Id of its job. */
-  readonly job: string;
-  /** Template code; absent if the job is deleted. */
-  readonly template?: string;
-  /** Its state; if several are listed, it is one of them. */
-  readonly states: readonly FoundState[];
-  /** Whether the state was read from the job or from a person's decision. If false, the job is deleted. */
-  readonly confirmed: boolean;
-  /** When it was queued, milliseconds since the epoch. */
-  readonly at: number;
-  /** Why it failed: the service's code, or one of `ERROR_CODES`. */
-  readonly code?: string;
-  /**
-   * How many of its attempts the service may have accepted without saying so. If it is accepted, at most so
-   * many acceptances are duplicates. Absent where there are none, or the job is deleted.
-   */
-  readonly possiblySent?: number;
-}
 
 /**
  * The states that a single notice may have of which nothing is kept: what was accepted is kept for KEEP_ACCEPTED_MS only,

@@ -231,10 +231,6 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
 
 /** The outcome of a send call. */
 export function decideOutcome(answer: SendAnswer): Outcome {
-  return decidingRow(answer)?.outcome(answer) ?? unknown('NO_ROW');
-}
-
-/** The row of the table that decides about an answer. */
-export function decidingRow(answer: SendAnswer): OutcomeRow | undefined {
-  return OUTCOME_ROWS.find((row) => row.when(answer));
+  const row = OUTCOME_ROWS.find(({ when }) => when(answer));
+  return row?.outcome(answer) ?? unknown('NO_ROW');
 }

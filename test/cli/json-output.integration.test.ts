@@ -82,7 +82,6 @@ const ENDING: Readonly<Record<string, readonly [string, number]>> = {
   config: ['config', 0],
   'events replay': ['events replay 1-1', 0],
   'ops new-key': ['ops new-key caller', 0],
-  'ops keys': ['ops keys', 0],
   erase: ['erase 01000000001 --yes', 0],
 };
 

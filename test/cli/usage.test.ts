@@ -65,7 +65,6 @@ describe('wrong use: exit code 2, named, without a stack trace', () => {
     { args: ['status', '--worker'], names: '--worker' },
     { args: ['worker', '--processes', '0'], names: '--processes' },
     { args: ['worker', '--processes', 'many'], names: '--processes' },
-    { args: ['doctor', '--answer', 'f', '--strict'], names: '--answer: leave out --strict' },
     {
       args: ['import', 'f', '--template', 'T', '--dry-run', '--wait'],
       names: '--wait: leave it out of a dry run',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
-import { findInBatches, type FoundContact } from '../../src/search/find-in-batches.ts';
+import type { FoundContact } from '../../src/search/find-answer.ts';
+import { findInBatches } from '../../src/search/find-in-batches.ts';
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { sealingOf } from '../../src/payload/seal.ts';

@@ -14,7 +14,6 @@ const PROGRAM_AS_ANYONE =
 
 /** Files of tests that do so all the same, and why. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'test/admin/notice-admin.integration.test.ts': 'one connects to a port where nothing listens',
   'test/batch/import/import-batch.integration.test.ts':
     'one connects to a port where nothing listens',
   'test/canary/support/play.ts': 'its Redis has a password to search for, and no users',

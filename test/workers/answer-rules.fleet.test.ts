@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EXAMPLE_RULES } from '../../scripts/answers-page.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
-import type { FindReport } from '../../src/search/find-contact.ts';
+import type { FindReport } from '../../src/search/find-answer.ts';
 import { run } from '../cli/support/run.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';

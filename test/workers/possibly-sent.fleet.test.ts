@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
-import type { FindReport } from '../../src/search/find-contact.ts';
+import type { FindReport } from '../../src/search/find-answer.ts';
 import type { Status } from '../../src/ops/status.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
 import type { UnknownNotice } from '../../src/ops/unknown.ts';

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { isCancelled, worstOf, type Finding } from '../../doctor/finding.ts';
 import { whyOption } from '../arguments.ts';
-import { UsageError, currentUser, type CommandContext, untilStopped } from '../command-context.ts';
+import { currentUser, type CommandContext, untilStopped } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { readConfig } from '../open-queue.ts';
 import { wantsJson, writeLines, writeText } from '../output.ts';
@@ -10,26 +10,15 @@ interface DoctorFlags {
   issue?: boolean;
   why?: string;
   strict?: boolean;
-  answer?: string;
 }
 
 /** `notices doctor`: checks everything that sending needs, and shows how to fix problems. */
 export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
     .option('--issue', 'issue a new token even if there is a valid one; the fleet switches to it')
-    .option(
-      '--answer <file>',
-      "only show what becomes of an answer of the service: a file as curl -i writes it, or only a body; '-' for standard input",
-    )
     .option('--strict', 'exit with 1 also for warnings')
     .addOption(whyOption())
     .action(async (flags: DoctorFlags, command: Command) => {
-      refuseUnused(flags);
-      if (flags.answer !== undefined) {
-        const { explainAnswer } = await import('./explain-answer.ts');
-        await explainAnswer(context, command, flags.answer);
-        return;
-      }
       const json = wantsJson(command);
       const report = json
         ? () => {}
@@ -53,15 +42,6 @@ export function doctorCommand(context: CommandContext): Command {
       else writeLines(context.stdout, ['', summaryOf(findings)]);
       context.end(exitCodeFor(findings, flags.strict === true));
     });
-}
-
-/** @throws UsageError for flags that would have no effect, beside `--answer` */
-function refuseUnused({ answer, issue, strict }: DoctorFlags) {
-  if (answer === undefined) return;
-  const unused = issue === true ? '--issue' : strict === true ? '--strict' : undefined;
-  if (unused !== undefined) {
-    throw new UsageError(`--answer: leave out ${unused}; a written answer is only explained`);
-  }
 }
 
 /**

@@ -7,7 +7,6 @@ import { wholeNumber } from '../arguments.ts';
 import { askSecret } from '../confirm.ts';
 import { UsageError, type CommandContext } from '../command-context.ts';
 import { readConfig } from '../open-queue.ts';
-import { table } from '../../format/format.ts';
 import { print } from '../output.ts';
 
 /** File descriptor of the log; standard output has the address. */
@@ -20,8 +19,7 @@ export function opsCommand(context: CommandContext): Command {
   return new Command('ops')
     .addCommand(serveCommand(context), { isDefault: true })
     .addCommand(hashPasswordCommand(context))
-    .addCommand(newKeyCommand(context))
-    .addCommand(keysCommand(context));
+    .addCommand(newKeyCommand(context));
 }
 
 function serveCommand(context: CommandContext): Command {
@@ -127,43 +125,6 @@ function newKeyCommand(context: CommandContext): Command {
         `Entry for OPS_API_KEYS: ${made.entry}`,
       ]);
     });
-}
-
-function keysCommand(context: CommandContext): Command {
-  return new Command('keys')
-    .description('list the API keys of OPS_API_KEYS: name, role and last day')
-    .action(async (_: unknown, command: Command) => {
-      const { readApiKeys } = await import('../../ops/web/access/accounts.ts');
-      const config = await readConfig({ env: context.env }, { service: false });
-      const now = Date.now();
-      const listed = readApiKeys(config.ops.apiKeys).map(({ name: program, role, until }) => ({
-        name: program,
-        role,
-        until: until === Infinity ? null : until,
-        expired: until <= now,
-      }));
-      print(context, command, listed, () => describeKeys(listed));
-    });
-}
-
-interface ListedKey {
-  readonly name: string;
-  readonly role: string;
-  readonly until: number | null;
-  readonly expired: boolean;
-}
-
-function describeKeys(listed: readonly ListedKey[]): string[] {
-  if (listed.length === 0) return ['No API key: OPS_API_KEYS is not set.'];
-  const lastDay = (until: number) => new Date(until - 1).toISOString().slice(0, 10);
-  return table([
-    ['NAME', 'ROLE', 'LAST DAY'],
-    ...listed.map(({ name: program, role, until, expired }) => [
-      program,
-      role,
-      until === null ? 'none' : `${lastDay(until)}${expired ? ', over' : ''}`,
-    ]),
-  ]);
 }
 
 function name(value: string): string {

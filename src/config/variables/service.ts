@@ -77,7 +77,7 @@ export const serviceVariables = {
   }),
   answerRules: variable('ANSWER_RULES_FILE', answerRules().exactOptional(), {
     description:
-      'Path of a JSON file with rules that decide about answers of the service before the built-in table does. docs/answers.md describes both; `notices doctor --answer FILE` shows what becomes of an answer.',
+      'Path of a JSON file with rules that decide about answers of the service before the built-in table does. docs/answers.md describes both.',
     note: 'A wrong rule sends notices twice (`retry` for an answer that accepted them) or not at all (`accepted` for one that did not).',
   }),
   tlsCa: variable('TLS_CA_FILE', certificates().exactOptional(), {

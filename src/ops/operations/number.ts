@@ -6,8 +6,11 @@ import { describeErasure, eraseReport, isEmpty, previewLines } from '../../erase
 import { formsOf } from '../../format/country.ts';
 import { countOf, table } from '../../format/format.ts';
 import { writeInstant, writeTime } from '../../format/time.ts';
-import { describeFalsePositiveRate, findAnswer } from '../../search/find-answer.ts';
-import type { FindReport } from '../../search/find-contact.ts';
+import {
+  describeFalsePositiveRate,
+  findAnswer,
+  type FindReport,
+} from '../../search/find-answer.ts';
 import { auditSearch, withoutNumbers, type Actor } from '../audit.ts';
 import { maskNumber } from '../mask-contact.ts';
 import { digitsOf, number } from './fields.ts';

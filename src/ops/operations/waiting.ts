@@ -22,7 +22,7 @@ import type { Keys } from '../../redis/keys.ts';
 import { count, time } from '../answers/fields.ts';
 import { appendAudit } from '../audit.ts';
 import { duration, instant, oneOf, rate, template, waitAfter, waitMs, whole } from './fields.ts';
-import { operation, redisNow } from './operation.ts';
+import { operation, redisNow, type OperationCall } from './operation.ts';
 
 /** What selects notices that wait. */
 const select = {
@@ -168,9 +168,9 @@ export const cancelSelected = operation({
   },
   run: async ({ redis, keys }, input, { who, why, signal, onProgress }) => {
     const startedAt = performance.now();
-    const { limit, rate: most, releaseKey } = input;
+    const { rate: most, releaseKey } = input;
     const report = { cancelled: 0, contacts: 0, possiblySent: 0, gone: 0 };
-    const options = { limit, rate: most, releaseKey, onProgress, signal };
+    const options = { ...input, onProgress, signal };
     try {
       const complete = await cancelWaiting(redis, keys, selective(input), report, options);
       const done = report.cancelled + report.possiblySent + report.gone;
@@ -207,27 +207,6 @@ function selective(input: Select): WaitingFilter {
   throw new InputError('REQUEST_INVALID', [{ field: 'template', problem }]);
 }
 
-/** Result of cancelling what waits. */
-interface CancelWaitingReport {
-  /** Notices that were not sent and will not be. */
-  readonly cancelled: number;
-  readonly contacts: number;
-  /** Not cancelled: an earlier attempt may have been accepted. */
-  readonly possiblySent: number;
-  /** Taken by a worker, or ended, before they were cancelled. */
-  readonly gone: number;
-}
-
-/** How many are cancelled, and how fast. */
-interface CancelWaitingOptions {
-  readonly limit?: number | undefined;
-  /** Notices per second at most. Default: no limit */
-  readonly rate?: number | undefined;
-  readonly releaseKey?: boolean | undefined;
-  readonly onProgress?: ((cancelled: number) => void) | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
-
 /**
  * Cancels the notices that wait and match.
  *
@@ -239,8 +218,9 @@ async function cancelWaiting(
   redis: RedisClient,
   keys: Keys,
   filter: WaitingFilter,
-  report: { -readonly [Field in keyof CancelWaitingReport]: number },
-  options: CancelWaitingOptions,
+  report: { cancelled: number; contacts: number; possiblySent: number; gone: number },
+  options: Pick<z.output<typeof cancelSelected.input>, 'limit' | 'rate' | 'releaseKey'> &
+    Pick<OperationCall, 'signal' | 'onProgress'>,
 ): Promise<boolean> {
   const { limit = Infinity, rate = Infinity, releaseKey, onProgress, signal } = options;
   const startedAt = performance.now();

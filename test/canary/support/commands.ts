@@ -161,7 +161,6 @@ export async function act(terminal: Terminal, sent: Sent): Promise<void> {
   await terminal.both('cancel', 'spring', '--yes');
   await terminal.run(['ops', 'hash-password', 'kim'], { stdin: SECRETS.viewerPassword });
   await terminal.run(['ops', 'hash-password', 'kim'], { stdin: 'short' });
-  await terminal.both('ops', 'keys');
   await terminal.run(['erase', NUMBERS.heldBack]);
   await terminal.both('erase', NUMBERS.heldBack, '--yes', '--why', `asked by ${NUMBERS.heldBack}`);
   await terminal.both('audit');

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { lookUpNumber } from '../../../batch/source/check-number.ts';
 import { countOf, formatCount } from '../../../format/format.ts';
-import { describeFalsePositiveRate } from '../../../search/find-answer.ts';
-import type { FindReport } from '../../../search/find-contact.ts';
+import { describeFalsePositiveRate, type FindReport } from '../../../search/find-answer.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../../operations/number.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import type { Route } from '../http/route.ts';
