@@ -26,16 +26,12 @@ const behindProxy = (env: Record<string, string> = {}) =>
   startOps(redis.url, redis.freshPrefix(), { OPS_TRUSTED_PROXY: '127.0.0.1', ...env });
 
 describe('a sign-in', () => {
-  it.each([
-    '/.//evil.example.test',
-    '/..//evil.example.test',
-    '/a/../..//evil',
-    '/\\evil',
-    '/\t/evil',
-  ])('with next=%j does not lead to another site', async (next) => {
-    const bench = await startOps(redis.url, redis.freshPrefix());
-    const { headers } = await signIn(bench, { next });
-    expect(headers.location).toBe('/');
+  it('does not lead to another site', async () => {
+    const bench = await behindProxy();
+    for (const next of ['/.//evil.example.test', '/a/../..//evil', '/\\evil', '/\t/evil']) {
+      const { headers } = await signIn(bench, { next });
+      expect([next, headers.location]).toEqual([next, '/']);
+    }
   });
 
   it('counts all addresses of an IPv6 network as one', async () => {
@@ -134,7 +130,9 @@ it('a session that was ended stays ended after a restart and at other servers', 
   const { cookie = '', 'x-csrf-token': token = '' } = (await first.viewer()).headers;
   expect((await other.nobody.get('/api/v1/session', { cookie })).status).toBe(200);
   const body = form({ _csrf: token });
-  await first.ask('/sign-out', { method: 'POST', headers: { cookie }, body });
+  const out = await first.ask('/sign-out', { method: 'POST', headers: { cookie }, body });
+  expect(out).toMatchObject({ status: 303, headers: { location: '/sign-in' } });
+  expect(out.headers['set-cookie']?.[0]).toMatch(/^notices=;/);
   expect((await other.nobody.get('/api/v1/session', { cookie })).status).toBe(401);
   await first.close();
   const restarted = await startOps(redis.url, prefix, env);
