@@ -107,38 +107,6 @@ describe('a redrive with a rate', () => {
     });
   });
 
-  it.each([
-    [BATCH, { rate: 0 }, 'rate', 'expected a whole number from 1 to 1000000'],
-    [BATCH, { rate: 1.5 }, 'rate', 'expected a whole number from 1 to 1000000'],
-    [BATCH, { rate: '5' }, 'rate', 'expected a whole number from 1 to 1000000'],
-    [BATCH, { rate: 1_000_001 }, 'rate', 'expected a whole number from 1 to 1000000'],
-    [NOTICES, { rate: -1 }, 'rate', 'expected a whole number from 1 to 1000000'],
-    [NOTICES, { rate: null }, 'rate', 'expected a whole number from 1 to 1000000'],
-    [
-      NOTICES,
-      { before: 1, olderThanMs: 1 },
-      'olderThanMs',
-      'expected only one of before and olderThanMs',
-    ],
-    [
-      NOTICES,
-      { olderThanMs: -1 },
-      'olderThanMs',
-      'expected a duration such as 250ms, 30s, 5m, 24h or 7d, or milliseconds',
-    ],
-    [NOTICES, { speed: 1 }, 'speed', 'unknown option'],
-  ])('%s with %j is refused', async (path, fields, field, problem) => {
-    const { operator, batch, ids, admin } = await bench();
-    const reply = await operator.post(path, { state: 'rejected', ...fields, why });
-    expect([reply.status, reply.json['code'], reply.json['issues']]).toEqual([
-      400,
-      'REQUEST_INVALID',
-      [{ field, problem }],
-    ]);
-    expect((await batch.read()).counts.rejected).toBe(8);
-    expect((await admin.run('failed-notices', {})).matching).toBe(ids.length);
-  });
-
   it('in a program: a rate that is none is refused, and nothing is sent again', async () => {
     const { admin, ids } = await bench();
     const issues = [{ field: 'rate', problem: 'expected a whole number from 1 to 1000000' }];
