@@ -31,7 +31,6 @@ export interface Heartbeat {
   readonly unready?: readonly { readonly reason: string; readonly since: number }[];
 }
 
-/** A heartbeat as it was read. */
 export interface SeenWorker extends Heartbeat {
   /** Milliseconds since the heartbeat, by the clock of Redis. */
   readonly ageMs: number;
@@ -47,7 +46,6 @@ const MISSED_HEARTBEATS = 3;
  * @param memory what the process remembers of the epoch; undefined for nothing
  * @returns what to remember from now on; undefined, without writing, when Redis lacks something that is
  *   remembered: it may contain an old copy (epoch.ts)
- * @throws ScriptFailure
  */
 export async function beat(
   redis: RedisClient,
@@ -73,8 +71,6 @@ export async function beat(
 /**
  * Deregisters the worker, so that status no longer lists it. The last worker marks a clean shutdown,
  * unless Redis lacks something that is remembered.
- *
- * @throws ScriptFailure
  */
 export async function endHeartbeat(
   redis: RedisClient,

@@ -34,7 +34,6 @@ export interface JobHistory {
   readonly unknown: readonly UnknownAttempt[];
 }
 
-/** Of a job in its first run. */
 export const NO_HISTORY: JobHistory = { unknown: [] };
 
 /** Fields of the history of a job in the hash {@link Keys.history}. Its open intent is there, too (intents.ts). */
@@ -118,11 +117,7 @@ export class JobHistories {
     await this.#redis.hset(this.#keys.history, historyFields(job).trouble, JSON.stringify(trouble));
   }
 
-  /**
-   * Notes an attempt at a single notice, unless another run has the lock: then the stall counts. Safe to repeat.
-   *
-   * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
-   */
+  /** Notes an attempt at a single notice, unless another run has the lock: then the stall counts. Safe to repeat. */
   async noteUnknown(job: string, attempt: UnknownAttempt): Promise<void> {
     const { history, noticeLock } = this.#keys;
     const args = [attempt.run, historyFields(job).unknown, JSON.stringify(attempt)];
@@ -133,7 +128,6 @@ export class JobHistories {
     }
   }
 
-  /** At the end of the job. */
   async forget(job: string): Promise<void> {
     const { trouble, unknown } = historyFields(job);
     await this.#redis.hdel(this.#keys.history, trouble, unknown);

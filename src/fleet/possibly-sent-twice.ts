@@ -31,8 +31,6 @@ if redis.call('DEL', KEYS[2]) == 1 then redis.call('HINCRBY', KEYS[1], ARGV[1], 
 /**
  * Counts contacts right before they are sent again, so that a worker that dies in between leaves no
  * duplicate uncounted. A lost reply may count them twice.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function countPossiblySentTwice(
   redis: RedisClient,
@@ -51,8 +49,6 @@ export async function countPossiblySentTwice(
  * Takes back the count of contacts of whose request the service provably accepted nothing; once, also where a reply is
  * lost and the connection repeats the command. They stay counted where the mark is over meanwhile: the count is never
  * too low.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function uncountPossiblySentTwice(
   redis: RedisClient,
@@ -70,7 +66,6 @@ export async function uncountPossiblySentTwice(
   }
 }
 
-/** Both for one lane, as an attempt uses them. */
 export function sentTwiceCounts(redis: RedisClient, keys: Keys, lane: LaneName) {
   return {
     countTwice: (contacts: number) => countPossiblySentTwice(redis, keys, lane, contacts),
@@ -78,7 +73,6 @@ export function sentTwiceCounts(redis: RedisClient, keys: Keys, lane: LaneName) 
   };
 }
 
-/** Reads the counts since the account exists. */
 export async function readPossiblySentTwice(
   redis: RedisClient,
   keys: Keys,

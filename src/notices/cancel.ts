@@ -13,7 +13,6 @@ import type { CancelAnswer, CancelOptions, CancelReport, NoticeRef } from './not
  *
  * @param nonce of the request, the same where it is repeated after a lost reply. Default: a new one
  * @throws InputError NOTICE_INVALID if the reference is no id or key
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function cancelNotice(
   redis: RedisClient,
@@ -30,7 +29,6 @@ export async function cancelNotice(
   }
 }
 
-/** Like {@link cancelNotice}. @throws ScriptFailure */
 export async function cancelJob(
   redis: RedisClient,
   keys: Keys,

@@ -57,13 +57,11 @@ return 'recorded'`,
 /** What became of the record of an end. */
 export type RecordedEnd = 'recorded' | 'lost' | 'accepted';
 
-/** A run of a notice's job at its end. */
 export interface EndingRun {
   readonly id: string;
   readonly lockToken: string;
   /** How many runs had started, with it. */
   readonly started: number;
-  /** When the job was added. */
   readonly addedAt: number;
 }
 
@@ -71,7 +69,6 @@ export interface EndingRun {
  * Records the end of a notice. Safe to repeat.
  *
  * @param events NOTICE_EVENTS
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function recordEnd(
   redis: RedisClient,
@@ -123,9 +120,7 @@ return 1`,
   parse: (reply: unknown) => reply === 1,
 });
 
-/** How an entry changes. */
 export interface EndedChange {
-  /** Default: it is removed */
   readonly text?: string;
   /** Where it is. Default: in its state */
   readonly from?: EndedIndex;
@@ -143,7 +138,6 @@ export interface EndedChange {
  * Changes or removes an entry.
  *
  * @returns false where it has changed since it was read, or is being put back into the queue
- * @throws ScriptFailure
  */
 export function changeEnded(
   redis: RedisClient,

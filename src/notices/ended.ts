@@ -13,7 +13,6 @@ import type { Keys } from '../redis/keys.ts';
 /** States of entries. `accepted`: by the decision of a person about an unknown one. */
 export const ENDED_STATES = ['rejected', 'unknown', 'expired', 'cancelled', 'accepted'] as const;
 
-/** Name of such a state. */
 export type EndedState = (typeof ENDED_STATES)[number];
 
 /** The last known stage of an attempt of an unknown notice. */

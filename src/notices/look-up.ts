@@ -17,7 +17,6 @@ import {
 import { readRetention } from './retention.ts';
 import { redisFailure } from '../redis/failure.ts';
 
-/** What a look-up knows of the account. */
 interface Account {
   readonly hold: Extract<PendingReason, { reason: 'held' }> | undefined;
   readonly limited: boolean;
@@ -45,7 +44,6 @@ function accountOf({ hold, rateLimit, retention, now }: StoredAccount): Account 
  * What is known of a notice. One round trip; it changes nothing, and the notice need not exist.
  *
  * @throws InputError NOTICE_INVALID if the reference is no id or key
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function lookUpNotice(source: NoticeSource, ref: NoticeRef): Promise<NoticeView> {
   const asked = readRef(ref);
@@ -253,7 +251,6 @@ const numberOf = (text: string | undefined) => (text === undefined ? undefined :
 
 type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
 
-/** The fields that are not undefined. */
 function defined<Fields extends object>(fields: Fields): Defined<Fields> {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as Defined<Fields>;

@@ -12,7 +12,6 @@ export const noticeId = z
   .min(1, 'expected an id, got an empty string')
   .max(MAX_ID_LENGTH, `expected at most ${MAX_ID_LENGTH} characters`);
 
-/** An idempotency key. */
 export const idempotencyKey = z
   .string('expected text')
   .min(1, 'expected a key, got an empty string')

@@ -7,7 +7,6 @@ import { parseEnded, type EndedNotice } from './ended.ts';
 import { FIND_JOB } from './job-lua.ts';
 import type { RefArguments } from './notice-ref.ts';
 
-/** Where stored notices are read. */
 export interface NoticeSource {
   readonly redis: RedisClient;
   readonly keys: Keys;
@@ -15,7 +14,6 @@ export interface NoticeSource {
   readonly sealing?: Sealing | undefined;
 }
 
-/** Where BullMQ has a job. */
 export type JobPlace =
   'completed' | 'failed' | 'delayed' | 'prioritized' | 'active' | 'wait' | 'none';
 
@@ -36,13 +34,11 @@ export interface StoredJob {
   readonly place: JobPlace;
   /** When a delayed job is due: milliseconds since the epoch; 0 for others. */
   readonly due: number;
-  /** Fields of the job, by their names in Redis. */
   readonly fields: Readonly<Partial<Record<(typeof FIELDS)[number], string>>>;
   /** What is remembered of it; nothing where it has ended. */
   readonly history: JobHistory;
   /** An at-most-once attempt at it was started and has no known end. */
   readonly intentOpen: boolean;
-  /** The record of its end, where it was not accepted. */
   readonly ended: EndedNotice | undefined;
 }
 

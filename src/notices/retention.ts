@@ -8,7 +8,6 @@ import type { Keys } from '../redis/keys.ts';
  * and manual actions need no configuration of the workers. One command at the start of a worker.
  *
  * @param kept `events`: NOTICE_EVENTS; `sendWindows`: SEND_WINDOWS, empty without it
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function storeRetention(
   redis: RedisClient,

@@ -12,7 +12,6 @@ import { endedView } from './look-up.ts';
 import type { NoticeView } from './notice-state.ts';
 import type { NoticeSource } from './read-job.ts';
 
-/** States of failed notices. */
 export const FAILED_NOTICE_STATES = ['rejected', 'unknown'] as const;
 
 /** Selects failed notices; a field that is undefined matches all. */
@@ -31,13 +30,11 @@ export interface FailedFilter {
 export interface EndedSelect extends Omit<FailedFilter, 'state'> {
   /** Default: {@link FAILED_NOTICE_STATES} */
   readonly state?: EndedState | undefined;
-  /** Ids of notices. Default: all */
   readonly ids?: readonly string[] | undefined;
   /** Only with this phone number: digits only. */
   readonly number?: string | undefined;
 }
 
-/** A notice that was not accepted, without its data. */
 export type EndedHead = Omit<EndedNotice, 'text' | 'data'>;
 
 /**
@@ -89,7 +86,6 @@ function matchesEnded(
 
 const isFailed = ({ state }: EndedNotice) => state === 'rejected' || state === 'unknown';
 
-/** Everything that matches. */
 export async function allEnded(
   source: NoticeSource,
   select: EndedSelect,
@@ -125,7 +121,6 @@ export interface FailedGroup {
   readonly message: string;
 }
 
-/** Groups failed notices by state and code, the largest group first. */
 export function groupFailed(
   found: readonly Pick<NoticeView, 'state' | 'code' | 'message' | 'contacts'>[],
 ): FailedGroup[] {

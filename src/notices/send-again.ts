@@ -27,7 +27,6 @@ export async function withNotices<Result>(
  * {@link settleAgain} puts it back where there is no job: then none was taken.
  *
  * @returns false where the entry has changed since it was read, or the job before has not gone yet
- * @throws ScriptFailure, or the error of the queue
  */
 export async function sendAgain(
   redis: RedisClient,

@@ -10,9 +10,7 @@ export const WAITING_STATES = ['waiting', 'delayed'] as const;
 export interface WaitingFilter {
   readonly state?: (typeof WAITING_STATES)[number] | undefined;
   readonly template?: string | undefined;
-  /** Only those that were queued at this time or later. */
   readonly queuedAfter?: number | undefined;
-  /** Only those that were queued before. */
   readonly queuedBefore?: number | undefined;
   /** Of those that wait for their time only what is due before. */
   readonly dueBefore?: number | undefined;
@@ -20,7 +18,6 @@ export interface WaitingFilter {
   readonly withActive?: boolean | undefined;
 }
 
-/** A single notice that waits. */
 export interface WaitingNotice {
   readonly id: string;
   readonly state: (typeof WAITING_STATES)[number];
@@ -36,7 +33,6 @@ export interface WaitingNotice {
 /** BullMQ's score of a delayed job: its time, shifted to make room for a counter. */
 const DELAYED_SHIFT = 4_096;
 
-/** Ids per read of a place. */
 const IDS = 5_000;
 
 /** Jobs of a page, which are read at a time. */
@@ -48,7 +44,6 @@ export const WAITING_PAGE = 200;
  *
  * @param signal ends it between two pages
  * @param most how many are read at most, whether they match or not. Default: all
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function* waitingNotices(
   redis: RedisClient,

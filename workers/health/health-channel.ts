@@ -2,13 +2,11 @@ import type { ChildProcess } from 'node:child_process';
 import type { HealthSource } from './health-server.ts';
 import type { Unready } from './readiness.ts';
 
-/** Health and metrics of one worker process. */
 export interface ChildHealth {
   readonly reasons: readonly Unready[];
   readonly metrics: string;
 }
 
-/** Messages between a supervisor and its processes. */
 type Message =
   | { readonly health: 'ask'; readonly id: number }
   | ({ readonly health: 'answer'; readonly id: number } & ChildHealth);

@@ -8,7 +8,6 @@ import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { METRICS_CONTENT_TYPE } from '../../src/metrics/fleet-metrics.ts';
 import type { Unready } from './readiness.ts';
 
-/** Where the health server gets its answers. */
 export interface HealthSource {
   /** Empty when ready. */
   reasons(): Promise<readonly Unready[]>;
@@ -16,15 +15,12 @@ export interface HealthSource {
   metrics(): Promise<string>;
 }
 
-/** A running health server. */
 export interface HealthServer {
-  /** The port that it listens on. */
   readonly port: number;
   /** Stops at once and closes open connections. Safe to call twice. */
   close(): void;
 }
 
-/** An answer before it is sent. */
 interface HealthAnswer {
   readonly status: number;
   readonly type?: string;
@@ -126,7 +122,6 @@ async function answerOf(
   }
 }
 
-/** The answer of `/readyz`. */
 export function readiness(reasons: readonly Unready[], json: boolean): HealthAnswer {
   const ready = reasons.length === 0;
   const status = ready ? 200 : 503;

@@ -34,20 +34,17 @@ export interface Unready {
   readonly process?: number;
 }
 
-/** Whether a worker process is ready. */
 export interface Readiness {
   /** Oldest first; empty when it is ready. */
   reasons(): readonly Unready[];
 }
 
-/** Collects the reasons from the components of a worker. */
 export class UnreadyReasons implements Readiness {
   readonly #since = new Map<UnreadyReason, number>();
   /** When reasons that were reported for a time end. */
   readonly #until = new Map<UnreadyReason, number>();
   readonly #now: () => number;
 
-  /** @param now the clock, for tests */
   constructor(now: () => number = Date.now) {
     this.#now = now;
   }

@@ -25,7 +25,6 @@ const DUE_AFTER_MS = 10_000;
 /** A worker that dies during its look delays the next one by at most this time. */
 const LEASE_MS = JOBS_AHEAD_MS;
 
-/** Interval at which the fleet reads the list of all batches. */
 const LIST_EVERY_MS = 3_600_000;
 
 /**

@@ -9,20 +9,15 @@ import type { WorkerBasis } from './worker-basis.ts';
 /** An event loop that is blocked for this long is logged: locks and deadlines slip. */
 const SLOW_LOOP_MS = 1_000;
 
-/** Resolution of the measurement of the event loop. */
 const RESOLUTION_MS = 20;
 
 /** The heartbeats of a worker, one every HEARTBEAT_MS. */
 export interface WorkerHeartbeat extends BackgroundService {
-  /** The present state. */
   state(): Heartbeat;
 }
 
-/** What a worker reports of itself. */
 interface HeartbeatSource {
-  /** Jobs that the process may run at the same time. */
   readonly concurrency: number;
-  /** Jobs in progress. */
   readonly active: () => number;
   /** Milliseconds since its last acceptance; infinite where there was none. */
   readonly acceptedAgoMs: () => number;

@@ -23,22 +23,17 @@ import type { Keys } from '../../src/redis/keys.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
 import type { StateFile } from './state-file.ts';
 
-/** Options of {@link RestoreGuard}. */
 export interface RestoreGuardOptions {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly settings: RestoreConfig;
-  /** The present state of this worker. */
   readonly heartbeat: () => Heartbeat;
-  /** HEARTBEAT_MS */
   readonly heartbeatMs: number;
-  /** STATE_FILE; undefined without one. */
   readonly file: Pick<StateFile, 'read' | 'write'> | undefined;
   readonly readiness: Pick<UnreadyReasons, 'set'>;
   /** Must ask Redis again after each change of the server. */
   readonly gate: Pick<HoldGate, 'forget'>;
   readonly log: Logger;
-  /** Aborted when the worker stops. */
   readonly stopping: CancelSignal;
 }
 
@@ -122,7 +117,6 @@ export class RestoreGuard implements BackgroundService<boolean> {
     return this.#verified;
   }
 
-  /** Stops watching the connection. */
   stop(): void {
     const { redis } = this.#options;
     for (const event of LOST) redis.off(event, this.#onLost);
@@ -172,7 +166,6 @@ export class RestoreGuard implements BackgroundService<boolean> {
     return true;
   }
 
-  /** @returns false when the worker is stopped meanwhile */
   async #judge(): Promise<boolean> {
     const { redis, keys, settings, stopping, log } = this.#options;
     let reading = await readEpoch(redis, keys);

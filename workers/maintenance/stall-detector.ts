@@ -8,11 +8,9 @@ import type { UnreadyReasons } from '../health/readiness.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
 
-/** One observation of a worker. */
 export interface StallObservation {
   /** It has a job in progress, or the result of one that Redis has not recorded: lost if the process ended. */
   readonly busy: boolean;
-  /** Jobs that it has started so far. */
   readonly started: number;
   /** Jobs that any worker could take now. */
   readonly waiting: number;
@@ -29,7 +27,6 @@ export function isStalled(before: StallObservation, now: StallObservation): bool
   return idle && before.waiting > 0 && now.waiting > 0 && !before.held && !now.held;
 }
 
-/** The worker that is watched. */
 export interface WatchedWorker {
   readonly busy: () => boolean;
   readonly started: () => number;
@@ -37,7 +34,6 @@ export interface WatchedWorker {
   readonly resting: () => boolean;
 }
 
-/** Options of {@link createStallDetector}. */
 export interface StallDetectorOptions {
   readonly redis: RedisClient;
   readonly keys: Keys;

@@ -13,7 +13,6 @@ export type WorkerProgram = Omit<Config, 'redis'> & {
 
 /** What the parts of a worker share. */
 export interface WorkerBasis {
-  /** Of the worker. */
   readonly id: string;
   readonly config: WorkerProgram & { readonly service: ServiceConfig };
   readonly redis: RedisClient;

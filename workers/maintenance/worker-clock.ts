@@ -41,7 +41,6 @@ export class WorkerClock implements BackgroundService {
     this.#reads = repeat(() => this.#read(), basis.config.worker.heartbeatMs);
   }
 
-  /** The clock of Redis, in milliseconds since the epoch. */
   readonly now = (): number => this.#clock.now();
 
   async start(): Promise<void> {

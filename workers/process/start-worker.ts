@@ -47,7 +47,6 @@ import { createFleetChores, storeOwnRetention } from './fleet-chores.ts';
 import { waitForRedis } from './wait-for-redis.ts';
 import { watchEvents } from './watch-events.ts';
 
-/** One worker in this process. */
 export interface RunningWorker {
   readonly id: string;
   /** Why it is not ready, if so. */
@@ -59,7 +58,6 @@ export interface RunningWorker {
   stop(): Promise<void>;
 }
 
-/** What a worker process is started with. */
 export interface StartWorkerOptions {
   readonly config: WorkerProgram & { readonly service: ServiceConfig };
   readonly logger: Logger;

@@ -87,7 +87,6 @@ export function endOnUncaughtErrors(): void {
   });
 }
 
-/** The calls of the stack, without the message above them. */
 function placesOf(error: unknown): string[] {
   if (!(error instanceof Error)) return [];
   const { stack = '', message } = error;

@@ -5,10 +5,8 @@ import type { Keys } from '../../src/redis/keys.ts';
 import { requireSuitable, type RedisFinding } from '../../src/redis/suitability.ts';
 import type { WorkerProgram } from '../maintenance/worker-basis.ts';
 
-/** A worker that waits for Redis at its start logs it this often. */
 const LOG_EVERY_MS = 5_000;
 
-/** The connections of a worker. */
 export interface ConnectedRedis {
   readonly redis: RedisClient;
   readonly subscriber: RedisClient;

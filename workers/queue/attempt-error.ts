@@ -5,14 +5,10 @@ export type Backoff =
   | undefined
   /** Others may get the same: far apart, so that the attempts outlast an outage. */
   | 'far'
-  /** Others were accepted: soon. */
   | 'near'
-  /** It was possibly sent so many times. */
   | { readonly possiblySent: number }
-  /** After so many milliseconds. */
   | { readonly ms: number };
 
-/** An attempt that was counted and may be followed by another. */
 export class AttemptError extends Error {
   override readonly name = 'AttemptError';
   readonly backoff: Backoff;

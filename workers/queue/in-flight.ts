@@ -7,13 +7,11 @@ const REQUEUES: ReadonlySet<string> = new Set(['DelayedError', 'RateLimitError']
 const UNRECORDED = Symbol('unrecorded');
 type MarkedJob = Job & { [UNRECORDED]?: boolean };
 
-/** Counts the jobs of a process. */
 export class InFlight {
   #active = 0;
   #started = 0;
   #unrecorded = 0;
 
-  /** Jobs in progress. */
   get active(): number {
     return this.#active;
   }
@@ -28,7 +26,6 @@ export class InFlight {
     return this.#active > 0 || this.#unrecorded > 0;
   }
 
-  /** Runs a job and counts it. */
   async run<Result>(job: Job, run: () => Promise<Result>): Promise<Result> {
     this.#active++;
     this.#started++;
@@ -46,7 +43,6 @@ export class InFlight {
     }
   }
 
-  /** The end of a job is recorded (send-job.ts). */
   recorded(job: Job): void {
     this.#mark(job, false);
   }

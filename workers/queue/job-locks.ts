@@ -5,7 +5,6 @@ import type { SendWorker } from './send-job.ts';
 export interface JobLock {
   /** Whether the lock is surely ours until the end of a request that begins now. */
   valid(): boolean;
-  /** Forgets the lock; call it when the run ends. */
   release(): void;
 }
 
@@ -49,7 +48,6 @@ export class JobLocks {
     if (run !== undefined) run.renewedAt = at;
   }
 
-  /** The lock of a job that was just fetched. */
   of(job: Job): JobLock {
     const id = job.id ?? '';
     const now = this.#now();

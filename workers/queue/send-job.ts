@@ -43,12 +43,10 @@ type Moved = Awaited<ReturnType<Job['moveToCompleted']>>;
  */
 export type AnnounceAccepted = (job: string, lockToken?: string) => Promise<boolean>;
 
-/** The result of a job. */
 interface Result {
   readonly outcome?: unknown;
 }
 
-/** What the jobs of a worker need to end. */
 export interface JobEnding {
   readonly redis: RedisClient;
   readonly lockDurationMs: number;
@@ -281,7 +279,6 @@ export class SendJob extends Job {
   }
 }
 
-/** The Redis key of a job. */
 export const jobKeyOf = ({ queueQualifiedName, id }: Job) => `${queueQualifiedName}:${id ?? ''}`;
 
 /**

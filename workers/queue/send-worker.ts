@@ -19,7 +19,6 @@ import { setFieldsAside } from './unreadable-job.ts';
 export interface Lane {
   readonly name: LaneName;
   readonly queueName: string;
-  /** Jobs at the same time. */
   readonly concurrency: number;
   /** How many completed and failed jobs are kept, and how long. */
   readonly keepDone: KeepJobs;
@@ -56,10 +55,8 @@ export function lanesOf(config: WorkerConfig): Readonly<Record<LaneName, Lane>> 
   };
 }
 
-/** BullMQ counts ages in seconds. */
 const seconds = (ms: number) => Math.ceil(ms / 1_000);
 
-/** What a BullMQ worker is built with. */
 export interface SendWorkerOptions {
   readonly redis: RedisClient;
   readonly keys: Keys;
@@ -69,13 +66,11 @@ export interface SendWorkerOptions {
     'attempts' | 'backoffBaseMs' | 'backoffCapMs' | 'lockDurationMs' | 'stalledIntervalMs'
   >;
   readonly inFlight: InFlight;
-  /** The clock of Redis. Default: the wall clock. */
   readonly now?: () => number;
   readonly announce?: AnnounceAccepted | undefined;
   readonly forget?: JobEnding['forget'];
 }
 
-/** Runs a job. */
 export type RunJob = (job: Job, lockToken: string | undefined) => Promise<unknown>;
 
 /**

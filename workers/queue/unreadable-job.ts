@@ -21,7 +21,6 @@ const isNumber = (text: string) => text === '' || Number.isFinite(Number(text));
 const isCount = (text: string) => /^\d{1,9}$/.test(text);
 const never = () => false;
 
-/** How BullMQ has to find each field beside the data. */
 const IS_READABLE: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['opts', areOptions],
   ['progress', (text) => text === '0' || isJson(text)],
@@ -63,7 +62,6 @@ function areOptions(text: string): boolean {
   }
 }
 
-/** BullMQ's `removeOnComplete` and `removeOnFail`. */
 function isKept(value: unknown): boolean {
   if (value === undefined || typeof value === 'boolean' || typeof value === 'number') return true;
   return (
@@ -84,7 +82,6 @@ const FETCHES: ReadonlySet<string> = new Set([
 /** No JSON: such data makes {@link SendWorker} create the job as unreadable. */
 const NOT_JSON = '{';
 
-/** BullMQ's commands, as far as they are changed here. */
 interface Backend {
   execCommand: (client: never, command: string, args: never[]) => unknown;
 }

@@ -13,7 +13,6 @@ const CHECK_EVERY_MS = 200;
 /** With nothing under way a close takes milliseconds, unless BullMQ waits for what never comes. */
 const IDLE_MS = 3_000;
 
-/** What the workers of a process share. */
 export interface WorkerGroupOptions {
   readonly redis: RedisClient;
   readonly inFlight: InFlight;
@@ -29,7 +28,6 @@ export class WorkerGroup implements BackgroundService {
   readonly #suspendedFor = new Set<string>();
   #stopping: Promise<void> | undefined;
 
-  /** @param workers not yet running */
   constructor(workers: readonly SendWorker[], options: WorkerGroupOptions) {
     this.#workers = workers;
     this.#options = options;

@@ -29,7 +29,6 @@ export class AttemptLog {
     this.#onAttempt = onAttempt;
   }
 
-  /** Starts the attempt of a job. */
   begin(job: Job): OpenAttempt {
     const startedAt = performance.now();
     const waitedMs = Math.max(0, (job.processedOn ?? Date.now()) - waitsSince(job));
@@ -74,18 +73,15 @@ export class AttemptLog {
   }
 }
 
-/** An attempt in progress. */
 export interface OpenAttempt {
   /** Logs the attempt. No outcome means that the job is requeued unsent. */
   end(outcome: Outcome | undefined, answer?: SendAnswer, facts?: AttemptFacts): void;
 }
 
-/** Further facts of an attempt. */
 export interface AttemptFacts {
   readonly contacts?: number;
   /** How many earlier attempts the service may have accepted. */
   readonly possiblySent?: number;
-  /** It was the probe of a hold. */
   readonly probe?: boolean | undefined;
   readonly batch?: string;
   readonly chunk?: number;
@@ -127,7 +123,6 @@ function seenAttempt(
   return seen;
 }
 
-/** Whether it is this attempt that the service may have accepted. */
 const isOwnUnknown = (outcome: Outcome | undefined): boolean =>
   outcome?.kind === 'unknown' && outcome.earlier !== true;
 

@@ -16,19 +16,16 @@ export interface AttemptTokens extends TokenSource {
   renewalHelped(refusal: Refusal): Promise<void>;
 }
 
-/** What attempts need; a worker process composes it once. */
 export interface AttemptContext {
   readonly tokens: AttemptTokens;
   readonly gate: Pick<SendGate, 'enter' | 'isInHours' | 'leave' | 'restOf'>;
   readonly rateLimit: Pick<RateLimiter, 'take'>;
   readonly log: AttemptLog;
-  /** SEND_DEADLINE_MS */
   readonly sendDeadlineMs: number;
   /** Aborted when the worker stops: what has not been sent is requeued. */
   readonly stopping: CancelSignal;
 }
 
-/** What allows the first request of an attempt. */
 export interface Entry {
   readonly entered: Entered;
   readonly permit: Permit;
@@ -65,7 +62,6 @@ export async function leaveUnsent(
 /** One attempt: its send call, and what allows its requests. */
 export interface AttemptOptions {
   readonly job: GateJob;
-  /** Makes the send call. */
   readonly send: (tokens: TokenSource, options: SendCallOptions) => Promise<SendAnswer>;
   /** At-most-once: each request gets a connection of its own. */
   readonly isOnce: boolean;

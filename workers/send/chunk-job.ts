@@ -38,7 +38,6 @@ type ChunkFrame = Readonly<Record<string, unknown>> & {
 /** Pause between two tries of a claim that Redis did not answer. */
 const CLAIM_RETRY_MS = 200;
 
-/** Most lists of which a process remembers something. */
 const MOST_LISTS = 1_000;
 
 /**

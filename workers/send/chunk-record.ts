@@ -33,7 +33,6 @@ export interface SeenList {
   readonly expiresAt: number;
 }
 
-/** What the jobs of chunks need; a worker process composes it once. */
 export interface ChunkContext extends AttemptContext {
   readonly service: Pick<ServiceClient, 'sendBytes'>;
   readonly ledger: Pick<Ledger, 'claim' | 'halve' | 'redrive' | 'settle'>;
@@ -43,18 +42,14 @@ export interface ChunkContext extends AttemptContext {
   readonly locks: Pick<JobLocks, 'of'>;
   readonly returns: Pick<JobReturns, 'returnJob'>;
   readonly sealing: Sealing;
-  /** The Redis key of a job's lock in BullMQ. */
   readonly lockKey: (jobId: string) => string;
-  /** UNKNOWN_RESENDS */
   readonly unknownResends: number;
 }
 
-/** A run of the job of a chunk. */
 export interface ChunkRun {
   readonly locked: LockedJob;
   readonly data: ChunkJobData;
   readonly lock: JobLock;
-  /** Names the claim. */
   readonly nonce: string;
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
@@ -107,7 +102,6 @@ export async function recordChunk(
   return tryAgain(run.locked, outcome, answer, claim.possiblySent + (isUnknown ? 1 : 0));
 }
 
-/** Rejects a chunk whose contacts no worker can read. */
 export async function rejectUnreadable(
   run: ChunkRun,
   { size }: SendClaim,

@@ -98,7 +98,6 @@ function counted(code: string, answer: SendAnswer | undefined, backoff: Backoff)
   return withoutStack(new AttemptError(detail === '' ? code : `${code}: ${detail}`, backoff));
 }
 
-/** Why a job is put off. */
 export const PUT_OFF = 'its template is held, or its sending hours are closed';
 
 /** Delays an unsent job by `ms` milliseconds, which BullMQ reckons from the wall clock, without counting an attempt. */

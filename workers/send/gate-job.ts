@@ -42,14 +42,12 @@ export async function readOrRequeue<Read>(
   }
 }
 
-/** A job at the gate. */
 export interface GateJob {
   readonly id: string;
   /** Under which its template is held (heldName); empty while it is not known. */
   readonly template: string;
   /** What it counts as in a row of refusals: the chunk that it is a part of. Default: the job itself. */
   readonly rowId?: string;
-  /** What it met before. */
   readonly trouble?: TroubleHistory | undefined;
   /** Runs so far, this one included. Default 1. */
   readonly runs?: number;
@@ -61,7 +59,6 @@ export interface GateJob {
   readonly takeBack: () => Promise<unknown>;
 }
 
-/** What is known after an attempt. */
 export interface Attempted {
   /** Undefined when nothing was sent, or only a request that was refused, and no notice is to blame. */
   readonly outcome: Outcome | undefined;
@@ -70,10 +67,8 @@ export interface Attempted {
   readonly requestedAt?: number | undefined;
 }
 
-/** Permission to make one attempt of a job. */
 export interface Entered {
   readonly passage: Passage;
-  /** What the job met before. */
   readonly history?: TroubleHistory;
   /** Whether another one was accepted since. */
   readonly isContradicted: boolean;
@@ -98,7 +93,6 @@ export function mayBeOneContact(outcome: Outcome | undefined, status: number | u
 const TAKE_BACK_AGAIN_MS = 200;
 const TAKE_BACK_TRIES = 25;
 
-/** Repeats what is not possible yet, for some seconds. */
 export async function untilDone(attempt: () => Promise<boolean>): Promise<void> {
   for (let tries = 1; tries < TAKE_BACK_TRIES && !(await attempt()); tries++) {
     await pause(TAKE_BACK_AGAIN_MS);

@@ -10,9 +10,7 @@ const LOOK_AGAIN_MS = 10_000;
 /** A job with a key that no worker may have is tried again after this time. */
 const FOREIGN_JOB_MS = 60_000;
 
-/** What a worker without a key does. */
 interface WithoutKey {
-  /** Takes no further jobs while the reason applies. */
   readonly suspend: (reason: 'payload-key', applies: boolean) => void;
   /** Called with how long the worker is not ready from now on. */
   readonly report: (reason: 'payload-key', forMs: number) => void;

@@ -23,7 +23,6 @@ export class NoticeEnds {
   readonly #keys: Keys;
   readonly #events: number;
 
-  /** @param events NOTICE_EVENTS */
   constructor(redis: RedisClient, keys: Keys, events: number) {
     this.#redis = redis;
     this.#keys = keys;
@@ -64,7 +63,6 @@ export class NoticeEnds {
   }
 }
 
-/** The entry of a notice that a worker could read. */
 export function entryOf(
   { job }: LockedJob,
   { data, before, ...run }: NoticeIntent,

@@ -13,7 +13,6 @@ export interface NoticeIntent {
   readonly data: JobData;
   /** Names the attempt; empty for at-least-once. */
   readonly nonce: string;
-  /** The worker's token for the lock of the job. */
   readonly lockToken: string;
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
@@ -23,9 +22,7 @@ export interface NoticeIntent {
   readonly traceIds: readonly string[];
   /** What the service may have accepted before a person sent it again. */
   readonly before: EarlierRuns;
-  /** UNKNOWN_RESENDS */
   readonly mostResends: number;
-  /** Its contacts are counted as possibly sent twice in this run. */
   countedTwice: boolean;
   /** `asked` while there is no answer; undefined until asked for, and for at-least-once. */
   verdict: IntentVerdict | 'asked' | undefined;
@@ -133,15 +130,12 @@ export function outcomeUnsent(
   return neverStarted ? knownAfter({ kind: 'expired' }, intent) : undefined;
 }
 
-/** What recording intents needs. */
 export interface IntentContext {
   readonly intents: Pick<Intents, 'begin' | 'end' | 'isOpen'>;
   readonly log: AttemptLog;
-  /** Id of the worker process. */
   readonly worker: string;
   /** Counts contacts of single notices that are sent again after an unknown outcome. */
   readonly countTwice: (contacts: number) => Promise<void>;
-  /** Takes that back. */
   readonly uncountTwice: (contacts: number) => Promise<void>;
 }
 

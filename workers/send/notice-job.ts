@@ -51,7 +51,6 @@ export interface NoticeContext extends AttemptContext, IntentContext {
   readonly histories: Pick<JobHistories, 'read' | 'noteUnknown' | 'forget'>;
   readonly returns: Pick<JobReturns, 'returnJob'>;
   readonly sealing: Sealing;
-  /** UNKNOWN_RESENDS */
   readonly unknownResends: number;
   /** The clock of Redis, by which the whole fleet decides about deadlines; ms since the epoch. */
   readonly now: () => number;
@@ -107,9 +106,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
   }
 }
 
-/** What is known of a notice at the end of a run. */
 interface NoticeEnd extends Attempted {
-  /** It was the probe of a hold. */
   readonly probe?: boolean;
   /** Its template is held or closed: it comes again after so many milliseconds. */
   readonly putOffMs?: number;

@@ -9,9 +9,7 @@ const PERMIT_AGAIN_MS = 100;
 /** Nothing was sent, and no notice is to blame: the job is requeued without spending an attempt. */
 export class NotStarted extends Error {}
 
-/** What a request of an attempt depends on. */
 export interface AttemptGuardOptions {
-  /** Aborted when the worker stops. */
   readonly cancel: CancelSignal;
   /** Whether a request may begin now: the lock of the job is ours, its deadline has not passed. */
   readonly mayBegin: () => boolean;
@@ -69,7 +67,6 @@ export class AttemptGuard implements RequestGuard {
     this.refused = answer;
   }
 
-  /** Returns a permit that was not used. */
   release(): void {
     this.#permit?.release();
   }

@@ -27,9 +27,7 @@ const ONE_ENDS_MS = 1_000;
 
 const ENTERED: Entered = { passage: OPEN, isContradicted: false };
 
-/** What decides whether attempts may be made. */
 export interface SendGateOptions {
-  /** Whether this worker takes no jobs. */
   readonly isSuspended: () => boolean;
   /** Whether Redis has everything this worker remembers, i.e. is not an old copy (restore-guard.ts). */
   readonly isComplete: () => boolean | Promise<boolean>;
@@ -37,7 +35,6 @@ export interface SendGateOptions {
   readonly histories: Pick<JobHistories, 'writeTrouble' | 'forgetTrouble'>;
   readonly rateLimiter: Pick<RateLimiter, 'throttled'>;
   readonly log: Pick<AttemptLog, 'trouble'>;
-  /** Redis time. */
   readonly now: () => number;
 }
 
@@ -48,12 +45,10 @@ export interface SendGateOptions {
 export class SendGate {
   readonly #options: SendGateOptions;
   readonly #account = new AccountRow(performance.now());
-  /** What concerns one template. */
   readonly templates: TemplateRefusals;
   readonly #acceptances = new Acceptances();
   readonly #throttled = new Throttled();
   #acceptedAt = -Infinity;
-  /** Attempts under way. */
   #underWay = 0;
   #nextEnd: Signal | undefined;
 
@@ -146,7 +141,6 @@ export class SendGate {
     return performance.now() - this.#acceptedAt;
   }
 
-  /** Whether the sending hours of a template are open. */
   isInHours(template: string): boolean {
     return this.#options.holds.closedMs(template) === 0;
   }
@@ -187,7 +181,6 @@ export class SendGate {
     if (history !== undefined) await histories.forgetTrouble(job.id);
   }
 
-  /** Trouble that may concern the whole account. */
   async #met(job: GateJob, entered: Entered, outcome: HoldOutcome): Promise<Outcome> {
     const { holds, rateLimiter } = this.#options;
     const { hold, code } = outcome;

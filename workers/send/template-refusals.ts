@@ -28,14 +28,11 @@ const HALVING_ROUNDS = 8;
 
 type Rejected = Extract<Outcome, { kind: 'rejected' }>;
 
-/** What {@link TemplateRefusals} works with. */
 export interface TemplateRefusalOptions {
   readonly holds: HoldGate;
   readonly histories: Pick<JobHistories, 'writeTrouble'>;
   readonly log: Pick<AttemptLog, 'trouble'>;
-  /** Redis time. */
   readonly now: () => number;
-  /** What follows from a trouble for its own job. */
   readonly judge: (
     job: GateJob,
     entered: Entered,
@@ -58,7 +55,6 @@ export class TemplateRefusals {
     this.#options = options;
   }
 
-  /** @param name as in {@link GateJob.template} */
   accepted(name: string): void {
     this.#templates.accepted(name);
     if (this.#accepted.size >= MOST_ACCEPTED) this.#accepted.clear();
@@ -107,7 +103,6 @@ export class TemplateRefusals {
     return { kind: 'hold', hold: 'template', code, scope: 'template', behindMs };
   }
 
-  /** A refusal or a page concerns one notice, or all of its template. */
   async refused(
     job: GateJob,
     entered: Entered,
@@ -144,7 +139,6 @@ export class TemplateRefusals {
     return { kind: 'retry', code, counted: true, backoff: verdict.backoff };
   }
 
-  /** @returns the row of the template, where it is long enough */
   #note(
     { template, id, rowId = id, isHalved: isChunk = false }: GateJob,
     outcome: HoldOutcome | Rejected,

@@ -16,7 +16,6 @@ import {
 } from './template-hold.ts';
 import { probeLimits } from './trouble.ts';
 
-/** Permission to make one attempt. */
 export interface Passage {
   /** It probes the hold that is in effect since then. */
   readonly probes?: { readonly kind: HoldKind; readonly since: string };
@@ -26,7 +25,6 @@ export interface Passage {
   readonly isTrial?: true;
 }
 
-/** The passage of most attempts. */
 export const OPEN: Passage = {};
 
 /** The template is held, or its sending hours are closed: the job comes again after so many milliseconds. */
@@ -46,19 +44,15 @@ export interface HoldSettings {
   readonly sendWindows?: string | undefined;
 }
 
-/** A hold was placed or lifted. */
 export type HoldMove =
   { readonly kind: 'held'; readonly hold: HoldKind } | { readonly kind: 'lifted' };
 
-/** What a gate works with. */
 export interface HoldGateOptions {
   readonly redis: RedisClient;
   readonly hints: Hints;
   readonly keys: Keys;
-  /** Id of this process. */
   readonly id: string;
   readonly settings: HoldSettings;
-  /** Redis time. */
   readonly now: () => number;
   /** Whether requests of other processes were accepted recently. */
   readonly othersAccepted: () => Promise<boolean>;
@@ -131,13 +125,11 @@ export class HoldGate {
    * To be called once at the start: a hold for refused keys is probed at once where this process has other keys.
    *
    * @param refused key of a refused issuance of the key pair of this process
-   * @throws ScriptFailure
    */
   async tryOwnKeys(refused: string): Promise<void> {
     await tryOtherKeys(this.#options.redis, [...this.#holdKeys, refused], [this.#channel]);
   }
 
-  /** Unsubscribes. */
   stop(): void {
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
@@ -164,7 +156,6 @@ export class HoldGate {
    * @param leavesProbes leaves the probe of a hold to jobs that wait beside it
    * @returns a passage; how long the job is put off because its template is held or closed; or undefined when the account is
    *   held: requeue the job
-   * @throws ScriptFailure, and what ioredis throws
    */
   enter(
     template: string,
@@ -258,7 +249,6 @@ export class HoldGate {
    * Places the hold of the account, or replaces one of another kind; or steps aside.
    *
    * @param forMs milliseconds to the next probe, where the cause names them
-   * @throws ScriptFailure
    */
   async place(kind: HoldKind, code: string, forMs = 0): Promise<void> {
     const { redis, settings, othersAccepted } = this.#options;
@@ -285,11 +275,7 @@ export class HoldGate {
     return isTrial === true || (probes?.kind === aside.hold && forMs === 0);
   }
 
-  /**
-   * The service answered, or an attempt ended without a request: ends a probe by the table above.
-   *
-   * @throws ScriptFailure
-   */
+  /** The service answered, or an attempt ended without a request: ends a probe by the table above. */
   async answered(
     { probes, probesTemplate, isTrial }: Passage,
     template: string,
@@ -311,7 +297,6 @@ export class HoldGate {
    * Holds a template.
    *
    * @returns whether it was not held before
-   * @throws ScriptFailure
    */
   async holdTemplate(template: string, kind: HoldKind, code: string): Promise<boolean> {
     const { redis, keys, settings } = this.#options;

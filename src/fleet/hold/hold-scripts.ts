@@ -239,7 +239,6 @@ export async function readHold(redis: RedisClient, keys: Keys): Promise<Hold | u
  *
  * @param why a few words, shown as the hold's code by `notices status`
  * @returns false where the hold `restored` is in effect, which stays
- * @throws ScriptFailure
  */
 export async function placeManualHold(
   redis: RedisClient,
@@ -255,7 +254,6 @@ export async function placeManualHold(
  *
  * @param seen the kind that the person has seen: no other one is lifted. Default: any
  * @returns the kind of the hold in effect; undefined when there was none
- * @throws ScriptFailure
  */
 export async function liftManualHold(
   redis: RedisClient,
@@ -272,8 +270,6 @@ export async function liftManualHold(
  * To be called when the clock of Redis went back: holds, what else keeps workers from fetching jobs, and the look at
  * open batches then last no longer than they were to last at first. Safe to repeat, and without effect at any
  * other time.
- *
- * @throws ScriptFailure
  */
 export async function boundWaits(redis: RedisClient, keys: Keys): Promise<void> {
   const bounded = [...holdKeys(keys), ...keys.stalledChecks, keys.openBatches];

@@ -2,7 +2,6 @@ import { pause, signal, type Signal } from '../../async/cancellation.ts';
 import type { HoldKind } from '../../contracts/hold.ts';
 import type { ProbeLimits } from './trouble.ts';
 
-/** A process takes no jobs for a time: it is in trouble, and others are not. */
 export interface Aside {
   readonly hold: HoldKind;
   readonly code: string;
@@ -86,7 +85,6 @@ export class OwnTrouble {
     this.#endTrial();
   }
 
-  /** Takes jobs again. */
   return(): void {
     if (this.#timer === undefined) return;
     clearTimeout(this.#timer);

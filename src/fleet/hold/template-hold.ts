@@ -123,7 +123,6 @@ type HeldKeys = Pick<Keys, 'templateHolds' | 'holdHints'>;
  * @param kind `manual` where a person does it; no other one replaces that
  * @param code status or code of the refusals; why, of a person
  * @returns whether it was not held before
- * @throws ScriptFailure
  */
 export async function holdTemplate(
   redis: RedisClient,
@@ -142,7 +141,6 @@ export async function holdTemplate(
  *
  * @param distances of the rounds of probes, in milliseconds
  * @returns `open`, the round of probes that it belongs to, or the time of the next round
- * @throws ScriptFailure
  */
 export async function enterTemplate(
   redis: RedisClient,
@@ -163,7 +161,6 @@ export async function enterTemplate(
  * @param template its name ({@link heldName}); of a person the template, whatever the sender keys
  * @param by `acceptance` does not lift what a person holds
  * @returns whether it was held
- * @throws ScriptFailure
  */
 export async function liftTemplate(
   redis: RedisClient,

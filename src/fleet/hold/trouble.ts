@@ -49,16 +49,13 @@ export interface Trouble {
 
 /** What is remembered of a job that was in trouble, until it ends. */
 export interface TroubleHistory {
-  /** Troubles so far. */
   readonly count: number;
   /** How many of them the acceptance of another notice contradicted. */
   readonly contradicted: number;
-  /** Redis time of the last one. */
   readonly at: number;
   readonly tokenId?: string | undefined;
 }
 
-/** What follows for the job. */
 export type TroubleVerdict =
   /** It is its own fault. */
   | { readonly kind: 'reject' }
@@ -182,7 +179,6 @@ export interface Refused {
   readonly takeBack?: (() => Promise<unknown>) | undefined;
 }
 
-/** What a template's notices were refused with. */
 interface TemplateRow {
   readonly code: string;
   /** Since the last acceptance: what counts as different. */
@@ -266,11 +262,8 @@ function deleteOldest(map: Map<string, unknown>): void {
 /** Most probes of a held template in one round: 1, 2, 4, ... */
 export const MOST_PROBES = 20;
 
-/** Limits of the distance between probes, in milliseconds. */
 export interface ProbeLimits {
-  /** Time to the first probe. */
   readonly minMs: number;
-  /** Longest time between probes. */
   readonly maxMs: number;
 }
 
@@ -288,7 +281,6 @@ export function probeLimits(kind: HoldKind, { minMs, maxMs }: ProbeLimits): Prob
 const THROTTLED_ROW = 3;
 const THROTTLED_WITHIN_MS = 10_000;
 
-/** Recent 429s of a process. */
 export class Throttled {
   readonly #at = new Map<string, number>();
 

@@ -4,10 +4,8 @@ import type { Keys } from '../../redis/keys.ts';
 import type { Script } from '../../redis/script.ts';
 import { beginIntent, endIntent, type IntentVerdict } from './intent-scripts.ts';
 
-/** One attempt at a notice. */
 export interface IntentAttempt {
   readonly job: string;
-  /** Names the attempt. */
   readonly nonce: string;
 }
 

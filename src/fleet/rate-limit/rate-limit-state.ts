@@ -165,7 +165,6 @@ return 1`,
  * Sets the rate limit manually: it replaces the configured limit and any decrease, until it is set again.
  *
  * @param limit requests per second; 0 for no limit, undefined to return to the configured limit
- * @throws ScriptFailure
  */
 export async function setManualRateLimit(
   redis: RedisClient,

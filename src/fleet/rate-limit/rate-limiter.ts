@@ -16,7 +16,6 @@ export interface RateLimitSettings {
   readonly recoveryMs: number;
 }
 
-/** What the rate limiter reports, for the log. */
 export interface RateLimiterEvents {
   /** The limit was decreased. Rates are requests per second. */
   readonly onDecrease: (decrease: { readonly from: number; readonly to: number }) => void;
@@ -44,7 +43,6 @@ const WAIT_MS = 1.5 * REACH_MS;
 /** How long ahead permits are fetched, by the rate of sends. */
 const AHEAD_MS = 100;
 
-/** How long to wait after Redis failed. */
 const ASK_AGAIN_MS = 200;
 
 interface Waiter {
@@ -97,7 +95,6 @@ export class RateLimiter {
     this.#events = events;
   }
 
-  /** Subscribes to hints. */
   start(): void {
     this.#unsubscribe ??= this.#hints.subscribe(this.#channel, () => this.#invalidate());
   }
@@ -140,11 +137,7 @@ export class RateLimiter {
     });
   }
 
-  /**
-   * Decreases the rate limit: the service answered 429.
-   *
-   * @throws ScriptFailure
-   */
+  /** Decreases the rate limit: the service answered 429. */
   async throttled(): Promise<void> {
     const { limit, floor, recoveryMs, fallPercent } = this.#settings;
     const { rateLimit, hold, workers } = this.#keys;

@@ -6,11 +6,7 @@ import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
 import type { Epoch, EpochReading, EpochMemory, RestoreEvent, Suspicion } from './epoch.ts';
 import { fetchEpoch, markRestored } from './epoch-scripts.ts';
 
-/**
- * Reads the epoch and the server that stores it, without advancing it.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
+/** Reads the epoch and the server that stores it, without advancing it. */
 export async function readEpoch(
   redis: RedisClient,
   keys: Pick<Keys, 'epoch'>,
@@ -57,13 +53,11 @@ function epochFrom(flat: readonly string[]): Epoch | undefined {
   };
 }
 
-/** What to remember of an epoch that was read. */
 export function memoryOf(epoch: Epoch): EpochMemory {
   const { id, bornAt, beats, at, server, event } = epoch;
   return { id, bornAt, beats, at, server, event: event?.id ?? '', by: 'process' };
 }
 
-/** What to record of a suspicion. */
 export interface RestoreMark {
   readonly why: Suspicion;
   readonly copyAt: number;
@@ -81,7 +75,6 @@ export interface RestoreMark {
  *
  * @param epoch as it was read
  * @returns what to remember; undefined when another process recorded an event meanwhile: read again
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function recordRestored(
   redis: RedisClient,
@@ -104,8 +97,6 @@ export async function recordRestored(
 /**
  * Whether the queue contains work from before a time. Checks a sample: the oldest jobs of both lanes, and
  * the oldest batch.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function hasWorkFrom(
   redis: RedisClient,

@@ -23,14 +23,12 @@ export interface Epoch {
   readonly event: RestoreEvent | undefined;
 }
 
-/** One Redis server, until it was restarted or replaced. */
 export interface ServerLife {
   readonly server: string;
   readonly beats: number;
   readonly at: number;
 }
 
-/** Redis looked like an old copy. */
 export interface RestoreEvent {
   /** Begins with the number of the event: clocks of servers differ, numbers do not. */
   readonly id: string;
@@ -59,7 +57,6 @@ export interface EpochMemory {
   readonly by: 'process' | 'file';
 }
 
-/** The epoch as it was read. */
 export interface EpochReading {
   readonly epoch: Epoch | undefined;
   readonly now: number;
@@ -76,7 +73,6 @@ export interface EpochReading {
  */
 export type Suspicion = 'went-back' | 'gap';
 
-/** What a reading means. */
 export type RestoreVerdict =
   /** `isRestart`: it was restarted soon after the last heartbeat, and no process remembers. */
   | { readonly kind: 'continue'; readonly isRestart?: true }
@@ -163,7 +159,6 @@ export function judgeEpoch(
   return { kind, why: 'went-back', copyAt: last.at, missingMs: Math.max(0, missingMs) };
 }
 
-/** The number of an event; 0 for none. */
 const numberOf = (event: string): number => Number(/^\d+/.exec(event)?.[0] ?? 0);
 
 /** Decides without a memory, by the times of the servers. */

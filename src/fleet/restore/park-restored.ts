@@ -33,7 +33,6 @@ return 1`,
  * repeat.
  *
  * @param data of its job, as it is stored in Redis
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function parkRestoredNotice(
   redis: RedisClient,
