@@ -109,43 +109,6 @@ describe('a notice that waits', () => {
 });
 
 describe('a notice that was sent, or may have been', () => {
-  it('is not cancelled: accepted, rejected, and one that a worker has', async () => {
-    const { prefix, queue } = open();
-    await worker(
-      prefix,
-      {},
-      {
-        rejectContacts: ['01000000002'],
-        faults: [{ on: 'send', containing: '3', latencyMs: 3_000 }],
-      },
-    );
-    const send = (contact: string) => queue.send({ ...NOTICE, contacts: [{ contact }] });
-    const [good, bad, slow] = [
-      await send('01000000001'),
-      await send('01000000002'),
-      await send('01000000003'),
-    ];
-    const reaches = (id: string, state: string) =>
-      until(async () => (await queue.get(id)).state === state, { what: state, deadlineMs: 20_000 });
-    await reaches(slow.id, 'sending');
-    expect(await queue.cancel(slow.id)).toMatchObject({ cancelled: false, answer: 'sending' });
-    await reaches(good.id, 'accepted');
-    await reaches(bad.id, 'rejected');
-    expect(await queue.cancel(good.id)).toMatchObject({ cancelled: false, answer: 'accepted' });
-    expect(await queue.cancel(bad.id)).toMatchObject({ cancelled: false, answer: 'rejected' });
-    await reaches(slow.id, 'accepted');
-  });
-
-  it('is not cancelled between two attempts, of which one was possibly sent', async () => {
-    const { prefix, queue } = open();
-    await worker(prefix, {}, { faults: [{ on: 'send', times: 1, reset: 'after-acting' }] });
-    const { id } = await queue.send(NOTICE);
-    const isDelayed = async () => (await queue.get(id)).pending?.reason === 'delayed';
-    await until(isDelayed, { what: 'the second attempt', deadlineMs: 20_000 });
-    expect(await queue.cancel(id)).toEqual({ id, cancelled: false, answer: 'possibly-sent' });
-    expect((await queue.get(id)).state).not.toBe('cancelled');
-  });
-
   // Of an at-most-once notice the record before the request tells, which this worker did not get to.
   it.each([
     ['at-least-once', { cancelled: false, answer: 'possibly-sent' }],

@@ -5,7 +5,6 @@ import { placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { NoticeQueue, type NoticeRef, type NoticeState, type NoticeView } from '../../src/index.ts';
 import type { NoticeQueueOptions } from '../../src/index.ts';
 import { keysOf } from '../../src/redis/keys.ts';
-import { parkNotice } from '../ops/support/parked-notice.ts';
 import { commandsByName } from '../ops/web/support/commands.ts';
 import { contacts } from '../producer/support/stored-jobs.ts';
 import { testRedis } from '../support/redis.ts';
@@ -156,30 +155,6 @@ describe('a notice that was sent', () => {
     );
     expect(view).toMatchObject({ state: 'pending', attempts: 1, possiblySent: 1 });
     expect(view.remedy).toBe('Wait: it is tried again.');
-  });
-
-  it('is expired', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix);
-    const expiresAt = Date.now() + 100;
-    const { id } = await queue.send(NOTICE, { expiresAt });
-    await until(() => Date.now() > expiresAt, { what: 'the deadline' });
-    await worker(prefix);
-    expect(await reaching(queue, id, 'expired')).toMatchObject({
-      code: 'EXPIRED',
-      possiblySent: 0,
-    });
-  });
-
-  it('is unknown, with its code and how often it was possibly sent', async () => {
-    const parked = await parkNotice(redis);
-    expect(await parked.queue.get(parked.id)).toMatchObject({
-      state: 'unknown',
-      delivery: 'at-most-once',
-      possiblySent: 1,
-      code: 'ECONNRESET',
-      remedy: 'Check the notice at the service before you send it again.',
-    });
   });
 });
 

@@ -129,36 +129,6 @@ describe('HoldGate', () => {
     },
   );
 
-  it.each<HoldKind>(['credit', 'failing', 'credentials'])(
-    'a rejection proves nothing about %s: another one probes at once',
-    async (kind) => {
-      const keys = freshKeys();
-      const one = await process(keys);
-      await one.gate.place(kind, 'CODE');
-      await untilDue(keys);
-      await one.gate.answered(await one.open(), 'T', 'rejected');
-      expect(await held(keys)).toMatchObject({ kind });
-      expect((await one.open()).probes).toBeDefined();
-    },
-  );
-
-  it('probes double their distance up to the longest, whatever becomes of them', async () => {
-    const keys = freshKeys();
-    const [one, other] = [await process(keys), await process(keys)];
-    await one.gate.place('credit', 'HTTP_402');
-    const distances: number[] = [];
-    for (let probes = 1; probes <= 4; probes++) {
-      await untilDue(keys);
-      await other.open();
-      const [seconds, micros] = await redis.client.time();
-      const hold = await held(keys);
-      expect(hold).toMatchObject({ kind: 'credit', failedProbes: probes });
-      const now = Number(seconds) * 1_000 + Number(micros) / 1_000;
-      distances.push(Math.round(((hold?.nextProbeAt ?? 0) - now) / 100) * 100);
-    }
-    expect(distances).toEqual([400, 800, 1_000, 1_000]);
-  }, 20_000);
-
   it('a probe of an earlier hold does not lift the present one', async () => {
     const keys = freshKeys();
     const one = await process(keys);

@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { boundWaits, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import { takePermits } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
-import { ScriptFailure } from '../../../src/redis/script.ts';
 import { redisTime } from '../../../src/redis/server-clock.ts';
 import { Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
@@ -51,22 +50,6 @@ describe('after the clock of Redis went back an hour', () => {
     }
   });
 
-  it('a job that was fetched before bounds the hold as well', async () => {
-    await place(5_000);
-    await back();
-    expect(await gate.enter('T', false)).toBeUndefined();
-    expect(await untilProbe()).toBeLessThanOrEqual(5_001);
-    expect(Math.max(...(await limiters()))).toBeLessThanOrEqual(5_001);
-  });
-
-  it('a hold that is met again goes on from now', async () => {
-    await place(5_000);
-    await back();
-    await place(8_000);
-    expect(await untilProbe()).toBeLessThanOrEqual(8_001);
-    expect(Math.max(...(await limiters()))).toBeLessThanOrEqual(8_001);
-  });
-
   it('the lanes are not blocked for a rate limit that sets its keys anew', async () => {
     await redis.client.hset(keys.rateLimit, 'nextAt', (await redisTime(redis.client)) + 1_500);
     const from = [keys.rateLimit, keys.limiter, keys.chunkLimiter];
@@ -75,29 +58,6 @@ describe('after the clock of Redis went back an hour', () => {
     expect(Math.min(...(await limiters()))).toBeGreaterThan(HOUR_MS - 1_000);
     await bound();
     expect(await limiters()).toEqual([-2, -2]);
-  });
-
-  it('a limit that fell for a hold rises once no hold is in effect', async () => {
-    const now = await redisTime(redis.client);
-    const fall = { fellAt: now - 60_000, fellFor: '1', fellFrom: 80, fellTo: 40 };
-    await redis.client.hset(keys.rateLimit, {
-      ...fall,
-      risesFrom: now - 1_000,
-      recoveryMs: 600_000,
-    });
-    await back();
-    await takePermits(redis.client, [keys.rateLimit, keys.limiter, keys.chunkLimiter], [80, 1]);
-    const risesFrom = Number(await redis.client.hget(keys.rateLimit, 'risesFrom'));
-    expect(risesFrom).toBeLessThanOrEqual(await redisTime(redis.client));
-  });
-
-  it('while a hold is in effect, its limit still rises from the next probe on', async () => {
-    await place(5_000);
-    const probeAt = (await readHold(redis.client, keys))?.nextProbeAt ?? 0;
-    const fall = { fellAt: probeAt - 5_000, fellFor: '1', fellFrom: 80, fellTo: 40 };
-    await redis.client.hset(keys.rateLimit, { ...fall, risesFrom: probeAt, recoveryMs: 600_000 });
-    await takePermits(redis.client, [keys.rateLimit, keys.limiter, keys.chunkLimiter], [80, 1]);
-    expect(await redis.client.hget(keys.rateLimit, 'risesFrom')).toBe(String(probeAt));
   });
 
   it('open batches and stalled jobs are looked for at once', async () => {
@@ -117,12 +77,6 @@ describe('after the clock of Redis went back an hour', () => {
     await bound();
     expect(await readHold(redis.client, keys)).toMatchObject({ kind: 'manual' });
     expect(Math.min(...(await limiters()))).toBeGreaterThan(HOUR_MS);
-  });
-
-  it('fails where Redis cannot be reached', async () => {
-    const closed = redis.connect();
-    closed.disconnect();
-    await expect(boundWaits(closed, keys)).rejects.toThrow(ScriptFailure);
   });
 
   it('nothing changes that lasts as long as it should', async () => {

@@ -221,16 +221,6 @@ describe('RateLimiter', () => {
     expect(await readRateLimit(redis.client, keys, 0)).toEqual({ configured: 5, now: 5 });
   });
 
-  it('a hold that is placed meanwhile rejects the waiters', async () => {
-    const keys = freshKeys();
-    const { limiter } = await process(keys, { limit: 2 });
-    await send(limiter);
-    const waiting = sendMany(limiter, 3);
-    limiter.rejectAll();
-    const times = await waiting;
-    expect(times.filter((time) => time === undefined).length).toBeGreaterThanOrEqual(2);
-  });
-
   it('after a 429 without a limit all processes keep to half of their rate together', async () => {
     const keys = freshKeys();
     const [one, two, idle] = [await process(keys), await process(keys), await process(keys)];
@@ -259,24 +249,6 @@ describe('RateLimiter', () => {
     expect(decreases[0]).toMatchObject({ from: 0 });
     expect((await readRateLimit(redis.client, keys, 0))?.now).toBeUndefined();
     await untilFree(limiter);
-  });
-
-  it('once it has risen beyond the refused rate, there is no limit any more', async () => {
-    const keys = freshKeys();
-    const { limiter } = await process(keys, { recoveryMs: 1_000 });
-    await sendAWhile(limiter, 5);
-    await limiter.throttled();
-    expect((await readRateLimit(redis.client, keys, 0))?.now).toBeDefined();
-    await until(async () => (await readRateLimit(redis.client, keys, 0))?.now === undefined, {
-      what: 'the limit to end',
-    });
-    await until(
-      async () => {
-        await send(limiter);
-        return (await costOf(() => sendMany(limiter, 100)))['evalsha'] === undefined;
-      },
-      { what: 'sends that cost nothing' },
-    );
   });
 
   it('when Redis fails, nothing is sent, the job is requeued, and few errors are reported', async () => {

@@ -6,6 +6,7 @@ import type { Outcome } from '../../../src/contracts/outcome.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import { endOf } from '../../../workers/send/disposition.ts';
 import {
+  endIntent,
   intentRecorder,
   knownAfter,
   noticeIntent,
@@ -138,4 +139,30 @@ describe('notices that are sent again after an unknown outcome', () => {
     const context = counting(() => Promise.reject(new Error('Redis is away')));
     expect(await intentRecorder(notice(2, 1), context)?.()).toBe(false);
   });
+});
+
+it('the intent of an at-most-once notice forbids the request when Redis fails, and is taken back', async () => {
+  const ended: string[] = [];
+  const context: IntentContext = {
+    intents: {
+      begin: () => Promise.reject(new Error('Redis is away')),
+      end: (_, as) => Promise.resolve(void ended.push(as)),
+      isOpen: () => Promise.resolve(false),
+    },
+    log: new AttemptLog(pino({ level: 'silent' })),
+    worker: 'worker',
+    countTwice: () => Promise.resolve(),
+    uncountTwice: () => Promise.resolve(),
+  };
+  const data: JobData = {
+    v: 1,
+    notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [{ contact: '010001' }] },
+    delivery: 'at-most-once',
+  };
+  const intent = noticeIntent({ id: 'a', attemptsMade: 0, opts: {} } as Job, data, 'lock', 2);
+  const record = intentRecorder(intent, context);
+  // Also where it is asked for again: the same run does not record it a second time.
+  expect([await record?.(), await record?.()]).toEqual([false, false]);
+  await endIntent(intent, undefined, context);
+  expect(ended).toEqual(['back']);
 });

@@ -123,14 +123,6 @@ describe('SendGate', () => {
     expect(await held()).toBeUndefined();
   });
 
-  it('what everybody meets by its cause holds at once', async () => {
-    const { worker, held } = fleet();
-    const { attempt } = await worker();
-    const outcome = await attempt('n', hold('credit', 'all'));
-    expect(outcome).toMatchObject({ kind: 'hold', hold: 'credit' });
-    expect(await held()).toBe('credit');
-  });
-
   it('the first trouble uses up no attempt, a later one does where nothing is held', async () => {
     const { attempt } = await fleet().worker();
     const lost = hold('unreachable', 'row');
@@ -197,19 +189,6 @@ describe('SendGate', () => {
     // What was rejected goes back, also in the other processes; what only waits comes again by itself.
     const back = outcome.kind === 'rejected' ? TEMPLATE_ROW - 1 : 0;
     await until(() => takenBack.length === back, { what: 'those rejected to go back' });
-  });
-
-  it('rejections with another code, or with acceptances between them, hold nothing', async () => {
-    const { worker, templates } = fleet();
-    const { attempt } = await worker();
-    for (let n = 0; n < 3 * TEMPLATE_ROW; n++) {
-      const code = n % 2 === 0 ? 'ONE' : 'OTHER';
-      expect(await attempt(`n${n}`, { kind: 'rejected', code })).toMatchObject({ code });
-    }
-    for (let n = 0; n < 3 * TEMPLATE_ROW; n++) {
-      await attempt(`m${n}`, n % (TEMPLATE_ROW - 1) === 0 ? ACCEPTED : REJECTED);
-    }
-    expect(await templates()).toEqual([]);
   });
 
   it('parts of one chunk count as one, until there are a hundred', async () => {
