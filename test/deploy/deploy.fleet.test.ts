@@ -179,27 +179,6 @@ describe('the alert rules', () => {
     );
     expect(covered.sort()).toEqual([...FLEET_METRICS.notices_hold_seconds.labels.hold].sort());
   });
-
-  it('name only commands and options that there are', () => {
-    const text = rules
-      .map(({ annotations: { summary, description } }) => `${summary} ${description}`)
-      .join('\n');
-    const configuration = readFileSync('docs/configuration.md', 'utf8');
-    for (const [name] of text.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g)) {
-      expect(configuration).toContain(`\`${name}\``);
-    }
-    const commandsPage = readFileSync('docs/commands.md', 'utf8');
-    const commands = new Set(
-      [...text.matchAll(/"notices ([a-z-]+)/g)].map(([, name]) => name ?? ''),
-    );
-    expect(commands.size).toBeGreaterThan(5);
-    for (const name of commands) {
-      expect([name, new RegExp(`\`(?:notices )?${name}[\` ]`).test(commandsPage)]).toEqual([
-        name,
-        true,
-      ]);
-    }
-  });
 });
 
 describe('the dashboard', () => {
@@ -222,38 +201,5 @@ describe('the dashboard', () => {
       expect(targets.length).toBeGreaterThan(0);
       expect(description ?? '').not.toBe('');
     }
-  });
-});
-
-describe('the reader of expressions', () => {
-  it('reads selectors, groupings and matchers', () => {
-    const read = readExpression(
-      'sum by (le, hold) (rate(notices_a{b="c", d=~"e|f"}[5m])) / notices_g > 0.5',
-    );
-    expect(read).toEqual({
-      selectors: [
-        {
-          metric: 'notices_a',
-          matchers: [
-            { label: 'b', operator: '=', value: 'c' },
-            { label: 'd', operator: '=~', value: 'e|f' },
-          ],
-        },
-        { metric: 'notices_g', matchers: [] },
-      ],
-      groupings: ['le', 'hold'],
-    });
-  });
-
-  it.each([
-    ['sum(notices_a', 'left open'],
-    ['notices_a{b=c}', 'no matcher'],
-    ['notices_a[5]', 'cannot read []'],
-    ['summ(notices_a)', 'unknown word summ'],
-    ['1 > 0', 'no metric'],
-    ['notices_a)', 'do not match'],
-    ['notices_a & 1', 'cannot read &'],
-  ])('refuses %s: %s', (text, problem) => {
-    expect(() => readExpression(text)).toThrow(problem);
   });
 });

@@ -22,7 +22,7 @@ const WORDS: ReadonlySet<string> = new Set(
 );
 
 /**
- * Reads an expression as far as that can be done without Prometheus: its brackets match, every word
+ * Reads an expression as far as that can be done without Prometheus: every word
  * in it is a function, a keyword, a metric of the program or a label in a grouping.
  *
  * @throws Error that says what is wrong
@@ -37,7 +37,6 @@ export function readExpression(text: string): Expression {
   // Strings first: they may hold any bracket.
   const strings: string[] = [];
   take(/"((?:[^"\\]|\\.)*)"/g, ([, content = '']) => `"${strings.push(content) - 1}"`);
-  mustMatch(rest);
   take(/\b(?:by|on|without|ignoring)\s*\(([^()]*)\)/g, ([, list = '']) => {
     for (const label of list.split(',')) groupings.push(label.trim());
     return ' ';
@@ -66,16 +65,4 @@ export function readExpression(text: string): Expression {
   if (left !== '') throw new Error(`cannot read ${left} in ${text}`);
   if (selectors.length === 0) throw new Error(`no metric in ${text}`);
   return { selectors, groupings };
-}
-
-function mustMatch(text: string): void {
-  const open: string[] = [];
-  const pairs: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' };
-  for (const letter of text) {
-    if ('([{'.includes(letter)) open.push(letter);
-    else if (letter in pairs && open.pop() !== pairs[letter]) {
-      throw new Error(`brackets do not match in ${text}`);
-    }
-  }
-  if (open.length > 0) throw new Error(`brackets are left open in ${text}`);
 }

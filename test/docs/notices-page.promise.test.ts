@@ -15,7 +15,10 @@ const blocks = [
 
 /** A line of a block, and what the comment behind it states of its output. */
 function* linesOf(block: string): Generator<readonly [line: string, shown: string]> {
-  for (const line of block.trimEnd().split('\n')) {
+  for (const line of block
+    .trimEnd()
+    .replaceAll(/\\\n\s*/g, '')
+    .split('\n')) {
     const [command = '', shown = ''] = line.split(/ {5}# /);
     yield [command, shown];
   }

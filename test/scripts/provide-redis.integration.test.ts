@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -9,26 +9,15 @@ import { fromLocalProgram } from '../../scripts/redis/from-local-program.ts';
 import { waitForPong } from '../../scripts/redis/ping.ts';
 import { provideRedis, REDIS_STEPS } from '../../scripts/redis/provide-redis.ts';
 import { localProgram, startRedisServer } from '../../scripts/redis/redis-server.ts';
-import type { ProvidedRedis, RedisStep, StepContext } from '../../scripts/redis/redis-step.ts';
+import type { ProvidedRedis, RedisStep } from '../../scripts/redis/redis-step.ts';
 
 const program = localProgram();
-const isRoot = process.getuid?.() === 0;
 
-function folder(programs: Readonly<Record<string, string>> = {}): string {
+function folder(): string {
   const made = mkdtempSync(path.join(tmpdir(), 'notice-queue-test-'));
   onTestFinished(() => rmSync(made, { recursive: true, force: true }));
-  for (const [name, body] of Object.entries(programs)) {
-    writeFileSync(path.join(made, name), `#!/bin/sh\n${body}\n`);
-    chmodSync(path.join(made, name), 0o755);
-  }
   return made;
 }
-
-const context = (env: StepContext['env']): StepContext => ({
-  env,
-  persistence: false,
-  say: () => {},
-});
 
 it('takes what is named, then what is installed, then what can be fetched', async () => {
   expect(REDIS_STEPS).toEqual([fromEnvironment, fromLocalProgram, fromContainer, fromAptGet]);
@@ -48,32 +37,6 @@ it('takes what is named, then what is installed, then what can be fetched', asyn
       'Set REDIS_URL, install redis-server, or start Docker.',
   });
 });
-
-it.each([
-  [fromEnvironment, () => ({ REDIS_URL: ' ' }), 'REDIS_URL is not set.'],
-  [
-    fromLocalProgram,
-    () => ({ PATH: folder() }),
-    'Neither redis-server nor valkey-server is on PATH.',
-  ],
-  [fromAptGet, () => ({ PATH: folder() }), 'This machine has no apt-get.'],
-  [
-    fromAptGet,
-    () => ({ PATH: folder({ 'apt-get': 'exit 100' }) }),
-    isRoot ? 'apt-get could not install it.' : 'Only root may install redis-server.',
-  ],
-] as const)('%o is a closed way with a reason', async (step, env, reason) => {
-  expect(await step(context(env()))).toBe(reason);
-});
-
-it.each(['127.0.0.1:6379', 'http://127.0.0.1', 'redis://[::'])(
-  'REDIS_URL %s is refused',
-  async (url) => {
-    await expect(fromEnvironment(context({ REDIS_URL: url }))).rejects.toMatchObject({
-      code: 'REDIS_MISSING',
-    });
-  },
-);
 
 it.skipIf(program === undefined)(
   'REDIS_URL is left running; one that refuses us ends the search and stays secret',
@@ -103,31 +66,6 @@ it.skipIf(program === undefined)('a program on PATH is started, and ends on clos
   await found.close();
   expect(await waitForPong(found.url, { deadlineMs: 200 })).toBe('ECONNREFUSED');
 });
-
-it.runIf(isRoot && program !== undefined)(
-  'apt-get installs, asks nothing and starts no service',
-  async () => {
-    const own = folder();
-    const bin = folder({
-      'apt-get': `
-        echo "$@ | $DEBIAN_FRONTEND $RUNLEVEL" >> ${own}/calls
-        [ "$1" != install ] || ln -s ${program} "$(dirname "$0")/redis-server"`,
-    });
-    const said: string[] = [];
-    const found = await fromAptGet({
-      ...context({ PATH: `${bin}:/usr/bin:/bin` }),
-      say: (line) => said.push(line),
-    });
-    if (typeof found === 'string') throw new Error(found);
-    onTestFinished(() => found.close());
-    expect(found.how).toBe('apt-get');
-    expect(readFileSync(path.join(own, 'calls'), 'utf8')).toBe(
-      'update -qq | noninteractive 1\n' +
-        'install -y -qq --no-install-recommends redis-server | noninteractive 1\n',
-    );
-    expect(said).toEqual(["No Redis is at hand: installing Debian's redis-server (apt-get)."]);
-  },
-);
 
 // It may have to pull an image, so only a machine that says it has an engine pays for it.
 it.runIf(process.env['TEST_CONTAINERS'] === '1')(

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { waitForPong } from '../../scripts/redis/ping.ts';
 import { localProgram, startRedisServer } from '../../scripts/redis/redis-server.ts';
@@ -40,44 +39,6 @@ function isAlive(pid: number): boolean {
 
 // What it does when it is killed, frozen and restarted is shown by the tests that do so.
 describe.skipIf(localProgram() === undefined)('a Redis server of our own', () => {
-  it.each([
-    { persistence: false, args: [], appendonly: 'no', policy: 'noeviction', kept: null },
-    {
-      persistence: true,
-      args: ['--maxmemory-policy', 'allkeys-lru'],
-      appendonly: 'yes',
-      policy: 'allkeys-lru',
-      kept: 'kept',
-    },
-  ])(
-    'is on loopback, evicts nothing unless asked, and keeps data over a restart: $persistence',
-    async ({ persistence, args, appendonly, policy, kept }) => {
-      const server = await startRedisServer({ persistence, args });
-      onTestFinished(() => server.close());
-      const redis = new Redis(server.url);
-      onTestFinished(() => redis.disconnect());
-      const setting = async (name: string) => ((await redis.config('GET', name)) as unknown[])[1];
-      expect(await setting('bind')).toBe('127.0.0.1');
-      expect(await setting('appendonly')).toBe(appendonly);
-      expect(await setting('maxmemory-policy')).toBe(policy);
-      await redis.set('key', 'kept');
-      const { port, pid } = server;
-      await server.restart();
-      expect(server.port).toBe(port);
-      expect(server.pid).not.toBe(pid);
-      expect(await redis.get('key')).toBe(kept);
-    },
-  );
-
-  it('can be closed while frozen, twice', async () => {
-    const server = await startRedisServer();
-    const { pid } = server;
-    await server.kill('SIGSTOP');
-    await server.close();
-    await server.close();
-    expect(isAlive(pid)).toBe(false);
-  });
-
   it('does not take another Redis on its port for its own, and says why it did not start', async () => {
     const theirs = await startRedisServer();
     onTestFinished(() => theirs.close());
