@@ -1,32 +1,42 @@
-import type { BrowserContext, BrowserStep } from './browser-step.ts';
-import { fromAptGet } from './from-apt-get.ts';
-import { fromEnvironment } from './from-environment.ts';
-import { fromPath } from './from-path.ts';
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { findOnPath } from '../redis/find-on-path.ts';
 
-/** The steps of the search, in order: installed browsers first. */
-export const BROWSER_STEPS: readonly BrowserStep[] = [fromEnvironment, fromPath, fromAptGet];
+const COMMAND_DEADLINE_MS = 600_000;
+const PACKAGES = ['chromium', 'fonts-dejavu-core'];
+
+const onPath = () =>
+  ['chromium', 'chromium-browser']
+    .map((name) => findOnPath(name, process.env['PATH']))
+    .find((found) => found !== undefined);
 
 /**
- * Finds or installs Chromium, as tests find or install Redis.
+ * Finds Chromium: what CHROMIUM_PATH names, or what is on PATH; else installs the package of Debian, as root.
  *
- * @param context by default the process's environment, and messages to standard error
  * @returns absolute path of its program
- * @throws Error when every step fails; the message has the reason of each, and what to do
+ * @throws Error that says what to do
  */
-export async function provideBrowser(
-  context: Partial<BrowserContext> = {},
-  steps: readonly BrowserStep[] = BROWSER_STEPS,
-): Promise<string> {
-  const env = context.env ?? process.env;
-  const say = context.say ?? ((line: string) => process.stderr.write(`${line}\n`));
-  const closed: string[] = [];
-  for (const step of steps) {
-    const found = await step({ env, say });
-    if ('program' in found) return found.program;
-    closed.push(found.closed);
+export async function provideBrowser(): Promise<string> {
+  const named = process.env['CHROMIUM_PATH']?.trim() ?? '';
+  const program =
+    named === ''
+      ? (onPath() ?? (await installed()))
+      : findOnPath(path.basename(named), path.dirname(path.resolve(named)));
+  if (program !== undefined) return program;
+  throw new Error('No browser was found: install Chromium, or set CHROMIUM_PATH to its program.');
+}
+
+async function installed(): Promise<string | undefined> {
+  const aptGet = findOnPath('apt-get', process.env['PATH']);
+  if (aptGet === undefined || process.getuid?.() !== 0) return undefined;
+  process.stderr.write("No browser found: installing Debian's chromium (apt-get).\n");
+  const settings = {
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    timeout: COMMAND_DEADLINE_MS,
+  };
+  const install = ['install', '-y', '-qq', '--no-install-recommends', ...PACKAGES];
+  for (const args of [['update', '-qq'], install]) {
+    await new Promise((resolve) => execFile(aptGet, args, settings, resolve));
   }
-  const ways = closed.join(' ');
-  throw new Error(
-    `No browser was found: ${ways} Install Chromium, or set CHROMIUM_PATH to its program.`,
-  );
+  return onPath();
 }

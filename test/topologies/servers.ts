@@ -64,16 +64,27 @@ export async function startCluster(): Promise<Servers> {
 
 /** A master, a replica and a Sentinel on loopback. */
 export interface SentinelSet extends Servers {
+  readonly master: RedisServer;
+  readonly replica: RedisServer;
+  /** The port of the present master, as the Sentinel says. */
+  masterPort(): Promise<number>;
   /** Makes the replica the master, and waits until no client can write to the old one. */
   failover(): Promise<void>;
 }
 
-export async function startSentinelSet(): Promise<SentinelSet> {
-  // A master without its replica refuses writes, so a failover loses only what was on its way to the replica.
-  const args = ['--min-replicas-to-write', '1'];
+/**
+ * @param args of both servers. By default a master without its replica refuses writes, so that a failover loses only
+ *   what was on its way to the replica
+ * @param portOf where the replica and all others reach the master: that of a proxy, or its own
+ */
+export async function startSentinelSet(
+  args: readonly string[] = ['--min-replicas-to-write', '1'],
+  portOf = ({ port }: RedisServer): Promise<number> => Promise.resolve(port),
+): Promise<SentinelSet> {
   const master = await startRedisServer({ args });
+  const masterAt = await portOf(master);
   const replica = await startRedisServer({
-    args: [...args, '--replicaof', '127.0.0.1', String(master.port)],
+    args: [...args, '--replicaof', '127.0.0.1', String(masterAt)],
   });
   const port = await freePort();
   const folder = mkdtempSync(path.join(tmpdir(), 'notices-sentinel-'));
@@ -83,7 +94,7 @@ export async function startSentinelSet(): Promise<SentinelSet> {
     [
       `port ${port}`,
       'bind 127.0.0.1',
-      `sentinel monitor main 127.0.0.1 ${master.port} 1`,
+      `sentinel monitor main 127.0.0.1 ${masterAt} 1`,
       'sentinel down-after-milliseconds main 1000',
       'sentinel failover-timeout main 5000',
       '',
@@ -113,6 +124,9 @@ export async function startSentinelSet(): Promise<SentinelSet> {
   });
   return {
     env: { REDIS_SENTINELS: `127.0.0.1:${port}`, REDIS_SENTINEL_NAME: 'main' },
+    master,
+    replica,
+    masterPort,
     failover: async () => {
       const before = await masterPort();
       await asked(url, (redis) => redis.call('SENTINEL', 'FAILOVER', 'main'));

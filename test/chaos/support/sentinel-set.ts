@@ -1,15 +1,7 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { Redis } from 'ioredis';
-import { freePort } from '../../../scripts/redis/free-port.ts';
-import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
-import { startFaultProxy } from '../../support/fault-proxy.ts';
+import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/wait.ts';
-
-/** How long a Sentinel must not have heard of the master before it takes it for dead. */
-const DOWN_AFTER_MS = 1_000;
+import { startSentinelSet } from '../../topologies/servers.ts';
 
 /** A master, a replica and a Sentinel on loopback; everybody reaches the master through a proxy. */
 export interface CuttableSet {
@@ -29,34 +21,13 @@ export interface CuttableSet {
 }
 
 export async function startCuttableSet(): Promise<CuttableSet> {
-  const master = await startRedisServer();
-  const proxy = await startFaultProxy(master.port);
-  const replica = await startRedisServer({
-    args: ['--replicaof', '127.0.0.1', String(proxy.port)],
+  let proxy: FaultProxy | undefined;
+  const set = await startSentinelSet([], async ({ port }) => {
+    proxy = await startFaultProxy(port);
+    return proxy.port;
   });
-  const port = await freePort();
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-sentinel-'));
-  const config = path.join(folder, 'sentinel.conf');
-  writeFileSync(
-    config,
-    [
-      `port ${port}`,
-      'bind 127.0.0.1',
-      `sentinel monitor main 127.0.0.1 ${proxy.port} 1`,
-      `sentinel down-after-milliseconds main ${DOWN_AFTER_MS}`,
-      'sentinel failover-timeout main 5000',
-      '',
-    ].join('\n'),
-  );
-  const sentinel = spawn('redis-server', [config, '--sentinel'], { stdio: 'ignore' });
-  const asked = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: null });
-  asked.on('error', () => {});
-  const knowsReplica = async () => {
-    const replicas = (await asked.call('SENTINEL', 'REPLICAS', 'main')) as unknown[];
-    return replicas.length === 1 && /state=online/.test(await client.info('replication'));
-  };
   const client = new Redis({
-    sentinels: [{ host: '127.0.0.1', port }],
+    sentinels: [{ host: '127.0.0.1', port: Number(set.env['REDIS_SENTINELS']?.split(':')[1]) }],
     name: 'main',
     maxRetriesPerRequest: 0,
     commandTimeout: 1_000,
@@ -64,35 +35,25 @@ export async function startCuttableSet(): Promise<CuttableSet> {
     retryStrategy: () => 100,
   });
   client.on('error', () => {});
-  await until(() => knowsReplica().catch(() => false), {
-    what: 'the Sentinel to know the replica',
-    deadlineMs: 30_000,
-    everyMs: 100,
-  });
   return {
-    env: { REDIS_SENTINELS: `127.0.0.1:${port}`, REDIS_SENTINEL_NAME: 'main' },
-    masterUrl: `redis://127.0.0.1:${proxy.port}`,
+    env: set.env,
+    masterUrl: `redis://127.0.0.1:${proxy?.port}`,
     client,
     replicated: async () => {
-      await client.set('replicated', '1');
-      const has = async () => (await client.wait(1, 500)) === 1;
+      const has = async () => {
+        await client.set('replicated', '1');
+        return (await client.wait(1, 500)) === 1;
+      };
       await until(() => has().catch(() => false), { what: 'the replica', deadlineMs: 30_000 });
     },
     cutReplication: async () => {
       // The text with which a replica asks for what it has missed.
-      await proxy.place({ kind: 'cut', direction: 'up', when: 'PSYNC', bytes: 0 });
+      await proxy?.place({ kind: 'cut', direction: 'up', when: 'PSYNC', bytes: 0 });
       await client.call('CLIENT', 'KILL', 'TYPE', 'replica');
     },
     killMaster: async () => {
-      await master.kill('SIGKILL');
-      const isPromoted = async () => {
-        const [, found] = (await asked.call(
-          'SENTINEL',
-          'GET-MASTER-ADDR-BY-NAME',
-          'main',
-        )) as string[];
-        return Number(found) === replica.port;
-      };
+      await set.master.kill('SIGKILL');
+      const isPromoted = async () => (await set.masterPort()) === set.replica.port;
       await until(() => isPromoted().catch(() => false), {
         what: 'the promotion of the replica',
         deadlineMs: 30_000,
@@ -100,12 +61,8 @@ export async function startCuttableSet(): Promise<CuttableSet> {
     },
     close: async () => {
       client.disconnect();
-      asked.disconnect();
-      sentinel.kill('SIGKILL');
-      await replica.close();
-      await proxy.close();
-      await master.close();
-      rmSync(folder, { recursive: true, force: true });
+      await set.close();
+      await proxy?.close();
     },
   };
 }
