@@ -7,7 +7,9 @@ import type { FailedState } from './select-failures.ts';
 /** Contacts that were not sent because their batch was cancelled. */
 export const NEVER_SENT = { state: 'cancelled', code: 'CANCELLED', message: 'never sent' } as const;
 
-/** A chunk that waited when its batch was cancelled. It has no failure: cancelling takes the same time for any number. */
+/**
+ * A chunk that waited when its batch was cancelled. It has no failure: cancelling takes the same time for any number.
+ */
 export interface CancelledChunk {
   readonly name: string;
   readonly state: FailedState & ('cancelled' | 'unknown');

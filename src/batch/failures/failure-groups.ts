@@ -58,7 +58,10 @@ const nameOf = ({ state, code }: FailureGroup): string => `${state} ${code}`;
 const byContacts = (a: FailureGroup, b: FailureGroup): number =>
   b.contacts - a.contacts || (nameOf(a) < nameOf(b) ? -1 : 1);
 
-/** The counter of cancelled contacts has those, too, that a person discarded or erased, which the service may have accepted. */
+/**
+ * The counter of cancelled contacts has those, too, that a person discarded or erased, which the service may have
+ * accepted.
+ */
 const CANCELLED_OR_DISCARDED = 'never sent, or discarded or erased';
 
 /** Cancelling stores no failures, so that it takes the same time for any number of contacts. */

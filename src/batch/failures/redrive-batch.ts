@@ -59,8 +59,8 @@ export function refusalText(id: string, refusal: RedriveRefusal): string {
 }
 
 /**
- * Sends failures of a batch again, each as a new chunk. Chunks that are added meanwhile are not included, so a contact that
- * fails again is not resent again. Stops where the batch is paused or cancelled, or its deadline passes.
+ * Sends failures of a batch again, each as a new chunk. Chunks that are added meanwhile are not included, so a contact
+ * that fails again is not resent again. Stops where the batch is paused or cancelled, or its deadline passes.
  *
  * @param signal stops the redrive; contacts redriven before it stay redriven
  */

@@ -34,7 +34,10 @@ export interface ListResults {
   readonly found: number;
 }
 
-/** Contacts move from a chunk to a failure or are settled while they are read: then all is read once more, until two reads agree. */
+/**
+ * Contacts move from a chunk to a failure or are settled while they are read: then all is read once more, until two
+ * reads agree.
+ */
 const MOST_READS = 5;
 const PARTS_PER_READ = 200;
 

@@ -74,7 +74,9 @@ export function decideImport(
   return options.again ? { kind: 'create' } : { kind: 'repeated', batch: earlier, differing };
 }
 
-/** Names of the options that were given and differ from those of the batch; of its rate a person may have decided since. */
+/**
+ * Names of the options that were given and differ from those of the batch; of its rate a person may have decided since.
+ */
 function differingOptions(options: SendingOptions, batch: Batch): string[] {
   const { rateSetAt } = batch;
   return SENDING.filter((name) => name !== 'rate' || rateSetAt === 0).filter(

@@ -77,8 +77,8 @@ export class ChunkWriter {
   stored = 0;
   /** Redis memory of the chunks of this run, in bytes, estimated. */
   bytes = 0;
-  #tail: Promise<void> = Promise.resolve();
-  #pending = 0;
+  /** Chunks that are not stored yet, oldest first: each waits for the one before. */
+  readonly #pending: Promise<void>[] = [];
   #unqueued = 0;
   #queuedAt = performance.now();
   /** Unsent contacts of the account, as last read, plus those stored since. */
@@ -107,24 +107,23 @@ export class ChunkWriter {
       if (isLast && digest !== knownDigest) throw otherList(id);
       return;
     }
-    while (this.#pending >= MAX_PENDING) await this.#oneStored();
+    if (this.#pending.length >= MAX_PENDING) await this.#pending.shift();
     const payload = encodePayload(json, batchSeal(this.#keys.sealing, this.#target?.id ?? ''));
-    payload.catch(() => {});
-    const { find } = this.#keys;
-    const prints =
-      find === undefined
-        ? undefined
-        : encodeFingerprints(numbers.map((number) => hashNumber(find.key, number)));
-    this.#pending++;
-    const tail = this.#tail.then(async () => {
-      const stored = { chunk, size, rows, digest, payload: await payload };
-      await this.#store(stored, prints);
-      this.#pending--;
-      this.#wake();
-    });
-    // The next call awaits the tail and throws; until then the rejection must not be unhandled.
-    tail.catch(() => this.#wake());
-    this.#tail = tail;
+    const { find: index } = this.#keys;
+    const find = index && {
+      prints: encodeFingerprints(numbers.map((number) => hashNumber(index.key, number))),
+      keepMs: index.keepMs,
+    };
+    const before = this.#pending.at(-1);
+    const store = async () => {
+      // Both, so that neither rejection is unhandled.
+      const [bytes] = await Promise.all([payload, before]);
+      await this.#store({ chunk, size, rows, digest, payload: bytes, find });
+    };
+    const stored = store();
+    // A later call awaits it and throws.
+    stored.catch(() => {});
+    this.#pending.push(stored);
   }
 
   /** Resolves when all chunks are stored and have jobs. */
@@ -132,12 +131,13 @@ export class ChunkWriter {
     if (this.#target !== undefined && this.chunks < this.#target.known) {
       throw otherList(this.#target.id);
     }
-    await this.#tail;
+    await Promise.all(this.#pending);
     await this.#queue();
   }
 
   /**
-   * Once {@link end} has stored all chunks. @param whole digest of the whole list @throws NoticeQueueError BATCH_CONFLICT
+   * Once {@link end} has stored all chunks. @param whole digest of the whole list @throws NoticeQueueError
+   * BATCH_CONFLICT
    */
   async endImport(tally: RowTally, whole: string): Promise<void> {
     if (this.#target === undefined) return;
@@ -145,9 +145,8 @@ export class ChunkWriter {
     const { refusedRows, duplicateRows } = tally;
     const rows = { refused: refusedRows.toString(), duplicate: duplicateRows.toString() };
     const stored = { chunks: this.chunks, digest: this.#digest, contacts: this.#contacts, whole };
-    const result = await retryWhileAway(
-      () => ledger.endImport(id, tally.refused, tally.duplicates, stored, rows),
-      this.#signal,
+    const result = await this.#retry(() =>
+      ledger.endImport(id, tally.refused, tally.duplicates, stored, rows),
     );
     if (result === 'gone') throw await this.#goneError(this.#target);
     if (result === 'other') throw otherList(id);
@@ -155,33 +154,17 @@ export class ChunkWriter {
 
   /** After a failure elsewhere: waits until no chunk is being stored. Never throws. */
   async abandon(): Promise<void> {
-    await this.#tail.catch(() => {});
+    await Promise.allSettled(this.#pending);
   }
 
-  #wake = (): void => {};
-
-  /** Resolves when one more chunk is stored; throws once storing has failed. */
-  async #oneStored(): Promise<void> {
-    const tail = this.#tail;
-    const one = new Promise<void>((resolve) => {
-      this.#wake = resolve;
-    });
-    await Promise.race([one, tail]);
-    // A failure also calls #wake; then the tail rejects.
-    if (this.#pending >= MAX_PENDING) await tail;
-  }
-
-  async #store(chunk: StoredChunk, prints: Buffer | undefined): Promise<void> {
-    const { size, payload } = chunk;
-    const bytes = payload.length + (prints?.length ?? 0) + CHUNK_OVERHEAD_BYTES;
+  async #store(chunk: StoredChunk): Promise<void> {
+    const { size, payload, find } = chunk;
+    const bytes = payload.length + (find?.prints.length ?? 0) + CHUNK_OVERHEAD_BYTES;
     this.bytes += bytes;
     if (this.#target === undefined) return;
     const { ledger, id } = this.#target;
-    await this.#waitForRoom(this.#target);
-    if (!(await this.#target.room.has(bytes))) await this.#waitForMemory(this.#target, bytes);
-    const find =
-      prints === undefined ? undefined : { prints, keepMs: this.#keys.find?.keepMs ?? 0 };
-    const result = await retryWhileAway(() => ledger.store(id, { ...chunk, find }), this.#signal);
+    await this.#waitForRoom(this.#target, bytes);
+    const result = await this.#retry(() => ledger.store(id, chunk));
     if (result === 'gone') throw await this.#goneError(this.#target);
     if (result === 'known') return;
     this.stored += size;
@@ -192,49 +175,54 @@ export class ChunkWriter {
     if (due || this.#unqueued >= QUEUE_AFTER_CHUNKS) await this.#queue();
   }
 
-  /** Waits while Redis holds `highWater` unsent contacts. Chunks stored before get jobs first. */
-  async #waitForRoom({ ledger, id, highWater, onWaiting }: WriterTarget): Promise<void> {
-    if (this.#refreshIn > 0 && this.#unsent < highWater) return;
-    const refresh = async () => {
-      this.#unsent = await retryWhileAway(() => ledger.unsent(), this.#signal);
-      this.#refreshIn = REFRESH_AFTER_CHUNKS;
-    };
-    await refresh();
-    if (this.#unsent < highWater) return;
-    await this.#queue();
-    onWaiting(true);
-    while (this.#unsent >= highWater && (await this.#stillWanted({ ledger, id }))) await refresh();
-    onWaiting(false);
-  }
-
-  /** Waits until workers have made room for a chunk. @throws NoticeQueueError REDIS_FULL after a minute */
-  async #waitForMemory(target: WriterTarget, bytes: number): Promise<void> {
-    await this.#queue();
-    target.onWaiting(true);
-    const until = performance.now() + FULL_MS;
-    while (!(await target.room.has(bytes)) && (await this.#stillWanted(target))) {
-      if (performance.now() > until) throw new NoticeQueueError('REDIS_FULL');
+  /**
+   * Waits while Redis holds `highWater` unsent contacts, or has no memory for a chunk; chunks stored before get jobs
+   * first. Returns, too, when the batch was cancelled meanwhile: what is stored next reports it.
+   *
+   * @throws NoticeQueueError REDIS_FULL after a minute without memory
+   */
+  async #waitForRoom(target: WriterTarget, bytes: number): Promise<void> {
+    const { ledger, id, room, onWaiting } = target;
+    let until = 0;
+    for (let waits = false; ; waits = true) {
+      const isFull = !(await room.has(bytes));
+      const { phase = 'cancelled' } = (waits && (await this.#retry(() => ledger.read(id)))) || {};
+      if ((waits && phase === 'cancelled') || !(isFull || (await this.#isHigh(target)))) {
+        if (waits) onWaiting(false);
+        return;
+      }
+      if (!waits) {
+        await this.#queue();
+        onWaiting(true);
+      }
+      if (!waits || !isFull) until = performance.now() + FULL_MS;
+      else if (performance.now() > until) throw new NoticeQueueError('REDIS_FULL');
+      await pauseFor(POLL_MS, this.#signal);
     }
-    target.onWaiting(false);
   }
 
-  /** Pauses. @returns false when the batch was cancelled meanwhile: what is stored next reports it */
-  async #stillWanted({ ledger, id }: Pick<WriterTarget, 'ledger' | 'id'>): Promise<boolean> {
-    await pauseFor(POLL_MS, this.#signal);
-    const batch = await retryWhileAway(() => ledger.read(id), this.#signal);
-    return batch !== undefined && batch.phase !== 'cancelled';
+  /** Reads the unsent contacts again where that is due. */
+  async #isHigh({ ledger, highWater }: WriterTarget): Promise<boolean> {
+    if (this.#refreshIn > 0 && this.#unsent < highWater) return false;
+    this.#unsent = await this.#retry(() => ledger.unsent());
+    this.#refreshIn = REFRESH_AFTER_CHUNKS;
+    return this.#unsent >= highWater;
+  }
+
+  async #retry<Result>(step: () => Promise<Result>): Promise<Result> {
+    return retryWhileAway(step, this.#signal);
   }
 
   async #queue(): Promise<void> {
     if (this.#target === undefined) return;
     const { queueChunks, id } = this.#target;
-    await retryWhileAway(() => queueChunks(id), this.#signal);
+    await this.#retry(() => queueChunks(id));
     this.#unqueued = 0;
     this.#queuedAt = performance.now();
   }
 
   async #goneError({ ledger, id }: WriterTarget): Promise<NoticeQueueError> {
-    const batch = await retryWhileAway(() => ledger.read(id), this.#signal);
+    const batch = await this.#retry(() => ledger.read(id));
     if (batch?.phase === 'cancelled') return new NoticeQueueError('BATCH_CANCELLED');
     // A shorter list was imported into it at the same time.
     if (batch !== undefined && batch.importedAt > 0) return otherList(id);

@@ -32,18 +32,17 @@ import { RowProcessor } from './row-processor.ts';
 import { RowTally } from './row-tally.ts';
 
 /**
- * Imports a list of any length as a batch: checks the rows, skips repeated phone numbers, cuts the
- * contacts into chunks, stores each chunk in the ledger and then gives it a job. Sending starts with
- * the first chunk.
+ * Imports a list of any length as a batch: checks the rows, skips repeated phone numbers, cuts the contacts into
+ * chunks, stores each chunk in the ledger and then gives it a job. Sending starts with the first chunk.
  *
- * An import that was killed can be repeated: it reads the rows from the start, so the chunks come out
- * the same, and skips those that the ledger (not the queue) has already. A list that was imported to its end
- * is refused (begin-batch.ts).
+ * An import that was killed can be repeated: it reads the rows from the start, so the chunks come out the same, and
+ * skips those that the ledger (not the queue) has already. A list that was imported to its end is refused (begin-
+ * batch.ts).
  *
  * @param target undefined for a dry run without Redis
  * @throws InputError NOTICE_INVALID for invalid options; nothing was queued
- * @throws NoticeQueueError SOURCE_INVALID, LIST_REPEATED, BATCH_CONFLICT, BATCH_CANCELLED,
- * REJECTS_UNWRITABLE, IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED, REDIS_FULL; the message contains how much was queued
+ * @throws NoticeQueueError SOURCE_INVALID, LIST_REPEATED, BATCH_CONFLICT, BATCH_CANCELLED, REJECTS_UNWRITABLE,
+ *   IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED, REDIS_FULL; the message contains how much was queued
  */
 export async function importBatch(
   target: ImportTarget | undefined,

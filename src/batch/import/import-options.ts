@@ -133,9 +133,9 @@ const optionsSchema = z
        */
       onlyNew: flag.default(false),
       /**
-       * Maps fields of a contact to columns of a CSV list (title, or position from 1, without the columns that a file of
-       * refused rows adds) or to fields of an object; only these are sent. Without it, the columns `contact`, `var1`,
-       * `var2`, ... are. @example { contact: 'Phone', var1: 'Name' }
+       * Maps fields of a contact to columns of a CSV list (title, or position from 1, without the columns that a file
+       * of refused rows adds) or to fields of an object; only these are sent. Without it, the columns `contact`,
+       * `var1`, `var2`, ... are. @example { contact: 'Phone', var1: 'Name' }
        */
       map: z
         .record(
@@ -164,7 +164,7 @@ const optionsSchema = z
       delivery: z
         .enum(DELIVERY_POLICIES, `expected one of ${DELIVERY_POLICIES.join(', ')}`)
         .optional(),
-      /** Latest time of sending, in the forms of `SendOptions`; contacts that are not sent by then expire. @default never */
+      /** Latest time of sending, as in `SendOptions`; contacts that are not sent by then expire. @default never */
       expiresAt: sendOptionsSchema.shape.expiresAt,
       /** Store the list and send nothing until a person resumes the batch. @default false */
       paused: flag.default(false),
@@ -183,8 +183,8 @@ const optionsSchema = z
        */
       country: z.enum(COUNTRY_NAMES, `expected one of ${COUNTRY_NAMES.join(', ')}`).optional(),
       /**
-       * Also send to numbers that no phone has. Without it they are refused, and so is a list of which they are more than
-       * one percent. @default false
+       * Also send to numbers that no phone has. Without it they are refused, and so is a list of which they are more
+       * than one percent. @default false
        */
       allowImplausible: flag.default(false),
       /** Send to every row, even if several have the same phone number. @default false */
@@ -210,8 +210,8 @@ const optionsSchema = z
       /** Whether the first row of a CSV list contains titles; without them `map` uses positions. @default true */
       header: flag.default(true),
       /**
-       * Path of the file for refused rows: written if there are any, also by a dry run, and imported again once they are
-       * corrected. A file with other content is kept, and the new one gets a number; the report names it.
+       * Path of the file for refused rows: written if there are any, also by a dry run, and imported again once they
+       * are corrected. A file with other content is kept, and the new one gets a number; the report names it.
        * @default FILE.rejected.csv (or .ndjson) beside the list; none if the list is not a file
        */
       rejectsFile: z.string('expected text').min(1, 'expected the path of a file').optional(),

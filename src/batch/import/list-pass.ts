@@ -32,7 +32,9 @@ interface PassOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Reads a whole list, which can be read again. @throws NoticeQueueError SOURCE_INVALID, also for a list without rows */
+/**
+ * Reads a whole list, which can be read again. @throws NoticeQueueError SOURCE_INVALID, also for a list without rows
+ */
 export async function readWhole(reader: SourceReader, options: PassOptions): Promise<FirstPass> {
   const { digest, signal } = options;
   const { tally, processor } = checker(options);

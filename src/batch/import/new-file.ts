@@ -7,9 +7,9 @@ import path from 'node:path';
 const MAX_NAMES = 1_000;
 
 /**
- * A file with personal data that is written as FILE.part and gets its name when it is complete. It is always a new file,
- * readable only by its owner: nothing is written through a link that lies there. If there is another FILE, which may
- * contain someone's work, it becomes FILE-2, FILE-3, ... unless that is to be replaced.
+ * A file with personal data that is written as FILE.part and gets its name when it is complete. It is always a new
+ * file, readable only by its owner: nothing is written through a link that lies there. If there is another FILE, which
+ * may contain someone's work, it becomes FILE-2, FILE-3, ... unless that is to be replaced.
  */
 export class NewFile {
   readonly #target: string;

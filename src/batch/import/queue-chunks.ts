@@ -83,8 +83,8 @@ export async function removeFailedJobs(queue: Queue, batch: string): Promise<voi
 }
 
 /**
- * Makes the jobs of a batch due that wait for their first attempt: its rate was changed, and their claims give them other
- * turns. Those that were tried keep their time.
+ * Makes the jobs of a batch due that wait for their first attempt: its rate was changed, and their claims give them
+ * other turns. Those that were tried keep their time.
  */
 export async function promoteJobs(queue: Queue, batch: string): Promise<void> {
   try {

@@ -22,10 +22,10 @@ interface RejectsOptions {
 }
 
 /**
- * The file of refused rows, for the person who corrects them, created with the first one ({@link NewFile}): CSV with four
- * added columns before those of the list or, for objects, NDJSON with these fields. It can be imported as it is, and so can
- * the file of what is then refused: an import ignores fields that start with `rejected_`, and their new values replace
- * those of the round before.
+ * The file of refused rows, for the person who corrects them, created with the first one ({@link NewFile}): CSV with
+ * four added columns before those of the list or, for objects, NDJSON with these fields. It can be imported as it is,
+ * and so can the file of what is then refused: an import ignores fields that start with `rejected_`, and their new
+ * values replace those of the round before.
  */
 export class RejectsFile {
   readonly #path: string;

@@ -8,10 +8,11 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
 /**
- * Runs a step and retries it while Redis does not answer or refuses writes, for up to a minute. Steps are safe to repeat,
- * whether or not Redis executed them.
+ * Runs a step and retries it while Redis does not answer or refuses writes, for up to a minute. Steps are safe to
+ * repeat, whether or not Redis executed them.
  *
- * @param isImport when the signal aborts meanwhile, it is the import that was stopped; else the error of the step is thrown
+ * @param isImport when the signal aborts meanwhile, it is the import that was stopped; else the error of the step is
+ *   thrown
  * @throws NoticeQueueError as the step does, after a minute where it may pass; IMPORT_STOPPED
  */
 export async function retryWhileAway<Result>(

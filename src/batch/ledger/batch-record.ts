@@ -16,7 +16,9 @@ export interface BatchPlan {
   readonly rate: number;
   /** Whether a rejected chunk is split in half until the rejected contact is found. */
   readonly bisect: boolean;
-  /** When sending starts, milliseconds since the epoch; 0 for at once, {@link ON_RESUME} for when a person resumes it. */
+  /**
+   * When sending starts, milliseconds since the epoch; 0 for at once, {@link ON_RESUME} for when a person resumes it.
+   */
   readonly startAt?: number;
   readonly reading?: ListReading;
 }
@@ -112,8 +114,8 @@ export interface Batch extends Omit<BatchPlan, 'frame' | keyof BatchNumbers>, Ba
 }
 
 /**
- * Contacts per second that are expected of a batch: at most its rate, and that where it was changed since. The average since
- * its start may be of times without its limit.
+ * Contacts per second that are expected of a batch: at most its rate, and that where it was changed since. The average
+ * since its start may be of times without its limit.
  */
 export function expectedSpeed({ rate, rateSetAt }: Batch, average: number): number {
   if (rate === 0) return average;
@@ -179,7 +181,9 @@ export function batchFrom(
 export interface ImportRecord {
   readonly batch: Batch;
   readonly fingerprint: string;
-  /** Digest of the list up to the last stored chunk, or of all of it once it is imported; empty if no chunk is stored. */
+  /**
+   * Digest of the list up to the last stored chunk, or of all of it once it is imported; empty if no chunk is stored.
+   */
   readonly digest: string;
 }
 

@@ -19,8 +19,8 @@ export interface SendingFleet {
 }
 
 /**
- * Why no contact of a batch is being sent, and what to do about it: the first reason that applies; undefined if the batch is
- * being sent or has ended. A cancelled one waits for workers only while attempts of it are under way.
+ * Why no contact of a batch is being sent, and what to do about it: the first reason that applies; undefined if the
+ * batch is being sent or has ended. A cancelled one waits for workers only while attempts of it are under way.
  */
 export function blockedReason(batch: Batch, around: SendingFleet, now: number): string | undefined {
   const { phase, counts, id } = batch;

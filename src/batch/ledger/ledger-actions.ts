@@ -113,7 +113,9 @@ export class LedgerActions extends LedgerReader {
     return reply as readonly unknown[];
   }
 
-  /** Notifies the workers that chunks may have no job. Without it they look a moment later: what was done stays done. */
+  /**
+   * Notifies the workers that chunks may have no job. Without it they look a moment later: what was done stays done.
+   */
   protected async publishHint(id: string): Promise<void> {
     const channel = hintChannel(this.redis, this.keys.batchHints);
     await this.redis.publish(channel, id).catch(() => 0);

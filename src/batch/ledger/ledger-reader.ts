@@ -182,8 +182,8 @@ export class LedgerReader {
   }
 
   /**
-   * Failures of a batch, in no particular order. One that is added or redriven meanwhile may be missing, or come twice. What
-   * a cancel left is none: {@link states} finds it.
+   * Failures of a batch, in no particular order. One that is added or redriven meanwhile may be missing, or come twice.
+   * What a cancel left is none: {@link states} finds it.
    */
   async *failures(id: string): AsyncGenerator<FailureRecord> {
     for await (const [name, stored] of this.#fields(this.keys.batch(id).failures, '*')) {
@@ -239,8 +239,8 @@ export class LedgerReader {
   }
 
   /**
-   * When the next of a batch's delayed jobs is due, if all that is left of the batch waits for its next attempt. Undefined
-   * where a chunk that is not settled has no delayed job, or was due for longer than {@link TAKEN_WITHIN_MS}.
+   * When the next of a batch's delayed jobs is due, if all that is left of the batch waits for its next attempt.
+   * Undefined where a chunk that is not settled has no delayed job, or was due for longer than {@link TAKEN_WITHIN_MS}.
    */
   async nextAttempt({ id, chunks }: Pick<Batch, 'id' | 'chunks'>): Promise<number | undefined> {
     const jobs = await this.#jobsOfUnsettled(id, chunks);
@@ -253,8 +253,8 @@ export class LedgerReader {
   }
 
   /**
-   * Whether the chunks that have got jobs and are not settled still have them: then nothing is lost, and what is left of the
-   * batch waits. A job that has failed for good counts as lost; false where there are none.
+   * Whether the chunks that have got jobs and are not settled still have them: then nothing is lost, and what is left
+   * of the batch waits. A job that has failed for good counts as lost; false where there are none.
    */
   async hasItsJobs({ id, queued }: Pick<Batch, 'id' | 'queued'>): Promise<boolean> {
     const jobs = await this.#jobsOfUnsettled(id, queued);

@@ -317,8 +317,8 @@ export class Ledger extends LedgerActions {
   }
 
   /**
-   * Restarts a batch whose jobs were lost, so that its chunks get jobs again. A cancelled one is finished: attempts without an
-   * answer for that long become unknown.
+   * Restarts a batch whose jobs were lost, so that its chunks get jobs again. A cancelled one is finished: attempts
+   * without an answer for that long become unknown.
    *
    * @param afterMs how long nothing may have changed (restartAfterMs)
    * @param held while the queue is held, only a cancelled batch is finished

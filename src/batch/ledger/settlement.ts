@@ -74,7 +74,9 @@ export const settlementSchema = z.object({
    * each becomes a chunk of its own, with the history that the chunk had before. Without a size: all that are left.
    */
   split: z.array(z.object({ size: size.exactOptional(), payload })).exactOptional(),
-  /** The service refuses the chunk, perhaps because of one of its contacts: its parts know that they were cut from it. */
+  /**
+   * The service refuses the chunk, perhaps because of one of its contacts: its parts know that they were cut from it.
+   */
   isRefused: z.literal(true).exactOptional(),
   failed: z.array(failedPart),
 });

@@ -79,7 +79,8 @@ export class FastCsvReader {
   }
 
   /**
-   * Reads plain rows up to the first that is not plain, the end of the text, or a full block. @param last whether the list ends
+   * Reads plain rows up to the first that is not plain, the end of the text, or a full block. @param last whether the
+   * list ends
    */
   read(text: Buffer, from: number, row: number, last: boolean): FastCsvRun {
     if (!this.#block.hasRoom(MIN_ROOM_BYTES)) this.#block = new ContactBlock();

@@ -2,7 +2,8 @@ import { createGunzip } from 'node:zlib';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 
 /**
- * Decompresses gzip: members one after the other, and zero bytes after the last, with which tools fill whole blocks. Node's stream ends at the first of them; what follows must be zero bytes, too.
+ * Decompresses gzip: members one after the other, and zero bytes after the last, with which tools fill whole blocks.
+ * Node's stream ends at the first of them; what follows must be zero bytes, too.
  *
  * @throws NoticeQueueError SOURCE_INVALID for what is damaged or cut off, or followed by anything else; what
  * `bytes` throws is thrown as it is

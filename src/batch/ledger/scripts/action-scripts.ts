@@ -1,19 +1,16 @@
 import { DONE_MS } from '../../../redis/keys.ts';
 import { ledgerScript } from './ledger-prelude.ts';
 
-/*
- * What people do with contacts of a batch (ledger-actions.ts), each one Lua script: send those again that were not
- * accepted (failures), decide on them, divide them so that a decision concerns only some, and take contacts out of
- * what waits.
+/**
+ * What people do with contacts of a batch (ledger-actions.ts). Their last keys but the count of possibly sent twice are
+ * the search index, and the mark that this request is done: a connection that is reopened repeats its commands.
  */
 
 /**
- * Sends a failure again: its contacts become a new chunk. ARGV: name of the failure, the state and
- * code it must have ('' for any code), 1 where it may be while the list is imported or paused. Returns ['redriven', its contacts], ['known'] if there is no such
- * failure or it does not match, ['refused', phase or 'late' past the deadline], or ['gone'] if there is no such batch.
- *
- * The last keys are the search index, which records the new chunk of the contacts, the mark that this
- * request is done (a connection that is reopened repeats its commands), and the count of possibly sent twice.
+ * Its contacts become a new chunk. ARGV: name of the failure, the state and code it must have ('' for any code), 1
+ * where it may be while the list is imported or paused. Returns ['redriven', its contacts], ['known'] if there is no
+ * such failure or it does not match, ['refused', phase or 'late' past the deadline], or ['gone'] if there is no such
+ * batch.
  */
 export const redriveFailure = ledgerScript(
   'redrive',
@@ -60,10 +57,8 @@ return { 'redriven', size }`,
 );
 
 /**
- * Applies a person's decision on a failure. ARGV: its name, the state that its contacts count as from now
- * on, 'accepted' or 'cancelled', the state that it must have, and its rows. Deletes the contacts. The last keys are the search
- * index, which records the decision, and the mark that this request is done, as above.
- * Returns ['resolved'], ['known'] if there is no such failure or it has another state, or ['gone'].
+ * ARGV: name of the failure, 'accepted' or 'cancelled', the state that it must have, and its rows. Deletes the
+ * contacts. Returns ['resolved'], ['known'] if there is no such failure or it has another state, or ['gone'].
  */
 export const resolveFailure = ledgerScript(
   'resolve',
@@ -89,13 +84,10 @@ return { 'resolved' }`,
 );
 
 /**
- * Takes some contacts out of a failure; they become a failure of their own, so that a decision on
- * them leaves the others as they are. The counts of the batch do not change.
- *
- * ARGV: name of the failure, its number of contacts, how many are taken out, the payload of the rest, the
- * payload of those that are taken out, and the state that it must have. The last key is the mark that this request is done: a connection
- * that is reopened repeats its commands. Returns ['split', name of the new failure], ['known'] if the failure
- * has changed meanwhile, or ['gone'].
+ * Takes some contacts out of a failure; they become one of their own. The counts do not change. ARGV: name of the
+ * failure, its number of contacts, how many are taken out, the payload of the rest, that of those that are taken out,
+ * and the state that it must have. Returns ['split', name of the new failure], ['known'] if it has changed meanwhile,
+ * or ['gone'].
  */
 export const splitFailure = ledgerScript(
   'split',
@@ -124,13 +116,11 @@ return { 'split', part }`,
 );
 
 /**
- * Takes contacts out of a chunk that waits and was not sent; from then on they count as cancelled. In a cancelled
- * batch all that waits counts as cancelled already, or as unknown if it was possibly sent.
- *
- * ARGV: chunk, its number of contacts, how many are taken out, the payload of the rest ('' if nothing is left), their rows.
- * The last keys are the search index and the mark that this request is done: a connection that is reopened
- * repeats its commands. Returns ['taken'], ['sending'] if an attempt has the chunk, ['possibly-sent'] if it will be
- * tried again after one, ['known'] if it has changed meanwhile or does not wait, or ['gone'].
+ * Takes contacts out of a chunk that waits and was not sent; from then on they count as cancelled. In a cancelled batch
+ * all that waits does already, or counts as unknown if it was possibly sent. ARGV: chunk, its number of contacts, how
+ * many are taken out, the payload of the rest ('' if nothing is left), their rows. Returns ['taken'], ['sending'] if an
+ * attempt has the chunk, ['possibly-sent'] if it will be tried again after one, ['known'] if it has changed or does not
+ * wait, or ['gone'].
  */
 export const takeOutOfChunk = ledgerScript(
   'take out',

@@ -1,27 +1,23 @@
 import { ledgerScript } from './ledger-prelude.ts';
 
-/*
- * The operations on one chunk, each one Lua script: the state of the chunk and the counters of its
- * batch change together or not at all. chunk-state.ts describes the states.
- */
+/** The states of a chunk are in chunk-state.ts. */
 
 /**
- * Claims a chunk before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the
- * job's lock, after how many possibly sent attempts none follows; the last keys are that lock and the count of possibly
- * sent twice. Nothing is sent unless the result is ['send', frame, payload, size, number of possibly sent attempts,
- * delivery, bisect 0 or 1, milliseconds to its deadline or -1 for none, trace ids of attempts at the chunk of which it is
- * a half, the chunk of the list that it was cut from].
- * Otherwise: ['lost'] another worker owns the job; ['gone'] no such batch or chunk; ['paused'];
- * ['cancelled']; ['settled']; ['expired', size, number of possibly sent attempts, code] its deadline has
- * passed; ['parked', the same] it must not or cannot be sent, and is now unknown; ['later', ms] the rate
- * of the batch does not allow it yet.
+ * Claims a chunk before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the job's lock, after how
+ * many possibly sent attempts none follows; the last keys are that lock and the count of possibly sent twice. Nothing
+ * is sent unless the result is ['send', frame, payload, size, number of possibly sent attempts, delivery, bisect 0 or
+ * 1, milliseconds to its deadline or -1 for none, trace ids of attempts at the chunk of which it is a half, the chunk
+ * of the list that it was cut from]. Otherwise: ['lost'] another worker owns the job; ['gone'] no such batch or chunk;
+ * ['paused']; ['cancelled']; ['settled']; ['expired', size, number of possibly sent attempts, code] its deadline has
+ * passed; ['parked', the same] it must not or cannot be sent, and is now unknown; ['later', ms] the rate of the batch
+ * does not allow it yet.
  *
- * A claim that the rate refuses gets a turn of its own: if all of them waited for the next
- * free moment, each of these moments would bring all waiting jobs back. A claim that comes up to
- * LATE_MS after its turn does not move the turns of the others.
+ * A claim that the rate refuses gets a turn of its own: if all of them waited for the next free moment, each of these
+ * moments would bring all waiting jobs back. A claim that comes up to LATE_MS after its turn does not move the turns of
+ * the others.
  *
- * The same attempt may repeat its claim and gets the same result: after a reconnect the client
- * repeats commands whose reply it did not receive.
+ * The same attempt may repeat its claim and gets the same result: after a reconnect the client repeats commands whose
+ * reply it did not receive.
  */
 export const claimChunk = ledgerScript(
   'claim',

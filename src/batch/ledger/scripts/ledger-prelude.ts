@@ -3,26 +3,27 @@ import { POSSIBLY_SENT_AT_CANCEL } from '../settlement.ts';
 import { stateNumber, type ChunkState } from '../chunk-state.ts';
 
 /**
- * The keys that all ledger scripts take, in this order: record, chunks, payload, sizes, inflight, failures
- * and groups of the batch; then the unsent counter, the events, the set of batches and the set of open
- * batches of the account. After the keys of the script itself, the last has the batches with unknown contacts.
+ * The keys that all ledger scripts take, in this order: record, chunks, payload, sizes, inflight, failures and groups
+ * of the batch; then the unsent counter, the events, the set of batches and the set of open batches of the account.
+ * After the keys of the script itself, the last has the batches with unknown contacts.
  *
- * In the record, `pending` and `sending` exclude each other; `possiblySentPending` is the part of `pending`
- * that was possibly sent, `possiblySentTwice` counts contacts that were sent again after that. `sizes` holds
- * the size of each chunk that is not full, and of a chunk
+ * In the record, `pending` and `sending` exclude each other; `possiblySentPending` is the part of `pending` that was
+ * possibly sent, `possiblySentTwice` counts contacts that were sent again after that. `sizes` holds the size of each
+ * chunk that is not full, and of a chunk
  *
  * - `<chunk>.parts`: number of failed parts;
  * - `<chunk>.sent`: number of its attempts that the service may have accepted;
  * - `<chunk>.root`: it is a part of a chunk that was refused: the chunk of the list that it was cut from;
  * - `<chunk>.ends`: what became of contacts that are deleted, each line: state, time, trace id, rows (row-results.ts).
  *
- * `derived` is the number of chunks that are not of the list, but of a redrive or split off others. `queued` is the number of chunks from the first on that have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
- * the turns (time slots) that were given to jobs. `restartedAt` is when the jobs of a stalled batch were
- * last queued again. `heldBackAt` is when a pause last refused a claim; after a resume soon after, all chunks get
- * jobs once more at `againAt`.
+ * `derived` is the number of chunks that are not of the list, but of a redrive or split off others. `queued` is the
+ * number of chunks from the first on that have got jobs. With a rate, the next chunk may be claimed from `nextAt` on,
+ * and `turnsTo` is the end of the turns (time slots) that were given to jobs. `restartedAt` is when the jobs of a
+ * stalled batch were last queued again. `heldBackAt` is when a pause last refused a claim; after a resume soon after,
+ * all chunks get jobs once more at `againAt`.
  *
- * `groups` holds a sum of the failures for each state and code, so that a page need not read all of them; codes
- * beyond MOST_GROUPS have one sum for each state.
+ * `groups` holds a sum of the failures for each state and code, so that a page need not read all of them; codes beyond
+ * MOST_GROUPS have one sum for each state.
  *
  * `unknowns` has the number of unknown contacts of each batch that has any.
  */

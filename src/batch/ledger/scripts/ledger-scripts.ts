@@ -1,19 +1,15 @@
 import { ledgerScript } from './ledger-prelude.ts';
 
-/*
- * The operations on a batch as a whole, its import included, each one Lua script. open-batch-scripts.ts has those that give
- * its chunks their jobs, chunk-scripts.ts and settle-scripts.ts those on one chunk.
- */
+/** The operations on a batch as a whole, its import included. */
 
 /** Batches of a list that are remembered, the ones that are kept longest. */
 const MOST_OF_LIST = 1_000;
 
 /**
- * Creates a batch. ARGV: id, fingerprint of the list, retention, the ids of the batches of this list that
- * the caller knows, as JSON ('' for a batch that no repeated list must find), then the fields and values of the plan. The
- * last keys are those of the list and the search index of the batch.
- * Returns ['started'], ['known'] if the batch exists, ['different'] if it exists with another fingerprint,
- * or ['changed'] if there is another batch of the list meanwhile.
+ * Creates a batch. ARGV: id, fingerprint of the list, retention, the ids of the batches of this list that the caller
+ * knows, as JSON ('' for a batch that no repeated list must find), then the fields and values of the plan. The last
+ * keys are those of the list and the search index. Returns ['started'], ['known'] if the batch exists, ['different'] if
+ * it exists with another fingerprint, or ['changed'] if there is another batch of the list meanwhile.
  */
 export const startBatch = ledgerScript(
   'start',
@@ -50,11 +46,10 @@ return { 'started' }`,
 );
 
 /**
- * Stores the next chunk. ARGV: its number among the chunks of the list, size, rows of the list up to its
- * end, payload, fingerprints ('' without a search index), for how long these are kept, and the digest of the
- * list up to its end. The last key is the search index.
- * A chunk that is stored already does not change, so an import can be repeated.
- * Returns ['stored'], ['known'] or ['gone'] (the batch was cancelled, its import has ended, or it does not exist).
+ * Stores the next chunk. ARGV: its number among those of the list, size, rows of the list up to its end, payload,
+ * fingerprints ('' without a search index), for how long these are kept, and the digest of the list up to its end. The
+ * last key is the search index. Returns ['stored'], ['known'] where it is stored already, so that an import can be
+ * repeated, or ['gone'] (the batch was cancelled, its import has ended, or it does not exist).
  */
 export const storeChunk = ledgerScript(
   'store',
@@ -82,9 +77,10 @@ return { 'stored' }`,
 );
 
 /**
- * Ends the import. ARGV: refused rows, duplicate rows, the number of chunks of the list ('' for not known), the digest up to
- * the end of the last, their contacts, the digest of the whole list, and the rows that were refused and those that are duplicates.
- * Returns ['imported'], ['gone'] if chunks are missing or the batch is cancelled, or ['other'] if there are those of another list.
+ * Ends the import. ARGV: refused rows, duplicate rows, the number of chunks of the list ('' for not known), the digest
+ * up to the end of the last, their contacts, the digest of the whole list, and which rows were refused and which are
+ * duplicates. Returns ['imported'], ['gone'] if chunks are missing or the batch is cancelled, or ['other'] for those of
+ * another list.
  */
 export const endImport = ledgerScript(
   'end import',
@@ -116,9 +112,8 @@ return { 'imported' }`,
 const JOB_ENDS_MS = 10_000;
 
 /**
- * Pauses, resumes or cancels, in constant time. ARGV: pause, resume or cancel. It takes effect at the
- * next claim; requests under way finish. Returns ['done', phase], ['refused', phase] if that phase
- * does not allow it, or ['gone'].
+ * Pauses, resumes or cancels, in constant time: it takes effect at the next claim. ARGV: pause, resume or cancel.
+ * Returns ['done', phase], ['refused', phase] if that phase does not allow it, or ['gone'].
  */
 export const controlBatchScript = ledgerScript(
   'control',
@@ -157,8 +152,8 @@ return { 'done', field('phase') }`,
 );
 
 /**
- * Changes the rate of a batch, in constant time. ARGV: contacts per second, 0 for no limit. The next chunk may be sent at
- * once, and turns are given anew. Returns ['done', phase], ['refused', phase] where nothing waits any more, or ['gone'].
+ * ARGV: contacts per second, 0 for no limit. The next chunk may be sent at once, and turns are given anew. Returns
+ * ['done', phase], ['refused', phase] where nothing waits any more, or ['gone'].
  */
 export const changeRate = ledgerScript(
   'rate',

@@ -1,18 +1,13 @@
 import { defineScript } from '../../../redis/script.ts';
 import { ledgerScript } from './ledger-prelude.ts';
 
-/*
- * Open batches: which is looked at next, which of its chunks need jobs, and whether it is stalled. Each operation is
- * one Lua script.
- */
+/** Open batches: which is looked at next, which of its chunks need jobs, and whether it is stalled. */
 
 /**
- * Finds chunks without a job. ARGV: how many chunks to examine at most; how far ahead, in milliseconds,
- * a batch with a rate gets jobs. Returns ['none'], or ['chunks', first, end, now, end of the turns,
- * number of chunks of the list, then chunk and time of its job for each chunk that needs one]; all chunks from `first` up to, not
- * including, `end` were examined. Settled chunks need no job.
- *
- * The jobs of a batch with a rate get turns, one after the other; without a rate all are due now.
+ * Finds chunks without a job. ARGV: how many chunks to examine at most; how far ahead, in milliseconds, a batch with a
+ * rate gets jobs, one turn after the other. Returns ['none'], or ['chunks', first, end, now, end of the turns, number
+ * of chunks of the list, then chunk and time of its job for each that needs one]; those from `first` to before `end`
+ * were examined.
  */
 export const chunksWithoutJob = ledgerScript(
   'chunks without job',
@@ -45,10 +40,7 @@ if chunk == first then return { 'none' } end
 return { 'chunks', first, chunk, now, turn, last - count('derived'), unpack(found) }`,
 );
 
-/**
- * Records that chunks up to ARGV[2] have jobs, and turns up to ARGV[3], if ARGV[1] is still the first
- * without. Returns ['queued'].
- */
+/** Records that chunks up to ARGV[2] have jobs, and turns up to ARGV[3], if ARGV[1] is still the first without. */
 export const markQueued = ledgerScript(
   'queued',
   `
@@ -62,11 +54,9 @@ return { 'queued' }`,
 );
 
 /**
- * Restarts a batch in which nothing has changed for ARGV[1] milliseconds although contacts are
- * pending and its rate allows sending: its jobs were lost, unless it waits behind other batches or for its next
- * attempt, which the caller looks up. All chunks get jobs again; the claim ends those of settled chunks. In a cancelled
- * batch, attempts that never ended become unknown. With ARGV[2] 'look' an open batch is not restarted.
- * Returns ['stalled'], ['closed'] (cancelled) or ['moving'].
+ * Restarts a batch in which nothing has changed for ARGV[1] milliseconds although contacts are pending and its rate
+ * allows sending: all chunks get jobs again. In a cancelled batch, attempts that never ended become unknown. With
+ * ARGV[2] 'look' an open batch is not restarted. Returns ['stalled'], ['closed'] (cancelled) or ['moving'].
  */
 export const restartStalled = ledgerScript(
   'restart',
@@ -95,9 +85,8 @@ return { 'stalled' }`,
 );
 
 /**
- * Takes an open batch that is due for a look, for at most ARGV[1] milliseconds: a worker that dies
- * meanwhile only delays the next look. KEYS: the set of open batches. Returns [id, end of the lease],
- * or [] if none is due.
+ * Takes an open batch that is due for a look, for at most ARGV[1] milliseconds: a worker that dies meanwhile only
+ * delays the next look. Returns [id, end of the lease], or [] if none is due.
  */
 export const takeOpenBatch = defineScript({
   name: 'take open batch',
@@ -113,9 +102,8 @@ return { id, now + tonumber(ARGV[1]) }`,
 });
 
 /**
- * Ends a worker's look at a batch. ARGV: the end of its lease, milliseconds until the next look, and the id
- * of the batch. A batch that was put in the set anew meanwhile keeps that time; one
- * that needs no jobs any more is taken out. Returns ['put back'] or ['out'].
+ * Ends a worker's look at a batch. ARGV: the end of its lease, milliseconds until the next look, and the id. One that
+ * was put in the set anew meanwhile keeps that time; one that needs no jobs any more is taken out.
  */
 export const putBackBatch = ledgerScript(
   'put back',

@@ -1,9 +1,6 @@
 import { ledgerScript } from './ledger-prelude.ts';
 
-/*
- * What an attempt that has claimed a chunk makes of it, each one Lua script: it is settled, whole or in part.
- * chunk-state.ts describes the states.
- */
+/** What an attempt makes of the chunk that it has claimed (chunk-state.ts): it is settled, whole or in part. */
 
 /** Makes contacts of a chunk a chunk of their own; the search index, which may not exist, records it. */
 const NEW_CHUNK = `
@@ -33,18 +30,17 @@ end
 `;
 
 /**
- * Records the result of an attempt. ARGV: chunk, nonce, the settlement as JSON (settlement.ts) with the trace ids of the
- * service for what it may have accepted, and its payloads, of which the settlement has the numbers. The last keys are the
- * search index, which records new chunks, and the count of possibly sent twice, of which what the service did not
- * take is taken off again.
+ * ARGV: chunk, nonce, the settlement as JSON (settlement.ts) with the trace ids of the service for what it may have
+ * accepted, and its payloads, of which the settlement has the numbers. The last keys are the search index, which
+ * records new chunks, and the count of possibly sent twice, of which what the service did not take is taken off again.
  *
- * Counts once however often it is called: only a chunk that is being sent can be settled, and only
- * by the attempt that claimed it. An attempt that lost its claim may still report that all contacts
- * were accepted, also while the chunk waits for its next attempt: a chunk only loses contacts, so as many are the same
- * ones. Returns ['settled'], ['known'], or ['unfit', size] if the parts do not add up to the chunk, or part of it would
- * keep the payload of the whole.
+ * Only a chunk that is being sent can be settled, once, by the attempt that claimed it. One that lost its claim may
+ * still report that all contacts were accepted, also while the chunk waits for its next attempt: a chunk only loses
+ * contacts, so as many are the same ones. Under at-most-once, contacts to try again that were possibly sent become
+ * unknown.
  *
- * Under at-most-once, contacts to try again that were possibly sent become unknown instead.
+ * Returns ['settled'], ['known'], or ['unfit', size] if the parts do not add up to the chunk, or part of it would keep
+ * the payload of the whole.
  */
 export const settleChunk = ledgerScript(
   'settle',
