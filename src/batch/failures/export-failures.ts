@@ -3,6 +3,7 @@ import { originOf } from '../../payload/chunk-payload.ts';
 import { csvLine } from './csv-line.ts';
 import { cancelledChunks } from './cancelled-chunks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { FailureRecord } from '../ledger/ledger-reader.ts';
 import {
   matches,
   selectFailures,
@@ -64,10 +65,9 @@ export async function exportFailures(
       gone += 1;
       continue;
     }
-    const why = [part.state, part.code, part.message, new Date(part.at).toISOString()];
     for (const contact of part.contacts) {
       const row = String(originOf(contact)?.row ?? '');
-      text += csvLine([...columns.map((field) => cellOf(contact, field)), row, ...why]);
+      text += csvLine([...columns.map((field) => cellOf(contact, field)), row, ...part.why]);
       contacts += 1;
       if (text.length < PIECE) continue;
       if (!(await write(text))) return { contacts, gone };
@@ -85,35 +85,23 @@ function cellOf(contact: Readonly<Record<string, unknown>>, field: string): stri
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Contacts as they were imported, not accepted for the same reason. */
-interface ExportedPart {
-  readonly contacts: readonly Readonly<Record<string, unknown>>[];
-  readonly state: FailedState;
-  readonly code: string;
-  readonly message: string;
-  readonly at: number;
-}
-
-/** Yields undefined for a part whose contacts are deleted. */
+/** Contacts as they were imported, and what is said of them all; undefined for a part whose contacts are deleted. */
 async function* failedParts(
   source: ExportSource,
   batch: Batch,
   filter: FailureFilter,
   decode: DecodeContacts,
-): AsyncGenerator<ExportedPart | undefined> {
-  const read = async (
-    name: string,
-    why: Omit<ExportedPart, 'contacts'>,
-  ): Promise<ExportedPart | undefined> => {
+) {
+  const read = async ({ name, state, code, message, at }: FailedChunk) => {
     const payload = await source.payload(batch.id, name);
     if (payload === undefined) return undefined;
-    const { state, code, message, at } = why;
-    return { state, code, message, at, contacts: await decode(payload) };
+    const why = [state, code, message, new Date(at).toISOString()];
+    return { contacts: await decode(payload), why };
   };
-  for await (const failure of selectFailures(source, batch.id, filter)) {
-    yield await read(failure.name, failure);
-  }
+  for await (const failure of selectFailures(source, batch.id, filter)) yield await read(failure);
   for await (const chunk of cancelledChunks(source, batch)) {
-    if (matches(filter, chunk)) yield await read(chunk.name, chunk);
+    if (matches(filter, chunk)) yield await read(chunk);
   }
 }
+
+type FailedChunk = Omit<FailureRecord, 'size' | 'state'> & { readonly state: FailedState };

@@ -26,6 +26,8 @@ export interface RowResult {
   readonly traceId: string;
 }
 
+type Why = Omit<RowResult, 'from' | 'to'>;
+
 export interface ListResults {
   readonly results: readonly RowResult[];
   /** Rows of the list, as the import counted them. */
@@ -54,10 +56,10 @@ export async function rowResults(
     const { counts, importedAt, refusedRows, duplicateRows } = now;
     const rows = counts.total + (importedAt === 0 ? 0 : refusedRows + duplicateRows);
     const results: RowResult[] = [];
-    const add = (text: string, why: Omit<RowResult, 'from' | 'to'>) => {
+    const add = (text: string, why: Why) => {
       for (const [from, to] of rangesOf(text)) results.push({ from, to, ...why });
     };
-    let parts: { readonly name: string; readonly why: Omit<RowResult, 'from' | 'to'> }[] = [];
+    let parts: { readonly name: string; readonly why: Why }[] = [];
     const addStored = async () => {
       requireTime(signal);
       const payloads = await ledger.payloads(
@@ -70,7 +72,7 @@ export async function rowResults(
       }
       parts = [];
     };
-    const note = async (name: string, why: Omit<RowResult, 'from' | 'to'>) => {
+    const note = async (name: string, why: Why) => {
       parts.push({ name, why });
       if (parts.length >= PARTS_PER_READ) await addStored();
     };

@@ -94,18 +94,13 @@ export class LedgerReader {
 
   /** Stored batches, the newest first. Removes those whose retention has ended from the list. */
   async list(limit: number, offset = 0, times: BatchTimes = {}): Promise<Batch[]> {
-    const { batches: list } = this.keys;
     const [newest, oldest] = scoresOf(times);
     const ids = await this.ask(() =>
-      this.redis.zrevrangebyscore(list, newest, oldest, 'LIMIT', offset, limit),
+      this.redis.zrevrangebyscore(this.keys.batches, newest, oldest, 'LIMIT', offset, limit),
     );
-    const batches = await Promise.all(ids.map((id) => this.read(id)));
-    const gone = ids.filter((_, index) => batches[index] === undefined);
-    if (gone.length > 0) {
-      await this.ask(() => this.redis.zrem(list, ...gone));
-      return this.list(limit, offset, times);
-    }
-    return batches.filter((batch) => batch !== undefined);
+    const batches: Batch[] = [];
+    for await (const batch of this.#readAll(ids)) batches.push(batch);
+    return batches.length < ids.length ? this.list(limit, offset, times) : batches;
   }
 
   /**
