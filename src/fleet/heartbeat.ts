@@ -41,7 +41,6 @@ const MISSED_HEARTBEATS = 3;
 
 /**
  * Stores the worker's state and advances the epoch, with one script.
- *
  * @param everyMs interval of the heartbeats (HEARTBEAT_MS)
  * @param memory what the process remembers of the epoch; undefined for nothing
  * @returns what to remember from now on; undefined, without writing, when Redis lacks something that is

@@ -53,7 +53,6 @@ export function possibleSends({ unknown }: JobHistory, stalls: number): Possible
 
 /**
  * Reads the two fields of a history. What cannot be read counts as none.
- *
  * @param texts trouble and unknown attempts as they are stored
  */
 export function parseHistory([trouble, unknown]: readonly (

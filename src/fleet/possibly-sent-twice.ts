@@ -7,69 +7,55 @@ import { defineScript } from '../redis/script.ts';
 
 /**
  * Contacts that were sent again although the service may have accepted an earlier request, by lane. At most
- * so many acceptances are duplicates. A contact counts once per such request.
+ * so many acceptances are duplicates. A contact counts once per such request. Those of chunks are counted by the ledger.
  */
 export type PossiblySentTwice = Readonly<Record<LaneName, number>>;
 
-/** KEYS: the counts. ARGV: the lane, the contacts. */
+/** KEYS: the counts. ARGV: the contacts. */
 const count = defineScript({
   name: 'count possibly sent twice',
   keys: 1,
   lua: `
 alsoWhenFull()
-redis.call('HINCRBY', KEYS[1], ARGV[1], ARGV[2])`,
+redis.call('HINCRBY', KEYS[1], 'notices', ARGV[1])`,
 });
 
-/** Takes a count back if the mark exists, which it removes. KEYS: the counts, the mark. ARGV: the lane, the contacts. */
+/** Takes a count back if the mark exists, which it removes. KEYS: the counts, the mark. ARGV: the contacts. */
 export const takeBackCount = defineScript({
   name: 'take back possibly sent twice',
   keys: 2,
   lua: `
-if redis.call('DEL', KEYS[2]) == 1 then redis.call('HINCRBY', KEYS[1], ARGV[1], -ARGV[2]) end`,
+if redis.call('DEL', KEYS[2]) == 1 then redis.call('HINCRBY', KEYS[1], 'notices', -ARGV[1]) end`,
 });
 
-/**
- * Counts contacts right before they are sent again, so that a worker that dies in between leaves no
- * duplicate uncounted. A lost reply may count them twice.
- */
-export async function countPossiblySentTwice(
-  redis: RedisClient,
-  keys: Keys,
-  lane: LaneName,
-  contacts: number,
-): Promise<void> {
-  try {
-    await count(redis, [keys.possiblySentTwice], [lane, contacts]);
-  } catch (error) {
-    throw redisFailure(error);
-  }
-}
-
-/**
- * Takes back the count of contacts of whose request the service provably accepted nothing; once, also where a reply is
- * lost and the connection repeats the command. They stay counted where the mark is over meanwhile: the count is never
- * too low.
- */
-export async function uncountPossiblySentTwice(
-  redis: RedisClient,
-  keys: Keys,
-  lane: LaneName,
-  contacts: number,
-): Promise<void> {
-  const mark = keys.done(randomUUID());
-  try {
-    // Answered before it is used, so that a repetition cannot make the mark anew.
-    await redis.set(mark, '1', 'PX', DONE_MS);
-    await takeBackCount(redis, [keys.possiblySentTwice, mark], [lane, contacts]);
-  } catch (error) {
-    throw redisFailure(error);
-  }
-}
-
-export function sentTwiceCounts(redis: RedisClient, keys: Keys, lane: LaneName) {
+/** The count of contacts of single notices, as an attempt uses it. */
+export function sentTwiceCounts(redis: RedisClient, keys: Keys) {
+  const { possiblySentTwice } = keys;
+  const translated = async (work: () => Promise<unknown>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  };
   return {
-    countTwice: (contacts: number) => countPossiblySentTwice(redis, keys, lane, contacts),
-    uncountTwice: (contacts: number) => uncountPossiblySentTwice(redis, keys, lane, contacts),
+    /**
+     * Counts contacts right before they are sent again, so that a worker that dies in between leaves no
+     * duplicate uncounted. A lost reply may count them twice.
+     */
+    countTwice: (contacts: number) =>
+      translated(() => count(redis, [possiblySentTwice], [contacts])),
+    /**
+     * Takes that back where the service provably accepted nothing; once, also where a reply is lost and the connection
+     * repeats the command. They stay counted where the mark is over meanwhile: the count is never too low.
+     */
+    uncountTwice: (contacts: number) =>
+      translated(async () => {
+        const mark = keys.done(randomUUID());
+        // Answered before it is used, so that a repetition cannot make the mark anew.
+        await redis.set(mark, '1', 'PX', DONE_MS);
+        await takeBackCount(redis, [possiblySentTwice, mark], [contacts]);
+      }),
   };
 }
 

@@ -10,7 +10,6 @@ import type { CancelAnswer, CancelOptions, CancelReport, NoticeRef } from './not
 
 /**
  * Cancels a notice that waits: delayed, held, or before a worker takes it. Safe to repeat.
- *
  * @param nonce of the request, the same where it is repeated after a lost reply. Default: a new one
  * @throws InputError NOTICE_INVALID if the reference is no id or key
  */

@@ -67,7 +67,6 @@ export interface EndingRun {
 
 /**
  * Records the end of a notice. Safe to repeat.
- *
  * @param events NOTICE_EVENTS
  */
 export async function recordEnd(
@@ -136,7 +135,6 @@ export interface EndedChange {
 
 /**
  * Changes or removes an entry.
- *
  * @returns false where it has changed since it was read, or is being put back into the queue
  */
 export function changeEnded(

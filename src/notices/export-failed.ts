@@ -26,7 +26,6 @@ const ADDED = [
 /**
  * Writes the contacts of failed notices as CSV with a header, with their numbers in full: the caller records
  * it in the audit stream first. They are read twice, first to collect the names of their fields.
- *
  * @param write writes a piece of the text; returns false to stop
  * @returns how many contacts were written
  * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or PAYLOAD_UNREADABLE

@@ -3,7 +3,7 @@ import { closedHours, type ClosedHours } from '../contracts/send-windows.ts';
 import { HOLDS, remedyOf as remedyOfHold, type HoldKind } from '../contracts/hold.ts';
 import { isEarlier, SEALED_JOB_VERSION } from '../contracts/job.ts';
 import { isName } from '../contracts/notice.ts';
-import type { NoticeRef, NoticeView, PendingReason } from './notice-state.ts';
+import type { NoticeRef, NoticeView, PendingReason, Retention } from './notice-state.ts';
 import { failureOf, newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
 import { possibleSends } from '../fleet/job-history.ts';
 import type { EndedNotice } from './ended.ts';
@@ -14,7 +14,6 @@ import {
   type StoredAccount,
   type StoredJob,
 } from './read-job.ts';
-import { readRetention } from './retention.ts';
 import { redisFailure } from '../redis/failure.ts';
 
 interface Account {
@@ -42,7 +41,6 @@ function accountOf({ hold, rateLimit, retention, now }: StoredAccount): Account 
 
 /**
  * What is known of a notice. One round trip; it changes nothing, and the notice need not exist.
- *
  * @throws InputError NOTICE_INVALID if the reference is no id or key
  */
 export async function lookUpNotice(source: NoticeSource, ref: NoticeRef): Promise<NoticeView> {
@@ -57,7 +55,6 @@ export async function lookUpNotice(source: NoticeSource, ref: NoticeRef): Promis
 
 /**
  * What is known of a notice.
- *
  * @param account absent in lists, which do not tell why a notice waits and how long it is kept
  */
 export function noticeView(job: StoredJob, account?: StoredAccount): NoticeView {
@@ -254,4 +251,17 @@ type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefine
 function defined<Fields extends object>(fields: Fields): Defined<Fields> {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as Defined<Fields>;
+}
+
+/** Reads the fields of the Redis hash; undefined where no worker has stored them. */
+function readRetention(fields: Readonly<Record<string, string>>): Retention | undefined {
+  const { acceptedMs, acceptedCount, failedMs } = fields;
+  if (acceptedMs === undefined || acceptedCount === undefined || failedMs === undefined) {
+    return undefined;
+  }
+  return {
+    acceptedMs: Number(acceptedMs),
+    acceptedCount: Number(acceptedCount),
+    failedMs: Number(failedMs),
+  };
 }

@@ -40,7 +40,6 @@ export type EndedHead = Omit<EndedNotice, 'text' | 'data'>;
 /**
  * Yields the notices that match, in pages; named ones in the order of their ids, others the newest first. What ends
  * meanwhile is not among them.
- *
  * @param range how many are read at most, whether they match or not, and from which end
  * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, or PAYLOAD_UNREADABLE where they are selected by number
  */

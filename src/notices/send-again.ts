@@ -25,7 +25,6 @@ export async function withNotices<Result>(
  * Puts a notice back into the queue, under its id and with all its attempts: its entry is marked, then the job is added,
  * then the entry goes. Where the process dies in between, the run that takes the job removes the entry, or
  * {@link settleAgain} puts it back where there is no job: then none was taken.
- *
  * @returns false where the entry has changed since it was read, or the job before has not gone yet
  */
 export async function sendAgain(

@@ -41,7 +41,6 @@ export const WAITING_PAGE = 200;
 /**
  * Yields the notices that wait and match, in pages: of each place the newest, or those that are due last, first.
  * What is queued meanwhile may be among them.
- *
  * @param signal ends it between two pages
  * @param most how many are read at most, whether they match or not. Default: all
  */

@@ -1,9 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import {
-  countPossiblySentTwice,
   readPossiblySentTwice,
+  sentTwiceCounts,
   takeBackCount,
-  uncountPossiblySentTwice,
 } from '../../src/fleet/possibly-sent-twice.ts';
 import { connectRedis, readyWithin } from '../../src/redis/connect.ts';
 import { keysOf } from '../../src/redis/keys.ts';
@@ -23,9 +22,10 @@ it.each(STEPS)(
   'the reply to $step is lost: the connection repeats it, and the count is taken back once',
   async ({ when }) => {
     const keys = keysOf(redis.freshPrefix(), 'default');
-    await countPossiblySentTwice(redis.client, keys, 'notices', 8);
+    const counts = sentTwiceCounts(redis.client, keys);
+    await counts.countTwice(8);
     // Otherwise the lost reply is that Redis does not know the script yet.
-    await uncountPossiblySentTwice(redis.client, keys, 'notices', 1);
+    await counts.uncountTwice(1);
     const proxy = await startFaultProxy(Number(new URL(redis.url).port));
     onTestFinished(() => proxy.close());
     const url = `redis://127.0.0.1:${proxy.port}`;
@@ -34,7 +34,7 @@ it.each(STEPS)(
     onTestFinished(() => worker.disconnect());
     expect(await readyWithin(worker, 5_000)).toBe(true);
     await proxy.place({ kind: 'drop-reply', when: await when(), times: 1 });
-    await uncountPossiblySentTwice(worker, keys, 'notices', 2);
+    await sentTwiceCounts(worker, keys).uncountTwice(2);
     expect(proxy.struck).toBe(1);
     expect(await readPossiblySentTwice(redis.client, keys)).toEqual({ notices: 5, chunks: 0 });
     expect(await redis.keys(keys.done(''))).toEqual([]);

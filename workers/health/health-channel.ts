@@ -31,7 +31,6 @@ let lastId = 0;
 
 /**
  * In a supervisor: requests the health of a child process.
- *
  * @returns undefined when it did not answer within `timeoutMs`
  */
 export async function askChild(

@@ -41,7 +41,6 @@ const MAX_CONNECTIONS = 100;
  * - `/metrics`: for Prometheus.
  *
  * The server does not keep the process alive, and a stop does not wait for it.
- *
  * @param at port 0 takes a free port
  * @throws NoticeQueueError CONFIG_INVALID when it cannot listen there
  */

@@ -28,7 +28,6 @@ interface HeartbeatSource {
 /**
  * Measures this process for its heartbeats: jobs in progress, how long the event loop was blocked, and
  * whether Redis answers.
- *
  * @param send not called again while a call is pending: then Redis does not answer
  * @param deregister called at the stop, if the heartbeats were started
  */

@@ -81,7 +81,6 @@ export class RestoreGuard implements BackgroundService<boolean> {
 
   /**
    * Checks before the first job is fetched, until Redis is verified.
-   *
    * @returns false when the worker is stopped first
    */
   async start(): Promise<boolean> {

@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { WorkerConfig } from '../../src/config/config.ts';
 import { trimEvents } from '../../src/events/event.ts';
-import { storeRetention } from '../../src/notices/retention.ts';
 import { logAudit } from '../../src/ops/chores/audit-log.ts';
 import { createChores, type Chore } from '../../src/ops/chores/chores.ts';
 import { deleteEnded } from '../../src/ops/chores/delete-ended.ts';
@@ -61,22 +60,22 @@ export function createFleetChores(
   return createChores(context, chores, log);
 }
 
-/** Stores what this worker keeps of ended notices and its sending hours, for look-ups and manual actions. An error is logged and changes nothing else. */
+/**
+ * Stores how long this worker keeps ended notices, how many events of them, and its sending hours, so that look-ups
+ * and manual actions need no configuration of the workers. An error is logged and changes nothing else.
+ */
 export async function storeOwnRetention(
   redis: RedisClient,
-  keys: Keys,
+  { retention }: Keys,
   { keepAcceptedMs, keepFailedMs, noticeEvents, sendWindows = '' }: WorkerConfig,
   log: Pick<AttemptLog, 'trouble'>,
 ): Promise<void> {
-  try {
-    await storeRetention(redis, keys, {
-      acceptedMs: keepAcceptedMs,
-      acceptedCount: KEEP_ACCEPTED_COUNT,
-      failedMs: keepFailedMs,
-      events: noticeEvents,
-      sendWindows,
-    });
-  } catch (error) {
-    log.trouble('retention', error);
-  }
+  const kept = {
+    acceptedMs: keepAcceptedMs,
+    acceptedCount: KEEP_ACCEPTED_COUNT,
+    failedMs: keepFailedMs,
+    events: noticeEvents,
+    sendWindows,
+  };
+  await redis.hset(retention, kept).catch((error: unknown) => log.trouble('retention', error));
 }

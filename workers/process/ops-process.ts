@@ -21,7 +21,6 @@ export interface OpsAddress {
 
 /**
  * Runs one ops server until it is stopped. Redis may be unavailable, at the start and later.
- *
  * @param config default: the environment; the key pair of the service is not needed
  * @param logTo 1 for standard output, 2 for standard error
  * @param onListening called when it listens; the password is for a terminal and never for a log

@@ -73,7 +73,6 @@ export interface StartWorkerOptions {
  * Composes and starts one worker process.
  *
  * Redis may be away at the start: the worker logs it, waits, and starts when Redis is there.
- *
  * @returns undefined when the start was abandoned
  * @throws NoticeQueueError REDIS_UNSUITABLE
  */
@@ -184,7 +183,7 @@ export async function startWorker({
     histories,
     worker: id,
     ends: new NoticeEnds(redis, keys, config.worker.noticeEvents),
-    ...sentTwiceCounts(redis, keys, 'notices'),
+    ...sentTwiceCounts(redis, keys),
     sendDeadlineMs,
     unknownResends: config.worker.unknownResends,
     now: clock.now,

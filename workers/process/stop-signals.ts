@@ -22,7 +22,6 @@ export const STOP_MESSAGE = 'stop';
  *   code 0 after a clean stop and 1 if the time ran out (for example because Redis is gone).
  * - ended at once, after a signal more than {@link SAME_REQUEST_MS} later: other workers find the jobs in
  *   progress and run them again.
- *
  * @param supervised whether this process is one of a supervisor's. Default: false
  * @returns the exit code, when `stop` has ended
  */

@@ -24,7 +24,6 @@ const CONFIGURATION_INVALID = 2;
  * stop: a signal to the whole group has reached them already, and a second one would end them in the middle of their
  * sends. It ends when the last process has ended; where it is killed, they stop by themselves. One health port answers
  * for all.
- *
  * @returns the exit code: 0, or that of the worst process
  * @throws NoticeQueueError CONFIG_INVALID if it cannot listen on the health port
  */

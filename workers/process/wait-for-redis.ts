@@ -18,7 +18,6 @@ export interface ConnectedRedis {
 /**
  * Connects to Redis, waits as long as it is unavailable, and checks that it meets the requirements of the
  * queue.
- *
  * @param onError called with each error of the connections
  * @returns undefined if the worker is stopped first
  * @throws NoticeQueueError REDIS_UNSUITABLE, QUEUE_REFUSED

@@ -9,7 +9,6 @@ import { stopOnSignals } from './stop-signals.ts';
 
 /**
  * Runs one worker process until it is stopped.
- *
  * @param config default: the environment
  * @param index number of this process among those of its supervisor, which then answers for it on the
  *   health port; undefined without a supervisor

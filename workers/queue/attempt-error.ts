@@ -36,7 +36,6 @@ type Limits = Pick<WorkerConfig, 'backoffBaseMs' | 'backoffCapMs'>;
  *
  * The first is random from nothing to that, so that jobs that failed together are not retried together;
  * the others from three quarters of it. After an unknown outcome: 2 s, then 5 min.
- *
  * @param attemptsMade counted attempts, this one included; 1 or more
  * @param random a number in [0, 1)
  * @returns a whole number, 1 or more

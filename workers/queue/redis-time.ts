@@ -19,7 +19,6 @@ const NEXT_DUE_AT = 3;
 
 /**
  * Lets a worker reckon due times by the clock of Redis, whatever the wall clock of its machine says.
- *
  * @param now the clock of Redis, in milliseconds since the epoch
  */
 export function followRedisTime(backend: TimedBackend, now: () => number): void {

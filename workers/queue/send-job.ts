@@ -37,7 +37,6 @@ type Moved = Awaited<ReturnType<Job['moveToCompleted']>>;
 /**
  * Appends the event of an accepted notice; absent where no events are kept. Its command is sent at once, before the one
  * that completes the job, and has the same effect on listeners when it is repeated.
- *
  * @param lockToken where it is appended only while the lock of the job has this token
  * @returns whether it was appended
  */

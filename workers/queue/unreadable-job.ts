@@ -88,7 +88,6 @@ interface Backend {
 
 /**
  * Lets a worker get each job with a field that cannot be read as one whose data cannot be read.
- *
  * @param onBadCount called when a script of BullMQ has failed because a field that it counts up is no number
  */
 export function guardFetches(backend: Backend, onBadCount: () => Promise<void>): void {
@@ -142,7 +141,6 @@ const IN_PLACE: Readonly<Record<string, string>> = { data: 'null', opts: '{}' };
 /**
  * Moves the fields of a job that cannot be read into one that nobody parses, so that every reader of the queue
  * understands the job.
- *
  * @param key of the job's hash
  */
 export async function setFieldsAside(redis: RedisClient, key: string): Promise<void> {

@@ -33,7 +33,6 @@ export interface Entry {
 
 /**
  * Gate and permit: whether a job may be sent now.
- *
  * @returns how long the job is put off because its template is held, or undefined where it is requeued
  */
 export async function enter(

@@ -182,7 +182,6 @@ function gateJobOf(
 /**
  * Claims the chunk. A claim whose answer was lost may exist, so it is repeated with the same nonce,
  * as long as the job is surely ours.
- *
  * @returns undefined when Redis did not answer in that time: nothing may be sent
  */
 async function claimChunk(

@@ -114,7 +114,6 @@ export async function rejectUnreadable(
 
 /**
  * Settles the chunk; repeated until Redis has answered.
- *
  * @param traceIds of the service, for what it may have accepted of what is sent again
  */
 export async function settle(

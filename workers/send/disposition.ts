@@ -73,7 +73,6 @@ const SHORT_DELAY_MS = 1_000;
  * | retry, not counted | DelayedError | not counted | delayed for a second |
  * | hold that its own request met | DelayedError | not counted | behind the others: delayed until after the next probe |
  * | hold otherwise, none | RateLimitError | not counted | first in the queue when the hold is over |
- *
  * @param possiblySent attempts that the service may have accepted, this one included
  */
 export async function tryAgain(

@@ -49,7 +49,6 @@ export class JobReturns {
 
   /**
    * Returns an unsent job without counting an attempt, by throwing.
-   *
    * @param release called before: gives back what the run has claimed
    */
   async returnJob(locked: LockedJob, release?: () => Promise<void>): Promise<never> {

@@ -3,8 +3,7 @@ import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/repeat.ts';
 import type { EarlierRuns, JobData } from '../../src/contracts/job.ts';
 import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
-import type { IntentVerdict } from '../../src/fleet/intents/intent-scripts.ts';
-import type { Intents } from '../../src/fleet/intents/intents.ts';
+import type { Intents, IntentVerdict } from '../../src/fleet/intents/intents.ts';
 import type { AttemptLog } from './attempt-log.ts';
 
 /** One run of a notice's job, and the delivery policy in it. */
@@ -151,7 +150,6 @@ export function intentRecorder(
 /**
  * Records the intent of an at-most-once notice, once per run: a request after a refused token belongs to the
  * same attempt.
- *
  * @returns whether a request may be made
  */
 export async function beginIntent(
@@ -172,7 +170,6 @@ export async function beginIntent(
 
 /**
  * Counts a notice that was possibly sent before, right before its request and once per run.
- *
  * @returns false where Redis did not record it: the request must not be made
  */
 async function countSentAgain(

@@ -123,7 +123,6 @@ export class HoldGate {
 
   /**
    * To be called once at the start: a hold for refused keys is probed at once where this process has other keys.
-   *
    * @param refused key of a refused issuance of the key pair of this process
    */
   async tryOwnKeys(refused: string): Promise<void> {
@@ -150,7 +149,6 @@ export class HoldGate {
 
   /**
    * Asks to make an attempt: without a promise while this process knows that there is no hold.
-   *
    * @param wasRefused whether the job met trouble before
    * @param runs of the job so far: the more, the further apart those of a held template come again
    * @param leavesProbes leaves the probe of a hold to jobs that wait beside it
@@ -247,7 +245,6 @@ export class HoldGate {
 
   /**
    * Places the hold of the account, or replaces one of another kind; or steps aside.
-   *
    * @param forMs milliseconds to the next probe, where the cause names them
    */
   async place(kind: HoldKind, code: string, forMs = 0): Promise<void> {
@@ -266,7 +263,6 @@ export class HoldGate {
 
   /**
    * A probe, a trial, or any other attempt met trouble that may concern everybody.
-   *
    * @returns true where nothing more is to be done: the hold remains, or this process steps aside
    */
   failed({ probes, isTrial }: Passage, aside: Omit<Aside, 'forMs'>, forMs = 0): boolean {
@@ -295,7 +291,6 @@ export class HoldGate {
 
   /**
    * Holds a template.
-   *
    * @returns whether it was not held before
    */
   async holdTemplate(template: string, kind: HoldKind, code: string): Promise<boolean> {

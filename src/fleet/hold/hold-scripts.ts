@@ -236,7 +236,6 @@ export async function readHold(redis: RedisClient, keys: Keys): Promise<Hold | u
 
 /**
  * Holds the queue manually, until {@link liftManualHold}.
- *
  * @param why a few words, shown as the hold's code by `notices status`
  * @returns false where the hold `restored` is in effect, which stays
  */
@@ -251,7 +250,6 @@ export async function placeManualHold(
 
 /**
  * Lifts the hold in effect. If its cause persists, the next send places it again.
- *
  * @param seen the kind that the person has seen: no other one is lifted. Default: any
  * @returns the kind of the hold in effect; undefined when there was none
  */

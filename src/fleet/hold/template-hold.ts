@@ -119,7 +119,6 @@ type HeldKeys = Pick<Keys, 'templateHolds' | 'holdHints'>;
 
 /**
  * Holds a template.
- *
  * @param kind `manual` where a person does it; no other one replaces that
  * @param code status or code of the refusals; why, of a person
  * @returns whether it was not held before
@@ -138,7 +137,6 @@ export async function holdTemplate(
 
 /**
  * Asks to send a notice of a template that was held a moment ago.
- *
  * @param distances of the rounds of probes, in milliseconds
  * @returns `open`, the round of probes that it belongs to, or the time of the next round
  */
@@ -157,7 +155,6 @@ export async function enterTemplate(
 
 /**
  * Lets the notices of a template go on.
- *
  * @param template its name ({@link heldName}); of a person the template, whatever the sender keys
  * @param by `acceptance` does not lift what a person holds
  * @returns whether it was held

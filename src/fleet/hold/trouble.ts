@@ -74,7 +74,6 @@ export type TroubleVerdict =
  * | some | no | no | counted, later and later |
  *
  * So an outage uses up no attempts, and a notice that alone is in trouble ends by its attempts.
- *
  * @param isContradicted whether another notice was accepted, with the token of the earlier refusal, by a
  *   request that began after the earlier trouble was known
  */

@@ -1,8 +1,91 @@
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
-import type { Script } from '../../redis/script.ts';
-import { beginIntent, endIntent, type IntentVerdict } from './intent-scripts.ts';
+import { defineScript, type Script } from '../../redis/script.ts';
+
+/**
+ * What an attempt may do:
+ *
+ * - `send`: its intent is recorded.
+ * - `lost`: another worker has the job.
+ * - `unknown`: an earlier attempt has no known end; the service may have taken its request.
+ * - `accepted`: an earlier attempt was accepted, and its worker died before BullMQ recorded it.
+ */
+export type IntentVerdict = 'send' | 'lost' | 'unknown' | 'accepted';
+
+/**
+ * The transitions of intents (see intents.ts), one script each.
+ *
+ * KEYS of all: the histories of jobs, the accepted intents, the notices that were not accepted. ARGV of all: the prefix of
+ * the keys of BullMQ's jobs, the id of the job, the nonce of the attempt, and what is specific to the script.
+ * All keys share one hash tag, including those of the jobs and their locks.
+ */
+const PRELUDE = `
+local history, accepted, ended = KEYS[1], KEYS[2], KEYS[3]
+local jobs, job, nonce = ARGV[1], ARGV[2], ARGV[3]
+local kept = redis.call('HGET', history, 'intent:' .. job)
+local intent = kept and cjson.decode(kept)
+local function write(value) redis.call('HSET', history, 'intent:' .. job, cjson.encode(value)) end
+-- BullMQ has recorded the end of the job, or the job no longer exists.
+local function isOver(id)
+  return redis.call('EXISTS', jobs .. id) == 0 or redis.call('HGET', jobs .. id, 'finishedOn')
+end
+alsoWhenFull()
+`;
+
+/**
+ * Opens the intent right before the first request of an attempt. ARGV: the worker's token of the job's lock, the worker.
+ * A repetition by the same attempt gets the same answer: a connection that is reopened repeats its commands.
+ */
+export const beginIntent = defineScript<IntentVerdict>({
+  name: 'begin an intent',
+  keys: 3,
+  lua: `${PRELUDE}
+if redis.call('GET', jobs .. job .. ':lock') ~= ARGV[4] then return 'lost' end
+if intent and intent.accepted then return 'accepted' end
+if intent then return intent.nonce == nonce and 'send' or 'unknown' end
+write({ nonce = nonce, at = clock(), worker = ARGV[5] })
+return 'send'`,
+  parse: (reply) => reply as IntentVerdict,
+});
+
+/**
+ * Records the known end of an attempt after which the notice waits, or is accepted. ARGV: 'accepted', or 'back' when the
+ * service did not take the request. An accepted intent stays until BullMQ has recorded the end of the job, so that
+ * nothing is sent twice when the worker dies in between; each such end removes up to two earlier ones.
+ */
+export const endIntent = defineScript({
+  name: 'end an intent',
+  keys: 3,
+  lua: `${PRELUDE}
+if not intent or intent.nonce ~= nonce then
+  -- Another run has ended the notice as unknown meanwhile: the person who decides sees this stage.
+  local text = redis.call('HGET', ended, job)
+  local entry = text and cjson.decode(text)
+  if entry and entry.nonce == nonce and entry.state == 'unknown' and ARGV[4] == 'accepted' then
+    entry.stage = 'accepted'
+    redis.call('HSET', ended, job, cjson.encode(entry))
+  end
+  return 0
+end
+if ARGV[4] ~= 'accepted' then
+  redis.call('HDEL', history, 'intent:' .. job)
+  return 1
+end
+intent.accepted = true
+write(intent)
+local now = clock()
+for _, id in ipairs(redis.call('ZRANGE', accepted, 0, 1)) do
+  if isOver(id) then
+    redis.call('ZREM', accepted, id)
+    redis.call('HDEL', history, 'intent:' .. id)
+  else
+    redis.call('ZADD', accepted, now, id)
+  end
+end
+redis.call('ZADD', accepted, now, job)
+return 1`,
+});
 
 export interface IntentAttempt {
   readonly job: string;
@@ -31,7 +114,6 @@ export class Intents {
 
   /**
    * Opens the intent of an attempt.
-   *
    * @param lockToken the worker's token of the job's lock
    * @param worker id of the worker, for debugging
    */

@@ -163,7 +163,6 @@ return 1`,
 
 /**
  * Sets the rate limit manually: it replaces the configured limit and any decrease, until it is set again.
- *
  * @param limit requests per second; 0 for no limit, undefined to return to the configured limit
  */
 export async function setManualRateLimit(
@@ -216,7 +215,6 @@ return { configured, manual or '', rate and text(rate) or '', lowUntil and lowUn
 
 /**
  * Reads the rate limit of an account.
- *
  * @param configured RATE_LIMIT of this process, shown until a worker has stored its own
  * @returns undefined when there is no limit and never was one
  */

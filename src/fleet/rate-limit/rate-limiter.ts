@@ -113,7 +113,6 @@ export class RateLimiter {
 
   /**
    * Takes a permit for one request; waits about a second at most, and not at all where there is no limit.
-   *
    * @returns undefined when there was none in time, the queue is held or the caller cancels: requeue the job
    */
   take(cancel: CancelSignal): Permit | Promise<Permit | undefined> {

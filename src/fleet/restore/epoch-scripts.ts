@@ -1,10 +1,10 @@
 import { defineScript } from '../../redis/script.ts';
-import { EARLIER_KEPT, type EpochMemory } from './epoch.ts';
+import type { EpochMemory } from './epoch.ts';
 import { HOLD_PRELUDE, MANUAL_HOLD_MS } from '../hold/hold-scripts.ts';
 
 /**
  * The changes of the epoch (see epoch.ts), one script each. Fields of its hash: id, bornAt, beats, at,
- * server, earlier (`server:beats:at` separated by blanks, newest first), stopped, and of the last event:
+ * server, earlierBeats and earlierAt (of the server before), stopped, and of the last event:
  * event (its id), eventAt, why, copyAt, missingMs, verdict, missed.
  *
  * INFO inside a script is answered by the server that runs it, on a Cluster, too. Where INFO is denied,
@@ -29,22 +29,13 @@ local function has(epoch, id, event, beats, remembered)
   if remembered == '' or remembered == field(epoch, 'server') then
     return beatsOf(epoch) >= beats
   end
-  local lives = 0
-  for life, last in string.gmatch(field(epoch, 'earlier'), '(%x+):(%d+):%d+') do
-    if life == remembered then return tonumber(last) >= beats end
-    lives = lives + 1
-  end
-  return lives >= ${EARLIER_KEPT} and beatsOf(epoch) >= beats
+  return (tonumber(field(epoch, 'earlierBeats')) or beatsOf(epoch)) >= beats
 end
 
 local function advance(epoch, now)
   local last = field(epoch, 'server')
   if last ~= '' and last ~= server then
-    local lives = { last .. ':' .. beatsOf(epoch) .. ':' .. field(epoch, 'at') }
-    for old in string.gmatch(field(epoch, 'earlier'), '%S+') do
-      if #lives < ${EARLIER_KEPT} then table.insert(lives, old) end
-    end
-    redis.call('HSET', epoch, 'earlier', table.concat(lives, ' '))
+    redis.call('HSET', epoch, 'earlierBeats', beatsOf(epoch), 'earlierAt', field(epoch, 'at'))
   end
   redis.call('HSET', epoch, 'at', now, 'server', server, 'stopped', 0)
   local beats = redis.call('HINCRBY', epoch, 'beats', 1)

@@ -44,10 +44,9 @@ function epochFrom(flat: readonly string[]): Epoch | undefined {
     beats: number('beats'),
     at: number('at'),
     server: text('server'),
-    earlier: (text('earlier').match(/\S+/g) ?? []).map((life) => {
-      const [server = '', beats, at] = life.split(':');
-      return { server, beats: Number(beats), at: Number(at) };
-    }),
+    earlier: fields.has('earlierBeats')
+      ? { beats: number('earlierBeats'), at: number('earlierAt') }
+      : undefined,
     stopped: text('stopped') === '1',
     event: event.id === '' ? undefined : event,
   };
@@ -72,7 +71,6 @@ export interface RestoreMark {
 
 /**
  * Records for the fleet that Redis looks like an old copy.
- *
  * @param epoch as it was read
  * @returns what to remember; undefined when another process recorded an event meanwhile: read again
  */

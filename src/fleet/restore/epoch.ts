@@ -15,18 +15,12 @@ export interface Epoch {
   /** Time of the last heartbeat, and the run id of the server that took it; empty when unknown. */
   readonly at: number;
   readonly server: string;
-  /** Earlier servers, newest first, each with the last heartbeat that it took. */
-  readonly earlier: readonly ServerLife[];
+  /** The last heartbeat that the server before it took; undefined where there was none. */
+  readonly earlier: { readonly beats: number; readonly at: number } | undefined;
   /** All workers have shut down cleanly since. */
   readonly stopped: boolean;
   /** The last time that Redis looked like an old copy. */
   readonly event: RestoreEvent | undefined;
-}
-
-export interface ServerLife {
-  readonly server: string;
-  readonly beats: number;
-  readonly at: number;
 }
 
 export interface RestoreEvent {
@@ -93,9 +87,6 @@ export interface RestoreBounds {
   readonly gapMs: number;
 }
 
-/** How many earlier servers are kept. A memory from an even earlier server is compared by its count alone. */
-export const EARLIER_KEPT = 8;
-
 /** Redis reports its uptime in whole seconds. */
 const UPTIME_GRAIN_MS = 1_500;
 
@@ -117,7 +108,6 @@ const UPTIME_GRAIN_MS = 1_500;
  * | none | another server, after a clean shutdown | continue | planned maintenance |
  * | none | another server, soon after the last heartbeat | continue (`isRestart`) | a crash and a restart |
  * | none | another server, long after it | suspect `gap` | a restored nightly copy, or a long power cut |
- *
  * @param olderWork whether the queue contains work from before the remembered epoch; relevant only when
  *   Redis has no epoch
  */
@@ -148,7 +138,9 @@ export function judgeEpoch(
       ? CONTINUE
       : { kind: 'suspect', why: 'went-back', copyAt: event.copyAt, missingMs };
   }
-  const last = lastBeatOn(epoch, memory.server, reading.server);
+  // New workers go on counting after a restart: the present count does not prove that earlier heartbeats are there.
+  const isPresent = memory.server === '' || memory.server === epoch.server;
+  const last = isPresent ? epoch : (epoch.earlier ?? epoch);
   const sameEvent = (event?.id ?? '') === memory.event;
   if (sameEvent && last.beats >= memory.beats) return CONTINUE;
   // Negative when a clock was set back in between: then the amount is unknown.
@@ -177,22 +169,4 @@ function judgeWithoutMemory(
   return missingMs <= gapMs
     ? { kind: 'continue', isRestart: true }
     : { kind: 'suspect', why: 'gap', copyAt: epoch.at, missingMs };
-}
-
-/**
- * The last heartbeat that the epoch has from a server. New workers continue the count after a restart, so
- * the current count does not prove that the heartbeats of the earlier server are there.
- */
-function lastBeatOn(
-  { server, beats, at, earlier }: Epoch,
-  remembered: string,
-  present: string,
-): Omit<ServerLife, 'server'> {
-  if (remembered === '' || remembered === server) return { beats, at };
-  const life = earlier.find((other) => other.server === remembered);
-  if (life !== undefined) return life;
-  if (earlier.length >= EARLIER_KEPT) return { beats, at };
-  // It lacks that server: all of its heartbeats are missing, since the last one of the server before the
-  // present one.
-  return { beats: 0, at: (server === present ? earlier[0]?.at : at) ?? at };
 }

@@ -31,7 +31,6 @@ return 1`,
 /**
  * Parks a notice of an old copy: it is not sent, but listed as unknown after the hold is lifted. Safe to
  * repeat.
- *
  * @param data of its job, as it is stored in Redis
  */
 export async function parkRestoredNotice(

@@ -1,6 +1,6 @@
 import { claimChunk } from '../../../src/batch/ledger/scripts/chunk-scripts.ts';
 import { settleChunk } from '../../../src/batch/ledger/scripts/settle-scripts.ts';
-import { beginIntent, endIntent } from '../../../src/fleet/intents/intent-scripts.ts';
+import { beginIntent, endIntent } from '../../../src/fleet/intents/intents.ts';
 import type { Script } from '../../../src/redis/script.ts';
 import type { FaultProxy } from '../../support/fault-proxy.ts';
 import type { LinkFault } from '../../support/faulty-link.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { placeManualHold } from '../../../src/fleet/hold/hold-scripts.ts';
-import { storeRetention } from '../../../src/notices/retention.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { parkNotice } from '../../ops/support/parked-notice.ts';
@@ -59,7 +58,7 @@ describe('notices show', () => {
     expect(unknown.stdout).toContain('it never existed, or was deleted after its end');
     const ages = { acceptedMs: 3_600_000, failedMs: 604_800_000 };
     const retention = { ...ages, acceptedCount: 10_000, sendWindows: '', events: 0 };
-    await storeRetention(redis.client, keys, retention);
+    await redis.client.hset(keys.retention, retention);
     expect((await show('no such id')).stdout).toMatch(
       /are kept for .+ \(KEEP_ACCEPTED_MS\), the last 10,000 at most; rejected and unknown ones for .+ \(KEEP_FAILED_MS\)/,
     );

@@ -17,7 +17,7 @@ const EPOCH: Epoch = {
   beats: 100,
   at: NOON,
   server: 'a',
-  earlier: [],
+  earlier: undefined,
   stopped: false,
   event: undefined,
 };

@@ -211,7 +211,7 @@ export class NoticeStage {
       histories,
       worker: `worker ${index}`,
       ends: new NoticeEnds(line.redis, this.#keys, 0),
-      ...sentTwiceCounts(line.redis, this.#keys, 'notices'),
+      ...sentTwiceCounts(line.redis, this.#keys),
       service: {
         send: async (_notice, _tokens, { guard }) => {
           const run = runOf();
