@@ -91,7 +91,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
     words: 'reaches Sentinels and the master they name with TLS only',
   },
   {
-    prevents: 'a plain Sentinel or Cluster of this machine that leads to another one',
+    prevents: 'a plain Sentinel of this machine that leads to another one',
     file: 'src/redis/plain-nodes.ts',
     from: 'if (!isPlain || !isHere) return',
     to: 'if (isPlain || !isHere) return',

@@ -14,7 +14,6 @@ export class LedgerView {
     const settings = {
       url: env['REDIS_URL'] ?? '',
       sentinels: [],
-      cluster: [],
       connectTimeoutMs: 5_000,
     };
     this.#redis = connectRedis(settings, 'reader', () => {}, 5_000);

@@ -66,7 +66,6 @@ export function isPrivate(url: string): boolean {
 interface RedisAddresses {
   readonly url: string;
   readonly sentinels: readonly Address[];
-  readonly cluster: readonly Address[];
 }
 
 /**
@@ -74,12 +73,12 @@ interface RedisAddresses {
  * `allowed`; none where the URL demands TLS.
  */
 export function plainRemoteHosts(
-  { url, sentinels, cluster }: RedisAddresses,
+  { url, sentinels }: RedisAddresses,
   allowed: readonly string[],
 ): string[] {
   const { protocol, hostname } = new URL(url);
   if (protocol === 'rediss:') return [];
-  const nodes = [...sentinels, ...cluster].map(({ host }) => host);
+  const nodes = sentinels.map(({ host }) => host);
   const hosts = nodes.length > 0 ? nodes : [hostname];
   return hosts.filter((host) => !mayBePlain(host, allowed));
 }

@@ -35,28 +35,16 @@ export const RULES: readonly Rule[] = [
       v.INSECURE_HOSTS.some((host) => isHostOf(host, v.BASE_URL ?? '')),
   ),
   rule(
-    ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER', 'INSECURE_HOSTS'],
+    ['REDIS_URL', 'REDIS_SENTINELS', 'INSECURE_HOSTS'],
     'must start with rediss:// (TLS) unless every host is this machine or one of INSECURE_HOSTS',
     (v) =>
-      plainRemoteHosts(
-        { url: v.REDIS_URL, sentinels: v.REDIS_SENTINELS, cluster: v.REDIS_CLUSTER },
-        v.INSECURE_HOSTS,
-      ).length === 0,
+      plainRemoteHosts({ url: v.REDIS_URL, sentinels: v.REDIS_SENTINELS }, v.INSECURE_HOSTS)
+        .length === 0,
   ),
   rule(
     ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],
     'and REDIS_SENTINEL_NAME must be set together or not at all',
     (v) => v.REDIS_SENTINELS.length > 0 === (v.REDIS_SENTINEL_NAME !== undefined),
-  ),
-  rule(
-    ['REDIS_SENTINELS', 'REDIS_CLUSTER'],
-    'must not be set together with REDIS_CLUSTER',
-    (v) => v.REDIS_SENTINELS.length === 0 || v.REDIS_CLUSTER.length === 0,
-  ),
-  rule(
-    ['REDIS_URL', 'REDIS_CLUSTER'],
-    'must not name a database other than 0 with REDIS_CLUSTER, which has no other',
-    (v) => v.REDIS_CLUSTER.length === 0 || /^\/?0*$/.test(new URL(v.REDIS_URL).pathname),
   ),
   rule(
     ['OPS_ADDRESS', 'OPS_USERS', 'OPS_API_KEYS', 'OPS_USER_HEADER'],

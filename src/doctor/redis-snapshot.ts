@@ -1,7 +1,6 @@
 import type { RedisClient } from '../redis/connect.ts';
 import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
 import { redisFailure } from '../redis/failure.ts';
-import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
 
 /** Properties and measurements of a Redis. */
@@ -16,11 +15,8 @@ const PINGS = 11;
 const CLOCK_READINGS = 5;
 
 /** Reads the properties of a Redis and measures latency and clock. */
-export async function readRedisSnapshot(
-  redis: RedisClient,
-  keys: Pick<Keys, 'hold'>,
-): Promise<RedisSnapshot> {
-  const facts = await readRedisFacts(redis, keys);
+export async function readRedisSnapshot(redis: RedisClient): Promise<RedisSnapshot> {
+  const facts = await readRedisFacts(redis);
   try {
     return { ...facts, latencyMs: await latencyOf(redis), aheadMs: await clockOf(redis) };
   } catch (error) {

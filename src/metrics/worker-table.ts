@@ -60,7 +60,6 @@ export const REDIS_CODE_LABELS: readonly string[] = [
   'NOPERM',
   'BUSY',
   'LOADING',
-  'CROSSSLOT',
   'WRONGTYPE',
   'ECONNREFUSED',
   'ECONNRESET',

@@ -79,7 +79,7 @@ const READERS = {
     const [worker] = await workers();
     return worker && readTokenStatus(redis, keys.token(worker.pair));
   },
-  redis: ({ redis, keys }) => readRedisFacts(redis, keys),
+  redis: ({ redis }) => readRedisFacts(redis),
   noticeJobs: async ({ redis, keys }) => {
     const [counts, failed] = await Promise.all([
       countJobs(redis, keys.noticeJob),

@@ -59,7 +59,7 @@ async function runImport(
   try {
     const target = {
       ledger,
-      room: new MemoryRoom(client, keys, 'lists'),
+      room: new MemoryRoom(client, 'lists'),
       recent: repeatWindowMs > 0 ? new RecentLists(client, keys, repeatWindowMs) : undefined,
       queueChunks: (id: string) => queueChunks(ledger, queue, id),
       secret: async () => {

@@ -1,6 +1,5 @@
 import type { RedisClient } from '../redis/connect.ts';
 import { readMemory } from '../redis/facts.ts';
-import type { Keys } from '../redis/keys.ts';
 
 /**
  * Memory that stays free, so that workers can send and record what waits: a share of `maxmemory`, of a small one so many
@@ -24,7 +23,6 @@ const SHARE_OF_READING = 0.25;
  */
 export class MemoryRoom {
   readonly #redis: RedisClient;
-  readonly #keys: Pick<Keys, 'hold'>;
   readonly #kept: (typeof KEPT_FREE)[keyof typeof KEPT_FREE];
   /** Bytes that may be added, by the last reading. */
   #room = Infinity;
@@ -33,9 +31,8 @@ export class MemoryRoom {
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
 
-  constructor(redis: RedisClient, keys: Pick<Keys, 'hold'>, kind: keyof typeof KEPT_FREE) {
+  constructor(redis: RedisClient, kind: keyof typeof KEPT_FREE) {
     this.#redis = redis;
-    this.#keys = keys;
     this.#kept = KEPT_FREE[kind];
   }
 
@@ -64,7 +61,7 @@ export class MemoryRoom {
     this.#readAt = performance.now();
     this.#written = 0;
     try {
-      const { used, max } = await readMemory(this.#redis, this.#keys);
+      const { used, max } = await readMemory(this.#redis);
       const { share, bytes, most } = this.#kept;
       const kept = Math.max(max * share, Math.min(bytes, max * most));
       this.#room = max > 0 ? Math.max(0, max - kept - used) : Infinity;

@@ -45,8 +45,6 @@ export interface NoticeQueueOptions {
         sentinelName?: string | undefined;
         /** Password of the sentinels themselves. Variable REDIS_SENTINEL_PASSWORD. */
         sentinelPassword?: string | undefined;
-        /** Nodes of a cluster; excludes `sentinels`. Variable REDIS_CLUSTER. */
-        cluster?: readonly { host: string; port: number }[] | undefined;
         /**
          * PEM text of the authority that signed the server's certificate; needs a `rediss://` URL. The
          * variable REDIS_TLS_CA_FILE names a file with it.
@@ -148,12 +146,6 @@ const redisSchema = z
       context.addIssue({ code: 'custom', path: [field], message });
     if (redis.sentinels.length > 0 !== (redis.sentinelName !== undefined)) {
       refuse('sentinelName', 'expected sentinels and sentinelName together');
-    }
-    if (redis.sentinels.length > 0 && redis.cluster.length > 0) {
-      refuse('cluster', 'expected either sentinels or cluster, not both');
-    }
-    if (redis.cluster.length > 0 && !/^\/?0*$/.test(new URL(redis.url).pathname)) {
-      refuse('url', 'expected database 0: a cluster has no other');
     }
     if (redis.tlsCa !== undefined && !redis.url.startsWith('rediss:')) {
       refuse('url', 'expected rediss://, because tlsCa is set');

@@ -71,7 +71,7 @@ export class ProducerConnection {
     const onError = (error: Error) => this.#calls.noteError(error);
     this.#client = connectRedis(redis, 'producer', onError);
     this.#clock = new ServerClock(this.#client);
-    this.#room = new MemoryRoom(this.#client, this.#keys, 'notices');
+    this.#room = new MemoryRoom(this.#client, 'notices');
     this.#calls = new RedisCalls(this.#client, {
       timeoutMs: enqueueTimeoutMs,
       // Redis detects a repetition for four times as long, because what was written may arrive late.

@@ -14,7 +14,7 @@ import {
  */
 const MAX_WRITTEN = 1_000;
 
-/** Pause before a call is written again. A Cluster is `ready` also while one of its nodes is away. */
+/** Pause before a call is written again. */
 const REPEAT_PAUSE_MS = 100;
 
 /** Ticks of the time limit. */

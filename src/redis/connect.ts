@@ -1,18 +1,17 @@
 import type { ConnectionOptions } from 'node:tls';
-import { Cluster, Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { plainNodes, type PlainNodes } from './plain-nodes.ts';
 import { replyCode } from './reply.ts';
 
-/** Address of Redis: one server, a Sentinel set, or a Cluster. */
+/** Address of Redis: one server, or a Sentinel set. */
 export interface RedisSettings {
-  /** `redis://` or `rediss://`; with Sentinel or Cluster only its credentials and database count. */
+  /** `redis://` or `rediss://`; with Sentinel only its credentials and database count. */
   readonly url: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly sentinels: readonly HostPort[];
   readonly sentinelName?: string | undefined;
   readonly sentinelPassword?: string | undefined;
-  readonly cluster: readonly HostPort[];
   /** PEM text of the authority that signed the server's certificate. */
   readonly tlsCa?: string | undefined;
   readonly connectTimeoutMs: number;
@@ -26,16 +25,14 @@ export interface HostPort {
   readonly port: number;
 }
 
-/** Where Redis is, in words: host and port, or those of Sentinel or Cluster. No user and no password. */
+/** Where Redis is, in words: host and port, or those of Sentinel. No user and no password. */
 export function addressOf({
   url,
   sentinels,
   sentinelName,
-  cluster,
-}: Pick<RedisSettings, 'url' | 'sentinels' | 'sentinelName' | 'cluster'>): string {
+}: Pick<RedisSettings, 'url' | 'sentinels' | 'sentinelName'>): string {
   const list = (nodes: readonly HostPort[]) =>
     nodes.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(', ');
-  if (cluster.length > 0) return `Cluster ${list(cluster)}`;
   if (sentinels.length > 0) return `${sentinelName ?? ''} of Sentinel ${list(sentinels)}`.trim();
   const { hostname, port } = new URL(url);
   return `${hostname}:${port === '' ? DEFAULT_PORT : port}`;
@@ -44,8 +41,8 @@ export function addressOf({
 /** Port of a URL that names none. */
 const DEFAULT_PORT = 6_379;
 
-/** A connection to one server (or its current master) or to a Cluster. */
-export type RedisClient = Redis | Cluster;
+/** A connection to one server, or to its current master. */
+export type RedisClient = Redis;
 
 /**
  * The purpose of a connection decides how it handles an outage.
@@ -133,7 +130,7 @@ export function connectRedis(
   onError: (error: Error) => void,
   commandTimeoutMs?: number,
 ): RedisClient {
-  const nodes = plainNodes(settings, onError);
+  const nodes = plainNodes(settings);
   const client = openClient(settings, role, nodes, commandTimeoutMs);
   client.on('error', (error: Error) => onError(nodes.reported(error)));
   return client;
@@ -158,16 +155,6 @@ function openClient(
     disableClientInfo: true,
     ...roleOptions(role, commandTimeoutMs),
   };
-  if (settings.cluster.length > 0) {
-    return new Cluster([...settings.cluster], {
-      ...nodes.ofCluster,
-      redisOptions: common,
-      clusterRetryStrategy: retryStrategy,
-      enableOfflineQueue: role !== 'producer' && role !== 'ops',
-      // Otherwise a Cluster repeats commands whose connection was lost.
-      ...(role === 'producer' ? { retryDelayOnFailover: 0 } : {}),
-    });
-  }
   const db = Number(url.pathname.slice(1) || 0);
   if (settings.sentinels.length > 0) {
     return new Redis({
@@ -193,15 +180,13 @@ function openClient(
 }
 
 /**
- * Drops the connection (those to all nodes of a Cluster) at once. It is opened again, as after any loss; commands
- * without an answer fail with a lost connection.
+ * Drops the connection at once. It is opened again, as after any loss; commands without an answer fail with a lost
+ * connection.
  */
 export function reopen(client: RedisClient): void {
-  for (const node of client instanceof Cluster ? client.nodes() : [client]) {
-    // Undefined before the first connection.
-    const stream = node.stream as Redis['stream'] | undefined;
-    stream?.destroy();
-  }
+  // Undefined before the first connection.
+  const stream = client.stream as Redis['stream'] | undefined;
+  stream?.destroy();
 }
 
 /**
@@ -253,11 +238,8 @@ const corked = new WeakSet<object>();
  * commands stay separate, with separate answers. Measured: a fifth less CPU for a send of one contact,
  * because every write wakes Redis. The client's auto-pipelining is slower: it withholds all answers until
  * the last one has arrived.
- *
- * Does nothing on a Cluster, which has one connection per node.
  */
 export function inOneWrite(redis: RedisClient): void {
-  if (!(redis instanceof Redis)) return;
   // Undefined before the first connection.
   const stream = redis.stream as Redis['stream'] | undefined;
   if (stream === undefined || stream.destroyed || corked.has(stream)) return;

@@ -1,7 +1,5 @@
 import type { RedisClient } from './connect.ts';
 import { redisFailure } from './failure.ts';
-import type { Keys } from './keys.ts';
-import { defineScript } from './script.ts';
 
 /** What a Redis server reports about itself. Managed services hide some of it. */
 export interface RedisFacts {
@@ -25,27 +23,15 @@ export interface RedisFacts {
   readonly role: 'master' | 'replica' | 'unknown';
 }
 
-/** A cluster client sends INFO to any node; a script goes to the node that has the account's keys. */
-const infoOfAccount = defineScript({
-  name: 'info',
-  keys: 1,
-  lua: `return redis.call('INFO', unpack(ARGV))`,
-  parse: String,
-});
-
 /**
  * Reads the facts. INFO needs no admin permission; without permission for CONFIG it is unknown whether
  * snapshots are made until there was one.
  *
- * @param keys on a Cluster: reads the node that has the account's keys
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function readRedisFacts(
-  redis: RedisClient,
-  keys?: Pick<Keys, 'hold'>,
-): Promise<RedisFacts> {
+export async function readRedisFacts(redis: RedisClient): Promise<RedisFacts> {
   try {
-    const info = keys === undefined ? await redis.info() : await infoOf(redis, keys);
+    const info = await redis.info();
     const snapshots = fieldOf(info, 'aof_enabled') === '1' ? '' : await snapshotsOf(redis);
     return factsFrom(info, snapshots);
   } catch (error) {
@@ -53,15 +39,11 @@ export async function readRedisFacts(
   }
 }
 
-const infoOf = (redis: RedisClient, { hold }: Pick<Keys, 'hold'>, ...section: string[]) =>
-  'nodes' in redis ? infoOfAccount(redis, [hold], section) : redis.info(...section);
-
 /** The limit of memory (`maxmemory`, 0 without one), and what Redis compares with it, in bytes. */
 export async function readMemory(
   redis: RedisClient,
-  keys: Pick<Keys, 'hold'>,
 ): Promise<{ readonly used: number; readonly max: number }> {
-  const info = await infoOf(redis, keys, 'memory');
+  const info = await redis.info('memory');
   const bytes = (name: string) => Number(fieldOf(info, name)) || 0;
   return {
     used: bytes('used_memory') - bytes('mem_not_counted_for_evict'),

@@ -32,19 +32,12 @@ const REFUSALS: readonly RefusalRow[] = [
     detail: 'This Redis is a replica that has lost its master.',
     passes: true,
   },
-  {
-    prefix: 'CLUSTERDOWN',
-    detail: 'The Redis Cluster is down: a part of its slots has no server.',
-    passes: true,
-  },
-  { prefix: 'TRYAGAIN', detail: 'The Redis Cluster is moving slots.', passes: true },
   { prefix: 'BUSY', detail: 'Redis is busy with a script.', passes: true },
   {
     prefix: 'UNBLOCKED',
     detail: 'Redis ended the wait for an event, as in a failover.',
     passes: true,
   },
-  { prefix: 'CROSSSLOT', detail: 'The keys are not in the same slot of the Redis Cluster.' },
   {
     prefix: 'WRONGTYPE',
     detail: 'A key has another type than expected: another program uses the prefix.',
@@ -110,7 +103,7 @@ function keysOfCommand(error: Error): string[] {
 
 /** The client's errors for a command that had no connection, or lost it; Redis' own errors are others. */
 const CONNECTION_LOST =
-  /^(?:Connection is closed|Command aborted due to connection close|Reached the max retries|Stream isn't writeable|Cluster isn't ready|Cluster is ended|Failed to refresh slots|None of startup nodes|Too many Cluster redirections|connect |read |write )/;
+  /^(?:Connection is closed|Command aborted due to connection close|Reached the max retries|Stream isn't writeable|connect |read |write )/;
 
 /**
  * Whether a command failed for want of a connection. It may have been executed: the reply may be lost.
@@ -128,7 +121,7 @@ export function isProgramError(error: unknown): boolean {
 
 /**
  * Whether Redis refuses a command until a person changes something: a permission, a password, a key that another
- * program uses, the division of keys in a Cluster.
+ * program uses.
  */
 export function isRefusedLastingly(error: unknown): boolean {
   const code = redisErrorCode(error);

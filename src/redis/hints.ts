@@ -22,8 +22,7 @@ export const HINTS_CHECK_MS = 2_000;
  * at once instead of at their next poll. A hint is only a trigger; the key is the truth. After the
  * connection was lost, ioredis resubscribes and each listener is called with `undefined`.
  *
- * The check is a repeated SUBSCRIBE, which changes nothing and must be answered. On a Cluster it also is a gap:
- * the client replaces the connection to a lost node without an event.
+ * The check is a repeated SUBSCRIBE, which changes nothing and must be answered.
  */
 export class Hints {
   readonly #client: RedisClient;
@@ -75,7 +74,7 @@ export class Hints {
       return;
     }
     for (const channel of channels) {
-      if (this.#open.has(channel) && !('nodes' in this.#client)) continue;
+      if (this.#open.has(channel)) continue;
       this.#open.add(channel);
       this.#notify(channel, undefined);
     }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
 /*
- * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
- * so that scripts may use several of them on a Redis Cluster. BullMQ's own keys have the same tag, as
- * `<tag>:send:*` and `<tag>:chunks:*`; in the hash of a job, the fields `notices:*` are ours.
+ * Every Redis key this program owns, with its lifetime. All keys of one account begin with one tag.
+ * BullMQ's own keys have the same tag, as `<tag>:send:*` and `<tag>:chunks:*`; in the hash of a job, the
+ * fields `notices:*` are ours.
  *
  * | key | type | holds | lifetime |
  * |---|---|---|---|

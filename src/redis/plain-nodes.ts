@@ -2,9 +2,6 @@ import type { NatMap } from 'ioredis';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { isLoopbackHost, mayBePlain } from '../format/plain-hosts.ts';
 
-/** A port that no socket takes: opening it fails before anything is sent. */
-const NO_PORT = 65_536;
-
 interface Node {
   host: string;
   port: number;
@@ -14,7 +11,6 @@ interface Node {
 interface PlainSettings {
   readonly url: string;
   readonly sentinels: readonly Readonly<Node>[];
-  readonly cluster: readonly Readonly<Node>[];
   readonly insecureHosts?: readonly string[] | undefined;
 }
 
@@ -22,24 +18,20 @@ interface PlainSettings {
 export interface PlainNodes {
   /** Maps the addresses that Sentinels name. */
   readonly ofSentinels: { readonly natMap?: NatMap };
-  /** Maps the addresses that nodes of a Cluster name. */
-  readonly ofCluster: { readonly natMap?: NatMap };
   /** The error to report for one of the client: where the client wraps a refusal, the refusal. */
   readonly reported: (error: Error) => Error;
 }
 
 /**
- * Refuses addresses that Sentinels and a Cluster of this machine name without TLS, unless they are of this machine
+ * Refuses addresses that Sentinels of this machine name without TLS, unless they are of this machine
  * or in `insecureHosts`. Those of another machine are in `insecureHosts` themselves; what they lead to is not checked.
  * It is an option of the client, so connections that BullMQ makes of ours have it, too.
- *
- * @param onError called with each refusal of an address that a Cluster names
  */
-export function plainNodes(settings: PlainSettings, onError: (error: Error) => void): PlainNodes {
-  const { url, sentinels, cluster, insecureHosts = [] } = settings;
+export function plainNodes(settings: PlainSettings): PlainNodes {
+  const { url, sentinels, insecureHosts = [] } = settings;
   const isPlain = new URL(url).protocol === 'redis:';
-  const isHere = [...sentinels, ...cluster].every(({ host }) => isLoopbackHost(host));
-  if (!isPlain || !isHere) return { ofSentinels: {}, ofCluster: {}, reported: (error) => error };
+  const isHere = sentinels.every(({ host }) => isLoopbackHost(host));
+  if (!isPlain || !isHere) return { ofSentinels: {}, reported: (error) => error };
   const refusalOf = (host: string, port: number) =>
     mayBePlain(host, insecureHosts)
       ? undefined
@@ -56,15 +48,6 @@ export function plainNodes(settings: PlainSettings, onError: (error: Error) => v
         // The client catches it and asks the next Sentinel.
         last = refusal;
         throw refusal;
-      }),
-    },
-    ofCluster: {
-      natMap: mapped(({ host, port }) => {
-        const refusal = refusalOf(host, port);
-        if (refusal === undefined) return { host, port };
-        // The client does not catch what is thrown here.
-        onError(refusal);
-        return { host: '127.0.0.1', port: NO_PORT };
       }),
     },
     reported: (error) =>

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { Cluster, Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { isMistake, missingPermission, replyCode, replyWords } from './reply.ts';
 
 /** A client for commands. */
-export type ScriptClient = Redis | Cluster;
+export type ScriptClient = Redis;
 
 /**
  * Functions at the start of every script: Redis time in milliseconds since the epoch, as a whole
@@ -24,7 +24,7 @@ local function alsoWhenFull() redis.call('DEL', (string.match(KEYS[1], '^{.-}') 
 interface ScriptDefinition {
   /** Names the script in errors. */
   readonly name: string;
-  /** How many keys it takes. On a cluster they must share one hash tag. */
+  /** How many keys it takes. */
   readonly keys: number;
   /** The body; `clock()` and `exactClock()` are defined in front of it. */
   readonly lua: string;
@@ -79,7 +79,7 @@ interface ScriptFailureDetails {
 
 /**
  * Defines a script. It is called by its hash; the text is sent only to a server that does not have it yet
- * (after a restart or failover, or on another node of a Cluster), or where it has to be run `inOrder`.
+ * (after a restart or failover), or where it has to be run `inOrder`.
  */
 export function defineScript(definition: ScriptDefinition): Script<unknown>;
 export function defineScript<Reply>(

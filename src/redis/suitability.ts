@@ -1,7 +1,6 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { RedisClient } from './connect.ts';
 import { readRedisFacts, type RedisFacts } from './facts.ts';
-import type { Keys } from './keys.ts';
 
 /** Configurable requirements of Redis. */
 export interface RedisRules {
@@ -139,9 +138,8 @@ export function judgeRedis(facts: RedisFacts, rules: RedisRules): RedisFinding[]
 export async function requireSuitable(
   redis: RedisClient,
   rules: RedisRules,
-  keys?: Pick<Keys, 'hold'>,
 ): Promise<readonly RedisFinding[]> {
-  const findings = judgeRedis(await readRedisFacts(redis, keys), rules);
+  const findings = judgeRedis(await readRedisFacts(redis), rules);
   const refused = findings.filter(({ severity }) => severity === 'refuse');
   if (refused.length === 0) return findings;
   const texts = refused.map(({ words, remedy }) => `${words}: ${remedy}`);

@@ -46,19 +46,16 @@ const STEP = 2_000;
 /**
  * The keys that match a pattern, page by page; a key may come twice. Scans all keys of the server in steps.
  *
- * @param pattern of SCAN; its keys share one hash tag
+ * @param pattern of SCAN
  */
 export async function* scanKeys(
   redis: RedisClient,
   pattern: string,
 ): AsyncGenerator<readonly string[]> {
-  const nodes = 'nodes' in redis ? redis.nodes('master') : [redis];
-  for (const node of nodes) {
-    let cursor = '0';
-    do {
-      const [next, keys] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
-      if (keys.length > 0) yield keys;
-      cursor = next;
-    } while (cursor !== '0');
-  }
+  let cursor = '0';
+  do {
+    const [next, keys] = await redis.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
+    if (keys.length > 0) yield keys;
+    cursor = next;
+  } while (cursor !== '0');
 }

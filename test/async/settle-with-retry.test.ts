@@ -26,7 +26,6 @@ it.each([
   ['a closed connection', new Error('Connection is closed.')],
   ['a command', reply('OOM command not allowed')],
   ['a failed snapshot', reply('MISCONF Redis is configured to save RDB snapshots')],
-  ['a Cluster without a slot', reply('CLUSTERDOWN Hash slot not served')],
   ['a replica', reply("READONLY You can't write against a read only replica.")],
   ['a gateway', new ScriptFailure('settle', 'ERR')],
   ['a command of a script, Redis 6', reply('ERR Error running script (call to f_1): -OOM no')],

@@ -7,7 +7,8 @@ test('every variable that is set is a value, what is not set is absent', () => {
   const secret = 'a secret of events';
   const { redis, service, worker, ops, events } = loadConfig({
     ...REQUIRED,
-    REDIS_CLUSTER: '[::1]:7000',
+    REDIS_SENTINELS: '[::1]:7000',
+    REDIS_SENTINEL_NAME: 'main',
     RATE_LIMIT: '40',
     KEEP_FAILED_MS: '1d',
     OPS_ADDRESS: '0.0.0.0:4012',
@@ -16,7 +17,7 @@ test('every variable that is set is a value, what is not set is absent', () => {
     EVENT_WEBHOOK_URL: 'https://events.example.test/hook?key=1',
     EVENT_WEBHOOK_SECRET: secret,
   });
-  expect(redis.cluster).toStrictEqual([{ host: '::1', port: 7000 }]);
+  expect(redis.sentinels).toStrictEqual([{ host: '::1', port: 7000 }]);
   expect(worker).toMatchObject({ rateLimit: { limit: 40 }, keepFailedMs: 86_400_000 });
   expect(service).toMatchObject({ connections: 40, sendDeadlineMs: 30_000 });
   expect(ops).toMatchObject({ host: '0.0.0.0', port: 4012, hostNames: [] });

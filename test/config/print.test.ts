@@ -38,7 +38,6 @@ test('a row shows the value and where it comes from', () => {
     REDIS_URL: 'rediss://user:***@host:6380/2 (environment)',
     PROXY_URL: 'http://user:***@proxy:3128 (environment)',
     REDIS_SENTINELS: 'a:26379,[::1]:26379 (environment)',
-    REDIS_CLUSTER: 'not set (default)',
     TLS_CA_FILE: `${certificates} (environment)`,
     CONCURRENCY: '8 (environment)',
     REDIS_PREFIX: 'notices (default)',

@@ -5,7 +5,6 @@ import { issuesOf, PEM, temporaryFile } from './support.ts';
 
 const PROXY = { BASE_URL: 'http://localhost:8080', PROXY_URL: 'http://proxy.example.test:3128' };
 const SENTINELS = { REDIS_SENTINELS: '127.0.0.1:26379' };
-const NODES = { REDIS_CLUSTER: 'localhost:7000' };
 const OPEN = { OPS_ADDRESS: '0.0.0.0:4011' };
 const API_KEYS = { OPS_API_KEYS: `shop:sender:sha256.${'k'.repeat(43)}` };
 const SIGNED = { EVENT_WEBHOOK_SECRET: 'CANARY-of-a-secret' };
@@ -33,7 +32,7 @@ const CASES: readonly (readonly [string, readonly Environment[], readonly Enviro
     ],
   ],
   [
-    'REDIS_URL REDIS_SENTINELS REDIS_CLUSTER INSECURE_HOSTS',
+    'REDIS_URL REDIS_SENTINELS INSECURE_HOSTS',
     [
       ...['redis://localhost', 'redis://127.0.0.1:7000/1', 'redis://[::1]', 'rediss://a'].map(
         (REDIS_URL) => ({ REDIS_URL }),
@@ -42,14 +41,12 @@ const CASES: readonly (readonly [string, readonly Environment[], readonly Enviro
         REDIS_URL: 'redis://[fd00::1]',
         INSECURE_HOSTS: '10.0.0.1, LOCALHOST.example.test, fd00::1',
       },
-      { REDIS_URL: 'rediss://h', REDIS_CLUSTER: '127.0.0.1:7000,[fd00::1]:7000' },
     ],
     [
       ...['redis://10.0.0.1', 'redis://localhost.example.test:6379/1', 'redis://[fd00::1]'].map(
         (REDIS_URL) => ({ REDIS_URL }),
       ),
       { REDIS_SENTINELS: 'localhost:26379,10.0.0.1:26379', REDIS_SENTINEL_NAME: 'main' },
-      { REDIS_CLUSTER: '127.0.0.1:7000,[fd00::1]:7000' },
       { REDIS_URL: 'redis://redis.example.test', INSECURE_HOSTS: 'example.test' },
     ],
   ],
@@ -57,16 +54,6 @@ const CASES: readonly (readonly [string, readonly Environment[], readonly Enviro
     'REDIS_SENTINELS REDIS_SENTINEL_NAME',
     [{ ...SENTINELS, REDIS_SENTINEL_NAME: 'main' }],
     [SENTINELS, { REDIS_SENTINEL_NAME: 'main' }],
-  ],
-  [
-    'REDIS_SENTINELS REDIS_CLUSTER',
-    [NODES],
-    [{ ...NODES, ...SENTINELS, REDIS_SENTINEL_NAME: 'main' }],
-  ],
-  [
-    'REDIS_URL REDIS_CLUSTER',
-    [{ ...NODES, REDIS_URL: 'redis://a/0' }],
-    [{ ...NODES, REDIS_URL: 'redis://a/1' }],
   ],
   [
     'OPS_ADDRESS OPS_USERS OPS_API_KEYS OPS_USER_HEADER',

@@ -182,9 +182,9 @@ describe('a program that passes values', () => {
   test('passes typed values', () => {
     const chunkSize: number = queueVariables.chunkSize.parse(undefined);
     const version: 'v1' | 'v2' = serviceVariables.apiVersion.parse('v1');
-    const nodes = redisVariables.cluster.parse([{ host: '::1', port: 7000 }]);
+    const nodes = redisVariables.sentinels.parse([{ host: '::1', port: 7000 }]);
     expect([chunkSize, version, nodes]).toStrictEqual([1000, 'v1', [{ host: '::1', port: 7000 }]]);
-    expect(redisVariables.cluster.safeParse([{ host: 'a', port: 0 }]).success).toBe(false);
+    expect(redisVariables.sentinels.safeParse([{ host: 'a', port: 0 }]).success).toBe(false);
   });
 });
 
@@ -241,7 +241,7 @@ describe('particular texts', () => {
     ['HEALTH_ADDRESS', '9464', { host: '127.0.0.1', port: 9464 }],
     ['OPS_ADDRESS', '[::]:0', { host: '::', port: 0 }],
     [
-      'REDIS_CLUSTER',
+      'REDIS_SENTINELS',
       'a:1, [::1]:2 ,',
       [
         { host: 'a', port: 1 },

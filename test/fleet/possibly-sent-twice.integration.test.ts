@@ -29,7 +29,7 @@ it.each(STEPS)(
     const proxy = await startFaultProxy(Number(new URL(redis.url).port));
     onTestFinished(() => proxy.close());
     const url = `redis://127.0.0.1:${proxy.port}`;
-    const settings = { url, sentinels: [], cluster: [], connectTimeoutMs: 2_000 };
+    const settings = { url, sentinels: [], connectTimeoutMs: 2_000 };
     const worker = connectRedis(settings, 'worker', () => {}, 5_000);
     onTestFinished(() => worker.disconnect());
     expect(await readyWithin(worker, 5_000)).toBe(true);

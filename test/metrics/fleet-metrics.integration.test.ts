@@ -225,7 +225,6 @@ describe('the metrics of the fleet', () => {
     const settings = {
       url: `redis://127.0.0.1:${await freePort()}`,
       sentinels: [],
-      cluster: [],
       connectTimeoutMs: 500,
     };
     const away = connectRedis(settings, 'reader', () => {}, 500);

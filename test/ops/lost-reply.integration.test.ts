@@ -44,7 +44,6 @@ async function losing(
   const settings = {
     ...connectionAs('ops', redis.url, url),
     sentinels: [],
-    cluster: [],
     connectTimeoutMs: 2_000,
   };
   const client = connectRedis(settings, role, () => {}, 5_000);

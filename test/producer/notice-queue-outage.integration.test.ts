@@ -212,22 +212,6 @@ describe('Redis that refuses', () => {
     expect(await queue.send(NOTICE, KEY)).toMatchObject({ duplicate: false });
   });
 
-  it('since its Cluster is down: QUEUE_REFUSED at once, and recovers', async () => {
-    // The bus of a node listens 10,000 above its port.
-    const port = await until(async () => [await freePort()].find((free) => free < 55_000), {
-      what: 'a port',
-    });
-    const server = await startServer(['--cluster-enabled', 'yes'], port);
-    const admin = connect(server.url);
-    const queue = open(server.url);
-    const error = await failureOf(queue.send(NOTICE, KEY));
-    expect(error.code).toBe('QUEUE_REFUSED');
-    expect(error.message).toContain('Cluster is down');
-    await admin.call('CLUSTER', 'ADDSLOTS', ...Array.from({ length: 16_384 }, (_, slot) => slot));
-    expect(await recovered(queue)).toMatchObject({ duplicate: false });
-    expect(await waitingIds(admin, PREFIX)).toHaveLength(1);
-  });
-
   it.each([
     { what: 'a wrong password', redis: { password: 'CANARY-PASSWORD' }, message: 'password' },
     { what: 'no password', redis: {}, message: 'REDIS_PASSWORD' },

@@ -21,7 +21,7 @@ async function open(limits: Partial<CallLimits> = {}): Promise<Bench> {
   const proxy = await startFaultProxy(Number(new URL(redis.url).port));
   onTestFinished(() => proxy.close());
   const url = `redis://127.0.0.1:${proxy.port}`;
-  const settings = { url, sentinels: [], cluster: [], connectTimeoutMs: 2_000 };
+  const settings = { url, sentinels: [], connectTimeoutMs: 2_000 };
   const client = connectRedis(settings, 'producer', () => {});
   onTestFinished(() => client.disconnect());
   const calls = new RedisCalls(client, { timeoutMs: 5_000, repeatWithinMs: 5_000, ...limits });

@@ -22,7 +22,6 @@ describe('a connection that died in silence', () => {
     const settings = {
       url: `redis://127.0.0.1:${through.port}`,
       sentinels: [],
-      cluster: [],
       connectTimeoutMs: 1_000,
     };
     const opened = connectRedis(
@@ -66,7 +65,7 @@ describe('a connection to a server that has become a replica', () => {
 
   it('is opened anew after a refused write, once a second at most', async () => {
     const opened = connectRedis(
-      { url: redis.url, sentinels: [], cluster: [], connectTimeoutMs: 1_000 },
+      { url: redis.url, sentinels: [], connectTimeoutMs: 1_000 },
       'worker',
       () => {},
     );

@@ -22,9 +22,6 @@ const REFUSALS = [
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
     /its master/,
   ],
-  ['CLUSTERDOWN Hash slot not served', /Cluster is down/],
-  ['CLUSTERDOWN The cluster is down', /Cluster is down/],
-  ['TRYAGAIN Multiple keys request during rehashing of slot', /moving slots/],
   ['BUSY Redis is busy running a script.', /busy with a script/],
   [
     'UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)',
@@ -49,7 +46,6 @@ describe('a refusal of Redis', () => {
     ['NOAUTH Authentication required.', /REDIS_PASSWORD/],
     ['WRONGPASS invalid username-password pair or user is disabled.', /user or the password/],
     ["NOPERM this user has no permissions to run the 'get' command", /lacks a permission/],
-    ["CROSSSLOT Keys in request don't hash to the same slot", /same slot/],
     ['WRONGTYPE Operation against a key holding the wrong kind of value', /another type/],
   ])('that settings cause is QUEUE_REFUSED, and not repeated: %s', (message, reason) => {
     const failure = redisFailure(reply(message));

@@ -1,8 +1,5 @@
-import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
-import { freePort } from '../../scripts/redis/free-port.ts';
-import { startRedisServer } from '../../scripts/redis/redis-server.ts';
-import { connectRedis, type HostPort } from '../../src/redis/connect.ts';
+import { connectRedis } from '../../src/redis/connect.ts';
 import { Hints, HINTS_CHECK_MS } from '../../src/redis/hints.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
 import { testRedis } from '../support/redis.ts';
@@ -14,9 +11,9 @@ const SOON_MS = 10_000;
 const redis = testRedis();
 
 /** A subscriber of one channel, and what it heard: texts, and `gap` where hints may have been lost. */
-async function subscriber(channel: string, port: number, cluster: readonly HostPort[] = []) {
+async function subscriber(channel: string, port: number) {
   const settings = { url: `redis://127.0.0.1:${port}`, sentinels: [], connectTimeoutMs: 1_000 };
-  const client = connectRedis({ ...settings, cluster }, 'subscriber', () => {});
+  const client = connectRedis(settings, 'subscriber', () => {});
   onTestFinished(() => client.disconnect());
   const heard: string[] = [];
   const hints = new Hints(client);
@@ -78,49 +75,3 @@ it('a subscription costs one command in each interval of the check, however many
   // A connection that is in order has no gaps.
   expect(gaps).toHaveLength(3);
 }, 30_000);
-
-/** A Redis Cluster of one node, which names the proxy in front of it as its address. */
-async function startCluster() {
-  let port = await freePort();
-  // The bus of a node listens 10,000 above its port.
-  while (port > 55_000) port = await freePort();
-  const proxy = await proxied(port);
-  const announced = ['--cluster-announce-ip', '127.0.0.1'];
-  const server = await startRedisServer({
-    port,
-    args: ['--cluster-enabled', 'yes', ...announced, '--cluster-announce-port', `${proxy.port}`],
-  });
-  onTestFinished(() => server.close());
-  const admin = new Redis(server.url);
-  onTestFinished(() => admin.disconnect());
-  const slots = Array.from({ length: 16_384 }, (_, slot) => slot);
-  await admin.call('CLUSTER', 'ADDSLOTS', ...slots);
-  await until(async () => String(await admin.call('CLUSTER', 'INFO')).includes('state:ok'), {
-    what: 'the cluster',
-  });
-  const cluster = [{ host: '127.0.0.1', port: proxy.port }];
-  return { admin, proxy, listen: (channel: string) => subscriber(channel, proxy.port, cluster) };
-}
-
-it('a subscriber of a Cluster hears of the gap after its connection was closed', async () => {
-  const { admin, listen } = await startCluster();
-  const { heard } = await listen('closed');
-  const before = heard.length;
-  await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-  await until(() => heard.length > before, { what: 'the gap', deadlineMs: SOON_MS });
-  await until(async () => (await admin.publish('closed', 'next')) > 0, { what: 'a listener' });
-  await until(() => heard.includes('next'), { what: 'the next hint' });
-  expect(heard.indexOf('gap', before)).toBeGreaterThan(-1);
-}, 30_000);
-
-it('a subscriber of a Cluster hears of what follows after its connection died in silence', async () => {
-  const { admin, proxy, listen } = await startCluster();
-  const { heard } = await listen('silence');
-  await vanish(proxy, () => admin.publish('silence', 'lost'));
-  const hears = async () => {
-    await admin.publish('silence', 'next');
-    return heard.includes('next');
-  };
-  expect(await until(hears, { what: 'hints', deadlineMs: 2 * SOON_MS, everyMs: 200 })).toBe(true);
-  expect(heard).not.toContain('lost');
-}, 60_000);

@@ -17,10 +17,10 @@ async function front(target: number): Promise<TlsFront> {
 }
 
 function connect(settings: Partial<RedisSettings>): { opened: Redis; errors: string[] } {
-  const base = { url: 'rediss://127.0.0.1', sentinels: [], cluster: [], connectTimeoutMs: 1_000 };
+  const base = { url: 'rediss://127.0.0.1', sentinels: [], connectTimeoutMs: 1_000 };
   const errors: string[] = [];
   const note = (error: Error) => errors.push(error.message);
-  const opened = connectRedis({ ...base, tlsCa: cert, ...settings }, 'worker', note) as Redis;
+  const opened = connectRedis({ ...base, tlsCa: cert, ...settings }, 'worker', note);
   onTestFinished(() => opened.disconnect());
   return { opened, errors };
 }

@@ -35,7 +35,6 @@ const NOT_HANDED_ON: ReadonlySet<string> = new Set([
   'REDIS_SENTINELS',
   'REDIS_SENTINEL_NAME',
   'REDIS_SENTINEL_PASSWORD',
-  'REDIS_CLUSTER',
   'REDIS_TLS_CA_FILE',
 ]);
 

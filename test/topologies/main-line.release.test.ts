@@ -4,12 +4,12 @@ import { runProcess as run, startProcess } from '../cli/support/process.ts';
 import { run as runHere, type Running } from '../cli/support/run.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
-import { startCluster, startSentinelSet, type Servers } from './servers.ts';
+import { startSentinelSet, type SentinelSet } from './servers.ts';
 
-/** Single notices and a batch, through the command line, on other kinds of Redis than one server. */
+/** Single notices and a batch, through the command line, on a Sentinel set. */
 describe('the main line', () => {
   let emulator: Emulator | undefined;
-  let servers: Servers | undefined;
+  let servers: SentinelSet | undefined;
 
   afterEach(async () => {
     await emulator?.close();
@@ -21,7 +21,7 @@ describe('the main line', () => {
   const LIST = numbers(1_000, 1_000);
   const LIST_FLAGS = ['--format', 'csv', '--template', 'T', '--chunk', '1'];
 
-  async function setUp(started: Servers): Promise<{
+  async function setUp(started: SentinelSet): Promise<{
     env: Readonly<Record<string, string>>;
     on: Emulator;
     worker: Running;
@@ -47,21 +47,6 @@ describe('the main line', () => {
       env,
       `contact\n${LIST.join('\n')}\n`,
     );
-
-  it('runs on a Redis Cluster of three nodes', async () => {
-    const { env, on, worker } = await setUp(await startCluster());
-    for (const contact of numbers(3)) {
-      const sent = await run(['send', '--template', 'T', '--contact', contact], env);
-      expect(sent).toMatchObject({ code: 0, stderr: '' });
-    }
-    expect((await importing(env)).code).toBe(0);
-    await until(() => on.record().distinct === 1_003, { what: 'all sent', deadlineMs: 30_000 });
-    expect(on.record()).toMatchObject({ twice: 0, tokens: { issued: 1 } });
-    const status = await run(['status', '--json'], env);
-    expect(JSON.parse(status.stdout)).toMatchObject({ jobs: { waiting: 0, active: 0, failed: 0 } });
-    worker.stop('SIGTERM');
-    expect((await worker.ended).code).toBe(0);
-  }, 120_000);
 
   it('goes on over a Sentinel failover to a replica in sync', async () => {
     const set = await startSentinelSet();

@@ -7,15 +7,6 @@ import { freePort } from '../../scripts/redis/free-port.ts';
 import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
 import { until } from '../support/wait.ts';
 
-const SLOTS = 16_384;
-
-/** Several servers that belong together. */
-export interface Servers {
-  /** The options that lead a program to them. */
-  readonly env: Readonly<Record<string, string>>;
-  close(): Promise<void>;
-}
-
 async function asked<Answer>(url: string, ask: (redis: Redis) => Promise<Answer>): Promise<Answer> {
   const redis = new Redis(url, { maxRetriesPerRequest: 0 });
   redis.on('error', () => {});
@@ -26,48 +17,15 @@ async function asked<Answer>(url: string, ask: (redis: Redis) => Promise<Answer>
   }
 }
 
-/** A Redis Cluster of three nodes on loopback, each with a third of the slots. */
-export async function startCluster(): Promise<Servers> {
-  // The bus of a node listens 10,000 above its port.
-  const ports: number[] = [];
-  while (ports.length < 3) {
-    const port = await freePort();
-    if (port < 55_000 && !ports.includes(port)) ports.push(port);
-  }
-  const nodes: RedisServer[] = [];
-  for (const port of ports) {
-    nodes.push(await startRedisServer({ port, args: ['--cluster-enabled', 'yes'] }));
-  }
-  const share = Math.ceil(SLOTS / nodes.length);
-  for (const [index, node] of nodes.entries()) {
-    const slots = Array.from({ length: share }, (_, at) => index * share + at);
-    await asked(node.url, async (redis) => {
-      await redis.call('CLUSTER', 'ADDSLOTS', ...slots.filter((slot) => slot < SLOTS));
-      for (const port of ports) await redis.call('CLUSTER', 'MEET', '127.0.0.1', port);
-    });
-  }
-  const agree = async (node: RedisServer) => {
-    const info = await asked(node.url, (redis) => redis.call('CLUSTER', 'INFO'));
-    return /cluster_state:ok/.test(String(info)) && /cluster_known_nodes:3/.test(String(info));
-  };
-  await until(async () => (await Promise.all(nodes.map(agree))).every(Boolean), {
-    what: 'the cluster to form',
-    deadlineMs: 20_000,
-  });
-  return {
-    env: { REDIS_CLUSTER: ports.map((port) => `127.0.0.1:${port}`).join(',') },
-    close: async () => {
-      for (const node of nodes) await node.close();
-    },
-  };
-}
-
 /** A master, a replica and a Sentinel on loopback. */
-export interface SentinelSet extends Servers {
+export interface SentinelSet {
+  /** The options that lead a program to them. */
+  readonly env: Readonly<Record<string, string>>;
   readonly master: RedisServer;
   readonly replica: RedisServer;
   /** The port of the present master, as the Sentinel says. */
   masterPort(): Promise<number>;
+  close(): Promise<void>;
   /** Makes the replica the master, and waits until no client can write to the old one. */
   failover(): Promise<void>;
 }

@@ -55,10 +55,10 @@ export class RedisMonitor implements BackgroundService {
 
   async #checkNow(): Promise<void> {
     if (this.#checking) return;
-    const { redis, keys, config, log } = this.#basis;
+    const { redis, config, log } = this.#basis;
     this.#checking = true;
     try {
-      const now = judgeRedis(await readRedisFacts(redis, keys), config.redisWatch);
+      const now = judgeRedis(await readRedisFacts(redis), config.redisWatch);
       if (!this.#stopped) this.#report(now);
     } catch (error) {
       log.debug({ event: 'redis-watch-trouble', ...redisErrorFields(error) });

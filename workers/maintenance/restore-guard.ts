@@ -44,7 +44,7 @@ export interface RestoreGuardOptions {
 const WITNESS_MS = 3_000;
 const WITNESS_EVERY_MS = 100;
 
-/** Events of a lost connection. A Cluster client stays connected while a node is replaced. */
+/** Events of a lost connection. */
 const LOST = ['close', '-node', '+node', 'node error'] as const;
 
 /** Pause after a check that Redis did not answer or refused. */

@@ -89,7 +89,7 @@ export async function startWorker({
   const { heartbeatMs, sendDeadlineMs } = config.worker;
 
   const onRedisError = throttledErrorLog(log, (code) => health?.counted.redisError(code));
-  const connected = await waitForRedis(config, keys, onRedisError, log, abandoned);
+  const connected = await waitForRedis(config, onRedisError, log, abandoned);
   if (connected === undefined) return undefined;
   const { redis, subscriber, found, disconnect } = connected;
   const lifecycle = new Lifecycle();

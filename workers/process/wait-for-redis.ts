@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { unlessAborted } from '../../src/async/cancellation.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';
-import type { Keys } from '../../src/redis/keys.ts';
 import { requireSuitable, type RedisFinding } from '../../src/redis/suitability.ts';
 import type { WorkerProgram } from '../maintenance/worker-basis.ts';
 
@@ -24,7 +23,6 @@ export interface ConnectedRedis {
  */
 export async function waitForRedis(
   config: Pick<WorkerProgram, 'redis' | 'redisWatch'>,
-  keys: Pick<Keys, 'hold'>,
   onError: (error: Error) => void,
   log: Logger,
   abandoned: AbortSignal,
@@ -40,7 +38,7 @@ export async function waitForRedis(
       log.warn({ event: 'waiting-for-redis' }, 'Redis does not answer yet; check REDIS_URL');
     }
     // If Redis becomes unavailable again, this waits for it.
-    const suitable = requireSuitable(redis, config.redisWatch, keys);
+    const suitable = requireSuitable(redis, config.redisWatch);
     const found = await unlessAborted(suitable, abandoned);
     if (found !== undefined) return { redis, subscriber, found, disconnect };
   } catch (error) {

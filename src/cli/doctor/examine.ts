@@ -68,10 +68,7 @@ function alerts({ EVENT_WEBHOOK_URL: url }: Values): Finding {
 function plainConnections(values: Values): Finding[] {
   const { BASE_URL: url } = values;
   const host = url?.startsWith('http:') === true ? new URL(url).hostname : undefined;
-  const hosts = plainRemoteHosts(
-    { url: values.REDIS_URL, sentinels: values.REDIS_SENTINELS, cluster: values.REDIS_CLUSTER },
-    [],
-  );
+  const hosts = plainRemoteHosts({ url: values.REDIS_URL, sentinels: values.REDIS_SENTINELS }, []);
   return [
     ...(host !== undefined && !isLoopbackHost(host)
       ? [
@@ -160,7 +157,7 @@ export async function examine(
 }
 
 async function examineRedis(redis: RedisClient, config: Config): Promise<Finding[]> {
-  const snapshot = await readRedisSnapshot(redis, keysOf(config.redis.prefix, config.account));
+  const snapshot = await readRedisSnapshot(redis);
   return [
     ok('redis.connection', 'Redis answers'),
     ...judgeRedisSnapshot(snapshot, config.redisWatch),

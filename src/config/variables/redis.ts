@@ -14,7 +14,7 @@ const name = () =>
 
 const password = () => secret(/^\P{Cc}{1,1024}$/u, '1 to 1024 characters on one line');
 
-/** How to reach Redis: one server, servers found through Sentinels, or a Cluster. */
+/** How to reach Redis: one server, or servers found through Sentinels. */
 export const redisVariables = {
   url: variable(
     'REDIS_URL',
@@ -24,12 +24,12 @@ export const redisVariables = {
     ).default('redis://127.0.0.1:6379'),
     {
       description:
-        'URL of Redis; `rediss:` uses TLS, for Sentinels too. `redis:` is for this machine and INSECURE_HOSTS. With REDIS_SENTINELS or REDIS_CLUSTER its host is ignored.',
+        'URL of Redis; `rediss:` uses TLS, for Sentinels too. `redis:` is for this machine and INSECURE_HOSTS. With REDIS_SENTINELS its host is ignored.',
     },
   ),
   insecureHosts: variable('INSECURE_HOSTS', hosts().default([]), {
     description:
-      'Hosts other than this machine that may be reached without TLS: Redis, Sentinels and nodes of a Cluster, with what they in turn lead to, and the one of BASE_URL. Sentinels and nodes of this machine lead only to this machine and to these hosts.',
+      'Hosts other than this machine that may be reached without TLS: Redis, Sentinels with what they in turn lead to, and the one of BASE_URL. Sentinels of this machine lead only to this machine and to these hosts.',
     note: 'Passwords, the key pair, the token, phone numbers and the content of messages then cross the network unencrypted.',
   }),
   username: variable(
@@ -48,9 +48,6 @@ export const redisVariables = {
   }),
   sentinelPassword: variable('REDIS_SENTINEL_PASSWORD', password().exactOptional(), {
     description: 'Password of the Sentinels themselves.',
-  }),
-  cluster: variable('REDIS_CLUSTER', addresses().default([]), {
-    description: 'Some nodes of a Redis Cluster; the others are discovered through them.',
   }),
   tlsCa: variable('REDIS_TLS_CA_FILE', certificates().exactOptional(), {
     description: 'Path of the PEM certificates that verify Redis, for a private authority.',

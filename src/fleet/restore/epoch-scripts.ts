@@ -7,7 +7,7 @@ import { HOLD_PRELUDE, MANUAL_HOLD_MS } from '../hold/hold-scripts.ts';
  * server, earlierBeats and earlierAt (of the server before), stopped, and of the last event:
  * event (its id), eventAt, why, copyAt, missingMs, verdict, missed.
  *
- * INFO inside a script is answered by the server that runs it, on a Cluster, too. Where INFO is denied,
+ * INFO inside a script is answered by the server that runs it. Where INFO is denied,
  * the server is ''.
  */
 const PRELUDE = `

@@ -18,7 +18,6 @@ afterEach(async () => {
 const settings = (url = redis.url): RedisSettings => ({
   url,
   sentinels: [],
-  cluster: [],
   connectTimeoutMs: 2_000,
 });
 

@@ -121,7 +121,7 @@ describe('while Redis is away', () => {
 });
 
 describe('what is likely wrong with Redis', () => {
-  const settings = { sentinels: [], cluster: [], connectTimeoutMs: 1 };
+  const settings = { sentinels: [], connectTimeoutMs: 1 };
   const failure = (code: string) => Object.assign(new Error('secret command'), { code });
 
   test.each([
@@ -151,12 +151,12 @@ describe('what is likely wrong with Redis', () => {
     expect(watch.trouble).toBeUndefined();
   });
 
-  it('names the nodes of a cluster', () => {
-    const cluster = [
+  it('names the Sentinels', () => {
+    const sentinels = [
       { host: 'a', port: 7000 },
       { host: 'b', port: 7001 },
     ];
-    const watch = new RedisErrorMonitor({ ...settings, url: 'redis://ignored', cluster });
+    const watch = new RedisErrorMonitor({ ...settings, url: 'redis://ignored', sentinels });
     watch.failed(failure('ENOTFOUND'), 1);
     expect(watch.explain()).toContain('a:7000, b:7001');
   });

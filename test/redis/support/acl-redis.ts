@@ -29,7 +29,7 @@ export async function replaceUsers(url: string): Promise<Redis> {
 }
 
 /** What a server refused since the last call: user, reason and object of each. */
-export async function refusedBy(admin: Redis): Promise<string[]> {
+async function refusedBy(admin: Redis): Promise<string[]> {
   const entries = (await admin.call('ACL', 'LOG')) as string[][];
   await admin.call('ACL', 'LOG', 'RESET');
   return entries.map((entry) => {

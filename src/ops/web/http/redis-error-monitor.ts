@@ -82,8 +82,7 @@ export class RedisErrorMonitor {
 }
 
 /** Host and port of each node, without user and password. */
-function addressOf({ url, sentinels, cluster }: RedisSettings): string {
-  const nodes = cluster.length > 0 ? cluster : sentinels;
+function addressOf({ url, sentinels: nodes }: RedisSettings): string {
   if (nodes.length > 0) return nodes.map(({ host, port }) => `${host}:${port}`).join(', ');
   const { hostname, port } = new URL(url);
   return `${hostname}:${port === '' ? '6379' : port}`;
