@@ -126,6 +126,6 @@ describe('what a trusted proxy says', () => {
     ['<script>', 'operator', undefined],
     ['k'.repeat(65), 'operator', undefined],
   ])('user %j, roles %j: %s', (user, roles, role) => {
-    expect(proxyIdentity({ user, roles }, 1)?.role).toBe(role);
+    expect(proxyIdentity(user, roles, 1)?.role).toBe(role);
   });
 });

@@ -12,8 +12,7 @@ import {
   type User,
 } from './accounts.ts';
 import { hashPassword, readPasswordHash } from './password.ts';
-import { proxyIdentity } from './identity.ts';
-import type { Identity } from './identity.ts';
+import { proxyIdentity, type Identity } from './identity.ts';
 import { Sessions } from './sessions.ts';
 import { SignInLimits } from './sign-in-limits.ts';
 
@@ -117,7 +116,7 @@ export class Access {
     if (this.#userHeader === undefined || remoteAddress === undefined) return undefined;
     if (!this.isTrustedProxy(remoteAddress)) return undefined;
     const roles = this.#roleHeader === undefined ? undefined : header(this.#roleHeader);
-    return proxyIdentity({ user: header(this.#userHeader), roles }, NO_END);
+    return proxyIdentity(header(this.#userHeader), roles, NO_END);
   }
 }
 

@@ -13,20 +13,7 @@ export interface AccessDecision extends RequestOrigin {
   readonly isData?: boolean;
 }
 
-/**
- * Decides whether a request is allowed.
- *
- * | route | caller | request | answer |
- * |---|---|---|---|
- * | open | any | reads | pass |
- * | any other | unknown | any | NOT_SIGNED_IN |
- * | needs more than the role | known | any | NOT_PERMITTED |
- * | open, or the role is enough | by key | any | pass |
- * | open, or the role is enough | any other | reads data, for another site | CROSS_SITE |
- * | open, or the role is enough | any other | reads | pass |
- * | open, or the role is enough | any other | changes, from a page of this server | pass |
- * | open, or the role is enough | any other | changes, from elsewhere | CROSS_SITE |
- */
+/** Decides whether a request is allowed: open or with a role that is enough; a change only from a page of this server. */
 export function authorize(request: AccessDecision): AccessRefusal | undefined {
   const { needs = 'viewer', method, identity } = request;
   if (needs !== 'open') {
@@ -56,18 +43,7 @@ export interface RequestOrigin {
   readonly host: string | undefined;
 }
 
-/**
- * Whether a change comes from a page of this server.
- *
- * | Sec-Fetch-Site | Origin | answer |
- * |---|---|---|
- * | same-origin | any | yes |
- * | none (typed, a bookmark) | missing, or this server | yes |
- * | same-site, cross-site, anything else | any | no |
- * | missing | this server | yes |
- * | missing | another, or `null` | no |
- * | missing | missing | yes: not a current browser; the CSRF token decides |
- */
+/** Whether a change comes from a page of this server. Where no header says it, the CSRF token decides. */
 export function isSameOrigin({ origin, fetchSite, host }: RequestOrigin): boolean {
   if (fetchSite === 'same-origin') return true;
   if (fetchSite !== undefined && fetchSite !== 'none') return false;

@@ -52,25 +52,12 @@ export function allows(role: Role, needs: Needs): boolean {
 
 const NAME = /^[\p{L}\p{N}._@+ -]{1,64}$/u;
 
-/** Headers of the trusted proxy that identify a caller. */
-export interface ProxyHeaders {
-  readonly user: string | undefined;
-  /** Roles or groups, separated by commas; undefined where the header is missing. */
-  readonly roles: string | undefined;
-}
-
-/**
- * Reads the identity that the trusted proxy states.
- *
- * | user | roles | identity |
- * |---|---|---|
- * | missing or malformed | any | none |
- * | a name | missing | viewer |
- * | a name | with operator | operator |
- * | a name | with viewer | viewer |
- * | a name | neither | none |
- */
-export function proxyIdentity({ user, roles }: ProxyHeaders, until: number): Identity | undefined {
+/** Reads the identity that the trusted proxy states; without roles it is a viewer, with other ones none. */
+export function proxyIdentity(
+  user: string | undefined,
+  roles: string | undefined,
+  until: number,
+): Identity | undefined {
   const name = user?.trim() ?? '';
   if (!NAME.test(name)) return undefined;
   const role = roles === undefined ? 'viewer' : roleFrom(roles);

@@ -13,9 +13,14 @@ const WINDOW_MS = 3_600_000;
 /** Accounts, and pairs of account and network, that are remembered; the oldest is forgotten. */
 const MOST_PAIRS = 10_000;
 
+interface Failures {
+  readonly count: number;
+  readonly until: number;
+}
+
 /** What a minute's limit of each address does not cover: checks at the same time, and patient guessing. */
 export class SignInLimits {
-  readonly #failures = new Map<string, { count: number; readonly until: number }>();
+  readonly #failures = new Map<string, Failures>();
   /** Pairs that have signed in since the start. */
   readonly #known = new Set<string>();
   readonly #waiting: (() => void)[] = [];
@@ -42,7 +47,10 @@ export class SignInLimits {
     await this.#turn();
     try {
       const isPassword = await isRight();
-      this.#note(pair, all, now, isPassword);
+      if (isPassword) {
+        this.#failures.delete(pair);
+        this.#known.add(pair);
+      } else for (const one of [pair, all]) this.#noteFailure(one, now);
       return isPassword;
     } finally {
       const next = this.#waiting.shift();
@@ -57,18 +65,9 @@ export class SignInLimits {
     const any = this.#known.has(pair) ? undefined : this.#failuresOf(all, now);
     const isOften = (own?.count ?? 0) >= MOST_FAILURES || (any?.count ?? 0) >= MOST_OF_ACCOUNT;
     if (!isOften) return;
-    const until = Math.max(own?.until ?? 0, any?.until ?? 0);
-    throw new TooManyRequests(
-      Math.ceil((until - now) / 1_000),
-      'This account has failed too often from this network, or from all.',
-    );
-  }
-
-  #note(pair: string, all: string, now: number, isRight: boolean): void {
-    if (isRight) {
-      this.#failures.delete(pair);
-      this.#known.add(pair);
-    } else for (const one of [pair, all]) this.#noteFailure(one, now);
+    const seconds = Math.ceil((Math.max(own?.until ?? 0, any?.until ?? 0) - now) / 1_000);
+    const detail = 'This account has failed too often from this network, or from all.';
+    throw new TooManyRequests(seconds, detail);
   }
 
   /** A check that ends passes its turn on. */
@@ -83,20 +82,17 @@ export class SignInLimits {
     await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  #failuresOf(pair: string, now: number): { count: number; readonly until: number } | undefined {
-    const found = this.#failures.get(pair);
+  #failuresOf(of: string, now: number): Failures | undefined {
+    const found = this.#failures.get(of);
     return found !== undefined && found.until > now ? found : undefined;
   }
 
-  #noteFailure(pair: string, now: number): void {
-    const found = this.#failuresOf(pair, now);
-    if (found !== undefined) found.count += 1;
-    else {
-      this.#failures.delete(pair);
-      this.#failures.set(pair, { count: 1, until: now + WINDOW_MS });
-      const [oldest] = this.#failures.keys();
-      if (this.#failures.size > MOST_PAIRS && oldest !== undefined) this.#failures.delete(oldest);
-    }
+  #noteFailure(of: string, now: number): void {
+    const { count, until } = this.#failuresOf(of, now) ?? { count: 0, until: now + WINDOW_MS };
+    this.#failures.delete(of);
+    this.#failures.set(of, { count: count + 1, until });
+    const [oldest] = this.#failures.keys();
+    if (this.#failures.size > MOST_PAIRS && oldest !== undefined) this.#failures.delete(oldest);
   }
 }
 

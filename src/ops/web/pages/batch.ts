@@ -13,24 +13,7 @@ import { batchId } from '../../operations/fields.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import { stateBar } from './batches.ts';
 import { decideLink } from './not-accepted.ts';
-import {
-  action,
-  acts,
-  card,
-  code,
-  dot,
-  facts,
-  link,
-  mayAct,
-  moment,
-  note,
-  para,
-  quiet,
-  table,
-  tag,
-  tiles,
-  type PageView,
-} from './elements.ts';
+import * as ui from './elements.ts';
 import { page } from './layout.ts';
 
 /** Newest entries of the audit stream among which that of a pause is looked for. */
@@ -83,77 +66,77 @@ const STATES = [
   ['cancelled', 'the batch was cancelled before it was sent'],
 ] as const;
 
-function batchPage(data: BatchPageData, view: PageView): Part {
+function batchPage(data: BatchPageData, view: ui.PageView): Part {
   const { batch, failures } = data;
   const { groups } = failures;
   return [
-    html`<p class="crumbs">${link('/batches', 'Batches')}</p>`,
-    card('progress', undefined, progress(data, view)),
-    card('failures', 'Not accepted', [
-      groups.length === 0 ? quiet('Nothing so far.') : failureTable(data, view),
+    html`<p class="crumbs">${ui.link('/batches', 'Batches')}</p>`,
+    ui.card('progress', undefined, progress(data, view)),
+    ui.card('failures', 'Not accepted', [
+      groups.length === 0 ? ui.quiet('Nothing so far.') : failureTable(data, view),
     ]),
-    mayAct(view) && downloads(batch),
-    card('details', 'Details', details(batch, view)),
+    ui.mayAct(view) && downloads(batch),
+    ui.card('details', 'Details', details(batch, view)),
   ];
 }
 
-function progress(data: BatchPageData, view: PageView): Part {
+function progress(data: BatchPageData, view: ui.PageView): Part {
   const { batch, standstill, importStopped, paused } = data;
   const { phase, counts, stalled, perSecond, restMs, lossNear } = batch;
   const { now } = view;
   const { possiblySentTwice: twice } = counts;
   const isMoving = phase === 'sending' && standstill === undefined;
-  const rest = restMs !== null && moment(now + restMs, now, (span) => `about ${span} left`);
+  const rest = restMs !== null && ui.moment(now + restMs, now, (span) => `about ${span} left`);
   const done = `${formatCount(counts.total - counts.pending)} of ${countOf(counts.total, 'contact')} are done.`;
   return [
     html`<p class="states">
-      ${tag(phase)} ${stalled && tag('stalled')}
+      ${ui.tag(phase)} ${stalled && ui.tag('stalled')}
       ${isMoving && html`<span>${formatRate(perSecond)} contacts a second</span>`} ${rest}
     </p>`,
     stateBar(counts),
-    standstill !== undefined && note(`Not sending: ${standstill}.`),
+    standstill !== undefined && ui.note(`Not sending: ${standstill}.`),
     paused !== undefined &&
-      note([
+      ui.note([
         `Paused by ${paused.who} `,
-        moment(paused.at, now),
+        ui.moment(paused.at, now),
         `${paused.why === '' ? '' : `: ${paused.why}`}. ${done}`,
       ]),
     importStopped &&
-      note([
+      ui.note([
         `The import stopped after ${countOf(batch.rows, 'row')}; run the same import again to continue it: `,
-        code(continueImport(batch)),
+        ui.code(continueImport(batch)),
         '.',
       ]),
     lossNear !== undefined &&
       html`<p class="note bad">
         ${countOf(lossNear.contacts, 'contact')} that ${lossNear.contacts === 1 ? 'was' : 'were'}
-        not accepted will be deleted ${moment(lossNear.keptUntil, now)}: download or redrive before
-        then.
+        not accepted will be deleted ${ui.moment(lossNear.keptUntil, now)}: download or redrive
+        before then.
       </p>`,
-    tiles([
+    ui.tiles([
       ['contacts', formatCount(counts.total)],
       ...STATES.map(
         ([state, meaning]) =>
           [
-            html`<span title="${meaning}">${dot(state)}</span>`,
+            html`<span title="${meaning}">${ui.dot(state)}</span>`,
             formatCount(counts[state]),
           ] as const,
       ),
     ]),
-    twice > 0 && quiet(`${countOf(twice, 'message')} at most may have arrived twice.`),
+    twice > 0 && ui.quiet(`${countOf(twice, 'message')} at most may have arrived twice.`),
     controls(batch, view),
   ];
 }
 
-function controls({ id, phase, counts }: BatchAnswer, view: PageView): Part {
+function controls({ id, phase, counts }: BatchAnswer, view: ui.PageView): Part {
   const given = { id };
   const isOver = phase === 'finished' || phase === 'cancelled';
-  return acts(
+  return ui.acts(
     (phase === 'sending' || phase === 'importing') &&
-      action(view, pauseBatch, { given, button: 'Pause' }),
-    phase === 'paused' && action(view, resumeBatch, { given, button: 'Resume' }),
+      ui.action(view, pauseBatch, { given, button: 'Pause' }),
+    phase === 'paused' && ui.action(view, resumeBatch, { given, button: 'Resume' }),
     !isOver &&
-      action(view, cancelBatch, {
+      ui.action(view, cancelBatch, {
         given,
         opens: 'Cancel...',
         says: `The ${countOf(counts.pending, 'pending contact')} will not be sent. This cannot be undone. Requests in flight finish.`,
@@ -163,20 +146,20 @@ function controls({ id, phase, counts }: BatchAnswer, view: PageView): Part {
   );
 }
 
-function failureTable({ batch, failures, noRedrive }: BatchPageData, view: PageView): Part {
+function failureTable({ batch, failures, noRedrive }: BatchPageData, view: ui.PageView): Part {
   return [
-    table<FailureExample>(
+    ui.table<FailureExample>(
       'Failures by state and code',
       [
-        ['State', ({ state }) => dot(state)],
-        ['Code', (group) => code(group.code)],
+        ['State', ({ state }) => ui.dot(state)],
+        ['Code', (group) => ui.code(group.code)],
         ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
         ['Answer of the service', answerOf],
       ],
       failures.groups,
       (group) => noRedrive === undefined && redrive(batch, group, failures.at, view),
     ),
-    noRedrive !== undefined && quiet(`These contacts cannot be sent again now: ${noRedrive}.`),
+    noRedrive !== undefined && ui.quiet(`These contacts cannot be sent again now: ${noRedrive}.`),
   ];
 }
 
@@ -191,16 +174,21 @@ function answerOf({ message, example }: FailureExample): Part {
 /** States that can be redriven; cancelled contacts cannot. */
 const REDRIVEN: ReadonlySet<string> = new Set(['rejected', 'expired', 'unknown']);
 
-function redrive({ id }: BatchAnswer, group: FailureExample, before: number, view: PageView): Part {
+function redrive(
+  { id }: BatchAnswer,
+  group: FailureExample,
+  before: number,
+  view: ui.PageView,
+): Part {
   const { state, code: of, contacts } = group;
   if (!REDRIVEN.has(state)) return false;
   const isUnknown = state === 'unknown';
   const twice = html`<strong
     >They may arrive twice: the service may have accepted them already.</strong
   >`;
-  return acts(
+  return ui.acts(
     isUnknown && decideLink({ batch: id, code: of, before }, view),
-    action(view, redriveBatch, {
+    ui.action(view, redriveBatch, {
       opens: 'Send again...',
       says: [`${countOf(contacts, 'contact')} will be sent again. `, isUnknown && twice],
       given: { id, state, code: of, before },
@@ -217,22 +205,22 @@ function downloads({ id, counts }: BatchAnswer): Html | false {
   const at = `/api/v1/batches/${encodeURIComponent(id)}/failures.csv`;
   return (
     states.length > 0 &&
-    card('download', 'Download', [
-      para(
+    ui.card('download', 'Download', [
+      ui.para(
         'CSV lists with unmasked phone numbers, ready to be imported again. Each download is recorded in the audit stream.',
       ),
       html`<ul class="plain">
-        ${states.map((state) => html`<li>${link(`${at}?state=${state}`, `${formatCount(counts[state])} ${state}`)}</li>`)}
+        ${states.map((state) => html`<li>${ui.link(`${at}?state=${state}`, `${formatCount(counts[state])} ${state}`)}</li>`)}
       </ul>`,
     ])
   );
 }
 
-function details(batch: BatchAnswer, { now }: PageView): Html {
+function details(batch: BatchAnswer, { now }: ui.PageView): Html {
   const { templateCode, delivery, chunkSize, rate: limit, chunks, rows } = batch;
   const { refusedRows, duplicateRows, begunAt, finishedAt, keptUntil, expiresAt } = batch;
-  const time = (at: number | null) => at !== null && moment(at, now);
-  return facts([
+  const time = (at: number | null) => at !== null && ui.moment(at, now);
+  return ui.facts([
     ['Template', templateCode],
     ['Delivery', delivery],
     ['Rows read', formatCount(rows)],
@@ -240,7 +228,7 @@ function details(batch: BatchAnswer, { now }: PageView): Html {
     ['Duplicates left out', formatCount(duplicateRows)],
     ['Chunks', `${formatCount(chunks)} of up to ${countOf(chunkSize, 'contact')}`],
     ['Limit', limit === 0 ? 'none of its own' : `${countOf(limit, 'contact')} a second`],
-    ['Started', moment(begunAt, now)],
+    ['Started', ui.moment(begunAt, now)],
     ['Ended', time(finishedAt)],
     ['Not sent after', time(expiresAt)],
     ['Deleted', time(keptUntil)],

@@ -6,20 +6,7 @@ import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import type { BatchAnswer } from '../../answers/batch-schemas.ts';
 import { batchFilterFields, listBatches } from '../../operations/batches.ts';
 import { html, type Html, type Part } from '../http/html.ts';
-import {
-  card,
-  choicesOf,
-  code,
-  empty,
-  filter,
-  link,
-  linkWith,
-  moment,
-  para,
-  PERIODS,
-  table,
-  tag,
-} from './elements.ts';
+import * as ui from './elements.ts';
 import { page } from './layout.ts';
 
 const PAGE_SIZE = 50;
@@ -34,12 +21,12 @@ export const BATCHES = page({
   input: z.object(batchFilterFields),
   view: async ({ input: { offset, ...given }, now, reply }, context) => {
     const form = (problem?: string) =>
-      filter(
+      ui.filter(
         '/batches',
         given,
         [
-          ['phase', 'Phase', choicesOf(BATCH_PHASES)],
-          ['within', 'Created within', PERIODS],
+          ['phase', 'Phase', ui.choicesOf(BATCH_PHASES)],
+          ['within', 'Created within', ui.PERIODS],
           ['since', 'or created since (UTC)', EXAMPLE],
           ['before', 'and before (UTC)', EXAMPLE],
         ],
@@ -51,14 +38,16 @@ export const BATCHES = page({
       const { batches, total, next } = list;
       const isFiltered = Object.values(given).some((text) => text !== undefined);
       if (total === 0 && !isFiltered) return NONE;
-      const older = next !== null && linkWith('/batches', { ...given, offset: next });
+      const older = next !== null && ui.linkWith('/batches', { ...given, offset: next });
       return [
         form(),
-        batches.length === 0 ? empty('batches', para('No batch matches.')) : tableOf(batches, now),
+        batches.length === 0
+          ? ui.empty('batches', ui.para('No batch matches.'))
+          : tableOf(batches, now),
         html`<nav class="pages" aria-label="Pages of the list">
           <span class="quiet">${rangeOf({ ...list, offset, phase: given.phase })}</span>
-          ${offset > 0 && link(linkWith('/batches', given), 'Newest')}
-          ${older !== false && link(older, 'Older')}
+          ${offset > 0 && ui.link(ui.linkWith('/batches', given), 'Newest')}
+          ${older !== false && ui.link(older, 'Older')}
         </nav>`,
       ];
     } catch (error) {
@@ -69,9 +58,9 @@ export const BATCHES = page({
   },
 });
 
-const NONE = empty('batches', [
-  para('There are no batches. Importing a list creates one:'),
-  html`<pre>${code('notices import customers.csv --template ORDER_SHIPPED')}</pre>`,
+const NONE = ui.empty('batches', [
+  ui.para('There are no batches. Importing a list creates one:'),
+  html`<pre>${ui.code('notices import customers.csv --template ORDER_SHIPPED')}</pre>`,
 ]);
 
 interface Range {
@@ -94,26 +83,26 @@ function rangeOf({ batches: { length }, total, offset, phase, next }: Range): st
 function tableOf(batches: readonly BatchAnswer[], now: number): Html {
   const progress = ({ counts, phase, stalled, lossNear }: BatchAnswer) => [
     stateBar(counts),
-    tag(phase),
-    stalled && [' ', tag('stalled')],
+    ui.tag(phase),
+    stalled && [' ', ui.tag('stalled')],
     lossNear !== undefined &&
-      html` <span class="tag bad">deleted ${moment(lossNear.keptUntil, now)}</span>`,
+      html` <span class="tag bad">deleted ${ui.moment(lossNear.keptUntil, now)}</span>`,
   ];
   const notAccepted = ({ counts: { rejected, expired, cancelled, unknown } }: BatchAnswer) => [
     formatCount(rejected + expired + cancelled),
-    unknown > 0 && [html`<br />`, link('/notices', `${formatCount(unknown)} unknown`)],
+    unknown > 0 && [html`<br />`, ui.link('/notices', `${formatCount(unknown)} unknown`)],
   ];
   const rate = ({ phase, stalled, perSecond, restMs }: BatchAnswer): Part => [
     phase === 'sending' && !stalled && `${formatRate(perSecond)}/s`,
-    restMs !== null && [html`<br />`, moment(now + restMs, now, (span) => `${span} left`)],
+    restMs !== null && [html`<br />`, ui.moment(now + restMs, now, (span) => `${span} left`)],
   ];
-  const list = table<BatchAnswer>(
+  const list = ui.table<BatchAnswer>(
     'Batches',
     [
       [
         'Batch',
         ({ id, templateCode }) => [
-          link(`/batches/${id}`, html`<strong>${id}</strong>`),
+          ui.link(`/batches/${id}`, html`<strong>${id}</strong>`),
           html` <br /><span class="quiet">${templateCode}</span>`,
         ],
       ],
@@ -121,11 +110,11 @@ function tableOf(batches: readonly BatchAnswer[], now: number): Html {
       ['Contacts', ({ counts }) => formatCount(counts.total), 'number'],
       ['Not accepted', notAccepted, 'number'],
       ['Rate', rate, 'number'],
-      ['Started', ({ begunAt }) => moment(begunAt, now)],
+      ['Started', ({ begunAt }) => ui.moment(begunAt, now)],
     ],
     batches,
   );
-  return card('batches', undefined, list);
+  return ui.card('batches', undefined, list);
 }
 
 /** States of contacts in the order of the bar; the empty rest of it is pending. */

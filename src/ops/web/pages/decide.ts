@@ -4,19 +4,7 @@ import { resolveUnknown } from '../../operations/resolve.ts';
 import type { OperationOutput } from '../../operations/operations.ts';
 import { previewUnknowns } from '../../operations/unknown.ts';
 import { html, type Html, type Part } from '../http/html.ts';
-import {
-  action,
-  batchLink,
-  code,
-  empty,
-  link,
-  linkWith,
-  mayAct,
-  moment,
-  para,
-  table,
-  type PageView,
-} from './elements.ts';
+import * as ui from './elements.ts';
 import { page } from './layout.ts';
 
 const selection = previewUnknowns.input.pick({
@@ -40,7 +28,8 @@ export const DECIDE = page({
     const found = await previewUnknowns.run(context, { ...call.input, limit: 1 }, actor);
     const { at, contacts, listed, batches } = found;
     const chosen = wordsOf(call.input);
-    if (contacts === 0) return empty('selection', para(`No unknown outcome matches${chosen}.`));
+    if (contacts === 0)
+      return ui.empty('selection', ui.para(`No unknown outcome matches${chosen}.`));
     // Not what becomes unknown after it was shown.
     const given = { ...call.input, before: call.input.before ?? at };
     const table = batches.length > 0 && batchTable(batches, call);
@@ -55,15 +44,15 @@ export const DECIDE = page({
           ${countOf(contacts, 'contact')}: ${countOf(listed, 'single notice')}, and
           ${countOf(batches.length, 'batch', 'batches')}.
         </p>
-        ${table} ${mayAct(call) && download(given)}
+        ${table} ${ui.mayAct(call) && download(given)}
         ${decision(call, given, `all ${countOf(contacts, 'contact')}`)}
       </section>`;
   },
 });
 
-const download = (given: Parameters<typeof linkWith>[1]) =>
-  para([
-    link(linkWith('/api/v1/unknown.csv', given), 'Download their numbers and trace ids'),
+const download = (given: Parameters<typeof ui.linkWith>[1]) =>
+  ui.para([
+    ui.link(ui.linkWith('/api/v1/unknown.csv', given), 'Download their numbers and trace ids'),
     ' (recorded in the audit stream)',
   ]);
 
@@ -76,7 +65,7 @@ const DECISIONS = [
 
 /** The form that decides on unknown outcomes. @param what in words */
 export function decision(
-  view: PageView,
+  view: ui.PageView,
   given: Readonly<Record<string, string | number | undefined>>,
   what: string,
 ): Html | false {
@@ -90,7 +79,7 @@ export function decision(
         </label>`,
     )}
   </fieldset>`;
-  return action(view, resolveUnknown, {
+  return ui.action(view, resolveUnknown, {
     opens: `Decide on ${what}...`,
     given,
     more: choices,
@@ -111,15 +100,15 @@ function wordsOf({ code: of, template, batch, chunk, before }: z.output<typeof s
   return words.length === 0 ? '' : `: ${words.join(', ')}`;
 }
 
-function batchTable(batches: OperationOutput<'unknown'>['batches'], { now }: PageView): Part {
-  return table(
+function batchTable(batches: OperationOutput<'unknown'>['batches'], { now }: ui.PageView): Part {
+  return ui.table(
     'Selected contacts of batches',
     [
-      ['Batch', ({ batch }) => batchLink(batch)],
+      ['Batch', ({ batch }) => ui.batchLink(batch)],
       ['Template', ({ template }) => template],
       ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
-      ['Since', ({ at }) => moment(at, now)],
-      ['Codes', ({ codes }) => code(codes.join(', '))],
+      ['Since', ({ at }) => ui.moment(at, now)],
+      ['Codes', ({ codes }) => ui.code(codes.join(', '))],
     ],
     batches,
   );

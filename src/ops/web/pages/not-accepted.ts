@@ -17,26 +17,7 @@ import type { OperationOutput } from '../../operations/operations.ts';
 import { MAX_BATCHES, unknown as unknownOutcomes } from '../../operations/unknown.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import type { OpsContext } from '../ops-context.ts';
-import {
-  action,
-  acts,
-  batchLink,
-  card,
-  choicesOf,
-  code,
-  dot,
-  empty,
-  filter,
-  link,
-  linkWith,
-  mayAct,
-  moment,
-  noticeLink,
-  para,
-  quiet,
-  table,
-  type PageView,
-} from './elements.ts';
+import * as ui from './elements.ts';
 import { page } from './layout.ts';
 import { noticePage } from './notice.ts';
 
@@ -123,38 +104,38 @@ function lookUpForm(given = ''): Html {
   </form>`;
 }
 
-function ofNotices(found: NotAccepted, view: PageView): Part {
+function ofNotices(found: NotAccepted, view: ui.PageView): Part {
   const { notices, matching, complete, given } = found;
   const isFiltered = Object.values(given).some((value) => value !== undefined);
   if (matching === 0 && complete && !isFiltered) {
-    return empty('failed', para('No single notice failed.'));
+    return ui.empty('failed', ui.para('No single notice failed.'));
   }
-  const older = linkWith('/notices', { ...given, until: (notices.at(-1)?.endedAt ?? 0) + 1 });
-  const numbers = linkWith('/api/v1/failed-notices.csv', selectionOf(found));
-  const traces = linkWith('/api/v1/unknown.csv', { ...selectionOf(found), state: undefined });
+  const older = ui.linkWith('/notices', { ...given, until: (notices.at(-1)?.endedAt ?? 0) + 1 });
+  const numbers = ui.linkWith('/api/v1/failed-notices.csv', selectionOf(found));
+  const traces = ui.linkWith('/api/v1/unknown.csv', { ...selectionOf(found), state: undefined });
   return [
-    filter('/notices', given, [
-      ['state', 'State', choicesOf(FAILED_NOTICE_STATES)],
+    ui.filter('/notices', given, [
+      ['state', 'State', ui.choicesOf(FAILED_NOTICE_STATES)],
       ['code', 'Code', ''],
       ['template', 'Template', ''],
       ['olderThanMs', 'Failed longer ago than', AGES],
     ]),
-    card('failed', 'Single notices', [
-      matching === 0 ? para('No failed notice matches.') : tables(found, view),
+    ui.card('failed', 'Single notices', [
+      matching === 0 ? ui.para('No failed notice matches.') : tables(found, view),
       // Of the same millisecond one may be shown again.
       matching > notices.length &&
-        quiet([
+        ui.quiet([
           `The newest ${formatCount(notices.length)} of ${formatCount(matching)}. `,
-          link(older, 'Older'),
+          ui.link(older, 'Older'),
         ]),
       !complete &&
-        quiet('Only the newest failed notices were read; choose an age to see older ones.'),
-      mayAct(view) &&
+        ui.quiet('Only the newest failed notices were read; choose an age to see older ones.'),
+      ui.mayAct(view) &&
         matching > 0 &&
-        para([
-          link(numbers, 'Download their contacts'),
+        ui.para([
+          ui.link(numbers, 'Download their contacts'),
           ', ',
-          link(traces, 'those of unknown ones with trace ids'),
+          ui.link(traces, 'those of unknown ones with trace ids'),
           ' (recorded in the audit stream)',
         ]),
     ]),
@@ -167,13 +148,13 @@ function selectionOf({ given, before }: NotAccepted) {
   return { state, code: of, template, before };
 }
 
-function tables(found: NotAccepted, view: PageView): Part {
+function tables(found: NotAccepted, view: ui.PageView): Part {
   return [
-    table<FailedGroup>(
+    ui.table<FailedGroup>(
       'Failed notices by reason',
       [
-        ['State', ({ state }) => dot(state)],
-        ['Code', (group) => code(group.code)],
+        ['State', ({ state }) => ui.dot(state)],
+        ['Code', (group) => ui.code(group.code)],
         ['Notices', ({ notices }) => formatCount(notices), 'number'],
         ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
         ['Message', ({ message }) => message],
@@ -181,14 +162,14 @@ function tables(found: NotAccepted, view: PageView): Part {
       found.groups,
       (group) => groupActions(group, found, view),
     ),
-    table<NoticeView>(
+    ui.table<NoticeView>(
       'Failed notices',
       [
-        ['Notice', ({ id }) => noticeLink(id)],
+        ['Notice', ({ id }) => ui.noticeLink(id)],
         ['Template', ({ template }) => template],
-        ['State', ({ state }) => dot(state)],
-        ['Code', (notice) => code(notice.code)],
-        ['Since', ({ endedAt }) => endedAt !== undefined && moment(endedAt, view.now)],
+        ['State', ({ state }) => ui.dot(state)],
+        ['Code', (notice) => ui.code(notice.code)],
+        ['Since', ({ endedAt }) => endedAt !== undefined && ui.moment(endedAt, view.now)],
         ['Possibly sent', ({ possiblySent }) => possiblySent > 0 && countOf(possiblySent, 'time')],
       ],
       found.notices,
@@ -196,7 +177,7 @@ function tables(found: NotAccepted, view: PageView): Part {
   ];
 }
 
-function groupActions(group: FailedGroup, found: NotAccepted, view: PageView): Part {
+function groupActions(group: FailedGroup, found: NotAccepted, view: ui.PageView): Part {
   const { state, code: of, notices, contacts } = group;
   const { given, complete } = found;
   const { template } = given;
@@ -206,14 +187,14 @@ function groupActions(group: FailedGroup, found: NotAccepted, view: PageView): P
   const older = complete ? '' : '; older ones that match, too';
   const says = `${countOf(notices, 'notice')} with ${of}, ${countOf(contacts, 'contact')}${only}${older}.`;
   const rejected = { says, given: { ...selected, state } };
-  return acts(
-    action(view, redriveFailed, {
+  return ui.acts(
+    ui.action(view, redriveFailed, {
       ...rejected,
       opens: 'Send again...',
       asks: { rate: 'Most notices a second (empty: no limit)' },
       button: `Send all with ${of} again`,
     }),
-    action(view, deleteFailed, {
+    ui.action(view, deleteFailed, {
       ...rejected,
       opens: 'Delete...',
       asks: { releaseKey: 'Release their idempotency keys' },
@@ -226,27 +207,27 @@ function groupActions(group: FailedGroup, found: NotAccepted, view: PageView): P
 /** Where the unknown outcomes that a filter selects are counted and decided. */
 export const decideLink = (
   selected: Readonly<Record<string, string | number | undefined>>,
-  view: PageView,
-): Html | false => mayAct(view) && link(linkWith('/decide', selected), 'Decide...');
+  view: ui.PageView,
+): Html | false => ui.mayAct(view) && ui.link(ui.linkWith('/decide', selected), 'Decide...');
 
-function ofLists({ batches, allBatches }: OperationOutput<'unknown'>, view: PageView): Part {
+function ofLists({ batches, allBatches }: OperationOutput<'unknown'>, view: ui.PageView): Part {
   const newest = `newest ${countOf(MAX_BATCHES, 'batch', 'batches')}`;
   const all = decideLink({}, view);
-  const older = quiet([
+  const older = ui.quiet([
     `Of lists the ${newest} are read; older ones may have unknown contacts. `,
     all,
   ]);
   if (batches.length === 0) return allBatches ? undefined : older;
-  const columns = table(
+  const columns = ui.table(
     'Batches with unknown contacts',
     [
-      ['Batch', ({ batch }) => batchLink(batch)],
+      ['Batch', ({ batch }) => ui.batchLink(batch)],
       ['Template', ({ template }) => template],
       ['Unknown', ({ contacts }) => formatCount(contacts), 'number'],
-      ['Since', ({ at }) => moment(at, view.now)],
+      ['Since', ({ at }) => ui.moment(at, view.now)],
     ],
     batches,
     ({ batch }) => decideLink({ batch }, view),
   );
-  return [card('unknown-batches', 'Lists with unknown contacts', columns), !allBatches && older];
+  return [ui.card('unknown-batches', 'Lists with unknown contacts', columns), !allBatches && older];
 }

@@ -7,9 +7,8 @@ import type { ExplainedHold } from '../../answers/account-schemas.ts';
 import { liftHold, placeHold } from '../../operations/hold.ts';
 import type { Status } from '../../status.ts';
 import { html, type Html, type Part } from '../http/html.ts';
-import { action, batchLink, card, code, facts, link, moment, tag, tiles } from './elements.ts';
-import type { PageView } from './elements.ts';
 import { rateLimitCard, redisCard, tokenCard, workersCard } from './fleet-cards.ts';
+import * as ui from './elements.ts';
 import { page } from './layout.ts';
 
 export const OVERVIEW = page({
@@ -30,35 +29,39 @@ export interface OverviewData {
 }
 
 /** The worst thing that is true and what to do about it, what needs a person, what waits, and the fleet. */
-export function overviewPage({ status, traffic }: OverviewData, view: PageView): Html {
+export function overviewPage({ status, traffic }: OverviewData, view: ui.PageView): Html {
   const { jobs, batches, unknown, workers, oldestWaitingMs: oldest } = status;
   const below =
-    oldest !== undefined && moment(view.now - oldest, view.now, (span) => `the oldest for ${span}`);
-  const figures = tiles([
+    oldest !== undefined &&
+    ui.moment(view.now - oldest, view.now, (span) => `the oldest for ${span}`);
+  const figures = ui.tiles([
     ['waiting', formatCount(jobs.waiting), below],
     ['in flight', formatCount(jobs.active)],
     ['delayed', formatCount(jobs.delayed)],
     ['contacts per second', formatRate(sentPerSecond(workers))],
-    ['contacts of lists', link('/batches', formatCount(batches.pending))],
-    ['unknown', link('/notices', formatCount(unknown.notices + unknown.contacts))],
+    ['contacts of lists', ui.link('/batches', formatCount(batches.pending))],
+    ['unknown', ui.link('/notices', formatCount(unknown.notices + unknown.contacts))],
   ]);
   return html`${stateCard(status, view)} ${attentionCard(status)}
-    ${card('jobs', 'Queue', [figures, sentSoFar(status, traffic)])} ${workersCard(workers, view)}
+    ${ui.card('jobs', 'Queue', [figures, sentSoFar(status, traffic)])} ${workersCard(workers, view)}
     <div class="columns">
       ${rateLimitCard(status, view)} ${tokenCard(status, view)} ${redisCard(status)}
     </div>`;
 }
 
-function stateCard({ headline, hold }: Status, view: PageView): Html {
+function stateCard({ headline, hold }: Status, view: ui.PageView): Html {
   const { tone, title, text, until, fault, command, section, batch } = headline;
   return html`<section class="card state ${tone}" id="state" data-refresh>
-    <h2>${title}${until !== undefined && ['; resumes ', moment(until, view.now)]}</h2>
+    <h2>${title}${until !== undefined && ['; resumes ', ui.moment(until, view.now)]}</h2>
     <p>${text}</p>
-    ${facts([
+    ${ui.facts([
       ['Whose fault', fault],
-      ['Begin with', code(command)],
-      ['Read', section !== undefined && link(`/help#${section}`, 'what it means, and what to do')],
-      ['List', batch !== undefined && batchLink(batch)],
+      ['Begin with', ui.code(command)],
+      [
+        'Read',
+        section !== undefined && ui.link(`/help#${section}`, 'what it means, and what to do'),
+      ],
+      ['List', batch !== undefined && ui.batchLink(batch)],
       ...(hold === undefined ? [] : holdFacts(hold, view.now)),
     ])}
     <div class="acts">${holdAction(hold, view)}</div>
@@ -69,9 +72,9 @@ function holdFacts(hold: ExplainedHold, now: number): readonly (readonly [string
   const { kind, since, nextProbeAt } = hold;
   const isAsked = isProbed(kind) && kind !== 'throttled';
   return [
-    ['Since', moment(since, now)],
-    ['Next probe', isAsked && (nextProbeAt <= now ? 'now' : moment(nextProbeAt, now))],
-    [kind === 'manual' ? 'Reason given' : 'Code', hold.code !== '' && code(hold.code)],
+    ['Since', ui.moment(since, now)],
+    ['Next probe', isAsked && (nextProbeAt <= now ? 'now' : ui.moment(nextProbeAt, now))],
+    [kind === 'manual' ? 'Reason given' : 'Code', hold.code !== '' && ui.code(hold.code)],
   ];
 }
 
@@ -82,9 +85,9 @@ const LIFT_EFFECTS: Partial<Record<ExplainedHold['kind'], string>> = {
     'Sending resumes at once. Notices that were sent after the copy was made and are not parked are sent a second time.',
 };
 
-function holdAction(hold: ExplainedHold | undefined, view: PageView): Html | false {
+function holdAction(hold: ExplainedHold | undefined, view: ui.PageView): Html | false {
   if (hold === undefined) {
-    return action(view, placeHold, {
+    return ui.action(view, placeHold, {
       opens: 'Hold the queue...',
       says: 'No more requests are sent until the hold is lifted; requests in flight finish.',
       button: 'Hold the queue',
@@ -92,7 +95,7 @@ function holdAction(hold: ExplainedHold | undefined, view: PageView): Html | fal
     });
   }
   const { kind } = hold;
-  return action(view, liftHold, {
+  return ui.action(view, liftHold, {
     opens: 'Lift the hold...',
     says:
       LIFT_EFFECTS[kind] ??
@@ -109,20 +112,20 @@ function attentionCard({ unknown, jobs, batches, differing, redis }: Status): Ht
   const undecided = `${countOf(unknown.notices, 'single notice')} and ${countOf(unknown.contacts, 'contact')} of lists`;
   const items: readonly Part[] = [
     unknown.notices + unknown.contacts > 0 && [
-      link('/notices', undecided),
+      ui.link('/notices', undecided),
       ' with an unknown outcome: the service may have accepted them. Decide what they count as.',
     ],
     failed > 0 && [
-      link('/notices', countOf(failed, 'single notice')),
+      ui.link('/notices', countOf(failed, 'single notice')),
       ` failed and ${failed === 1 ? 'is' : 'are'} kept for a while.`,
     ],
     ...batches.refused.map(({ id, total, rejected, code: of }) => {
       const part = rejected === total ? 'all ' : `${formatCount(rejected)} of `;
       return [
         'List ',
-        batchLink(id),
+        ui.batchLink(id),
         `: ${part}${countOf(total, 'contact')} rejected, `,
-        code(of),
+        ui.code(of),
         '.',
       ];
     }),
@@ -130,28 +133,28 @@ function attentionCard({ unknown, jobs, batches, differing, redis }: Status): Ht
       ({ id, importStopped, total, continueImport, stalled, pending, waits }) => [
         importStopped && [
           'The import of ',
-          batchLink(id),
+          ui.batchLink(id),
           ` stopped after ${countOf(total, 'contact')}: run the same import again; it continues where it stopped: `,
-          code(continueImport),
+          ui.code(continueImport),
           '.',
         ],
         stalled && [
-          tag('stalled'),
+          ui.tag('stalled'),
           ' ',
-          batchLink(id),
+          ui.batchLink(id),
           `, ${countOf(pending, 'contact')} pending: ${waits}.`,
         ],
       ],
     ),
     ...differing.map(({ variable, groups }) => [
       'Workers differ in ',
-      code(variable),
+      ui.code(variable),
       `: ${groups.map((group) => group.join(', ')).join(' | ')}.`,
     ]),
     ...redis.findings.map(({ words, remedy }) => `Redis: ${words}; ${remedy}`),
   ].filter((item) => item !== false);
   if (items.length === 0) return false;
-  return card(
+  return ui.card(
     'attention',
     'Needs attention',
     html`<ul>

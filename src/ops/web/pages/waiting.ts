@@ -7,18 +7,7 @@ import { liftHold, placeHold, showHold } from '../../operations/hold.ts';
 import type { OperationOutput } from '../../operations/operations.ts';
 import { cancelSelected, listWaiting } from '../../operations/waiting.ts';
 import { html, type Html, type Part } from '../http/html.ts';
-import {
-  action,
-  acts,
-  choicesOf,
-  filter,
-  moment,
-  para,
-  PERIODS,
-  table,
-  tag,
-  type PageView,
-} from './elements.ts';
+import * as ui from './elements.ts';
 import { page } from './layout.ts';
 
 /** Notices that wait which the page sums up. */
@@ -49,37 +38,40 @@ export const WAITING = page({
       listWaiting.run(context, { ...select, most: MOST_WAITING }, actor),
       showHold.run(context, {}, actor),
     ]);
-    const form = filter('/waiting', given, [
-      ['state', 'State', choicesOf(WAITING_STATES)],
+    const form = ui.filter('/waiting', given, [
+      ['state', 'State', ui.choicesOf(WAITING_STATES)],
       ['template', 'Template', ''],
-      ['within', 'Queued within', PERIODS],
+      ['within', 'Queued within', ui.PERIODS],
     ]);
     const isFiltered = Object.values(given).some((value) => value !== undefined);
     return [form, shown({ found, held, within: given.within }, isFiltered, call)];
   },
 });
 
-function shown(data: WaitingFound, isFiltered: boolean, view: PageView): Html {
+function shown(data: WaitingFound, isFiltered: boolean, view: ui.PageView): Html {
   const { groups, notices, contacts, complete } = data.found;
   const holds = new Set(data.held.map(({ template }) => template));
   const rest = complete ? '' : ', of those that were read; there are more';
   const sum = `${countOf(notices, 'notice')}, ${countOf(contacts, 'contact')}${rest}.`;
-  const list = table<WaitingGroup>(
+  const list = ui.table<WaitingGroup>(
     'Notices that wait',
     [
       ['Template', ({ template }) => template],
-      ['State', ({ state, template }) => [state, holds.has(template) && [' ', tag('held', 'bad')]]],
+      [
+        'State',
+        ({ state, template }) => [state, holds.has(template) && [' ', ui.tag('held', 'bad')]],
+      ],
       ['Notices', (one) => formatCount(one.notices), 'number'],
       ['Contacts', (one) => formatCount(one.contacts), 'number'],
-      ['Oldest', ({ oldest }) => moment(oldest, view.now)],
-      ['Newest', ({ newest }) => moment(newest, view.now)],
+      ['Oldest', ({ oldest }) => ui.moment(oldest, view.now)],
+      ['Newest', ({ newest }) => ui.moment(newest, view.now)],
     ],
     groups,
     (group) => group.template !== '' && actions(group, data, view),
   );
   const none = `No single notice waits${isFiltered ? ' that matches' : ''}.`;
   return html`<section class="card" id="waiting">
-    ${groups.length === 0 ? para(none) : [para(sum), list]}
+    ${groups.length === 0 ? ui.para(none) : [ui.para(sum), list]}
     <p class="quiet small">
       Delayed ones wait for their time or their next attempt. Contacts of lists are on
       <a href="/batches">Batches</a>.
@@ -87,11 +79,15 @@ function shown(data: WaitingFound, isFiltered: boolean, view: PageView): Html {
   </section>`;
 }
 
-function actions(group: WaitingGroup, { found, held, within }: WaitingFound, view: PageView): Part {
+function actions(
+  group: WaitingGroup,
+  { found, held, within }: WaitingFound,
+  view: ui.PageView,
+): Part {
   const { state, template, notices, contacts, oldest } = group;
   const what = found.complete ? countOf(notices, 'notice') : 'all of them';
   const which = found.complete ? `${what} (${countOf(contacts, 'contact')})` : 'All notices';
-  const cancel = action(view, cancelSelected, {
+  const cancel = ui.action(view, cancelSelected, {
     opens: 'Cancel...',
     says: `${which} of ${template}, ${state} now, will never be sent; what is queued from now on is. This cannot be undone.`,
     given: {
@@ -105,17 +101,17 @@ function actions(group: WaitingGroup, { found, held, within }: WaitingFound, vie
     danger: true,
   });
   const hold = held.some((one) => one.template === template)
-    ? action(view, liftHold, {
+    ? ui.action(view, liftHold, {
         opens: 'Lift the hold...',
         says: `Notices and lists of ${template} are sent again.`,
         given: { template },
         button: 'Lift the hold',
       })
-    : action(view, placeHold, {
+    : ui.action(view, placeHold, {
         opens: 'Hold the template...',
         says: `Notices and lists of ${template} wait; all others are sent.`,
         given: { template },
         button: 'Hold the template',
       });
-  return acts(cancel, hold);
+  return ui.acts(cancel, hold);
 }
