@@ -1,60 +1,45 @@
 import { describe, expect, it } from 'vitest';
 import { numbers } from '../support/fleet.ts';
-import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { testRedis } from '../support/redis.ts';
-import { startOps } from '../ops/web/support/ops-bench.ts';
-import { headline, isSamePage, markPage } from './support/read-page.ts';
-import { visit } from './support/visit.ts';
+import { headline } from './support/read-page.ts';
 import { startWatched } from './support/watched.ts';
 
 const redis = testRedis();
 const rows = (count: number) => numbers(count).map((contact) => ({ contact, var1: 'x' }));
 
 describe('a person who acts', () => {
-  it('decides on a notice of which nobody knows whether it was taken', async () => {
+  it('decides on what a filter selects, and on one notice, and finds it in the audit', async () => {
     const watched = await startWatched(redis);
     const { emulator, queue } = watched.fleet;
-    emulator.addFault({ on: 'send', times: 1, reset: 'after-acting' });
-    const notice = { templateCode: 'LOST', contacts: rows(1) };
-    await queue.send(notice, { delivery: 'at-most-once' });
-    const { page } = await watched.look();
-    await page.goto('/');
-    // The count comes with the overview's own refresh.
-    await page.locator('#jobs').getByRole('link', { name: '1', exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: 'Not accepted' }).waitFor();
-    await page.locator('#failed').getByRole('link', { name: /^n-/ }).click();
-    await page.getByText('Decide on this notice...').click();
-    await page.getByRole('radio', { name: /^accepted/ }).check();
-    await page.getByLabel('Why').fill('seen in the console of the service');
-    await page.getByRole('button', { name: 'Decide' }).click();
-    await page.getByText('No single notice failed.').waitFor();
-    await page.goto('/audit');
-    const entry = page.getByRole('row', { name: /seen in the console of the service/ });
-    expect(await entry.textContent()).toMatch(/otto[\s\S]*resolve[\s\S]*accepted/);
-    expect(emulator.record().contacts).toBe(1);
-  });
-
-  it('selects unknown outcomes, previews what is selected, and decides on all of it', async () => {
-    const watched = await startWatched(redis);
-    const { emulator, queue } = watched.fleet;
-    const { page } = await watched.look();
     emulator.addFault({ on: 'send', times: 2, reset: 'after-acting' });
     for (const templateCode of ['LOST', 'OTHER']) {
       await queue.send({ templateCode, contacts: rows(1) }, { delivery: 'at-most-once' });
     }
+    const { page } = await watched.look();
     await page.goto('/');
+    // The count comes with the overview's own refresh.
     await page.locator('#jobs').getByRole('link', { name: '2', exact: true }).click();
     await page.getByRole('heading', { level: 1, name: 'Not accepted' }).waitFor();
+    const decide = async (opens: string, as: RegExp, why: string) => {
+      await page.getByText(opens).click();
+      await page.getByRole('radio', { name: as }).check();
+      await page.getByLabel('Why').fill(why);
+      await page.getByRole('button', { name: 'Decide' }).click();
+    };
     await page.getByLabel('Template').fill('LOST');
     await page.getByRole('button', { name: 'Filter' }).click();
     await page.getByRole('link', { name: 'Decide...' }).click();
     await page.getByText('1 contact: 1 single notice').waitFor();
-    await page.getByText('Decide on all 1 contact...').click();
-    await page.getByRole('radio', { name: /^discard/ }).check();
-    await page.getByLabel('Why').fill('obsolete');
-    await page.getByRole('button', { name: 'Decide' }).click();
+    await decide('Decide on all 1 contact...', /^discard/, 'obsolete');
     await page.getByRole('cell', { name: 'OTHER' }).waitFor();
     expect(await page.getByRole('cell', { name: 'LOST' }).count()).toBe(0);
+    await page.locator('#failed').getByRole('link', { name: /^n-/ }).click();
+    await decide('Decide on this notice...', /^accepted/, 'seen in the console of the service');
+    await page.getByText('No single notice failed.').waitFor();
+    await page.goto('/audit');
+    const entry = page.getByRole('row', { name: /seen in the console of the service/ });
+    expect(await entry.textContent()).toMatch(/otto[\s\S]*resolve[\s\S]*accepted/);
+    expect(emulator.record().contacts).toBe(2);
   });
 
   it('sends what was refused again, and sees it accepted', async () => {
@@ -151,33 +136,6 @@ describe('a person who acts', () => {
     await page.goto('/audit');
     const entry = page.getByRole('row', { name: /campaign at noon/ });
     expect(await entry.textContent()).toMatch(/otto[\s\S]*rate-limit[\s\S]*25/);
-  });
-
-  it('is told that Redis is away, and sees the page heal itself', async () => {
-    const server = await startRedisServer({ persistence: true });
-    const ops = await startOps(server.url, 'outage');
-    try {
-      const watching = await visit(ops.url, { cookie: ops.cookie('vera', Date.now()) });
-      const arriving = await visit(ops.url, { cookie: ops.cookie('vera', Date.now()) });
-      for (const { forgive } of [watching, arriving]) forgive(/status of 503/);
-      await watching.page.goto('/');
-      await headline(watching.page, 'No worker');
-      await markPage(watching.page);
-      await server.kill('SIGTERM');
-
-      const trouble = watching.page.locator('#trouble');
-      await trouble.filter({ hasText: /Redis/ }).waitFor();
-      await arriving.page.goto('/batches');
-      await arriving.page.getByRole('heading', { name: 'Redis is away' }).waitFor();
-
-      await server.restart();
-      await trouble.waitFor({ state: 'hidden' });
-      expect(await isSamePage(watching.page)).toBe(true);
-      await arriving.page.getByText('There are no batches.').waitFor();
-    } finally {
-      await ops.close();
-      await server.close();
-    }
   });
 });
 

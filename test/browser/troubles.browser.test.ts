@@ -1,13 +1,14 @@
 import { mkdirSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { run } from '../cli/support/run.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { headline, isSamePage, markPage } from './support/read-page.ts';
-import { PATIENCE_MS, type VisitOptions } from './support/visit.ts';
+import { startOps } from '../ops/web/support/ops-bench.ts';
+import { PATIENCE_MS, visit, type VisitOptions } from './support/visit.ts';
 import { startWatched, type Watched } from './support/watched.ts';
 
 /*
@@ -216,19 +217,24 @@ describe('an engineer on call', () => {
     expect(await isSamePage(page)).toBe(true);
   });
 
-  it('sees what is stale in grey with its time, while Redis is away', async () => {
-    const server = await startRedisServer();
-    const own = { url: server.url, freshPrefix: () => 'away' };
-    const watched = await startWatched(own);
-    const { page, forgive } = await watched.look('vera');
-    forgive(/status of 503/);
+  it('sees what is stale in grey with its time, while Redis is away, and the page heal itself', async () => {
+    const server = await startRedisServer({ persistence: true });
+    onTestFinished(() => server.close());
+    const ops = await startOps(server.url, 'away');
+    const cookie = ops.cookie('vera', Date.now());
+    const { page, forgive } = await visit(ops.url, { cookie });
+    const arriving = await visit(ops.url, { cookie });
+    for (const one of [forgive, arriving.forgive]) one(/status of 503/);
     await page.goto('/');
-    await headline(page, 'Idle');
-    await server.close();
+    await headline(page, 'No worker');
+    await markPage(page);
+    await server.kill('SIGTERM');
     await headline(page, 'Redis is away');
     await state(page)
-      .getByText(/^Last known at .*: Idle$/)
+      .getByText(/^Last known at .*: No worker/)
       .waitFor();
+    await arriving.page.goto('/batches');
+    await arriving.page.getByRole('heading', { name: 'Redis is away' }).waitFor();
     expect(await page.title()).toMatch(/^Redis is away - /);
     expect(await page.locator('#said').innerText()).toBe('Redis is away');
     const opacity = await page
@@ -236,6 +242,10 @@ describe('an engineer on call', () => {
       .evaluate((one) => Number(getComputedStyle(one).opacity));
     expect(opacity).toBeLessThan(1);
     await page.screenshot({ path: `${PICTURES}/trouble-redis-away.png`, fullPage: true });
+    await server.restart();
+    await headline(page, 'No worker');
+    await arriving.page.getByText('There are no batches.').waitFor();
+    expect(await isSamePage(page)).toBe(true);
   });
 
   it('reads in which variable workers differ, and on which hosts', async () => {

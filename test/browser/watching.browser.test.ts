@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
-import { tile, headline, isSamePage, markPage } from './support/read-page.ts';
+import { tile, isSamePage, markPage } from './support/read-page.ts';
 import { PATIENCE_MS } from './support/visit.ts';
 import { startWatched } from './support/watched.ts';
 
@@ -59,28 +59,5 @@ describe('a person who watches', () => {
     await page.locator('#progress .tag', { hasText: 'cancelled' }).waitFor();
     await page.goto('/audit');
     await page.getByRole('cell', { name: 'a mistake in the text' }).waitFor();
-  });
-
-  it('sees a credentials hold come and go, without asking for the page again', async () => {
-    const watched = await startWatched(redis);
-    const { emulator, queue } = watched.fleet;
-    const { page } = await watched.look('vera');
-    await page.goto('/');
-    await headline(page, 'Idle');
-    await markPage(page);
-    emulator.setApp({ accessKey: 'emulator-access-key', approved: false });
-    emulator.revokeTokens();
-    await queue.send({
-      templateCode: 'HELD',
-      contacts: [{ contact: numbers(1)[0] ?? '', var1: 'x' }],
-    });
-    await headline(page, 'Held: credentials');
-    const held = page.locator('#state');
-    await held.getByText('ACCESS_KEY_NOT_APPROVED', { exact: true }).waitFor();
-    await held.getByText('have the app approved').waitFor();
-    emulator.setApp({ accessKey: 'emulator-access-key', approved: true });
-    await headline(page, 'Idle');
-    expect(await isSamePage(page)).toBe(true);
-    expect(emulator.record().contacts).toBe(1);
   });
 });

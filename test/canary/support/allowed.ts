@@ -8,7 +8,6 @@ export interface AllowedPlace {
   readonly canaries: readonly string[];
   /** Any number or value may be found there: it depends on time which notices are not accepted. Default: no. */
   readonly anyContact?: boolean;
-  readonly why: string;
   /** Words of docs/privacy.md that name the place. */
   readonly page: string;
 }
@@ -33,34 +32,29 @@ export const ALLOWED: readonly AllowedPlace[] = [
   {
     place: 'file of rejected rows',
     canaries: ['badRow', 'badRowValue', 'inList'],
-    why: 'its owner corrects the rows and imports them',
     page: 'the file of rejected rows',
   },
   {
     place: 'exports of commands',
     canaries: NOT_ACCEPTED,
     anyContact: true,
-    why: 'who exports contacts wants their numbers',
     page: 'exports (`--csv`, downloads)',
   },
   {
     place: 'download of an operator',
     canaries: NOT_ACCEPTED,
     anyContact: true,
-    why: 'the same, in a browser',
     page: 'exports (`--csv`, downloads)',
   },
   ...['Redis without PAYLOAD_KEY', 'files of Redis without PAYLOAD_KEY'].map((place) => ({
     place,
     canaries: ['unencrypted', 'openValue'],
     anyContact: true,
-    why: 'without a key nothing can be encrypted',
     page: 'contacts and content of single notices',
   })),
   ...['Redis', 'files of Redis'].map((place) => ({
     place,
     canaries: ['malformed', 'malformedValue', 'notJson'],
-    why: 'another producer stored it, and no worker can read it',
     page: "another producer's jobs that no worker can read",
   })),
   {
@@ -68,31 +62,26 @@ export const ALLOWED: readonly AllowedPlace[] = [
     // Of each argument it has the beginning: values may be cut off.
     canaries: ['unencrypted'],
     anyContact: true,
-    why: 'it has what commands carry, and without a key that is readable',
     page: 'slow log of Redis',
   },
   {
     place: 'slow log of Redis',
     canaries: ['malformed', 'malformedValue', 'notJson'],
-    why: 'as in the commands that store them',
     page: 'slow log of Redis',
   },
   {
     place: 'answer to a sign-in',
     canaries: ['session of vera', 'session of otto'],
-    why: 'the browser shows it with each request',
     page: 'session of a person',
   },
   {
     place: 'output of a first start',
     canaries: ['first password'],
-    why: 'without users it is the way in, on the same machine only',
     page: 'first password',
   },
   {
     place: 'output of new-key',
     canaries: ['new API key'],
-    why: 'it is printed once, for the program that uses it',
     page: 'a new API key',
   },
 ];

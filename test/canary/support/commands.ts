@@ -53,51 +53,28 @@ export async function enqueue(
   await send(NUMBERS.byCommand, [...contact, ...variable]);
   await send(NUMBERS.byFile, ['--file', '-'], JSON.stringify(notice(NUMBERS.byFile)));
   await terminal.both('send', '--template', 'CANARY', '--contact', NUMBERS.badNotice, ...variable);
-  await terminal.run(['send', '--file', '-'], {
-    stdin: `{"contacts":[{"contact":"${NUMBERS.badNotice}`,
-  });
-  await terminal.run(['send', '--file', '-'], {
-    stdin: JSON.stringify({ ...notice(NUMBERS.badNotice), [VALUES.value]: VALUES.value }),
-  });
-  const template = ['--template', 'CANARY'];
-  await terminal.both(
+  for (const stdin of [
+    `{"contacts":[{"contact":"${NUMBERS.badNotice}`,
+    JSON.stringify({ ...notice(NUMBERS.badNotice), [VALUES.value]: VALUES.value }),
+  ]) {
+    await terminal.run(['send', '--file', '-'], { stdin });
+  }
+  const list = (file: string, words: string) => [
     'import',
-    lists.spring,
-    ...template,
-    '--dry-run',
-    '--rejects',
-    `${lists.spring}.dry`,
-  );
-  await terminal.run([
-    'import',
-    lists.spring,
-    ...template,
-    '--batch',
-    'spring',
-    '--delivery',
-    'at-most-once',
-    '--chunk',
-    '1',
-  ]);
-  await terminal.both(
-    'import',
-    lists.spring,
-    ...template,
-    '--batch',
-    'again',
-    '--delivery',
-    'at-most-once',
-    '--force',
-  );
-  await terminal.both('import', lists.one, ...template, '--dry-run');
-  await terminal.run(['import', lists.one, ...template]);
-  await terminal.both('import', '-', ...template, '--format', 'ndjson');
-  await terminal.run(
-    ['import', '-', ...template, '--format', 'ndjson', '--rejects', `${lists.one}.2`],
-    {
-      stdin: `{"contact":"${NUMBERS.badRow}","var1":"${VALUES.badRowValue.replaceAll('"', '')}"}\n{"contact`,
-    },
-  );
+    file,
+    '--template',
+    'CANARY',
+    ...words.split(' '),
+  ];
+  const once = '--delivery at-most-once';
+  await terminal.both(...list(lists.spring, `--dry-run --rejects ${lists.spring}.dry`));
+  await terminal.run(list(lists.spring, `--batch spring ${once} --chunk 1`));
+  await terminal.both(...list(lists.spring, `--batch again ${once} --force`));
+  await terminal.both(...list(lists.one, '--dry-run'));
+  await terminal.run(['import', lists.one, '--template', 'CANARY']);
+  await terminal.both(...list('-', '--format ndjson'));
+  const stdin = `{"contact":"${NUMBERS.badRow}","var1":"${VALUES.badRowValue.replaceAll('"', '')}"}\n{"contact`;
+  await terminal.run(list('-', `--format ndjson --rejects ${lists.one}.2`), { stdin });
   readRejected(world, lists.spring);
 }
 

@@ -87,32 +87,17 @@ describe('the board of the queues', () => {
     }
     // What runs as a script is a file: the policy would refuse anything else.
     expect(text).not.toMatch(/<script(?![^>]*(src=|type="application\/json"))/);
-  });
-
-  it('links back to the pages, and to no other host', async () => {
-    const { viewer } = await bench();
-    const { text } = await viewer.get('/queues', { accept: 'text/html' });
     const [, config = '{}'] = /id="__UI_CONFIG__"[^>]*>([^<]*)</.exec(text) ?? [];
     expect(JSON.parse(config)).toMatchObject({
       hideDocsLink: true,
-      miscLinks: [
-        { text: 'Overview', url: '/' },
-        { text: 'Batches', url: '/batches' },
-        { text: 'Not accepted', url: '/notices' },
-      ],
+      miscLinks: [{ url: '/' }, { url: '/batches' }, { url: '/notices' }],
     });
-  });
-
-  it('asks for nothing of another host', async () => {
-    const { viewer } = await bench();
     for (const path of ['/queues', '/queues/', '/queues/queue/send']) {
-      const { text, status } = await viewer.get(path, { accept: 'text/html' });
-      expect([path, status]).toEqual([path, 200]);
-      const asked = [...text.matchAll(/<(?:link|script|img)\b[^>]*\s(?:href|src)="([^"]*)"/g)];
-      const urls = asked.map(([, url = '']) => url);
-      expect([path, urls.length > 5]).toEqual([path, true]);
-      expect(urls.filter((url) => /^(?:https?:)?\/\//.test(url))).toEqual([]);
-      expect(text).not.toContain('googleapis');
+      const page = await viewer.get(path, { accept: 'text/html' });
+      const asked = [...page.text.matchAll(/<(?:link|script|img)\b[^>]*\s(?:href|src)="([^"]*)"/g)];
+      expect([path, page.status, asked.length > 5]).toEqual([path, 200, true]);
+      expect(asked.filter(([, url = '']) => /^(?:https?:)?\/\//.test(url))).toEqual([]);
+      expect(page.text).not.toContain('googleapis');
     }
   });
 });
