@@ -14,7 +14,6 @@ import {
   type Operation,
   type OperationCall,
   type OperationContext,
-  type OperationPreview,
 } from '../ops/operations/operation.ts';
 import {
   UsageError,
@@ -102,7 +101,7 @@ export async function runOperation(
       const answer = await untilStopped(context, async (signal) => {
         const call = { ...actor, signal, onProgress };
         let done = await runParsed(row, target, checked.input, call);
-        const isMoving = () => wait === true && row.moves?.(done as never) === true;
+        const isMoving = () => wait === true && row.moves?.(done) === true;
         while (isMoving() && !signal.aborted) {
           await setTimeout(LOOK_MS, undefined, { signal }).catch(() => {});
           done = await runParsed(row, target, checked.input, call);
@@ -112,10 +111,10 @@ export async function runOperation(
       });
       lines.end();
       print(context, command, answer, () => [
-        ...(row.text?.(answer as never, Date.now()) ?? []),
+        ...(row.text?.(answer, Date.now()) ?? []),
         ...(isStopped ? [STOPPED] : []),
       ]);
-      if (isStopped || row.isDone?.(answer as never) === false) context.end(1);
+      if (isStopped || row.isDone?.(answer) === false) context.end(1);
       return answer;
     });
   } catch (error) {
@@ -176,9 +175,7 @@ async function agreedOn(
   json: boolean,
   yes: boolean | undefined,
 ): Promise<{ readonly input: unknown } | undefined> {
-  const preview = row.preview as
-    ((...args: readonly unknown[]) => Promise<OperationPreview<unknown>>) | undefined;
-  const shown = await preview?.(target, input, call);
+  const shown = await row.preview?.(target, input as never, call);
   // What comes after the preview was not in it, even where it found nothing.
   if (shown?.question === undefined) return { input: shown?.input ?? input };
   if (!json) writeLines(context.stderr, shown.lines);

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
 import { lookUpNumber } from '../batch/source/check-number.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
+import { count, named, time } from './answers/fields.ts';
 import { maskNumber } from './mask-contact.ts';
 
 /** Kinds of entries. */
-export const AUDITED = [
+const AUDITED = [
   'hold',
   'rate-limit',
   'resolve',
@@ -26,9 +28,6 @@ export const AUDITED = [
   'events',
 ] as const;
 
-/** Kind of an entry. */
-export type Audited = (typeof AUDITED)[number];
-
 /** Who does something manually, and why. */
 export interface Actor {
   /** Name of the user or the API key. */
@@ -37,33 +36,29 @@ export interface Actor {
   readonly why: string;
 }
 
-/** One manual action, or a decision of a rule. */
-export interface AuditEntry extends Actor {
-  readonly what: Audited;
-  /**
-   * `queue`, the id of a notice or job, the name of a user, `batch <id>`, `single notices`, `unknown outcomes`, `restored notices`, or
-   * `number <masked>`, `template <code>`, `token`, `a list`, `events`.
-   */
-  readonly target: string;
-  /**
-   * The decision, by kind: `placed` or `lifted <kind>`; a rate limit (`50`, `off`, `default`);
-   * `accepted`, `resend` or `discard`; `unknown` for parked notices; `paused`, `resumed` or
-   * `cancelled`, which a notice can be, too; `searched`; the state, and the code if one was selected, of what was
-   * redriven or downloaded; `imported` or `stopped`; `queued` or `without the queue`;
-   * `issued`; `erased`; `posted again`; `ended` for a session.
-   */
-  readonly as: string;
-  /** Number of contacts; absent where the action does not concern contacts. */
-  readonly contacts?: number;
-  /** Of a decision about a notice: other contacts of it had an end of their own before, and it is not about them. */
-  readonly partly?: boolean;
-}
+/** An entry of the audit stream: one manual action, or a decision of a rule. */
+export const auditEntry = named(
+  'AuditEntry',
+  z.object({
+    at: time,
+    who: z.string(),
+    what: z.enum(AUDITED),
+    target: z
+      .string()
+      .describe('such as queue, an id, the name of a user, `batch <id>` or `number <masked>`'),
+    as: z
+      .string()
+      .describe('what was decided, such as placed, accepted or paused; of a rate limit its value'),
+    why: z.string(),
+    contacts: count.exactOptional().describe('absent where it does not concern contacts'),
+  }),
+);
 
 /** An entry as it is stored. */
-export interface KeptAudit extends AuditEntry {
-  /** Redis time, milliseconds since the epoch. */
-  readonly at: number;
-}
+export type KeptAudit = z.output<typeof auditEntry>;
+
+/** The same, before it is stored. */
+export type AuditEntry = Readonly<Omit<KeptAudit, 'at'>>;
 
 /** How long entries are kept, in milliseconds; Redis may keep a few longer. */
 const KEPT_MS = 90 * 24 * 3_600_000;
@@ -75,7 +70,7 @@ const KEPT_MS = 90 * 24 * 3_600_000;
 const MOST = 1_000_000;
 
 /** Kinds that change nothing. They are kept apart, so that many of them displace no change. */
-const READS: ReadonlySet<Audited> = new Set(['search', 'download']);
+const READS: ReadonlySet<AuditEntry['what']> = new Set(['search', 'download']);
 
 /**
  * Appends an entry, once also when it is repeated. KEYS: the stream, the mark. ARGV: the most entries, then the

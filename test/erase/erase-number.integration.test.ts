@@ -1,11 +1,9 @@
 import { Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { NoticeQueue } from '../../src/index.ts';
 import { eraseNumber } from '../../src/erase/erase-number.ts';
 import type { EraseReport } from '../../src/erase/erase-words.ts';
-import { eraseContacts } from '../../src/erase/stored-contacts.ts';
 import { findStored } from '../../src/erase/find-stored.ts';
 import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
@@ -212,26 +210,6 @@ describe('notices erase', () => {
     expect(await redis.client.keys(`${keys.noticeJob('de:')}*`)).toHaveLength(1);
   });
 
-  it('what is stored while it asks keeps its entries in the index, and the next run erases it', async () => {
-    const { env, queue, keys, ledger, erase } = open();
-    const early = await queue.send(to(NUMBER));
-    const settings = { findKey: FIND_KEY, keepFailedMs: 86_400_000 };
-    const context = { redis: redis.client, keys, ledger, sealing: NO_SEALING, settings };
-    const stored = await findStored(context, [NUMBER]);
-    const late = await queue.send(to(NUMBER), { idempotencyKey: 'late' });
-    const report = await eraseNumber(context, [NUMBER], stored, { who: 'kim', why: '' });
-    expect(report).toMatchObject({ notices: { cancelled: 1 }, index: { notices: 1 }, left: [] });
-    const { stdout } = await run(['find', NUMBER, '--json'], env);
-    expect(JSON.parse(stdout)).toMatchObject({
-      notices: [{ job: late.id, states: ['pending'], confirmed: true }],
-    });
-    expect(stdout).not.toContain(early.id);
-    // Its job ends and is deleted: only its entry leads to its key.
-    await redis.client.del(keys.noticeJob(late.id));
-    await redis.client.lrem(keys.noticesIn('wait'), 1, late.id);
-    expect((await erase()).report.index).toEqual({ notices: 1, chunks: 0, keys: 1 });
-  });
-
   it('what is left keeps its entries in the index, the others lose theirs', async () => {
     const { env, queue, keys, erase, prefix } = open();
     const kept = await queue.send(to(NUMBER));
@@ -335,23 +313,6 @@ describe('contacts of a batch that are taken out', () => {
     expect(report).toEqual({ ...NOTHING, index: null, left });
     expect((await erase()).report.batches).toEqual([{ batch: 'b', waiting: 1, ended: 0 }]);
     expect((await built.read()).counts).toMatchObject({ pending: 1, rejected: 0, cancelled: 1 });
-  });
-
-  it('that are part of a chunk and sent again while they are read are named', async () => {
-    const prefix = redis.freshPrefix();
-    const list = contacts(10);
-    const batch = await buildBatch(redis.client, prefix, 'b', [list]);
-    const failed = [await part('rejected', 'BAD', list.slice(0, 2))];
-    await batch.settle(0, { accepted: 8, failed });
-    const ledger = new (class extends Ledger {
-      override async failure(id: string, name: string) {
-        await this.redrive(id, name, 'rejected');
-        return super.failure(id, name);
-      }
-    })(redis.client, keysOf(prefix, 'default'));
-    const source = { ledger, sealing: NO_SEALING };
-    expect(await eraseContacts(source, 'b', '0.1', [list[0]?.contact ?? ''])).toBe('changed');
-    expect((await batch.read()).counts).toMatchObject({ pending: 2, accepted: 8, cancelled: 0 });
   });
 
   it('that were possibly sent are left and named until the batch is cancelled, where they count as discarded', async () => {

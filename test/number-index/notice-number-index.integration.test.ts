@@ -46,15 +46,6 @@ describe('the find index of single notices', () => {
     expect(await jobsOf(three)).toEqual([]);
   });
 
-  it('finds each of many notices', async () => {
-    const { queue, jobsOf } = world();
-    const many = numbers(3_000, 100);
-    const receipts = await queue.sendMany(many.map((number) => notice(number)));
-    for (const at of [0, 499, 500, 2_999]) {
-      expect(await jobsOf(many[at] ?? '')).toEqual([receipts[at]?.id]);
-    }
-  });
-
   it('contains the time, and whether there was a deadline', async () => {
     const { queue, keys } = world();
     const [number = '', late = ''] = numbers(2);

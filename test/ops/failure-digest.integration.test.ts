@@ -168,12 +168,4 @@ describe('the failures of a batch by state and code', () => {
       'unknown OUTCOME_UNKNOWN 10 0',
     ]);
   });
-
-  it('are kept as long as the batch', async () => {
-    const batch = await failedBatch(1);
-    expect(await redis.client.pttl(batch.groups)).toBeGreaterThan(0);
-    const [bad = ''] = await namesOf(batch, 'BAD');
-    await batch.ledger.redrive('b', bad, 'rejected');
-    expect(await redis.client.pttl(batch.groups)).toBe(-1);
-  });
 });

@@ -88,23 +88,3 @@ it('the oldest of more than a thousand batches is in the list of a restore, the 
   const resolved = await run(['resolve', '--code', 'HTTP_503', '--as', 'discard', '--yes'], env);
   expect(resolved.stdout).toContain('10 contacts');
 });
-
-it('all batches are read once each, while others are created and deleted', async () => {
-  const { keys, ledger } = await behindManyBatches();
-  const ids: string[] = [];
-  for await (const { id, begunAt } of ledger.all()) {
-    ids.push(id);
-    if (ids.length === 150) {
-      await redis.client.hset(keys.batch('new').record, {
-        phase: 'finished',
-        begunAt: begunAt + HOUR,
-      });
-      await redis.client.zadd(keys.batches, begunAt + HOUR, 'new');
-      await redis.client.del(...ids.slice(0, 120).map((one) => keys.batch(one).record));
-      await redis.client.zrem(keys.batches, ...ids.slice(0, 120));
-    }
-  }
-  expect(ids).toHaveLength(1_051);
-  expect(new Set(ids).size).toBe(1_051);
-  expect(ids.at(-1)).toBe('oldest');
-});

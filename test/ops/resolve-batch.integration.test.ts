@@ -132,13 +132,4 @@ describe('what is unknown of a batch', () => {
     const [audit] = await readAudit(redis.client, bench.keys, 9);
     expect(audit?.contacts).toBe(report.contacts);
   });
-
-  it('of one that is rejected, settled already or not there: nothing moves', async () => {
-    const { ledger, counts } = await inDoubt();
-    for (const name of ['1.1', '1', '7', 'nonsense']) {
-      expect(await ledger.resolve('b', name, 'accepted')).toBe(false);
-    }
-    expect(await ledger.resolve('nobody', '0', 'accepted')).toBe(false);
-    expect(await counts()).toEqual(BEFORE);
-  });
 });

@@ -5,30 +5,9 @@ import { run } from '../cli/support/run.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
-import { endAs } from '../ops/support/failed-notices.ts';
 
 const redis = testRedis();
 const FIND_KEY = '7'.repeat(64);
-
-it('a failed notice that was possibly sent is unknown to the search and to the look-up, listed or not', async () => {
-  const { id, prefix, keys } = await parkNotice(redis, {}, undefined, FIND_KEY);
-  const options = { redis: connectionAs('ops', redis.url), prefix, findKey: FIND_KEY };
-  const found = async () => (await findContact('01000000001', options)).notices[0]?.states;
-  const shown = async () => {
-    const { stdout } = await run(['show', id, '--json'], {
-      REDIS_URL: redis.url,
-      REDIS_PREFIX: prefix,
-    });
-    return [(JSON.parse(stdout) as { state: string }).state];
-  };
-  expect([await found(), await shown()]).toEqual([['unknown'], ['unknown']]);
-  await endAs(redis.client, keys, id, {
-    state: 'rejected',
-    code: 'INVALID_CONTACT',
-    possiblySent: 0,
-  });
-  expect([await found(), await shown()]).toEqual([['rejected'], ['rejected']]);
-});
 
 /** What a search says of a number whose one notice is no longer kept. */
 async function foundOf(prefix: string, number: string) {
@@ -48,21 +27,6 @@ it('a cancelled notice that is no longer kept may be cancelled, and is not calle
   expect((await run(['cancel', '--key', 'visit-1'], env)).code).toBe(0);
   // As after KEEP_FAILED_MS.
   await redis.client.hdel(keysOf(prefix, 'default').ended, id);
-  expect(await foundOf(prefix, '01000000001')).toEqual({
-    states: ['accepted', 'rejected', 'cancelled'],
-    confirmed: false,
-  });
-});
-
-it('a rejected notice that was deleted is not called accepted', async () => {
-  const { id, prefix, keys } = await parkNotice(redis, {}, undefined, FIND_KEY);
-  await endAs(redis.client, keys, id, {
-    state: 'rejected',
-    code: 'INVALID_CONTACT',
-    possiblySent: 0,
-  });
-  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
-  expect((await run(['delete', id, '--yes'], env)).code).toBe(0);
   expect(await foundOf(prefix, '01000000001')).toEqual({
     states: ['accepted', 'rejected', 'cancelled'],
     confirmed: false,

@@ -1,14 +1,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { findContact, NoticeQueue } from '../../src/index.ts';
 import { statesOfDeleted } from '../../src/search/find-notices.ts';
-import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { startFleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs, type Program } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
-import { parkNotice } from '../ops/support/parked-notice.ts';
 
 const redis = testRedis();
 const SECRET = '7'.repeat(64);
@@ -82,19 +80,6 @@ describe('findContact', () => {
     expect(await of('01000000001')).toEqual([
       { job: accepted.id, states: ['accepted', 'rejected', 'cancelled'], confirmed: false, at },
     ]);
-  });
-
-  it('finds what a person decided on', async () => {
-    const prefix = redis.freshPrefix();
-    const parked = await parkNotice(redis, {}, prefix, SECRET);
-    const of = async () => (await findContact('01000000001', options(prefix))).notices;
-    expect(await of()).toMatchObject([{ job: parked.id, states: ['unknown'], code: 'ECONNRESET' }]);
-    await resolveNotices(redis.client, parked.keys, [parked.listed], {
-      as: 'discard',
-      who: 'kim@desk',
-      why: 'asked the service',
-    });
-    expect(await of()).toMatchObject([{ job: parked.id, states: ['cancelled'], confirmed: true }]);
   });
 
   it('reports what was searched, and contains no number', async () => {

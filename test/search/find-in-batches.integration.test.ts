@@ -139,13 +139,6 @@ describe('a number in a batch', () => {
     });
   });
 
-  it('was resolved as accepted', async () => {
-    const batch = await indexed();
-    await batch.settle(0, allFailed(5, 'unknown', 'C', ''));
-    await batch.ledger.resolve('b', '0', 'accepted');
-    expect(await stateOf(batch, 1)).toEqual({ states: ['accepted'], confirmed: false });
-  });
-
   it('was in a batch that was cancelled: not sent, or possibly sent', async () => {
     const batch = await indexed();
     await batch.settle(1, allBack(5, true));

@@ -5,7 +5,6 @@ import { FAULTS, HOLDS, remedyOf, type Hold, type HoldKind } from '../../contrac
 import type { SeenWorker } from '../../fleet/heartbeat.ts';
 import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
 import type { TokenStatus } from '../../token/token-status.ts';
-import { AUDITED, type KeptAudit } from '../audit.ts';
 import type { TemplateHold } from '../../fleet/hold/template-hold.ts';
 import { count, named, time, type Answer } from './fields.ts';
 
@@ -245,17 +244,3 @@ export const statusAnswer = named(
 );
 
 export type Status = Answer<z.output<typeof statusAnswer>>;
-
-/** An entry of the audit stream. */
-export const auditEntry = named(
-  'AuditEntry',
-  z.object({
-    at: time,
-    who: z.string(),
-    what: z.enum(AUDITED),
-    target: z.string(),
-    as: z.string(),
-    why: z.string(),
-    contacts: count.exactOptional(),
-  }),
-) satisfies z.ZodType<KeptAudit>;

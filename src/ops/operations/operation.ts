@@ -96,59 +96,34 @@ export interface OperationSpec<Name extends string, I extends z.ZodObject, O ext
   /** Why it can be refused, by HTTP status, besides what every operation answers. */
   readonly problems?: Readonly<Record<number, string>>;
   /** What a command shows before it asks whether to go on. */
-  readonly preview?: (
+  preview?(
     context: OperationContext,
     input: z.output<I>,
     call: OperationCall,
-  ) => Promise<OperationPreview<z.output<I>>>;
-  readonly run: (
+  ): Promise<OperationPreview<z.output<I>>>;
+  run(
     context: OperationContext,
     input: z.output<I>,
     call: OperationCall,
-  ) => Promise<Answer<z.output<O>>>;
+  ): Promise<Answer<z.output<O>>>;
   /**
    * The contacts of what it lists, for operators: its path with `.csv`, and the flag `--csv` of its command. It contains
    * phone numbers.
    */
   readonly csv?: {
     readonly summary: string;
-    readonly open: (
-      context: OperationContext,
-      input: z.output<I>,
-      actor: Actor,
-    ) => Promise<OperationExport>;
+    open(context: OperationContext, input: z.output<I>, actor: Actor): Promise<OperationExport>;
   };
   /** The answer in lines for a terminal; without it there is no command. */
-  readonly text?: (answer: Answer<z.output<O>>, now: number) => readonly string[];
+  text?(answer: Answer<z.output<O>>, now: number): readonly string[];
   /** Whether a command ends with 0. Default: always */
-  readonly isDone?: (answer: Answer<z.output<O>>) => boolean;
+  isDone?(answer: Answer<z.output<O>>): boolean;
   /** Whether the answer changes by itself: a command can wait for its end. */
-  readonly moves?: (answer: Answer<z.output<O>>) => boolean;
+  moves?(answer: Answer<z.output<O>>): boolean;
 }
 
 /** A row of the table, whatever its types. */
-export interface Operation extends Omit<
-  OperationSpec<string, z.ZodObject, z.ZodType>,
-  'preview' | 'run' | 'csv' | 'text' | 'isDone' | 'moves'
-> {
-  readonly preview?: (
-    context: OperationContext,
-    input: never,
-    call: OperationCall,
-  ) => Promise<OperationPreview<unknown>>;
-  readonly run: (context: OperationContext, input: never, call: OperationCall) => Promise<unknown>;
-  readonly csv?: {
-    readonly summary: string;
-    readonly open: (
-      context: OperationContext,
-      input: never,
-      actor: Actor,
-    ) => Promise<OperationExport>;
-  };
-  readonly text?: (answer: never, now: number) => readonly string[];
-  readonly isDone?: (answer: never) => boolean;
-  readonly moves?: (answer: never) => boolean;
-}
+export type Operation = OperationSpec<string, z.ZodObject, z.ZodType>;
 
 /** Defines a row; its function gets the input that its schema has parsed. */
 export function operation<

@@ -2,7 +2,6 @@ import { hostname } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
-import { beat } from '../../../src/fleet/heartbeat.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import type { Status } from '../../../src/ops/status.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
@@ -122,23 +121,6 @@ describe('notices status', () => {
     const { stdout } = await run(['status'], env);
     expect(stdout).toMatch(/^batches +2 open, 6 contacts pending$/m);
     expect(stdout).toMatch(/^ {2}paused: 2 of 2 contacts pending: it is paused/m);
-  });
-
-  it('shows the hold with its reason and remedy, and the token of the running workers', async () => {
-    const prefix = redis.freshPrefix();
-    const since = String(Date.now() - 60_000);
-    const hold = { kind: 'credit', code: 'HTTP_402', since, nextProbeAt: since, failedProbes: '2' };
-    await redis.client.hset(`{${prefix}:default}:hold`, hold);
-    const keys = keysOf(prefix, 'default');
-    const worker = { id: 'w', host: 'h', pid: 1, version: '0', pair: 'pair', concurrency: 1 };
-    const state = { ...worker, active: 0, startedAt: Date.now(), loopDelayMs: 0 };
-    await beat(redis.client, keys, state, 60_000);
-    const status = await statusOf(envOf(prefix));
-    expect(status.hold).toMatchObject({ kind: 'credit', code: 'HTTP_402', failedProbes: 2 });
-    expect(status.token).toMatchObject({ issuing: false });
-    const words = await run(['status'], envOf(prefix));
-    expect(words.stdout).toMatch(/^hold +credit \(HTTP_402\) for \d+ s \([^)]* UTC\): .*top up/m);
-    expect(words.stdout).toMatch(/^token +none yet$/m);
   });
 
   it('a wrong password: exit code 3, and says so', async () => {

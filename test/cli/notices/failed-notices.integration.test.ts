@@ -171,24 +171,6 @@ describe('failed single notices', () => {
     expect(done).toBeLessThan(60);
   });
 
-  it('redrive: one that has ended anew while it asks is left', async () => {
-    const { prefix, queue, notices, number, template, reaches } = await refused();
-    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
-    const running = start(['redrive', number.id, template.id], env, true);
-    await matching(() => running.stderr(), /Send 2 notices again\?.*\[y/);
-    await notices('redrive', number.id, '--yes');
-    const worker = await startWorkerInProcess(redis.url, prefix, {}, { rejectContacts: [BAD] });
-    await reaches(number.id, 'rejected');
-    await worker.stop();
-    running.stdin.write('y\n');
-    expect(await running.ended).toMatchObject({
-      code: 1,
-      stdout:
-        '1 notice will be sent again.\n1 left out: not failed, or not selected by the flags.\n',
-    });
-    expect((await queue.get(number.id)).state).toBe('rejected');
-  });
-
   it('unknown ones are left out, unless they are named; then they cannot be cancelled', async () => {
     const parked = await parkNotice(redis);
     const { notices, queue } = open(parked.prefix);

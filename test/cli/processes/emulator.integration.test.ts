@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { freePort } from '../../../scripts/redis/free-port.ts';
 import { runCli } from '../../../src/cli/run-cli.ts';
 import { startEmulator } from '../../../src/emulator/emulator.ts';
 import { until } from '../../support/wait.ts';
@@ -42,56 +41,6 @@ describe('notices emulator', () => {
     // A signal that nothing listens for would end a real process without its exit code.
     expect(heard).toBe(true);
     expect(await ended).toBe(0);
-  });
-
-  it('ends at once though a connection stays open and a request hangs', async () => {
-    const args = [
-      'emulator',
-      '--port',
-      '0',
-      '--json',
-      '--fault',
-      '{"on":"token","hang":"before-acting"}',
-      '--secret-key',
-      's',
-    ];
-    const emulator = start(args);
-    await emulator.says(/\}\s*$/);
-    const { url } = JSON.parse(emulator.stdout()) as { url: string };
-    const hanging = fetch(`${url}/api/v2/token`, { method: 'POST' }).catch(() => 'cut');
-    await fetch(`${url}/control/record`);
-    emulator.stop('SIGTERM');
-    expect((await emulator.ended).code).toBe(0);
-    expect(await hanging).toBe('cut');
-  });
-
-  it('takes its flags', async () => {
-    const port = await freePort();
-    const flags = ['--port', `${port}`, '--pending', '--token-mode', 'many', '--latency-ms', '1'];
-    const emulator = start([
-      'emulator',
-      ...flags,
-      '--access-key',
-      'a',
-      '--secret-key',
-      's',
-      '--json',
-    ]);
-    await emulator.says(/\}\s*$/);
-    const { url, control } = JSON.parse(emulator.stdout()) as { url: string; control: string };
-    expect([url, control]).toEqual([
-      `http://127.0.0.1:${port}`,
-      `http://127.0.0.1:${port}/control/record`,
-    ]);
-    const authorization = `Basic ${Buffer.from('a:s').toString('base64')}`;
-    const answer = await fetch(`${url}/api/v2/token`, {
-      method: 'POST',
-      headers: { authorization },
-    });
-    // service-api, Errors: ACCESS_KEY_NOT_APPROVED.
-    expect(answer.status).toBe(403);
-    emulator.stop('SIGTERM');
-    expect((await emulator.ended).code).toBe(0);
   });
 });
 

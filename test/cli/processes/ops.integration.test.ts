@@ -54,17 +54,6 @@ describe('notices ops', () => {
     }
   });
 
-  it.each(['', ' '])(
-    'takes its options where OPS_ADDRESS is %j, which is as if not set',
-    async (blank) => {
-      const ops = startProcess(['ops', '--port', '0'], { ...freshEnv(), OPS_ADDRESS: blank });
-      const [, port] = await ops.says(/^ops at http:\/\/127\.0\.0\.1:(\d+)$/m);
-      expect(port).not.toBe('4011');
-      ops.stop('SIGTERM');
-      await ops.ended;
-    },
-  );
-
   it('says what is wrong with a port', async () => {
     const first = startProcess(['ops', '--json'], freshEnv());
     const [, port = ''] = await first.says(/"url": "http:\/\/127\.0\.0\.1:(\d+)"/);
