@@ -65,8 +65,9 @@ function inUrl({ shape }: z.ZodObject): z.ZodObject {
 }
 
 /** What was done, for the page that follows a form: what its command would print, else the numbers of the answer. */
-function wordsOf({ text }: Operation, answer: unknown): string {
-  if (text !== undefined) return text(answer as never, Date.now()).join(' ');
+function wordsOf(row: Operation, answer: unknown): string {
+  const lines = row.text?.(answer, Date.now());
+  if (lines !== undefined) return lines.join(' ');
   const counts = Object.entries(answer as Readonly<Record<string, unknown>>).filter(
     ([, value]) => typeof value === 'number' && value > 0,
   );
