@@ -1,10 +1,11 @@
-import { NoticeQueueError } from '../../contracts/errors.ts';
+import type { NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf } from '../../format/format.ts';
 import type { NumberPrints } from '../../number-index/number-prints.ts';
 import { nextRows, type SourcePart, type SourceReader } from '../source/source-row.ts';
 import { ListDigest } from './list-digest.ts';
 import { RowProcessor } from './row-processor.ts';
 import { RowTally } from './row-tally.ts';
+import { invalidList } from '../source/describe-columns.ts';
 
 /** A list that can be read only once is known by its head: so many contacts, or so many bytes of their JSON. */
 export const HEAD_CONTACTS = 1_000;
@@ -122,8 +123,7 @@ export function abandon({ rows }: SourceReader): void {
   void rows.return?.().catch(() => {});
 }
 
-export const noContacts = () =>
-  new NoticeQueueError('SOURCE_INVALID', 'The list contains no contacts.');
+export const noContacts = () => invalidList('The list contains no contacts.');
 
 function allRefused(parts: readonly SourcePart[]): NoticeQueueError {
   const [first] = parts;
@@ -131,10 +131,7 @@ function allRefused(parts: readonly SourcePart[]): NoticeQueueError {
     first !== undefined && 'check' in first && first.check.kind === 'refused'
       ? `: row ${first.row}: ${first.check.reason}`
       : '';
-  return new NoticeQueueError(
-    'SOURCE_INVALID',
-    `The first ${countOf(parts.length, 'row')} are all rejected${why}.`,
-  );
+  return invalidList(`The first ${countOf(parts.length, 'row')} are all rejected${why}.`);
 }
 
 function lengthOf(original: readonly string[] | string | undefined): number {

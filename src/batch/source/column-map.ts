@@ -1,7 +1,6 @@
 import { VARIABLE_NAME } from '../../contracts/notice.ts';
-import { NoticeQueueError } from '../../contracts/errors.ts';
 import { isLongNumber, isNumberCell, type NumberRules } from './check-number.ts';
-import { DELIMITERS, describeColumns } from './describe-columns.ts';
+import { DELIMITERS, describeColumns, invalidList } from './describe-columns.ts';
 import { unescapeCell } from '../failures/csv-line.ts';
 import {
   compareFields,
@@ -111,8 +110,7 @@ export function readColumns(
   if (header) refuseRepeated(chosen);
   const contact = chosen.find(({ name }) => name === 'contact');
   if (contact === undefined) {
-    throw new NoticeQueueError(
-      'SOURCE_INVALID',
+    throw invalidList(
       header
         ? `Line 1: there is no column "contact". ${hint()}`
         : 'A list without a header row needs a map with the position of the contact column, such as contact=1.',
@@ -156,8 +154,7 @@ function titleOf(cell: string): string {
 function refuseForbiddenNames(names: readonly string[]): void {
   const index = names.findIndex((name) => FORBIDDEN_NAMES.has(name));
   if (index < 0) return;
-  throw new NoticeQueueError(
-    'SOURCE_INVALID',
+  throw invalidList(
     `Line 1, column ${index + 1}: the column name "${names[index]}" is not allowed; rename it.`,
   );
 }
@@ -167,8 +164,7 @@ function refuseRepeated(chosen: readonly Chosen[]): void {
   const seen = new Set<string>();
   for (const { index, name } of chosen) {
     if (seen.has(name)) {
-      throw new NoticeQueueError(
-        'SOURCE_INVALID',
+      throw invalidList(
         `Line 1, column ${index + 1}: there is already a column "${shownTitle(name)}"; rename one of them.`,
       );
     }
@@ -187,8 +183,7 @@ function refuseContactAsTitle(titles: readonly string[], source: string | number
   const cell = titles[Number(title) - 1] ?? '';
   const isContact = titles.includes(title) ? isLongNumber(cell) : isNumberCell(cell);
   if (!isContact) return;
-  throw new NoticeQueueError(
-    'SOURCE_INVALID',
+  throw invalidList(
     `Line 1: the map takes contact from column ${title}, where the row of titles has a phone number. Has the list no titles? Then add --no-header (in a program: header: false). If it is a title, write it in the map instead of the position.`,
   );
 }
@@ -225,16 +220,14 @@ function byMap(
     const named = typeof source === 'string' ? titles.indexOf(title) : -1;
     const other = titles.indexOf(title, named + 1);
     if (named >= 0 && other >= 0) {
-      throw new NoticeQueueError(
-        'SOURCE_INVALID',
+      throw invalidList(
         `Line 1: the map takes ${name} from column "${shownTitle(title)}", and there are two of this title: rename one, or write the position in the map, such as ${name}=${named + 1} or ${name}=${other + 1}.`,
       );
     }
     // Titles are searched before positions: a column may be titled "2".
     const index = named >= 0 ? named : positions[Number(source) - 1];
     if (index !== undefined) return { index, name };
-    throw new NoticeQueueError(
-      'SOURCE_INVALID',
+    throw invalidList(
       `Line 1: the map takes ${name} from column "${source}", which does not exist. ${hint()}`,
     );
   });

@@ -1,5 +1,5 @@
-import { NoticeQueueError } from '../../contracts/errors.ts';
-import { DELIMITERS, delimiterHint } from './describe-columns.ts';
+import type { NoticeQueueError } from '../../contracts/errors.ts';
+import { DELIMITERS, delimiterHint, invalidList } from './describe-columns.ts';
 import { MAX_ROW_LENGTH } from './source-row.ts';
 
 const QUOTE = 0x22;
@@ -100,10 +100,7 @@ const AFTER_QUOTE = 'text after the closing quote of a cell: double the quotes i
 function afterQuote(line: number, column: number, byte: number): NoticeQueueError {
   const other = DELIMITERS.find((delimiter) => delimiter.charCodeAt(0) === byte);
   const hint = other === undefined ? '' : ` ${delimiterHint(other)}`;
-  return new NoticeQueueError(
-    'SOURCE_INVALID',
-    `Line ${line}, column ${column}: ${AFTER_QUOTE}.${hint}`,
-  );
+  return invalidList(`Line ${line}, column ${column}: ${AFTER_QUOTE}.${hint}`);
 }
 
 function notClosed(openedAt: number, column: number): NoticeQueueError {
@@ -115,5 +112,5 @@ export function tooLong(line: number): NoticeQueueError {
 }
 
 function csvError(line: number, column: number, problem: string): NoticeQueueError {
-  return new NoticeQueueError('SOURCE_INVALID', `Line ${line}, column ${column}: ${problem}.`);
+  return invalidList(`Line ${line}, column ${column}: ${problem}.`);
 }

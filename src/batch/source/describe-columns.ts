@@ -1,6 +1,11 @@
+import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { Country } from '../../format/country.ts';
 import { isLongNumber, phoneLikeness } from './check-number.ts';
 import { shownTitle } from './sent-columns.ts';
+
+/** The error of a list that cannot be read, or is not the one that is meant. */
+export const invalidList = (problem: string): NoticeQueueError =>
+  new NoticeQueueError('SOURCE_INVALID', problem);
 
 export const DELIMITERS = [';', '\t', ',', '|'] as const;
 

@@ -1,5 +1,5 @@
 import { createGunzip } from 'node:zlib';
-import { NoticeQueueError } from '../../contracts/errors.ts';
+import { invalidList } from './describe-columns.ts';
 
 /**
  * Decompresses gzip: members one after the other, and zero bytes after the last, with which tools fill whole blocks.
@@ -40,5 +40,4 @@ export async function* gunzipped(bytes: AsyncIterable<Buffer>): AsyncGenerator<B
   if (failure !== undefined) throw failure;
 }
 
-const damaged = () =>
-  new NoticeQueueError('SOURCE_INVALID', 'It is a gzip file that is damaged or cut off.');
+const damaged = () => invalidList('It is a gzip file that is damaged or cut off.');

@@ -7,7 +7,8 @@ import { readContacts, readNdjson } from './read-contacts.ts';
 import { readCsv } from './read-csv.ts';
 import { readUtf8 } from './read-utf8.ts';
 import { FieldChoice } from './sent-columns.ts';
-import type { SourceReader } from './source-row.ts';
+import { type SourceReader } from './source-row.ts';
+import { invalidList } from './describe-columns.ts';
 
 /**
  * Where a list of contacts comes from: the path of a CSV or NDJSON file, a readable stream of its bytes
@@ -80,9 +81,9 @@ export async function openBytes(name: string, signal?: AbortSignal) {
       const what = before.isDirectory()
         ? 'a directory'
         : 'not a regular file; pass it as a stream (to the command: on standard input, as -)';
-      throw new NoticeQueueError('SOURCE_INVALID', `${name} is ${what}.`);
+      throw invalidList(`${name} is ${what}.`);
     }
-    if (before.size === 0n) throw new NoticeQueueError('SOURCE_INVALID', `${name} is empty.`);
+    if (before.size === 0n) throw invalidList(`${name} is empty.`);
     const size = Number(before.size);
     let bytesRead = 0;
     const bytes = async function* () {
@@ -100,7 +101,7 @@ export async function openBytes(name: string, signal?: AbortSignal) {
       verify: async () => {
         const after = await file.stat({ bigint: true });
         if (after.size === before.size && after.mtimeNs === before.mtimeNs) return;
-        throw new NoticeQueueError('SOURCE_INVALID', `${name} changed during the import.`);
+        throw invalidList(`${name} changed during the import.`);
       },
       close: () => file.close(),
     };
@@ -116,7 +117,7 @@ async function openForReading(name: string): Promise<FileHandle> {
   } catch (error) {
     const { code } = error as { code?: unknown };
     const why = code === 'ENOENT' ? 'there is no such file' : String(code);
-    throw new NoticeQueueError('SOURCE_INVALID', `${name} cannot be opened: ${why}.`);
+    throw invalidList(`${name} cannot be opened: ${why}.`);
   }
 }
 
@@ -150,7 +151,7 @@ function openStream(stream: Readable, options: SourceOptions): OpenSource {
     } catch {
       throw options.signal?.aborted === true
         ? new NoticeQueueError('IMPORT_STOPPED')
-        : new NoticeQueueError('SOURCE_INVALID', 'The stream of the list failed before its end.');
+        : invalidList('The stream of the list failed before its end.');
     }
   };
   const onAbort = () => stream.destroy(new Error('stopped'));

@@ -1,4 +1,3 @@
-import { NoticeQueueError } from '../../contracts/errors.ts';
 import { checkCells, type RowCheck } from './check-row.ts';
 import { readColumns, type Columns } from './column-map.ts';
 import { endOfLine, readRow, tooLong, type CsvRow } from './csv-row.ts';
@@ -6,6 +5,7 @@ import { FastCsvReader } from './fast-csv-reader.ts';
 import type { NumberRules } from './check-number.ts';
 import type { FieldMap } from './sent-columns.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourcePart } from './source-row.ts';
+import { invalidList } from './describe-columns.ts';
 
 export interface CsvOptions {
   readonly delimiter: string;
@@ -32,7 +32,7 @@ export async function readCsv(
   const list = new CsvText(text, options.delimiter);
   const first = await list.firstRow();
   if (first === undefined) {
-    throw new NoticeQueueError('SOURCE_INVALID', 'The list is empty: there is no first row.');
+    throw invalidList('The list is empty: there is no first row.');
   }
   const { delimiter } = list;
   const columns = readColumns(first.cells, { ...options, delimiter, sample: list.sample(first) });

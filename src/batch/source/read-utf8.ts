@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import iconv from 'iconv-lite';
-import { NoticeQueueError } from '../../contracts/errors.ts';
 import { gunzipped } from './gunzip.ts';
+import { invalidList } from './describe-columns.ts';
 
 /**
  * Encodings of lists. `euc-kr` includes CP949. A byte order mark decides, whatever the option is: so UTF-16 is
@@ -62,14 +62,15 @@ async function* readLayer(
 ): AsyncGenerator<Buffer, void> {
   const { head, after } = await peek(bytes);
   const foreign = FOREIGN.find(({ magic }) => head.subarray(0, magic.length).equals(magic));
-  if (foreign !== undefined) throw unreadable(`It is ${foreign.what}.`);
+  if (foreign !== undefined) throw invalidList(`It is ${foreign.what}.`);
   if (head.subarray(0, 2).equals(GZIP)) {
-    if (layers === MAX_LAYERS) throw unreadable('It is compressed several times: unpack it first.');
+    if (layers === MAX_LAYERS)
+      throw invalidList('It is compressed several times: unpack it first.');
     yield* readLayer(gunzipped(after(0)), encoding, layers + 1);
     return;
   }
   if (isUnmarkedUtf16(head)) {
-    throw unreadable('It is text in UTF-16 without a byte order mark: save it as UTF-8.');
+    throw invalidList('It is text in UTF-16 without a byte order mark: save it as UTF-8.');
   }
   const marked = MARKS.find(({ mark }) => head.subarray(0, mark.length).equals(mark));
   const isMarked = marked !== undefined;
@@ -175,9 +176,5 @@ function wrongEncoding(line: number, encoding: SourceEncoding, isMarked: boolean
   const advice = isMarked
     ? 'The list begins with the byte order mark of that encoding: save the whole list in it, or as UTF-8.'
     : `Is the encoding ${other}? Then add --encoding ${other} (in a program: the option encoding).`;
-  return unreadable(`Line ${line}: a byte is not valid ${encoding.toUpperCase()}. ${advice}`);
-}
-
-function unreadable(what: string): NoticeQueueError {
-  return new NoticeQueueError('SOURCE_INVALID', what);
+  return invalidList(`Line ${line}: a byte is not valid ${encoding.toUpperCase()}. ${advice}`);
 }

@@ -3,7 +3,6 @@ import { appendFileSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { sealingOf } from '../../../src/payload/seal.ts';
 import { readChunkJob } from '../../../src/contracts/job.ts';
-import type { ImportProgress } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
 import { csvList, numberOf } from '../support/csv-list.ts';
@@ -78,20 +77,6 @@ describe('an import', () => {
     expect(await world.contacts(batch, sealing)).toHaveLength(2);
   });
 
-  it('skips repeated numbers wherever a chunk starts or ends', async () => {
-    const world = importWorld(redis);
-    const range = (from: number, to: number) =>
-      Array.from({ length: to - from }, (_, offset) => from + offset);
-    const indexes = [...range(0, 100), 99, 0, ...range(100, 199), 150, 199, 199];
-    const rows = indexes.map((index) => `${numberOf(index)},a\n`);
-    const report = await world.import(listFile(`contact,var1\n${rows.join('')}`));
-    expect(report).toMatchObject({ rows: 204, contacts: 200, chunks: 2, duplicates: 4 });
-    expect(report.firstDuplicates).toStrictEqual([102, 103, 203, 205]);
-    expect((await world.contacts(report.batch)).map(({ contact }) => contact)).toStrictEqual(
-      range(0, 200).map(numberOf),
-    );
-  });
-
   it('imports the first of equal numbers, in any notation, unless duplicates are allowed', async () => {
     const world = importWorld(redis);
     const file = listFile('contact\n01012345678\n010-1234-5678\n01011112222\n');
@@ -105,20 +90,6 @@ describe('an import', () => {
       contacts: 3,
       duplicates: 0,
       normalised: 1,
-    });
-  });
-
-  it('reports its progress', async () => {
-    const world = importWorld(redis);
-    const seen: ImportProgress[] = [];
-    const file = listFile(csvList(300));
-    await world.import(file, { onProgress: (progress) => seen.push(progress) });
-    const { size } = statSync(file);
-    expect(seen.at(-1)).toMatchObject({
-      rows: 300,
-      bytesRead: size,
-      totalBytes: size,
-      waiting: false,
     });
   });
 });
@@ -137,21 +108,6 @@ describe('a dry run', () => {
 });
 
 describe('the same import again', () => {
-  it('queues nothing once it has ended', async () => {
-    const world = importWorld(redis);
-    const file = listFile(csvList(250));
-    const first = await world.import(file);
-    const jobs = await world.jobIds();
-    expect(await world.import(file, { batchId: first.batch })).toMatchObject({
-      batch: first.batch,
-      contacts: 250,
-      alreadyImported: true,
-      resumed: true,
-    });
-    expect(await world.jobIds()).toStrictEqual(jobs);
-    expect((await world.ledger.read(first.batch))?.counts.total).toBe(250);
-  });
-
   it('continues where it stopped, with the same duplicates and refused rows', async () => {
     const world = importWorld(redis);
     const rows = `${csvList(350)}${numberOf(0)},again\n+82,x\n`;

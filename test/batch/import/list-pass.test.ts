@@ -7,9 +7,7 @@ import {
   readWhole,
   type FirstPass,
 } from '../../../src/batch/import/list-pass.ts';
-import { readContacts } from '../../../src/batch/source/read-contacts.ts';
 import { readCsv } from '../../../src/batch/source/read-csv.ts';
-import { FieldChoice } from '../../../src/batch/source/sent-columns.ts';
 import { csvList } from '../support/csv-list.ts';
 
 const CSV = { delimiter: ',', header: true, passThrough: false } as const;
@@ -67,15 +65,6 @@ describe('the identity of a list', () => {
     expect(await identityOf(text, options)).toBe(await identityOf(list));
   });
 
-  it('is the same for objects', async () => {
-    const objects = [
-      { var2: 'd', var10: 'b,c', contact: '01000000101', var1: 'a', mail: 'x' },
-      { contact: '01000000102', var1: 'e', var2: 'g', var10: 'f' },
-    ];
-    const reader = readContacts(objects, new FieldChoice(undefined, false));
-    expect((await readWhole(reader, passOf())).identity).toBe(await identityOf(list));
-  });
-
   it.each([
     ['another number', list.replace('01000000102', '01000000103')],
     ['another value', list.replace('e,f', 'e,x')],
@@ -87,10 +76,6 @@ describe('the identity of a list', () => {
     ['a repeated row', `${list}01000000101,a,"b,c",d\n`],
   ])('differs for %s', async (_, text) => {
     expect(await identityOf(text)).not.toBe(await identityOf(list));
-  });
-
-  it('differs for another template', async () => {
-    expect((await wholeOf(list, 'g')).identity).not.toBe((await wholeOf(list)).identity);
   });
 
   it('of a long list that is read once is that of its head, wherever the pieces of the text end', async () => {

@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { freePort } from '../../../scripts/redis/free-port.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { ImportReport } from '../../../src/batch/import/import-options.ts';
 import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
@@ -67,28 +66,6 @@ describe('notices import', () => {
     expect([again.code, reportOf(again.stdout).alreadyImported]).toEqual([0, true]);
     const other = await run([...args, '--rate', '5', '--json'], envOf(prefix));
     expect([other.code, errorOf(other).code]).toEqual([2, 'BATCH_CONFLICT']);
-  });
-
-  it('--dry-run reads everything, queues nothing, and needs no Redis', async () => {
-    const list = file('dry.csv', LIST);
-    const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
-    const { code, stdout } = await run(
-      ['import', list, '--template', 'T', '--dry-run', '--json'],
-      env,
-    );
-    expect(code).toBe(0);
-    expect(events(stdout).at(-1)).toMatchObject({
-      event: 'report',
-      dryRun: true,
-      rows: 4,
-      contacts: 2,
-      duplicates: 1,
-      refused: 1,
-      batch: '',
-    });
-    const words = await run(['import', list, '--template', 'T', '--dry-run'], env);
-    expect(words.stdout).toMatch(/^Dry run: nothing was enqueued\.$/m);
-    expect(words.stderr).not.toContain('01000000000');
   });
 
   it('takes standard input, a map, another delimiter, no header, EUC-KR', async () => {

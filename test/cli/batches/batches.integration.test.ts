@@ -6,8 +6,7 @@ import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts'
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
-import { closed, startProcess } from '../support/process.ts';
-import { errorOf, matching, run, STACK, start, type Env } from '../support/run.ts';
+import { matching, run, start, type Env } from '../support/run.ts';
 
 const redis = testRedis();
 const envOf = (prefix: string): Env => ({ REDIS_URL: redis.url, REDIS_PREFIX: prefix });
@@ -73,21 +72,6 @@ describe('notices batch', () => {
     ]);
     expect(json.stdout).not.toMatch(NUMBER);
   });
-
-  it('a batch that is not there: exit code 1; an id that cannot be: 2', async () => {
-    const env = envOf(redis.freshPrefix());
-    const commands = ['batch', 'pause', 'resume', 'failures', 'redrive'];
-    for (const command of commands) {
-      const ended = await run([command, 'nobody', '--json'], env);
-      expect([ended.code, ended.stdout, errorOf(ended).code]).toEqual([1, '', 'NOT_FOUND']);
-      expect(errorOf(ended).message).toContain(
-        'No batch named "nobody" (it may have been deleted).',
-      );
-    }
-    const odd = await run(['batch', 'a b', '--json'], env);
-    expect([odd.code, odd.stdout]).toEqual([2, '']);
-    expect(odd.stderr).not.toMatch(STACK);
-  }, 60_000);
 });
 
 describe('notices batch --watch', () => {
@@ -108,15 +92,6 @@ describe('notices batch --watch', () => {
     expect(lines.at(-1)?.batch.counts.accepted).toBe(20);
   });
 
-  it('--watch --json ends when its reader is gone, and says nothing of it', async () => {
-    const prefix = redis.freshPrefix();
-    await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
-    const watching = startProcess(['batch', 'b', '--watch', '--json'], envOf(prefix));
-    await watching.says(/"event":"sending"/);
-    await closed(watching.child.stdout);
-    expect(await watching.ended).toMatchObject({ code: 0, stderr: '' });
-  }, 60_000);
-
   it('in words; Ctrl-C ends the watching and not the batch', async () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
@@ -128,24 +103,6 @@ describe('notices batch --watch', () => {
     expect(stderr.match(/Not sending/g)).toHaveLength(1);
     expect(stdout).toMatch(/^phase +sending/m);
     expect((await built.read()).phase).toBe('sending');
-  });
-});
-
-describe('notices pause, resume, cancel', () => {
-  it('in turn, and each says what is so', async () => {
-    const prefix = redis.freshPrefix();
-    const built = await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
-    const env = envOf(prefix);
-    expect((await run(['pause', 'b'], env)).stdout).toMatch(/^Batch b is paused\. /);
-    expect((await built.read()).phase).toBe('paused');
-    expect((await run(['resume', 'b'], env)).stdout).toMatch(/^Batch b is resumed\.$/m);
-    const asks = await run(['cancel', 'b', '--json'], env);
-    expect([asks.code, asks.stdout]).toEqual([2, '']);
-    expect(errorOf(asks).message).toMatch(/10 of 10 contacts.*add --yes/);
-    expect((await built.read()).phase).toBe('sending');
-    const json = await run(['cancel', 'b', '--yes', '--json'], env);
-    expect(JSON.parse(json.stdout)).toEqual({ batch: 'b', phase: 'cancelled' });
-    expect((await built.read()).counts).toMatchObject({ cancelled: 10, pending: 0 });
   });
 });
 
