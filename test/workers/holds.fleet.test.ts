@@ -1,12 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
-import { numbers } from '../support/fleet.ts';
+import { liftManualHold } from '../../src/fleet/hold/hold-scripts.ts';
+import type { JobData } from '../../src/contracts/job.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { numbers, type Fleet } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
-import { holdingFleet } from './support/holding-fleet.ts';
+import { amongOthers, holdingFleet } from './support/holding-fleet.ts';
+
+const NOTICES = 2_000;
+const APP = { accessKey: 'emulator-access-key', secretKey: 'emulator-secret-key' };
 
 describe('a fleet holds', () => {
-  const { start, hold, templateHolds, jobsLeft } = holdingFleet();
+  const { redis, start, hold, templateHolds, failedJobs, jobsLeft } = holdingFleet();
 
   const mostAttempts = async () =>
     Math.max(...(await jobsLeft()).map(({ attemptsMade }) => attemptsMade));
@@ -91,4 +97,109 @@ describe('a fleet holds', () => {
     },
     90_000,
   );
+
+  it.each<[string, Omit<Fault, 'on'>, Record<string, string>]>([
+    ['429', { status: 429 }, { CONCURRENCY: '1' }],
+    ['429 with Retry-After: 1', { status: 429, retryAfter: 1 }, {}],
+    ['503 with Retry-After: 1', { status: 503, retryAfter: 1 }, { CONCURRENCY: '1' }],
+    ['503 with Retry-After: 0', { status: 503, retryAfter: 0 }, {}],
+  ])(
+    'one notice that alone is answered %s: the others are sent within seconds, and it ends by its attempts',
+    async (_, fault, env) => {
+      const on = await start(1, { ATTEMPTS: '3', BACKOFF_BASE_MS: '100', ...env });
+      const { emulator } = on;
+      const [own = '', ...good] = numbers(60);
+      emulator.addFault({ on: 'send', containing: own, ...fault });
+      const begun = performance.now();
+      await on.sendEach([own, ...good]);
+      await until(() => emulator.record().distinct === good.length, {
+        what: 'the good ones',
+        deadlineMs: 15_000,
+      });
+      expect(performance.now() - begun).toBeLessThan(10_000);
+      const isOwn = ({ notice }: JobData) => notice.contacts.some(({ contact }) => contact === own);
+      const ended = async () =>
+        (await jobsLeft()).find(
+          ({ data, finishedOn }) => isOwn(data as JobData) && finishedOn !== undefined,
+        );
+      await amongOthers(on, () => until(ended, { what: 'its end', deadlineMs: 60_000 }));
+      const failed = await ended();
+      expect(failed?.attemptsMade).toBe(3);
+      expect(failed?.failedReason).toContain(`HTTP_${fault.status}`);
+      expect(emulator.record().twice).toBe(0);
+    },
+    120_000,
+  );
+
+  it.each([
+    ['5 % of 500', { rate: 0.05, status: 500 }],
+    ['2 % of 503 with Retry-After: 1', { rate: 0.02, status: 503, retryAfter: 1 }],
+  ])(
+    'a service that fails a little, %s at random: nothing is held, and all are accepted',
+    async (_, fault) => {
+      const on = await start(2, { BACKOFF_BASE_MS: '200', BACKOFF_CAP_MS: '1000' });
+      const { emulator } = on;
+      emulator.addFault({ on: 'send', seed: 7, ...fault });
+      await on.sendEach(numbers(NOTICES));
+      await until(() => emulator.record().distinct === NOTICES, {
+        what: 'all accepted',
+        deadlineMs: 90_000,
+      });
+      expect(emulator.faults()[0]?.fired).toBeGreaterThan((NOTICES * fault.rate) / 2);
+      const events = on.workers.flatMap(({ lines }) => lines.map(({ event }) => event));
+      for (const event of ['hold', 'template-held', 'worker-alone']) {
+        expect(events).not.toContain(event);
+      }
+      expect(await hold(on)).toBeUndefined();
+      expect(await templateHolds(on)).toEqual([]);
+      expect(await failedJobs()).toBe(0);
+      expect(emulator.record().twice).toBe(0);
+    },
+    120_000,
+  );
+
+  /** A fleet that has been refused so often that the next try is far away. */
+  async function refused(env: Readonly<Record<string, string>>): Promise<Fleet> {
+    const on = await start(2, {
+      HOLD_PROBE_MIN_MS: '2000',
+      HOLD_PROBE_MAX_MS: '600000',
+      ...env,
+    });
+    await on.sendEach(numbers(20));
+    await until(async () => ((await hold(on))?.failedProbes ?? 0) >= 3, {
+      what: 'three failed probes',
+      deadlineMs: 40_000,
+    });
+    return on;
+  }
+
+  async function sentWithin(on: Fleet, ms: number): Promise<void> {
+    await until(() => on.emulator.record().distinct === 20, {
+      what: `everything sent within ${ms} ms`,
+      deadlineMs: ms,
+    });
+    expect(on.emulator.record()).toMatchObject({ twice: 0 });
+  }
+
+  it('corrected keys, lifted by a person: a token is asked for at once', async () => {
+    const on = await refused({ SECRET_KEY: 'another' });
+    on.emulator.setApp({ ...APP, secretKey: 'another' });
+    expect(
+      await liftManualHold(redis.client, keysOf(on.env['REDIS_PREFIX'] ?? '', 'default')),
+    ).toBe('credentials');
+    await sentWithin(on, 3_000);
+  }, 90_000);
+
+  it('a worker with another key pair tries it at once', async () => {
+    const on = await refused({ SECRET_KEY: 'wrong' });
+    for (const worker of on.workers) worker.kill('SIGTERM');
+    await Promise.all(on.workers.map(({ ended }) => ended));
+    expect((await hold(on))?.kind).toBe('credentials');
+    const before = on.emulator.issuances().length;
+    await on.addWorker({ SECRET_KEY: 'wrong' });
+    // The same key pair waits as before.
+    expect(on.emulator.issuances()).toHaveLength(before);
+    await on.addWorker({ SECRET_KEY: APP.secretKey });
+    await sentWithin(on, 5_000);
+  }, 90_000);
 });

@@ -42,6 +42,13 @@ const link = (name: string, fault: LinkFault, rest: Partial<Scenario> = {}): Sce
   ...rest,
 });
 
+const cut = (
+  name: string,
+  direction: 'up' | 'down',
+  bytes: number,
+  by: 'reset' | 'end' = 'reset',
+): Scenario => link(name, { kind: 'cut', direction, bytes, by, times: 60 });
+
 const SERVICE: Partial<Plan> = { seconds: 9, service: 'all' };
 
 /** The network between the workers and the service. */
@@ -63,37 +70,11 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
     },
   },
   link('a black hole between workers and service', { kind: 'black-hole', after: 'dead' }),
-  link('connections reset before the request', {
-    kind: 'cut',
-    direction: 'up',
-    bytes: 0,
-    times: 60,
-  }),
-  link('connections reset during the request', {
-    kind: 'cut',
-    direction: 'up',
-    bytes: 300,
-    times: 60,
-  }),
-  link('connections reset after the request', {
-    kind: 'cut',
-    direction: 'down',
-    bytes: 0,
-    times: 60,
-  }),
-  link('connections reset within the answer', {
-    kind: 'cut',
-    direction: 'down',
-    bytes: 40,
-    times: 60,
-  }),
-  link('connections closed within the answer', {
-    kind: 'cut',
-    direction: 'down',
-    bytes: 40,
-    by: 'end',
-    times: 60,
-  }),
+  cut('connections reset before the request', 'up', 0),
+  cut('connections reset during the request', 'up', 300),
+  cut('connections reset after the request', 'down', 0),
+  cut('connections reset within the answer', 'down', 40),
+  cut('connections closed within the answer', 'down', 40, 'end'),
   link('half-closed connections', {
     kind: 'half-close',
     times: 60,

@@ -21,48 +21,64 @@ const OUTAGE_MS = 5_000;
 const ofService = ({ proxies }: Stage) => proxies.service;
 const ofRedis = ({ proxies }: Stage) => proxies.redis;
 
+const cut = (
+  name: string,
+  direction: 'up' | 'down',
+  bytes: number,
+  by: 'reset' | 'end' = 'reset',
+) => link(name, ofService, { kind: 'cut', direction, bytes, by, times: 20 });
+
+/** A step that answers how often it struck, for those that are done at once. */
+const act = (name: string, strike: (stage: Stage, random: () => number) => number): StormFault => ({
+  name,
+  strike: (stage, random) => Promise.resolve(strike(stage, random)),
+});
+
+/** Signals a worker, and starts another one in its place. */
+const felled = (name: string, signal: 'SIGKILL' | 'SIGTERM') =>
+  act(name, (stage, random) => {
+    stage.fell(anyOf(stage.live(), random), signal);
+    stage.replace();
+    return 1;
+  });
+
+/** Signals Redis, and mends it after a while. */
+const redis = (
+  name: string,
+  signal: 'SIGKILL' | 'SIGSTOP',
+  mend: (stage: Stage) => Promise<unknown>,
+): StormFault => ({
+  name,
+  strike: async (stage) => {
+    await stage.server.kill(signal);
+    await stage.wait(LASTS_MS);
+    await mend(stage);
+    return 1;
+  },
+});
+
 /**
  * What a storm chooses from: every kind of fault of the other scenarios, except those that need another
  * stage (certificates, a failover, wrong clocks, a blocked event loop, bad contacts in the batch) or last too long
  * (connections that stay silent).
  */
 export const STORM_FAULTS: readonly StormFault[] = [
-  {
-    name: 'SIGKILL',
-    strike: (stage, random) => {
-      stage.fell(anyOf(stage.live(), random), 'SIGKILL');
+  felled('SIGKILL', 'SIGKILL'),
+  act('SIGKILL of all workers', (stage) => {
+    const live = stage.live();
+    for (const worker of live) {
+      stage.fell(worker, 'SIGKILL');
       stage.replace();
-      return Promise.resolve(1);
-    },
-  },
-  {
-    name: 'SIGKILL of all workers',
-    strike: (stage) => {
-      const live = stage.live();
-      for (const worker of live) {
-        stage.fell(worker, 'SIGKILL');
-        stage.replace();
-      }
-      return Promise.resolve(live.length);
-    },
-  },
-  {
-    name: 'SIGSTOP past the lock',
-    strike: (stage, random) => {
-      const worker = anyOf(stage.live(), random);
-      worker.kill('SIGSTOP');
-      void stage.wait(TAKEN_OVER_MS + 1_000).then(() => worker.kill('SIGCONT'));
-      return Promise.resolve(1);
-    },
-  },
-  {
-    name: 'SIGTERM',
-    strike: (stage, random) => {
-      stage.fell(anyOf(stage.live(), random), 'SIGTERM');
-      stage.replace();
-      return Promise.resolve(1);
-    },
-  },
+    }
+    return live.length;
+  }),
+  act('SIGSTOP past the lock', (stage, random) => {
+    const worker = anyOf(stage.live(), random);
+    worker.kill('SIGSTOP');
+    void stage.wait(TAKEN_OVER_MS + 1_000).then(() => worker.kill('SIGCONT'));
+    return 1;
+  }),
+  felled('SIGTERM', 'SIGTERM'),
   {
     name: 'stop signal to a process group',
     strike: async (stage) => {
@@ -72,24 +88,8 @@ export const STORM_FAULTS: readonly StormFault[] = [
       return 1;
     },
   },
-  {
-    name: 'Redis killed',
-    strike: async (stage) => {
-      await stage.server.kill('SIGKILL');
-      await stage.wait(LASTS_MS);
-      await stage.server.restart();
-      return 1;
-    },
-  },
-  {
-    name: 'Redis frozen',
-    strike: async (stage) => {
-      await stage.server.kill('SIGSTOP');
-      await stage.wait(LASTS_MS);
-      await stage.server.kill('SIGCONT');
-      return 1;
-    },
-  },
+  redis('Redis killed', 'SIGKILL', ({ server }) => server.restart()),
+  redis('Redis frozen', 'SIGSTOP', ({ server }) => server.kill('SIGCONT')),
   refusal('Redis refuses writes', [
     ['CONFIG', 'SET', 'min-replicas-to-write', '1'],
     ['CONFIG', 'SET', 'min-replicas-to-write', '0'],
@@ -103,15 +103,12 @@ export const STORM_FAULTS: readonly StormFault[] = [
     ['REPLICAOF', '127.0.0.1', '1'],
     ['REPLICAOF', 'NO', 'ONE'],
   ]),
-  {
-    name: 'connections to Redis reset',
-    strike: ({ proxies: { redis, producer } }) => {
-      const cut = redis.connections + producer.connections;
-      redis.resetAll();
-      producer.resetAll();
-      return Promise.resolve(cut);
-    },
-  },
+  act('connections to Redis reset', ({ proxies: { redis, producer } }) => {
+    const stood = redis.connections + producer.connections;
+    redis.resetAll();
+    producer.resetAll();
+    return stood;
+  }),
   CLIENT_KILL,
   link('answers of Redis lost', ofRedis, { kind: 'drop-reply', times: 8 }),
   link('black hole to Redis', ofRedis, { kind: 'black-hole' }),
@@ -125,37 +122,11 @@ export const STORM_FAULTS: readonly StormFault[] = [
   link('replies to adds lost', ({ proxies }) => proxies.producer, { kind: 'drop-reply', times: 4 }),
   link('refused', ofService, { kind: 'refuse' }),
   link('black hole', ofService, { kind: 'black-hole', after: 'dead' }),
-  link('reset before the request', ofService, {
-    kind: 'cut',
-    direction: 'up',
-    bytes: 0,
-    times: 20,
-  }),
-  link('reset in place of the answer', ofService, {
-    kind: 'cut',
-    direction: 'down',
-    bytes: 0,
-    times: 20,
-  }),
-  link('reset during the request', ofService, {
-    kind: 'cut',
-    direction: 'up',
-    bytes: 300,
-    times: 20,
-  }),
-  link('reset within the answer', ofService, {
-    kind: 'cut',
-    direction: 'down',
-    bytes: 40,
-    times: 20,
-  }),
-  link('closed within the answer', ofService, {
-    kind: 'cut',
-    direction: 'down',
-    bytes: 40,
-    by: 'end',
-    times: 20,
-  }),
+  cut('reset before the request', 'up', 0),
+  cut('reset in place of the answer', 'down', 0),
+  cut('reset during the request', 'up', 300),
+  cut('reset within the answer', 'down', 40),
+  cut('closed within the answer', 'down', 40, 'end'),
   link('half-closed', ofService, { kind: 'half-close', times: 20 }),
   link('dead keep-alive', ofService, { kind: 'stale', by: 'reset' }),
   link('silent keep-alive', ofService, { kind: 'stale', by: 'silence' }),
@@ -170,10 +141,7 @@ export const STORM_FAULTS: readonly StormFault[] = [
   bad('a foreign sender key', BAD.foreign),
   bad('a page for one number', BAD.page),
   bad('401 with a code of its own', BAD.unknownSender),
-  {
-    name: 'malformed jobs',
-    strike: (stage) => queueMalformed(stage),
-  },
+  { name: 'malformed jobs', strike: queueMalformed },
   service('429', { status: 429, retryAfter: 1 }),
   service('402', { status: 402 }),
   service('a page', {
@@ -187,10 +155,7 @@ export const STORM_FAULTS: readonly StormFault[] = [
   service('garbage', { garbage: 'this is not HTTP\r\n\r\n', rate: 0.3 }),
   service('100 MB', { hugeBody: 100_000_000, times: 3 }),
   service('never answered', { hang: 'after-acting', times: 10 }),
-  {
-    name: 'token revoked',
-    strike: ({ fleet }) => Promise.resolve(fleet.emulator.revokeTokens()),
-  },
+  act('token revoked', ({ fleet }) => fleet.emulator.revokeTokens()),
   {
     name: 'no token is issued',
     strike: async (stage) => {
@@ -212,11 +177,8 @@ export const STORM_FAULTS: readonly StormFault[] = [
       return emulator.record().tokens.refused - refused;
     },
   },
-  {
-    name: 'foreign issuance',
-    strike: ({ fleet }) => {
-      fleet.emulator.issueForeign();
-      return Promise.resolve(1);
-    },
-  },
+  act('foreign issuance', ({ fleet }) => {
+    fleet.emulator.issueForeign();
+    return 1;
+  }),
 ];
