@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import type { TroubleHistory } from './hold/trouble.ts';
@@ -120,11 +120,7 @@ export class JobHistories {
   async noteUnknown(job: string, attempt: UnknownAttempt): Promise<void> {
     const { history, noticeLock } = this.#keys;
     const args = [attempt.run, historyFields(job).unknown, JSON.stringify(attempt)];
-    try {
-      await noteUnknown(this.#redis, [history, noticeLock(job)], args);
-    } catch (error) {
-      throw redisFailure(error);
-    }
+    await translated(noteUnknown(this.#redis, [history, noticeLock(job)], args));
   }
 
   async forget(job: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LANES, type LaneName } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { translated } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 
@@ -31,31 +31,24 @@ if redis.call('DEL', KEYS[2]) == 1 then redis.call('HINCRBY', KEYS[1], 'notices'
 /** The count of contacts of single notices, as an attempt uses it. */
 export function sentTwiceCounts(redis: RedisClient, keys: Keys) {
   const { possiblySentTwice } = keys;
-  const translated = async (work: () => Promise<unknown>): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
-      throw redisFailure(error);
-    }
-  };
   return {
     /**
      * Counts contacts right before they are sent again, so that a worker that dies in between leaves no
      * duplicate uncounted. A lost reply may count them twice.
      */
-    countTwice: (contacts: number) =>
-      translated(() => count(redis, [possiblySentTwice], [contacts])),
+    countTwice: async (contacts: number) => {
+      await translated(count(redis, [possiblySentTwice], [contacts]));
+    },
     /**
      * Takes that back where the service provably accepted nothing; once, also where a reply is lost and the connection
      * repeats the command. They stay counted where the mark is over meanwhile: the count is never too low.
      */
-    uncountTwice: (contacts: number) =>
-      translated(async () => {
-        const mark = keys.done(randomUUID());
-        // Answered before it is used, so that a repetition cannot make the mark anew.
-        await redis.set(mark, '1', 'PX', DONE_MS);
-        await takeBackCount(redis, [possiblySentTwice, mark], [contacts]);
-      }),
+    uncountTwice: async (contacts: number) => {
+      const mark = keys.done(randomUUID());
+      // Answered before it is used, so that a repetition cannot make the mark anew.
+      await translated(redis.set(mark, '1', 'PX', DONE_MS));
+      await translated(takeBackCount(redis, [possiblySentTwice, mark], [contacts]));
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { translated } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import { ENDED_STATES } from './ended.ts';
@@ -21,11 +21,7 @@ export async function cancelNotice(
   nonce?: string,
 ): Promise<CancelReport> {
   const asked = readRef(ref);
-  try {
-    return await cancelJob(redis, keys, asked, options, nonce);
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  return translated(cancelJob(redis, keys, asked, options, nonce));
 }
 
 export async function cancelJob(

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { translated } from '../redis/failure.ts';
 import { DONE_MS, LEAST_EVENTS, type EndedIndex, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import { endedText, type EndedEntry, type EndedNotice, type EndedState } from './ended.ts';
@@ -80,11 +80,7 @@ export async function recordEnd(
   const { state, code } = entry;
   const args = [id, lockToken, started, state, endedText(entry), code, most, addedAt];
   const from = [keys.ended, keys.history, keys.events, keys.noticeJob(id), keys.noticeLock(id)];
-  try {
-    return await recordScript(redis, from, args);
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  return translated(recordScript(redis, from, args));
 }
 
 /**

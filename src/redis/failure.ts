@@ -157,3 +157,12 @@ export function redisFailure(error: unknown): NoticeQueueError {
     `Redis ${what}; the notice may or may not have been queued.`,
   );
 }
+
+/** What a command or script resolves to; its failure is one of this package. */
+export async function translated<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}

@@ -8,7 +8,7 @@ import type { UnreadyReasons } from '../health/readiness.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
 
-export interface StallObservation {
+interface StallObservation {
   /** It has a job in progress, or the result of one that Redis has not recorded: lost if the process ended. */
   readonly busy: boolean;
   readonly started: number;
@@ -22,7 +22,7 @@ export interface StallObservation {
  * Whether a worker is stalled: it is not busy, has started no job since the last observation, and jobs waited
  * at both observations although nothing holds them back.
  */
-export function isStalled(before: StallObservation, now: StallObservation): boolean {
+function isStalled(before: StallObservation, now: StallObservation): boolean {
   const idle = !now.busy && now.started === before.started;
   return idle && before.waiting > 0 && now.waiting > 0 && !before.held && !now.held;
 }

@@ -80,7 +80,13 @@ export async function runAttempt(
   const { gate, rateLimit, stopping: cancel } = context;
   // A permit may have come after the last hour.
   const mayBegin = () => options.mayBegin() && gate.isInHours(job.template);
-  const guard = new AttemptGuard({ cancel, mayBegin, rateLimit, permit, recordIntent });
+  const guard = new AttemptGuard(
+    cancel,
+    permit,
+    (by) => rateLimit.take(by),
+    mayBegin,
+    recordIntent,
+  );
   // A kept connection that has died says nothing about the service.
   const ownConnection = options.isOnce || entered.passage !== OPEN;
   const { outcome, answer } = await sendGuarded(options, ownConnection, guard, context);

@@ -9,17 +9,6 @@ const PERMIT_AGAIN_MS = 100;
 /** Nothing was sent, and no notice is to blame: the job is requeued without spending an attempt. */
 export class NotStarted extends Error {}
 
-export interface AttemptGuardOptions {
-  readonly cancel: CancelSignal;
-  /** Whether a request may begin now: the lock of the job is ours, its deadline has not passed. */
-  readonly mayBegin: () => boolean;
-  readonly rateLimit: Pick<RateLimiter, 'take'>;
-  /** For the first request; used or released by the guard. */
-  readonly permit: Permit;
-  /** Called last before each request; false forbids it. Default: none. */
-  readonly recordIntent?: (() => Promise<boolean>) | undefined;
-}
-
 /**
  * Forbids a request of an attempt once the worker stops or the job's lock may be lost. Both are checked
  * right before each request, after every wait, also for a connection.
@@ -29,7 +18,9 @@ export interface AttemptGuardOptions {
  */
 export class AttemptGuard implements RequestGuard {
   readonly cancel: CancelSignal;
-  readonly #options: AttemptGuardOptions;
+  readonly #mayBegin: () => boolean;
+  readonly #recordIntent: (() => Promise<boolean>) | undefined;
+  readonly #take: RateLimiter['take'];
   #permit: Permit | undefined;
   /** Monotonic time before the last request; undefined where none was allowed. */
   requestedAt: number | undefined;
@@ -38,10 +29,23 @@ export class AttemptGuard implements RequestGuard {
   /** What is known of a refused request after which the call ended with an error; undefined where none did. */
   refused: SendAnswer | undefined;
 
-  constructor(options: AttemptGuardOptions) {
-    this.cancel = options.cancel;
-    this.#options = options;
-    this.#permit = options.permit;
+  /**
+   * @param permit for the first request; used or released by the guard
+   * @param mayBegin whether a request may begin now: the lock of the job is ours, its deadline has not passed
+   * @param recordIntent called last before each request; false forbids it
+   */
+  constructor(
+    cancel: CancelSignal,
+    permit: Permit,
+    take: RateLimiter['take'],
+    mayBegin: () => boolean,
+    recordIntent: (() => Promise<boolean>) | undefined,
+  ) {
+    this.cancel = cancel;
+    this.#permit = permit;
+    this.#take = take;
+    this.#mayBegin = () => !cancel.aborted && mayBegin();
+    this.#recordIntent = recordIntent;
   }
 
   /**
@@ -50,7 +54,7 @@ export class AttemptGuard implements RequestGuard {
    */
   check(cancel: CancelSignal): Promise<void> | undefined {
     this.#requireStart();
-    if (this.#options.recordIntent !== undefined || this.#permit?.use() !== true) {
+    if (this.#recordIntent !== undefined || this.#permit?.use() !== true) {
       return this.#checkAll(cancel);
     }
     this.requestedAt = performance.now();
@@ -76,9 +80,8 @@ export class AttemptGuard implements RequestGuard {
       await this.#takePermit(cancel);
       this.#requireStart();
     }
-    const { recordIntent } = this.#options;
-    if (recordIntent !== undefined) {
-      if (!(await recordIntent())) throw new NotStarted();
+    if (this.#recordIntent !== undefined) {
+      if (!(await this.#recordIntent())) throw new NotStarted();
       this.#requireStart();
     }
     this.requestedAt = performance.now();
@@ -87,15 +90,11 @@ export class AttemptGuard implements RequestGuard {
   /** For a second request again until the time of the call is over: its token was issued for it. */
   async #takePermit(cancel: CancelSignal): Promise<void> {
     for (;;) {
-      this.#permit = await this.#options.rateLimit.take(cancel);
+      this.#permit = await this.#take(cancel);
       if (this.#permit?.use() === true) return;
       if (this.requestedAt === undefined || cancel.aborted) throw new NotStarted();
       await pause(PERMIT_AGAIN_MS, cancel);
     }
-  }
-
-  #mayBegin(): boolean {
-    return !this.cancel.aborted && this.#options.mayBegin();
   }
 
   #requireStart(): void {

@@ -1,20 +1,10 @@
 import { pause, signal, type Signal } from '../../src/async/cancellation.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import { OPEN, type HoldGate, type Passage, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
-import {
-  AccountRow,
-  Acceptances,
-  judgeTrouble,
-  Throttled,
-  withTrouble,
-  type Trouble,
-  type TroubleVerdict,
-} from '../../src/fleet/hold/trouble.ts';
-import type { JobHistories } from '../../src/fleet/job-history.ts';
+import { OPEN, type Passage, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
+import { AccountRow, Acceptances, Throttled } from '../../src/fleet/hold/trouble.ts';
 import type { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
-import type { AttemptLog } from './attempt-log.ts';
 import type { Attempted, Entered, GateJob, HoldOutcome } from './gate-job.ts';
-import { AGAIN_MS, TemplateRefusals } from './template-refusals.ts';
+import { AGAIN_MS, judgeJob, TemplateRefusals, type GateBasis } from './template-refusals.ts';
 
 /** Shortest wait after a 429, whatever its Retry-After says. */
 const THROTTLED_MIN_MS = 1_000;
@@ -27,15 +17,12 @@ const ONE_ENDS_MS = 1_000;
 
 const ENTERED: Entered = { passage: OPEN, isContradicted: false };
 
-export interface SendGateOptions {
+export interface SendGateOptions extends GateBasis {
+  /** Whether this worker takes no jobs. */
   readonly isSuspended: () => boolean;
   /** Whether Redis has everything this worker remembers, i.e. is not an old copy (restore-guard.ts). */
   readonly isComplete: () => boolean | Promise<boolean>;
-  readonly holds: HoldGate;
-  readonly histories: Pick<JobHistories, 'writeTrouble' | 'forgetTrouble'>;
   readonly rateLimiter: Pick<RateLimiter, 'throttled'>;
-  readonly log: Pick<AttemptLog, 'trouble'>;
-  readonly now: () => number;
 }
 
 /**
@@ -54,10 +41,7 @@ export class SendGate {
 
   constructor(options: SendGateOptions) {
     this.#options = options;
-    this.templates = new TemplateRefusals({
-      ...options,
-      judge: (job, entered, trouble, isHeld) => this.#judge(job, entered, trouble, isHeld),
-    });
+    this.templates = new TemplateRefusals(options);
   }
 
   /**
@@ -196,7 +180,13 @@ export class SendGate {
       entered.passage,
     );
     const { rejectAfter } = outcome;
-    const verdict = await this.#judge(job, entered, { hold, rejectAfter }, holds.isHeld);
+    const verdict = await judgeJob(
+      job,
+      entered,
+      { hold, rejectAfter },
+      holds.isHeld,
+      this.#options,
+    );
     if (verdict.kind === 'reject') return { kind: 'rejected', code, own: true };
     if (holds.isHeld) return { ...outcome, behindMs: holds.behindMs(job.template) };
     if (!verdict.counted) return { ...outcome, behindMs: forMs ?? AGAIN_MS };
@@ -216,20 +206,6 @@ export class SendGate {
     if (!always && !isRow && passage.probes === undefined) return;
     await holds.place(hold, code, forMs);
     this.#account.clear();
-  }
-
-  /** What follows from a trouble for its own job; remembers it. */
-  async #judge(
-    { id }: GateJob,
-    { history, isContradicted }: Entered,
-    trouble: Trouble,
-    isHeld: boolean,
-  ): Promise<TroubleVerdict> {
-    const { histories, now } = this.#options;
-    const verdict = judgeTrouble(trouble, history, isContradicted, isHeld);
-    if (verdict.kind === 'reject') await histories.forgetTrouble(id);
-    else await histories.writeTrouble(id, withTrouble(trouble, history, isContradicted, now()));
-    return verdict;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
 import { heldTemplate, type NamedHold } from '../../src/fleet/hold/template-hold.ts';
 import {
+  judgeTrouble,
   TemplateRows,
   withTrouble,
   type Refused,
@@ -28,17 +29,27 @@ const HALVING_ROUNDS = 8;
 
 type Rejected = Extract<Outcome, { kind: 'rejected' }>;
 
-export interface TemplateRefusalOptions {
+/** What the gate of a worker decides with. */
+export interface GateBasis {
   readonly holds: HoldGate;
-  readonly histories: Pick<JobHistories, 'writeTrouble'>;
+  readonly histories: Pick<JobHistories, 'writeTrouble' | 'forgetTrouble'>;
   readonly log: Pick<AttemptLog, 'trouble'>;
+  /** Redis time. */
   readonly now: () => number;
-  readonly judge: (
-    job: GateJob,
-    entered: Entered,
-    trouble: Trouble,
-    isHeld: boolean,
-  ) => Promise<TroubleVerdict>;
+}
+
+/** What follows from a trouble for its own job; remembers it. */
+export async function judgeJob(
+  { id }: GateJob,
+  { history, isContradicted }: Entered,
+  trouble: Trouble,
+  isHeld: boolean,
+  { histories, now }: GateBasis,
+): Promise<TroubleVerdict> {
+  const verdict = judgeTrouble(trouble, history, isContradicted, isHeld);
+  if (verdict.kind === 'reject') await histories.forgetTrouble(id);
+  else await histories.writeTrouble(id, withTrouble(trouble, history, isContradicted, now()));
+  return verdict;
 }
 
 /**
@@ -46,13 +57,13 @@ export interface TemplateRefusalOptions {
  * (src/fleet/hold/template-hold.ts), and what was rejected in the row goes back to waiting.
  */
 export class TemplateRefusals {
-  readonly #options: TemplateRefusalOptions;
+  readonly #basis: GateBasis;
   readonly #templates = new TemplateRows();
   /** Under which name notices of a template were last accepted, and when (monotonic). */
   readonly #accepted = new Map<string, { readonly name: string; readonly at: number }>();
 
-  constructor(options: TemplateRefusalOptions) {
-    this.#options = options;
+  constructor(basis: GateBasis) {
+    this.#basis = basis;
   }
 
   accepted(name: string): void {
@@ -82,7 +93,7 @@ export class TemplateRefusals {
     outcome: Rejected,
     answer: SendAnswer | undefined,
   ): Promise<Outcome> {
-    const { holds } = this.#options;
+    const { holds } = this.#basis;
     const { id, template, takeBack } = job;
     const { code } = outcome;
     const isHalved = job.isHalved === true && mayBeOneContact(outcome, answer?.status);
@@ -98,7 +109,7 @@ export class TemplateRefusals {
     }
     // Smaller parts of a list may be accepted.
     if (isHalved) return outcome;
-    await this.#options.judge(job, entered, { hold: 'template' }, true);
+    await judgeJob(job, entered, { hold: 'template' }, true, this.#basis);
     const behindMs = holds.behindMs(template);
     return { kind: 'hold', hold: 'template', code, scope: 'template', behindMs };
   }
@@ -109,18 +120,19 @@ export class TemplateRefusals {
     outcome: HoldOutcome,
     answer: SendAnswer | undefined,
   ): Promise<Outcome> {
-    const { holds } = this.#options;
+    const { holds } = this.#basis;
     const { template } = job;
     const { hold, code, rejectAfter } = outcome;
     await holds.answered(entered.passage, template, 'inconclusive');
     const tokenId = hold === 'credentials' ? answer?.tokenId : undefined;
     const wasHeld = holds.isTemplateHeld(template);
     const isOfSender = this.#isOfSender(template);
-    const verdict = await this.#options.judge(
+    const verdict = await judgeJob(
       job,
       entered,
       { hold, tokenId, rejectAfter },
       wasHeld && !isOfSender,
+      this.#basis,
     );
     const waits = () => ({ ...outcome, behindMs: holds.behindMs(template) });
     if (wasHeld && job.isHalved === true) {
@@ -147,7 +159,7 @@ export class TemplateRefusals {
   ): readonly Refused[] | undefined {
     // Of a chunk: none of its contacts is the cause.
     const weight = isChunk && !mayBeOneContact(outcome, answer?.status) ? WHOLE_CHUNK : 1;
-    const refused = { job: id, at: this.#options.now(), weight, takeBack };
+    const refused = { job: id, at: this.#basis.now(), weight, takeBack };
     return this.#templates.note(
       template,
       rowId,
@@ -163,13 +175,13 @@ export class TemplateRefusals {
     code: string,
     row: readonly Refused[],
   ): Promise<void> {
-    await this.#options.holds.holdTemplate(template, kind, code);
+    await this.#basis.holds.holdTemplate(template, kind, code);
     this.#takeBack(row);
   }
 
   /** Their ends may still be under way, so nothing waits for it. */
   #takeBack(row: readonly Refused[]): void {
-    const { histories, log } = this.#options;
+    const { histories, log } = this.#basis;
     for (const { job, at, takeBack } of row) {
       if (takeBack === undefined) continue;
       const history = withTrouble({ hold: 'template' }, undefined, false, at);

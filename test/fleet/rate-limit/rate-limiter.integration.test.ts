@@ -209,18 +209,6 @@ describe('RateLimiter', () => {
     expect(await sendMany(limiter, 30)).toContain(undefined);
   });
 
-  it('"off" replaces the configured limit, "default" returns to it', async () => {
-    const keys = freshKeys();
-    const { limiter, heard } = await process(keys, { limit: 5 });
-    await setManualRateLimit(redis.client, keys, 0);
-    await until(() => heard.length === 1, { what: 'the hint' });
-    await untilFree(limiter);
-    await setManualRateLimit(redis.client, keys, undefined);
-    await until(() => heard.length === 2, { what: 'the hint' });
-    expect(await sendMany(limiter, 30)).toContain(undefined);
-    expect(await readRateLimit(redis.client, keys, 0)).toEqual({ configured: 5, now: 5 });
-  });
-
   it('after a 429 without a limit all processes keep to half of their rate together', async () => {
     const keys = freshKeys();
     const [one, two, idle] = [await process(keys), await process(keys), await process(keys)];

@@ -1,12 +1,7 @@
 import { hintChannel } from '../../../src/redis/hints.ts';
 import { UnrecoverableError, Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import {
-  CHUNK_JOB_NAME,
-  CHUNK_JOB_VERSION,
-  chunkJobId,
-  type ChunkJobData,
-} from '../../../src/contracts/job.ts';
+import { CHUNK_JOB_NAME, CHUNK_JOB_VERSION, chunkJobId } from '../../../src/contracts/job.ts';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { placeManualHold } from '../../../src/fleet/hold/hold-scripts.ts';
@@ -120,31 +115,6 @@ describe('a batch whose chunks lost their jobs', () => {
     expect(await queue.getFailedCount()).toBe(0);
   }, 60_000);
 });
-
-it('a batch that is resumed before the job of a refused claim has ended gets another job for it', async () => {
-  const { keys, batch, start, finished, looked, lookAgain } = await world();
-  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
-  onTestFinished(() => queue.close());
-  await queueChunks(batch.ledger, queue, 'old');
-  const slow = new Worker<ChunkJobData>(CHUNK_QUEUE_NAME, null, {
-    connection: redis.connect({ forWorker: true }),
-    prefix: keys.bullPrefix,
-    removeOnComplete: { count: 0 },
-    autorun: false,
-  });
-  onTestFinished(() => slow.close());
-  const job = await slow.getNextJob('token');
-  await batch.ledger.control('old', 'pause');
-  const lock = { key: keys.chunkLock(job?.id ?? ''), token: 'token' };
-  const claim = await batch.ledger.claim('old', job?.data.chunk ?? -1, 'nonce', lock);
-  expect(claim).toEqual({ kind: 'paused' });
-  await batch.ledger.control('old', 'resume');
-  await start();
-  await lookAgain();
-  await looked();
-  await job?.moveToCompleted({ outcome: 'paused' }, 'token', false);
-  expect((await finished()).counts).toMatchObject({ accepted: 10 });
-}, 90_000);
 
 it('a batch whose last chunk waits for its next attempt is not stalled, unless its job is lost', async () => {
   const { keys, batch, start, finished, looked, lookAgain, still, stalled } = await world();

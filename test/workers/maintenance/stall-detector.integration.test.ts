@@ -4,30 +4,10 @@ import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { placeManualHold, liftManualHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { UnreadyReasons } from '../../../workers/health/readiness.ts';
-import {
-  isStalled,
-  createStallDetector,
-  type StallObservation,
-} from '../../../workers/maintenance/stall-detector.ts';
+import { createStallDetector } from '../../../workers/maintenance/stall-detector.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
-
-describe('isStalled', () => {
-  const idle: StallObservation = { busy: false, started: 5, waiting: 3, held: false };
-
-  it.each<[string, Partial<StallObservation>, Partial<StallObservation>, boolean]>([
-    ['no job in progress while jobs wait', {}, {}, true],
-    ['it is busy', {}, { busy: true }, false],
-    ['it has started one in between', {}, { started: 6 }, false],
-    ['nothing waited before', { waiting: 0 }, {}, false],
-    ['nothing waits now', {}, { waiting: 0 }, false],
-    ['the queue was held', { held: true }, {}, false],
-    ['the queue is held', {}, { held: true }, false],
-  ])('%s', (_name, before, now, expected) => {
-    expect(isStalled({ ...idle, ...before }, { ...idle, ...now })).toBe(expected);
-  });
-});
 
 describe('startStallDetector', () => {
   const redis = testRedis();

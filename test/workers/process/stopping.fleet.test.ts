@@ -1,11 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { Queue } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { CLI, numbers, startFleet, type Fleet } from '../../support/fleet.ts';
-import { asUser } from '../../support/redis-users.ts';
+import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
@@ -96,26 +93,5 @@ describe('a worker that is told to stop', () => {
     } finally {
       clearInterval(again);
     }
-  }, 60_000);
-
-  it('ends although a reader of its log does not read', async () => {
-    const on = await start();
-    first(on).kill('SIGTERM');
-    await first(on).ended;
-    const env = asUser(['worker'], { ...on.env, LOG_LEVEL: 'debug' });
-    const deaf = spawn(process.execPath, [CLI, 'worker'], {
-      env,
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    const ended = once(deaf, 'exit');
-    await on.sendEach(numbers(1_500));
-    await until(() => on.emulator.record().distinct === 1_500, {
-      what: 'more lines than a pipe holds',
-      deadlineMs: 25_000,
-    });
-    deaf.kill('SIGTERM');
-    await ended;
-    expect(deaf.killed).toBe(true);
-    deaf.stdout.destroy();
   }, 60_000);
 });
