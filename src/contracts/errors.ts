@@ -176,15 +176,10 @@ export class NoticeQueueError extends Error {
   /**
    * @param code one of {@link ERROR_CODES}
    * @param detail what happened, without personal data. Default: the meaning of the code
-   * @param options `cause` is kept only when it is a {@link NoticeQueueError}, too
    */
-  constructor(code: ErrorCode, detail?: string, options?: { cause?: unknown }) {
+  constructor(code: ErrorCode, detail?: string) {
     const { meaning, remedy } = ERROR_CODES[code];
-    const cause = options?.cause;
-    super(
-      `${detail ?? meaning} ${remedy}`,
-      cause instanceof NoticeQueueError ? { cause } : undefined,
-    );
+    super(`${detail ?? meaning} ${remedy}`);
     this.code = code;
   }
 

@@ -1,7 +1,6 @@
-import { isatty } from 'node:tty';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { NoticeQueueError } from '../contracts/errors.ts';
-import { terminalLine, terminalText } from '../format/format.ts';
+import { terminalText } from '../format/format.ts';
 import { redisErrorFields } from '../redis/failure.ts';
 
 const WRITE_AFTER_MS = 50;
@@ -11,8 +10,7 @@ const MAX_UNWRITTEN = 67_108_864;
 const WARN = pino.levels.values['warn'] ?? 0;
 
 /**
- * The logger of a process: one line for each event, on standard output unless said otherwise; text on a terminal and
- * JSON elsewhere.
+ * The logger of a process: one line of JSON for each event, on standard output unless said otherwise.
  *
  * Every logged field is chosen on purpose (workers/send/attempt-log.ts); the redaction is a second line of
  * defence.
@@ -23,7 +21,6 @@ export function createLogger(
   { logLevel: level }: { readonly logLevel: string },
   destination: 1 | 2 = 1,
 ): Logger {
-  const isText = isatty(destination);
   return pino(
     {
       level,
@@ -33,7 +30,7 @@ export function createLogger(
       // For the bindings of child loggers: the formatter does not get them.
       redact: { paths: [...SECRET_NAMES], censor: CENSORED },
     },
-    bufferedOutput(destination, isText ? textLine : jsonLine),
+    bufferedOutput(destination),
   );
 }
 
@@ -69,7 +66,7 @@ export async function writeLastLines(logger: Logger): Promise<void> {
  * Where lines cannot be written, as on a full disk, the process goes on without them, and writes what it has kept
  * when that is possible again.
  */
-function bufferedOutput(fd: 1 | 2, shown: (line: string) => string): DestinationStream {
+function bufferedOutput(fd: 1 | 2): DestinationStream {
   const output = pino.destination({
     dest: fd,
     sync: false,
@@ -102,7 +99,7 @@ function bufferedOutput(fd: 1 | 2, shown: (line: string) => string): Destination
     [Symbol.for('pino.metadata')]: true,
     lastLevel: 0,
     write: (line: string) => {
-      output.write(shown(line));
+      output.write(jsonLine(line));
       if (buffered.lastLevel >= WARN) flush();
       else timer ??= setTimeout(flush, WRITE_AFTER_MS).unref();
     },
@@ -155,26 +152,6 @@ function shownAs(name: string, value: unknown, levels: number): unknown {
   return levels > 0 && !Array.isArray(value) ? redactedAt(value as Facts, levels - 1) : value;
 }
 
-/** A value that needs no quotes. */
-const PLAIN = /^[\w.:/@+-]+$/;
-
-/**
- * A line of the log for people: time of day, level, event or message, and the fields as `name=value`. Safe
- * for a terminal.
- *
- * @param json the line as pino writes it
- */
-export function textLine(json: string): string {
-  const { level, time, event, msg, ...fields } = JSON.parse(json) as Readonly<
-    Record<string, unknown>
-  >;
-  const at = /T(\d\d:\d\d:\d\d\.\d{3})/.exec(String(time))?.[1] ?? '';
-  const shown = Object.entries(fields).map(([name, value]) => `${name}=${shownValue(value)}`);
-  const words = [at, String(level).padEnd(5), event, msg, ...shown];
-  const text = words.filter((word) => word !== undefined && word !== '').join(' ');
-  return `${terminalLine(text)}\n`;
-}
-
 /**
  * A line of the log as JSON, safe for a terminal that shows it. Nearly all lines have ASCII only, which costs one look:
  * JSON escapes the rest of what a terminal obeys.
@@ -184,10 +161,6 @@ export function textLine(json: string): string {
 export function jsonLine(json: string): string {
   const isPlain = Buffer.byteLength(json) === json.length && !json.includes('\u007f');
   return isPlain ? json : terminalText(json);
-}
-
-function shownValue(value: unknown): string {
-  return typeof value === 'string' && PLAIN.test(value) ? value : JSON.stringify(value);
 }
 
 /**

@@ -65,13 +65,6 @@ describe('the control API', () => {
     expect((await sendWith(emulator, second)).status).toBe(401);
   });
 
-  test('a foreign issuer gets a token that works', async () => {
-    const emulator = await emulatorWith();
-    const answer = json(await post(emulator, 'tokens/issue'));
-    expect((await sendWith(emulator, String(answer['token']))).status).toBe(200);
-    expect(emulator.record().tokens).toMatchObject({ issued: 0, foreign: 1 });
-  });
-
   test('faults are added as an object or a line, listed with how often they struck, cleared', async () => {
     const emulator = await emulatorWith();
     const line = await post(emulator, 'faults', { on: 'token', status: 500, times: 1 });

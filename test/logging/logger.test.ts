@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../support/wait.ts';
@@ -119,19 +119,5 @@ describe('the lines of the log', () => {
       /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u,
     );
     expect(stdout).toContain('카나리아 😀');
-  });
-
-  // The program of Linux that gives a command a terminal.
-  it.runIf(existsSync('/usr/bin/script'))('are text on a terminal', () => {
-    const code = `import(process.env.LOGGER).then(({ createLogger }) => {
-      createLogger({ logLevel: 'info' }).info({ event: 'started', jobs: 2 });
-    });`;
-    const env = { PATH: process.env['PATH'], NODE: process.execPath, CODE: code, LOGGER };
-    const command = '"$NODE" -e "$CODE"';
-    const { stdout } = spawnSync('/usr/bin/script', ['-qec', command, '/dev/null'], {
-      encoding: 'utf8',
-      env,
-    });
-    expect(stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} info  started jobs=2\r?\n$/);
   });
 });

@@ -84,23 +84,6 @@ describe('sendMany', () => {
     expect(await redis.keys(prefix)).toEqual([]);
   });
 
-  it('makes a job of each, with or without a key', async () => {
-    const prefix = redis.freshPrefix();
-    const list = [5, 1, 4, 2].map((count, index) => ({
-      templateCode: `T${index}`,
-      contacts: contacts(count, index * 10),
-    }));
-    for (const options of [{}, { idempotencyKey: 'k' }]) {
-      const receipts = await queueIn(prefix).sendMany(list, options);
-      expect(receipts.map((receipt) => receipt.contacts)).toEqual([5, 1, 4, 2]);
-      const jobs = await waitingJobs(redis.client, prefix);
-      for (const [index, receipt] of receipts.entries()) {
-        const own = jobs.filter((job) => job.id === receipt.id);
-        expect(contactsOf(own)).toEqual(numbersOf(list.slice(index, index + 1)));
-      }
-    }
-  });
-
   it('gives each notice the options that a function answers', async () => {
     const prefix = redis.freshPrefix();
     const receipts = await queueIn(prefix).sendMany(notices(3), (_, index) =>
@@ -197,14 +180,6 @@ describe('sendMany with one key for all', () => {
       ...Array.from({ length: 5 }, () => true),
       ...Array.from({ length: 3 }, () => false),
     ]);
-  });
-
-  it('takes the longest key for any number of notices', async () => {
-    const prefix = redis.freshPrefix();
-    const receipts = await queueIn(prefix).sendMany(notices(20), {
-      idempotencyKey: 'x'.repeat(200),
-    });
-    expect(receipts).toHaveLength(20);
   });
 
   it('a key of another notice: nothing is queued', async () => {

@@ -1,31 +1,10 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
-import type { ServiceSettings } from '../../src/service/settings.ts';
 import { signal } from '../support/wait.ts';
 import { NOTICE, openClient, tokensOf } from './support/client.ts';
+import { OK, send, sendTo } from './support/send-to.ts';
 import { tcpAnswers, tcpServer } from './support/servers.ts';
-import type { SendAnswer } from '../../src/service/send-call.ts';
-
-const OK = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
-
-function send(
-  url: string,
-  overrides: Partial<ServiceSettings> = {},
-  deadlineMs = 8_000,
-): Promise<SendAnswer> {
-  return openClient(url, overrides).send(NOTICE, tokensOf(), { deadlineMs });
-}
-
-/** Sends to a server that does `act` with the connection once it has read the whole request. */
-async function sendTo(
-  act: (socket: Socket) => void,
-  overrides: Partial<ServiceSettings> = {},
-  deadlineMs?: number,
-): Promise<SendAnswer> {
-  const server = await tcpAnswers(act);
-  return send(server.url, overrides, deadlineMs);
-}
 
 describe('a status that was seen decides', () => {
   it.each<[string, (socket: Socket) => void, object]>([

@@ -66,15 +66,6 @@ describe('no encoding is asked for, and one that comes all the same', () => {
     ['br', brotliCompressSync(TOKEN)],
   ];
 
-  it('asks for identity', async () => {
-    const server = await answering(200, {}, TOKEN);
-    const client = openClient(server.url);
-    await client.issueToken();
-    await client.send(NOTICE, tokensOf(), { deadlineMs: 5_000 });
-    const asked = server.requests.map(({ headers }) => headers['accept-encoding']);
-    expect(asked).toEqual(['identity', 'identity']);
-  });
-
   it.each(compressed)('%s is decoded', async (encoding, body) => {
     expect(await issueFrom({ 'content-encoding': encoding }, body)).toMatchObject({ value: 'abc' });
     const answer = await sendTo(200, { 'content-encoding': encoding }, body);

@@ -7,6 +7,7 @@ import { decideOutcome } from '../../src/service/outcome-table.ts';
 import type { ServiceSettings } from '../../src/service/settings.ts';
 import { signal } from '../support/wait.ts';
 import { FIRST, NOTICE, openClient, tokensOf } from './support/client.ts';
+import { OK, send, sendTo } from './support/send-to.ts';
 import {
   certificate,
   httpServer,
@@ -15,27 +16,6 @@ import {
   tcpServer,
   tlsServer,
 } from './support/servers.ts';
-import type { SendAnswer } from '../../src/service/send-call.ts';
-
-const OK = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
-
-function send(
-  url: string,
-  overrides: Partial<ServiceSettings> = {},
-  deadlineMs = 8_000,
-): Promise<SendAnswer> {
-  return openClient(url, overrides).send(NOTICE, tokensOf(), { deadlineMs });
-}
-
-/** Sends to a server that does `act` with the connection once it has read the whole request. */
-async function sendTo(
-  act: (socket: Socket) => void,
-  overrides: Partial<ServiceSettings> = {},
-  deadlineMs?: number,
-): Promise<SendAnswer> {
-  const server = await tcpAnswers(act);
-  return send(server.url, overrides, deadlineMs);
-}
 
 const RESET = { failure: 'reset' };
 const unsent = { stage: 'not-sent', requests: 0, body: 'none' };

@@ -3,7 +3,7 @@ import type { CancelSignal, TokenSource } from '../../src/contracts/token.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
 import { CANARY, FIRST, NOTICE, SECOND, openClient, tokensOf } from './support/client.ts';
-import { certificate, httpServer, json, tlsServer } from './support/servers.ts';
+import { httpServer, json } from './support/servers.ts';
 
 const WITHIN = { deadlineMs: 8_000 };
 
@@ -47,16 +47,6 @@ describe('a send request (service-api, POST {base_url}/api/v2/notices/send)', ()
     });
   });
 
-  it('carries the token encoded a second time on v1 (service-api, Authentication rule 1)', async () => {
-    const server = await httpServer((response) => json(response, 200, {}));
-    const client = openClient(server.url, { apiVersion: 'v1', sendPath: '/api/v1/notices/send' });
-    await client.send(NOTICE, tokensOf(), WITHIN);
-    expect(server.requests[0]?.path).toBe('/api/v1/notices/send');
-    expect(server.requests[0]?.headers.authorization).toBe(
-      `Bearer ${Buffer.from(CANARY.token).toString('base64')}`,
-    );
-  });
-
   it('cannot leave the base address, whatever the path says', async () => {
     const elsewhere = await httpServer((response) => json(response, 200, {}));
     const server = await httpServer((response) => json(response, 200, {}));
@@ -66,17 +56,6 @@ describe('a send request (service-api, POST {base_url}/api/v2/notices/send)', ()
     const answer = await absolute.send(NOTICE, tokensOf(), WITHIN);
     expect(answer).toMatchObject({ stage: 'not-sent', failure: 'other' });
     expect(elsewhere.connections()).toBe(0);
-  });
-
-  it('goes over TLS to a certificate of the given CA', async () => {
-    const server = await tlsServer('local', (socket) => {
-      socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'));
-    });
-    const client = openClient(server.url, { tlsCa: certificate('local').cert });
-    expect(await client.send(NOTICE, tokensOf(), WITHIN)).toMatchObject({
-      status: 200,
-      body: 'none',
-    });
   });
 
   it('goes on as many connections as configured, and no more', async () => {
@@ -115,14 +94,6 @@ describe('a token that could not stand in a header', () => {
       expect(server.connections()).toBe(0);
     },
   );
-
-  it('after a refusal: the call ends', async () => {
-    const server = await httpServer((response) => json(response, 401, {}));
-    const tokens = tokensOf(FIRST, { id: 'x', value: 'a\r\nb: c' });
-    const sending = openClient(server.url).send(NOTICE, tokens, WITHIN);
-    await expect(sending).rejects.toMatchObject({ code: 'TOKEN_INVALID' });
-    expect(server.requests).toHaveLength(1);
-  });
 });
 
 describe.each([401, 403] as const)('a %i (service-api, Authentication rule 4)', (status) => {

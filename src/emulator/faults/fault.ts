@@ -65,7 +65,6 @@ export const faultSchema = fields({
   /** A `Retry-After` header of that response, in seconds from now. */
   retryAfter: integer(0, MAX_COUNT).optional(),
   /** How `retryAfter` is written: as seconds (the default) or as an HTTP date. */
-  retryAfterAs: oneOf(['seconds', 'date']).optional(),
   /** With `status` or `garbage`: the request is processed first. */
   afterActing: flag().optional(),
 
@@ -91,7 +90,6 @@ const EFFECTS = [...ENDINGS, ...BODY_EFFECTS, 'latencyMs'] as const;
 /** Fields that need one of others. */
 const NEEDS: readonly (readonly [field: keyof Fault, needed: readonly (keyof Fault)[]])[] = [
   ...(['headers', ...BODIES, 'retryAfter'] as const).map((name) => [name, ['status']] as const),
-  ['retryAfterAs', ['retryAfter']],
   ['seed', ['rate']],
   ['afterActing', ['status', 'garbage']],
 ];

@@ -28,12 +28,12 @@ export async function playFault(
     request.socket.destroySoon();
     return;
   }
-  const answer = fault.status === undefined ? real : answerOf(fault, fault.status, Date.now());
+  const answer = fault.status === undefined ? real : answerOf(fault, fault.status);
   if (answer !== undefined) await writeFaulty(fault, response, answer);
 }
 
 /** The response of a fault with a status. */
-function answerOf(fault: Fault, status: number, now: number): EmulatedAnswer {
+function answerOf(fault: Fault, status: number): EmulatedAnswer {
   const headers: Record<string, string> = {};
   let body = '';
   if (fault.bodyText !== undefined) {
@@ -46,11 +46,7 @@ function answerOf(fault: Fault, status: number, now: number): EmulatedAnswer {
         ? JSON.stringify(fault.body)
         : errorBody(fault.code, 'A fault asked for this answer.');
   }
-  if (fault.retryAfter !== undefined) {
-    const until = new Date(now + fault.retryAfter * 1_000);
-    headers['retry-after'] =
-      fault.retryAfterAs === 'date' ? until.toUTCString() : String(fault.retryAfter);
-  }
+  if (fault.retryAfter !== undefined) headers['retry-after'] = String(fault.retryAfter);
   for (const [name, value] of Object.entries(fault.headers ?? {})) {
     headers[name.toLowerCase()] = value;
   }

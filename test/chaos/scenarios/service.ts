@@ -53,12 +53,6 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
   // A probe comes when the time is over that the service itself has asked for.
   held('429 with seconds', 'throttled', { status: 429, retryAfter: 1 }, { bound: 'throttle' }),
   held(
-    '429 with a date',
-    'throttled',
-    { status: 429, retryAfter: 1, retryAfterAs: 'date' },
-    { bound: 'throttle' },
-  ),
-  held(
     '402',
     'credit',
     { status: 402 },

@@ -17,7 +17,7 @@ const SHORT: ReadonlySet<string> = new Set([
   'Redis killed',
   'answers to claim and settle lost',
   'a black hole between workers and service',
-  '429 with a date',
+  '429 with seconds',
   'a foreign sender key',
   'a long outage: 500 after the service acted',
   'another issuer',
