@@ -29,7 +29,7 @@ export const HEALTH_ROUTES: readonly Route[] = [
         await redis.ping();
         return OK;
       } catch (error) {
-        redisWatch.failed(error, Date.now());
+        redisWatch.failed(error);
         void reply.code(503);
         // Without a sign-in only the code: the cause names the address of Redis.
         return { status: 'unready', reasons: [redisFailure(error).code] };

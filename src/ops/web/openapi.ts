@@ -1,26 +1,11 @@
 import { z } from 'zod';
 import { VERSION } from '../../contracts/version.ts';
-import { errorCodes } from '../answers/account-schemas.ts';
-import { named } from '../answers/fields.ts';
+import { problemAnswer } from './http/problem.ts';
 import { type AnswerDoc, type Route, route } from './http/route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 type Io = 'input' | 'output';
 type Made = Json & { readonly id?: string };
-
-/** An error in a response (RFC 9457). */
-export const problemAnswer = named(
-  'Problem',
-  z.looseObject({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
-    code: z.enum([...errorCodes, 'DEFECT']),
-    issues: z.array(z.object({ field: z.string(), problem: z.string() })).optional(),
-    retryAfter: z.number().optional().describe('in seconds'),
-  }),
-);
 
 /** Problems that every route can answer, by status. */
 const ALWAYS: Readonly<Record<number, string>> = {

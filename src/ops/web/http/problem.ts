@@ -1,25 +1,28 @@
+import { z } from 'zod';
 import {
   ERROR_CODES,
   InputError,
   NoticeQueueError,
   type ErrorCode,
 } from '../../../contracts/errors.ts';
+import { errorCodes } from '../../answers/account-schemas.ts';
+import { named } from '../../answers/fields.ts';
 
 /** An error in a response of the API (RFC 9457, `application/problem+json`). */
-export interface Problem {
-  readonly type: string;
-  /** Meaning of the code; always the same text. */
-  readonly title: string;
-  readonly status: number;
-  /** What happened in this case, and what to do. */
-  readonly detail: string;
-  /** One of {@link ERROR_CODES}, or `DEFECT` for an unexpected error of this program. */
-  readonly code: ErrorCode | 'DEFECT';
-  /** Every invalid field; absent where the error is not about fields. */
-  readonly issues?: readonly { readonly field: string; readonly problem: string }[];
-  /** Seconds after which to retry; absent where not known. Also sent as the Retry-After header. */
-  readonly retryAfter?: number;
-}
+export const problemAnswer = named(
+  'Problem',
+  z.looseObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.enum([...errorCodes, 'DEFECT']),
+    issues: z.array(z.object({ field: z.string(), problem: z.string() })).optional(),
+    retryAfter: z.number().optional().describe('in seconds'),
+  }),
+);
+
+export type Problem = z.output<typeof problemAnswer>;
 
 /** HTTP status of each code that a request can cause; all others are 500. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
@@ -107,7 +110,7 @@ function problem(code: ErrorCode, status: number, error: NoticeQueueError): Prob
     status,
     detail: error.message,
     code,
-    ...(error instanceof InputError ? { issues: error.issues } : {}),
+    ...(error instanceof InputError ? { issues: [...error.issues] } : {}),
   };
 }
 

@@ -2,14 +2,6 @@ import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { missingPermissionOf, redisErrorCode } from '../../../redis/failure.ts';
 import type { RedisSettings } from '../../../redis/connect.ts';
 
-/** What is likely wrong with Redis, to be shown on pages. */
-export interface RedisTrouble {
-  /** The likely cause, and what to do. */
-  readonly cause: string;
-  /** Milliseconds since the epoch. */
-  readonly since: number;
-}
-
 /** Texts by the code of the error (redis/failure.ts); `%` is replaced with the address. */
 const CAUSES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'Nothing listens at %: Redis is down, or REDIS_URL names another port.',
@@ -32,25 +24,20 @@ const NO_PERMISSION = 'The user of Redis at % lacks a permission: ';
 const UNKNOWN_CAUSE =
   'Redis at % does not answer in time: it is down, frozen or overloaded, or the network is.';
 
-/**
- * Remembers the last error of the connection to Redis. Redis counts as away from the first error until
- * {@link RedisErrorMonitor.recovered}.
- */
+/** Remembers the last error of the connection to Redis, for what to say while it is away. */
 export class RedisErrorMonitor {
   readonly #address: string;
   #word = '';
   #missing: string | undefined;
   /** Why no connection is made at all. */
   #refused: string | undefined;
-  #since = 0;
 
   constructor(settings: RedisSettings) {
     this.#address = addressOf(settings);
   }
 
-  failed(error: unknown, now: number): void {
+  failed(error: unknown): void {
     const word = redisErrorCode(error);
-    if (this.#since === 0) this.#since = now;
     // The error of a connection is more specific than the one of a command that could not be sent.
     if (word in CAUSES || this.#word === '') this.#word = word;
     this.#missing = missingPermissionOf(error);
@@ -63,14 +50,9 @@ export class RedisErrorMonitor {
     this.#word = '';
     this.#missing = undefined;
     this.#refused = undefined;
-    this.#since = 0;
   }
 
-  /** Undefined where no error is known. */
-  get trouble(): RedisTrouble | undefined {
-    return this.#since === 0 ? undefined : { cause: this.explain(), since: this.#since };
-  }
-
+  /** The likely cause, and what to do. */
   explain(): string {
     if (this.#refused !== undefined) return this.#refused;
     const cause =

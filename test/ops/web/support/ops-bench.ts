@@ -7,7 +7,7 @@ import { loadConfig } from '../../../../src/config/config.ts';
 import { newApiKey, readUsers } from '../../../../src/ops/web/access/accounts.ts';
 import type { FirstSignIn } from '../../../../src/ops/web/access/access.ts';
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
-import { problemAnswer } from '../../../../src/ops/web/openapi.ts';
+import { problemAnswer } from '../../../../src/ops/web/http/problem.ts';
 import { openOps, type OpsContext } from '../../../../src/ops/web/ops-context.ts';
 import { OPS_ROUTES } from '../../../../src/ops/web/http/route-table.ts';
 import type { Route } from '../../../../src/ops/web/http/route.ts';
