@@ -71,52 +71,7 @@ describe('a resend that the batch does not allow any more', () => {
   });
 });
 
-const BEFORE = {
-  pending: 0,
-  accepted: 7,
-  rejected: 2,
-  unknown: 11,
-  cancelled: 0,
-  possiblySentTwice: 0,
-};
-
 describe('what is unknown of a batch', () => {
-  it.each([
-    ['accepted', { accepted: 18, unknown: 0 }],
-    ['discard', { cancelled: 11, unknown: 0 }],
-  ] as const)('as %s is counted so, once, and its contacts are forgotten', async (as, change) => {
-    const bench = await inDoubt();
-    expect(await bench.resolve(as)).toMatchObject({
-      resolved: 2,
-      contacts: 11,
-      gone: 0,
-    });
-    expect(await bench.counts()).toEqual({ ...BEFORE, ...change });
-    expect(await bench.ledger.payload('b', '0')).toBeUndefined();
-    expect(await bench.ledger.payload('b', '1.2')).toBeUndefined();
-    expect(await bench.ledger.payload('b', '1.1')).toBeDefined();
-    expect(await bench.resolve(as)).toMatchObject({
-      resolved: 0,
-      contacts: 0,
-      gone: 0,
-    });
-    expect(await bench.counts()).toEqual({ ...BEFORE, ...change });
-    expect(await readAudit(redis.client, bench.keys, 9)).toMatchObject([
-      { who: 'kim', what: 'resolve', target: 'batch b', as, contacts: 11 },
-    ]);
-  });
-
-  it('as resend becomes new chunks, counted as possibly sent twice', async () => {
-    const bench = await inDoubt();
-    expect(await bench.resolve('resend')).toMatchObject({
-      resolved: 2,
-      contacts: 11,
-    });
-    const after = { ...BEFORE, pending: 11, unknown: 0, possiblySentTwice: 11 };
-    expect(await bench.counts()).toEqual(after);
-    expect(await bench.read()).toMatchObject({ phase: 'sending', chunks: 4 });
-  });
-
   it('told to stop on the way: what was done is in the audit, the rest is listed', async () => {
     const bench = await inDoubt();
     const stop = new AbortController();

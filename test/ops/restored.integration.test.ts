@@ -1,13 +1,11 @@
-import { hostname, userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
-import { readAudit } from '../../src/ops/audit.ts';
 import type { OperationContext } from '../../src/ops/operations/operation.ts';
 import { parkRestored, showRestored } from '../../src/ops/operations/restored.ts';
 import { exportRestored, restoredNotices } from '../../src/ops/restored.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
-import { run, errorOf } from '../cli/support/run.ts';
+import { run } from '../cli/support/run.ts';
 import { NO_SEALING } from '../../src/payload/seal.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
@@ -46,18 +44,6 @@ async function idsIn(keys: Keys, at: number): Promise<string[]> {
 }
 
 describe('what an old copy might send again', () => {
-  it('is not read where sending is not on hold', async () => {
-    const { keys, target } = await queueWith((queue) => queue.send(notice('01011112222')));
-    await looksOld(keys, Date.now(), false);
-    const ledger = new (class extends Ledger {
-      override all(): never {
-        throw new Error('the batches are read');
-      }
-    })(redis.client, keys);
-    const parked = await parkRestored.run({ ...target, ledger }, {}, ME);
-    expect(parked).toMatchObject({ jobs: 0, notHeld: true });
-  });
-
   it('is every notice that waits, over any number of pages, each once', async () => {
     const { keys } = await queueWith(async (queue) => {
       await queue.sendMany(numbers(250).map(notice));
@@ -154,49 +140,5 @@ describe('what an old copy might send again', () => {
       stopped: true,
     });
     expect(await redis.client.exists(keys.history, keys.audit)).toBe(0);
-  });
-});
-
-describe('notices restored', () => {
-  it('--csv is recorded in the audit stream with its reason, before the numbers are written', async () => {
-    const { prefix, keys } = await queueWith((queue) => queue.sendMany(numbers(2).map(notice)));
-    await looksOld(keys, Date.now());
-    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
-    await run(['restored'], env);
-    expect(await readAudit(redis.client, keys, 9)).toEqual([]);
-    const { stdout, code } = await run(['restored', '--csv', '--why', 'a complaint'], env);
-    expect(code).toBe(0);
-    for (const number of numbers(2)) expect(stdout).toContain(number);
-    const download = { what: 'download', target: 'restored notices', as: 'restored' };
-    expect(await readAudit(redis.client, keys, 9)).toEqual([
-      {
-        ...download,
-        who: `${userInfo().username}@${hostname()}`,
-        why: 'a complaint',
-        at: expect.any(Number) as unknown,
-      },
-    ]);
-  });
-
-  it('reports that no old copy was detected', async () => {
-    const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
-    expect((await run(['restored'], env)).stdout).toContain(
-      'No old copy of the queue has been detected',
-    );
-    expect(JSON.parse((await run(['restored', '--json'], env)).stdout)).toMatchObject({
-      event: null,
-    });
-    const csv = await run(['restored', '--csv'], env);
-    expect(csv).toMatchObject({ code: 0, stdout: '' });
-    expect(csv.stderr).toBe('No contact matches.\n');
-    const park = await run(['restored', 'park', '--json'], env);
-    expect(park.code).toBe(1);
-    expect(JSON.parse(park.stdout)).toMatchObject({ jobs: 0, notHeld: true });
-  });
-
-  it('--csv and --json together are wrong usage', async () => {
-    const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
-    const ended = await run(['restored', '--csv', '--json'], env);
-    expect([ended.code, errorOf(ended).code]).toEqual([2, 'USAGE']);
   });
 });

@@ -1,12 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue } from '../../../src/index.ts';
-import { announceAccepted } from '../../../src/events/announce.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
-import { closed, startProcess } from '../support/process.ts';
+import { startProcess } from '../support/process.ts';
 import { run } from '../support/run.ts';
 
 const redis = testRedis();
@@ -39,33 +37,5 @@ describe('notices events', () => {
     const rest = await run(['events', '--from', events[0]?.cursor ?? ''], env);
     expect(rest.stdout).toContain(`${ids[1]}, accepted`);
     expect(rest.stdout).not.toContain(ids[0]);
-  }, 60_000);
-
-  const haveEnded = async (prefix: string, ...jobs: readonly string[]) => {
-    for (const job of jobs) {
-      await announceAccepted(redis.client, keysOf(prefix, 'default'), job, 100);
-    }
-  };
-
-  it('--follow ends when its reader is gone', async () => {
-    const prefix = redis.freshPrefix();
-    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
-    for (const flags of [[], ['--json']]) {
-      const following = startProcess(['events', '--follow', ...flags], env);
-      await haveEnded(prefix, 'n-1');
-      await following.says(/n-1/);
-      await closed(following.child.stdout);
-      await haveEnded(prefix, 'n-2');
-      expect(await following.ended).toMatchObject({ code: 0, stderr: '' });
-    }
-  }, 60_000);
-
-  it('--follow with --limit ends after so many events', async () => {
-    const prefix = redis.freshPrefix();
-    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
-    await haveEnded(prefix, 'n-1', 'n-2', 'n-3');
-    const { code, stdout } = await run(['events', '--follow', '--limit', '2', '--json'], env);
-    expect(code).toBe(0);
-    expect(stdout.match(/"notice":"n-\d"/g)).toEqual(['"notice":"n-1"', '"notice":"n-2"']);
   }, 60_000);
 });
