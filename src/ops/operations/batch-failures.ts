@@ -6,27 +6,14 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf, formatCount, table } from '../../format/format.ts';
 import { decodeContacts } from '../../payload/chunk-payload.ts';
 import { batchSeal } from '../../payload/seal.ts';
-import { failureGroup, redriveAnswer } from '../answers/batch-schemas.ts';
+import { redriveAnswer } from '../answers/batch-schemas.ts';
 import { appendAudit } from '../audit.ts';
 import { requireBatch } from '../batch-snapshot.ts';
-import { digestFailures, type FailureExample } from '../failure-digest.ts';
+import { digestFailures, failureDigest, type FailureExample } from '../failure-digest.ts';
 import { ageFields, batchId, code, oneOf, rate, waitAfter, waitMs, whole } from './fields.ts';
 import { operation, redisNow } from './operation.ts';
 
-const digest = z.object({
-  batch: z.string(),
-  at: z
-    .int()
-    .describe(
-      'when it was read: milliseconds since the epoch; as `before` of a redrive, nothing else is sent',
-    ),
-  groups: z.array(
-    z.object({
-      ...failureGroup.shape,
-      example: z.record(z.string(), z.string()).exactOptional().describe('one contact, masked'),
-    }),
-  ),
-});
+const digest = z.object({ batch: z.string(), ...failureDigest.shape });
 
 /** Describes failures by state and code. */
 export function describeGroups(groups: readonly FailureExample[]): string[] {

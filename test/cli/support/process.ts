@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { asUser } from '../../support/redis-users.ts';
@@ -43,13 +42,6 @@ export function startProcess(args: readonly string[], env: Env = {}): RunningPro
     stop: (signal) => child.kill(signal),
     ended,
   };
-}
-
-/** Closes what a process writes to, as a reader does that has seen enough. */
-export async function closed(stream: Readable | null): Promise<void> {
-  if (stream === null) throw new Error('the process has no such stream');
-  stream.destroy();
-  if (!stream.closed) await once(stream, 'close');
 }
 
 /** Runs `notices` in a process of its own to its end. */
