@@ -16,7 +16,7 @@ import {
   takeOpenBatch,
 } from './scripts/open-batch-scripts.ts';
 import { settleChunk } from './scripts/settle-scripts.ts';
-import { settlementSchema, type Claim, type Settlement } from './settlement.ts';
+import { settlementSchema, type Claim, type SentClaim, type Settlement } from './settlement.ts';
 
 /** A chunk as the import stores it. */
 export interface StoredChunk {
@@ -31,6 +31,11 @@ export interface StoredChunk {
   /** Fingerprints for the search index, and for how long it keeps them. */
   readonly find?: { readonly prints: Buffer; readonly keepMs: number } | undefined;
 }
+
+/** What a claim answers as JSON. */
+type Claimed = Omit<SentClaim, 'kind' | 'frame' | 'payload' | 'traceIds'> & {
+  readonly traces?: string;
+};
 
 /** Chunks of a batch that need a job. */
 export interface ChunksWithoutJob {
@@ -136,40 +141,13 @@ export class Ledger extends LedgerActions {
     mostSent = Number.MAX_SAFE_INTEGER,
   ): Promise<Claim> {
     const args = [chunk, nonce, lock.token, mostSent];
-    const [result, ...rest] = await this.run(claimChunk, id, args, [
-      lock.key,
-      this.keys.possiblySentTwice,
-    ]);
-    const kind = String(result);
-    if (kind === 'send') {
-      const [frame, payload, size, possiblySent, delivery, bisect, msToDeadline, traceIds, root] =
-        rest;
-      return {
-        kind,
-        frame: String(frame),
-        payload: payload as Buffer,
-        size: Number(size),
-        possiblySent: Number(possiblySent),
-        traceIds: String(traceIds)
-          .split(' ')
-          .filter((one) => one !== ''),
-        root: Number(root),
-        delivery: String(delivery) === 'at-most-once' ? 'at-most-once' : 'at-least-once',
-        bisect: String(bisect) === '1',
-        ...(Number(msToDeadline) < 0 ? {} : { msToDeadline: Number(msToDeadline) }),
-      };
-    }
-    if (kind === 'later') return { kind, afterMs: Number(rest[0]) };
-    if (kind === 'expired' || kind === 'parked') {
-      const [size, possiblySent, code] = rest;
-      return {
-        kind,
-        size: Number(size),
-        possiblySent: Number(possiblySent),
-        code: String(code),
-      };
-    }
-    return { kind } as Claim;
+    const keys = [lock.key, this.keys.possiblySentTwice];
+    const [result, text = '{}', frame, payload] = await this.run(claimChunk, id, args, keys);
+    const { traces, ...said } = JSON.parse(String(text)) as Claimed;
+    if (String(result) !== 'send') return { kind: String(result), ...said } as Claim;
+    const traceIds = traces?.split(' ').filter((one) => one !== '') ?? [];
+    const bytes = payload as Buffer;
+    return { ...said, kind: 'send', frame: String(frame), payload: bytes, traceIds };
   }
 
   /**

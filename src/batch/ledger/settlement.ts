@@ -3,28 +3,31 @@ import type { DeliveryPolicy } from '../../contracts/outcome.ts';
 
 /** Answer to a claim of a chunk. Nothing may be sent unless `kind` is `send`. */
 export type Claim =
-  | {
-      readonly kind: 'send';
-      /** JSON of the request body without its contacts. */
-      readonly frame: string;
-      /** The contacts; see chunk-payload.ts. */
-      readonly payload: Buffer;
-      readonly size: number;
-      /** How many earlier attempts the service may have accepted, those of earlier jobs of the chunk included. */
-      readonly possiblySent: number;
-      /** Of the service, for these attempts; oldest first, the newest ten. */
-      readonly traceIds: readonly string[];
-      /** The chunk of the list that it was cut from; itself, where it was not. */
-      readonly root: number;
-      readonly delivery: DeliveryPolicy;
-      /** Whether a rejected chunk may be split to find the contact that causes the rejection. */
-      readonly bisect: boolean;
-      /** Milliseconds until its deadline passes, by the clock of Redis; absent where it has none. */
-      readonly msToDeadline?: number;
-    }
+  | SentClaim
   | { readonly kind: 'later'; readonly afterMs: number }
   | ClaimedLate
   | { readonly kind: 'lost' | 'gone' | 'paused' | 'cancelled' | 'settled' };
+
+/** The chunk is to be sent. */
+export interface SentClaim {
+  readonly kind: 'send';
+  /** JSON of the request body without its contacts. */
+  readonly frame: string;
+  /** The contacts; see chunk-payload.ts. */
+  readonly payload: Buffer;
+  readonly size: number;
+  /** How many earlier attempts the service may have accepted, those of earlier jobs of the chunk included. */
+  readonly possiblySent: number;
+  /** Of the service, for these attempts; oldest first, the newest ten. */
+  readonly traceIds: readonly string[];
+  /** The chunk of the list that it was cut from; itself, where it was not. */
+  readonly root: number;
+  readonly delivery: DeliveryPolicy;
+  /** Whether a rejected chunk may be split to find the contact that causes the rejection. */
+  readonly bisect: boolean;
+  /** Milliseconds until its deadline passes, by the clock of Redis; absent where it has none. */
+  readonly msToDeadline?: number;
+}
 
 /** The claim settled the chunk: its deadline has passed, or it is unknown and must not or cannot be sent. */
 export interface ClaimedLate {

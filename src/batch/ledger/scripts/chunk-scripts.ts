@@ -1,16 +1,10 @@
 import { ledgerScript } from './ledger-prelude.ts';
 
-/** The states of a chunk are in chunk-state.ts. */
-
 /**
- * Claims a chunk before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the job's lock, after how
- * many possibly sent attempts none follows; the last keys are that lock and the count of possibly sent twice. Nothing
- * is sent unless the result is ['send', frame, payload, size, number of possibly sent attempts, delivery, bisect 0 or
- * 1, milliseconds to its deadline or -1 for none, trace ids of attempts at the chunk of which it is a half, the chunk
- * of the list that it was cut from]. Otherwise: ['lost'] another worker owns the job; ['gone'] no such batch or chunk;
- * ['paused']; ['cancelled']; ['settled']; ['expired', size, number of possibly sent attempts, code] its deadline has
- * passed; ['parked', the same] it must not or cannot be sent, and is now unknown; ['later', ms] the rate of the batch
- * does not allow it yet.
+ * Claims a chunk (chunk-state.ts) before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the job's
+ * lock, after how many possibly sent attempts none follows; the last keys are that lock and the count of possibly sent
+ * twice. Returns the kind of a claim (settlement.ts) and what it has, as JSON; with 'send', the only one after which
+ * something is sent, also the frame and the payload.
  *
  * A claim that the rate refuses gets a turn of its own: if all of them waited for the next free moment, each of these
  * moments would bring all waiting jobs back. A claim that comes up to LATE_MS after its turn does not move the turns of
@@ -35,8 +29,12 @@ local underWay = state == SENDING or state == SENDING_POSSIBLY_SENT
 local possiblySent = underWay or state == PENDING_POSSIBLY_SENT
 local function sent() return math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1)) end
 local function send(possiblySent)
-  return { 'send', field('frame'), bytes, size, possiblySent and sent() or 0, delivery, field('bisect'),
-    msToDeadline(now), redis.call('HGET', sizes, chunk .. '.traces') or '', rootOf(chunk) }
+  local ms = msToDeadline(now)
+  local said = { size = size, possiblySent = possiblySent and sent() or 0,
+    delivery = delivery == 'at-most-once' and delivery or 'at-least-once',
+    bisect = field('bisect') == '1', msToDeadline = ms >= 0 and ms or nil, root = tonumber(rootOf(chunk)),
+    traces = redis.call('HGET', sizes, chunk .. '.traces') or '' }
+  return { 'send', cjson.encode(said), field('frame'), bytes }
 end
 if underWay and bytes and redis.call('HGET', inflight, chunk) == nonce then
   return send(state == SENDING_POSSIBLY_SENT)
@@ -54,7 +52,7 @@ local function settleAs(claim, failed, code, message)
   fail(chunk, now, failed, size, code, message)
   moved(now)
   finishIfDone(now)
-  return { claim, size, possiblySent and sent() or 0, code }
+  return { claim, cjson.encode({ size = size, possiblySent = possiblySent and sent() or 0, code = code }) }
 end
 local function requeue()
   if not underWay then return end
@@ -99,7 +97,7 @@ if count('rate') > 0 then
     requeue()
     local turn = freeTurn(now)
     redis.call('HSET', record, 'turnsTo', turn + turnOf(chunk))
-    return { 'later', turn - now }
+    return { 'later', cjson.encode({ afterMs = turn - now }) }
   end
   if now - nextAt > LATE_MS then nextAt = now end
   redis.call('HSET', record, 'nextAt', nextAt + turnOf(chunk))
