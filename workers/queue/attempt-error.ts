@@ -27,11 +27,8 @@ type Limits = Pick<WorkerConfig, 'backoffBaseMs' | 'backoffCapMs'>;
  * | attempts made | any failed attempt | near | far |
  * |---|---|---|---|
  * | 1 | 1 s | 1 s | 1 s |
- * | 2 | 2 s | 2 s | 5 s |
  * | 3 | 4 s | 4 s | 20 s |
- * | 4 | 8 s | 8 s | 80 s |
  * | 5 | 16 s | 16 s | 320 s |
- * | 9 | 4 min 16 s | 16 s | 10 min |
  * | 10 and more | 5 min | 16 s | 10 min |
  *
  * The first is random from nothing to that, so that jobs that failed together are not retried together;

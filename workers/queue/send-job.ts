@@ -1,8 +1,18 @@
-import { Job, Worker, type JobJson, type Processor, type WorkerOptions } from 'bullmq';
+import {
+  Job,
+  Worker,
+  type JobJson,
+  type KeepJobs,
+  type Processor,
+  type WorkerOptions,
+} from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/repeat.ts';
+import type { WorkerConfig } from '../../src/config/config.ts';
+import type { LaneName } from '../../src/contracts/outcome.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { isProgramError, isRefusedLastingly } from '../../src/redis/failure.ts';
+import type { Keys } from '../../src/redis/keys.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import type { InFlight } from './in-flight.ts';
 import { followRedisTime } from './redis-time.ts';
@@ -46,15 +56,31 @@ interface Result {
   readonly outcome?: unknown;
 }
 
-export interface JobEnding {
+/** One of the two queues from which a worker process takes jobs. */
+export interface Lane {
+  readonly name: LaneName;
+  readonly queueName: string;
+  readonly concurrency: number;
+  /** How many completed and failed jobs are kept, and how long. */
+  readonly keepDone: KeepJobs;
+  readonly keepFailed: KeepJobs;
+}
+
+/** What a BullMQ worker is built with, and its jobs end with. */
+export interface SendWorkerOptions {
   readonly redis: RedisClient;
-  readonly lockDurationMs: number;
+  readonly keys: Keys;
+  readonly lane: Lane;
+  readonly settings: Pick<
+    WorkerConfig,
+    'attempts' | 'backoffBaseMs' | 'backoffCapMs' | 'lockDurationMs' | 'stalledIntervalMs'
+  >;
+  readonly inFlight: InFlight;
   /** The clock of Redis, in milliseconds since the epoch. Default: the wall clock. */
-  readonly now?: (() => number) | undefined;
-  readonly inFlight: Pick<InFlight, 'recorded'>;
+  readonly now?: () => number;
   readonly announce?: AnnounceAccepted | undefined;
   /** Removes what is remembered of a job that has ended. */
-  readonly forget?: ((job: string) => Promise<void>) | undefined;
+  readonly forget?: (job: string) => Promise<void>;
 }
 
 /** A worker that could not fetch a job or append an event, because Redis refuses writes, tries again this often. */
@@ -65,18 +91,18 @@ const FETCH_AGAIN_MS = 200;
  * BullMQ would repeat it at once, thousands of times a second.
  */
 export class SendWorker extends Worker {
-  readonly ending: JobEnding;
+  readonly built: SendWorkerOptions;
   /**
    * When the last renewal of locks was sent, by the monotonic clock. Redis extends a lock at some moment
    * between this and its reply, so this is when the time of the lock surely had not started yet.
    */
   renewalSentAt = -Infinity;
 
-  constructor(name: string, run: Processor, options: WorkerOptions, ending: JobEnding) {
+  constructor(name: string, run: Processor, options: WorkerOptions, built: SendWorkerOptions) {
     super(name, run, options);
-    this.ending = ending;
-    if (ending.now !== undefined) followRedisTime(this.backend, ending.now);
-    guardFetches(this.backend, () => repairActiveJobs(ending.redis, this.toKey('')));
+    this.built = built;
+    if (built.now !== undefined) followRedisTime(this.backend, built.now);
+    guardFetches(this.backend, () => repairActiveJobs(built.redis, this.toKey('')));
   }
 
   protected override get Job(): typeof Job {
@@ -168,7 +194,7 @@ export class SendJob extends Job {
     const restMs = (await this.#move(token, () => super.moveToWait(token))) ?? 0;
     // BullMQ wakes no idle worker for a job with a priority that is returned: it would wait for the end of a block.
     if (this.priority > 0) {
-      const { redis } = this.#ending;
+      const { redis } = this.#built;
       await redis.zadd(this.toKey('marker'), 0, '0').catch((error: unknown) => this.#report(error));
     }
     return restMs;
@@ -185,7 +211,7 @@ export class SendJob extends Job {
     token: string,
     move: () => Promise<Moved>,
   ): Promise<Moved> {
-    const { announce, inFlight, forget } = this.#ending;
+    const { announce, inFlight, forget } = this.#built;
     try {
       if (!isAccepted || announce === undefined) return await this.#move(token, move);
       const announceEnd = (lock?: string) => announce(this.id ?? '', lock);
@@ -264,8 +290,8 @@ export class SendJob extends Job {
 
   /** @returns whether this run has the lock */
   #keepLock(token = ''): Promise<boolean> {
-    const { redis, lockDurationMs } = this.#ending;
-    const run = [token, lockDurationMs, this.processedOn ?? '', this.stalledCounter];
+    const { redis, settings } = this.#built;
+    const run = [token, settings.lockDurationMs, this.processedOn ?? '', this.stalledCounter];
     return keepLock(redis, [jobKeyOf(this), `${jobKeyOf(this)}:lock`], run);
   }
 
@@ -273,8 +299,8 @@ export class SendJob extends Job {
     if (error instanceof Error) this.queue.emit('error', error);
   }
 
-  get #ending(): JobEnding {
-    return (this.queue as unknown as SendWorker).ending;
+  get #built(): SendWorkerOptions {
+    return (this.queue as unknown as SendWorker).built;
   }
 }
 

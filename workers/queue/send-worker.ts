@@ -1,29 +1,11 @@
-import type { Job, KeepJobs } from 'bullmq';
+import type { Job } from 'bullmq';
 import type { WorkerConfig } from '../../src/config/config.ts';
 import type { LaneName } from '../../src/contracts/outcome.ts';
-import type { RedisClient } from '../../src/redis/connect.ts';
-import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
+import { CHUNK_QUEUE_NAME, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { jobSpan } from '../../src/tracing/spans.ts';
 import { AttemptError, backoffMs } from './attempt-error.ts';
-import type { InFlight } from './in-flight.ts';
-import {
-  jobKeyOf,
-  SendJob,
-  SendWorker,
-  type AnnounceAccepted,
-  type JobEnding,
-} from './send-job.ts';
+import { jobKeyOf, SendJob, SendWorker, type Lane, type SendWorkerOptions } from './send-job.ts';
 import { setFieldsAside } from './unreadable-job.ts';
-
-/** One of the two queues from which a worker process takes jobs. */
-export interface Lane {
-  readonly name: LaneName;
-  readonly queueName: string;
-  readonly concurrency: number;
-  /** How many completed and failed jobs are kept, and how long. */
-  readonly keepDone: KeepJobs;
-  readonly keepFailed: KeepJobs;
-}
 
 /** Most accepted notices that are kept, whatever their age. */
 export const KEEP_ACCEPTED_COUNT = 10_000;
@@ -57,20 +39,6 @@ export function lanesOf(config: WorkerConfig): Readonly<Record<LaneName, Lane>> 
 
 const seconds = (ms: number) => Math.ceil(ms / 1_000);
 
-export interface SendWorkerOptions {
-  readonly redis: RedisClient;
-  readonly keys: Keys;
-  readonly lane: Lane;
-  readonly settings: Pick<
-    WorkerConfig,
-    'attempts' | 'backoffBaseMs' | 'backoffCapMs' | 'lockDurationMs' | 'stalledIntervalMs'
-  >;
-  readonly inFlight: InFlight;
-  readonly now?: () => number;
-  readonly announce?: AnnounceAccepted | undefined;
-  readonly forget?: JobEnding['forget'];
-}
-
 export type RunJob = (job: Job, lockToken: string | undefined) => Promise<unknown>;
 
 /**
@@ -91,7 +59,7 @@ const STALLS_ALLOWED = 1_000;
  * need not know.
  */
 export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWorker {
-  const { redis, keys, lane, settings, inFlight, announce, forget } = options;
+  const { redis, keys, lane, settings, inFlight } = options;
   const runJob: RunJob = (job, lockToken) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
     job.opts.backoff = { type: 'full-jitter' };
@@ -132,14 +100,7 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
           ),
       },
     },
-    {
-      redis,
-      lockDurationMs: settings.lockDurationMs,
-      now: options.now,
-      inFlight,
-      announce,
-      forget,
-    },
+    options,
   );
 }
 
