@@ -3,44 +3,18 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { HOLDS, type HoldKind } from '../../src/contracts/hold.ts';
 import { ERROR_CODES } from '../../src/contracts/errors.ts';
-import { base64, basic, bearer, call, sendWith, tokenOf } from '../emulator/calls.ts';
+import { base64 } from '../emulator/calls.ts';
 import { emulatorWith } from '../emulator/running.ts';
 import { until } from '../support/wait.ts';
 import { acceptedNumbers, room } from './support/line.ts';
-import { FIRST, FULL_NOTICE, noticeTo, SECOND } from './support/notices.ts';
+import { FIRST, noticeTo, SECOND } from './support/notices.ts';
 import { natTo, wireTo } from './support/wire.ts';
 
 const { line, client, wired, direct } = room();
 const V1 = { API_VERSION: 'v1' };
 
 describe('Authentication steps', () => {
-  it('[auth-step-1] the Basic credential is the base64 of access key, colon, secret key, whatever the secret holds', async () => {
-    const pair = { accessKey: 'access', secretKey: 'with:colon and ~space' };
-    const emulator = await emulatorWith(pair);
-    const wire = await wireTo(emulator);
-    const env = { ACCESS_KEY: pair.accessKey, SECRET_KEY: pair.secretKey };
-    await client(wire.url, env).issueToken();
-    expect(wire.authorizations('/token')).toEqual([
-      `Basic ${base64('access:with:colon and ~space')}`,
-    ]);
-  });
-
-  it('[auth-step-2] a send without a token, with another scheme or an unknown token is answered 401', async () => {
-    const emulator = await emulatorWith();
-    const token = await tokenOf(emulator);
-    expect((await sendWith(emulator, token)).status).toBe(200);
-    const type = { 'content-type': 'application/json' };
-    for (const headers of [{}, basic(), bearer('never-issued'), { authorization: token }]) {
-      const body = JSON.stringify(FULL_NOTICE);
-      const answer = await call(emulator, '/api/v2/notices/send', {
-        headers: { ...type, ...headers },
-        body,
-      });
-      expect(answer.status).toBe(401);
-    }
-  });
-
-  it('[auth-bearer-v1] [auth-bearer-v2] [auth-rule-2] [version-bearer] v1 sends the base64 of the token, v2 the token as issued', async () => {
+  it('[auth-bearer-v1] [auth-bearer-v2] [auth-rule-2] [version-bearer] [version-in-path] [version-v2-default] v1 sends the base64 of the token, v2 the token as issued', async () => {
     const emulator = await emulatorWith({ tokenMode: 'many' });
     const issued = 'issued.token.value';
     emulator.addFault({ on: 'token', status: 200, body: { data: { token: issued } } });
@@ -63,13 +37,6 @@ describe('Authentication rules', () => {
     expect(HOLDS[held['hold'] as HoldKind].remedy).toContain('API_VERSION');
     await wrong.restart(V1);
     await until(() => acceptedNumbers(emulator).includes(FIRST), { what: 'the waiting notice' });
-  });
-
-  it('[auth-rule-2] on v2 a token that is encoded a second time is answered 401', async () => {
-    const emulator = await emulatorWith();
-    const token = await tokenOf(emulator);
-    expect((await sendWith(emulator, base64(token))).status).toBe(401);
-    expect((await sendWith(emulator, token)).status).toBe(200);
   });
 
   it('[auth-rule-3] [auth-rule-3-not-per-request] one token serves every send of every worker until it is refused', async () => {

@@ -2,27 +2,42 @@ import { describe, expect, it } from 'vitest';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
-import { base64, basic, call, data, verdict } from '../emulator/calls.ts';
+import { base64, basic, bearer, call, data, verdict } from '../emulator/calls.ts';
 import { emulatorWith } from '../emulator/running.ts';
 import { until } from '../support/wait.ts';
-import { acceptedNumbers, PAIR, room } from './support/line.ts';
+import { acceptedNumbers, room } from './support/line.ts';
 import { FIRST, FULL_NOTICE, noticeTo, SECOND } from './support/notices.ts';
 import { wireTo } from './support/wire.ts';
 
 const { line, client, redis } = room();
 
 describe('POST {base_url}/api/v2/token', () => {
-  it('[token-purpose] [token-method-path] [token-request-header] [token-request-body] an issuance is a POST with the Basic header and no body', async () => {
-    const emulator = await emulatorWith();
+  it('[token-purpose] [token-method-path] [token-request-header] [token-request-body] [auth-step-1] [token-same-for-versions] an issuance is a POST with the Basic header and no body, for both versions, whatever the secret holds', async () => {
+    const pair = { accessKey: 'access', secretKey: 'with:colon and ~space' };
+    const emulator = await emulatorWith({ ...pair, tokenMode: 'many' });
     const wire = await wireTo(emulator);
-    await client(wire.url).issueToken();
-    const [issuance] = wire.calls;
-    expect(wire.summary()).toEqual(['POST /api/v2/token 200']);
-    expect(issuance?.headers.authorization).toBe(
-      `Basic ${base64(`${PAIR.accessKey}:${PAIR.secretKey}`)}`,
-    );
-    expect(issuance?.body).toBe('');
-    expect(issuance?.headers).not.toHaveProperty('content-type');
+    const env = { ACCESS_KEY: pair.accessKey, SECRET_KEY: pair.secretKey };
+    const tokens = [];
+    for (const API_VERSION of ['v1', 'v2']) {
+      tokens.push((await client(wire.url, { ...env, API_VERSION }).issueToken()).value);
+    }
+    expect(wire.summary()).toEqual(['POST /api/v2/token 200', 'POST /api/v2/token 200']);
+    for (const { headers, body } of wire.calls) {
+      expect(headers.authorization).toBe(`Basic ${base64('access:with:colon and ~space')}`);
+      expect(body).toBe('');
+      expect(headers).not.toHaveProperty('content-type');
+    }
+    const body = JSON.stringify(FULL_NOTICE);
+    const type = { 'content-type': 'application/json' };
+    for (const token of tokens) {
+      for (const [path, value] of [
+        ['/api/v1/notices/send', base64(token)],
+        ['/api/v2/notices/send', token],
+      ] as const) {
+        const headers = { ...type, authorization: `Bearer ${value}` };
+        expect((await call(emulator, path, { headers, body })).status).toBe(200);
+      }
+    }
   });
 
   it('[token-success-body] data.token is the token; other fields of the answer do not matter', async () => {
@@ -38,47 +53,27 @@ describe('POST {base_url}/api/v2/token', () => {
       code: 'TOKEN_INVALID',
     });
   });
-
-  it('[token-same-for-versions] v1 and v2 issue by the same request, and their tokens serve both', async () => {
-    const emulator = await emulatorWith({ tokenMode: 'many' });
-    const wire = await wireTo(emulator);
-    const tokens = [];
-    for (const API_VERSION of ['v1', 'v2']) {
-      tokens.push((await client(wire.url, { API_VERSION }).issueToken()).value);
-    }
-    const [first, second] = wire.calls.map(({ method, path, headers, body }) => ({
-      method,
-      path,
-      authorization: headers.authorization,
-      body,
-    }));
-    expect(first).toEqual(second);
-    const body = JSON.stringify(FULL_NOTICE);
-    const type = { 'content-type': 'application/json' };
-    for (const token of tokens) {
-      for (const [path, value] of [
-        ['/api/v1/notices/send', base64(token)],
-        ['/api/v2/notices/send', token],
-      ] as const) {
-        const headers = { ...type, authorization: `Bearer ${value}` };
-        expect((await call(emulator, path, { headers, body })).status).toBe(200);
-      }
-    }
-  });
 });
 
 describe('POST {base_url}/api/v2/notices/send', () => {
-  it('[send-request-headers] the emulator demands both headers', async () => {
+  it('[send-request-headers] [auth-step-2] [auth-rule-2] the emulator demands both headers, the Bearer scheme and a token as issued', async () => {
     const emulator = await emulatorWith();
     const { value } = await client(emulator.url).issueToken();
     const body = JSON.stringify(FULL_NOTICE);
+    const type = { 'content-type': 'application/json' };
     const send = (headers: Record<string, string>) =>
       call(emulator, '/api/v2/notices/send', { headers, body });
-    const authorization = `Bearer ${value}`;
-    const type = 'application/json';
-    expect((await send({ authorization, 'content-type': type })).status).toBe(200);
-    expect(verdict(await send({ authorization }))).toBe('400 INVALID_CONTENT_TYPE');
-    expect(verdict(await send({ 'content-type': type }))).toBe('401 INVALID_ACCESS_KEY');
+    expect((await send({ ...type, ...bearer(value) })).status).toBe(200);
+    expect(verdict(await send(bearer(value)))).toBe('400 INVALID_CONTENT_TYPE');
+    for (const headers of [
+      {},
+      basic(),
+      bearer('never-issued'),
+      bearer(base64(value)),
+      { authorization: value },
+    ]) {
+      expect(verdict(await send({ ...type, ...headers }))).toBe('401 INVALID_ACCESS_KEY');
+    }
   });
 
   it('[not-shown-send-success-body] [not-shown-sent-notice] any 2xx that is no page is accepted once; nothing of its body is needed or kept', async () => {

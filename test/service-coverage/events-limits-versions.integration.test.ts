@@ -56,18 +56,6 @@ describe('Limits', () => {
 });
 
 describe('Versioning', () => {
-  it('[version-in-path] [version-v2-default] the version is part of the path, and v2 is used unless API_VERSION says otherwise', async () => {
-    const { wire, deliver, restart } = await wired();
-    await deliver(noticeTo(FIRST));
-    await restart({ API_VERSION: 'v1' });
-    await deliver(noticeTo(SECOND));
-    expect(wire.summary()).toEqual([
-      'POST /api/v2/token 200',
-      'POST /api/v2/notices/send 200',
-      'POST /api/v1/notices/send 200',
-    ]);
-  });
-
   it('[version-v1-exists] [version-shared-token] workers of v1 and of v2 send on one token', async () => {
     const { emulator, wire, queue, addWorker } = await wired(
       { CONCURRENCY: '1' },

@@ -58,8 +58,9 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
     { status: 402 },
     { disturb: (stage) => stage.serviceFault({ status: 402 }, NO_CREDIT_MS) },
   ),
-  held('a page with 200', 'address', { status: 200, ...HTML }, PAGE),
-  held('a page with 404', 'address', { status: 404, ...HTML }, PAGE),
+  ...[200, 404].map((status) =>
+    held(`a page with ${status}`, 'address', { status, ...HTML }, PAGE),
+  ),
   held('redirects', 'address', {
     status: 302,
     headers: { location: 'http://127.0.0.1:9/' },
