@@ -169,7 +169,14 @@ describe('the API', () => {
       { who: 'otto', what: 'resolve', target: 'batch b', contacts: 11 },
       { who: 'otto', what: 'resolve', target: id, contacts: 1 },
     ]);
-    for (const fields of [{}, { ids: ['a'], batch: 'b' }, { ids: ['a'], why: '' }, { ids: [] }]) {
+    for (const fields of [
+      {},
+      { ids: ['a'], batch: 'b' },
+      { ids: ['a'], why: '' },
+      { ids: [] },
+      { chunk: 1 },
+      { before: 1, olderThanMs: 1 },
+    ]) {
       expect(await decide(fields)).toMatchObject({ status: 400, code: 'REQUEST_INVALID' });
     }
   });

@@ -74,26 +74,6 @@ describe('unknown outcomes over HTTP', () => {
     ]);
   });
 
-  it('what selects nothing, or contradicts itself, is refused', async () => {
-    const { operator, viewer } = await bench();
-    for (const [fields, problem] of [
-      [{}, 'expected either ids or a filter, such as batch or code'],
-      [{ ids: ['x'], code: 'y' }, 'expected either ids or a filter, such as batch or code'],
-      [{ chunk: 1 }, 'expected with batch'],
-      [{ before: 1, olderThanMs: 1 }, 'expected only one of before and olderThanMs'],
-    ] as const) {
-      const reply = await operator.post(`${PATH}/resolve`, { as: 'discard', why, ...fields });
-      expect([fields, reply.status, reply.json['issues']]).toMatchObject([
-        fields,
-        400,
-        [{ problem }],
-      ]);
-    }
-    expect((await viewer.post(`${PATH}/resolve`, { as: 'discard', code: 'x', why })).status).toBe(
-      403,
-    );
-  });
-
   it('are downloaded with full numbers by an operator, which is recorded', async () => {
     const { id, viewer, operator, audit } = await bench();
     expect((await viewer.get(`${PATH}.csv`)).status).toBe(403);
