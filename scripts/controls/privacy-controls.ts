@@ -132,7 +132,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'idempotency keys that survive an erasure, with a fingerprint of the notice',
-    file: 'src/erase/idempotency-keys.ts',
+    file: 'src/erase/erase-number.ts',
     from: "and redis.call('DEL', KEYS[1]) or 0",
     to: 'and 1 or 0',
     test: 'erase/erase-number.integration.test.ts',

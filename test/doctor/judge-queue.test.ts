@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { batchFrom } from '../../src/batch/ledger/batch-record.ts';
 import { HOLDS, type HoldKind } from '../../src/contracts/hold.ts';
-import { judgeQueue } from '../../src/doctor/judge-queue.ts';
-import type { QueueSnapshot } from '../../src/doctor/queue-snapshot.ts';
+import { judgeQueue, type QueueSnapshot } from '../../src/doctor/judge-queue.ts';
 
 const NOW = 1_800_000_000_000;
 const MIN = 60_000;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeRedisSnapshot } from '../../src/doctor/judge-redis.ts';
-import type { RedisSnapshot } from '../../src/doctor/redis-snapshot.ts';
+import { judgeRedisSnapshot, type RedisSnapshot } from '../../src/doctor/judge-redis.ts';
 
 const MB = 1024 * 1024;
 const GOOD: RedisSnapshot = {

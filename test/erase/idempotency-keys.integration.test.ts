@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { eraseIdempotencyKeys } from '../../src/erase/idempotency-keys.ts';
+import { eraseIdempotencyKeys } from '../../src/erase/erase-number.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 

@@ -16,10 +16,8 @@ import {
   type CheckName,
   type Finding,
 } from '../../doctor/finding.ts';
-import { judgeQueue } from '../../doctor/judge-queue.ts';
-import { readQueueSnapshot } from '../../doctor/queue-snapshot.ts';
-import { judgeRedisSnapshot } from '../../doctor/judge-redis.ts';
-import { readRedisSnapshot } from '../../doctor/redis-snapshot.ts';
+import { judgeQueue, readQueueSnapshot } from '../../doctor/judge-queue.ts';
+import { judgeRedisSnapshot, readRedisSnapshot } from '../../doctor/judge-redis.ts';
 import { appendAudit, type Actor } from '../../ops/audit.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { keysOf } from '../../redis/keys.ts';
