@@ -232,7 +232,7 @@ export function readGivenNotice(input: unknown, place = ''): CheckedNotice {
       }
     : notice;
   try {
-    const checked = readNotice(flat, place);
+    const checked = checkOwn(flat, place);
     if (issues.length === 0) return checked;
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
@@ -285,8 +285,14 @@ function withPassing(
  * @throws InputError NOTICE_INVALID that names every invalid field, without values
  */
 export function readNotice(input: unknown, place = ''): CheckedNotice {
-  const own = ownFields(input);
-  const notice = isFields(own) ? withOwnContacts(own) : own;
+  if (!isFields(input)) return checkOwn(input, place);
+  const { contacts } = input;
+  const own = Array.isArray(contacts) ? { contacts: contacts.map(ownFields) } : {};
+  return checkOwn({ ...input, ...own }, place);
+}
+
+/** Checks and copies a notice whose own fields, and those of its contacts, are read already. */
+function checkOwn(notice: unknown, place: string): CheckedNotice {
   const { scheduleType } = parseInput(noticeSchema, notice, 'NOTICE_INVALID', place, 'notice');
 
   const issues: InputIssue[] = [];
@@ -300,11 +306,6 @@ export function readNotice(input: unknown, place = ''): CheckedNotice {
   };
   if (issues.length > 0) throw new InputError('NOTICE_INVALID', issues.slice(0, MAX_ISSUES));
   return copy as unknown as CheckedNotice;
-}
-
-function withOwnContacts(notice: Fields): unknown {
-  const contacts = notice['contacts'];
-  return Array.isArray(contacts) ? { ...notice, contacts: contacts.map(ownFields) } : notice;
 }
 
 /** A copy of an object's own fields, each read once; other values unchanged. */

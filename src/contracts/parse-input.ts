@@ -103,11 +103,7 @@ export function whyNotText(text: string): string | undefined {
  * (NaN, a Date, a Map, a function) and refuse others (a BigInt, a circular object), so the service would
  * not get what the caller passed. Undefined fields of an object are allowed: they are omitted.
  */
-export function whyNotJson(value: unknown): string | undefined {
-  return problemOf(value, 0);
-}
-
-function problemOf(value: unknown, depth: number): string | undefined {
+export function whyNotJson(value: unknown, depth = 0): string | undefined {
   switch (typeof value) {
     case 'string':
       return whyNotText(value);
@@ -139,7 +135,7 @@ function problemOfObject(value: object, depth: number): string | undefined {
     : Object.values(value).filter((part) => part !== undefined);
   const names = Array.isArray(value) ? [] : Object.keys(value);
   for (const part of [...names, ...parts]) {
-    const problem = problemOf(part, depth + 1);
+    const problem = whyNotJson(part, depth + 1);
     if (problem !== undefined) return problem;
   }
   return undefined;

@@ -172,12 +172,10 @@ export class ProducerConnection {
       // In one round trip with the jobs; an error of the search index does not fail the call.
       const index = () =>
         writeEntries(this.#client, entries, this.#settings.keepFailedMs).catch(() => {});
-      const write = () => Promise.all([index(), queue.addBulk(calls)]);
-      const bytes = bytesOf(slice);
       const [, added] = await this.#calls.run(
-        () => {
-          const hasRoom = this.#room.has(bytes);
-          return hasRoom === true ? write() : this.#writeWithRoom(hasRoom, write);
+        async () => {
+          if (!(await this.#room.has(bytesOf(slice)))) throw new NoticeQueueError('REDIS_FULL');
+          return Promise.all([index(), queue.addBulk(calls)]);
         },
         weightOf(slice),
         ids.length > 0 ? 'more' : 'notices',
@@ -191,15 +189,6 @@ export class ProducerConnection {
       }
     }
     return ids;
-  }
-
-  /** @throws NoticeQueueError REDIS_FULL */
-  async #writeWithRoom<Result>(
-    hasRoom: boolean | Promise<boolean>,
-    write: () => Promise<Result>,
-  ): Promise<Result> {
-    if (await hasRoom) return write();
-    throw new NoticeQueueError('REDIS_FULL');
   }
 
   /** Reads the secret of the account and the clock of Redis, once per connection. */
