@@ -73,31 +73,27 @@ export async function redriveBatch(
 ): Promise<RedriveReport> {
   const startedAt = performance.now();
   const sum = { redriven: 0, chunks: 0, left: 0, gone: 0 };
-  let window: FailureRecord[] = [];
+  const window: FailureRecord[] = [];
   let asked = 0;
   let refusal: RedriveRefusal | undefined;
 
   const flush = async () => {
     const done = await Promise.allSettled(
-      window.map(({ name }) => ledger.redrive(batch.id, name, state, code)),
+      window.splice(0).map(async ({ name, size }) => {
+        const result = await ledger.redrive(batch.id, name, state, code);
+        if (result === 'redriven') {
+          sum.redriven += size;
+          sum.chunks += 1;
+        } else if (result === 'known' || result === 'gone') sum.gone += size;
+        else {
+          refusal = result;
+          sum.left += size;
+        }
+      }),
     );
-    let failure: PromiseRejectedResult | undefined;
-    for (const [index, { size }] of window.entries()) {
-      const one = done[index];
-      if (one?.status === 'rejected') failure ??= one;
-      else if (one?.value === 'redriven') {
-        sum.redriven += size;
-        sum.chunks += 1;
-      } else if (one?.value === 'known' || one?.value === 'gone') sum.gone += size;
-      else {
-        refusal = one?.value;
-        sum.left += size;
-      }
-    }
-    window = [];
     onProgress(sum.redriven);
     // Only now: what was redriven beside it is counted.
-    if (failure !== undefined) throw failure.reason;
+    for (const one of done) if (one.status === 'rejected') throw one.reason;
     if (refusal !== undefined) return;
     const aheadMs = msAhead(sum.redriven, rate, startedAt);
     if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});

@@ -35,13 +35,6 @@ describe('claim', () => {
     expect(await bench.counts()).toEqual({ pending: 10 });
   });
 
-  it('reports that a batch or a chunk does not exist', async () => {
-    const bench = await openBatch(redis, {}, [10]);
-    expect(await bench.claim(1)).toEqual({ kind: 'gone' });
-    await redis.client.del(bench.keys.batch(bench.id).record);
-    expect(await bench.claim(0)).toEqual({ kind: 'gone' });
-  });
-
   it.each(['at-least-once', 'at-most-once'] as const)(
     'repeated by the same attempt under %s, for its answer was lost, is the same claim',
     async (delivery) => {

@@ -24,21 +24,6 @@ describe('control', () => {
     expect(received).toEqual([bench.id]);
   });
 
-  it('cancels an import: nothing more is stored, and its end changes nothing', async () => {
-    const bench = await openBatch(redis, {}, [10, 7], false);
-    expect(await bench.ledger.control(bench.id, 'cancel')).toEqual({
-      done: true,
-      phase: 'cancelled',
-    });
-    expect(await bench.store()).toBe('gone');
-    await bench.ledger.endImport(bench.id, 1, 1);
-    expect(await bench.batch()).toMatchObject({ phase: 'cancelled', refusedRows: 0 });
-    expect(await bench.counts()).toEqual({ cancelled: 17 });
-    expect(await bench.events()).toMatchObject([
-      { event: 'batch.finished', phase: 'cancelled', total: '17', cancelled: '17' },
-    ]);
-  });
-
   it('takes the same few commands, whatever the number of chunks', async () => {
     const small = await openBatch(redis, { chunkSize: 1 }, [], false);
     const big = await openBatch(redis, { chunkSize: 1 }, [], false);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { chunkJobId } from '../../../src/contracts/job.ts';
 import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
-import { openBatch, PLAN, RETENTION_MS, type BatchBench } from '../support/batch-bench.ts';
+import { openBatch, PLAN, RETENTION_MS } from '../support/batch-bench.ts';
 
 const redis = testRedis();
 
@@ -124,9 +124,6 @@ describe('the jobs of a batch with a rate', () => {
 describe('the set of open batches', () => {
   const LEASE_MS = 60_000;
 
-  const isOpen = async (bench: BatchBench) =>
-    (await redis.client.zscore(bench.keys.openBatches, bench.id)) !== null;
-
   it('names one that is due to one worker at a time', async () => {
     const bench = await openBatch(redis, {}, [10]);
     const { ledger, id } = bench;
@@ -157,17 +154,6 @@ describe('the set of open batches', () => {
       await ledger.putBack(taken?.id ?? '', taken?.leaseEnds ?? 0, 0);
     }
     expect(await redis.client.zcard(keys.openBatches)).toBe(0);
-  });
-
-  it('has a cancelled one until its attempts have ended', async () => {
-    const bench = await openBatch(redis, {}, [10]);
-    await bench.claim(0);
-    await bench.ledger.control(bench.id, 'pause');
-    expect(await isOpen(bench)).toBe(false);
-    await bench.ledger.control(bench.id, 'cancel');
-    expect(await isOpen(bench)).toBe(true);
-    await bench.settle(0, allAccepted(10));
-    expect(await isOpen(bench)).toBe(false);
   });
 });
 
