@@ -44,9 +44,6 @@ export interface RestoreGuardOptions {
 const WITNESS_MS = 3_000;
 const WITNESS_EVERY_MS = 100;
 
-/** Events of a lost connection. */
-const LOST = ['close', '-node', '+node', 'node error'] as const;
-
 /** Pause after a check that Redis did not answer or refused. */
 const RETRY_MS = 200;
 
@@ -86,7 +83,7 @@ export class RestoreGuard implements BackgroundService<boolean> {
   async start(): Promise<boolean> {
     const { redis, file, stopping } = this.#options;
     this.#memory = await file?.read();
-    for (const event of LOST) redis.on(event, this.#onLost);
+    redis.on('close', this.#onLost);
     redis.on('ready', this.#onReady);
     while (!this.#verified && !stopping.aborted) {
       await unlessAborted(this.check(), stopping);
@@ -118,7 +115,7 @@ export class RestoreGuard implements BackgroundService<boolean> {
 
   stop(): void {
     const { redis } = this.#options;
-    for (const event of LOST) redis.off(event, this.#onLost);
+    redis.off('close', this.#onLost);
     redis.off('ready', this.#onReady);
   }
 
