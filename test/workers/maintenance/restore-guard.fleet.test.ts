@@ -81,7 +81,7 @@ describe('an old copy of the queue', () => {
     await run(['hold', 'lift'], on.env);
     const unknown = async () => {
       const { stdout } = await run(['unknown', '--json'], on.env);
-      return (JSON.parse(stdout) as { notices: unknown[] }).notices.length;
+      return (JSON.parse(stdout) as { listed: number }).listed;
     };
     await until(async () => (await unknown()) === report.notices.jobs, {
       what: 'all listed',
