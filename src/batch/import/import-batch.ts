@@ -1,6 +1,7 @@
 import { COUNTRIES } from '../../format/country.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { invalidList } from '../source/describe-columns.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
 import type { SourceReader } from '../source/source-row.ts';
 import { RepeatedPeople } from './repeated-people.ts';
@@ -105,7 +106,7 @@ class ImportRun {
       if (target === undefined) return await this.#import(reader, undefined);
       const first = whole ?? (await readHead(reader, pass));
       const problem = first.tally.whyImplausible();
-      if (problem !== undefined) throw new NoticeQueueError('SOURCE_INVALID', problem);
+      if (problem !== undefined) throw invalidList(problem);
       // An export of what was not accepted is sent to people who were in a list before.
       if (!first.isFailures) this.#prints = prints?.sorted();
       return await this.#import(reader, { ...target, first });
@@ -246,17 +247,15 @@ class ImportRun {
     rejects: RejectsFile | undefined,
   ): Promise<string> {
     const { allowDuplicates, signal } = this.#options;
-    const tally = this.#tally;
     const digest = this.#digest();
-    const { canReread } = this.#list;
     const prints = this.#people?.prints();
     const processor = new RowProcessor({
-      tally,
+      tally: this.#tally,
       writer,
       rejects,
       chunkSize,
       // It was read before, and has none.
-      allowDuplicates: allowDuplicates || (canReread && first?.tally.duplicates === 0),
+      allowDuplicates: allowDuplicates || (this.#list.canReread && first?.tally.duplicates === 0),
       digest,
       prints: first?.isWhole === true && this.#people?.leftOut === undefined ? undefined : prints,
       leftOut: this.#people?.leftOut,
@@ -265,10 +264,12 @@ class ImportRun {
       await processor.process(parts);
       this.#reportProgress();
     }
-    if (tally.rows === 0) throw noContacts();
+    if (this.#tally.rows === 0) throw noContacts();
     // Detects a file that changed during the import before its last chunk is stored.
     await this.#list.verify?.();
     const content = digest.content();
+    const isOther = this.#list.canReread && (first?.identity ?? content) !== content;
+    if (isOther) throw invalidList('The list changed during the import.');
     await processor.end();
     if (first?.isWhole === false) this.#prints = prints?.sorted();
     return content;

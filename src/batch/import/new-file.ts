@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { copyFile, lstat, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { copyFile, link, lstat, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 
 /** More names are not tried: something else is wrong. */
@@ -76,7 +76,7 @@ export class NewFile {
     for (let number = 1; number <= MAX_NAMES; number += 1) {
       const free = number === 1 ? this.#target : path.join(dir, `${name}-${number}${ext}`);
       try {
-        await copyFile(this.#part, free, constants.COPYFILE_EXCL);
+        await linkOrCopy(this.#part, free);
         return free;
       } catch (error) {
         if ((error as { code?: unknown }).code !== 'EEXIST') throw error;
@@ -89,6 +89,15 @@ export class NewFile {
 
 /** The name of a {@link NewFile} until it is complete. */
 export const partOf = (target: string): string => `${target}.part`;
+
+/** A link gives a file its name at once. @throws NodeJS.ErrnoException EEXIST where there is one of that name */
+async function linkOrCopy(part: string, free: string): Promise<void> {
+  await link(part, free).catch(async (error: unknown) => {
+    if ((error as { code?: unknown }).code === 'EEXIST') throw error;
+    // Some file systems have no links.
+    await copyFile(part, free, constants.COPYFILE_EXCL);
+  });
+}
 
 /** Undefined for what is not a file of its own: a link, a folder. */
 async function digestOf(file: string): Promise<string | undefined> {

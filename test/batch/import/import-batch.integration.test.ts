@@ -226,23 +226,31 @@ describe('the file of refused rows', () => {
   });
 });
 
-describe('a file that changes while it is read', () => {
-  it('is detected before its last chunk is stored: nothing of a short list is queued', async () => {
-    const world = importWorld(redis);
-    const file = listFile(csvList(50));
-    let changed = false;
-    const failure = await failureOf(
-      world.import(file, {
-        batchId: 'short',
-        onProgress: () => {
-          if (!changed) appendFileSync(file, '01099990000,new\n');
-          changed = true;
-        },
-      }),
-    );
-    expect(failure.code).toBe('SOURCE_INVALID');
-    expect(failure.message).toMatch(/changed during the import.* 0 contacts are already queued/);
-    expect(await world.ledger.read('short')).toMatchObject({ chunks: 0, counts: { total: 0 } });
-    expect(await world.jobIds()).toEqual([]);
-  });
+describe('a list that changes while it is read', () => {
+  const changing = {
+    file: () => {
+      const file = listFile(csvList(50));
+      return { list: file, change: () => appendFileSync(file, '01099990000,new\n') };
+    },
+    array: () => {
+      const list = Array.from({ length: 50 }, (_, row) => ({ contact: `010${10_000_000 + row}` }));
+      return { list, change: () => void list.push({ contact: '01099990000' }) };
+    },
+  };
+  it.each(['file', 'array'] as const)(
+    '(%s) is detected before its last chunk is stored: nothing of a short list is queued',
+    async (kind) => {
+      const { list, change } = changing[kind]();
+      const world = importWorld(redis);
+      const confirm = () => {
+        change();
+        return Promise.resolve(true);
+      };
+      const failure = await failureOf(world.import(list, { batchId: 'short', confirm }));
+      expect(failure.code).toBe('SOURCE_INVALID');
+      expect(failure.message).toMatch(/changed during the import.* 0 contacts are already queued/);
+      expect(await world.ledger.read('short')).toMatchObject({ chunks: 0, counts: { total: 0 } });
+      expect(await world.jobIds()).toEqual([]);
+    },
+  );
 });

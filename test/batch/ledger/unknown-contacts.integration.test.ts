@@ -44,3 +44,22 @@ describe('the unknown contacts of all batches', () => {
     expect(await found(bench)).toEqual(['b-2', 'b-1']);
   });
 });
+
+it('the sums of failures stay right where there were more codes than have one of their own', async () => {
+  const bench = await openBatch(redis, {}, [7, 3]);
+  const { groups } = bench.keys.batch(bench.id);
+  const many = Array.from({ length: 1_000 }, (_, code) => [`rejected ${code}`, '{}']).flat();
+  await redis.client.hset(groups, ...many);
+  const failChunk = async (chunk: number, size: number) => {
+    await bench.claim(chunk);
+    await bench.settle(chunk, allFailed(size, 'rejected', 'CREDIT', ''));
+  };
+  await failChunk(0, 7);
+  await redis.client.hdel(groups, ...many.filter((_, index) => index % 2 === 0));
+  await failChunk(1, 3);
+  await bench.ledger.redrive(bench.id, '0', 'rejected', '', false);
+  const sums = await bench.ledger.failureSums(bench.id);
+  expect(sums.filter(({ contacts }) => contacts > 0)).toMatchObject([
+    { code: 'CREDIT', contacts: 3 },
+  ]);
+});

@@ -176,14 +176,16 @@ local function cancelUnderWay(chunk)
   cancelChunk(chunk, size, true)
 end
 
--- Adds so many contacts and parts to the sum of failures like this one, or takes them away. The first one that
--- is still there is an example of them; a chunk is named by its number.
+-- Adds so many contacts and parts to the sum of failures like this one, or takes them away, before the failure is
+-- stored: it names the sum where that is not the one of its code. The first one that is still there is an example of
+-- them; a chunk is named by its number.
 local function sumUp(failure, name, contacts, parts)
   name = tostring(name)
-  local code = failure.code
+  local code = failure.summed or failure.code
   local stored = redis.call('HGET', groups, failure.state .. ' ' .. code)
   if not stored and (contacts <= 0 or redis.call('HLEN', groups) >= ${MOST_GROUPS}) then
     code = 'OTHER'
+    failure.summed = code
     stored = redis.call('HGET', groups, failure.state .. ' ' .. code)
   end
   local group = failure.state .. ' ' .. code
@@ -209,8 +211,8 @@ end
 local function fail(name, now, state, size, code, message)
   add(state, size)
   local failure = { at = now, state = state, size = size, code = code, message = message }
-  redis.call('HSET', failures, name, cjson.encode(failure))
   sumUp(failure, name, size, 1)
+  redis.call('HSET', failures, name, cjson.encode(failure))
 end
 
 -- The failure with this name; nil if there is none. Cancelling stores no failures, so that it takes the same time
@@ -225,8 +227,8 @@ local function failureOf(name)
   local failure = { at = at, state = '${POSSIBLY_SENT_AT_CANCEL.state}', size = size,
     code = '${POSSIBLY_SENT_AT_CANCEL.code}', message = '${POSSIBLY_SENT_AT_CANCEL.message}' }
   setState(name, SETTLED)
-  redis.call('HSET', failures, name, cjson.encode(failure))
   sumUp(failure, name, size, 1)
+  redis.call('HSET', failures, name, cjson.encode(failure))
   keepWithRecord(failures)
   keepWithRecord(groups)
   return failure
