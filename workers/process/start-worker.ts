@@ -7,6 +7,8 @@ import { Lifecycle } from '../../src/async/lifecycle.ts';
 import { repeat } from '../../src/async/repeat.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { ServiceConfig } from '../../src/config/config.ts';
+import type { LaneName } from '../../src/contracts/outcome.ts';
+import type { CancelSignal } from '../../src/contracts/token.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import { JobHistories } from '../../src/fleet/job-history.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
@@ -193,18 +195,22 @@ export async function startWorker({
     sealing,
     lists: new Map<string, SeenList>(),
     lockKey: (job: string) => keys.chunkLock(job),
-    rateLimit: rateLimiter,
   };
+  const contextOf = (lane: LaneName) => ({
+    ...context,
+    rateLimit: { take: (cancel: CancelSignal) => rateLimiter.take(cancel, lane) },
+  });
+  const contexts = { notices: contextOf('notices'), chunks: contextOf('chunks') };
   const forget = (job: string) => histories.forget(job);
   const { worker: settings } = config;
   const options = { redis, keys, settings, inFlight, now: clock.now, forget };
   const both = [
     buildSendWorker(
       { ...options, lane: lanes.notices, announce: announcer(basis) },
-      (job, lockToken) => runNotice({ job, lockToken }, context),
+      (job, lockToken) => runNotice({ job, lockToken }, contexts.notices),
     ),
     buildSendWorker({ ...options, lane: lanes.chunks }, (job, lockToken) =>
-      runChunk({ job, lockToken }, context),
+      runChunk({ job, lockToken }, contexts.chunks),
     ),
   ];
   const workers = new WorkerGroup(both, { redis, inFlight, locks, onError: onRedisError });

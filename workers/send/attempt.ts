@@ -2,11 +2,11 @@ import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { CancelSignal, Refusal, TokenSource } from '../../src/contracts/token.ts';
 import { OPEN, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
-import type { Permit, RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
+import type { Permit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import { AttemptGuard, NotStarted } from './request-guard.ts';
+import { AttemptGuard, NotStarted, type TakePermit } from './request-guard.ts';
 import type { Attempted, Entered, GateJob } from './gate-job.ts';
 import type { SendGate } from './send-gate.ts';
 import type { SendAnswer } from '../../src/service/send-call.ts';
@@ -19,7 +19,7 @@ export interface AttemptTokens extends TokenSource {
 export interface AttemptContext {
   readonly tokens: AttemptTokens;
   readonly gate: Pick<SendGate, 'enter' | 'isInHours' | 'leave' | 'restOf'>;
-  readonly rateLimit: Pick<RateLimiter, 'take'>;
+  readonly rateLimit: { readonly take: TakePermit };
   readonly log: AttemptLog;
   readonly sendDeadlineMs: number;
   /** Aborted when the worker stops: what has not been sent is requeued. */
@@ -80,13 +80,7 @@ export async function runAttempt(
   const { gate, rateLimit, stopping: cancel } = context;
   // A permit may have come after the last hour.
   const mayBegin = () => options.mayBegin() && gate.isInHours(job.template);
-  const guard = new AttemptGuard(
-    cancel,
-    permit,
-    (by) => rateLimit.take(by),
-    mayBegin,
-    recordIntent,
-  );
+  const guard = new AttemptGuard(cancel, permit, rateLimit.take, mayBegin, recordIntent);
   // A kept connection that has died says nothing about the service.
   const ownConnection = options.isOnce || entered.passage !== OPEN;
   const { outcome, answer } = await sendGuarded(options, ownConnection, guard, context);

@@ -6,6 +6,9 @@ import type { RequestGuard, SendAnswer } from '../../src/service/send-call.ts';
 /** A second request for which there was no permit asks for one again after this time. */
 const PERMIT_AGAIN_MS = 100;
 
+/** Takes a permit for a job of one lane (see RateLimiter). */
+export type TakePermit = (cancel: CancelSignal) => ReturnType<RateLimiter['take']>;
+
 /** Nothing was sent, and no notice is to blame: the job is requeued without spending an attempt. */
 export class NotStarted extends Error {}
 
@@ -20,7 +23,7 @@ export class AttemptGuard implements RequestGuard {
   readonly cancel: CancelSignal;
   readonly #mayBegin: () => boolean;
   readonly #recordIntent: (() => Promise<boolean>) | undefined;
-  readonly #take: RateLimiter['take'];
+  readonly #take: TakePermit;
   #permit: Permit | undefined;
   /** Monotonic time before the last request; undefined where none was allowed. */
   requestedAt: number | undefined;
@@ -37,7 +40,7 @@ export class AttemptGuard implements RequestGuard {
   constructor(
     cancel: CancelSignal,
     permit: Permit,
-    take: RateLimiter['take'],
+    take: TakePermit,
     mayBegin: () => boolean,
     recordIntent: (() => Promise<boolean>) | undefined,
   ) {

@@ -1,3 +1,4 @@
+import type { LaneName } from '../../contracts/outcome.ts';
 import type { CancelSignal } from '../../contracts/token.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel, type Hints } from '../../redis/hints.ts';
@@ -46,6 +47,7 @@ const AHEAD_MS = 100;
 const ASK_AGAIN_MS = 200;
 
 interface Waiter {
+  readonly lane: LaneName;
   readonly deadline: number;
   readonly settle: (until: number | undefined) => void;
 }
@@ -55,7 +57,8 @@ interface Waiter {
  *
  * - unlimited: there is no limit. A send costs nothing but a counter.
  * - limited: each request takes a permit. Permits are fetched from Redis for all waiters, and some more
- *   for the requests of the next moment. Each goes to one waiter when its time has come.
+ *   for the requests of the next moment. Each goes to one waiter when its time has come. The lanes take
+ *   turns, so that no single notice waits for the chunks of a list.
  *
  * A process starts as limited, and asks Redis. limited -> unlimited: the answer of Redis.
  * unlimited -> limited: a hint arrived (the limit was set manually or decreased), hints may have been
@@ -69,7 +72,9 @@ export class RateLimiter {
   readonly #settings: RateLimitSettings;
   readonly #events: RateLimiterEvents;
   readonly #rate = new SendRate();
+  /** In the order in which they came, which is that of their deadlines. */
   readonly #waiters: Waiter[] = [];
+  #turn: LaneName = 'notices';
   /** Start times of the permits of this process, ascending. */
   #permits: number[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -115,15 +120,17 @@ export class RateLimiter {
    * Takes a permit for one request; waits about a second at most, and not at all where there is no limit.
    * @returns undefined when there was none in time, the queue is held or the caller cancels: requeue the job
    */
-  take(cancel: CancelSignal): Permit | Promise<Permit | undefined> {
+  take(cancel: CancelSignal, lane: LaneName): Permit | Promise<Permit | undefined> {
     if (this.#unlimited) return this.#permit(Infinity);
     if (cancel.aborted) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       const leave = () => {
-        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+        const index = this.#waiters.indexOf(waiter);
+        if (index !== -1) this.#waiters.splice(index, 1);
         waiter.settle(undefined);
       };
       const waiter: Waiter = {
+        lane,
         deadline: performance.now() + WAIT_MS,
         settle: (until) => {
           cancel.removeEventListener('abort', leave);
@@ -185,7 +192,7 @@ export class RateLimiter {
     const now = performance.now();
     this.#permits = this.#permits.filter((at) => at + PERMIT_LASTS_MS > now);
     while (this.#waiters.length > 0 && (this.#permits[0] ?? Infinity) <= now) {
-      this.#waiters.shift()?.settle((this.#permits.shift() ?? now) + PERMIT_LASTS_MS);
+      this.#next()?.settle((this.#permits.shift() ?? now) + PERMIT_LASTS_MS);
     }
     while ((this.#waiters[0]?.deadline ?? Infinity) <= now)
       this.#waiters.shift()?.settle(undefined);
@@ -195,6 +202,14 @@ export class RateLimiter {
     // A timer of Node may fire a little early; then this runs again.
     this.#timer = setTimeout(() => this.#assign(), Math.max(1, Math.ceil(dueAt - now)));
     if (this.#permits.length === 0) this.#fetch();
+  }
+
+  /** Removes the first waiter of the lane whose turn it is, else the first of the other. */
+  #next(): Waiter | undefined {
+    const first = this.#waiters.findIndex(({ lane }) => lane === this.#turn);
+    const [waiter] = this.#waiters.splice(Math.max(0, first), 1);
+    this.#turn = waiter?.lane === 'notices' ? 'chunks' : 'notices';
+    return waiter;
   }
 
   #fetch(): void {
@@ -238,7 +253,10 @@ export class RateLimiter {
 /** Sends count for the rate as long as this: after it by a third. */
 const FADING_MS = 1_000;
 
-/** A shorter time gives no rate: the jobs that wait for a worker all start at once. */
+/**
+ * In the first second of a process there is no rate: the jobs that wait for it all start at once. Later a burst
+ * after an idle time is a rate: as many requests as the service refused in a second.
+ */
 const LEAST_MS = 1_000;
 
 /** The recent send rate of this process, as a sum that fades. */
@@ -254,7 +272,7 @@ class SendRate {
     this.#last = at;
   }
 
-  /** Sends per second; 0 in the first second. */
+  /** Sends per second; 0 in the first second of the process. */
   perSecond(at: number): number {
     const spanMs = at - this.#first;
     if (spanMs < LEAST_MS || this.#first === Infinity) return 0;

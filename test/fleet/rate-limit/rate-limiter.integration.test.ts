@@ -8,6 +8,7 @@ import {
   RateLimiter,
   type RateLimitSettings,
 } from '../../../src/fleet/rate-limit/rate-limiter.ts';
+import type { LaneName } from '../../../src/contracts/outcome.ts';
 import { pause } from '../../../src/async/cancellation.ts';
 import { hintChannel, Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
@@ -57,7 +58,7 @@ describe('RateLimiter', () => {
 
   /** Takes a permit and uses it; answers when, by the monotonic clock. */
   async function send(limiter: RateLimiter): Promise<number | undefined> {
-    const permit = await limiter.take(new AbortController().signal);
+    const permit = await limiter.take(new AbortController().signal, 'notices');
     return permit?.use() === true ? performance.now() : undefined;
   }
 
@@ -253,22 +254,42 @@ describe('RateLimiter', () => {
   it('a permit is used once, not after it has expired, and a released one goes to the next waiter', async () => {
     const { limiter } = await process(freshKeys(), { limit: 1 });
     const wait = new AbortController();
-    const [first, late] = [await limiter.take(wait.signal), limiter.take(wait.signal)];
+    const [first, late] = [
+      await limiter.take(wait.signal, 'notices'),
+      limiter.take(wait.signal, 'notices'),
+    ];
     first?.release();
     first?.release();
     expect(first?.use()).toBe(false);
     const second = await late;
     expect([second?.use(), second?.use()]).toEqual([true, false]);
-    const third = await limiter.take(wait.signal);
+    const third = await limiter.take(wait.signal, 'notices');
     await pause(PERMIT_LASTS_MS + 10);
     expect(third?.use()).toBe(false);
     third?.release();
     // The one after that is due in most of a second.
     const lost = new AbortController();
-    const [cancelled, other] = [limiter.take(lost.signal), limiter.take(wait.signal)];
+    const [cancelled, other] = [
+      limiter.take(lost.signal, 'notices'),
+      limiter.take(wait.signal, 'notices'),
+    ];
     lost.abort();
     expect(await cancelled).toBeUndefined();
     expect((await other)?.use()).toBe(true);
+  });
+
+  it('the lanes take turns, so that a list delays no single notice', async () => {
+    const { limiter } = await process(freshKeys(), { limit: 20 });
+    const ends: string[] = [];
+    const join = async (name: string, lane: LaneName) => {
+      const permit = await limiter.take(new AbortController().signal, lane);
+      ends.push(permit === undefined ? `${name} rejected` : name);
+    };
+    await Promise.all([
+      ...['c1', 'c2', 'c3', 'c4'].map((name) => join(name, 'chunks')),
+      ...['n1', 'n2'].map((name) => join(name, 'notices')),
+    ]);
+    expect(ends).toEqual(['n1', 'c1', 'n2', 'c2', 'c3', 'c4']);
   });
 
   it('waits for a permit no longer than permits are issued ahead', async () => {
