@@ -134,7 +134,9 @@ export const decreaseRateLimit = defineScript({
   lua: `${PRELUDE}
 local later = math.max(tonumber(redis.call('HGET', KEYS[2], 'nextProbeAt') or 0), now)
 alsoWhenFull()
-if to and now < math.max(risesFrom, tonumber(fellAt) + 1000) then
+fellAt = tonumber(fellAt or nil)
+-- A decrease in the future is from before the clock went back.
+if to and (now < risesFrom or fellAt <= now and now < fellAt + 1000) then
   if later > risesFrom then redis.call('HSET', state, 'risesFrom', text(later)) end
   return {}
 end

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { boundWaits, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
-import { takePermits } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
+import { decreaseRateLimit, takePermits } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
 import { redisTime } from '../../../src/redis/server-clock.ts';
 import { Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
@@ -58,6 +58,21 @@ describe('after the clock of Redis went back an hour', () => {
     expect(Math.min(...(await limiters()))).toBeGreaterThan(HOUR_MS - 1_000);
     await bound();
     expect(await limiters()).toEqual([-2, -2]);
+  });
+
+  it('a rate limit decreases and rises again', async () => {
+    const decrease = () =>
+      decreaseRateLimit(
+        redis.client,
+        [keys.rateLimit, keys.hold, keys.workers],
+        [80, 1, 0.5, 3_600_000, 0, keys.rateLimitHints],
+      );
+    expect(await decrease()).toEqual({ from: 80, to: 40 });
+    await back();
+    await takePermits(redis.client, [keys.rateLimit, keys.limiter, keys.chunkLimiter], [80, 1]);
+    const risesFrom = Number(await redis.client.hget(keys.rateLimit, 'risesFrom'));
+    expect(risesFrom).toBeLessThanOrEqual(await redisTime(redis.client));
+    expect((await decrease())?.to).toBeCloseTo(20, 0);
   });
 
   it('open batches and stalled jobs are looked for at once', async () => {
