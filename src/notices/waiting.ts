@@ -53,9 +53,10 @@ export async function* waitingNotices(
 ): AsyncGenerator<readonly WaitingNotice[]> {
   const seen = new Set<string>();
   try {
-    // A job moves from here to below only, so that none is missed.
+    // A job moves from here to below only, so that none is missed; those that are active may also move back.
     const places = ['delayed', 'prioritized', 'wait', 'paused'] as const;
-    for (const place of [...places, ...(filter.withActive === true ? ['active'] : [])]) {
+    const active = filter.withActive === true ? ['active'] : [];
+    for (const place of [...active, ...places, ...active]) {
       const state = place === 'delayed' ? 'delayed' : 'waiting';
       if (filter.state !== undefined && filter.state !== state) continue;
       const ids = (await idsIn(redis, keys, place, filter, most - seen.size)).filter(
