@@ -22,8 +22,8 @@ local function dropGone(workers, now, keptMs)
 end
 local function beatsOf(epoch) return tonumber(field(epoch, 'beats')) or 0 end
 
--- Whether the epoch has all that the caller remembers: the fast path for a Redis without changes.
--- epoch.ts decides all other cases.
+-- Whether the epoch has what the caller remembers: the fast path for a Redis without changes. Of the servers before
+-- it knows only the last one (docs/restore.md, Limits). epoch.ts decides all other cases.
 local function has(epoch, id, event, beats, remembered)
   if field(epoch, 'id') ~= id or field(epoch, 'event') ~= event then return false end
   if remembered == '' or remembered == field(epoch, 'server') then

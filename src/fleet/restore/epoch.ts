@@ -4,7 +4,8 @@
  * milliseconds since 1970.
  *
  * Not detectable: a copy that was made after a clean shutdown of all workers and is restored while nothing
- * remembers a later epoch (no worker runs, no STATE_FILE).
+ * remembers a later epoch (no worker runs, no STATE_FILE); and a copy after which the server changed once more,
+ * while only workers without a memory had sent heartbeats.
  */
 export interface Epoch {
   /** Random; an emptied Redis starts another epoch. */
@@ -139,6 +140,7 @@ export function judgeEpoch(
       : { kind: 'suspect', why: 'went-back', copyAt: event.copyAt, missingMs };
   }
   // New workers go on counting after a restart: the present count does not prove that earlier heartbeats are there.
+  // After two restarts the earlier one proves as little: a copy may be missed.
   const isPresent = memory.server === '' || memory.server === epoch.server;
   const last = isPresent ? epoch : (epoch.earlier ?? epoch);
   const sameEvent = (event?.id ?? '') === memory.event;
