@@ -104,7 +104,11 @@ describe('unknown outcomes over HTTP', () => {
     expect(await page('/decide')).toContain('Decide on all 21 contacts<');
     expect(await page('/decide?code=NONE')).toContain('No unknown outcome matches');
     expect((await viewer.get('/decide', HTML)).text).not.toMatch(/type="radio"|0100000\d{4}/);
-    expect(await page(`/notices/${id}`)).toContain(`name="ids" value="${id}"`);
+    const one = await page(`/notices/${id}`);
+    expect(one).toContain(`name="ids" value="${id}"`);
+    // Only the attempt that it shows.
+    const [{ at = 0 } = {}] = list.json['notices'] as { at?: number }[];
+    expect(one).toContain(`name="before" value="${at + 1}"`);
     const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
     const [, before = ''] = /name="before" value="(\d+)"/.exec(text) ?? [];
     const send = async (fields: Readonly<Record<string, string>>) => {

@@ -63,6 +63,8 @@ export function noticePage(notice: NoticeView, view: PageView): Part {
         button: 'Cancel the notice',
         danger: true,
       }),
-    state === 'unknown' && decision(view, { ids: id }, 'this notice'),
+    // Not on a later attempt, which was not shown.
+    state === 'unknown' &&
+      decision(view, { ids: id, before: endedAt && endedAt + 1 }, 'this notice'),
   ];
 }
