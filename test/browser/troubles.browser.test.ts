@@ -1,4 +1,6 @@
 import { mkdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
@@ -246,6 +248,46 @@ describe('an engineer on call', () => {
     await headline(page, 'No worker');
     await arriving.page.getByText('There are no batches.').waitFor();
     expect(await isSamePage(page)).toBe(true);
+  });
+
+  it('sees that an answer is cut short, and signs in anew where the session at a proxy has ended', async () => {
+    const ops = await startOps(redis.url, redis.freshPrefix());
+    let mode = 'passes';
+    const proxy = createServer((request, response) => {
+      const { url = '/', headers } = request;
+      if (mode === 'cuts') response.writeHead(200, { 'content-length': 9_999 }).end('<p>');
+      else if (mode === 'redirects' && url === '/notices') {
+        const { port } = proxy.address() as AddressInfo;
+        response.writeHead(302, { location: `http://localhost:${port}/of-the-proxy` }).end();
+      } else if (mode !== 'passes') response.end('<title>Sign in at the proxy</title>');
+      else {
+        const asked = { accept: headers.accept ?? '', cookie: headers.cookie ?? '' };
+        void fetch(`${ops.url}${url}`, { headers: asked }).then(async (answer) => {
+          const type = answer.headers.get('content-type') ?? '';
+          response.writeHead(answer.status, { 'content-type': type }).end(await answer.text());
+        });
+      }
+    });
+    await new Promise<void>((listens) => proxy.listen(0, '127.0.0.1', listens));
+    onTestFinished(() => void proxy.close());
+    const { port } = proxy.address() as AddressInfo;
+    const cookie = ops.cookie('vera', Date.now());
+    const { page, forgive } = await visit(`http://127.0.0.1:${port}`, { cookie });
+    for (const one of [/CONTENT_LENGTH_MISMATCH/, /elsewhere: http:\/\/localhost/]) forgive(one);
+    const titled = async (title: RegExp) => {
+      await expect.poll(() => page.title(), { timeout: PATIENCE_MS }).toMatch(title);
+    };
+    await page.goto('/notices');
+    mode = 'cuts';
+    await titled(/^Ops server away - /);
+    mode = 'passes';
+    await titled(/^Not accepted - /);
+    for (const ended of ['shows its form', 'redirects']) {
+      mode = 'passes';
+      await page.goto('/notices');
+      mode = ended;
+      await titled(/^Sign in at the proxy$/);
+    }
   });
 
   it('reads in which variable workers differ, and on which hosts', async () => {

@@ -12,7 +12,7 @@ import type { OpsContext } from './ops-context.ts';
 import { problemPage, signInPage } from './pages/public-pages.ts';
 import { problemOf, TooManyRequests, type Problem } from './http/problem.ts';
 import { labelOf, registerRoutes, SILENCE_MS } from './http/register-routes.ts';
-import type { Route } from './http/route.ts';
+import { localPath, type Route } from './http/route.ts';
 import { OPS_ROUTES } from './http/route-table.ts';
 import {
   BARE_HEADERS,
@@ -226,8 +226,14 @@ function refuse(
   const html =
     problem.status === 401
       ? signInPage(reads(request.method) ? request.url : '/')
-      : problemPage(problem, { who: identity, csrf, place: labelOf(context) });
+      : problemPage(problem, { who: identity, csrf, place: labelOf(context) }, backOf(request));
   return reply.type('text/html; charset=utf-8').send(html.text);
+}
+
+/** The page that a form or a download was on; undefined for a page, which can be loaded again. */
+function backOf(request: FastifyRequest): string | undefined {
+  if (request.routeOptions.config.kind === 'page' && reads(request.method)) return undefined;
+  return localPath((headerOf(request, 'referer') ?? '').replace(/^https?:\/\/[^/]*/, ''));
 }
 
 /** Whether a browser requests a page or sends a form: it then accepts HTML. */

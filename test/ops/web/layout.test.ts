@@ -106,7 +106,7 @@ describe('a problem', () => {
     const page = problemPage(problemOf(wrong), viewer).text;
     expect(page).toContain('<code>why</code>: &lt;i&gt;expected&lt;/i&gt;');
     expect(page).not.toContain('data-retry');
-    const away = problemPage(problemOf(new NoticeQueueError('QUEUE_UNAVAILABLE')), viewer).text;
-    expect(away).toContain('data-retry="2"');
+    const away = problemOf(new NoticeQueueError('QUEUE_UNAVAILABLE'));
+    expect(problemPage(away, viewer).text).toContain('data-retry="2"');
   });
 });

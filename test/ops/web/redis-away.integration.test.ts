@@ -65,6 +65,17 @@ describe('while Redis is away', () => {
           expect(page.text).toContain(words);
         }
       }
+      // What must not be repeated leads back to the page that it was on.
+      const headers = { accept: 'text/html', referer: `${bench.url}/notices?state=unknown` };
+      const { 'x-csrf-token': _csrf = '' } = operator.headers;
+      const form = new URLSearchParams({ _csrf, why: 'x', _next: '/' }).toString();
+      for (const failed of [
+        await operator.get('/api/v1/failed-notices.csv', headers),
+        await operator.post('/api/v1/hold/place', form, headers),
+      ]) {
+        expect([failed.status, failed.text.includes('retr')]).toEqual([503, false]);
+        expect(failed.text).toContain('href="/notices?state=unknown"');
+      }
       const sent = await bench.key('sender').post('/api/v1/notices', {
         notice: { templateCode: 'T', contacts: [{ contact: '01000000001' }] },
       });

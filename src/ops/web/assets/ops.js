@@ -2,6 +2,8 @@
 // Keeps pages up to date in the browser; they also work without this script.
 
 const REFRESH_MS = 2_000;
+/** How long an answer may take. */
+const PATIENCE_MS = 10_000;
 /** The title of the page as the server made it. */
 const TITLE = document.title;
 let said = '';
@@ -66,25 +68,25 @@ function shown(section) {
 
 /**
  * Replaces the sections of the page with new ones of the server, so that only the server renders them. A page that failed
- * is loaded anew once it no longer does, and where the session has ended, which shows the sign-in form.
+ * is loaded anew once it no longer does, and where the session has ended, here or at a proxy, which shows the sign-in form.
+ *
+ * @returns whether the page stays
  */
 async function refresh() {
   // Without a person: it is no use of the session.
   const headers = { 'x-refresh': '1', accept: 'text/html' };
-  const answer = await fetch(location.href, { headers }).catch(() => undefined);
-  if (answer === undefined) {
-    stale('Ops server away', 'The ops server does not respond; this page retries by itself.');
-    return;
-  }
-  const hasFailed = document.querySelector('[data-retry]') !== null;
-  if (answer.status === 401 || (answer.ok && hasFailed)) {
-    location.reload();
-    return;
-  }
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const answer = await fetch(location.href, { headers, signal, redirect: 'manual' });
   const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  const hasFailed = document.querySelector('[data-retry]') !== null;
+  const isElsewhere = answer.type === 'opaqueredirect' || answer.status === 401;
+  if (isElsewhere || (answer.ok && (hasFailed || found.getElementById('main') === null))) {
+    location.reload();
+    return false;
+  }
   if (!answer.ok) {
     if (!hasFailed) stale(textOf(found, 'h1'), textOf(found, '.problem p'));
-    return;
+    return true;
   }
   freshAt = new Date();
   showTrouble();
@@ -97,6 +99,7 @@ async function refresh() {
       section.replaceWith(document.adoptNode(newer));
     }
   }
+  return true;
 }
 
 /** Times of day in the zone of the browser; the tooltip has UTC. @param {ParentNode} place */
@@ -114,8 +117,14 @@ function localise(place) {
 }
 
 async function watch() {
-  if (!document.hidden) await refresh();
-  setTimeout(() => void watch(), REFRESH_MS);
+  let stays = true;
+  try {
+    if (!document.hidden) stays = await refresh();
+  } catch {
+    stale('Ops server away', 'The ops server does not respond; this page retries by itself.');
+  } finally {
+    if (stays) setTimeout(() => void watch(), REFRESH_MS);
+  }
 }
 
 sayState(document);

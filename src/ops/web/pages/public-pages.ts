@@ -26,10 +26,13 @@ export function signInPage(next: string, problem?: string): Html {
 /**
  * The page that is shown in place of the requested one when the request failed. While Redis is away,
  * the client script retries and loads the page when Redis is back.
+ *
+ * @param back where the request came from, if it must not be repeated: it was a form or a download
  */
-export function problemPage(problem: Problem, viewer: Viewer): Html {
+export function problemPage(problem: Problem, viewer: Viewer, back?: string): Html {
   const away = problem.status === 503;
-  const main = html`<section class="card problem" role="alert" ${away && html`data-retry="2"`}>
+  const retries = away && back === undefined;
+  const main = html`<section class="card problem" role="alert" ${retries && html`data-retry="2"`}>
     <p>${problem.detail}</p>
     ${
       problem.issues !== undefined &&
@@ -37,7 +40,8 @@ export function problemPage(problem: Problem, viewer: Viewer): Html {
         ${problem.issues.map((issue) => html`<li><code>${issue.field}</code>: ${issue.problem}</li>`)}
       </ul>`
     }
-    ${away && html`<p>This page retries by itself.</p>`}
+    ${retries && html`<p>This page retries by itself.</p>`}
+    ${back !== undefined && html`<p><a href="${back}">Back to the page before</a></p>`}
     <p class="quiet">${problem.status} ${problem.code}</p>
   </section>`;
   return layout(away ? 'Redis is away' : 'Request failed', main, viewer);
