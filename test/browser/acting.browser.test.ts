@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
 import { headline } from './support/read-page.ts';
+import { PATIENCE_MS } from './support/visit.ts';
 import { startWatched } from './support/watched.ts';
 
 const redis = testRedis();
@@ -143,6 +145,8 @@ describe('by keyboard alone', () => {
   it('the content is one step away, and the queue can be held and let go', async () => {
     const watched = await startWatched(redis, { processes: 0 });
     const { page } = await watched.look();
+    const other = await watched.look();
+    await other.page.goto('/batches');
     await page.goto('/');
     await page.keyboard.press('Tab');
     expect(await page.locator(':focus').textContent()).toBe('Skip to the content');
@@ -168,7 +172,14 @@ describe('by keyboard alone', () => {
     await actByKeys('Hold the queue...', 'the text is wrong', 'Hold the queue');
     await headline(page, 'Held: manual');
     await page.locator('#state').getByText('the text is wrong').waitFor();
+    const title = (expected: RegExp) =>
+      until(async () => expected.test(await other.page.title()), {
+        what: `the title ${expected.source} of the other tab`,
+        deadlineMs: PATIENCE_MS,
+      });
+    await title(/^Held: manual - Batches/);
     await actByKeys('Lift the hold...', 'mended', 'Lift the hold');
     await headline(page, 'No worker');
+    await title(/^Batches/);
   });
 });

@@ -22,10 +22,12 @@ function say(text, isGood) {
   said = text;
 }
 
-/** Says the state of the queue as a page has it. @param {Document} page */
+/** Says the state of the queue as a page has it: the overview all of it, others a hold. @param {Document} page */
 function sayState(page) {
   const state = page.querySelector('#state');
-  say(textOf(page, '#state h2'), state === null || state.classList.contains('good'));
+  const { held = '' } = page.body.dataset;
+  if (state === null) say(held, held === '');
+  else say(textOf(page, '#state h2'), state.classList.contains('good'));
 }
 
 /** The first words of an element. @param {Document} page @param {string} place */

@@ -1,4 +1,6 @@
 import type { z } from 'zod';
+import type { HoldKind } from '../../../contracts/hold.ts';
+import { readFleet } from '../../snapshot.ts';
 import type { Identity } from '../access/identity.ts';
 import { assetPath } from '../assets.ts';
 import { html, type Html, type Part } from '../http/html.ts';
@@ -51,16 +53,26 @@ export function page<Input extends z.ZodType | undefined = undefined>(
     kind: 'page',
     ...(method === 'POST' ? { reads: true as const } : {}),
     handle: async (call, context) => {
-      const main = await view(call, context);
+      const main = html`${await view(call, context)}`;
       const shown = typeof title === 'string' ? title : title(call.input);
-      return layout(shown, main, call, nav);
+      // Pages that are watched; the others are there without Redis.
+      const isWatched = main.text.includes('data-refresh');
+      const { hold } = isWatched ? await readFleet(context.fleet, 'hold') : {};
+      return layout(shown, main, { ...call, hold: hold?.kind }, nav);
     },
   });
 }
 
 /** A whole page: head, navigation and content. @param nav path of the entry that is marked as current */
-export function layout(title: string, main: Part, viewer: Partial<Viewer>, nav?: string): Html {
-  const { who, csrf = '', place, said } = viewer;
+export function layout(
+  title: string,
+  main: Part,
+  viewer: Partial<Viewer> & { readonly hold?: HoldKind | undefined },
+  nav?: string,
+): Html {
+  const { who, csrf = '', place, said, hold } = viewer;
+  // That the service asks for a pause needs no person.
+  const isHeld = hold !== undefined && hold !== 'throttled';
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -72,7 +84,7 @@ export function layout(title: string, main: Part, viewer: Partial<Viewer>, nav?:
         <link rel="stylesheet" href="${assetPath('ops.css')}" />
         <script type="module" src="${assetPath('ops.js')}"></script>
       </head>
-      <body>
+      <body ${isHeld && html`data-held="Held: ${hold}"`}>
         <a class="skip" href="#main">Skip to the content</a>
         ${who !== undefined && header(who, csrf, nav, place)}
         <div id="trouble" class="trouble" role="alert" hidden></div>
