@@ -128,8 +128,8 @@ function optionOf(name: string, schema: z.ZodType, isOneOfSeveral: boolean): Opt
   const words =
     inner instanceof z.ZodEnum ? `${description}: ${inner.options.join(', ')}` : description;
   const option = new Option(`${flag} <${placeholderOf(schema, flagOf(name, schema))}>`, words);
-  // Read again with the other fields; here it is refused with the name of its flag.
-  if (kind !== 'array') {
+  // Read again with the other fields; here it is refused with the name of its flag, and with its text: not a number.
+  if (kind !== 'array' && metaOf(schema, 'takes') !== 'phone number') {
     option.argParser((text) => {
       const { error } = schema.safeParse(fromTyped(schema, text));
       if (error !== undefined) throw new InvalidArgumentError(error.issues[0]?.message ?? '');

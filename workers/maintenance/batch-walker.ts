@@ -35,8 +35,7 @@ const LIST_EVERY_MS = 3_600_000;
  * The ledger keeps the set of open batches, so it does not matter how many batches are kept. Each worker
  * takes those that are due, one after the other; a look has a lease and no lock. A hint only wakes.
  *
- * Once an hour one worker reads the list of all batches. It adds the open ones to the set, and corrects the sum of
- * unknown contacts, since Redis deletes batches without it.
+ * Once an hour one worker reads the list of all batches and adds the open ones to the set.
  */
 export function createBatchWalker(basis: WorkerBasis, ledger: Ledger): BackgroundService {
   const { redis, hints, keys, log } = basis;

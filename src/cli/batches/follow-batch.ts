@@ -22,7 +22,7 @@ export interface FollowOptions {
 }
 
 /**
- * Shows the progress of a batch until it ends or `signal` is aborted: lines on standard error, and with `json` one event per line on standard output. The reason why a batch is not
+ * Shows the progress of a batch until it ends, nothing is left of an import that stopped, or `signal` is aborted: lines on standard error, and with `json` one event per line on standard output. The reason why a batch is not
  * sending is written once, when it changes.
  *
  * @returns the last state of the batch
@@ -39,7 +39,8 @@ export async function followBatch(
   let shownReason: string | undefined;
   for (;;) {
     const view = await retryWhileAway(() => readBatchSnapshot(open, id), signal, false);
-    const { batch, standstill } = view;
+    const { batch, standstill, importStopped } = view;
+    const isStopped = importStopped && batch.counts.pending === 0;
     progress.read(performance.now(), settledOf(batch));
     if (json) {
       const event = { event: 'sending', ...progressOf(view, progress.rate) };
@@ -54,7 +55,7 @@ export async function followBatch(
       const share = total === 0 ? undefined : settledOf(batch) / total;
       lines.show(share, progressText(batch, progress.rate, progress.timeFor(pending)));
     }
-    if (isOver(batch) || signal.aborted || !(lines.isRead || unread)) {
+    if (isOver(batch) || isStopped || signal.aborted || !(lines.isRead || unread)) {
       lines.end();
       return view;
     }

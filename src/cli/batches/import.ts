@@ -14,6 +14,8 @@ import { writeJsonLine, wantsJson, writeLines, writeText } from '../output.ts';
 const MAX_SHOWN = 5;
 
 const STOPPED = 'Stopped waiting. The batch continues without this command.\n';
+const IMPORT_STOPPED =
+  'Stopped waiting: Redis does not have the whole list. Run the same import again.\n';
 
 /**
  * `notices import`: exits with 1 if no contact was taken, or if more rows were refused than
@@ -223,7 +225,9 @@ async function wait(
     if (json) await writeJsonLine(context.stdout, { event: 'batch', ...view, failures: groups });
     else {
       writeLines(context.stdout, describeBatch(view, groups, Date.now()));
-      if (!isOver(view.batch)) writeText(context.stderr, STOPPED);
+      if (!isOver(view.batch)) {
+        writeText(context.stderr, view.importStopped ? IMPORT_STOPPED : STOPPED);
+      }
     }
     return isOver(view.batch) && notAccepted(view.batch) === 0;
   };

@@ -21,7 +21,6 @@ const CONSEQUENCES = {
 
 const resolveFields = {
   ids: z.array(noticeId).min(1).max(MAX_IDS).optional().describe('ids of single notices'),
-  all: z.boolean().optional().describe('only single notices; without other fields all of them'),
   ...filterFields,
 };
 
@@ -35,10 +34,9 @@ async function chosen(
   }: z.output<z.ZodObject<typeof resolveFields>> & { readonly as: (typeof RESOLUTIONS)[number] },
   actor: Actor,
 ) {
-  const { before, ...others } = fields;
-  const selects = Object.values(others).some((field) => field !== undefined);
-  const isBoth = fields.all === true && fields.batch !== undefined;
-  if (isBoth || (ids === undefined ? !selects && before === undefined : selects)) {
+  const { before, all, ...others } = fields;
+  const selects = all === true || Object.values(others).some((field) => field !== undefined);
+  if (ids === undefined ? !selects && before === undefined : selects) {
     const problem = 'expected either ids or a filter, such as batch or code';
     throw new InputError('REQUEST_INVALID', [{ field: 'ids', problem }]);
   }

@@ -20,6 +20,7 @@ import {
   type UnknownNotice,
   type UnknownOfBatch,
 } from '../unknown.ts';
+import { wholeSumsOf } from '../unknown-sums.ts';
 import { ageFields, batchId, beforeOf, code, digitsOf, number, template, whole } from './fields.ts';
 import {
   operation,
@@ -29,12 +30,15 @@ import {
   type OperationContext,
 } from './operation.ts';
 
-/** Batches that are read over HTTP. */
+/** Batches of a list over HTTP; a preview reads all. */
 export const MAX_BATCHES = 200;
+/** Single notices of an answer over HTTP. */
+const MAX_NOTICES = 500;
 /** Numbers of a notice that are shown. */
 const SHOWN_NUMBERS = 3;
 
 export const filterFields = {
+  all: z.boolean().optional().describe('only single notices, no contacts of batches'),
   code,
   template: template.optional(),
   batch: batchId.optional(),
@@ -52,7 +56,7 @@ export const filterFields = {
 
 type FilterFields = z.output<z.ZodObject<typeof filterFields>>;
 
-/** @throws InputError REQUEST_INVALID for a chunk without its batch, or two ages */
+/** @throws InputError REQUEST_INVALID for a chunk without its batch, single notices of a batch, or two ages */
 export function unknownFilter({
   olderThanMs,
   before,
@@ -61,6 +65,9 @@ export function unknownFilter({
 }: FilterFields): UnknownFilter {
   if (fields.chunk !== undefined && fields.batch === undefined) {
     throw new InputError('REQUEST_INVALID', [{ field: 'chunk', problem: 'expected with batch' }]);
+  }
+  if (fields.all === true && fields.batch !== undefined) {
+    throw new InputError('REQUEST_INVALID', [{ field: 'all', problem: 'expected without batch' }]);
   }
   const digits = written === undefined ? undefined : digitsOf(written);
   return { ...fields, before: beforeOf({ before, olderThanMs }), number: digits };
@@ -99,21 +106,23 @@ const list = z.object({
   allBatches: z.boolean().describe('false where older batches may have unknown contacts, too'),
 });
 
-/** Everything that is read of a filter: what a decision with it would decide. @param most notices that are read */
+/** What a filter selects: all that a decision with it would decide, or for a list over HTTP the first of it. */
 async function read(
   context: OperationContext,
   { limit, ...fields }: FilterFields & { readonly limit: number },
   call: OperationCall,
-  most?: number,
 ): Promise<z.output<typeof list>> {
   const filter = await filterFor(context, fields, call);
   const at = await redisNow(context.redis);
+  const { batch: _batch, all: _all, ...others } = fields;
+  const isFiltered = Object.values(others).some((field) => field !== undefined);
+  // Without a filter, its cost does not grow with what is unknown.
+  const isBounded = call.bounded === true && !isFiltered;
+  const most = isBounded ? limit : undefined;
   const notices = await listUnknownNotices(context, filter, undefined, most);
-  const { batches, allBatches } = await sumsOf(
-    context,
-    filter,
-    call.bounded === true ? MAX_BATCHES : Infinity,
-  );
+  const { batches, allBatches } = isBounded
+    ? await wholeSumsOf(context, filter, MAX_BATCHES)
+    : await sumsOf(context, filter, call.bounded === true ? MAX_BATCHES : Infinity);
   const shown = notices.slice(0, limit);
   const numbers = await readContacts(context, shown, contactsIfReadable);
   return {
@@ -193,6 +202,10 @@ export function describeUnknowns(
   ]);
 }
 
+function shownBy<Input extends { limit: number }>(input: Input, { bounded }: OperationCall): Input {
+  return bounded === true ? { ...input, limit: Math.min(input.limit, MAX_NOTICES) } : input;
+}
+
 export const unknown = operation({
   name: 'unknown',
   summary: 'Notices and contacts of batches whose outcome is unknown.',
@@ -202,15 +215,12 @@ export const unknown = operation({
   perMinute: 60,
   input: z.object({
     ...filterFields,
-    limit: whole(1, 1_000_000).default(100).describe('most single notices of the answer'),
+    limit: whole(1, 1_000_000)
+      .default(100)
+      .describe(`most single notices of the answer; over HTTP at most ${MAX_NOTICES}`),
   }),
   output: list,
-  run: (context, input, call) => {
-    const { limit, batch: _, ...others } = input;
-    const isFiltered = Object.values(others).some((field) => field !== undefined);
-    // Without a filter, its cost does not grow with what is unknown.
-    return read(context, input, call, call.bounded === true && !isFiltered ? limit : undefined);
-  },
+  run: (context, input, call) => read(context, shownBy(input, call), call),
   text: (found, now) => [
     ...describeUnknowns(found, now),
     ...(found.listed > found.notices.length
@@ -250,5 +260,5 @@ export const previewUnknowns = operation({
   perMinute: 60,
   input: unknown.input,
   output: list,
-  run: (context, input, call) => read(context, input, { ...call, bounded: false }),
+  run: (context, input, call) => read(context, shownBy(input, call), { ...call, bounded: false }),
 });

@@ -24,4 +24,29 @@ describe('notices resolve', () => {
       expect([left.includes(id), left.includes(later.id)]).toEqual([false, true]);
     },
   );
+
+  it('by a number from standard input', async () => {
+    const { prefix } = await parkNotice(redis);
+    const resolve = async (number: string) => {
+      const flags = ['--number', '-', '--as', 'discard', '--why', 'x', '--yes'];
+      const running = start(['resolve', ...flags], envOf(prefix));
+      running.stdin.end(`${number}\n`);
+      return running.ended;
+    };
+    expect(await resolve('0101234567x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^(?!.*0101234567).*--number: /) as string,
+    });
+    expect(await resolve('01000000001')).toMatchObject({
+      code: 0,
+      stdout: '1 contact resolved as discard.\n',
+    });
+  });
+
+  it.each(['unknown', 'resolve'])('%s: a number that is wrong is not repeated', async (command) => {
+    const as = command === 'resolve' ? ['--as', 'discard'] : [];
+    const { code, stderr } = await run([command, '--number', '0101234567x', ...as]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--number')]);
+    expect(stderr).not.toContain('0101234567');
+  });
 });

@@ -37,7 +37,7 @@ const NEVER = new Set(['keys', 'scan', 'smembers']);
 
 /**
  * A queue of a size: jobs that wait, a batch of chunks of which half wait and half failed, as many rejected as unknown
- * notices.
+ * notices, and a batch of which all chunks are unknown.
  */
 async function fill(
   url: string,
@@ -60,6 +60,10 @@ async function fill(
   const batch = await buildBatch(redis, prefix, 'b', lists);
   for (let chunk = 0; chunk < chunks; chunk += 1) {
     await batch.settle(chunk, allFailed(1, 'rejected', `CODE_${chunk % 3}`, ''));
+  }
+  const unknown = await buildBatch(redis, prefix, 'u', lists.slice(0, chunks));
+  for (let chunk = 0; chunk < chunks; chunk += 1) {
+    await unknown.settle(chunk, allFailed(1, 'unknown', 'ECONNRESET', ''));
   }
   await failNotices({ url, client: redis }, prefix, { count: failed });
   await failNotices({ url, client: redis }, prefix, {

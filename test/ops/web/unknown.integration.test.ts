@@ -9,7 +9,7 @@ import { testRedis } from '../../support/redis.ts';
 import { parkNotice } from '../support/parked-notice.ts';
 import { expectDocumented, startOps } from './support/ops-bench.ts';
 import { readEnded } from '../../../src/notices/ended.ts';
-import { endAs } from '../support/failed-notices.ts';
+import { endAs, failNotices } from '../support/failed-notices.ts';
 
 const redis = testRedis();
 const PATH = '/api/v1/unknown';
@@ -28,7 +28,7 @@ async function bench() {
   const server = await startOps(redis.url, prefix);
   const [viewer, operator] = [await server.viewer(), await server.operator()];
   const audit = () => readAudit(redis.client, server.context.keys, 10);
-  return { id, batch, viewer, operator, audit };
+  return { id, prefix, batch, viewer, operator, audit };
 }
 
 describe('unknown outcomes over HTTP', () => {
@@ -62,6 +62,32 @@ describe('unknown outcomes over HTTP', () => {
       ['batch b', 'discard'],
       ['number 010******05', 'searched'],
       ['batch b', 'accepted'],
+    ]);
+  });
+
+  it('all: only single notices, in the preview as in the decision; false selects nothing', async () => {
+    const { viewer, operator } = await bench();
+    const preview = await viewer.post(`${PATH}/preview`, { all: true });
+    expect(preview.json).toMatchObject({ contacts: 1, listed: 1, batches: [] });
+    const refused = [{ all: false }, { all: true, batch: 'b' }];
+    for (const fields of refused) {
+      const answer = await operator.post(`${PATH}/resolve`, { as: 'accepted', why, ...fields });
+      expect([fields, answer.status]).toEqual([fields, 400]);
+    }
+    const done = await operator.post(`${PATH}/resolve`, { as: 'accepted', why, all: true });
+    expect(done.json).toMatchObject({ resolved: 1, contacts: 1 });
+  });
+
+  it('a list of them has 500 notices at most, and of a batch what its failures sum up to', async () => {
+    const { prefix, viewer } = await bench();
+    await failNotices(redis, prefix, { count: 500, state: 'unknown' });
+    const { json } = await viewer.get(`${PATH}?limit=1000000`);
+    expect(json).toMatchObject({ listed: 501, notices: { length: 500 } });
+    const preview = await viewer.post(`${PATH}/preview`, { batch: 'b' });
+    const [{ at } = { at: 0 }] = preview.json['batches'] as { at: number }[];
+    const codes = expect.arrayContaining(['HTTP_503', 'ECONNRESET']) as string[];
+    expect(json['batches']).toEqual([
+      { batch: 'b', template: 'T', at, contacts: 20, parts: 2, codes },
     ]);
   });
 
@@ -99,8 +125,15 @@ describe('unknown outcomes over HTTP', () => {
     expect(overview).toContain('href="/decide?batch=b"');
     expect((await viewer.get('/notices', HTML)).text).not.toContain('/decide');
     const text = await page(decide.replaceAll('&amp;', '&'));
-    expect(text.replaceAll(/\s+/g, ' ')).toContain('11 contacts: 1 single notice, and 1 batch.');
+    expect(text.replaceAll(/\s+/g, ' ')).toContain('1 contact: 1 single notice. ');
     expect(text).toContain('<input type="hidden" name="code" value="ECONNRESET" />');
+    expect(text).toContain('<input type="hidden" name="all" value="true" />');
+    const [, traces = ''] = /href="([^"]*unknown\.csv[^"]*)"/.exec(overview) ?? [];
+    const { text: csv } = await operator.get(traces.replaceAll('&amp;', '&'));
+    expect([csv.split('\n').length, csv.includes(id)]).toEqual([3, true]);
+    expect((await page('/decide?code=ECONNRESET')).replaceAll(/\s+/g, ' ')).toContain(
+      '11 contacts: 1 single notice, and 1 batch.',
+    );
     expect(await page('/decide')).toContain('Decide on all 21 contacts<');
     expect(await page('/decide?code=NONE')).toContain('No unknown outcome matches');
     expect((await viewer.get('/decide', HTML)).text).not.toMatch(/type="radio"|0100000\d{4}/);
@@ -117,8 +150,10 @@ describe('unknown outcomes over HTTP', () => {
     };
     await send({ before: '1' });
     expect((await batch.read()).counts).toMatchObject({ unknown: 20 });
-    const done = await send({ code: 'ECONNRESET', before });
-    expect([done.status, done.headers.location]).toEqual([303, '/notices']);
+    const single = await send({ code: 'ECONNRESET', before, all: 'true' });
+    expect([single.status, single.headers.location]).toEqual([303, '/notices']);
+    expect((await viewer.get(PATH)).json).toMatchObject({ contacts: 20, listed: 0 });
+    expect(await send({ code: 'ECONNRESET', before })).toMatchObject({ status: 303 });
     expect((await batch.read()).counts).toMatchObject({ accepted: 10, unknown: 10 });
   });
 });

@@ -8,6 +8,7 @@ import * as ui from './elements.ts';
 import { page } from './layout.ts';
 
 const selection = previewUnknowns.input.pick({
+  all: true,
   code: true,
   template: true,
   batch: true,
@@ -33,6 +34,7 @@ export const DECIDE = page({
     // Not what becomes unknown after it was shown.
     const given = { ...call.input, before: call.input.before ?? at };
     const table = batches.length > 0 && batchTable(batches, call);
+    const ofBatches = `, and ${countOf(batches.length, 'batch', 'batches')}`;
     return html`<p>
         The service may or may not have accepted these notices: a response was lost, or a worker
         died during a request. They are not sent again automatically. Look them up at the service,
@@ -41,8 +43,8 @@ export const DECIDE = page({
       <section class="card" id="selection">
         <h2>Selected${chosen}</h2>
         <p>
-          ${countOf(contacts, 'contact')}: ${countOf(listed, 'single notice')}, and
-          ${countOf(batches.length, 'batch', 'batches')}.
+          ${countOf(contacts, 'contact')}:
+          ${countOf(listed, 'single notice')}${call.input.all !== true && ofBatches}.
         </p>
         ${table} ${ui.mayAct(call) && download(given)}
         ${decision(call, given, `all ${countOf(contacts, 'contact')}`)}
@@ -50,7 +52,7 @@ export const DECIDE = page({
   },
 });
 
-const download = (given: Parameters<typeof ui.linkWith>[1]) =>
+const download = (given: ui.GivenInput) =>
   ui.para([
     ui.link(ui.linkWith('/api/v1/unknown.csv', given), 'Download their numbers and trace ids'),
     ' (recorded in the audit stream)',
@@ -64,11 +66,7 @@ const DECISIONS = [
 ] as const;
 
 /** The form that decides on unknown outcomes. @param what in words */
-export function decision(
-  view: ui.PageView,
-  given: Readonly<Record<string, string | number | undefined>>,
-  what: string,
-): Html | false {
+export function decision(view: ui.PageView, given: ui.GivenInput, what: string): Html | false {
   const choices = html`<fieldset>
     <legend>Decide on ${what}</legend>
     ${DECISIONS.map(
@@ -89,8 +87,10 @@ export function decision(
 }
 
 /** The filter in words, after a colon; empty where it selects everything. */
-function wordsOf({ code: of, template, batch, chunk, before }: z.output<typeof selection>): string {
+function wordsOf(given: z.output<typeof selection>): string {
+  const { all, code: of, template, batch, chunk, before } = given;
   const words = [
+    all === true && 'only single notices',
     of !== undefined && `code ${of}`,
     template !== undefined && `template ${template}`,
     batch !== undefined && `batch ${batch}`,

@@ -128,8 +128,8 @@ export function table<Row>(
 }
 
 /** A field that is not shown; none without a value. */
-const hidden = (name: string, value: string | number | undefined) =>
-  value !== undefined && html`<input type="hidden" name="${name}" value="${value}" />`;
+const hidden = (name: string, value: GivenInput[string]) =>
+  value !== undefined && html`<input type="hidden" name="${name}" value="${String(value)}" />`;
 
 /** An action that opens first, to explain what its button will do. */
 function ask(title: string, body: Part): Html {
@@ -139,6 +139,9 @@ function ask(title: string, body: Part): Html {
   </details>`;
 }
 
+/** Input of an operation or a page that is decided already. */
+export type GivenInput = Readonly<Record<string, string | number | boolean | undefined>>;
+
 /** A form that runs an operation. */
 export interface Action {
   readonly button: string;
@@ -146,8 +149,7 @@ export interface Action {
   readonly opens?: string;
   /** What the button will do. */
   readonly says?: Part;
-  /** Input that is decided already. */
-  readonly given?: Readonly<Record<string, string | number | undefined>>;
+  readonly given?: GivenInput;
   /** Input that is asked for: labels by the name of the field. */
   readonly asks?: Readonly<Record<string, string>>;
   readonly more?: Part;
@@ -250,10 +252,7 @@ export const PERIODS = [
 ] as const;
 
 /** A path with those parameters that have a value. */
-export function linkWith(
-  path: string,
-  query: Readonly<Record<string, string | number | undefined>>,
-): string {
+export function linkWith(path: string, query: GivenInput): string {
   const given = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) given.set(name, String(value));

@@ -112,7 +112,11 @@ function ofNotices(found: NotAccepted, view: ui.PageView): Part {
   }
   const older = ui.linkWith('/notices', { ...given, until: (notices.at(-1)?.endedAt ?? 0) + 1 });
   const numbers = ui.linkWith('/api/v1/failed-notices.csv', selectionOf(found));
-  const traces = ui.linkWith('/api/v1/unknown.csv', { ...selectionOf(found), state: undefined });
+  const traces = ui.linkWith('/api/v1/unknown.csv', {
+    ...selectionOf(found),
+    state: undefined,
+    all: true,
+  });
   return [
     ui.filter('/notices', given, [
       ['state', 'State', ui.choicesOf(FAILED_NOTICE_STATES)],
@@ -182,7 +186,7 @@ function groupActions(group: FailedGroup, found: NotAccepted, view: ui.PageView)
   const { given, complete } = found;
   const { template } = given;
   const selected = { ...selectionOf(found), code: of };
-  if (state !== 'rejected') return decideLink({ ...selected, state: undefined }, view);
+  if (state !== 'rejected') return decideLink({ ...selected, state: undefined, all: true }, view);
   const only = template === undefined ? '' : `; only template ${template}`;
   const older = complete ? '' : '; older ones that match, too';
   const says = `${countOf(notices, 'notice')} with ${of}, ${countOf(contacts, 'contact')}${only}${older}.`;
@@ -205,10 +209,8 @@ function groupActions(group: FailedGroup, found: NotAccepted, view: ui.PageView)
 }
 
 /** Where the unknown outcomes that a filter selects are counted and decided. */
-export const decideLink = (
-  selected: Readonly<Record<string, string | number | undefined>>,
-  view: ui.PageView,
-): Html | false => ui.mayAct(view) && ui.link(ui.linkWith('/decide', selected), 'Decide...');
+export const decideLink = (selected: ui.GivenInput, view: ui.PageView): Html | false =>
+  ui.mayAct(view) && ui.link(ui.linkWith('/decide', selected), 'Decide...');
 
 function ofLists({ batches, allBatches }: OperationOutput<'unknown'>, view: ui.PageView): Part {
   const newest = `newest ${countOf(MAX_BATCHES, 'batch', 'batches')}`;
