@@ -42,7 +42,9 @@ export type UnknownNotice = z.output<typeof unknownNotice>;
 export const unknownOfBatch = z.object({
   batch: z.string(),
   template: z.string(),
-  at: time.describe('when the oldest became unknown: milliseconds since the epoch'),
+  at: time.describe(
+    'when the oldest became unknown: milliseconds since the epoch. After a decision or a cancel, a list over HTTP without a filter may have when another one did, or when the batch was created',
+  ),
   contacts: count,
   parts: count.describe('chunks and parts of chunks'),
   codes: z.array(z.string()).describe('the one with most contacts first'),
