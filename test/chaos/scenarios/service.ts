@@ -35,6 +35,8 @@ const held = (
 ): Scenario =>
   storm(name, fault, { bound: 'hold', harmless: true, exactTokens: true, hold, ...rest });
 
+const THROTTLED = { status: 429, retryAfter: 1 };
+
 const HTML = {
   bodyText: '<html>Welcome</html>',
   headers: { 'content-type': 'text/html' },
@@ -51,7 +53,11 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
   }),
   storm('503 to all', { status: 503 }),
   // A probe comes when the time is over that the service itself has asked for.
-  held('429 with seconds', 'throttled', { status: 429, retryAfter: 1 }, { bound: 'throttle' }),
+  // A row of twelve in one process takes a second: the last three come one after the other.
+  held('429 with seconds', 'throttled', THROTTLED, {
+    bound: 'throttle',
+    disturb: (stage) => stage.serviceFault(THROTTLED, 2 * STORM_MS),
+  }),
   held(
     '402',
     'credit',
