@@ -129,7 +129,7 @@ describe('unknown outcomes are decided', () => {
     const { notices, left } = await inDoubt();
     for (const [args, message] of [
       [['resolve', '--as', 'discard'], /^<ids>: expected either ids or a filter/],
-      [['resolve', '--as', 'discard', '--all', '--batch', 'b'], /^<ids>: expected either/],
+      [['resolve', '--as', 'discard', '--all', '--batch', 'b'], /^--all: expected without batch$/],
       [['resolve', 'n-1', '--as', 'discard', '--all'], /^<ids>: expected either/],
       [['resolve', '--as', 'discard', '--all', '--chunk', '1'], /^--chunk: expected with batch$/],
       [['unknown', '--number', 'none'], /--number/],
