@@ -150,8 +150,8 @@ export class LedgerReader {
     const ids = [...(await this.unknownByBatch()).keys()];
     if (ids.length === 0) return;
     const times = await this.ask(() => this.redis.zmscore(this.keys.batches, ...ids));
-    const begun = new Map(ids.map((id, index) => [id, Number(times[index] ?? 0)]));
-    ids.sort((a, b) => (begun.get(b) ?? 0) - (begun.get(a) ?? 0));
+    const startedAt = new Map(ids.map((id, index) => [id, Number(times[index] ?? 0)]));
+    ids.sort((a, b) => (startedAt.get(b) ?? 0) - (startedAt.get(a) ?? 0));
     for await (const batch of this.#readAll(ids)) if (batch.counts.unknown > 0) yield batch;
   }
 
