@@ -13,17 +13,20 @@ const EVERY_MS = 1_000;
 
 /** How a batch is followed. */
 export interface FollowOptions {
-  /** One event per line on standard output, instead of a lines. */
+  /** One event per line on standard output, instead of lines on standard error. */
   readonly json: boolean;
   /** Ends it. */
   readonly signal: AbortSignal;
-  /** Go on when the reader has closed the stream of the progress. */
-  readonly unread: boolean;
+  /**
+   * For the exit code of an import: goes on when the reader has closed the stream of the progress, and ends where the
+   * import stopped and nothing is left to send.
+   */
+  readonly ofImport: boolean;
 }
 
 /**
- * Shows the progress of a batch until it ends, nothing is left of an import that stopped, or `signal` is aborted: lines on standard error, and with `json` one event per line on standard output. The reason why a batch is not
- * sending is written once, when it changes.
+ * Shows the progress of a batch until it ends or `signal` is aborted. The reason why a batch is not sending is written
+ * once, when it changes.
  *
  * @returns the last state of the batch
  * @throws UsageError when the batch was deleted, NoticeQueueError when Redis stays unavailable
@@ -32,7 +35,7 @@ export async function followBatch(
   { stdout, stderr }: Pick<CommandContext, 'stdout' | 'stderr'>,
   open: OpenLedger,
   id: string,
-  { json, signal, unread }: FollowOptions,
+  { json, signal, ofImport }: FollowOptions,
 ): Promise<BatchSnapshot> {
   const lines = new ProgressLines('sending', stderr);
   const progress = new ProgressRate();
@@ -40,7 +43,7 @@ export async function followBatch(
   for (;;) {
     const view = await retryWhileAway(() => readBatchSnapshot(open, id), signal, false);
     const { batch, standstill, importStopped } = view;
-    const isStopped = importStopped && batch.counts.pending === 0;
+    const isStopped = ofImport && importStopped && batch.counts.pending === 0;
     progress.read(performance.now(), settledOf(batch));
     if (json) {
       const event = { event: 'sending', ...progressOf(view, progress.rate) };
@@ -55,7 +58,7 @@ export async function followBatch(
       const share = total === 0 ? undefined : settledOf(batch) / total;
       lines.show(share, progressText(batch, progress.rate, progress.timeFor(pending)));
     }
-    if (isOver(batch) || isStopped || signal.aborted || !(lines.isRead || unread)) {
+    if (isOver(batch) || isStopped || signal.aborted || !(lines.isRead || ofImport)) {
       lines.end();
       return view;
     }

@@ -216,7 +216,7 @@ async function wait(
   ]);
   const follow = async (open: OpenLedger) => {
     // Its exit code is an answer, too.
-    const view = await followBatch(context, open, id, { json, signal, unread: true });
+    const view = await followBatch(context, open, id, { json, signal, ofImport: true });
     const groups = await retryWhileAway(
       () => groupFailures(open.ledger, view.batch),
       signal,

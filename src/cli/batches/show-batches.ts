@@ -22,7 +22,7 @@ export function batchCommand(context: CommandContext): Command {
         const view =
           watch === true
             ? await untilStopped(context, (signal) =>
-                followBatch(context, open, id, { json, signal, unread: false }),
+                followBatch(context, open, id, { json, signal, ofImport: false }),
               )
             : await readBatchSnapshot(open, id);
         const groups = await groupFailures(open.ledger, view.batch);

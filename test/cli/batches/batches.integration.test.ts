@@ -92,6 +92,16 @@ describe('notices batch --watch', () => {
     expect(lines.at(-1)?.batch.counts.accepted).toBe(20);
   });
 
+  it('goes on where an import stopped: it may be continued', async () => {
+    const prefix = redis.freshPrefix();
+    const built = await buildBatch(redis.client, prefix, 'b', [contacts(10)], { importing: true });
+    await built.settle(0, allAccepted(10));
+    const watching = start(['--json', 'batch', 'b', '--watch'], envOf(prefix));
+    await watching.says(/"event":"sending".*"importStopped":true/);
+    await built.ledger.endImport('b', 0, 0);
+    expect((await watching.ended).stdout).toMatch(/"event":"batch".*"phase":"finished"/);
+  });
+
   it('in words; Ctrl-C ends the watching and not the batch', async () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
