@@ -256,6 +256,7 @@ describe('an engineer on call', () => {
     const proxy = createServer((request, response) => {
       const { url = '/', headers } = request;
       if (mode === 'cuts') response.writeHead(200, { 'content-length': 9_999 }).end('<p>');
+      else if (mode === 'fails') response.writeHead(502).end('<title>Bad gateway</title>');
       else if (mode === 'redirects' && url === '/notices') {
         const { port } = proxy.address() as AddressInfo;
         response.writeHead(302, { location: `http://localhost:${port}/of-the-proxy` }).end();
@@ -273,15 +274,19 @@ describe('an engineer on call', () => {
     const { port } = proxy.address() as AddressInfo;
     const cookie = ops.cookie('vera', Date.now());
     const { page, forgive } = await visit(`http://127.0.0.1:${port}`, { cookie });
-    for (const one of [/CONTENT_LENGTH_MISMATCH/, /elsewhere: http:\/\/localhost/]) forgive(one);
+    for (const one of [/CONTENT_LENGTH_MISMATCH/, /elsewhere: http:\/\/localhost/, /status of 502/])
+      forgive(one);
     const titled = async (title: RegExp) => {
       await expect.poll(() => page.title(), { timeout: PATIENCE_MS }).toMatch(title);
     };
     await page.goto('/notices');
-    mode = 'cuts';
-    await titled(/^Ops server away - /);
-    mode = 'passes';
-    await titled(/^Not accepted - /);
+    for (const broken of ['cuts', 'fails']) {
+      mode = broken;
+      await titled(/^Ops server away - /);
+      await page.locator('#trouble', { hasText: 'retries by itself' }).waitFor();
+      mode = 'passes';
+      await titled(/^Not accepted - /);
+    }
     for (const ended of ['shows its form', 'redirects']) {
       mode = 'passes';
       await page.goto('/notices');

@@ -223,17 +223,15 @@ function refuse(
   }
   const { identity } = request;
   const csrf = identity === undefined ? '' : access.sessions.csrfToken(identity.seed);
+  const isPage = request.routeOptions.config.kind === 'page' && reads(request.method);
+  const referer = (headerOf(request, 'referer') ?? '').replace(/^https?:\/\/[^/]*/, '');
+  // A form or a download must not be repeated.
+  const back = isPage && problem.status === 503 ? undefined : localPath(referer);
   const html =
     problem.status === 401
       ? signInPage(reads(request.method) ? request.url : '/')
-      : problemPage(problem, { who: identity, csrf, place: labelOf(context) }, backOf(request));
+      : problemPage(problem, { who: identity, csrf, place: labelOf(context) }, back);
   return reply.type('text/html; charset=utf-8').send(html.text);
-}
-
-/** The page that a form or a download was on; undefined for a page, which can be loaded again. */
-function backOf(request: FastifyRequest): string | undefined {
-  if (request.routeOptions.config.kind === 'page' && reads(request.method)) return undefined;
-  return localPath((headerOf(request, 'referer') ?? '').replace(/^https?:\/\/[^/]*/, ''));
 }
 
 /** Whether a browser requests a page or sends a form: it then accepts HTML. */

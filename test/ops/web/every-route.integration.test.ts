@@ -252,6 +252,8 @@ it('pages hold no script or style of their own', async () => {
     return kind === 'page' && method === 'GET' && !path.includes(':');
   });
   expect(pages.length).toBeGreaterThan(4);
+  const none = await call(bench, 'GET /batches/none', { ...headers, accept: 'text/html' });
+  expect([none.status, none.text.includes('<a href="/">To the overview</a>')]).toEqual([404, true]);
   for (const one of pages) {
     const { text, status } = await call(bench, name(one), { ...headers, accept: 'text/html' });
     expect([one.path, status]).toEqual([one.path, 200]);

@@ -103,10 +103,11 @@ describe('a problem', () => {
 
   it('is shown to a person with every field, escaped, and a page that tries again by itself', () => {
     const wrong = new InputError('REQUEST_INVALID', [{ field: 'why', problem: '<i>expected</i>' }]);
-    const page = problemPage(problemOf(wrong), viewer).text;
+    const page = problemPage(problemOf(wrong), viewer, '/').text;
     expect(page).toContain('<code>why</code>: &lt;i&gt;expected&lt;/i&gt;');
     expect(page).not.toContain('data-retry');
+    expect(page).toContain('<a href="/">To the overview</a>');
     const away = problemOf(new NoticeQueueError('QUEUE_UNAVAILABLE'));
-    expect(problemPage(away, viewer).text).toContain('data-retry="2"');
+    expect(problemPage(away, viewer, undefined).text).toContain('data-retry="2"');
   });
 });

@@ -6,6 +6,9 @@ const REFRESH_MS = 2_000;
 const PATIENCE_MS = 10_000;
 /** The title of the page as the server made it. */
 const TITLE = document.title;
+/** In place of what a page of ours says: of a proxy in front of the server, or where nothing answers. */
+const AWAY = 'Ops server away';
+const FAILS = 'The ops server does not answer as it should; this page retries by itself.';
 let said = '';
 let freshAt = new Date();
 
@@ -87,7 +90,7 @@ async function refresh() {
     return false;
   }
   if (!answer.ok) {
-    if (!hasFailed) stale(textOf(found, 'h1'), textOf(found, '.problem p'));
+    if (!hasFailed) stale(textOf(found, 'h1') || AWAY, textOf(found, '.problem p') || FAILS);
     return true;
   }
   freshAt = new Date();
@@ -123,7 +126,7 @@ async function watch() {
   try {
     if (!document.hidden) stays = await refresh();
   } catch {
-    stale('Ops server away', 'The ops server does not respond; this page retries by itself.');
+    stale(AWAY, FAILS);
   } finally {
     if (stays) setTimeout(() => void watch(), REFRESH_MS);
   }

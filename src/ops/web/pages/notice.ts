@@ -32,25 +32,24 @@ export function noticePage(notice: NoticeView, view: PageView): Part {
   const time = (at: number | undefined) => at !== undefined && moment(at, view.now);
   const why = pending !== undefined && `, ${describePending(pending, view.now)}`;
   const unread = confirmed === false && ', but the answer could not be read completely';
-  return [
-    card('notice', code(id), [
-      html`<p class="states">${dot(state)}${why}${unread}</p>`,
-      step !== undefined && note(step),
-      facts([
-        ['Template', template],
-        ['Contacts', formatCount(contacts)],
-        ['Delivery', delivery],
-        ['Attempts', formatCount(attempts)],
-        ['Possibly sent', possiblySent > 0 && countOf(possiblySent, 'time')],
-        ['Trace ids', traceIds?.map((traceId) => [code(traceId), ' '])],
-        ['Code', code(notice.code)],
-        ['Message', message],
-        ['Remedy', remedy],
-        ['Queued', time(enqueuedAt)],
-        ['Started', time(startedAt)],
-        ['Ended', time(endedAt)],
-        ['Expires', time(expiresAt)],
-      ]),
+  // The forms are part of the card: an open one keeps it from showing a later attempt, which they do not act on.
+  return card('notice', code(id), [
+    html`<p class="states">${dot(state)}${why}${unread}</p>`,
+    step !== undefined && note(step),
+    facts([
+      ['Template', template],
+      ['Contacts', formatCount(contacts)],
+      ['Delivery', delivery],
+      ['Attempts', formatCount(attempts)],
+      ['Possibly sent', possiblySent > 0 && countOf(possiblySent, 'time')],
+      ['Trace ids', traceIds?.map((traceId) => [code(traceId), ' '])],
+      ['Code', code(notice.code)],
+      ['Message', message],
+      ['Remedy', remedy],
+      ['Queued', time(enqueuedAt)],
+      ['Started', time(startedAt)],
+      ['Ended', time(endedAt)],
+      ['Expires', time(expiresAt)],
     ]),
     state === 'pending' &&
       action(view, cancelNotice, {
@@ -63,8 +62,7 @@ export function noticePage(notice: NoticeView, view: PageView): Part {
         button: 'Cancel the notice',
         danger: true,
       }),
-    // Not on a later attempt, which was not shown.
     state === 'unknown' &&
       decision(view, { ids: id, before: endedAt && endedAt + 1 }, 'this notice'),
-  ];
+  ]);
 }

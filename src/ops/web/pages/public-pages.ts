@@ -1,4 +1,5 @@
 import { html, type Html } from '../http/html.ts';
+import { link } from './elements.ts';
 import { layout, type Viewer } from './layout.ts';
 import type { Problem } from '../http/problem.ts';
 
@@ -24,14 +25,12 @@ export function signInPage(next: string, problem?: string): Html {
 }
 
 /**
- * The page that is shown in place of the requested one when the request failed. While Redis is away,
- * the client script retries and loads the page when Redis is back.
+ * The page that is shown in place of the requested one when the request failed.
  *
- * @param back where the request came from, if it must not be repeated: it was a form or a download
+ * @param back where its link leads to; without one the client script loads the page anew when Redis is back
  */
-export function problemPage(problem: Problem, viewer: Viewer, back?: string): Html {
-  const away = problem.status === 503;
-  const retries = away && back === undefined;
+export function problemPage(problem: Problem, viewer: Viewer, back: string | undefined): Html {
+  const retries = back === undefined;
   const main = html`<section class="card problem" role="alert" ${retries && html`data-retry="2"`}>
     <p>${problem.detail}</p>
     ${
@@ -40,9 +39,11 @@ export function problemPage(problem: Problem, viewer: Viewer, back?: string): Ht
         ${problem.issues.map((issue) => html`<li><code>${issue.field}</code>: ${issue.problem}</li>`)}
       </ul>`
     }
-    ${retries && html`<p>This page retries by itself.</p>`}
-    ${back !== undefined && html`<p><a href="${back}">Back to the page before</a></p>`}
+    <p>
+      ${retries ? 'This page retries by itself.' : link(back, back === '/' ? 'To the overview' : 'Back to the page before')}
+    </p>
     <p class="quiet">${problem.status} ${problem.code}</p>
   </section>`;
-  return layout(away ? 'Redis is away' : 'Request failed', main, viewer);
+  const title = problem.status === 503 ? 'Redis is away' : 'Request failed';
+  return layout(title, main, viewer);
 }
