@@ -3,7 +3,7 @@ import { isShort, judgeRedis, type FindingCode, type RedisRules } from '../redis
 import { fail, ok, warn, type CheckName, type Finding } from './finding.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { translated } from '../redis/failure.ts';
 import { redisTime } from '../redis/server-clock.ts';
 
 /** Properties and measurements of a Redis. */
@@ -20,11 +20,8 @@ const CLOCK_READINGS = 5;
 /** Reads the properties of a Redis and measures latency and clock. */
 export async function readRedisSnapshot(redis: RedisClient): Promise<RedisSnapshot> {
   const facts = await readRedisFacts(redis);
-  try {
-    return { ...facts, latencyMs: await latencyOf(redis), aheadMs: await clockOf(redis) };
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  const latencyMs = await translated(latencyOf(redis));
+  return { ...facts, latencyMs, aheadMs: await translated(clockOf(redis)) };
 }
 
 async function latencyOf(redis: RedisClient): Promise<number> {

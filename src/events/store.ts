@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import type { ReportedConditions } from './conditions.ts';
@@ -75,16 +75,16 @@ export class EventStore {
   /** @returns whether this process leads, for {@link LEASE_MS} from now */
   async lead(): Promise<boolean> {
     const lease = [this.#keys.eventsLease];
-    return this.#ask(() => takeLease(this.#redis, lease, [this.#nonce, LEASE_MS]));
+    return translated(takeLease(this.#redis, lease, [this.#nonce, LEASE_MS]));
   }
 
   /** Drops the lease, so that another process can lead at once. */
   async resign(): Promise<void> {
-    await this.#ask(() => dropLease(this.#redis, [this.#keys.eventsLease], [this.#nonce]));
+    await translated(dropLease(this.#redis, [this.#keys.eventsLease], [this.#nonce]));
   }
 
   async conditions(): Promise<ReportedConditions> {
-    const text = await this.#ask(() => this.#redis.hget(this.#keys.eventsState, 'conditions'));
+    const text = await translated(this.#redis.hget(this.#keys.eventsState, 'conditions'));
     return text === null ? {} : (JSON.parse(text) as ReportedConditions);
   }
 
@@ -96,40 +96,32 @@ export class EventStore {
     const { eventsLease, eventsState, events } = this.#keys;
     const texts = [conditions, ...findings].map((one) => JSON.stringify(one));
     const used = [eventsLease, eventsState, events];
-    return this.#ask(() => report(this.#redis, used, [this.#nonce, ...texts]));
+    return translated(report(this.#redis, used, [this.#nonce, ...texts]));
   }
 
   /** Cursor of the last event that the webhook has taken; '0' before the first one. */
   async cursor(): Promise<string> {
-    return (await this.#ask(() => this.#redis.hget(this.#keys.eventsState, 'cursor'))) ?? '0';
+    return (await translated(this.#redis.hget(this.#keys.eventsState, 'cursor'))) ?? '0';
   }
 
   /** @returns false where another process leads, or the cursor was set by hand meanwhile */
   async advance(before: string, cursor: string): Promise<boolean> {
     const { eventsLease, eventsState } = this.#keys;
     const args = [this.#nonce, before, cursor];
-    return this.#ask(() => advance(this.#redis, [eventsLease, eventsState], args));
+    return translated(advance(this.#redis, [eventsLease, eventsState], args));
   }
 
   /** Sets the cursor by hand: the events after it are posted again. @returns whether a process with a webhook runs */
   async replay(cursor: string): Promise<boolean> {
     const { eventsLease, eventsState } = this.#keys;
-    await this.#ask(() => this.#redis.hset(eventsState, 'cursor', cursor));
-    return (await this.#ask(() => this.#redis.exists(eventsLease))) === 1;
+    await translated(this.#redis.hset(eventsState, 'cursor', cursor));
+    return (await translated(this.#redis.exists(eventsLease))) === 1;
   }
 
   /** Whether the event at a cursor was deleted: then later ones may have been, too. */
   async isDeleted(cursor: string): Promise<boolean> {
     if (cursor === '0') return false;
     const { events } = this.#keys;
-    return (await this.#ask(() => this.#redis.xrange(events, cursor, cursor))).length === 0;
-  }
-
-  async #ask<Reply>(command: () => Promise<Reply>): Promise<Reply> {
-    try {
-      return await command();
-    } catch (error) {
-      throw redisFailure(error);
-    }
+    return (await translated(this.#redis.xrange(events, cursor, cursor))).length === 0;
   }
 }

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../async/lifecycle.ts';
 import { repeat, withTimeout } from '../async/repeat.ts';
-import { NoticeQueueError } from '../contracts/errors.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisErrorFields } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
@@ -107,9 +106,7 @@ export function createEventWatch(options: WatchOptions): BackgroundService {
 
   const trouble = (error: unknown) => {
     leading = false;
-    const fields =
-      error instanceof NoticeQueueError ? { code: error.code } : redisErrorFields(error);
-    log.warn({ event: 'events-trouble', ...fields });
+    log.warn({ event: 'events-trouble', ...redisErrorFields(error) });
   };
   const rounds = repeat(() => round().catch(trouble), everyMs);
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { encodePrints } from './number-prints.ts';
 
@@ -37,9 +37,7 @@ export class RecentLists {
   async of(template: string): Promise<RecentList[]> {
     const since = Date.now() - this.#windowMs;
     const key = this.#ofTemplate(template);
-    const found = await this.#ask(() =>
-      this.#redis.zrevrangebyscore(key, '+inf', since, 'WITHSCORES'),
-    );
+    const found = await translated(this.#redis.zrevrangebyscore(key, '+inf', since, 'WITHSCORES'));
     return found.flatMap((batch, index) =>
       index % 2 === 0 ? [{ batch, at: Number(found[index + 1]) }] : [],
     );
@@ -48,10 +46,10 @@ export class RecentLists {
   /** The stored prints of a list; none if they have expired. */
   async printsOf(batch: string): Promise<Uint32Array> {
     const key = this.#keys.batchNumbers(batch);
-    const count = await this.#ask(() => this.#redis.hlen(key));
+    const count = await translated(this.#redis.hlen(key));
     const pieces: Buffer[] = [];
     for (let piece = 0; piece < count; piece++) {
-      const bytes = await this.#ask(() => this.#redis.hgetBuffer(key, String(piece)));
+      const bytes = await translated(this.#redis.hgetBuffer(key, String(piece)));
       // Not complete: its import has just started, or its time is over.
       if (bytes === null) break;
       pieces.push(bytes);
@@ -67,24 +65,16 @@ export class RecentLists {
     const windowMs = this.#windowMs;
     for (let from = 0; from < prints.length; from += PIECE_BYTES) {
       const piece = prints.subarray(from, from + PIECE_BYTES);
-      await this.#ask(() => this.#redis.hset(key, String(from / PIECE_BYTES), piece));
-      await this.#ask(() => this.#redis.pexpire(key, windowMs));
+      await translated(this.#redis.hset(key, String(from / PIECE_BYTES), piece));
+      await translated(this.#redis.pexpire(key, windowMs));
     }
     const lists = this.#ofTemplate(template);
-    await this.#ask(() => this.#redis.zadd(lists, at, batch));
-    await this.#ask(() => this.#redis.zremrangebyscore(lists, '-inf', Date.now() - windowMs));
-    await this.#ask(() => this.#redis.pexpire(lists, windowMs));
+    await translated(this.#redis.zadd(lists, at, batch));
+    await translated(this.#redis.zremrangebyscore(lists, '-inf', Date.now() - windowMs));
+    await translated(this.#redis.pexpire(lists, windowMs));
   }
 
   #ofTemplate(template: string): string {
     return this.#keys.recentLists(createHash('sha256').update(template).digest('base64url'));
-  }
-
-  async #ask<Reply>(command: () => Promise<Reply>): Promise<Reply> {
-    try {
-      return await command();
-    } catch (error) {
-      throw redisFailure(error);
-    }
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { lookUpNumber } from '../batch/source/check-number.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { translated } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import { count, named, time } from './answers/fields.ts';
@@ -100,12 +100,8 @@ export async function appendAudit(
 ): Promise<void> {
   const fields = ['who', who, 'what', what, 'target', target, 'as', as, 'why', why];
   if (contacts !== undefined) fields.push('contacts', String(contacts));
-  try {
-    const stream = READS.has(what) ? keys.auditReads : keys.audit;
-    await append(redis, [stream, keys.done(randomUUID())], [MOST, ...fields]);
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  const stream = READS.has(what) ? keys.auditReads : keys.audit;
+  await translated(append(redis, [stream, keys.done(randomUUID())], [MOST, ...fields]));
 }
 
 /** Records a search for a phone number, which is masked. */
@@ -127,19 +123,16 @@ export async function readAudit(
   keys: Pick<Keys, 'audit' | 'auditReads'>,
   limit: number,
 ): Promise<KeptAudit[]> {
-  try {
-    const [changes, reads] = await Promise.all(
-      [keys.audit, keys.auditReads].map((stream) =>
-        redis.xrevrange(stream, '+', '-', 'COUNT', limit),
-      ),
-    );
-    return [...(changes ?? []), ...(reads ?? [])]
-      .map(([id, fields]) => keptAudit(id, fields))
-      .sort((a, b) => b.at - a.at)
-      .slice(0, limit);
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  const found = await Promise.all(
+    [keys.audit, keys.auditReads].map((stream) =>
+      translated(redis.xrevrange(stream, '+', '-', 'COUNT', limit)),
+    ),
+  );
+  return found
+    .flat()
+    .map(([id, fields]) => keptAudit(id, fields))
+    .sort((a, b) => b.at - a.at)
+    .slice(0, limit);
 }
 
 /** The latest entries as a caller may see them: reasons that people typed have numbers for operators only. */

@@ -11,7 +11,7 @@ import { countEnded } from '../notices/ended.ts';
 import { FAILED_NOTICE_STATES } from '../notices/select-ended.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { readRedisFacts } from '../redis/facts.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { redisFailure, translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
 import { readTokenStatus } from '../token/token-status.ts';
@@ -224,20 +224,16 @@ export async function nearFailedNotices(
   now: number,
 ): Promise<NearFailedNotices | undefined> {
   const soon = now - keepFailedMs + warningMs(keepFailedMs);
-  try {
-    const found = await Promise.all(
-      FAILED_NOTICE_STATES.map(async (state) => {
-        const [[, oldest], near] = await Promise.all([
-          redis.zrange(endedIn(state), 0, '0', 'WITHSCORES'),
-          redis.zcount(endedIn(state), '-inf', soon),
-        ]);
-        return { oldest: Number(oldest ?? Infinity), near };
-      }),
-    );
-    const count = found.reduce((sum, { near }) => sum + near, 0);
-    if (count === 0) return undefined;
-    return { count, keptUntil: Math.min(...found.map(({ oldest }) => oldest)) + keepFailedMs };
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  const found = await Promise.all(
+    FAILED_NOTICE_STATES.map(async (state) => {
+      const [[, oldest], near] = await Promise.all([
+        translated(redis.zrange(endedIn(state), 0, '0', 'WITHSCORES')),
+        translated(redis.zcount(endedIn(state), '-inf', soon)),
+      ]);
+      return { oldest: Number(oldest ?? Infinity), near };
+    }),
+  );
+  const count = found.reduce((sum, { near }) => sum + near, 0);
+  if (count === 0) return undefined;
+  return { count, keptUntil: Math.min(...found.map(({ oldest }) => oldest)) + keepFailedMs };
 }

@@ -1,5 +1,5 @@
 import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { searchChunks, type FingerprintHit } from '../number-index/chunk-fingerprints.ts';
@@ -44,7 +44,7 @@ export async function findInBatches(
   for await (const batch of parts.ledger.all()) {
     batches += 1;
     const find = parts.keys.batchFind(batch.id);
-    const search = await ask(() => searchChunks(parts.redis, find, batch.chunks, hash));
+    const search = await translated(searchChunks(parts.redis, find, batch.chunks, hash));
     contacts += search.contacts;
     unindexed += search.unindexed;
     for (const hit of search.hits) {
@@ -129,7 +129,7 @@ async function storedContacts(
   // Chunks that others became are added during the loop; their numbers only increase.
   for (const chunk of chunks.values()) {
     const [state = 'none'] = await ledger.states(batch.id, chunk, chunk + 1);
-    const [[kept, parts], failureCount, foundCount] = await ask(() =>
+    const [[kept, parts], failureCount, foundCount] = await translated(
       Promise.all([
         redis.hmget(sizes, String(chunk), `${chunk}.parts`),
         redis.hlen(failures),
@@ -141,7 +141,7 @@ async function storedContacts(
     const names = Array.from({ length }, (_, part) =>
       part === 0 ? String(chunk) : `${chunk}.${part}`,
     );
-    const [failed, became] = await ask(() =>
+    const [failed, became] = await translated(
       Promise.all([
         redis.hmget(failures, ...names),
         redis.hmget(find, ...names.map((name) => `>${name}`)),
@@ -185,12 +185,4 @@ async function contactsOf(
   const payload = await ledger.payload(batch, name);
   if (payload === undefined) return undefined;
   return decodeContacts(payload, batchSeal(sealing, batch)).catch(() => undefined);
-}
-
-async function ask<Reply>(command: () => Promise<Reply>): Promise<Reply> {
-  try {
-    return await command();
-  } catch (error) {
-    throw redisFailure(error);
-  }
 }

@@ -1,6 +1,6 @@
 import { LANES, type LaneName, type SeenAttempt } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
 
@@ -114,29 +114,25 @@ function forEachCount(
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function readTraffic(redis: RedisClient, keys: Keys): Promise<Traffic> {
-  try {
-    const at = Math.floor(await redisTime(redis));
-    const last = Math.floor(at / MINUTE_MS);
-    const first = last - TRAFFIC_MINUTES + 1;
-    const firstHour = Math.floor(first / 60);
-    const hours = await Promise.all(
-      Array.from({ length: Math.floor(last / 60) - firstHour + 1 }, (_, index) =>
-        redis.hgetall(keys.traffic(firstHour + index)),
-      ),
-    );
-    const total = noTraffic();
-    const minutes = Array.from({ length: TRAFFIC_MINUTES }, (_, index) => {
-      const minute = first + index;
-      const stored = hours[Math.floor(minute / 60) - firstHour] ?? {};
-      const counts = noTraffic();
-      forEachCount(counts, (lane, name) => {
-        counts[lane][name] = Number(stored[`${minute % 60}:${lane}:${name}`] ?? 0);
-        total[lane][name] += counts[lane][name];
-      });
-      return { at: minute * MINUTE_MS, ...counts };
+  const at = Math.floor(await translated(redisTime(redis)));
+  const last = Math.floor(at / MINUTE_MS);
+  const first = last - TRAFFIC_MINUTES + 1;
+  const firstHour = Math.floor(first / 60);
+  const hours = await Promise.all(
+    Array.from({ length: Math.floor(last / 60) - firstHour + 1 }, (_, index) =>
+      translated(redis.hgetall(keys.traffic(firstHour + index))),
+    ),
+  );
+  const total = noTraffic();
+  const minutes = Array.from({ length: TRAFFIC_MINUTES }, (_, index) => {
+    const minute = first + index;
+    const stored = hours[Math.floor(minute / 60) - firstHour] ?? {};
+    const counts = noTraffic();
+    forEachCount(counts, (lane, name) => {
+      counts[lane][name] = Number(stored[`${minute % 60}:${lane}:${name}`] ?? 0);
+      total[lane][name] += counts[lane][name];
     });
-    return { at, minutes, total };
-  } catch (error) {
-    throw redisFailure(error);
-  }
+    return { at: minute * MINUTE_MS, ...counts };
+  });
+  return { at, minutes, total };
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/connect.ts';
-import { redisFailure } from '../../redis/failure.ts';
+import { translated } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { keptAudit, withoutNumbers } from '../audit.ts';
 
@@ -20,26 +20,23 @@ export async function logAudit(
   log: Logger,
   signal?: AbortSignal,
 ): Promise<void> {
-  try {
-    for (const stream of [keys.audit, keys.auditReads]) {
-      let from =
-        (await redis.hget(keys.auditLogged, stream)) ?? String(Math.max(0, Date.now() - FIRST_MS));
-      for (;;) {
-        if (signal?.aborted === true) return;
-        const entries = await redis.xrange(stream, `(${from}`, '+', 'COUNT', PAGE);
-        const last = entries.at(-1);
-        if (last === undefined) break;
-        for (const [id, fields] of entries) {
-          const { at, why, ...entry } = keptAudit(id, fields);
-          const reason = withoutNumbers(why);
-          const time = new Date(at).toISOString();
-          log.info({ event: 'audit', at: time, ...entry, why: reason });
-        }
-        [from] = last;
-        await redis.hset(keys.auditLogged, stream, from);
+  for (const stream of [keys.audit, keys.auditReads]) {
+    let from =
+      (await translated(redis.hget(keys.auditLogged, stream))) ??
+      String(Math.max(0, Date.now() - FIRST_MS));
+    for (;;) {
+      if (signal?.aborted === true) return;
+      const entries = await translated(redis.xrange(stream, `(${from}`, '+', 'COUNT', PAGE));
+      const last = entries.at(-1);
+      if (last === undefined) break;
+      for (const [id, fields] of entries) {
+        const { at, why, ...entry } = keptAudit(id, fields);
+        const reason = withoutNumbers(why);
+        const time = new Date(at).toISOString();
+        log.info({ event: 'audit', at: time, ...entry, why: reason });
       }
+      [from] = last;
+      await translated(redis.hset(keys.auditLogged, stream, from));
     }
-  } catch (error) {
-    throw redisFailure(error);
   }
 }

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../async/lifecycle.ts';
-import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisErrorCode } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -51,8 +50,7 @@ export function createChores(
         await redis.pexpire(key, Math.ceil(everyMs * REST_SHARE));
       }
     } catch (error) {
-      const code = error instanceof NoticeQueueError ? error.code : redisErrorCode(error);
-      log.warn({ event: 'chore-trouble', chore: name, code });
+      log.warn({ event: 'chore-trouble', chore: name, code: redisErrorCode(error) });
     } finally {
       busy.delete(chore);
     }

@@ -23,6 +23,7 @@ import {
   type RateLimitStatus,
 } from '../../fleet/rate-limit/rate-limit-state.ts';
 import { shellWord } from '../../format/format.ts';
+import { translated } from '../../redis/failure.ts';
 import { writeTime } from '../../format/time.ts';
 import {
   explainHold,
@@ -32,7 +33,7 @@ import {
 } from '../answers/account-schemas.ts';
 import { appendAudit, withoutNumbers } from '../audit.ts';
 import { template } from './fields.ts';
-import { asking, operation, type OperationContext } from './operation.ts';
+import { operation, type OperationContext } from './operation.ts';
 
 const held = z.object({
   hold: holdAnswer.nullable(),
@@ -40,7 +41,7 @@ const held = z.object({
 });
 
 async function read({ redis, keys }: OperationContext): Promise<z.output<typeof held>> {
-  const [hold, templates] = await asking(
+  const [hold, templates] = await translated(
     Promise.all([readHold(redis, keys), readTemplateHolds(redis, keys)]),
   );
   return { hold: hold === undefined ? null : explainHold(hold), templates };
@@ -82,8 +83,8 @@ export const placeHold = operation({
     const reason = withoutNumbers(why);
     const isPlaced =
       code === undefined
-        ? await asking(placeManualHold(redis, keys, reason))
-        : await asking(holdTemplate(redis, keys, code, 'manual', reason).then(() => true));
+        ? await translated(placeManualHold(redis, keys, reason))
+        : await translated(holdTemplate(redis, keys, code, 'manual', reason).then(() => true));
     if (isPlaced) {
       const target = code === undefined ? 'queue' : `template ${code}`;
       await appendAudit(redis, keys, { who, why, what: 'hold', target, as: 'placed' });
@@ -125,7 +126,7 @@ export const liftHold = operation({
     const { redis, keys } = context;
     const lifted =
       code === undefined
-        ? sameKind(await asking(liftManualHold(redis, keys, kind)), kind)
+        ? sameKind(await translated(liftManualHold(redis, keys, kind)), kind)
         : await liftTemplateHold(context, code, kind);
     if (lifted !== undefined) {
       const target = code === undefined ? 'queue' : `template ${code}`;
@@ -144,10 +145,10 @@ async function liftTemplateHold(
   code: string,
   seen: HoldKind | undefined,
 ): Promise<HoldKind | undefined> {
-  const all = await asking(readTemplateHolds(redis, keys));
+  const all = await translated(readTemplateHolds(redis, keys));
   const kind = sameKind(all.find((one) => one.template === code)?.kind, seen);
   if (kind === undefined) return undefined;
-  return (await asking(liftTemplate(redis, keys, code, 'manual'))) ? kind : undefined;
+  return (await translated(liftTemplate(redis, keys, code, 'manual'))) ? kind : undefined;
 }
 
 /** @throws NoticeQueueError NOT_POSSIBLE if a hold of another kind than the seen one is in force */
@@ -182,7 +183,7 @@ export function describeTemplateHold(one: TemplateHold, now: number): string {
 const PROBLEM = `expected a whole number from 1 to ${MAX_RATE_LIMIT}, "off" or "default"`;
 
 async function limitInForce({ redis, keys, configuredRateLimit }: OperationContext) {
-  return { rateLimit: (await asking(readRateLimit(redis, keys, configuredRateLimit))) ?? null };
+  return { rateLimit: (await translated(readRateLimit(redis, keys, configuredRateLimit))) ?? null };
 }
 
 const limited = z.object({ rateLimit: rateLimitAnswer.nullable() });
@@ -229,7 +230,7 @@ export const setRateLimit = operation({
   run: async (context, { rateLimit: limit }, { who, why }) => {
     const { redis, keys } = context;
     const value = limit === 'default' ? undefined : limit === 'off' ? 0 : limit;
-    await asking(setManualRateLimit(redis, keys, value));
+    await translated(setManualRateLimit(redis, keys, value));
     const entry = { who, why, what: 'rate-limit', target: 'queue', as: String(limit) } as const;
     await appendAudit(redis, keys, entry);
     return limitInForce(context);

@@ -3,7 +3,7 @@ import type { Ledger } from '../../batch/ledger/ledger.ts';
 import type { CancelSignal } from '../../contracts/token.ts';
 import type { Sealing } from '../../payload/seal.ts';
 import type { RedisClient } from '../../redis/connect.ts';
-import { redisFailure } from '../../redis/failure.ts';
+import { translated } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { redisTime } from '../../redis/server-clock.ts';
 import type { Actor, AuditEntry } from '../audit.ts';
@@ -152,13 +152,6 @@ export function runParsed(
   return row.run(context, input as never, call);
 }
 
-/** What Redis answers. */
-export function asking<Reply>(reply: Promise<Reply>): Promise<Reply> {
-  return reply.catch((error: unknown) => {
-    throw redisFailure(error);
-  });
-}
-
 /** Redis time, rounded up: what is later is after it. */
 export const redisNow = async (redis: RedisClient): Promise<number> =>
-  Math.ceil(await asking(redisTime(redis)));
+  Math.ceil(await translated(redisTime(redis)));

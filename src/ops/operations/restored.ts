@@ -13,7 +13,8 @@ import {
 } from '../restored.ts';
 import { parkRestoredNotice } from '../../fleet/restore/park-restored.ts';
 import { readHold } from '../../fleet/hold/hold-scripts.ts';
-import { asking, operation, type Answer, type OperationContext } from './operation.ts';
+import { translated } from '../../redis/failure.ts';
+import { operation, type Answer, type OperationContext } from './operation.ts';
 
 const NEVER = 'No old copy of the queue has been detected in this Redis.';
 
@@ -52,7 +53,7 @@ const restoredOutput = z.object({
  * sent after the copy was made; the copy does not show which.
  */
 async function report(context: OperationContext): Promise<z.output<typeof restoredOutput>> {
-  const event = await asking(lastRestoreEvent(context));
+  const event = await translated(lastRestoreEvent(context));
   const notices = { jobs: 0, contacts: 0 };
   const batches: z.output<typeof restoredOutput>['batches'] = [];
   if (event === undefined) return { event: null, held: false, notices, batches };
@@ -65,7 +66,7 @@ async function report(context: OperationContext): Promise<z.output<typeof restor
     const importing = importedAt === 0;
     batches.push({ batch: id, template, phase, importing, contacts: counts.pending });
   }
-  const hold = await asking(readHold(context.redis, context.keys));
+  const hold = await translated(readHold(context.redis, context.keys));
   return { event: { ...event }, held: hold?.kind === 'restored', notices, batches };
 }
 
@@ -122,8 +123,9 @@ export const parkRestored = operation({
   run: async (context, _input, { who, why, signal }) => {
     const { redis, keys } = context;
     const sum = { jobs: 0, contacts: 0, notHeld: false, stopped: false };
-    const hold = await asking(readHold(redis, keys));
-    const event = hold?.kind === 'restored' ? await asking(lastRestoreEvent(context)) : undefined;
+    const hold = await translated(readHold(redis, keys));
+    const event =
+      hold?.kind === 'restored' ? await translated(lastRestoreEvent(context)) : undefined;
     if (event === undefined) return { ...sum, notHeld: true };
     try {
       for await (const notice of restoredNotices(context, event)) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RedisClient } from '../../redis/connect.ts';
-import { redisFailure } from '../../redis/failure.ts';
+import { translated } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
 import { time } from '../answers/fields.ts';
@@ -113,19 +113,15 @@ export const listSessions = operation({
     ),
   }),
   run: async ({ redis, keys }) => {
-    try {
-      const now = Date.now();
-      const all = Object.entries(await redis.hgetall(keys.sessions));
-      return {
-        sessions: all.flatMap(([user, text]) => {
-          const { id, since, seenAt, until, network } = stored.parse(JSON.parse(text));
-          const isOver = id === '' || until <= now || now - seenAt > IDLE_MS;
-          return isOver ? [] : [{ user, since, seenAt, until, network }];
-        }),
-      };
-    } catch (error) {
-      throw redisFailure(error);
-    }
+    const now = Date.now();
+    const all = Object.entries(await translated(redis.hgetall(keys.sessions)));
+    return {
+      sessions: all.flatMap(([user, text]) => {
+        const { id, since, seenAt, until, network } = stored.parse(JSON.parse(text));
+        const isOver = id === '' || until <= now || now - seenAt > IDLE_MS;
+        return isOver ? [] : [{ user, since, seenAt, until, network }];
+      }),
+    };
   },
 });
 
@@ -139,11 +135,7 @@ export const endUserSession = operation({
   input: z.object({ user: z.string().min(1).max(64) }),
   output: z.object({ user: z.string() }),
   run: async ({ redis, keys }, { user }, { who, why }) => {
-    try {
-      await endSessions(redis, keys, user, Date.now());
-    } catch (error) {
-      throw redisFailure(error);
-    }
+    await translated(endSessions(redis, keys, user, Date.now()));
     await appendAudit(redis, keys, { who, why, what: 'session', target: user, as: 'ended' });
     return { user };
   },
