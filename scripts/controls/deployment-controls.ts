@@ -83,14 +83,6 @@ export const DEPLOYMENT_CONTROLS: readonly Control[] = [
     words: 'is shown by a test',
   },
   {
-    prevents: 'a worker that may read the secret of the ids',
-    file: 'docs/redis.md',
-    from: '~{notices:*}:hold* ~',
-    to: '~{notices:*}:hold* ~{notices:*}:secret ~',
-    test: 'redis/users.integration.test.ts',
-    words: 'as worker: ["GET","{notices:default}:secret"]',
-  },
-  {
     prevents: 'an ops server that may use dangerous commands of Redis',
     file: 'docs/redis.md',
     from: 'user notices-ops on resetkeys resetchannels -@all +auth',

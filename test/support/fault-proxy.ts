@@ -21,8 +21,6 @@ export interface FaultProxy {
   readonly struckKept: number;
   /** Connections that stand. */
   readonly connections: number;
-  /** Bytes handed on, both ways. */
-  readonly bytes: number;
   place(fault: LinkFault): Promise<void>;
   heal(): Promise<void>;
   /** Resets every connection that stands. */
@@ -41,7 +39,6 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
     struck: 0,
     struckKept: 0,
     left: Infinity,
-    bytes: 0,
   };
   const links = new Set<FaultyLink>();
   const accept = (client: Socket) => {
@@ -71,9 +68,6 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
     },
     get connections() {
       return links.size;
-    },
-    get bytes() {
-      return state.bytes;
     },
     async place(fault) {
       endFault();

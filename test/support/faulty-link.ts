@@ -48,7 +48,6 @@ export interface LinkState {
   struckKept: number;
   /** Connections that the fault may still strike. */
   left: number;
-  bytes: number;
 }
 
 type Direction = 'up' | 'down';
@@ -136,7 +135,6 @@ export class FaultyLink {
     if (this.#swallowing || this.#isStruck(bytes, to, direction)) return;
     this.#kept ||= direction === 'down';
     this.#bytes[direction] += bytes.length;
-    this.#state.bytes += bytes.length;
     if (to.writableEnded || to.write(bytes)) return;
     from.pause();
     to.once('drain', () => from.resume());

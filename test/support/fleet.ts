@@ -9,7 +9,7 @@ import { asUser, connectionAs } from './redis-users.ts';
 import { until } from './wait.ts';
 
 /** The built program. */
-export const CLI = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
+const CLI = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 
 /** One line of a worker's log. */
 export type LogLine = Readonly<Record<string, unknown>> & { readonly event?: string };

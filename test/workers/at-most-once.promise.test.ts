@@ -1,27 +1,64 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { listUnknownNotices } from '../../src/ops/unknown.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { numbers, startFleet } from '../support/fleet.ts';
+import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
-import { atMostOnceFleet } from './support/at-most-once.ts';
 
-describe('a notice sent at most once', () => {
-  const { begin } = atMostOnceFleet();
+const redis = testRedis();
 
-  it('whose worker is killed after the service acted is listed, and not sent again', async () => {
-    const { on, board, worker, send, listed } = await begin();
-    on.emulator.addFault({ on: 'send', hang: 'after-acting', times: 1 });
-    const { id } = await send();
-    await until(() => on.emulator.record().distinct === 1, { what: 'the service to act' });
-    worker.kill('SIGKILL');
-    await worker.ended;
+/** A dead worker's job is found after a second or two. */
+const SHORT_LOCK = {
+  LOCK_DURATION_MS: '4000',
+  HEARTBEAT_MS: '500',
+  SEND_DEADLINE_MS: '1900',
+  ANSWER_TIMEOUT_MS: '1500',
+  CONNECT_TIMEOUT_MS: '300',
+  ISSUE_DEADLINE_MS: '1900',
+};
+
+it('a notice sent at most once: killed before its request it is sent later, killed after it is listed', async () => {
+  const prefix = redis.freshPrefix();
+  const source = { redis: redis.client, keys: keysOf(prefix, 'default') };
+  const on = await startFleet({ redisUrl: redis.url, prefix, processes: 1, env: SHORT_LOCK });
+  onTestFinished(() => on.close());
+  const { emulator, queue } = on;
+  const send = (contact: string) =>
+    queue.send({ templateCode: 'ONCE', contacts: [{ contact }] }, { delivery: 'at-most-once' });
+  const kill = async () => {
+    const worker = on.workers.at(-1);
+    worker?.kill('SIGKILL');
+    await worker?.ended;
     await on.addWorker();
-    expect(await listed()).toMatchObject({
-      id,
-      template: 'ONCE',
-      contacts: 1,
-      code: 'OUTCOME_UNKNOWN',
-      stage: 'started',
-      delivery: 'at-most-once',
-    });
-    expect(await board.getJobState(id)).toBe('unknown');
-    expect(on.emulator.record()).toMatchObject({ distinct: 1, twice: 0, requests: 1 });
-  }, 60_000);
-});
+  };
+  const [before = '', after = ''] = numbers(2);
+
+  emulator.addFault({ on: 'token', hang: 'before-acting', times: 1 });
+  await send(before);
+  await until(() => emulator.faults()[0]?.fired === 1, { what: 'the worker to wait' });
+  await kill();
+  await until(() => emulator.record().distinct === 1, { what: 'the send', deadlineMs: 40_000 });
+  expect(await listUnknownNotices(source)).toEqual([]);
+
+  emulator.addFault({ on: 'send', hang: 'after-acting', times: 1 });
+  const { id } = await send(after);
+  await until(() => emulator.record().distinct === 2, { what: 'the service to act' });
+  await kill();
+  const [listed] = await until(
+    async () => {
+      const unknown = await listUnknownNotices(source);
+      return unknown.length > 0 && unknown;
+    },
+    { what: 'the notice to be listed', deadlineMs: 30_000 },
+  );
+  expect(listed).toMatchObject({
+    id,
+    template: 'ONCE',
+    contacts: 1,
+    code: 'OUTCOME_UNKNOWN',
+    stage: 'started',
+    delivery: 'at-most-once',
+  });
+  expect((await queue.get(id)).state).toBe('unknown');
+  expect(emulator.record()).toMatchObject({ distinct: 2, twice: 0, requests: 2 });
+}, 90_000);

@@ -1,199 +1,138 @@
 import { describe, expect, it } from 'vitest';
+import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
-import { liftManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { keysOf } from '../../src/redis/keys.ts';
-import { numbers, type Fleet } from '../support/fleet.ts';
+import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
-import { amongOthers, holdingFleet } from './support/holding-fleet.ts';
+import { holdingFleet } from './support/holding-fleet.ts';
 
-const NOTICES = 2_000;
-const APP = { accessKey: 'emulator-access-key', secretKey: 'emulator-secret-key' };
+/*
+ * Holds of templates and of key pairs, with processes. Which answers lead to a hold of all is for the simulation
+ * (test/fleet/hold) and the chaos scenarios to show.
+ */
+const { redis, start, hold, templateHolds, failedJobs } = holdingFleet();
 
-describe('a fleet holds', () => {
-  const { redis, start, hold, templateHolds, failedJobs, jobsLeft } = holdingFleet();
+const NOTICES = 300;
+const CONTACTS = 3_000;
+const ALL = NOTICES + CONTACTS;
+const NO_ROUTE = { status: 404, code: 'NO_ROUTE' };
+const PAGE = { bodyText: '<html>', headers: { 'content-type': 'text/html' } };
+const FOREIGN = 'key-of-another-team';
 
-  const mostAttempts = async () =>
-    Math.max(...(await jobsLeft()).map(({ attemptsMade }) => attemptsMade));
-
-  it.each<[HoldKind, Omit<Fault, 'on'>]>([
-    ['credit', { status: 402 }],
-    ['throttled', { status: 429, retryAfter: 1 }],
-    ['address', { status: 302, headers: { location: 'https://example.invalid/' } }],
-    ['address', { status: 405, code: 'METHOD_NOT_ALLOWED' }],
-    ['credentials', { status: 403, code: 'IP_NOT_ALLOWED' }],
+describe('templates of which everything is refused', () => {
+  // A row of twenty chunks in one of two processes, or of notices and chunks of the same template.
+  it.each<[string, Omit<Fault, 'on'>, HoldKind, string, string, number]>([
+    ['404', NO_ROUTE, 'template', 'NO_ROUTE', 'FLEET', 100],
+    ['404', NO_ROUTE, 'template', 'NO_ROUTE', 'LIST', 50],
+    ['a page', { status: 200, ...PAGE }, 'address', 'HTML_ANSWER', 'FLEET', 100],
   ])(
-    '%s, by %o: held, no attempt spent while it is held, resumed by a probe',
-    async (kind, fault) => {
+    '%s: notices, and a list of the template, wait; another template is sent; then all are sent once',
+    async (_, fault, kind, code, ofList, chunkSize) => {
       const on = await start(2);
       const { emulator } = on;
-      emulator.addFault({ on: 'send', ...fault });
-      await on.sendEach(numbers(200));
-      await until(async () => (await hold(on))?.kind === kind, { what: `a ${kind} hold` });
-      const held = await hold(on);
-      expect(held?.nextProbeAt).toBeGreaterThan(held?.since ?? Infinity);
-
-      // While it is held only probes reach the service: one at a time, further and further apart.
-      await until(async () => ((await hold(on))?.failedProbes ?? 0) >= 1, {
-        what: 'a failed probe',
-        deadlineMs: 20_000,
-      });
-      expect(await mostAttempts()).toBe(0);
-      expect(await templateHolds(on)).toEqual([]);
-
-      emulator.clearFaults();
-      await until(() => emulator.record().distinct === 200, {
-        what: 'everything sent',
-        deadlineMs: 30_000,
-      });
-      expect(emulator.record().twice).toBe(0);
-      expect(await until(async () => (await hold(on)) === undefined, { what: 'lifted' })).toBe(
-        true,
-      );
-    },
-    90_000,
-  );
-
-  it.each<[HoldKind, string, Omit<Fault, 'on'>]>([
-    ['template', 'TEMPLATE_NOT_APPROVED', { status: 404, code: 'TEMPLATE_NOT_APPROVED' }],
-    ['credentials', 'SENDER_NOT_YOURS', { status: 403, code: 'SENDER_NOT_YOURS' }],
-    [
-      'address',
-      'HTML_ANSWER',
-      { status: 200, bodyText: '<html>', headers: { 'content-type': 'text/html' } },
-    ],
-  ])(
-    'only the template that is answered alike, as %s with %s; another one is sent meanwhile',
-    async (kind, code, fault) => {
-      const on = await start(2);
-      const { emulator } = on;
-      emulator.addFault({ on: 'send', containing: 'FLEET', ...fault });
-      await on.sendEach(numbers(200));
-      await until(async () => (await templateHolds(on)).length > 0, { what: 'the hold' });
-      expect(await templateHolds(on)).toMatchObject([{ template: 'FLEET', kind, code }]);
-      await until(async () => ((await templateHolds(on))[0]?.rounds ?? 0) >= 2, {
-        what: 'two rounds of probes',
-        deadlineMs: 20_000,
-      });
-
-      const others = numbers(50, 50_000).map((contact) => ({ contact }));
-      const sentAt = performance.now();
-      await on.queue.sendMany(
-        others.map((contact) => ({ templateCode: 'OTHER', contacts: [contact] })),
-      );
-      await until(() => emulator.record().distinct === 50, { what: 'the other template' });
-      expect(performance.now() - sentAt).toBeLessThan(5_000);
-      expect(await hold(on)).toBeUndefined();
-      expect(await templateHolds(on)).toMatchObject([{ template: 'FLEET' }]);
-
-      emulator.clearFaults();
-      await until(() => emulator.record().distinct === 250, {
-        what: 'everything sent',
-        deadlineMs: 30_000,
-      });
-      expect(emulator.record().twice).toBe(0);
-      await until(async () => (await templateHolds(on)).length === 0, { what: 'lifted' });
-    },
-    90_000,
-  );
-
-  it.each<[string, Omit<Fault, 'on'>, Record<string, string>]>([
-    ['429', { status: 429 }, { CONCURRENCY: '1' }],
-    ['429 with Retry-After: 1', { status: 429, retryAfter: 1 }, {}],
-    ['503 with Retry-After: 1', { status: 503, retryAfter: 1 }, { CONCURRENCY: '1' }],
-    ['503 with Retry-After: 0', { status: 503, retryAfter: 0 }, {}],
-  ])(
-    'one notice that alone is answered %s: the others are sent within seconds, and it ends by its attempts',
-    async (_, fault, env) => {
-      const on = await start(1, { ATTEMPTS: '3', BACKOFF_BASE_MS: '100', ...env });
-      const { emulator } = on;
-      const [own = '', ...good] = numbers(60);
-      emulator.addFault({ on: 'send', containing: own, ...fault });
-      const startedAt = performance.now();
-      await on.sendEach([own, ...good]);
-      await until(() => emulator.record().distinct === good.length, {
-        what: 'the good ones',
+      const ledger = new Ledger(redis.client, keysOf(on.env['REDIS_PREFIX'] ?? '', 'default'));
+      const counts = async () => (await ledger.read('list'))?.counts;
+      const templates = [...new Set(['FLEET', ofList])];
+      for (const containing of templates) emulator.addFault({ on: 'send', containing, ...fault });
+      await Promise.all([
+        on.sendEach(numbers(NOTICES)),
+        on.queue.import(
+          numbers(CONTACTS, 10_000).map((contact) => ({ contact })),
+          { templateCode: ofList, batchId: 'list', chunkSize },
+        ),
+      ]);
+      const held = async () =>
+        (await templateHolds(on)).sort((a, b) => a.template.localeCompare(b.template));
+      await until(async () => (await held()).length === templates.length, {
+        what: 'the holds',
         deadlineMs: 15_000,
       });
-      expect(performance.now() - startedAt).toBeLessThan(10_000);
-      const isOver = async () => (await failedJobs()) === 1;
-      await amongOthers(on, () => until(isOver, { what: 'its end', deadlineMs: 60_000 }));
-      const last = on.attempts().filter(({ attempt }) => Number(attempt) >= 3);
-      expect(last).toMatchObject([{ attempt: 3, code: `HTTP_${fault.status}` }]);
-      expect(emulator.record().twice).toBe(0);
-    },
-    120_000,
-  );
-
-  it.each([
-    ['5 % of 500', { rate: 0.05, status: 500 }],
-    ['2 % of 503 with Retry-After: 1', { rate: 0.02, status: 503, retryAfter: 1 }],
-  ])(
-    'a service that fails a little, %s at random: nothing is held, and all are accepted',
-    async (_, fault) => {
-      const on = await start(2, { BACKOFF_BASE_MS: '200', BACKOFF_CAP_MS: '1000' });
-      const { emulator } = on;
-      emulator.addFault({ on: 'send', seed: 7, ...fault });
-      await on.sendEach(numbers(NOTICES));
-      await until(() => emulator.record().distinct === NOTICES, {
-        what: 'all accepted',
-        deadlineMs: 90_000,
+      expect(await held()).toMatchObject(templates.map((template) => ({ template, kind, code })));
+      await until(async () => (await held()).every(({ rounds }) => rounds >= 4), {
+        what: 'rounds of probes',
+        deadlineMs: 20_000,
       });
-      expect(emulator.faults()[0]?.fired).toBeGreaterThan((NOTICES * fault.rate) / 2);
-      const events = on.workers.flatMap(({ lines }) => lines.map(({ event }) => event));
-      for (const event of ['hold', 'template-held', 'worker-alone']) {
-        expect(events).not.toContain(event);
-      }
+      await until(async () => (await failedJobs()) === 0 && (await counts())?.rejected === 0, {
+        what: 'what was rejected to be taken back',
+      });
+      expect(await counts()).toMatchObject({ pending: CONTACTS, accepted: 0, unknown: 0 });
+      await on.queue.send({ templateCode: 'OTHER', contacts: [{ contact: '01000050000' }] });
+      await until(() => emulator.record().distinct === 1, {
+        what: 'the other template',
+        deadlineMs: 5_000,
+      });
       expect(await hold(on)).toBeUndefined();
-      expect(await templateHolds(on)).toEqual([]);
+
+      emulator.clearFaults();
+      await until(() => emulator.record().distinct === ALL + 1, {
+        what: 'all',
+        deadlineMs: 30_000,
+      });
+      await until(async () => (await counts())?.accepted === CONTACTS, { what: 'its end' });
+      await until(async () => (await held()).length === 0, { what: 'the end of the holds' });
+      expect(emulator.record()).toMatchObject({ contacts: ALL + 1, twice: 0 });
       expect(await failedJobs()).toBe(0);
-      expect(emulator.record().twice).toBe(0);
     },
     120_000,
   );
 
-  /** A fleet that has been refused so often that the next try is far away. */
-  async function refused(env: Readonly<Record<string, string>>): Promise<Fleet> {
-    const on = await start(2, {
-      HOLD_PROBE_MIN_MS: '2000',
-      HOLD_PROBE_MAX_MS: '600000',
-      ...env,
-    });
-    await on.sendEach(numbers(20));
-    await until(async () => ((await hold(on))?.failedProbes ?? 0) >= 3, {
-      what: 'three failed probes',
-      deadlineMs: 40_000,
-    });
-    return on;
-  }
-
-  async function sentWithin(on: Fleet, ms: number): Promise<void> {
-    await until(() => on.emulator.record().distinct === 20, {
-      what: `everything sent within ${ms} ms`,
-      deadlineMs: ms,
-    });
-    expect(on.emulator.record()).toMatchObject({ twice: 0 });
-  }
-
-  it('corrected keys, lifted by a person: a token is asked for at once', async () => {
-    const on = await refused({ SECRET_KEY: 'another' });
-    on.emulator.setApp({ ...APP, secretKey: 'another' });
-    expect(
-      await liftManualHold(redis.client, keysOf(on.env['REDIS_PREFIX'] ?? '', 'default')),
-    ).toBe('credentials');
-    await sentWithin(on, 3_000);
-  }, 90_000);
-
-  it('a worker with another key pair tries it at once', async () => {
-    const on = await refused({ SECRET_KEY: 'wrong' });
-    for (const worker of on.workers) worker.kill('SIGTERM');
-    await Promise.all(on.workers.map(({ ended }) => ended));
-    expect((await hold(on))?.kind).toBe('credentials');
-    const before = on.emulator.issuances().length;
-    await on.addWorker({ SECRET_KEY: 'wrong' });
-    // The same key pair waits as before.
-    expect(on.emulator.issuances()).toHaveLength(before);
-    await on.addWorker({ SECRET_KEY: APP.secretKey });
-    await sentWithin(on, 5_000);
-  }, 90_000);
+  /** So many that most were never tried when the good ones come. */
+  it.each([
+    [0, 0],
+    [0, 5],
+    [1, 5],
+  ])(
+    '1,000 with a 403 and the priority %s: good ones behind them, with the priority %s, are sent soon',
+    async (priority, behind) => {
+      const on = await start(2);
+      const { emulator } = on;
+      const refused = { status: 403, code: 'SENDER_NOT_YOURS' };
+      emulator.addFault({ on: 'send', containing: FOREIGN, ...refused });
+      await on.queue.sendMany(
+        numbers(1_000).map((contact) => ({
+          templateCode: 'MIXED',
+          senderKey: FOREIGN,
+          contacts: [{ contact }],
+        })),
+        { priority },
+      );
+      await until(async () => (await templateHolds(on)).length > 0, { what: 'the hold' });
+      expect(await templateHolds(on)).toMatchObject([{ template: 'MIXED', kind: 'credentials' }]);
+      expect(await hold(on)).toBeUndefined();
+      const [other = '', same = ''] = numbers(2, 50_000);
+      const of = (templateCode: string, contact: string) =>
+        on.queue.send({ templateCode, contacts: [{ contact }] }, { priority: behind });
+      await Promise.all([of('OTHER', other), of('MIXED', same)]);
+      const isSent = (one: string) =>
+        [...emulator.contacts()].some(({ contact }) => contact === one);
+      await until(() => isSent(other), { what: 'another template', deadlineMs: 20_000 });
+      await until(() => isSent(same), { what: 'the same template', deadlineMs: 40_000 });
+      expect(emulator.record().twice).toBe(0);
+    },
+    90_000,
+  );
 });
+
+it('a worker with another key pair tries it at once', async () => {
+  const on = await start(2, {
+    HOLD_PROBE_MIN_MS: '2000',
+    HOLD_PROBE_MAX_MS: '600000',
+    SECRET_KEY: 'wrong',
+  });
+  await on.sendEach(numbers(20));
+  await until(async () => ((await hold(on))?.failedProbes ?? 0) >= 3, {
+    what: 'the next try to be far away',
+    deadlineMs: 40_000,
+  });
+  for (const worker of on.workers) worker.kill('SIGTERM');
+  await Promise.all(on.workers.map(({ ended }) => ended));
+  expect((await hold(on))?.kind).toBe('credentials');
+  const before = on.emulator.issuances().length;
+  await on.addWorker();
+  // The same key pair waits as before.
+  expect(on.emulator.issuances()).toHaveLength(before);
+  await on.addWorker({ SECRET_KEY: 'emulator-secret-key' });
+  await until(() => on.emulator.record().distinct === 20, { what: 'all', deadlineMs: 5_000 });
+  expect(on.emulator.record().twice).toBe(0);
+}, 90_000);

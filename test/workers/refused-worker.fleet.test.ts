@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { CLI, numbers, startFleet, type Fleet, type FleetWorker } from '../support/fleet.ts';
+import { run } from '../cli/support/run.ts';
+import { numbers, startFleet, type Fleet, type FleetWorker } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { amongOthers } from './support/holding-fleet.ts';
@@ -10,14 +9,6 @@ import { amongOthers } from './support/holding-fleet.ts';
 /** A sender key of another team, which the service refuses. */
 const FOREIGN = 'key-of-another-team';
 const FROM_ADDRESS = new URL('../support/from-address.mjs', import.meta.url).pathname;
-
-/** What `notices status --json` shows, on one line. */
-async function status({ env }: Fleet): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [CLI, 'status', '--json'], {
-    env,
-  });
-  return JSON.stringify(JSON.parse(stdout));
-}
 
 describe('a worker that the service refuses', () => {
   const redis = testRedis();
@@ -84,7 +75,8 @@ describe('a worker that the service refuses', () => {
       expect({ twice, issued: tokens.issued }).toEqual({ twice: 0, issued: 1 });
       // None of its attempts was counted.
       expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
-      const saysWhy = async () => (await status(on)).includes('"reason":"alone"');
+      const saysWhy = async () =>
+        (await run(['status', '--json'], { ...on.env })).stdout.includes('"alone"');
       await amongOthers(on, () =>
         until(saysWhy, { what: 'the status to say why it is not ready', deadlineMs: 20_000 }),
       );

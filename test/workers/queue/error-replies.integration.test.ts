@@ -8,11 +8,7 @@ import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { room, type Line } from '../../service-coverage/support/line.ts';
 import { numbers } from '../../support/fleet.ts';
 import { connectionAs } from '../../support/redis-users.ts';
-import {
-  startRefusingRedis,
-  type Refuse,
-  type RefusingRedis,
-} from '../../support/refusing-redis.ts';
+import { startRefusingRedis, type Refuse, type RefusingRedis } from './support/refusing-redis.ts';
 import { until } from '../../support/wait.ts';
 
 const NOTICES = 20;
