@@ -75,8 +75,6 @@ function configOf(
       lockTtlMs: constants.TOKEN_LOCK_TTL_MS,
       issueDeadlineMs: constants.ISSUE_DEADLINE_MS,
       graceMs: constants.TOKEN_GRACE_MS,
-      /** A younger token that gets a 403 is tried once more: most of those are not caused by the token. */
-      minAgeMs: 10 * constants.TOKEN_GRACE_MS,
       budget: constants.TOKEN_BUDGET,
       budgetWindowMs: constants.TOKEN_BUDGET_WINDOW_MS,
       renewBeforeMs: constants.TOKEN_RENEW_BEFORE_MS,
@@ -252,7 +250,7 @@ const defaultsFor = (answerTimeoutMs: number) => ({
   RESTORE_TOLERANCE_MS: 2_000,
   /** Without other evidence a Redis that restarted this long after the last heartbeat may hold an old copy. */
   RESTORE_GAP_MS: 60_000,
-  /** A token younger than this that gets a 401 is tried once more; ten times this, after a 403. */
+  /** A token younger than this that is refused is tried once more. */
   TOKEN_GRACE_MS: 1_000,
   /** Most issuances of the fleet in the window: tokens may live four seconds. */
   TOKEN_BUDGET: 200,

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics } from 'prom-client';
 import { OUTCOME_KINDS, LANES, type SeenAttempt } from '../contracts/outcome.ts';
-import type { TokenEvent } from '../token/token-decision.ts';
+import type { TokenEvent } from '../token/token-status.ts';
 import { VERSION } from '../contracts/version.ts';
 import { codeLabel, REDIS_CODE_LABELS, redisCodeLabel, WORKER_METRICS } from './worker-table.ts';
 import { MetricTable } from './registry.ts';

@@ -8,9 +8,14 @@ import {
   type TokenSource,
 } from '../contracts/token.ts';
 import { hintChannel, type Hints } from '../redis/hints.ts';
-import { EarlyRenewal, type HeldToken } from './early-renewal.ts';
-import { ANY, type TokenWant } from './token-decision.ts';
-import { TokenRecord, type Obtained, type TokenRecordOptions } from './token-record.ts';
+import {
+  ANY,
+  TokenRecord,
+  type HeldToken,
+  type Obtained,
+  type TokenRecordOptions,
+  type TokenWant,
+} from './token-record.ts';
 
 /** Options of {@link SharedToken}. */
 export interface SharedTokenOptions extends TokenRecordOptions {
@@ -34,11 +39,9 @@ export interface SharedTokenOptions extends TokenRecordOptions {
  * than TOKEN_BUDGET tokens are issued in its window.
  *
  * All state is in the token record (token-scripts.ts), and one script both decides and takes the lock: it checks under the
- * lock that the stored token is the refused one. Storing changes the id, so a late refusal of an older token finds another
- * id and only reads. The lock only saves duplicate issuances. It does not separate two holders when the first outlives its
- * ttl (paused, partitioned) or a failover lost the lock. Both may then issue; the fence decides which of them stores, and
- * the other starts again with the stored token. A token that was invalidated on the way costs one refusal and one more
- * issuance: hence two per fault.
+ * lock that the stored token is the refused one. A late refusal of an older token finds another id and only reads. Two
+ * holders exist only where the first outlives its lock, or a failover lost it: both may then issue, the fence decides which
+ * of them stores, and the other starts again. A token that was invalidated on the way costs one more: hence two per fault.
  *
  * Within a process: get() answers from a copy without asking Redis. The copy is dropped when its token is reported refused
  * (unless the refusal may be of the notice), when a hint names a newer one, or when its known life ends. Callers that want
@@ -50,10 +53,12 @@ export class SharedToken implements TokenSource {
   readonly #options: SharedTokenOptions;
   readonly #record: TokenRecord;
   readonly #wakeSignal = new WakeSignal();
-  readonly #earlyRenewal: EarlyRenewal;
   /** Pending acquisitions by what is wanted. */
   readonly #pending = new Map<string, SingleFlight<Obtained>>();
   #held: HeldToken | undefined;
+  /** Monotonic time from which a use of the copy renews it; never while a renewal is in progress or was tried a moment ago. */
+  #renewAt = Infinity;
+  #renewing: Promise<void> | undefined;
   /** The last token reported refused here, so that get() does not return it again. */
   #refused = ANY;
   #refusal: { readonly error: TokenRefusedError; readonly until: number } | undefined;
@@ -61,14 +66,8 @@ export class SharedToken implements TokenSource {
   #stopped = false;
 
   constructor(options: SharedTokenOptions) {
-    const { settings } = options;
     this.#options = options;
     this.#record = new TokenRecord(options);
-    this.#earlyRenewal = new EarlyRenewal(
-      (held) => this.#renewEarly(held),
-      settings.renewBeforeMs,
-      settings.refusedMinMs,
-    );
   }
 
   /** Subscribes to hints. Redis may be unavailable: hints then arrive once it is back. */
@@ -91,6 +90,7 @@ export class SharedToken implements TokenSource {
   async get(cancel?: CancelSignal): Promise<Token> {
     const held = this.#usable();
     if (held === undefined) return (await this.#acquire(this.#refused, cancel)).held.token;
+    if (performance.now() >= this.#renewAt) this.#renewing = this.#renewEarly(held);
     this.#options.onWait?.(0);
     return held.token;
   }
@@ -112,13 +112,13 @@ export class SharedToken implements TokenSource {
     const isOfToken = mayConcernToken(refusal);
     const want: TokenWant = {
       refused: refused.id,
-      graceMs: refusal.status === 403 ? settings.minAgeMs : settings.graceMs,
+      graceMs: settings.graceMs,
       refusal: isOfToken ? '' : nameOf(refusal),
       early: false,
     };
     // Otherwise it stays in use for the other notices meanwhile.
     if (isOfToken) {
-      if (held !== undefined) this.#drop();
+      this.#held = undefined;
       this.#refused = want;
     }
     try {
@@ -156,21 +156,16 @@ export class SharedToken implements TokenSource {
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const unsubscribe of this.#subscriptions.splice(0)) unsubscribe();
-    this.#earlyRenewal.disarm();
     const pending = [...this.#pending.values()];
     for (const acquisition of pending) acquisition.abandon();
-    await Promise.all([this.#earlyRenewal.ended(), ...pending.map((one) => one.ended())]);
+    await Promise.all([this.#renewing, ...pending.map((one) => one.ended())]);
   }
 
   #usable(): HeldToken | undefined {
-    const held = this.#held;
-    if (held !== undefined && performance.now() >= held.usableUntil) this.#drop();
+    if (this.#held !== undefined && performance.now() >= this.#held.usableUntil) {
+      this.#held = undefined;
+    }
     return this.#held;
-  }
-
-  #drop(): void {
-    this.#held = undefined;
-    this.#earlyRenewal.disarm();
   }
 
   async #acquire(want: TokenWant, cancel: CancelSignal | undefined): Promise<Obtained> {
@@ -233,28 +228,45 @@ export class SharedToken implements TokenSource {
     this.#held = next;
     this.#refused = ANY;
     this.#refusal = undefined;
-    if (!this.#stopped) this.#earlyRenewal.arm(next);
+    this.#renewAt = renewalOf(next, this.#options.settings.renewBeforeMs, Math.random());
     return next;
   }
 
+  /** Where it fails, or another process issues, a later use tries again; the record allows the fleet no more. */
   async #renewEarly(held: HeldToken): Promise<void> {
+    const now = performance.now();
+    const pauseMs = Math.max(this.#options.settings.refusedMinMs, (held.usableUntil - now) / 2);
+    this.#renewAt = now + pauseMs;
     try {
       const next = await this.#record.renewEarly(held.token.id);
       if (next !== undefined) this.#keep(next, held.token.id);
     } catch {
-      // The current token stays in use, and the renewal is tried again.
+      // The current token stays in use.
     }
   }
 
   /** Any hint, also a gap, wakes the waiters and ends what is remembered; `stored:<id>` also drops an older copy. */
   #onHint(text: string | undefined): void {
     if (text !== 'refused') this.#refusal = undefined;
-    if (text?.startsWith('stored:') === true) {
-      if (this.#held !== undefined && `stored:${this.#held.token.id}` !== text) this.#drop();
-    }
+    const isStored = text?.startsWith('stored:') === true;
+    if (isStored && text !== `stored:${this.#held?.token.id}`) this.#held = undefined;
     this.#wakeSignal.notify();
   }
 }
 
 /** Names a refusal in the record. */
 const nameOf = ({ status, code = '' }: Refusal) => `${status} ${code}`;
+
+/**
+ * When a token of known life is renewed: `renewBeforeMs` before its end, at most half its life, and up to a quarter of
+ * that later, so that the processes of a fleet do not all ask at once.
+ *
+ * @param chance random in [0, 1)
+ */
+export function renewalOf(
+  { usableUntil, lifeMs }: HeldToken,
+  renewBeforeMs: number,
+  chance: number,
+): number {
+  return usableUntil - Math.min(renewBeforeMs, lifeMs / 2) * (1 - chance / 4);
+}

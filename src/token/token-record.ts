@@ -4,22 +4,19 @@ import type { WakeSignal } from '../async/single-flight.ts';
 import { withTimeout } from '../async/repeat.ts';
 import { NoticeQueueError, TokenRefusedError, type ErrorCode } from '../contracts/errors.ts';
 import type { IssuedToken, Token } from '../contracts/token.ts';
-import { missingPermissionOf, redisErrorCode } from '../redis/failure.ts';
 import { hintChannel } from '../redis/hints.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import { ScriptFailure, type Script, type ScriptClient } from '../redis/script.ts';
-import type { HeldToken } from './early-renewal.ts';
+import { codeOf, holdOf, redisError, type TokenEvent } from './token-status.ts';
 import {
-  ANY,
-  codeOf,
-  holdOf,
+  acquire,
+  fail,
+  release,
+  scriptKeys,
+  store,
   type AcquireDecision,
   type StoredToken,
-  type TokenEvent,
-  type TokenSettings,
-  type TokenWant,
-} from './token-decision.ts';
-import { acquire, fail, release, scriptKeys, store } from './token-scripts.ts';
+} from './token-scripts.ts';
 import { tokenOf, type TokenSeal } from './token-seal.ts';
 
 /** Longest wait without a hint before a waiter asks again. */
@@ -28,6 +25,44 @@ const POLL_JITTER_MS = 50;
 
 /** A waiter gives up after this many lock lifetimes: more than one dead holder explains. */
 const MAX_LOCK_WAITS = 4;
+
+/** Settings of the shared token: constants of the configuration. Times are milliseconds. */
+export interface TokenSettings {
+  readonly lockTtlMs: number;
+  /** Longest time of an issuance, from before the lock; well below the lock's lifetime. */
+  readonly issueDeadlineMs: number;
+  readonly graceMs: number;
+  readonly budget: number;
+  readonly budgetWindowMs: number;
+  readonly refusedMinMs: number;
+  readonly refusedMaxMs: number;
+  readonly renewBeforeMs: number;
+}
+
+/** What a caller asks the record for: a token other than `refused`. */
+export interface TokenWant {
+  /** Id of the refused token; '' where any token will do. */
+  readonly refused: string;
+  /** A token younger than this is tried once more. */
+  readonly graceMs: number;
+  /** Status and code of a refusal that may not be of the token; '' for any other want. */
+  readonly refusal: string;
+  /** Not for a send: the token is about to expire. */
+  readonly early: boolean;
+}
+
+/** No token was reported refused: any token will do. */
+export const ANY: TokenWant = { refused: '', graceMs: 0, refusal: '', early: false };
+
+/** A process's own copy of the token: every send uses it in steady state. */
+export interface HeldToken {
+  readonly token: Token;
+  readonly fence: number;
+  /** Monotonic time (performance.now) at which its life ends; Infinity when unknown. */
+  readonly usableUntil: number;
+  /** Its whole life in milliseconds, for the early renewal; Infinity when unknown. */
+  readonly lifeMs: number;
+}
 
 /** A token for a send. `kept`: it is the refused one, and there is no other. */
 export interface Obtained {
@@ -46,7 +81,7 @@ export interface TokenRecordOptions {
   readonly settings: TokenSettings;
   /** Names this process in status: the id of the worker. */
   readonly issuer: string;
-  /** Called with events for logs and metrics. What it throws is dropped. */
+  /** Called with events for logs and metrics. */
   readonly onEvent?: (event: TokenEvent) => void;
 }
 
@@ -82,10 +117,8 @@ export class TokenRecord {
     abandoned: AbortSignal,
   ): Promise<Obtained> {
     const nonce = newNonce();
-    const startedAt = performance.now();
-    const endsAt = startedAt + MAX_LOCK_WAITS * this.#options.settings.lockTtlMs;
+    const endsAt = performance.now() + MAX_LOCK_WAITS * this.#options.settings.lockTtlMs;
     let want = first;
-    let waited = false;
     do {
       const seen = wakeSignal.count;
       const askedAt = performance.now();
@@ -100,15 +133,12 @@ export class TokenRecord {
             want = { ...ANY, refused: decision.stored.id };
             break;
           }
-          if (waited) this.#emit({ kind: 'waited', ms: performance.now() - startedAt });
-          if (decision.kind === 'young') {
-            this.#emit({ kind: 'young', id: held.token.id, ageMs: decision.stored.ageMs });
-          }
           return { held, kept: decision.kind === 'keep' };
         }
         case 'refused': {
           const code = codeOf(decision.code);
-          if (decision.fresh) this.#emit({ kind: 'contested', retryInMs: decision.restMs });
+          if (decision.fresh)
+            this.#options.onEvent?.({ kind: 'contested', retryInMs: decision.restMs });
           throw new TokenRefusedError(holdOf(code), code, decision.restMs);
         }
         case 'lock': {
@@ -116,10 +146,8 @@ export class TokenRecord {
           if (held !== undefined) return { held, kept: held.token.id === want.refused };
           break;
         }
-        case 'wait':
-        case 'later': {
-          waited = true;
-          const longest = decision.kind === 'wait' ? Math.min(decision.restMs, POLL_MS) : POLL_MS;
+        case 'wait': {
+          const longest = Math.min(decision.restMs, POLL_MS);
           // With jitter, so that waiters do not all ask at once.
           await wakeSignal.next(seen, longest + Math.random() * POLL_JITTER_MS, abandoned);
         }
@@ -159,15 +187,12 @@ export class TokenRecord {
     const { refused, refusal, graceMs } = want;
     const early = want.early ? 1 : 0;
     const limits = [lockTtlMs, budget, budgetWindowMs, refusedMinMs, refusedMaxMs];
-    const asked = this.#run(acquire, [nonce, refused, refusal, early, graceMs, ...limits]);
+    const args = [nonce, refused, refusal, early, graceMs, ...limits];
     try {
-      return await this.#bounded(asked);
+      return await this.#bounded(this.#run(acquire, args));
     } catch (error) {
-      // The command may have run, or still run later: release a lock that it takes.
-      void asked
-        .catch(() => undefined)
-        .then(() => this.release(nonce))
-        .catch(() => undefined);
+      // It may have run, or still run later: this follows it on the same connection.
+      void this.release(nonce).catch(() => undefined);
       throw error;
     }
   }
@@ -199,7 +224,7 @@ export class TokenRecord {
     const lockedMs = askedAt + settings.lockTtlMs - performance.now();
     const stored = await this.store(grant, token, lifeMs, want.refusal, lockedMs);
     const ms = performance.now() - askedAt;
-    this.#emit({ kind: 'issued', id: token.id, fence, ms, early: want.early, stored });
+    this.#options.onEvent?.({ kind: 'issued', id: token.id, fence, ms, early: want.early, stored });
     return stored ? { token, fence, usableUntil, lifeMs } : undefined;
   }
 
@@ -236,7 +261,7 @@ export class TokenRecord {
     const code = error instanceof NoticeQueueError ? error.code : 'TOKEN_UNAVAILABLE';
     const hold = holdOf(code);
     if (want.early) {
-      this.#emit({ kind: 'early-renewal-failed', code });
+      this.#options.onEvent?.({ kind: 'early-renewal-failed', code });
       await this.release(grant.nonce);
       throw new TokenRefusedError(hold, code, 0);
     }
@@ -245,7 +270,7 @@ export class TokenRecord {
     const ms = await this.fail(grant, code, want.refusal).catch(() => shortest);
     if (ms === OVERTAKEN) return undefined;
     const retryInMs = ms === KEPT ? shortest : ms;
-    this.#emit({ kind: 'refused', hold, code, retryInMs });
+    this.#options.onEvent?.({ kind: 'refused', hold, code, retryInMs });
     if (ms === KEPT) return undefined;
     throw new TokenRefusedError(hold, code, retryInMs);
   }
@@ -295,14 +320,6 @@ export class TokenRecord {
       throw redisError(error);
     }
   }
-
-  #emit(event: TokenEvent): void {
-    try {
-      this.#options.onEvent?.(event);
-    } catch {
-      // A listener that throws must not lose the token that was just issued.
-    }
-  }
 }
 
 /** A failed issuance is not recorded: a newer holder exists. */
@@ -318,14 +335,4 @@ const newNonce = () => `${process.pid}-${randomBytes(12).toString('hex')}`;
 /** Ignores a life that is not a positive number of milliseconds. */
 function knownLife({ expiresInMs = Infinity }: IssuedToken): number {
   return Number.isSafeInteger(Math.floor(expiresInMs)) && expiresInMs > 0 ? expiresInMs : Infinity;
-}
-
-/** The error for a Redis that failed: with the error code, without the command. */
-export function redisError(error: unknown): NoticeQueueError {
-  const missing = missingPermissionOf(error);
-  const reason = missing === undefined ? '' : `: the user lacks ${missing}`;
-  return new NoticeQueueError(
-    'TOKEN_UNAVAILABLE',
-    `Redis failed while handling the shared token (${redisErrorCode(error)}${reason}).`,
-  );
 }

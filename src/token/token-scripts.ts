@@ -1,11 +1,39 @@
 import type { TokenKeys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
-import type { AcquireDecision } from './token-decision.ts';
 
 /*
  * The atomic transitions of the token record. Times are Redis time in milliseconds; redis/keys.ts lists the keys and
  * their lifetimes.
  */
+
+/** A token as it is stored in Redis. Times are relative, so that no two clocks are compared. */
+export interface StoredToken {
+  readonly id: string;
+  readonly sealed: string;
+  readonly fence: number;
+  readonly ageMs: number;
+  /** Its remaining life; absent when the service does not report it. */
+  readonly restMs?: number;
+}
+
+/** The decision about a want; one script decides and takes the lock. */
+export type AcquireDecision =
+  /**
+   * The stored token, and nothing is issued: it is not the refused one (take); it is, but within the grace time (young);
+   * it is, and a token was issued for such a refusal before (keep).
+   */
+  | { readonly kind: 'take' | 'young' | 'keep'; readonly stored: StoredToken }
+  /** No issuance now, since one was refused; `fresh` when this call caused it. */
+  | {
+      readonly kind: 'refused';
+      readonly code: string;
+      readonly restMs: number;
+      readonly fresh: boolean;
+    }
+  /** Another process issues, for at most `restMs`; or it is too soon for an early renewal. */
+  | { readonly kind: 'wait'; readonly restMs: number }
+  /** The caller has the lock and this fence: issue. */
+  | { readonly kind: 'lock'; readonly fence: number };
 
 /** Failed issuances count as in a row for this long; the longest refusal is shorter. */
 const STREAK_MS = 600_000;
@@ -82,7 +110,7 @@ end
  * 3. this caller has the lock already (its answer was lost): the same fence;
  * 4. a token was issued for such a refusal within ten minutes: keep the stored one;
  * 5. the stored token is within the grace time: try it once more;
- * 6. an early renewal too soon after another: later;
+ * 6. an early renewal too soon after another: wait;
  * 7. another process has the lock: wait;
  * 8. the budget is spent: contested;
  * 9. otherwise: take the lock and the next fence.
@@ -122,7 +150,7 @@ if token.alive and refusal ~= '' then
   if rest > 0 and rest <= ${TRIED_MS} then return answerStored('keep') end
 end
 if token.alive and now >= token.issuedAt and now - token.issuedAt < grace then return answerStored('young') end
-if early and token.earlyAfter > now then return answer('later', {}) end
+if early and token.earlyAfter > now then return answer('wait', { restMs = 0 }) end
 
 local lockedFor = redis.call('PTTL', lock)
 if lockedFor >= 0 and lockedFor <= lockTtl then return answer('wait', { restMs = lockedFor }) end
@@ -131,7 +159,7 @@ redis.call('ZREMRANGEBYSCORE', issued, '-inf', now - window)
 redis.call('ZREMRANGEBYSCORE', issued, '(' .. text(now), '+inf')
 local spent = redis.call('ZCARD', issued)
 if spent >= budget then
-  if early then return answer('later', {}) end
+  if early then return answer('wait', { restMs = 0 }) end
   local last = redis.call('ZRANGE', issued, spent - budget, spent - budget, 'WITHSCORES')
   local ms = math.max(1, math.min(longest, tonumber(last[2]) + window - now))
   refuse('TOKEN_CONTESTED', ms)

@@ -1,8 +1,12 @@
-import type { ErrorCode, TokenRefusedError } from '../contracts/errors.ts';
+import {
+  ERROR_CODES,
+  NoticeQueueError,
+  type ErrorCode,
+  type TokenRefusedError,
+} from '../contracts/errors.ts';
+import { missingPermissionOf, redisErrorCode } from '../redis/failure.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import type { ScriptClient } from '../redis/script.ts';
-import { codeOf, holdOf } from './token-decision.ts';
-import { redisError } from './token-record.ts';
 import { inspect, scriptKeys } from './token-scripts.ts';
 
 /** The state of the shared token for status; never its value. Times are Redis time, ms since the epoch. */
@@ -30,6 +34,29 @@ export interface TokenStatus {
   readonly issuances: number;
 }
 
+/** An event for logs and metrics. No event contains a token; times are milliseconds. */
+export type TokenEvent =
+  /** This process issued a token. `stored` is false when a newer one was stored meanwhile. */
+  | {
+      readonly kind: 'issued';
+      readonly id: string;
+      readonly fence: number;
+      readonly ms: number;
+      readonly early: boolean;
+      readonly stored: boolean;
+    }
+  /** This process's issuance failed; it, or the whole fleet, issues again after `retryInMs`. */
+  | {
+      readonly kind: 'refused';
+      readonly hold: TokenRefusedError['hold'];
+      readonly code: ErrorCode;
+      readonly retryInMs: number;
+    }
+  /** The budget is spent: no issuance for `retryInMs`. */
+  | { readonly kind: 'contested'; readonly retryInMs: number }
+  /** An early renewal failed; the current token stays in use. */
+  | { readonly kind: 'early-renewal-failed'; readonly code: ErrorCode };
+
 /**
  * Reads the state of one shared token with one script; needs no key to decrypt the token.
  *
@@ -44,10 +71,39 @@ export async function readTokenStatus(
   try {
     const status = (await inspect(redis, scriptKeys(keys), [windowMs])) as TokenStatus;
     if (status.refusal === undefined) return status;
-    const { until } = status.refusal;
     const code = codeOf(status.refusal.code);
-    return { ...status, refusal: { hold: holdOf(code), code, until } };
+    return { ...status, refusal: { ...status.refusal, hold: holdOf(code), code } };
   } catch (error) {
     throw redisError(error);
   }
+}
+
+/** Codes of an issuance that was refused for the caller (service-api, Errors; a bare 401 or 403). */
+const CREDENTIALS: ReadonlySet<ErrorCode> = new Set([
+  'INVALID_ACCESS_KEY',
+  'ACCESS_KEY_NOT_APPROVED',
+  'IP_NOT_ALLOWED',
+  'SERVICE_REFUSED',
+]);
+
+/** The hold that a failed issuance causes. */
+export function holdOf(code: ErrorCode): TokenRefusedError['hold'] {
+  if (code === 'TOKEN_CONTESTED') return 'token-contested';
+  return CREDENTIALS.has(code) ? 'credentials' : 'token-unavailable';
+}
+
+/** A stored code; an unknown one counts as an endpoint that failed. */
+export function codeOf(text: string): ErrorCode {
+  const isKnown = (code: string): code is ErrorCode => Object.hasOwn(ERROR_CODES, code);
+  return isKnown(text) ? text : 'TOKEN_UNAVAILABLE';
+}
+
+/** The error for a Redis that failed: with the error code, without the command. */
+export function redisError(error: unknown): NoticeQueueError {
+  const missing = missingPermissionOf(error);
+  const reason = missing === undefined ? '' : `: the user lacks ${missing}`;
+  return new NoticeQueueError(
+    'TOKEN_UNAVAILABLE',
+    `Redis failed while handling the shared token (${redisErrorCode(error)}${reason}).`,
+  );
 }

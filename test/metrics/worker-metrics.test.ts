@@ -63,7 +63,6 @@ describe('the metrics of a worker', () => {
     });
     metrics.tokenWait(3);
     metrics.tokenEvent({ kind: 'issued', id: 'x', fence: 1, ms: 5, early: false, stored: true });
-    metrics.tokenEvent({ kind: 'waited', ms: 5 });
     metrics.tokenEvent({ kind: 'contested', retryInMs: 5 });
     metrics.redisError('ECONNREFUSED');
     metrics.standstill(20_000);

@@ -112,10 +112,11 @@ describe('Token', () => {
     // As early as can be: at half of the life of the token.
     const env = { TOKEN_RENEW_BEFORE_MS: '3600000' };
     const lines = await Promise.all(all.map(({ url }) => line(url, env)));
-    await Promise.all(lines.map(({ deliver }) => deliver(noticeTo(FIRST))));
-    await until(() => inAnswer.record().tokens.issued >= 2 && inToken.record().tokens.issued >= 2, {
-      what: 'early renewals',
-    });
+    const areRenewed = async () => {
+      await Promise.all(lines.map(({ deliver }) => deliver(noticeTo(FIRST))));
+      return [inAnswer, inToken].every((emulator) => emulator.record().tokens.issued >= 2);
+    };
+    await until(areRenewed, { what: 'early renewals' });
     const sent = await Promise.all(lines.map(({ deliver }) => deliver(noticeTo(SECOND))));
     // One request: nobody met a refusal.
     expect(sent.map(({ requests }) => requests)).toEqual([1, 1, 1]);

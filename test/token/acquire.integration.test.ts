@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keysOf } from '../../src/redis/keys.ts';
-import type { AcquireDecision, TokenWant } from '../../src/token/token-decision.ts';
+import type { TokenWant } from '../../src/token/token-record.ts';
+import type { AcquireDecision } from '../../src/token/token-scripts.ts';
 import { testRedis } from '../support/redis.ts';
 import {
   asVerdict,
@@ -18,7 +19,6 @@ const limits = {
   lockTtlMs: 15_000,
   issueDeadlineMs: 10_000,
   graceMs: 1000,
-  minAgeMs: 10_000,
   budget: 3,
   budgetWindowMs: 3_600_000,
   refusedMinMs: 2000,
@@ -28,9 +28,8 @@ const limits = {
 
 const any: TokenWant = { refused: '', graceMs: 0, refusal: '', early: false };
 const after401: TokenWant = { ...any, refused: 'T1', graceMs: limits.graceMs };
-const after403: TokenWant = { ...any, refused: 'T1', graceMs: limits.minAgeMs };
 /** Refused with a code that may be of the notice. */
-const foreign: TokenWant = { ...after403, refusal: '403 FOREIGN' };
+const foreign: TokenWant = { ...after401, refusal: '403 FOREIGN' };
 const early: TokenWant = { ...any, refused: 'T1', early: true };
 
 const T1 = { id: 'T1', ageMs: 100_000, fence: 7 };
@@ -41,7 +40,7 @@ const young: Verdict = { kind: 'young', id: 'T1' };
 const keep: Verdict = { kind: 'keep', id: 'T1' };
 const tried = { refusal: '403 FOREIGN', restMs: 300_000 };
 const wait: Verdict = { kind: 'wait', restMs: 9000 };
-const later: Verdict = { kind: 'later' };
+const later: Verdict = { kind: 'wait', restMs: 0 };
 const refused: Verdict = {
   kind: 'refused',
   code: 'IP_NOT_ALLOWED',
@@ -63,8 +62,6 @@ const rows: [string, RecordState, TokenWant, Verdict][] = [
   ['the refused one stored: lock, next fence', { token: T1, fence: 7 }, after401, lock(8)],
   ['young after 401', { token: { ...T1, ageMs: 400 } }, after401, young],
   ['older than the grace after 401', { token: { ...T1, ageMs: 1400 } }, after401, lock(8)],
-  ['young after 403', { token: { ...T1, ageMs: 8000 } }, after403, young],
-  ['older than the grace after 403', { token: { ...T1, ageMs: 11_000 } }, after403, lock(8)],
   [
     'young, and another process issues',
     { token: { ...T1, ageMs: 400 }, lock: 9000 },
@@ -103,7 +100,7 @@ const rows: [string, RecordState, TokenWant, Verdict][] = [
   ['... another is stored: take', { token: T1, tried }, { ...foreign, refused: 'T0' }, take],
   ['... it has expired: lock', { token: { ...T1, restMs: -1 }, tried }, foreign, lock(8)],
   ['... for another code: lock', { token: T1, tried }, { ...foreign, refusal: '403 X' }, lock(8)],
-  ['... for a refusal of the token: lock', { token: T1, tried }, after403, lock(8)],
+  ['... for a refusal of the token: lock', { token: T1, tried }, after401, lock(8)],
   ['... too long ago: lock', { token: T1, tried: { ...tried, restMs: -1 } }, foreign, lock(8)],
   [
     '... of the future: lock',
@@ -164,7 +161,7 @@ describe('the acquire script', () => {
       { requiredKeys: [] },
     );
     const own = { ...after401, refusal: '401 FOREIGN' };
-    const want = fc.constantFrom(any, after401, after403, own, foreign, early);
+    const want = fc.constantFrom(any, after401, own, foreign, early);
     const same = fc.asyncProperty(state, want, async (state, want) => {
       const expected = decideAcquire(state, want, limits);
       expect(asVerdict(await ask(state, want), expected)).toEqual(expected);
@@ -172,31 +169,15 @@ describe('the acquire script', () => {
     await expect(fc.assert(same, { numRuns: 1500 })).resolves.toBeUndefined();
   });
 
-  it('takes the lock for its ttl, in the name of the caller', async () => {
-    await ask({}, any);
+  it.each([after401, early])('answers the same when its reply was lost, %j', async (want) => {
+    expect(await ask({ token: { ...T1, restMs: 60_000 }, fence: 7 }, want)).toEqual(lock(8));
+    await redis.client.pexpire(keys.lock, 50);
+    expect(await record.acquire('me', want)).toEqual(lock(8));
     expect(await redis.client.get(keys.lock)).toBe('me');
     const ttl = await redis.client.pttl(keys.lock);
     expect(ttl).toBeGreaterThan(limits.lockTtlMs - 1000);
     expect(ttl).toBeLessThanOrEqual(limits.lockTtlMs);
-  });
-
-  it('holds the lock for its ttl from when it is repeated', async () => {
-    await ask({}, any);
-    await redis.client.pexpire(keys.lock, 50);
-    await record.acquire('me', any);
-    expect(await redis.client.pttl(keys.lock)).toBeGreaterThan(limits.lockTtlMs - 1000);
-  });
-
-  it('answers the same when it is repeated after a lost reply', async () => {
-    const first = await ask({ token: T1, fence: 7 }, after401);
-    expect(await record.acquire('me', after401)).toEqual(first);
-    expect(await record.acquire('me', after401)).toEqual(lock(8));
     expect(await record.acquire('another', after401)).toMatchObject({ kind: 'wait' });
-  });
-
-  it('answers an early renewal the same when it is repeated after a lost reply', async () => {
-    expect(await ask({ token: { ...T1, restMs: 60_000 } }, early)).toEqual(lock(8));
-    expect(await record.acquire('me', early)).toEqual(lock(8));
   });
 
   it('gives the lock to one of many concurrent callers', async () => {

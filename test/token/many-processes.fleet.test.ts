@@ -16,7 +16,6 @@ const settings = {
   lockTtlMs: 4000,
   issueDeadlineMs: 1400,
   graceMs: 50,
-  minAgeMs: 500,
   budget: 1000,
   budgetWindowMs: 3_600_000,
   refusedMinMs: 500,

@@ -1,7 +1,7 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Refusal } from '../../src/contracts/token.ts';
+import type { IssuedToken, Refusal } from '../../src/contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import { liftManualHold, placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { testRedis } from '../support/redis.ts';
@@ -138,25 +138,31 @@ describe('refusals', () => {
     expect(world.issuer.asked).toBe(2);
   });
 
-  it.each([
-    ['an unusable token', () => Promise.resolve({ value: 'a b' }), 'TOKEN_INVALID'],
-    [
-      'an unreachable service',
-      () => Promise.reject(new NoticeQueueError('SERVICE_UNREACHABLE')),
-      'SERVICE_UNREACHABLE',
-    ],
-    ['anything else', () => Promise.reject(new Error('canary')), 'TOKEN_UNAVAILABLE'],
-  ])('%s holds as token-unavailable', async (_, plan, refusalCode) => {
+  it.each<[string, () => Promise<IssuedToken>]>([
+    ['TOKEN_INVALID', () => Promise.resolve({ value: 'a b' })],
+    ['SERVICE_UNREACHABLE', () => Promise.reject(new NoticeQueueError('SERVICE_UNREACHABLE'))],
+    ['TOKEN_UNAVAILABLE', () => Promise.reject(new Error('canary'))],
+  ])('%s holds as token-unavailable', async (refusalCode, plan) => {
     world.issuer.plan(plan);
     const { shared, events } = await world.member();
     const error: unknown = await shared.get().catch((e: unknown) => e);
-    expect(error).toMatchObject({
-      code: 'TOKEN_UNAVAILABLE',
-      hold: 'token-unavailable',
-      refusalCode,
-      retryInMs: 500,
-    });
+    const expected = { hold: 'token-unavailable', refusalCode, retryInMs: 500 };
+    expect(error).toMatchObject({ code: 'TOKEN_UNAVAILABLE', ...expected });
     expect(inspect([error, events], { depth: 9 })).not.toContain('canary');
+  });
+
+  it.each([
+    'INVALID_ACCESS_KEY',
+    'ACCESS_KEY_NOT_APPROVED',
+    'IP_NOT_ALLOWED',
+    'SERVICE_REFUSED',
+  ] as const)('%s holds as credentials', async (refusalCode) => {
+    world.issuer.plan(() => Promise.reject(new NoticeQueueError(refusalCode)));
+    const { shared } = await world.member();
+    const expected = { hold: 'credentials', refusalCode, retryInMs: 2000 };
+    await expect(shared.get()).rejects.toMatchObject(expected);
+    await world.client.hset(world.keys.refused, 'code', 'toString');
+    expect((await world.status()).refusal).toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
   });
 
   it('ends an issuance at its deadline, well inside the lock', async () => {

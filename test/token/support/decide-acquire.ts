@@ -1,8 +1,5 @@
-import type {
-  AcquireDecision,
-  TokenSettings,
-  TokenWant,
-} from '../../../src/token/token-decision.ts';
+import type { TokenSettings, TokenWant } from '../../../src/token/token-record.ts';
+import type { AcquireDecision } from '../../../src/token/token-scripts.ts';
 
 /** A ttl as Redis gives it: what is left of it, or none at all. */
 export type Ttl = number | 'none';
@@ -43,7 +40,6 @@ export type Verdict =
       readonly fresh: boolean;
     }
   | { readonly kind: 'wait'; readonly restMs: number }
-  | { readonly kind: 'later' }
   | { readonly kind: 'lock'; readonly fence: number };
 
 type Limits = Pick<
@@ -71,14 +67,14 @@ export function decideAcquire(state: RecordState, want: TokenWant, limits: Limit
   if (alive && token.ageMs >= 0 && token.ageMs < want.graceMs) {
     return { kind: 'young', id: token.id };
   }
-  if (want.early && (token?.earlyInMs ?? 0) > 0) return { kind: 'later' };
+  if (want.early && (token?.earlyInMs ?? 0) > 0) return { kind: 'wait', restMs: 0 };
   if (lock !== undefined && lock !== 'none' && lock <= limits.lockTtlMs) {
     return { kind: 'wait', restMs: lock };
   }
 
   const spent = (state.issued ?? []).filter((age) => age >= 0 && age < limits.budgetWindowMs);
   if (spent.length >= limits.budget) {
-    if (want.early) return { kind: 'later' };
+    if (want.early) return { kind: 'wait', restMs: 0 };
     const oldestThatCounts = spent.sort((a, b) => a - b)[limits.budget - 1] ?? 0;
     const restMs = Math.min(limits.refusedMaxMs, limits.budgetWindowMs - oldestThatCounts);
     return { kind: 'refused', code: 'TOKEN_CONTESTED', restMs, fresh: true };
@@ -105,7 +101,6 @@ export function asVerdict(decision: AcquireDecision, expected: Verdict): Verdict
     }
     case 'wait':
       return { kind: 'wait', restMs: near(decision.restMs) };
-    case 'later':
     case 'lock':
       return decision;
   }

@@ -1,4 +1,4 @@
-import type { TokenSettings } from '../../../src/token/token-decision.ts';
+import type { TokenSettings } from '../../../src/token/token-record.ts';
 
 /** What a process of the fleet is started with. */
 export interface FleetPlan {

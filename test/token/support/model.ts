@@ -257,7 +257,6 @@ function* ask(state: State, index: number, scenario: Scenario): Generator<State>
       return;
     case 'young':
     case 'wait':
-    case 'later':
   }
 }
 

@@ -4,9 +4,13 @@ import { keysOf, type Keys, type TokenKeys } from '../../../src/redis/keys.ts';
 import { hintChannel, type Hints } from '../../../src/redis/hints.ts';
 import { TokenSeal } from '../../../src/token/token-seal.ts';
 import { TokenRecord } from '../../../src/token/token-record.ts';
-import { readTokenStatus, type TokenStatus } from '../../../src/token/token-status.ts';
+import {
+  readTokenStatus,
+  type TokenEvent,
+  type TokenStatus,
+} from '../../../src/token/token-status.ts';
 import { SharedToken } from '../../../src/token/shared-token.ts';
-import type { TokenEvent, TokenSettings } from '../../../src/token/token-decision.ts';
+import type { TokenSettings } from '../../../src/token/token-record.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
@@ -18,7 +22,6 @@ export const SETTINGS: TokenSettings = {
   lockTtlMs: 3000,
   issueDeadlineMs: 2000,
   graceMs: 1000,
-  minAgeMs: 10_000,
   budget: 60,
   budgetWindowMs: 3_600_000,
   refusedMinMs: 2000,
@@ -101,7 +104,6 @@ export class World {
       hints?: Pick<Hints, 'subscribe'>;
       secret?: string;
       redis?: Redis;
-      onEvent?: (event: TokenEvent) => void;
     } = {},
   ): Promise<Member> {
     const events: TokenEvent[] = [];
@@ -114,10 +116,7 @@ export class World {
       issue: this.issuer.issue,
       settings: this.#settings,
       issuer: `host:${this.#members.length}`,
-      onEvent: (event) => {
-        events.push(event);
-        options.onEvent?.(event);
-      },
+      onEvent: (event) => events.push(event),
     });
     this.#members.push(shared);
     shared.start();
