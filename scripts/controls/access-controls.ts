@@ -53,10 +53,10 @@ export const ACCESS_CONTROLS: readonly Control[] = [
   {
     prevents: 'passwords that are guessed in parallel',
     file: 'src/ops/web/access/sign-in-limits.ts',
-    from: 'const MOST_CHECKS = 2;',
-    to: 'const MOST_CHECKS = 60;',
+    from: 'const found = this.#last.then(find);',
+    to: 'const found = find();',
     test: 'ops/web/hostile-callers.integration.test.ts',
-    words: 'two passwords are checked at a time',
+    words: 'one password is checked at a time',
   },
   {
     prevents: 'passwords that are guessed patiently',

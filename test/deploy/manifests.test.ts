@@ -9,7 +9,7 @@ import { findOnPath } from '../../scripts/redis/find-on-path.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { metadataOf } from '../../src/config/variable.ts';
 import { rowOf, ROWS } from '../../src/config/variables.ts';
-import { hashPassword } from '../../src/ops/web/access/password.ts';
+import { hashPassword } from '../../src/ops/web/access/accounts.ts';
 
 const [kubectl, analyze] = ['kubectl', 'systemd-analyze'].map(
   (name) => findOnPath(name, process.env['PATH']) ?? '',

@@ -80,7 +80,7 @@ function hashPasswordCommand(context: CommandContext): Command {
     )
     .action(async (user: string, { role }: { role: string }, command: Command) => {
       const { hashPassword, MIN_PASSWORD_LENGTH, MAX_PASSWORD_LENGTH } =
-        await import('../../ops/web/access/password.ts');
+        await import('../../ops/web/access/accounts.ts');
       const password =
         context.stdin.isTTY === true
           ? await askSecret(context, 'Password:')

@@ -45,10 +45,11 @@ type SessionKeys = Pick<Keys, 'sessions'>;
 export async function beginSession(
   redis: RedisClient,
   { sessions }: SessionKeys,
-  user: string,
-  session: StoredSession,
+  { user, ...session }: ClaimedSession,
+  network: string,
 ): Promise<void> {
-  await redis.hset(sessions, user, JSON.stringify(session));
+  const begun: StoredSession = { ...session, seenAt: session.since, network };
+  await redis.hset(sessions, user, JSON.stringify(begun));
 }
 
 /**

@@ -4,6 +4,8 @@ import rateLimit from '@fastify/rate-limit';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { hostRule, isLoopbackHost } from '../../format/plain-hosts.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import { isSessionOver } from '../operations/sessions.ts';
+import { headerOf } from './access/access.ts';
 import { authorize, reads } from './access/authorize.ts';
 import type { Identity, Needs } from './access/identity.ts';
 import { networkOf } from './access/network.ts';
@@ -19,7 +21,7 @@ import {
   registerSecurityHeaders,
   setSecurityHeaders,
 } from './http/security-headers.ts';
-import { isOverAt, readSessionCookie, SECURE_COOKIE } from './access/session-cookie.ts';
+import { SECURE_COOKIE } from './access/sessions.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -141,36 +143,30 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
     return limit;
   };
   app.addHook('onRequest', async (request, reply) => {
-    const isProxied = access.isTrustedProxy(request.socket.remoteAddress ?? '');
     // Each proxy of a chain adds to the list; the browser reached the first.
-    const [proto] = (isProxied ? (headerOf(request, 'x-forwarded-proto') ?? '') : '').split(',');
+    const proto = access.isProxied(request) ? headerOf(request, 'x-forwarded-proto') : undefined;
     // Without such a proxy the browser itself states it where it signs in, and by its cookie from then on.
     request.isSecure =
-      proto?.trim().toLowerCase() === 'https' ||
+      /^\s*https\s*(,|$)/i.test(proto ?? '') ||
       headerOf(request, 'origin') === `https://${request.host}` ||
       request.cookies[SECURE_COOKIE] !== undefined;
     setSecurityHeaders(reply, isBoard(request.url), request.isSecure);
     if (!isOwnHost(request.host)) {
       return refuse(new NoticeQueueError('CROSS_SITE', WRONG_HOST), request, reply, context);
     }
-    const header = (name: string) => headerOf(request, name);
     const now = Date.now();
-    const identified = access.identify(
-      {
-        remoteAddress: request.socket.remoteAddress,
-        authorization: header('authorization'),
-        cookie: readSessionCookie(request),
-        header,
-      },
-      now,
-    );
+    const identity = access.identify(request, now);
     const { needs, kind, perMinute = PER_MINUTE } = request.routeOptions.config;
     const isByPerson =
-      needs !== 'open' && !BY_OPEN_PAGE.test(request.url) && header('x-refresh') === undefined;
+      needs !== 'open' &&
+      !BY_OPEN_PAGE.test(request.url) &&
+      headerOf(request, 'x-refresh') === undefined;
     const usedFrom = isByPerson ? networkOf(request.ip) : undefined;
-    const isOver = identified !== undefined && (await isOverAt(context, identified, now, usedFrom));
-    const identity = isOver ? undefined : identified;
-    request.identity = identity;
+    const session = identity?.session;
+    const isOver =
+      session !== undefined &&
+      (await isSessionOver(context.redis, context.keys, session, now, usedFrom));
+    if (!isOver) request.identity = identity;
     const limited = await limitOf(perMinute)(request);
     if (!limited.isAllowed && limited.isExceeded) {
       return refuse(new TooManyRequests(limited.ttlInSeconds), request, reply, context);
@@ -178,10 +174,10 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
     const refusal = authorize({
       needs,
       method: request.method,
-      identity,
+      identity: request.identity,
       isData: kind === 'api' || request.url.startsWith('/queues/api/'),
-      origin: header('origin'),
-      fetchSite: header('sec-fetch-site'),
+      origin: headerOf(request, 'origin'),
+      fetchSite: headerOf(request, 'sec-fetch-site'),
       host: request.host,
     });
     // Answered here: the board would handle a thrown error itself.
@@ -196,11 +192,6 @@ function keyGenerator({ identity, ip, routeOptions }: FastifyRequest): string {
   const { perMinute } = routeOptions.config;
   const counted = perMinute === undefined ? '' : (routeOptions.url ?? '');
   return `${counted} ${identity === undefined ? networkOf(ip) : identity.name}`;
-}
-
-function headerOf({ headers }: FastifyRequest, name: string): string | undefined {
-  const value = headers[name.toLowerCase()];
-  return typeof value === 'string' ? value : undefined;
 }
 
 /** Answers an error: as a problem to programs, as a page to browsers. */

@@ -1,8 +1,12 @@
 import { describe, expect, it, test } from 'vitest';
-import { isSameOrigin } from '../../../src/ops/web/access/authorize.ts';
-import { authorize } from '../../../src/ops/web/access/authorize.ts';
-import { proxyIdentity } from '../../../src/ops/web/access/identity.ts';
-import { allows, ROLES, type Identity, type Needs } from '../../../src/ops/web/access/identity.ts';
+import { authorize, isSameOrigin } from '../../../src/ops/web/access/authorize.ts';
+import {
+  allows,
+  proxyIdentity,
+  ROLES,
+  type Identity,
+  type Needs,
+} from '../../../src/ops/web/access/identity.ts';
 
 const HOST = 'ops.example.test:8443';
 const OURS = `https://${HOST}`;
@@ -60,7 +64,6 @@ describe('who is let in', () => {
     name: 'kim',
     role,
     by,
-    until: 0,
     seed: '',
   });
   const elsewhere = { origin: 'https://evil.example.test', fetchSite: undefined, host: HOST };
@@ -126,6 +129,6 @@ describe('what a trusted proxy says', () => {
     ['<script>', 'operator', undefined],
     ['k'.repeat(65), 'operator', undefined],
   ])('user %j, roles %j: %s', (user, roles, role) => {
-    expect(proxyIdentity(user, roles, 1)?.role).toBe(role);
+    expect(proxyIdentity(user, roles)?.role).toBe(role);
   });
 });

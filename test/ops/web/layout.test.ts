@@ -15,7 +15,6 @@ const WHO: Identity = {
   name: '<b>kim</b>',
   role: 'viewer',
   by: 'session',
-  until: 0,
   seed: '',
 };
 

@@ -131,12 +131,11 @@ describe('a session', () => {
     const { keys } = (await start()).context;
     const now = Date.now();
     const claimed = { user: 'vera', id: 'one', since: now - 600_000, until: now + 600_000 };
-    const { user, ...session } = { ...claimed, seenAt: now - 300_000, network: '127.0.0.1' };
-    await beginSession(redis.client, keys, user, session);
+    await beginSession(redis.client, keys, claimed, '127.0.0.1');
     // On one connection the end comes after what the request has read, and before what it writes.
     await Promise.all([
       isSessionOver(redis.client, keys, claimed, now, '127.0.0.1'),
-      endSessions(redis.client, keys, user, now),
+      endSessions(redis.client, keys, claimed.user, now),
     ]);
     expect(await isSessionOver(redis.client, keys, claimed, now, '127.0.0.1')).toBe(true);
   });

@@ -1,30 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
+import type { FastifyRequest } from 'fastify';
 import { isLoopbackHost } from '../../../format/plain-hosts.ts';
 import type { OpsConfig } from '../../../config/config.ts';
 import { InputError } from '../../../contracts/errors.ts';
 import {
   checkPassword,
   findApiKey,
+  hashPassword,
   readApiKeys,
   readUsers,
   type ApiKey,
   type User,
 } from './accounts.ts';
-import { hashPassword, readPasswordHash } from './password.ts';
 import { proxyIdentity, type Identity } from './identity.ts';
-import { Sessions } from './sessions.ts';
+import { cookieName, Sessions } from './sessions.ts';
 import { SignInLimits } from './sign-in-limits.ts';
-
-/** What identifies the caller of a request. */
-export interface SentCredentials {
-  /** Address of the socket; headers are not considered. */
-  readonly remoteAddress: string | undefined;
-  readonly authorization: string | undefined;
-  /** Value of the session cookie. */
-  readonly cookie: string | undefined;
-  readonly header: (name: string) => string | undefined;
-}
 
 /** The operator that is created at the start when no users are configured. */
 export interface FirstSignIn {
@@ -32,8 +23,11 @@ export interface FirstSignIn {
   readonly password: string;
 }
 
-/** End of identities that have none: API keys, and what a proxy states for one request. */
-const NO_END = Number.MAX_SAFE_INTEGER;
+/** The value of a request's header; undefined where it was sent more than once. */
+export function headerOf({ headers }: FastifyRequest, name: string): string | undefined {
+  const value = headers[name.toLowerCase()];
+  return typeof value === 'string' ? value : undefined;
+}
 
 /**
  * Identifies callers. There are three ways, and the first that the request uses decides: an API key,
@@ -41,36 +35,39 @@ const NO_END = Number.MAX_SAFE_INTEGER;
  */
 export class Access {
   readonly sessions: Sessions;
+  readonly #config: OpsConfig;
   readonly #users: ReadonlyMap<string, User>;
   readonly #keys: readonly ApiKey[];
   readonly #proxies: BlockList;
-  readonly #userHeader: string | undefined;
-  readonly #roleHeader: string | undefined;
   readonly #limits = new SignInLimits();
 
   /** @throws InputError CONFIG_INVALID */
-  constructor(config: OpsConfig, first?: User) {
-    const users = new Map(readUsers(config.users));
-    if (first !== undefined) users.set(first.name, first);
-    this.#users = users;
+  constructor(config: OpsConfig) {
+    this.#config = config;
+    this.#users = readUsers(config.users);
     this.#keys = readApiKeys(config.apiKeys);
     this.#proxies = readProxies(config.trustedProxy);
-    this.#userHeader = config.userHeader;
-    this.#roleHeader = config.roleHeader;
-    this.sessions = new Sessions(users, config.sessionMs, config.sessionKey);
+    this.sessions = new Sessions(this.#users, config.sessionMs, config.sessionKey);
   }
 
   /** @returns the caller; undefined where the request has no valid credentials */
-  identify(sent: SentCredentials, now: number): Identity | undefined {
+  identify(request: FastifyRequest, now: number): Identity | undefined {
+    const { authorization = '' } = request.headers;
     // Other schemes are between the visitor and the proxy, which may forward the header.
-    if (isBearer(sent.authorization)) return this.#byKey(sent.authorization, now);
-    const byProxy = this.#byProxy(sent);
-    if (byProxy !== undefined) return byProxy;
-    if (sent.cookie === undefined) return undefined;
-    const session = this.sessions.read(sent.cookie, now);
-    if (session === undefined) return undefined;
-    const { id, since, until, user } = session;
-    return { name: user.name, role: user.role, by: 'session', since, until, seed: id };
+    if (/^Bearer\b/i.test(authorization)) return this.#byKey(authorization, now);
+    const { userHeader, roleHeader } = this.#config;
+    if (userHeader !== undefined && this.isProxied(request)) {
+      const roles = roleHeader === undefined ? undefined : headerOf(request, roleHeader);
+      const byProxy = proxyIdentity(headerOf(request, userHeader), roles);
+      if (byProxy !== undefined) return byProxy;
+    }
+    const cookie = request.cookies[cookieName(request)];
+    return cookie === undefined ? undefined : this.sessions.read(cookie, now);
+  }
+
+  /** Whether a request comes from the trusted proxy. */
+  isProxied({ socket }: FastifyRequest): boolean {
+    return this.isTrustedProxy(socket.remoteAddress ?? '');
   }
 
   /** Whether the X-Forwarded headers of a caller with this address are trusted. */
@@ -85,18 +82,9 @@ export class Access {
    * @returns the user; undefined where name or password is wrong
    * @throws TooManyRequests
    */
-  async signIn(
-    name: string,
-    password: string,
-    network: string,
-    now: number,
-  ): Promise<User | undefined> {
-    let user: User | undefined;
-    await this.#limits.check(name, network, now, async () => {
-      user = await checkPassword(this.#users, name, password);
-      return user !== undefined;
-    });
-    return user;
+  signIn(name: string, password: string, network: string, now: number): Promise<User | undefined> {
+    const check = () => checkPassword(this.#users, name, password);
+    return this.#limits.check(name, network, now, check);
   }
 
   /** Names of the API keys of senders. */
@@ -107,21 +95,8 @@ export class Access {
   #byKey(authorization: string, now: number): Identity | undefined {
     const key = /^Bearer +(\S{1,512})$/i.exec(authorization)?.[1];
     const found = key === undefined ? undefined : findApiKey(this.#keys, key, now);
-    if (found === undefined) return undefined;
-    const until = Math.min(found.until, NO_END);
-    return { name: `key:${found.name}`, role: found.role, by: 'key', until, seed: '' };
+    return found && { name: `key:${found.name}`, role: found.role, by: 'key', seed: '' };
   }
-
-  #byProxy({ remoteAddress, header }: SentCredentials): Identity | undefined {
-    if (this.#userHeader === undefined || remoteAddress === undefined) return undefined;
-    if (!this.isTrustedProxy(remoteAddress)) return undefined;
-    const roles = this.#roleHeader === undefined ? undefined : header(this.#roleHeader);
-    return proxyIdentity(header(this.#userHeader), roles, NO_END);
-  }
-}
-
-function isBearer(authorization: string | undefined): authorization is string {
-  return authorization !== undefined && /^Bearer\b/i.test(authorization);
 }
 
 /**
@@ -138,10 +113,8 @@ export async function openAccess(
     return { access: new Access(config), firstSignIn: undefined };
   }
   const firstSignIn = { user: 'operator', password: randomBytes(15).toString('base64url') };
-  const password = readPasswordHash(await hashPassword(firstSignIn.password));
-  if (password === undefined) throw new TypeError('cannot read the hash that was just made');
-  const access = new Access(config, { name: firstSignIn.user, role: 'operator', password });
-  return { access, firstSignIn };
+  const users = `${firstSignIn.user}:operator:${await hashPassword(firstSignIn.password)}`;
+  return { access: new Access({ ...config, users }), firstSignIn };
 }
 
 function readProxies(addresses: readonly string[]): BlockList {

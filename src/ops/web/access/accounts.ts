@@ -1,7 +1,32 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
 import { InputError } from '../../../contracts/errors.ts';
-import { hashPassword, isPassword, readPasswordHash, type PasswordHash } from './password.ts';
 import { ROLES, type Role } from './identity.ts';
+
+/**
+ * Format and cost of stored passwords: `scrypt.<log2 N>.<r>.<p>.<salt>.<hash>`, salt and hash as
+ * base64url. It contains no `$`, which compose files and shells would read as a variable.
+ */
+const COST = { logN: 15, r: 8, p: 3 } as const;
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+
+/** Highest costs of a configured hash: higher ones would use up the memory of the process. */
+const MAX_COST = { logN: 18, r: 16, p: 4 } as const;
+const ENTRY = /^scrypt\.(\d+)\.(\d+)\.(\d+)\.([\w-]{16,})\.([\w-]{32,})$/;
+
+/** Shorter passwords are refused when they are hashed. */
+export const MIN_PASSWORD_LENGTH = 12;
+/** Longer passwords are refused, so that a sign-in cannot keep the process busy. */
+export const MAX_PASSWORD_LENGTH = 256;
+
+/** The parts of a password hash. */
+interface PasswordHash {
+  readonly logN: number;
+  readonly r: number;
+  readonly p: number;
+  readonly salt: Buffer;
+  readonly hash: Buffer;
+}
 
 /** A person who may sign in. */
 export interface User {
@@ -18,6 +43,51 @@ export interface ApiKey {
   readonly hash: Buffer;
   /** When it expires: milliseconds since the epoch; Infinity for never. */
   readonly until: number;
+}
+
+/** Hashes a password with a new salt. */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES);
+  const hash = await derive(password, { ...COST, salt, hash: Buffer.alloc(HASH_BYTES) });
+  const parts = [COST.logN, COST.r, COST.p, salt.toString('base64url'), hash.toString('base64url')];
+  return ['scrypt', ...parts].join('.');
+}
+
+/** @returns undefined where the text is not a hash, or its cost is above the maximum */
+function readPasswordHash(text: string): PasswordHash | undefined {
+  const [, logN, r, p, salt = '', hash = ''] = ENTRY.exec(text) ?? [];
+  const cost = { logN: Number(logN), r: Number(r), p: Number(p) };
+  const within = (name: keyof typeof cost, min: number) =>
+    cost[name] >= min && cost[name] <= MAX_COST[name];
+  if (!within('logN', 10) || !within('r', 1) || !within('p', 1)) return undefined;
+  return { ...cost, salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hash, 'base64url') };
+}
+
+/** Normalizes first: keyboards produce the same text in different Unicode forms. */
+function derive(password: string, { logN, r, p, salt, hash }: PasswordHash): Promise<Buffer> {
+  const N = 2 ** logN;
+  const options: ScryptOptions = { N, r, p, maxmem: 256 * N * r + 1_048_576 };
+  return new Promise((resolve, reject) => {
+    scrypt(password.normalize('NFKC'), salt, hash.length, options, (error, key) => {
+      if (error === null) resolve(key);
+      else reject(error);
+    });
+  });
+}
+
+/** A hash of no password: so an unknown name takes as long as a wrong password. */
+const DECOY = { ...COST, salt: randomBytes(SALT_BYTES), hash: randomBytes(HASH_BYTES) };
+
+/** Compares in constant time. @returns the user; undefined where name or password is wrong */
+export async function checkPassword(
+  users: ReadonlyMap<string, User>,
+  name: string,
+  password: string,
+): Promise<User | undefined> {
+  if (password.length > MAX_PASSWORD_LENGTH) return undefined;
+  const user = users.get(name);
+  const kept = user?.password ?? DECOY;
+  return timingSafeEqual(await derive(password, kept), kept.hash) ? user : undefined;
 }
 
 /** Reads OPS_USERS. @throws InputError CONFIG_INVALID that names the entry, never its hash */
@@ -80,44 +150,17 @@ export function endOfDay(date: string): number | undefined {
   return isDate ? start + DAY_MS : undefined;
 }
 
-/** A hash that matches no user, so that an unknown name takes as long as a wrong password. */
-let decoy: Promise<PasswordHash> | undefined;
+const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
-/** @returns the user; undefined where name or password is wrong */
-export async function checkPassword(
-  users: ReadonlyMap<string, User>,
-  name: string,
-  password: string,
-): Promise<User | undefined> {
-  const user = users.get(name);
-  decoy ??= hashPassword(randomBytes(32).toString('base64url')).then(hashOf);
-  const matches = await isPassword(password, user?.password ?? (await decoy));
-  return matches ? user : undefined;
-}
-
-function hashOf(text: string): PasswordHash {
-  const hash = readPasswordHash(text);
-  if (hash === undefined) throw new TypeError('cannot read the hash that was just made');
-  return hash;
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
-}
-
-function entries(
-  text: string | undefined,
-  field: string,
-): { name: string; role: Role; secret: string; lastDay: string | undefined }[] {
-  return (text ?? '')
-    .split(/[\s,]+/)
-    .filter((entry) => entry !== '')
-    .map((entry) => {
-      const [name = '', roleName, secret = '', lastDay] = entry.split(':');
-      const role = ROLES.find((one) => one === roleName);
-      if (name === '' || role === undefined) throw invalid(field, 'expected name:role:hash');
-      return { name, role, secret, lastDay };
-    });
+/** Entries of a list: name, role, secret, and the last day where there is one. */
+function entries(text: string | undefined, field: string) {
+  const all = (text ?? '').split(/[\s,]+/).filter((entry) => entry !== '');
+  return all.map((entry) => {
+    const [name = '', roleName, secret = '', lastDay] = entry.split(':');
+    const role = ROLES.find((one) => one === roleName);
+    if (name === '' || role === undefined) throw invalid(field, 'expected name:role:hash');
+    return { name, role, secret, lastDay };
+  });
 }
 
 function invalid(field: string, problem: string): InputError {

@@ -3,6 +3,16 @@ import { allows, type Identity, type Needs } from './identity.ts';
 /** Why a request is refused. */
 export type AccessRefusal = 'NOT_SIGNED_IN' | 'NOT_PERMITTED' | 'CROSS_SITE';
 
+/** Where a request comes from, as the browser states it. */
+export interface RequestOrigin {
+  /** The `Origin` header. */
+  readonly origin: string | undefined;
+  /** The `Sec-Fetch-Site` header. Browsers send it over https, and to this machine. */
+  readonly fetchSite: string | undefined;
+  /** Host and port that the request was sent to. */
+  readonly host: string | undefined;
+}
+
 /** What a request is judged by, before its body is read. */
 export interface AccessDecision extends RequestOrigin {
   /** Role that the route needs; undefined where no route matches: then the caller must be signed in. */
@@ -31,16 +41,6 @@ export function authorize(request: AccessDecision): AccessRefusal | undefined {
 /** Whether a method changes nothing. */
 export function reads(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
-}
-
-/** Where a request comes from, as the browser states it. */
-export interface RequestOrigin {
-  /** The `Origin` header. */
-  readonly origin: string | undefined;
-  /** The `Sec-Fetch-Site` header. Browsers send it over https, and to this machine. */
-  readonly fetchSite: string | undefined;
-  /** Host and port that the request was sent to. */
-  readonly host: string | undefined;
 }
 
 /** Whether a change comes from a page of this server. Where no header says it, the CSRF token decides. */

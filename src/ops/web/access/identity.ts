@@ -1,3 +1,5 @@
+import type { ClaimedSession } from '../../operations/sessions.ts';
+
 /**
  * Roles of callers.
  *
@@ -27,12 +29,10 @@ export interface Identity {
    * page causes the request, so such requests need a CSRF token; an API key is only sent by a program.
    */
   readonly by: 'session' | 'proxy' | 'key';
-  /** When the identity expires: milliseconds since the epoch. */
-  readonly until: number;
   /** What the CSRF token is derived from: the id of the session, or the name and role. */
   readonly seed: string;
-  /** When the session began. */
-  readonly since?: number;
+  /** Of a person with a cookie: it may be over, as Redis has it. */
+  readonly session?: ClaimedSession;
 }
 
 /** The roles that are sufficient for each need. */
@@ -56,14 +56,13 @@ const NAME = /^[\p{L}\p{N}._@+ -]{1,64}$/u;
 export function proxyIdentity(
   user: string | undefined,
   roles: string | undefined,
-  until: number,
 ): Identity | undefined {
   const name = user?.trim() ?? '';
   if (!NAME.test(name)) return undefined;
   const role = roles === undefined ? 'viewer' : roleFrom(roles);
   return role === undefined
     ? undefined
-    : { name, role, by: 'proxy', until, seed: `proxy\n${name}\n${role}` };
+    : { name, role, by: 'proxy', seed: `proxy\n${name}\n${role}` };
 }
 
 function roleFrom(roles: string): Role | undefined {

@@ -1,25 +1,11 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ClaimedSession } from '../../operations/sessions.ts';
 import type { User } from './accounts.ts';
+import type { Identity } from './identity.ts';
 
-/** Content of a session cookie. */
-interface Claims {
-  /** Name of the user. */
-  readonly n: string;
-  /** Id of the session. */
-  readonly i: string;
-  /** End: milliseconds since the epoch. */
-  readonly e: number;
-  /** Derived from password and role of the user: a change ends the session. */
-  readonly s: string;
-}
-
-/** A valid session. */
-export interface Session {
-  readonly id: string;
-  readonly user: User;
-  readonly since: number;
-  readonly until: number;
-}
+/** Content of a session cookie; its stamp is of password and role of the user: a change ends the session. */
+type Claims = ClaimedSession & { readonly stamp: string };
 
 /**
  * The signed cookies of sessions, which hold user and expiry. A session ends when it expires or its user's password or role
@@ -41,29 +27,24 @@ export class Sessions {
   }
 
   /** @returns the session, and the value of its cookie */
-  start(user: User, now: number): { readonly cookie: string; readonly session: Session } {
-    const until = now + this.#lifetimeMs;
+  start(user: User, now: number): { readonly cookie: string; readonly session: ClaimedSession } {
     const id = randomBytes(16).toString('base64url');
-    const claims: Claims = {
-      n: user.name,
-      i: id,
-      e: until,
-      s: this.#stamp(user),
-    };
+    const session = { user: user.name, id, since: now, until: now + this.#lifetimeMs };
+    const claims: Claims = { ...session, stamp: this.#stamp(user) };
     const payload = Buffer.from(JSON.stringify(claims)).toString('base64url');
-    const cookie = `${payload}.${this.#sign('session', payload)}`;
-    return { cookie, session: { id, user, since: now, until } };
+    return { cookie: `${payload}.${this.#sign('session', payload)}`, session };
   }
 
   /** @returns undefined where the cookie is forged or expired, or its user no longer exists */
-  read(cookie: string, now: number): Session | undefined {
+  read(cookie: string, now: number): Identity | undefined {
     const [payload = '', signature = '', ...rest] = cookie.split('.');
     if (rest.length > 0 || !isSame(signature, this.#sign('session', payload))) return undefined;
-    const { n, i, e, s } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Claims;
-    const user = this.#users.get(n);
-    if (user === undefined || e <= now) return undefined;
-    if (!isSame(s, this.#stamp(user))) return undefined;
-    return { id: i, user, since: e - this.#lifetimeMs, until: e };
+    const text = Buffer.from(payload, 'base64url').toString();
+    const { stamp, ...session } = JSON.parse(text) as Claims;
+    const user = this.#users.get(session.user);
+    if (user === undefined || session.until <= now) return undefined;
+    if (!isSame(stamp, this.#stamp(user))) return undefined;
+    return { name: user.name, role: user.role, by: 'session', seed: session.id, session };
   }
 
   /** @returns the CSRF token of a session, for the forms of its pages; other sites cannot know it */
@@ -79,6 +60,7 @@ export class Sessions {
     const text = [name, role, password.hash.toString('base64url')].join('\n');
     return this.#sign('user', text).slice(0, 16);
   }
+
   /** Signs for one purpose: 43 characters of base64url. */
   #sign(purpose: 'session' | 'csrf' | 'user', text: string): string {
     return createHmac('sha256', this.#key).update(`${purpose}\n${text}`).digest('base64url');
@@ -89,4 +71,21 @@ export class Sessions {
 function isSame(left: string, right: string): boolean {
   const [a, b] = [Buffer.from(left), Buffer.from(right)];
   return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** With the prefix `__Host-`, no other host or path of the domain can set the cookie; it requires https. */
+export const SECURE_COOKIE = '__Host-notices';
+
+/** The name of the session cookie. */
+export const cookieName = ({ isSecure }: FastifyRequest) => (isSecure ? SECURE_COOKIE : 'notices');
+
+/** Sets the session cookie, which scripts and requests of other sites do not get; clears it where there is no value. */
+export function setSessionCookie(reply: FastifyReply, value = '', until = 0): void {
+  void reply.setCookie(cookieName(reply.request), value, {
+    path: '/',
+    httpOnly: true,
+    sameSite: 'strict',
+    secure: reply.request.isSecure,
+    expires: new Date(until),
+  });
 }

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { TooManyRequests } from '../http/problem.ts';
 
-/** Passwords that are checked at a time: each check keeps a core busy for a tenth of a second and longer. */
-const MOST_CHECKS = 2;
-/** Checks that wait at most; a caller above that is refused. */
-const MOST_WAITING = 20;
+/** Sign-ins that are checked or wait for it; a caller above that is refused. */
+const MOST_CHECKS = 20;
 /** Failed sign-ins of one account from one network, and in what time. */
 const MOST_FAILURES = 20;
 /** Failed sign-ins of one account from all networks in that time; then only a network counts from which it has signed in. */
@@ -23,8 +21,8 @@ export class SignInLimits {
   readonly #failures = new Map<string, Failures>();
   /** Pairs that have signed in since the start. */
   readonly #known = new Set<string>();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  #checks = 0;
+  #last: Promise<unknown> = Promise.resolve();
 
   /**
    * Checks a password, when its turn comes.
@@ -32,31 +30,26 @@ export class SignInLimits {
    * @param account name that was typed; only its hash is kept
    * @param network of the caller
    * @param now milliseconds of any clock
-   * @param isRight checks the password
+   * @param find undefined where the password is wrong
    * @throws TooManyRequests without a check
    */
-  async check(
+  async check<Found>(
     account: string,
     network: string,
     now: number,
-    isRight: () => Promise<boolean>,
-  ): Promise<boolean> {
+    find: () => Promise<Found | undefined>,
+  ): Promise<Found | undefined> {
     const pair = hashOf(`${account}\n${network}`);
     const all = hashOf(account);
     this.#refuse(pair, all, now);
-    await this.#turn();
-    try {
-      const isPassword = await isRight();
-      if (isPassword) {
-        this.#failures.delete(pair);
-        this.#known.add(pair);
-      } else for (const one of [pair, all]) this.#noteFailure(one, now);
-      return isPassword;
-    } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#running -= 1;
-      else next();
+    const found = await this.#inTurn(find);
+    if (found === undefined) {
+      for (const one of [pair, all]) this.#noteFailure(one, now);
+    } else {
+      this.#failures.delete(pair);
+      this.#known.add(pair);
     }
+    return found;
   }
 
   /** @throws TooManyRequests where the account has failed too often, from this network or from all */
@@ -70,16 +63,19 @@ export class SignInLimits {
     throw new TooManyRequests(seconds, detail);
   }
 
-  /** A check that ends passes its turn on. */
-  async #turn(): Promise<void> {
-    if (this.#running < MOST_CHECKS) {
-      this.#running += 1;
-      return;
-    }
-    if (this.#waiting.length >= MOST_WAITING) {
+  /** One at a time: each keeps a core busy for a tenth of a second and longer. */
+  async #inTurn<Found>(find: () => Promise<Found>): Promise<Found> {
+    if (this.#checks >= MOST_CHECKS) {
       throw new TooManyRequests(5, 'Too many sign-ins are being checked.');
     }
-    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#checks += 1;
+    const found = this.#last.then(find);
+    this.#last = found.catch(() => undefined);
+    try {
+      return await found;
+    } finally {
+      this.#checks -= 1;
+    }
   }
 
   #failuresOf(of: string, now: number): Failures | undefined {

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { redisErrorFields } from '../../../redis/failure.ts';
 import { beginSession, endSessions } from '../../operations/sessions.ts';
-import type { User } from './accounts.ts';
-import { MAX_PASSWORD_LENGTH } from './password.ts';
+import { MAX_PASSWORD_LENGTH, type User } from './accounts.ts';
 import { networkOf } from './network.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { signInPage } from '../pages/public-pages.ts';
 import { localPath, redirect, route, type RouteCall, type Route } from '../http/route.ts';
-import { setSessionCookie } from './session-cookie.ts';
+import { setSessionCookie } from './sessions.ts';
 
 /** Attempts of one address, or one IPv6 network, per minute. */
 const TRIES_PER_MINUTE = 10;
@@ -59,7 +58,7 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     summary: 'Ends the session.',
     handle: async ({ who, now, reply }, { redis, keys, logger }) => {
       const name = who?.name;
-      setSessionCookie(reply, undefined);
+      setSessionCookie(reply);
       try {
         if (who?.by === 'session') await endSessions(redis, keys, who.name, now);
       } catch (error) {
@@ -80,10 +79,8 @@ async function startSession(
   { access, config, logger, redis, keys }: OpsContext,
 ): Promise<void> {
   const { cookie, session } = access.sessions.start(user, now);
-  const { id, since, until } = session;
   try {
-    const network = networkOf(ip);
-    await beginSession(redis, keys, user.name, { id, since, seenAt: now, until, network });
+    await beginSession(redis, keys, session, networkOf(ip));
   } catch (error) {
     // A person who is called because Redis is away has to see why.
     logger.warn({ event: 'ops-session-not-stored', who: user.name, ...redisErrorFields(error) });
@@ -92,5 +89,5 @@ async function startSession(
   // The proxy does not state that the browser uses https: then the cookie is sent over http, too.
   const isPlain = !isSecure && config.trustedProxy.length > 0;
   if (isPlain) logger.warn({ event: 'ops-session-without-https', lacks: 'X-Forwarded-Proto' });
-  setSessionCookie(reply, cookie, until);
+  setSessionCookie(reply, cookie, session.until);
 }
