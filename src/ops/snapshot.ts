@@ -1,7 +1,5 @@
 import { Ledger } from '../batch/ledger/ledger.ts';
-import { warningMs } from '../batch/ledger/retention.ts';
 import { failureOf } from '../contracts/outcome.ts';
-import type { NewestBatches } from './batches-summary.ts';
 import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
 import { readHold } from '../fleet/hold/hold-scripts.ts';
 import { readTemplateHolds } from '../fleet/hold/template-hold.ts';
@@ -11,7 +9,7 @@ import { countEnded } from '../notices/ended.ts';
 import { FAILED_NOTICE_STATES } from '../notices/select-ended.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { readRedisFacts } from '../redis/facts.ts';
-import { redisFailure, translated } from '../redis/failure.ts';
+import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
 import { readTokenStatus } from '../token/token-status.ts';
@@ -37,9 +35,6 @@ export interface Retrying {
   /** The code of the one that is due next. */
   readonly code: string;
 }
-
-/** Batches that are read for a summary: a command each, and one for each whose list was not read to its end. */
-const SUMMARY_BATCHES = 200;
 
 /** Batches that are read for each scrape of the metrics: a command each. */
 export const NEWEST_BATCHES = 500;
@@ -95,7 +90,6 @@ const READERS = {
   unknownNotices: ({ redis, keys }) => countEnded(redis, keys, ['unknown']),
   possiblySentTwice: ({ redis, keys }) => readPossiblySentTwice(redis, keys),
   batches: ({ ledger }) => ledger.list(NEWEST_BATCHES),
-  newestBatches: ({ ledger }) => readNewest(ledger),
   /** Contacts of all batches whose outcome is unknown. */
   unknownContacts: ({ ledger }) => ledger.unknownContacts(),
   /** Contacts of all batches that are stored and not sent yet. */
@@ -154,17 +148,6 @@ async function readRetrying(redis: RedisClient, keys: Keys): Promise<Retrying | 
   return code === undefined ? undefined : { notices: notices.length, chunks: chunks.length, code };
 }
 
-async function readNewest(ledger: Ledger): Promise<NewestBatches> {
-  const batches = await ledger.list(SUMMARY_BATCHES);
-  const unread = batches.filter(
-    ({ importedAt, phase }) => importedAt === 0 && phase !== 'cancelled',
-  );
-  const importing = await Promise.all(
-    unread.map(async ({ id }) => ((await ledger.isImporting(id)) ? id : undefined)),
-  );
-  return { batches, importing: new Set(importing.filter((id) => id !== undefined)) };
-}
-
 /** @param keyOf the key of a state of a queue, or of a job of it */
 async function countJobs(redis: RedisClient, keyOf: (name: string) => string): Promise<JobCounts> {
   const [wait, paused, active, prioritized, delayed, completed, failed] = await Promise.all([
@@ -204,36 +187,4 @@ function delayOf(opts: string | null | undefined): number {
   } catch {
     return 0;
   }
-}
-
-/** Failed single notices that are about to be deleted, and until when the oldest is kept: milliseconds since the epoch. */
-export interface NearFailedNotices {
-  readonly count: number;
-  readonly keptUntil: number;
-}
-
-/**
- * The failed single notices (rejected or unknown) that are about to be deleted; undefined for none.
- *
- * @param keepFailedMs KEEP_FAILED_MS
- */
-export async function nearFailedNotices(
-  redis: RedisClient,
-  { endedIn }: Pick<Keys, 'endedIn'>,
-  keepFailedMs: number,
-  now: number,
-): Promise<NearFailedNotices | undefined> {
-  const soon = now - keepFailedMs + warningMs(keepFailedMs);
-  const found = await Promise.all(
-    FAILED_NOTICE_STATES.map(async (state) => {
-      const [[, oldest], near] = await Promise.all([
-        translated(redis.zrange(endedIn(state), 0, '0', 'WITHSCORES')),
-        translated(redis.zcount(endedIn(state), '-inf', soon)),
-      ]);
-      return { oldest: Number(oldest ?? Infinity), near };
-    }),
-  );
-  const count = found.reduce((sum, { near }) => sum + near, 0);
-  if (count === 0) return undefined;
-  return { count, keptUntil: Math.min(...found.map(({ oldest }) => oldest)) + keepFailedMs };
 }

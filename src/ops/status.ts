@@ -1,10 +1,13 @@
+import { readGroups, type GroupSource } from '../batch/failures/failure-groups.ts';
+import { readMotion } from '../batch/ledger/batch-motion.ts';
+import type { Batch } from '../batch/ledger/batch-record.ts';
+import { continueImport, type SendingFleet } from '../batch/ledger/blocked-reason.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { differingSettings } from '../fleet/heartbeat.ts';
 import { addressOf, type RedisSettings } from '../redis/connect.ts';
 import { judgeRedis, type RedisRules } from '../redis/suitability.ts';
 import { explainHold, type Status } from './answers/account-schemas.ts';
 import { headlineOf } from './answers/headline.ts';
-import { summarizeBatches } from './batches-summary.ts';
 import { readFleet, type FleetSource } from './snapshot.ts';
 
 export type { Status };
@@ -26,7 +29,6 @@ export async function readStatus(
     'noticeJobs',
     'noticeWaitingSince',
     'possiblySentTwice',
-    'newestBatches',
     'unsentContacts',
     'unknownContacts',
     'unknownNotices',
@@ -44,7 +46,7 @@ export async function readStatus(
   const { completed, ...jobs } = found.noticeJobs;
   const ofAll = { pending: found.unsentContacts, unknown: found.unknownContacts };
   const ledger = new Ledger(source.redis, source.keys);
-  const batches = await summarizeBatches(ledger, found.newestBatches, ofAll, found);
+  const batches = await summarizeBatches(ledger, ofAll, found);
   const status = {
     now: found.now,
     account,
@@ -66,3 +68,69 @@ export async function readStatus(
   };
   return { headline: headlineOf(status), ...status };
 }
+
+/** Batches that are read for the summary: a command each. */
+const NEWEST = 200;
+
+/** Open batches that are listed. */
+const LISTED = 10;
+
+/** Lists with rejected contacts that are named, those rejected throughout and the latest first: a command each. */
+const REFUSED = 5;
+
+/** Summarizes the newest batches. @param ofAll contacts of all batches that wait, and those whose outcome is unknown */
+export async function summarizeBatches(
+  ledger: Pick<Ledger, 'list' | 'isImporting' | 'nextAttempt'> & GroupSource,
+  ofAll: Pick<Status['batches'], 'pending' | 'unknown'>,
+  fleet: SendingFleet & { readonly now: number },
+): Promise<Status['batches']> {
+  const batches = await ledger.list(NEWEST);
+  const open = batches.filter(isOpen);
+  const held = new Set(fleet.templateHolds.map(({ template }) => template));
+  const openBatches = await Promise.all(
+    open.slice(0, LISTED).map(async (batch) => {
+      const { id, phase, counts } = batch;
+      const isRead = batch.importedAt !== 0 || phase === 'cancelled';
+      const importing = !isRead && (await ledger.isImporting(id));
+      const around = { ...fleet, importing };
+      const { standstill: waits, stalled } = await readMotion(ledger, batch, around, fleet.now);
+      const stopped = !isRead && !importing;
+      return {
+        id,
+        phase,
+        total: counts.total,
+        pending: counts.pending,
+        ...(waits === undefined ? {} : { waits }),
+        stalled,
+        ...(held.has(batch.templateCode) ? { heldTemplate: batch.templateCode } : {}),
+        importStopped: stopped,
+        ...(stopped ? { continueImport: continueImport(batch) } : {}),
+      };
+    }),
+  );
+  const rejected = batches.reduce((sum, { counts }) => sum + counts.rejected, 0);
+  const refused = await readRefused(ledger, batches);
+  return { ...ofAll, open: open.length, openBatches, rejected, refused };
+}
+
+async function readRefused(
+  ledger: GroupSource,
+  batches: readonly Batch[],
+): Promise<Status['batches']['refused']> {
+  const isThroughout = ({ counts }: Batch) => Number(counts.rejected === counts.total);
+  const some = batches
+    .filter(({ counts }) => counts.rejected > 0)
+    .sort((a, b) => isThroughout(b) - isThroughout(a) || b.movedAt - a.movedAt)
+    .slice(0, REFUSED);
+  return Promise.all(
+    some.map(async (batch) => {
+      const { id, counts, movedAt } = batch;
+      const groups = await readGroups(ledger, batch, { state: 'rejected' });
+      const { total, rejected } = counts;
+      return { id, total, rejected, code: groups[0]?.code ?? '', movedAt };
+    }),
+  );
+}
+
+const isOpen = ({ phase, counts }: Batch): boolean =>
+  phase !== 'finished' && (phase !== 'cancelled' || counts.pending > 0);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { batchFrom, type Batch, type BatchPhase } from '../../src/batch/ledger/batch-record.ts';
 import { someWorker } from './web/pages/snapshots.ts';
-import { summarizeBatches } from '../../src/ops/batches-summary.ts';
+import { summarizeBatches } from '../../src/ops/status.ts';
 
 const FLEET = { workers: [someWorker({ active: 0 })], hold: undefined, templateHolds: [], now: 0 };
 const sum = {
@@ -26,10 +26,11 @@ const summary = async (
 ) =>
   summarizeBatches(
     {
+      list: () => Promise.resolve([...batches]),
+      isImporting: (id) => Promise.resolve(importing.includes(id)),
       nextAttempt: () => Promise.resolve(nextAttempt),
       failureSums: () => Promise.resolve([{ ...sum, contacts: 2 }]),
     },
-    { batches, importing: new Set(importing) },
     ofAll,
     FLEET,
   );

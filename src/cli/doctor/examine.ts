@@ -16,11 +16,16 @@ import {
   type CheckName,
   type Finding,
 } from '../../doctor/finding.ts';
-import { judgeQueue, readQueueSnapshot } from '../../doctor/judge-queue.ts';
+import { judgeQueue, type SoonDeleted } from '../../doctor/judge-queue.ts';
+import { nearEndOfRetention, warningMs } from '../../batch/ledger/retention.ts';
+import { FAILED_NOTICE_STATES } from '../../notices/select-ended.ts';
+import { translated } from '../../redis/failure.ts';
+import { Ledger } from '../../batch/ledger/ledger.ts';
 import { judgeRedisSnapshot, readRedisSnapshot } from '../../doctor/judge-redis.ts';
 import { appendAudit, type Actor } from '../../ops/audit.ts';
+import { readStatus } from '../../ops/status.ts';
 import type { RedisClient } from '../../redis/connect.ts';
-import { keysOf } from '../../redis/keys.ts';
+import { keysOf, type Keys } from '../../redis/keys.ts';
 import { withRedis } from '../../redis/with-redis.ts';
 import { probeToken } from './token-probe.ts';
 
@@ -179,6 +184,29 @@ async function examineToken(
   );
 }
 
-async function examineQueue(redis: RedisClient, { redis: { prefix }, account, worker }: Config) {
-  return judgeQueue(await readQueueSnapshot(redis, keysOf(prefix, account), worker.keepFailedMs));
+async function examineQueue(redis: RedisClient, config: Config): Promise<Finding[]> {
+  const { account, worker, redisWatch: redisRules } = config;
+  const keys = keysOf(config.redis.prefix, account);
+  const status = await readStatus({ redis, keys }, { redis: config.redis, account, redisRules });
+  return judgeQueue(status, await readSoonDeleted(redis, keys, worker.keepFailedMs));
+}
+
+/** @param keepFailedMs KEEP_FAILED_MS */
+async function readSoonDeleted(
+  redis: RedisClient,
+  keys: Keys,
+  keepFailedMs: number,
+): Promise<SoonDeleted> {
+  const now = Date.now();
+  const before = now - keepFailedMs + warningMs(keepFailedMs);
+  const counts = await translated(
+    Promise.all(
+      FAILED_NOTICE_STATES.map((state) => redis.zcount(keys.endedIn(state), '-inf', before)),
+    ),
+  );
+  const batches: string[] = [];
+  for await (const batch of new Ledger(redis, keys).all()) {
+    if (nearEndOfRetention(batch, now) !== undefined) batches.push(batch.id);
+  }
+  return { notices: counts.reduce((sum, count) => sum + count, 0), batches };
 }

@@ -10,17 +10,26 @@ import {
   waiting,
   type Headline,
   type HeadlineFacts,
+  type Judged,
 } from './list-headlines.ts';
-import { unreadyWords } from './unready-words.ts';
 
-/** The worst thing that is true: the first of {@link JUDGES} that applies. */
+/** The worst thing that is true. */
 export function headlineOf(status: HeadlineFacts): Headline {
-  for (const judge of JUDGES) {
-    const found = judge(status);
-    if (found !== undefined) return found;
-  }
-  return { tone: 'good', title: 'Idle', text: 'Nothing waits.' };
+  const [first] = judgementsOf(status);
+  if (first === undefined) return { tone: 'good', title: 'Idle', text: 'Nothing waits.' };
+  const { remedy, text, check: _, ...rest } = first;
+  return { ...rest, text: remedy === undefined ? text : `${text} What to do: ${remedy}.` };
 }
+
+/** All that is true, the worst first. */
+export const judgementsOf = (status: HeadlineFacts): Judgement[] =>
+  JUDGES.flatMap(([check, judge]) => {
+    const found = judge(status);
+    return found === undefined ? [] : [{ check, ...found }];
+  });
+
+/** What is true, and the check of `notices doctor` that reports it. */
+export type Judgement = Judged & { readonly check: (typeof JUDGES)[number][0] };
 
 /** Requests and contacts per second that workers made in the time before their last heartbeats. */
 export function sentPerSecond(
@@ -35,23 +44,23 @@ export function sentPerSecond(
 }
 
 /** The worst first. */
-const JUDGES: readonly ((status: HeadlineFacts) => Headline | undefined)[] = [
-  held,
-  noWorker,
-  unsuitable,
-  notReady,
-  stalled,
-  heldTemplate,
-  refusedList,
-  differing,
-  importStopped,
-  retrying,
-  sending,
-  undecided,
-  waiting,
-];
+const JUDGES = [
+  ['queue.hold', held],
+  ['queue.workers', noWorker],
+  ['redis', unsuitable],
+  ['queue.workers', notReady],
+  ['queue.batches', stalled],
+  ['queue.hold', heldTemplate],
+  ['queue.batches', refusedList],
+  ['queue.settings', differing],
+  ['queue.batches', importStopped],
+  ['queue.waiting', retrying],
+  ['moving', sending],
+  ['queue.unknown', undecided],
+  ['moving', waiting],
+] as const satisfies readonly (readonly [string, (status: HeadlineFacts) => Judged | undefined])[];
 
-function held({ hold, now, workers }: HeadlineFacts): Headline | undefined {
+function held({ hold, now, workers }: HeadlineFacts): Judged | undefined {
   if (hold === undefined) return undefined;
   const { kind, code, nextProbeAt } = hold;
   if (kind === 'throttled') {
@@ -66,7 +75,6 @@ function held({ hold, now, workers }: HeadlineFacts): Headline | undefined {
       section: kind,
     };
   }
-  const { remedy, ...rest } = remedyOf(kind, code);
   const why = code === '' || kind === 'manual' ? '' : ` (${code})`;
   const meanwhile =
     kind === 'failing'
@@ -75,12 +83,12 @@ function held({ hold, now, workers }: HeadlineFacts): Headline | undefined {
   return {
     tone: 'bad',
     title: `Held: ${kind}`,
-    text: `${sentence(HOLDS[kind].reason)}${why}. ${meanwhile}. What to do: ${remedy}.`,
-    ...rest,
+    text: `${sentence(HOLDS[kind].reason)}${why}. ${meanwhile}.`,
+    ...remedyOf(kind, code),
   };
 }
 
-function noWorker({ workers, jobs, batches }: HeadlineFacts): Headline | undefined {
+function noWorker({ workers, jobs, batches }: HeadlineFacts): Judged | undefined {
   if (workers.length > 0) return undefined;
   const waits = jobs.waiting + jobs.delayed + batches.pending > 0;
   return {
@@ -93,13 +101,14 @@ function noWorker({ workers, jobs, batches }: HeadlineFacts): Headline | undefin
   };
 }
 
-function unsuitable({ redis }: HeadlineFacts): Headline | undefined {
+function unsuitable({ redis }: HeadlineFacts): Judged | undefined {
   const refusal = redis.findings.find(({ severity }) => severity === 'refuse');
   return (
     refusal && {
       tone: 'bad',
       title: 'Redis is unsuitable',
-      text: `Workers take no jobs: ${refusal.words}. What to do: ${refusal.remedy}.`,
+      text: `Workers take no jobs: ${refusal.words}.`,
+      remedy: refusal.remedy,
       fault: 'our configuration',
       command: 'notices doctor',
       section: 'redis_unsuitable',
@@ -107,7 +116,22 @@ function unsuitable({ redis }: HeadlineFacts): Headline | undefined {
   );
 }
 
-function notReady({ workers }: HeadlineFacts): Headline | undefined {
+/** What the reasons for which a worker is not ready mean (workers/health/readiness.ts). */
+const WORDS: Readonly<Record<string, string>> = {
+  'redis-away': 'it has no connection to Redis',
+  'redis-unsuitable': 'Redis could lose notices',
+  'copy-unchecked': 'it is starting: it checks that Redis is not an old copy',
+  stalled: 'it takes no jobs although some wait',
+  'event-loop': 'its event loop was blocked',
+  'payload-key': 'it does not have the key with which contacts are encrypted (PAYLOAD_KEY)',
+  alone: 'its requests fail, and those of other workers do not',
+  stopping: 'it is shutting down',
+};
+
+/** A reason for which a worker is not ready, as a clause; one that is not known as it is. */
+export const unreadyWords = (reason: string): string => WORDS[reason] ?? reason;
+
+function notReady({ workers }: HeadlineFacts): Judged | undefined {
   const [first] = workers;
   const [reason] = first?.unready ?? [];
   if (reason === undefined || workers.some(({ unready = [] }) => unready.length === 0)) {
@@ -116,32 +140,30 @@ function notReady({ workers }: HeadlineFacts): Headline | undefined {
   return {
     tone: 'bad',
     title: 'No worker is ready',
-    text: `Of ${first?.host ?? ''}: ${unreadyWords(reason.reason)}. The reasons of all are beside the workers.`,
+    text: `Of ${first?.host ?? ''}: ${unreadyWords(reason.reason)}.`,
+    remedy: '"notices status" shows the reasons of all',
     command: 'notices doctor',
   };
 }
 
-function differing({ differing: found }: HeadlineFacts): Headline | undefined {
+function differing({ differing: found }: HeadlineFacts): Judged | undefined {
   const [first, ...others] = found;
   if (first === undefined) return undefined;
   const names = [first, ...others].map(({ variable }) => variable).join(', ');
   return {
     tone: 'warn',
     title: `Workers differ in ${names}`,
-    text: `${first.variable} of ${first.groups.slice(1).flat().join(', ')} is not that of the others. Give all workers the same configuration, and restart these.`,
+    text: `${first.variable} of ${first.groups.slice(1).flat().join(', ')} is not that of the others.`,
+    remedy: 'give all workers the same configuration, and restart these',
     fault: 'our configuration',
     command: 'notices doctor',
   };
 }
 
 /** Trouble that is too little for a hold, while nothing is accepted. */
-function retrying({ retrying: waits, workers }: HeadlineFacts): Headline | undefined {
+function retrying({ retrying: waits, workers }: HeadlineFacts): Judged | undefined {
   if (waits === undefined || sentPerSecond(workers) > 0) return undefined;
   const { notices, chunks, code } = waits;
-  const { remedy, ...rest } = remedyOf(
-    code === 'SERVICE_UNREACHABLE' ? 'unreachable' : 'failing',
-    code,
-  );
   const [single, parts] = [
     countOf(notices, 'notice'),
     countOf(chunks, 'part of a list', 'parts of lists'),
@@ -151,12 +173,12 @@ function retrying({ retrying: waits, workers }: HeadlineFacts): Headline | undef
   return {
     tone: 'warn',
     title: `${what} ${verb} next attempt: ${code}`,
-    text: `The last attempt failed, and attempts are used up. What to do: ${remedy}.`,
-    ...rest,
+    text: 'The last attempt failed, and attempts are used up.',
+    ...remedyOf(code === 'SERVICE_UNREACHABLE' ? 'unreachable' : 'failing', code),
   };
 }
 
-function sending({ workers, jobs }: HeadlineFacts): Headline | undefined {
+function sending({ workers, jobs }: HeadlineFacts): Judged | undefined {
   const perSecond = sentPerSecond(workers);
   const isSending =
     jobs.waiting + jobs.active > 0 ||
@@ -169,7 +191,7 @@ function sending({ workers, jobs }: HeadlineFacts): Headline | undefined {
   return { tone: 'good', title: 'Sending', text };
 }
 
-function undecided({ unknown }: HeadlineFacts): Headline | undefined {
+function undecided({ unknown }: HeadlineFacts): Judged | undefined {
   const { notices, contacts } = unknown;
   if (notices + contacts === 0) return undefined;
   return {

@@ -6,6 +6,9 @@ import type { Status } from './account-schemas.ts';
 /** The worst thing that is true of the account: what pages, `notices status` and the API say first. */
 export type Headline = Status['headline'];
 
+/** One thing that is true, before its remedy is part of the text. */
+export type Judged = Headline & { readonly remedy?: string };
+
 /** What it is judged by: the status without what it says itself. */
 export type HeadlineFacts = Pick<
   Status,
@@ -15,7 +18,7 @@ export type HeadlineFacts = Pick<
 
 /* What can be the worst thing that is true of lists, and of templates. */
 
-export function stalled({ batches }: HeadlineFacts): Headline | undefined {
+export function stalled({ batches }: HeadlineFacts): Judged | undefined {
   const [first, ...others] = batches.openBatches.filter((batch) => batch.stalled);
   if (first === undefined) return undefined;
   return {
@@ -34,7 +37,7 @@ const REFUSED_FOR_MS = 24 * 3_600_000;
 /** Fewer rejected contacts say nothing about the template. */
 const REFUSED_LEAST = 20;
 
-export function refusedList({ batches, now }: HeadlineFacts): Headline | undefined {
+export function refusedList({ batches, now }: HeadlineFacts): Judged | undefined {
   const [first, ...others] = batches.refused.filter(
     ({ rejected, total, movedAt }) =>
       rejected === total && total >= REFUSED_LEAST && now - movedAt < REFUSED_FOR_MS,
@@ -52,11 +55,10 @@ export function refusedList({ batches, now }: HeadlineFacts): Headline | undefin
   };
 }
 
-export function heldTemplate({ templateHolds, batches }: HeadlineFacts): Headline | undefined {
+export function heldTemplate({ templateHolds, batches }: HeadlineFacts): Judged | undefined {
   const [first, ...others] = templateHolds;
   if (first === undefined) return undefined;
   const { template, kind, code } = first;
-  const { remedy, ...rest } = remedyOf(kind, code);
   const [list, ...lists] = batches.openBatches.filter((batch) => batch.heldTemplate === template);
   const what =
     list === undefined
@@ -66,15 +68,15 @@ export function heldTemplate({ templateHolds, batches }: HeadlineFacts): Headlin
   return {
     tone: 'warn',
     title: `Template ${template} is held${kind === 'manual' ? '' : `, ${code}`}${andOthers(others.length)}`,
-    text: `${why}.${what} Others are sent. What to do: ${remedy}.`,
-    ...rest,
+    text: `${why}.${what} Others are sent.`,
+    ...remedyOf(kind, code),
     command:
       kind === 'manual' ? `notices hold lift --template ${shellWord(template)}` : 'notices hold',
     ...(list === undefined ? {} : { batch: list.id }),
   };
 }
 
-export function importStopped({ batches }: HeadlineFacts): Headline | undefined {
+export function importStopped({ batches }: HeadlineFacts): Judged | undefined {
   const [first, ...others] = batches.openBatches.filter((batch) => batch.importStopped);
   if (first === undefined) return undefined;
   return {
@@ -93,7 +95,7 @@ export function waiting({
   jobs,
   sendWindows = '',
   now,
-}: HeadlineFacts): Headline | undefined {
+}: HeadlineFacts): Judged | undefined {
   const [paused, ...others] = batches.openBatches.filter(({ phase }) => phase === 'paused');
   if (batches.pending > 0 && paused !== undefined) {
     return {

@@ -3,7 +3,7 @@ import { countOf, formatCount, formatDuration, formatSize, table } from '../../f
 import { allClosed } from '../../contracts/send-windows.ts';
 import { writeInstant, writeTime } from '../../format/time.ts';
 import { statusAnswer } from '../answers/account-schemas.ts';
-import { unreadyWords } from '../answers/unready-words.ts';
+import { unreadyWords } from '../answers/headline.ts';
 import { appendAudit, auditEntry, auditFor } from '../audit.ts';
 import { describeEvent } from '../../events/describe.ts';
 import type { AccountEvent } from '../../events/event.ts';

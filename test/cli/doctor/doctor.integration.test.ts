@@ -99,7 +99,7 @@ describe('notices doctor', () => {
     const { code, stdout } = await run(['doctor'], env);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok {4}redis\.policy +noeviction/m);
-    expect(stdout).toMatch(/^warn {2}queue\.workers .*\n +fix: start one with "notices worker"$/m);
+    expect(stdout).toMatch(/^warn {2}queue\.workers .*\n +fix: run "notices worker"$/m);
     expect(stdout).toMatch(/^skip {2}service\.token .*SECRET_KEY are not set$/m);
     expect(stdout).toMatch(/\n0 problems and \d warnings? found\.\n$/);
   });

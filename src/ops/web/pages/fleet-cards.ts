@@ -7,7 +7,7 @@ import {
 } from '../../../format/format.ts';
 import type { SeenWorker } from '../../../fleet/heartbeat.ts';
 import { LEAST_OBSERVED, MAX_RATE_LIMIT } from '../../../fleet/rate-limit/rate-limit-state.ts';
-import { unreadyWords } from '../../answers/unready-words.ts';
+import { unreadyWords } from '../../answers/headline.ts';
 import { setRateLimit } from '../../operations/hold.ts';
 import type { Status } from '../../status.ts';
 import { html, type Html, type Part } from '../http/html.ts';

@@ -7,7 +7,6 @@ import {
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
 import type { Status } from '../../../../src/ops/status.ts';
 import { headlineOf } from '../../../../src/ops/answers/headline.ts';
-import type { BatchesSummary } from '../../../../src/ops/batches-summary.ts';
 import type { OverviewData } from '../../../../src/ops/web/pages/overview.ts';
 import type { PageView } from '../../../../src/ops/web/pages/elements.ts';
 
@@ -43,7 +42,7 @@ export function someWorker(some: Partial<Worker> = {}): Worker {
 }
 
 /** Batches of which nothing is left. */
-export function someBatches(some: Partial<BatchesSummary> = {}): BatchesSummary {
+export function someBatches(some: Partial<Status['batches']> = {}): Status['batches'] {
   return { pending: 0, open: 0, openBatches: [], rejected: 0, refused: [], unknown: 0, ...some };
 }
 
