@@ -97,7 +97,7 @@ function counted(code: string, answer: SendAnswer | undefined, backoff: Backoff)
   return withoutStack(new AttemptError(detail === '' ? code : `${code}: ${detail}`, backoff));
 }
 
-export const PUT_OFF = 'its template is held, or its sending hours are closed';
+export const PUT_OFF = 'its template is held, its sending hours are closed, or others go first';
 
 /** Delays an unsent job by `ms` milliseconds, which BullMQ reckons from the wall clock, without counting an attempt. */
 export async function delayJob(

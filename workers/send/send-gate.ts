@@ -12,7 +12,7 @@ const THROTTLED_MIN_MS = 1_000;
 /** The job is requeued at once: while Redis refuses, not more often than this. */
 const REDIS_AGAIN_MS = 200;
 
-/** Where the requests before it fail, one more waits at most so long for the ends of others. */
+/** Where the requests before it fail, one more waits for an end; where for so long none began or ended, it goes. */
 const ONE_ENDS_MS = 1_000;
 
 const ENTERED: Entered = { passage: OPEN, isContradicted: false };
@@ -37,6 +37,8 @@ export class SendGate {
   readonly #throttled = new Throttled();
   #acceptedAt = -Infinity;
   #underWay = 0;
+  /** When an attempt was last started or ended, by performance.now(). */
+  #movedAt = 0;
   #nextEnd: Signal | undefined;
 
   constructor(options: SendGateOptions) {
@@ -46,7 +48,7 @@ export class SendGate {
 
   /**
    * Leave to make one attempt; undefined while the worker is suspended or the account is held, or how long
-   * the job is put off because its template is held.
+   * the job is put off because its template is held, or others go first.
    */
   async enter(job: GateJob): Promise<Entered | PutOff | undefined> {
     const { isSuspended, isComplete, holds, log } = this.#options;
@@ -54,13 +56,17 @@ export class SendGate {
       if (isSuspended()) return undefined;
       const complete = isComplete();
       if (!(complete instanceof Promise ? await complete : complete)) return undefined;
-      const until = performance.now() + ONE_ENDS_MS;
-      while (this.#waitsForAnEnd(job.id) && performance.now() < until) await this.#oneEnds();
+      // It would make the row no longer: its place is for another job.
+      if (this.#underWay > 0 && this.#account.has(job.id)) return { putOffMs: AGAIN_MS };
+      while (this.#account.isDoubtful && this.#underWay > 0 && this.#restMs > 0) {
+        await this.#oneEnds();
+      }
       const { trouble: history } = job;
       const entered = holds.enter(job.template, history !== undefined, job.runs, job.leavesProbes);
       const passage = entered instanceof Promise ? await entered : entered;
       if (passage === undefined || 'putOffMs' in passage) return passage;
       this.#underWay++;
+      this.#movedAt = performance.now();
       if (history === undefined) return passage === OPEN ? ENTERED : { ...ENTERED, passage };
       return { passage, history, isContradicted: this.#acceptances.contradict(history) };
     } catch (error) {
@@ -114,6 +120,7 @@ export class SendGate {
     } finally {
       // Only now: the attempt that waits for this end must find the hold that follows from it.
       this.#underWay--;
+      this.#movedAt = performance.now();
       this.#nextEnd?.give();
       this.#nextEnd = undefined;
     }
@@ -137,17 +144,15 @@ export class SendGate {
     return holds.isTemplateHeld(template) ? holds.behindMs(template) : undefined;
   }
 
-  /** What is in the row already would not make it longer: it waits where another attempt may. */
-  #waitsForAnEnd(job: string): boolean {
-    const { isDoubtful } = this.#account;
-    const isInRow = this.#account.has(job);
-    return this.#underWay > 0 ? isDoubtful || isInRow : isDoubtful && isInRow;
+  /** Milliseconds for which an attempt may still wait for the end of another. */
+  get #restMs(): number {
+    return this.#movedAt + ONE_ENDS_MS - performance.now();
   }
 
-  /** Until an attempt under way has ended, or for a second. */
+  /** Until an attempt under way has ended, or for the rest of the second. */
   async #oneEnds(): Promise<void> {
     this.#nextEnd ??= signal();
-    await Promise.race([this.#nextEnd.given, pause(ONE_ENDS_MS)]);
+    await Promise.race([this.#nextEnd.given, pause(this.#restMs)]);
   }
 
   async #accepted(

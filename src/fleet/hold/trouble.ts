@@ -9,9 +9,9 @@ import type { HoldKind } from '../../contracts/hold.ts';
 export const ROW = 12;
 
 /**
- * With so many in a row no further attempt begins before one of those under way has ended, and jobs of the row wait
- * behind others from the first on: in an outage no more is possibly sent than was under way, and a little trouble ends with
- * the next acceptance, a moment later.
+ * With so many in a row no further attempt begins before one of those under way has ended, and jobs of a row of any length
+ * come again after others: in an outage no more is possibly sent than was under way, and a little trouble ends with the
+ * next acceptance, a moment later.
  */
 export const DOUBT_ROW = 3;
 

@@ -24,8 +24,6 @@ export interface Notice {
   readonly poison: boolean;
   attempts: number;
   requests: number;
-  /** After so many requests it has waited for the ends of others. */
-  gaveWay: number;
   possiblySent: number;
   history: TroubleHistory | undefined;
   state: 'waiting' | 'accepted' | 'rejected' | 'unknown';
@@ -67,7 +65,7 @@ const PROBE_MIN_MS = 500;
 const PROBE_MAX_MS = 60_000;
 const LIMITS = { minMs: PROBE_MIN_MS, maxMs: PROBE_MAX_MS };
 const OTHERS_FIRST_MS = 500;
-const ONE_ENDS_MS = 1_000;
+const AGAIN_MS = 1_000;
 const ATTEMPTS = 10;
 const RESENDS = 2;
 const PASSES = 2;
@@ -140,7 +138,6 @@ export function simulate({
       poison,
       attempts: 0,
       requests: 0,
-      gaveWay: 0,
       possiblySent: 0,
       history: undefined,
       state: 'waiting',
@@ -253,10 +250,8 @@ export function simulate({
         if (notice === undefined) continue;
         moved = true;
         const { row } = process;
-        const isBehind = row.has(String(notice.id)) && (row.isDoubtful || process.inFlight > 0);
-        if (isBehind && notice.gaveWay !== notice.requests) {
-          notice.gaveWay = notice.requests;
-          later(ONE_ENDS_MS, notice);
+        if (row.has(String(notice.id)) && process.inFlight > 0) {
+          later(AGAIN_MS, notice);
           continue;
         }
         const own = holds.get(notice.template);
