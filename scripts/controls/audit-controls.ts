@@ -12,7 +12,7 @@ export const AUDIT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'downloads of contacts that leave no trace',
-    file: 'src/ops/web/http/csv-download.ts',
+    file: 'src/ops/web/http/operation-routes.ts',
     from: 'await appendAudit(redis, keys, entry);',
     to: '',
     test: 'ops/web/api.integration.test.ts',

@@ -191,7 +191,6 @@ describe('each program as the user of its kind, with nothing refused', () => {
       '/audit',
       '/queues/api/queues',
       '/api/v1/status',
-      '/api/v1/traffic',
     ]) {
       expect([page, (await operator.get(page)).status]).toEqual([page, 200]);
     }

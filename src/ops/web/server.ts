@@ -16,11 +16,7 @@ import { problemOf, TooManyRequests, type Problem } from './http/problem.ts';
 import { labelOf, registerRoutes, SILENCE_MS } from './http/register-routes.ts';
 import { localPath, type Route } from './http/route.ts';
 import { OPS_ROUTES } from './http/route-table.ts';
-import {
-  BARE_HEADERS,
-  registerSecurityHeaders,
-  setSecurityHeaders,
-} from './http/security-headers.ts';
+import { BOARD_HEADERS, HTTPS_ONLY, SECURITY_HEADERS } from './http/security-headers.ts';
 import { SECURE_COOKIE } from './access/sessions.ts';
 
 declare module 'fastify' {
@@ -77,7 +73,6 @@ export async function buildOpsServer(
   });
   app.server.maxConnections = MOST_CONNECTIONS;
   await app.register(cookie);
-  await registerSecurityHeaders(app);
   await app.register(rateLimit, { global: false });
   app.decorateRequest('identity', undefined);
   app.decorateRequest('isSecure', false);
@@ -108,7 +103,7 @@ function refuseUnreadable(error: Error, response: ServerResponse): void {
   const problem = problemOf(error);
   response
     .writeHead(problem.status, {
-      ...BARE_HEADERS,
+      ...SECURITY_HEADERS,
       'content-type': 'application/problem+json; charset=utf-8',
     })
     .end(JSON.stringify(problem));
@@ -150,7 +145,8 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
       /^\s*https\s*(,|$)/i.test(proto ?? '') ||
       headerOf(request, 'origin') === `https://${request.host}` ||
       request.cookies[SECURE_COOKIE] !== undefined;
-    setSecurityHeaders(reply, isBoard(request.url), request.isSecure);
+    void reply.headers(isBoard(request.url) ? BOARD_HEADERS : SECURITY_HEADERS);
+    if (request.isSecure) void reply.headers(HTTPS_ONLY);
     if (!isOwnHost(request.host)) {
       return refuse(new NoticeQueueError('CROSS_SITE', WRONG_HOST), request, reply, context);
     }

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { METRICS_CONTENT_TYPE } from '../../../metrics/fleet-metrics.ts';
-import { readTraffic } from '../../../traffic/traffic.ts';
-import { count, time } from '../../answers/fields.ts';
+import { redisFailure } from '../../../redis/failure.ts';
 import { ROLES } from '../access/identity.ts';
 import { route, type Route } from '../http/route.ts';
 
@@ -14,35 +13,49 @@ const session = z.object({
   csrf: z.string().describe('empty for an API key, which needs no token'),
 });
 
-const laneCounts = z.object({
-  requests: count.describe('send requests'),
-  accepted: count.describe('contacts that the service accepted'),
+const health = z.strictObject({
+  status: z.enum(['ok', 'unready']),
+  reasons: z.array(z.string()).describe('why it is not ready'),
 });
-const lanes = { notices: laneCounts, chunks: laneCounts };
+const HEALTHY: z.output<typeof health> = { status: 'ok', reasons: [] };
 
-const traffic = z.object({
-  at: time,
-  minutes: z
-    .array(z.object({ at: time.describe('its start'), ...lanes }).meta({ id: 'TrafficMinute' }))
-    .describe('oldest first; the last one is not over yet'),
-  total: z.object(lanes),
-});
+const HEALTH = { method: 'GET', needs: 'open', kind: 'health' } as const;
 
-/** The session, traffic over time, and metrics. */
+/** Health checks, which need no role and reveal nothing; the session, and metrics. */
 export const ACCOUNT_ROUTES: readonly Route[] = [
+  route({
+    ...HEALTH,
+    path: '/livez',
+    summary: 'Whether the process is alive, independent of Redis.',
+    answers: { 200: { says: 'The process is alive.', schema: health } },
+    handle: () => HEALTHY,
+  }),
+  route({
+    ...HEALTH,
+    path: '/readyz',
+    summary: 'Whether requests can be served.',
+    answers: {
+      200: { says: 'Ready.', schema: health },
+      503: { says: 'Redis is not available.', schema: health },
+    },
+    handle: async ({ reply }, { redis, redisWatch }) => {
+      try {
+        await redis.ping();
+        return HEALTHY;
+      } catch (error) {
+        redisWatch.failed(error);
+        void reply.code(503);
+        // Without a sign-in only the code: the cause names the address of Redis.
+        return { status: 'unready', reasons: [redisFailure(error).code] };
+      }
+    },
+  }),
   route({
     ...API,
     path: '/api/v1/session',
     summary: 'The caller, and the token that a change by script must send as X-CSRF-Token.',
     answers: { 200: { says: 'The caller.', schema: session } },
     handle: ({ who, name, csrf }) => ({ name, role: who?.role, by: who?.by, csrf }),
-  }),
-  route({
-    ...API,
-    path: '/api/v1/traffic',
-    summary: 'Requests, and contacts that were accepted, of each minute of the last three hours.',
-    answers: { 200: { says: 'The minutes and their sums.', schema: traffic } },
-    handle: (_call, { redis, keys }) => readTraffic(redis, keys),
   }),
   route({
     ...API,

@@ -3,18 +3,16 @@ import { OPERATIONS } from '../../operations/operations.ts';
 import { openApiRoute } from '../openapi.ts';
 import { ACCOUNT_ROUTES } from '../api/account-routes.ts';
 import { ASSET_ROUTES } from '../assets.ts';
-import { HEALTH_ROUTES } from '../health-routes.ts';
 import { PAGE_ROUTES } from '../pages/pages.ts';
 import { operationRoutes } from './operation-routes.ts';
 import type { Route } from './route.ts';
 import { SIGN_IN_ROUTES } from '../access/sign-in-routes.ts';
 
 const ROUTES: readonly Route[] = [
-  ...HEALTH_ROUTES,
+  ...ACCOUNT_ROUTES,
   ...ASSET_ROUTES,
   ...SIGN_IN_ROUTES,
   ...PAGE_ROUTES,
-  ...ACCOUNT_ROUTES,
   ...OPERATIONS.flatMap((row) => operationRoutes(row)),
   ...NOTICE_ROUTES,
 ];
