@@ -68,7 +68,7 @@ export const ERROR_CODES = {
   },
   SERVICE_REFUSED: {
     meaning: 'The service rejected this request.',
-    remedy: "Fix what the service's own code and message name, then send the notice again.",
+    remedy: 'Correct what the code and the message of the service name.',
   },
   SERVICE_UNREACHABLE: {
     meaning: 'No connection to the service could be made; provably nothing was sent.',

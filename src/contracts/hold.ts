@@ -1,3 +1,5 @@
+import { ERROR_CODES, type ErrorCode } from './errors.ts';
+
 /** Whose fault a hold is: who can end its cause. */
 export const FAULTS = [
   'our configuration',
@@ -18,7 +20,7 @@ interface Remedy {
 
 /**
  * Holds: sending is stopped for the whole account, for a cause that is not one notice's. One row per kind,
- * for the person who is called when notices stop; {@link CODE_REMEDIES} say more where the code is known.
+ * for the person who is called when notices stop; {@link CODE_FAULTS} has the codes that say more.
  */
 export const HOLDS = {
   credentials: {
@@ -99,54 +101,31 @@ export const HOLDS = {
   },
 } as const satisfies Record<string, Remedy & { readonly reason: string }>;
 
-/** What to do about a hold where its code says more than its kind; each has a section in docs/operating.md. */
-const CODE_REMEDIES: Readonly<Record<string, Remedy>> = {
-  INVALID_ACCESS_KEY: {
-    fault: 'our configuration',
-    remedy:
-      'compare ACCESS_KEY, SECRET_KEY and API_VERSION with the console of the service, and restart the workers with the right ones',
-    command: 'notices doctor',
-  },
-  ACCESS_KEY_NOT_APPROVED: {
-    fault: 'the service',
-    remedy: 'have the app approved in the console of the service; sending then resumes by itself',
-    command: 'notices doctor',
-  },
-  IP_NOT_ALLOWED: {
-    fault: 'our configuration',
-    remedy:
-      'add the outbound address of the workers (that of the NAT gateway or proxy) to the allowlist of the app',
-    command: 'notices doctor',
-  },
-  SERVICE_REFUSED: {
-    fault: 'the service',
-    remedy: 'correct what the code and the message of the service name; they are in the log',
-    command: 'notices doctor',
-  },
-  SERVICE_UNREACHABLE: {
-    fault: 'the network',
-    remedy: 'check BASE_URL, the name server, the firewall and PROXY_URL',
-    command: 'notices doctor',
-  },
-  TOKEN_INVALID: {
-    fault: 'our configuration',
-    remedy: 'check BASE_URL and TOKEN_PATH: this may not be the messaging service',
-    command: 'notices doctor',
-  },
-  TOKEN_UNAVAILABLE: {
-    fault: 'the service',
-    remedy: 'wait, and ask the service about its token endpoint; workers probe by themselves',
-    command: 'notices doctor',
-  },
-};
+/** Whose fault a hold is where its code says more than its kind; each has a section in docs/operating.md. */
+const CODE_FAULTS = {
+  INVALID_ACCESS_KEY: 'our configuration',
+  ACCESS_KEY_NOT_APPROVED: 'the service',
+  IP_NOT_ALLOWED: 'our configuration',
+  SERVICE_REFUSED: 'the service',
+  SERVICE_UNREACHABLE: 'the network',
+  TOKEN_INVALID: 'our configuration',
+  TOKEN_UNAVAILABLE: 'the service',
+} as const satisfies Partial<Record<ErrorCode, HoldFault>>;
+
+const isOfCode = (code: string): code is keyof typeof CODE_FAULTS =>
+  Object.hasOwn(CODE_FAULTS, code);
 
 /** Codes of a certificate that cannot be verified. */
 const CERTIFICATE = /^(?:CERT|DEPTH_ZERO|ERR_TLS|SELF_SIGNED|UNABLE_TO)/;
 
 /** What to do about a hold, and the section of docs/operating.md that says more. */
 export function remedyOf(kind: HoldKind, code: string): Remedy & { readonly section: string } {
-  const byCode = kind === 'manual' ? undefined : CODE_REMEDIES[code];
-  if (byCode !== undefined) return { ...byCode, section: code.toLowerCase() };
+  if (kind !== 'manual' && isOfCode(code)) {
+    const { remedy: sentence } = ERROR_CODES[code];
+    const words = sentence.charAt(0).toLowerCase() + sentence.slice(1, -1);
+    const ofCode = CODE_FAULTS[code];
+    return { fault: ofCode, remedy: words, command: 'notices doctor', section: code.toLowerCase() };
+  }
   const { fault, remedy, command } = HOLDS[kind];
   if (kind === 'address' && CERTIFICATE.test(code)) {
     const name = 'name its authority in TLS_CA_FILE, or have the certificate renewed';

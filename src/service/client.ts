@@ -37,8 +37,6 @@ const HEADERS = [
 
 /** Limits of a send call. */
 export interface SendCallOptions {
-  /** Gives the call up at any stage, a request under way included. */
-  readonly signal?: CancelSignal | undefined;
   /** Longest time for the whole call in milliseconds: token, retries and answer included. */
   readonly deadlineMs: number;
   /**
@@ -139,9 +137,9 @@ export class ServiceClient {
   async #sendBody(
     body: string | Uint8Array,
     tokens: TokenSource,
-    { signal, deadlineMs, ownConnection = false, guard }: SendCallOptions,
+    { deadlineMs, ownConnection = false, guard }: SendCallOptions,
   ): Promise<SendAnswer> {
-    const deadline = new Deadline(deadlineMs, signal);
+    const deadline = new Deadline(deadlineMs);
     const call = new SendCall(this.#sendEndpoint, body, { deadline, ownConnection, guard });
     try {
       const request = (token: Token) => call.request(token);

@@ -62,35 +62,8 @@ function outcomeOfRule(answer: SendAnswer): Outcome {
   }
 }
 
-/** The outcome of a send call; the first matching row decides. */
+/** The outcome of a send call; the first matching row decides. Those of nearly all answers come first. */
 export const OUTCOME_ROWS: readonly OutcomeRow[] = [
-  {
-    /**
-     * The worker is stopping or has lost the lock of the job, or the time of the call was over before a request
-     * was tried: it is retried, and nothing is counted.
-     */
-    name: 'not sent, given up',
-    when: ({ stage, failure }) => stage === 'not-sent' && failure === 'aborted',
-    outcome: () => retry('ABORTED', false),
-  },
-  {
-    /** Not the configured service answers, and the next job would get the same. */
-    name: 'not sent, the certificate does not verify',
-    when: ({ stage, failure }) => stage === 'not-sent' && failure === 'certificate',
-    outcome: ({ failureCode }) => hold('address', failureCode ?? 'CERTIFICATE', 'row'),
-  },
-  {
-    /** Proof that nothing was accepted, after the immediate retries; the next job would get the same. */
-    name: 'not sent',
-    when: ({ stage }) => stage === 'not-sent',
-    outcome: () => hold('unreachable', 'SERVICE_UNREACHABLE', 'row'),
-  },
-  {
-    /** It was written to a connected socket; whether the service accepted it is not known. */
-    name: 'sent, no status',
-    when: ({ stage, status }) => stage === 'sent' || status === undefined,
-    outcome: ({ failureCode }) => unknown(failureCode ?? 'NO_ANSWER'),
-  },
   {
     /** The operator knows answers of this service that the documents do not show (ANSWER_RULES_FILE). */
     name: 'an answer rule matches',
@@ -121,6 +94,33 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     name: '2xx, unreadable',
     when: (answer) => within(answer, 200, 299),
     outcome: () => accept(false),
+  },
+  {
+    /**
+     * The worker is stopping or has lost the lock of the job, or the time of the call was over before a request
+     * was tried: it is retried, and nothing is counted.
+     */
+    name: 'not sent, given up',
+    when: ({ stage, failure }) => stage === 'not-sent' && failure === 'aborted',
+    outcome: () => retry('ABORTED', false),
+  },
+  {
+    /** Not the configured service answers, and the next job would get the same. */
+    name: 'not sent, the certificate does not verify',
+    when: ({ stage, failure }) => stage === 'not-sent' && failure === 'certificate',
+    outcome: ({ failureCode }) => hold('address', failureCode ?? 'CERTIFICATE', 'row'),
+  },
+  {
+    /** Proof that nothing was accepted, after the immediate retries; the next job would get the same. */
+    name: 'not sent',
+    when: ({ stage }) => stage === 'not-sent',
+    outcome: () => hold('unreachable', 'SERVICE_UNREACHABLE', 'row'),
+  },
+  {
+    /** It was written to a connected socket; whether the service accepted it is not known. */
+    name: 'sent, no status',
+    when: ({ stage, status }) => stage === 'sent' || status === undefined,
+    outcome: ({ failureCode }) => unknown(failureCode ?? 'NO_ANSWER'),
   },
   {
     /** Redirects are never followed: a POST would become a GET, or go to another server. */

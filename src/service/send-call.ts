@@ -186,7 +186,7 @@ export class SendCall extends Exchange {
     const { cause } = this.deadline;
     if (this.#refused.length === 1 && cause !== undefined) {
       answer.failure = cause;
-      if (cause === 'aborted' || failure === undefined) answer.givenUp = true;
+      if (failure === undefined) answer.givenUp = true;
     }
     if (failure !== undefined) answer.failure = failure;
     if (failureCode !== undefined) answer.failureCode = failureCode;
@@ -198,16 +198,14 @@ export class SendCall extends Exchange {
   }
 
   /**
-   * What ended a call without a status. Giving up between two requests counts as giving up, and so does a time that
-   * was over before the first one was tried: a slow Redis or token says nothing about the service.
+   * What ended a call without a status. A time that was over before the first request was tried counts as giving up: a
+   * slow Redis or token says nothing about the service.
    */
   #failure(): { failure: TransportFailure; failureCode?: string } {
     const { facts, deadline } = this;
-    const gaveUp = deadline.aborted && deadline.cause === 'aborted';
-    if (facts === undefined || (gaveUp && !facts.started && facts.failure !== 'certificate')) {
-      const { cause } = deadline;
-      if (cause === undefined) return { failure: 'other' };
-      return { failure: 'aborted', failureCode: cause === 'timeout' ? 'DEADLINE' : 'ABORTED' };
+    if (facts === undefined) {
+      const isLate = deadline.cause !== undefined;
+      return isLate ? { failure: 'aborted', failureCode: 'DEADLINE' } : { failure: 'other' };
     }
     const { failure = 'other', failureCode } = facts;
     return failureCode === undefined ? { failure } : { failure, failureCode };
@@ -274,7 +272,6 @@ async function usable(
   try {
     token = await ask();
   } catch (error) {
-    if (deadline.aborted && deadline.cause === 'aborted') return undefined;
     if (error instanceof NoticeQueueError) throw error;
     if (deadline.aborted) return undefined;
     // A foreign error could contain anything, a secret included.

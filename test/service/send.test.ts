@@ -143,24 +143,6 @@ describe.each([401, 403] as const)('a %i (service-api, Authentication rule 4)', 
     await expect(openClient(server.url).send(NOTICE, tokens, WITHIN)).rejects.toBe(failure);
     expect(server.requests).toHaveLength(1);
   });
-
-  it('given up during the renewal: nothing was taken, the job goes back', async () => {
-    const server = await httpServer((response) => json(response, status, {}));
-    const giveUp = new AbortController();
-    const tokens: TokenSource = {
-      get: () => Promise.resolve(FIRST),
-      renew: (_refused, _status, cancel) => {
-        giveUp.abort();
-        expect(cancel?.aborted).toBe(true);
-        return Promise.reject(new NoticeQueueError('TOKEN_UNAVAILABLE'));
-      },
-    };
-    const options = { ...WITHIN, signal: giveUp.signal };
-    const answer = await openClient(server.url).send(NOTICE, tokens, options);
-    expect(answer).toMatchObject({ stage: 'answered', status, requests: 1 });
-    expect(decideOutcome(answer)).toMatchObject({ kind: 'retry', counted: false });
-    expect(server.requests).toHaveLength(1);
-  });
 });
 
 describe('the token source', () => {

@@ -92,7 +92,18 @@ describe('many values', () => {
         mask.code(`C1_${var1}`),
         mask.traceId(`t-1-${var1}`),
       ]);
+    expect(kept[0]).toContain('has no');
     for (const text of kept) expect(text ?? '').not.toMatch(/Order|Kx|010/);
+  });
+
+  it('are not compared any more once the time for one answer is over: nothing is kept', () => {
+    const mask = new AnswerMask([], JSON.stringify({ contacts: [{ var1: 'Order-7-Kx' }] }));
+    expect(mask.message('no template')).toBe('no template');
+    const now = performance.now();
+    vi.spyOn(performance, 'now').mockReturnValue(now + 300);
+    const texts = [mask.message('no template'), mask.code('BAD'), mask.traceId('t-1')];
+    vi.restoreAllMocks();
+    expect(texts).toEqual([undefined, undefined, undefined]);
   });
 
   it('are compared as often for one of many contacts as for one of few', () => {
