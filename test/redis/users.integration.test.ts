@@ -62,8 +62,8 @@ async function startWorker(emulator: Emulator): Promise<string> {
     HEARTBEAT_MS: '200',
     RATE_LIMIT: '500',
     HEALTH_ADDRESS: `${port}`,
-    ALERT_WEBHOOK_URL: `${emulator.url}/alerts`,
-    ALERT_WEBHOOK_SECRET: 'a secret of at least sixteen',
+    EVENT_WEBHOOK_URL: `${emulator.url}/alerts`,
+    EVENT_WEBHOOK_SECRET: 'a secret of at least sixteen',
   });
   await worker.says(/"event":"started"/);
   return `http://127.0.0.1:${port}/metrics`;
@@ -292,7 +292,7 @@ describe('a user cannot', () => {
       [
         ['SCAN', '0'],
         ['ZCARD', KEY('find:1:1')],
-        ['GET', KEY('ops:ended:1')],
+        ['GET', KEY('ops:sessions')],
       ],
     ],
     ['ops', []],
