@@ -7,7 +7,7 @@ import type { Keys } from '../../src/redis/keys.ts';
  */
 export async function stepClockBack(redis: Redis, keys: Keys, ms: number): Promise<void> {
   const times: readonly (readonly [key: string, fields: readonly string[]])[] = [
-    [keys.hold, ['since', 'nextProbeAt', 'setAt']],
+    [keys.hold, ['since', 'nextProbeAt']],
     [keys.rateLimit, ['nextAt', 'fellAt', 'risesFrom']],
     [keys.epoch, ['bornAt', 'at']],
   ];

@@ -35,17 +35,7 @@ local now = clock()
 alsoWhenFull()
 local BLOCKED = 9007199254740991
 
--- Times in the hash are Redis time. One that was set later than now is from before the clock went back: then the
--- distance of the probe begins anew, so that no hold lasts longer than that.
-local function nextProbe()
-  local set = redis.call('HMGET', hold, 'nextProbeAt', 'setAt')
-  local at, setAt = tonumber(set[1] or 0) or 0, tonumber(set[2] or 0) or 0
-  if setAt > now then
-    at = now + at - setAt
-    redis.call('HSET', hold, 'nextProbeAt', at, 'setAt', now)
-  end
-  return at
-end
+local function nextProbe() return tonumber(redis.call('HGET', hold, 'nextProbeAt') or 0) or 0 end
 -- Such a hold has no probe: only a person lifts it.
 local function isManual(kind) return kind == 'manual' or kind == 'restored' end
 local function block(ms)
@@ -57,7 +47,7 @@ local function unblock()
   end
 end
 local function probeAt(at)
-  redis.call('HSET', hold, 'nextProbeAt', at, 'setAt', now)
+  redis.call('HSET', hold, 'nextProbeAt', at)
   redis.call('PEXPIRE', hold, at - now + 86400000)
   if at > now then block(at - now) else unblock() end
 end
@@ -200,11 +190,11 @@ return 1`,
 const MOST_PUT_OFF_MS = 60_000;
 
 /**
- * Bounds what the fleet waits for, after the clock of Redis went back: the times of these keys would come later by as
- * much. While BullMQ's limiter keys are there, no job comes to {@link enterHold}; without a hold they are those of a
- * rate limit, which sets them anew. Its marks that stalled jobs were looked for a moment ago are deleted: any worker may
- * look at any time. Changes nothing that lasts as long as it should. KEYS: as the holds, these marks, the open
- * batches by the time of their next look.
+ * Ends what the fleet waits for, after the clock of Redis went back: the times of these keys would come later by as
+ * much. A hold is probed at once. While BullMQ's limiter keys are there, no job comes to {@link enterHold}; without a hold
+ * they are those of a rate limit, which sets them anew. Its marks that stalled jobs were looked for a moment ago are
+ * deleted: any worker may look at any time. KEYS: as the holds, these marks, the open batches by the time of their next
+ * look.
  */
 const boundFleet = defineScript({
   name: 'bound waits',
@@ -215,8 +205,7 @@ local late = redis.call('ZRANGEBYSCORE', KEYS[6], '(' .. (now + ${MOST_PUT_OFF_M
 for _, id in ipairs(late) do redis.call('ZADD', KEYS[6], now, id) end
 local kind = redis.call('HGET', hold, 'kind')
 if isManual(kind) then return 0 end
-local rest = kind and nextProbe() - now or 0
-if rest > 0 then block(rest) else unblock() end
+if kind then probeAt(now) else unblock() end
 return 0`,
 });
 
@@ -264,11 +253,7 @@ export async function liftManualHold(
   return kind in HOLDS ? (kind as HoldKind) : undefined;
 }
 
-/**
- * To be called when the clock of Redis went back: holds, what else keeps workers from fetching jobs, and the look at
- * open batches then last no longer than they were to last at first. Safe to repeat, and without effect at any
- * other time.
- */
+/** To be called when the clock of Redis went back. Safe to repeat. */
 export async function boundWaits(redis: RedisClient, keys: Keys): Promise<void> {
   const bounded = [...holdKeys(keys), ...keys.stalledChecks, keys.openBatches];
   await boundFleet(redis, bounded, []);

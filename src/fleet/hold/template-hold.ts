@@ -51,7 +51,7 @@ const MANUAL_LOOK_MS = 15_000;
 
 /**
  * The record of a held template, as JSON in a field of one hash: kind, code, since, next (time of the next round),
- * setAt, round, left (probes of this round that are not taken yet). A round of probes is taken one by one, and
+ * round, left (probes of this round that are not taken yet). A round of probes is taken one by one, and
  * the worker that takes the last moves the next round away: a refusal takes nothing, so several at a time find a good notice
  * behind many that are at fault. Nothing is lost with a probe whose worker dies.
  */
@@ -61,8 +61,7 @@ alsoWhenFull()
 local function read()
   local isRead, held = pcall(cjson.decode, redis.call('HGET', holds, template) or 'null')
   if not isRead or type(held) ~= 'table' then return nil end
-  held.next, held.setAt = tonumber(held.next) or 0, tonumber(held.setAt) or 0
-  if held.setAt > now then held.next, held.setAt = now + held.next - held.setAt, now end
+  held.next = tonumber(held.next) or 0
   return held
 end
 local function write(held) redis.call('HSET', holds, template, cjson.encode(held)) end
@@ -75,7 +74,7 @@ const placeScript = defineScript({
 local held = read()
 if held and (held.kind == 'manual' or ARGV[2] ~= 'manual') then return 0 end
 if not held and redis.call('HLEN', holds) >= ${MOST_HELD} then return 0 end
-write({ kind = ARGV[2], code = ARGV[3], since = now, setAt = now, next = now + tonumber(ARGV[4]), round = 0, left = 1 })
+write({ kind = ARGV[2], code = ARGV[3], since = now, next = now + tonumber(ARGV[4]), round = 0, left = 1 })
 redis.call('PUBLISH', ARGV[5], '')
 return 1`,
 });
@@ -87,12 +86,13 @@ const enterScript = defineScript({
 local held = read()
 if not held then return { 'open' } end
 if held.kind == 'manual' then return { 'wait', now + ${MANUAL_LOOK_MS} } end
-if held.next > now then return { 'wait', held.next } end
+-- A round is never so far ahead: the clock of Redis went back.
+if held.next > now and held.next <= now + math.max(ARGV[2], ARGV[3]) then return { 'wait', held.next } end
 held.left = (tonumber(held.left) or 1) - 1
 if held.left <= 0 then
   held.round = (tonumber(held.round) or 0) + 1
   held.left = math.min(2 ^ math.min(held.round, 10), ${MOST_PROBES})
-  held.next, held.setAt = now + math.min(tonumber(ARGV[2]) * 2 ^ math.min(held.round, 20), tonumber(ARGV[3])), now
+  held.next = now + math.min(tonumber(ARGV[2]) * 2 ^ math.min(held.round, 20), tonumber(ARGV[3]))
 end
 write(held)
 return { 'probe', held.round }`,
