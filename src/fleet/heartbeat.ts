@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
-import type { EpochMemory } from './restore/epoch.ts';
-import { beatEpoch, endEpochBeats } from './restore/epoch-scripts.ts';
+import type { Term } from './restore/epoch.ts';
+import { beatEpoch, endEpochBeats } from './restore/epoch-store.ts';
 
 /** The state of a worker process, stored every few seconds. */
 export interface Heartbeat {
@@ -51,20 +51,12 @@ export async function beat(
   keys: Pick<Keys, 'epoch' | 'worker' | 'workers'>,
   heartbeat: Heartbeat,
   everyMs: number,
-  memory?: EpochMemory,
-): Promise<EpochMemory | undefined> {
+  memory?: Term,
+): Promise<Term | undefined> {
   const { id } = heartbeat;
-  return beatEpoch(
-    redis,
-    [keys.epoch, keys.worker(id), keys.workers],
-    [
-      ...remembered(memory),
-      id,
-      JSON.stringify(heartbeat),
-      everyMs * MISSED_HEARTBEATS,
-      randomUUID(),
-    ],
-  );
+  const kept = [id, JSON.stringify(heartbeat), everyMs * MISSED_HEARTBEATS];
+  const args = [memory?.id ?? '', memory?.beats ?? 0, ...kept, randomUUID()];
+  return beatEpoch(redis, [keys.epoch, keys.worker(id), keys.workers], args);
 }
 
 /**
@@ -76,21 +68,11 @@ export async function endHeartbeat(
   keys: Pick<Keys, 'epoch' | 'worker' | 'workers'>,
   id: string,
   everyMs: number,
-  memory?: EpochMemory,
+  memory?: Term,
 ): Promise<void> {
-  await endEpochBeats(
-    redis,
-    [keys.epoch, keys.worker(id), keys.workers],
-    [...remembered(memory), id, everyMs * MISSED_HEARTBEATS],
-  );
+  const args = [memory?.id ?? '', memory?.beats ?? 0, id, everyMs * MISSED_HEARTBEATS];
+  await endEpochBeats(redis, [keys.epoch, keys.worker(id), keys.workers], args);
 }
-
-const remembered = (memory: EpochMemory | undefined) => [
-  memory?.id ?? '',
-  memory?.event ?? '',
-  memory?.beats ?? 0,
-  memory?.server ?? '',
-];
 
 /** The running workers, in the order of their start. */
 export async function readWorkers(redis: RedisClient, keys: Keys): Promise<SeenWorker[]> {

@@ -5,15 +5,10 @@ import type { RestoreConfig } from '../../src/config/config.ts';
 import {
   judgeEpoch,
   type EpochReading,
-  type EpochMemory,
   type RestoreVerdict,
+  type Term,
 } from '../../src/fleet/restore/epoch.ts';
-import {
-  hasWorkFrom,
-  recordRestored,
-  memoryOf,
-  readEpoch,
-} from '../../src/fleet/restore/epoch-store.ts';
+import { recordRestored, readEpoch } from '../../src/fleet/restore/epoch-store.ts';
 import { beat, endHeartbeat, type Heartbeat } from '../../src/fleet/heartbeat.ts';
 import type { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
@@ -64,7 +59,7 @@ const RETRY_MS = 200;
  */
 export class RestoreGuard implements BackgroundService<boolean> {
   readonly #options: RestoreGuardOptions;
-  #memory: EpochMemory | undefined;
+  #memory: Term | undefined;
   #verified = false;
   #checking: Promise<void> | undefined;
   /** Set when the worker deregisters: a heartbeat after that would register it again. */
@@ -162,49 +157,48 @@ export class RestoreGuard implements BackgroundService<boolean> {
     return true;
   }
 
+  /** @returns false where the worker is stopped */
   async #judge(): Promise<boolean> {
     const { redis, keys, settings, stopping, log } = this.#options;
-    let reading = await readEpoch(redis, keys);
-    let verdict = await this.#verdictOn(reading);
+    const memory = this.#memory;
+    const look = async () => {
+      const reading = await readEpoch(redis, keys);
+      return { reading, verdict: judgeEpoch(memory, reading, settings) };
+    };
+    let { reading, verdict } = await look();
     if (settings.guard !== 'off') {
       const until = performance.now() + WITNESS_MS;
-      while (needsWitness(verdict) && performance.now() < until) {
+      // Only a process that remembers can distinguish a restart or a gap from a Redis that lacks something.
+      while (
+        (verdict.kind === 'continue' ? verdict.isRestart === true : verdict.why === 'gap') &&
+        performance.now() < until
+      ) {
         await this.#pause(WITNESS_EVERY_MS);
         if (stopping.aborted) return false;
-        reading = await readEpoch(redis, keys);
-        verdict = await this.#verdictOn(reading);
+        ({ reading, verdict } = await look());
       }
       if (verdict.kind !== 'continue') return this.#record(reading, verdict);
     }
-    if (reading.epoch === undefined && this.#memory !== undefined) {
+    if (reading.epoch === undefined && memory !== undefined) {
       log.warn({ event: 'redis-emptied' }, 'Redis was emptied: all waiting notices are lost');
     }
-    this.#memory = reading.epoch === undefined ? undefined : memoryOf(reading.epoch);
+    this.#memory = reading.epoch;
     return true;
   }
 
-  async #verdictOn(reading: EpochReading): Promise<RestoreVerdict> {
-    const { redis, keys, settings } = this.#options;
-    const memory = this.#memory;
-    const isGone = memory !== undefined && reading.epoch === undefined;
-    const olderWork = isGone && (await hasWorkFrom(redis, keys, memory.bornAt));
-    return judgeEpoch(memory, reading, settings, olderWork);
-  }
-
   async #record(
-    reading: EpochReading,
+    { epoch }: EpochReading,
     { kind, why, copyAt, missingMs }: Exclude<RestoreVerdict, { kind: 'continue' }>,
   ): Promise<true> {
     const { redis, keys, settings, log } = this.#options;
+    if (epoch === undefined) return true;
     const verdict = kind === 'suspect' && settings.guard === 'hold' ? 'held' : 'warned';
-    const missed = this.#memory?.id ?? '';
-    const after = this.#memory?.event ?? '';
-    const mark = { why, copyAt, missingMs, verdict, missed, after } as const;
-    const memory = await recordRestored(redis, keys, reading.epoch, mark);
+    const event = { why, verdict, copyAt, missingMs } as const;
+    const memory = await recordRestored(redis, keys, epoch, this.#memory ?? epoch, event);
     if (memory !== undefined) {
       this.#memory = memory;
       log[verdict === 'held' ? 'error' : 'warn'](
-        { event: 'restored', why, verdict, copyAt, missingMs: Math.round(missingMs) },
+        { event: 'restored', ...event, missingMs: Math.round(missingMs) },
         'Redis may contain an old copy of the queue; "notices restored" lists what might be sent again',
       );
     }
@@ -215,7 +209,3 @@ export class RestoreGuard implements BackgroundService<boolean> {
     await pause(ms, this.#options.stopping);
   }
 }
-
-/** Only a process that remembers the epoch can distinguish these from a Redis that lacks something. */
-const needsWitness = (verdict: RestoreVerdict) =>
-  verdict.kind === 'continue' ? verdict.isRestart === true : verdict.why === 'gap';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { EpochMemory } from '../../src/fleet/restore/epoch.ts';
+import type { Term } from '../../src/fleet/restore/epoch.ts';
 
 const stateSchema = z.object({
   v: z.literal(1),
@@ -13,8 +13,6 @@ const stateSchema = z.object({
     bornAt: z.number(),
     beats: z.int().min(0),
     at: z.number(),
-    server: z.string(),
-    event: z.string(),
   }),
 });
 
@@ -38,7 +36,7 @@ export class StateFile {
   }
 
   /** What was stored last; undefined when there is nothing readable. */
-  async read(): Promise<EpochMemory | undefined> {
+  async read(): Promise<Term | undefined> {
     let state: z.output<typeof stateSchema>;
     try {
       state = stateSchema.parse(JSON.parse(await readFile(this.#path, 'utf8')));
@@ -53,13 +51,12 @@ export class StateFile {
       this.#warn(`it belongs to another queue (${state.queue}) and is not changed`);
       return undefined;
     }
-    return { ...state.epoch, by: 'file' };
+    return state.epoch;
   }
 
   /** Never rejects: a failure is logged. */
-  async write({ id, bornAt, beats, at, server, event }: EpochMemory): Promise<void> {
+  async write(epoch: Term): Promise<void> {
     if (!this.#usable) return;
-    const epoch = { id, bornAt, beats, at, server, event };
     const text = JSON.stringify({ v: 1, queue: this.#queue, epoch });
     const temporary = `${this.#path}.${randomUUID().slice(0, 8)}`;
     try {

@@ -1,128 +1,188 @@
 import { randomUUID } from 'node:crypto';
 import { hintChannel } from '../../redis/hints.ts';
 import type { RedisClient } from '../../redis/connect.ts';
-import { redisFailure } from '../../redis/failure.ts';
-import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
-import type { Epoch, EpochReading, EpochMemory, RestoreEvent, Suspicion } from './epoch.ts';
-import { fetchEpoch, markRestored } from './epoch-scripts.ts';
+import { translated } from '../../redis/failure.ts';
+import type { Keys } from '../../redis/keys.ts';
+import { defineScript } from '../../redis/script.ts';
+import { HOLD_PRELUDE, MANUAL_HOLD_MS } from '../hold/hold-scripts.ts';
+import type { Epoch, EpochReading, RestoreEvent, Suspicion, Term } from './epoch.ts';
+
+/**
+ * The changes of the epoch (see epoch.ts), one script each. Fields of its hash: id, bornAt, beats, at, server, stopped; of
+ * the term before: before (its id), beforeBornAt, beforeBeats, beforeAt; and of the last event: eventAt, why, copyAt,
+ * missingMs, verdict.
+ *
+ * INFO inside a script is answered by the server that runs it. Where INFO is denied,
+ * the server is ''.
+ */
+const PRELUDE = `
+local info = redis.pcall('INFO', 'server')
+if type(info) ~= 'string' then info = '' end
+local server = string.match(info, 'run_id:(%x+)') or ''
+local function field(epoch, name) return redis.call('HGET', epoch, name) or '' end
+-- Also those from before the clock went back: a worker that lives is added by its next heartbeat.
+local function dropGone(workers, now, keptMs)
+  redis.call('ZREMRANGEBYSCORE', workers, '-inf', '(' .. (now - keptMs))
+  redis.call('ZREMRANGEBYSCORE', workers, '(' .. now, '+inf')
+end
+
+-- Whether Redis has what the caller remembers: epoch.ts decides all other cases.
+local function has(epoch, id, beats)
+  if id == '' then return false end
+  if field(epoch, 'id') == id then return (tonumber(field(epoch, 'beats')) or 0) >= beats end
+  return field(epoch, 'before') == id and (tonumber(field(epoch, 'beforeBeats')) or 0) >= beats
+end
+
+local function advance(epoch, now, newId)
+  local id, bornAt, beats, at, last =
+    unpack(redis.call('HMGET', epoch, 'id', 'bornAt', 'beats', 'at', 'server'))
+  if last and last ~= '' and last ~= server then
+    redis.call('HSET', epoch, 'before', id, 'beforeBornAt', bornAt, 'beforeBeats', beats, 'beforeAt', at)
+    id = nil
+  end
+  if not id then
+    id, bornAt = newId, now
+    redis.call('HSET', epoch, 'id', id, 'bornAt', now)
+  end
+  redis.call('HSET', epoch, 'at', now, 'server', server, 'stopped', 0)
+  return { id, bornAt, redis.call('HINCRBY', epoch, 'beats', 1), now }
+end
+`;
+
+/** Reads the answer of a heartbeat: what to remember; undefined for [], where nothing was written. */
+function termFrom(reply: unknown): Term | undefined {
+  const [id, bornAt, beats, at] = reply as readonly unknown[];
+  if (id === undefined) return undefined;
+  return { id: String(id), bornAt: Number(bornAt), beats: Number(beats), at: Number(at) };
+}
+
+/**
+ * A heartbeat. KEYS: epoch, the worker's own key, the set of workers. ARGV: id and beats of the term that the worker
+ * remembers (id '' for nothing), worker id, its state as JSON, how long that is kept in milliseconds, id for a new term.
+ * Answers the term; or [], without writing, when Redis lacks something that the worker remembers.
+ */
+export const beatEpoch = defineScript({
+  name: 'heartbeat',
+  keys: 3,
+  parse: termFrom,
+  lua: `${PRELUDE}
+local epoch, now = KEYS[1], clock()
+if (ARGV[1] ~= '' or field(epoch, 'id') ~= '') and not has(epoch, ARGV[1], tonumber(ARGV[2])) then return {} end
+alsoWhenFull()
+redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[5])
+redis.call('ZADD', KEYS[3], now, ARGV[3])
+dropGone(KEYS[3], now, ARGV[5])
+return advance(epoch, now, ARGV[6])`,
+});
+
+/**
+ * Deregisters a worker; the last one marks a clean shutdown. KEYS and the first three of ARGV as above;
+ * then how long a worker without heartbeats counts as alive, in milliseconds. Answers 1 when marked.
+ */
+export const endEpochBeats = defineScript({
+  name: 'deregister worker',
+  keys: 3,
+  lua: `${PRELUDE}
+redis.call('DEL', KEYS[2])
+redis.call('ZREM', KEYS[3], ARGV[3])
+dropGone(KEYS[3], clock(), ARGV[4])
+if redis.call('ZCARD', KEYS[3]) > 0 or not has(KEYS[1], ARGV[1], tonumber(ARGV[2])) then return 0 end
+redis.call('HSET', KEYS[1], 'stopped', 1)
+return 1`,
+});
+
+/** KEYS: epoch. Answers [fields and values in turn, now, server, its start time or 0]. */
+const fetchEpoch = defineScript({
+  name: 'fetch epoch',
+  keys: 1,
+  lua: `${PRELUDE}
+local now, up = clock(), string.match(info, 'uptime_in_seconds:(%d+)')
+return { redis.call('HGETALL', KEYS[1]), now, server, up and now - up * 1000 or 0 }`,
+});
+
+/**
+ * Records that Redis looks like an old copy. What is missing belongs to the term before; where it does already, the present
+ * term goes on, for others remember it. KEYS: those of a hold, then the epoch. ARGV: id and time of the event that were
+ * read (id '' for none), id for a new term, the term that is missing (id, bornAt, beats that are known to be missing), why,
+ * time of the copy, how much is missing in milliseconds, verdict ('held' places the hold, too), channel of hold hints.
+ * Answers as a heartbeat does; [] when another process recorded an event meanwhile: read again.
+ */
+const markRestored = defineScript({
+  name: 'mark restored',
+  keys: 4,
+  parse: termFrom,
+  lua: `${HOLD_PRELUDE}${PRELUDE}
+local epoch = KEYS[4]
+if field(epoch, 'id') ~= ARGV[1] or field(epoch, 'eventAt') ~= ARGV[2] then return {} end
+if field(epoch, 'before') ~= ARGV[4] then redis.call('HSET', epoch, 'id', ARGV[3], 'bornAt', now) end
+redis.call('HSET', epoch, 'server', server, 'before', ARGV[4], 'beforeBornAt', ARGV[5], 'beforeBeats', ARGV[6],
+  'beforeAt', ARGV[8], 'eventAt', now, 'why', ARGV[7], 'copyAt', ARGV[8], 'missingMs', ARGV[9], 'verdict', ARGV[10])
+if ARGV[10] == 'held' then
+  redis.call('DEL', hold)
+  redis.call('HSET', hold, 'kind', 'restored', 'code', ARGV[7], 'since', now, 'nextProbeAt', 0, 'failedProbes', 0)
+  redis.call('PEXPIRE', hold, ${MANUAL_HOLD_MS})
+  block(${MANUAL_HOLD_MS})
+  redis.call('PUBLISH', ARGV[11], 'restored')
+end
+return advance(epoch, now, '')`,
+});
 
 /** Reads the epoch and the server that stores it, without advancing it. */
 export async function readEpoch(
   redis: RedisClient,
   keys: Pick<Keys, 'epoch'>,
 ): Promise<EpochReading> {
-  try {
-    const reply = await fetchEpoch(redis, [keys.epoch], []);
-    const [flat, now, server, startedAt] = reply as [string[], number, string, number];
-    return { epoch: epochFrom(flat), now, server, startedAt };
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  const reply = await translated(fetchEpoch(redis, [keys.epoch], []));
+  const [flat, now, server, startedAt] = reply as [string[], number, string, number];
+  const fields = new Map<string, string>();
+  for (let at = 0; at < flat.length; at += 2) fields.set(flat[at] ?? '', flat[at + 1] ?? '');
+  return { epoch: epochFrom(fields), now, server, startedAt };
 }
 
-function epochFrom(flat: readonly string[]): Epoch | undefined {
-  const fields = new Map<string, string>();
-  for (let index = 0; index < flat.length; index += 2) {
-    fields.set(flat[index] ?? '', flat[index + 1] ?? '');
-  }
+function epochFrom(fields: ReadonlyMap<string, string>): Epoch | undefined {
   const text = (name: string) => fields.get(name) ?? '';
   const number = (name: string) => Number(text(name)) || 0;
-  const id = text('id');
-  if (id === '') return undefined;
+  const term = (id: string, bornAt: string, beats: string, at: string) =>
+    fields.has(id)
+      ? { id: text(id), bornAt: number(bornAt), beats: number(beats), at: number(at) }
+      : undefined;
+  const present = term('id', 'bornAt', 'beats', 'at');
+  if (present === undefined) return undefined;
   const event: RestoreEvent = {
-    id: text('event'),
     at: number('eventAt'),
     why: text('why') as Suspicion,
     copyAt: number('copyAt'),
     missingMs: number('missingMs'),
     verdict: text('verdict') === 'held' ? 'held' : 'warned',
-    missed: text('missed'),
   };
   return {
-    id,
-    bornAt: number('bornAt'),
-    beats: number('beats'),
-    at: number('at'),
+    ...present,
     server: text('server'),
-    earlier: fields.has('earlierBeats')
-      ? { beats: number('earlierBeats'), at: number('earlierAt') }
-      : undefined,
+    before: term('before', 'beforeBornAt', 'beforeBeats', 'beforeAt'),
     stopped: text('stopped') === '1',
-    event: event.id === '' ? undefined : event,
+    event: fields.has('eventAt') ? event : undefined,
   };
-}
-
-export function memoryOf(epoch: Epoch): EpochMemory {
-  const { id, bornAt, beats, at, server, event } = epoch;
-  return { id, bornAt, beats, at, server, event: event?.id ?? '', by: 'process' };
-}
-
-export interface RestoreMark {
-  readonly why: Suspicion;
-  readonly copyAt: number;
-  readonly missingMs: number;
-  /** `held` also holds the queue, in the same step. */
-  readonly verdict: RestoreEvent['verdict'];
-  /** Id of the epoch that a process remembers; empty when none does. */
-  readonly missed: string;
-  /** The event that it remembers. */
-  readonly after: string;
 }
 
 /**
- * Records for the fleet that Redis looks like an old copy.
+ * Records for the fleet that Redis looks like an old copy; `held` also holds the queue, in the same step.
  * @param epoch as it was read
+ * @param missing the term of which something is missing: that which is remembered, or else the present one
  * @returns what to remember; undefined when another process recorded an event meanwhile: read again
  */
 export async function recordRestored(
   redis: RedisClient,
   keys: Keys,
-  epoch: Epoch | undefined,
-  { why, copyAt, missingMs, verdict, missed, after }: RestoreMark,
-): Promise<EpochMemory | undefined> {
+  epoch: Epoch,
+  missing: Term,
+  { why, copyAt, missingMs, verdict }: Omit<RestoreEvent, 'at'>,
+): Promise<Term | undefined> {
   const { hold, limiter, chunkLimiter, holdHints } = keys;
-  const seen = [epoch?.id ?? '', epoch?.event?.id ?? '', randomUUID(), randomUUID()];
-  const channel = hintChannel(redis, holdHints);
-  const args = [...seen, why, copyAt, Math.round(missingMs), verdict, missed, channel, after];
-  try {
-    const taken = [hold, limiter, chunkLimiter, keys.epoch];
-    return await markRestored(redis, taken, args);
-  } catch (error) {
-    throw redisFailure(error);
-  }
-}
-
-/**
- * Whether the queue contains work from before a time. Checks a sample: the oldest jobs of both lanes, and
- * the oldest batch.
- */
-export async function hasWorkFrom(
-  redis: RedisClient,
-  keys: Pick<Keys, 'bullPrefix' | 'batches'>,
-  before: number,
-): Promise<boolean> {
-  try {
-    const times = await Promise.all(
-      [QUEUE_NAME, CHUNK_QUEUE_NAME].map(async (name) => {
-        const lane = `${keys.bullPrefix}:${name}`;
-        const [[, first], ids] = await Promise.all([
-          redis.zrange(keys.batches, '0', '0', 'WITHSCORES'),
-          Promise.all([
-            redis.lindex(`${lane}:wait`, -1),
-            redis.lindex(`${lane}:active`, -1),
-            redis.zrange(`${lane}:prioritized`, '0', '0'),
-            redis.zrange(`${lane}:delayed`, '0', '0'),
-          ]),
-        ]);
-        const jobs = ids.flat().filter((id) => id !== null && id !== undefined);
-        const stamps = await Promise.all(
-          jobs.map((id) => redis.hget(`${lane}:${id}`, 'timestamp')),
-        );
-        return [first, ...stamps];
-      }),
-    );
-    return times.flat().some((at) => at !== null && at !== undefined && Number(at) < before);
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  // Once a person decides, nothing else is missing of that term.
+  const beats = verdict === 'held' ? Number.MAX_SAFE_INTEGER : missing.beats;
+  const args = [
+    ...[epoch.id, epoch.event?.at ?? '', randomUUID(), missing.id, missing.bornAt, beats],
+    ...[why, copyAt, Math.round(missingMs), verdict, hintChannel(redis, holdHints)],
+  ];
+  return translated(markRestored(redis, [hold, limiter, chunkLimiter, keys.epoch], args));
 }

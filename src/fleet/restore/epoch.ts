@@ -1,23 +1,29 @@
 /**
- * The epoch: a counter in Redis that every heartbeat of a worker advances. A Redis that was restored from
- * an old copy of the queue is behind what a worker or STATE_FILE remembers. Times are Redis time, in
- * milliseconds since 1970.
+ * A term: the heartbeats of workers that one server of Redis counted, in a row. Another term starts with the first
+ * heartbeat that another server takes, in an emptied Redis, and when an old copy is found. Redis knows its term and the
+ * one before; each worker and STATE_FILE remember the term of the last heartbeat. A Redis that was restored from an old
+ * copy of the queue lacks what they remember. Times are Redis time, in milliseconds since 1970.
  *
- * Not detectable: a copy that was made after a clean shutdown of all workers and is restored while nothing
- * remembers a later epoch (no worker runs, no STATE_FILE); and a copy after which the server changed once more,
- * while only workers without a memory had sent heartbeats.
+ * Not detectable: a copy from before the first heartbeat; one that was made after a clean shutdown of all workers and is
+ * restored while nothing remembers a later term (no worker runs, no STATE_FILE); and a copy after which the server changed
+ * once more, while only workers without a memory had sent heartbeats.
  */
-export interface Epoch {
-  /** Random; an emptied Redis starts another epoch. */
+export interface Term {
+  /** Random. */
   readonly id: string;
   readonly bornAt: number;
-  /** Heartbeats counted so far. */
+  /** Heartbeats counted so far, also those of terms before. */
   readonly beats: number;
-  /** Time of the last heartbeat, and the run id of the server that took it; empty when unknown. */
+  /** Time of the last heartbeat. */
   readonly at: number;
+}
+
+/** What Redis knows. */
+export interface Epoch extends Term {
+  /** The run id of the server that took the last heartbeat; empty when unknown. */
   readonly server: string;
-  /** The last heartbeat that the server before it took; undefined where there was none. */
-  readonly earlier: { readonly beats: number; readonly at: number } | undefined;
+  /** The term before, as far as it is here; undefined where there was none. */
+  readonly before: Term | undefined;
   /** All workers have shut down cleanly since. */
   readonly stopped: boolean;
   /** The last time that Redis looked like an old copy. */
@@ -25,8 +31,6 @@ export interface Epoch {
 }
 
 export interface RestoreEvent {
-  /** Begins with the number of the event: clocks of servers differ, numbers do not. */
-  readonly id: string;
   readonly at: number;
   readonly why: Suspicion;
   /** Time of the last heartbeat in the copy: the copy was made then or soon after. */
@@ -35,21 +39,6 @@ export interface RestoreEvent {
   readonly missingMs: number;
   /** `held`: the queue was held until a person lifts the hold. */
   readonly verdict: 'held' | 'warned';
-  /** Id of the epoch that a process remembered; empty when none did. */
-  readonly missed: string;
-}
-
-/** What a process remembers of its last heartbeat. */
-export interface EpochMemory {
-  readonly id: string;
-  readonly bornAt: number;
-  readonly beats: number;
-  readonly at: number;
-  readonly server: string;
-  /** Id of the last event at that time; empty for none. */
-  readonly event: string;
-  /** `process`: this process, which never used another Redis; `file`: STATE_FILE. */
-  readonly by: 'process' | 'file';
 }
 
 export interface EpochReading {
@@ -63,7 +52,7 @@ export interface EpochReading {
 /**
  * Why a Redis looks like an old copy.
  *
- * - `went-back`: it lacks what a process remembers: a heartbeat, or the whole epoch. Certain.
+ * - `went-back`: it lacks what is remembered: a heartbeat, or a whole term. Certain.
  * - `gap`: it started long after the last heartbeat, and no process remembers. Likely.
  */
 export type Suspicion = 'went-back' | 'gap';
@@ -77,8 +66,6 @@ export type RestoreVerdict =
       readonly copyAt: number;
       readonly missingMs: number;
     };
-
-const CONTINUE: RestoreVerdict = { kind: 'continue' };
 
 /** Limits of what may be missing, in milliseconds. */
 export interface RestoreBounds {
@@ -96,76 +83,45 @@ const UPTIME_GRAIN_MS = 1_500;
  *
  * | memory | Redis | verdict | example |
  * |---|---|---|---|
- * | any | no epoch, no older work | continue | a new installation, FLUSHALL, a restart without persistence |
- * | any | no epoch, older work | suspect `went-back` | a copy from before the first epoch |
- * | any | another epoch, started later | continue | emptied, and used since |
- * | process | another epoch, started earlier | suspect `went-back` | a copy from before a FLUSHALL |
- * | file | another epoch, started earlier | as without memory | a file of another installation |
- * | any | all remembered heartbeats | continue | a power cut with AOF, a failover in sync |
- * | any | lacks heartbeats | suspect `went-back`; tolerate below the tolerance | a restored nightly copy, a replica that lagged |
- * | any | a later event, held | continue | another process recorded it, and a person decides |
- * | any | a later event, only warned | continue; suspect when more is missing than was known | |
+ * | any | nothing | continue | a new installation, FLUSHALL, a restart without persistence |
+ * | the present term or the one before | all its heartbeats | continue | a power cut with AOF, a failover in sync |
+ * | the present term or the one before | lacks heartbeats | suspect `went-back`; tolerate below the tolerance | a restored nightly copy, a replica that lagged |
+ * | another term | only later terms | continue | emptied, or two servers since |
+ * | another term | an earlier term | suspect `went-back` | a copy from before that term |
  * | none | the server took the last heartbeat | continue | workers restarted |
  * | none | another server, after a clean shutdown | continue | planned maintenance |
  * | none | another server, soon after the last heartbeat | continue (`isRestart`) | a crash and a restart |
  * | none | another server, long after it | suspect `gap` | a restored nightly copy, or a long power cut |
- * @param olderWork whether the queue contains work from before the remembered epoch; relevant only when
- *   Redis has no epoch
  */
 export function judgeEpoch(
-  memory: EpochMemory | undefined,
+  memory: Term | undefined,
   reading: EpochReading,
-  bounds: RestoreBounds,
-  olderWork: boolean,
+  { toleranceMs, gapMs }: RestoreBounds,
 ): RestoreVerdict {
   const { epoch } = reading;
-  if (epoch === undefined) {
-    if (memory === undefined || !olderWork) return CONTINUE;
-    const { bornAt, at } = memory;
-    return { kind: 'suspect', why: 'went-back', copyAt: bornAt, missingMs: at - bornAt };
-  }
-  if (memory === undefined) return judgeWithoutMemory(epoch, reading, bounds);
-  const { event } = epoch;
-  if (memory.id !== epoch.id) {
-    if (event?.missed === memory.id || epoch.bornAt > memory.at) return CONTINUE;
-    if (memory.by === 'file') return judgeWithoutMemory(epoch, reading, bounds);
-    const missingMs = Math.max(0, memory.at - epoch.at);
-    return { kind: 'suspect', why: 'went-back', copyAt: epoch.at, missingMs };
-  }
-  if (event !== undefined && numberOf(event.id) > numberOf(memory.event)) {
-    const missingMs = memory.at - event.copyAt;
-    const known = Math.max(event.missingMs, bounds.toleranceMs);
-    return event.verdict === 'held' || missingMs <= known
-      ? CONTINUE
-      : { kind: 'suspect', why: 'went-back', copyAt: event.copyAt, missingMs };
-  }
-  // New workers go on counting after a restart: the present count does not prove that earlier heartbeats are there.
-  // After two restarts the earlier one proves as little: a copy may be missed.
-  const isPresent = memory.server === '' || memory.server === epoch.server;
-  const last = isPresent ? epoch : (epoch.earlier ?? epoch);
-  const sameEvent = (event?.id ?? '') === memory.event;
-  if (sameEvent && last.beats >= memory.beats) return CONTINUE;
+  if (epoch === undefined) return { kind: 'continue' };
+  if (memory === undefined) return judgeWithoutMemory(epoch, reading, gapMs);
+  const { before = epoch } = epoch;
+  const same = [epoch, before].find(({ id }) => id === memory.id);
+  const isThere = same === undefined ? before.bornAt > memory.bornAt : same.beats >= memory.beats;
+  if (isThere) return { kind: 'continue' };
+  const copyAt = (same ?? before).at;
   // Negative when a clock was set back in between: then the amount is unknown.
-  const missingMs = memory.at - last.at;
-  const { toleranceMs } = bounds;
-  const tolerable = toleranceMs > 0 && missingMs >= 0 && missingMs <= toleranceMs;
-  const kind = tolerable ? 'tolerate' : 'suspect';
-  return { kind, why: 'went-back', copyAt: last.at, missingMs: Math.max(0, missingMs) };
+  const missingMs = memory.at - copyAt;
+  const isTolerable = toleranceMs > 0 && missingMs >= 0 && missingMs <= toleranceMs;
+  const kind = isTolerable ? 'tolerate' : 'suspect';
+  return { kind, why: 'went-back', copyAt, missingMs: Math.max(0, missingMs) };
 }
-
-const numberOf = (event: string): number => Number(/^\d+/.exec(event)?.[0] ?? 0);
 
 /** Decides without a memory, by the times of the servers. */
 function judgeWithoutMemory(
   epoch: Epoch,
-  reading: EpochReading,
-  { gapMs }: RestoreBounds,
+  { now, server, startedAt }: EpochReading,
+  gapMs: number,
 ): RestoreVerdict {
-  const { now, startedAt } = reading;
   const startedSince = startedAt > epoch.at + UPTIME_GRAIN_MS;
-  const replaced =
-    epoch.server !== '' && reading.server !== '' ? epoch.server !== reading.server : startedSince;
-  if (!replaced || epoch.stopped) return CONTINUE;
+  const replaced = epoch.server !== '' && server !== '' ? epoch.server !== server : startedSince;
+  if (!replaced || epoch.stopped) return { kind: 'continue' };
   // A promoted replica has run all the time: then only the present time limits what is missing.
   const missingMs = (startedSince ? startedAt : now) - epoch.at;
   return missingMs <= gapMs

@@ -1,253 +1,155 @@
 import { describe, expect, it } from 'vitest';
-import { EVENT, MINUTE, NOON, verdictOf, wanted, type Row } from './support/epoch-rows.ts';
+import {
+  judgeEpoch,
+  type Epoch,
+  type EpochReading,
+  type Term,
+} from '../../../src/fleet/restore/epoch.ts';
 
-describe('a Redis without an epoch', () => {
-  it.each<Row>([
-    { name: 'a new installation', expected: 'continue' },
-    { name: 'FLUSHALL under a living worker', memory: {}, expected: 'continue' },
-    {
-      name: 'restarted without persistence, a file remembers',
-      memory: { by: 'file' },
-      expected: 'continue',
-    },
-    {
-      name: 'a copy from before there were epochs',
-      memory: {},
-      olderWork: true,
-      expected: 'suspect went-back',
-      missing: 10 * MINUTE,
-    },
-  ])('$name', (row) => expect(verdictOf(row)).toBe(wanted(row)));
+const MINUTE = 60_000;
+const NOON = 1_800_000_000_000;
+
+/** The heartbeats of server `a`, the last one at noon. */
+const TERM: Term = { id: 'one', bornAt: NOON - 10 * MINUTE, beats: 100, at: NOON };
+const EARLIER: Term = { id: 'zero', bornAt: NOON - 60 * MINUTE, beats: 50, at: NOON - 10 * MINUTE };
+const LATER: Term = { id: 'two', bornAt: NOON + MINUTE, beats: 200, at: NOON + 3 * MINUTE };
+const EPOCH = { ...TERM, server: 'a', before: undefined, stopped: false, event: undefined };
+/** New workers, or an event, have started another term. */
+const NEXT = { ...EPOCH, ...LATER, server: 'b', before: TERM };
+
+/** The verdict on what is remembered and stored. @param seen who answers: server `b`, which has just started */
+function verdictOf(
+  memory: Partial<Term> | undefined,
+  epoch: Partial<Epoch> | undefined,
+  seen: Partial<EpochReading> = {},
+): string {
+  const reading = { now: NOON + 2 * MINUTE, server: 'b', startedAt: NOON + 2 * MINUTE - 1_000 };
+  const verdict = judgeEpoch(
+    memory && { ...TERM, ...memory },
+    { epoch: epoch && { ...EPOCH, ...epoch }, ...reading, ...seen },
+    { toleranceMs: 2_000, gapMs: MINUTE },
+  );
+  return verdict.kind === 'continue'
+    ? `continue${verdict.isRestart === true ? ', a restart' : ''}`
+    : `${verdict.kind} ${verdict.why}, ${verdict.missingMs} ms`;
+}
+
+const RUN_LONG = { startedAt: NOON - 60 * MINUTE };
+const MUCH_LATER = { now: NOON + 600 * MINUTE, startedAt: NOON + 599 * MINUTE };
+
+describe('a Redis that is remembered', () => {
+  it.each<[string, Partial<Term>, Partial<Epoch> | undefined, Partial<EpochReading>, string]>([
+    ['emptied', {}, undefined, {}, 'continue'],
+    ['nothing has happened', {}, {}, {}, 'continue'],
+    ['others went on', { beats: 90 }, {}, {}, 'continue'],
+    ['a power cut with AOF, however long', {}, {}, MUCH_LATER, 'continue'],
+    ['the same, and new workers went on', {}, NEXT, {}, 'continue'],
+    ['two servers since', EARLIER, NEXT, {}, 'continue'],
+    ['emptied, and used since', {}, { ...LATER }, {}, 'continue'],
+    [
+      'a restored nightly copy',
+      { beats: 5_000, at: NOON + 400 * MINUTE },
+      {},
+      {},
+      `suspect went-back, ${400 * MINUTE} ms`,
+    ],
+    [
+      'a copy from after a clean shutdown',
+      { beats: 101, at: NOON + 9_000 },
+      { stopped: true },
+      {},
+      'suspect went-back, 9000 ms',
+    ],
+    [
+      'a replica that lagged, within the tolerance',
+      { beats: 101, at: NOON + 2_000 },
+      {},
+      RUN_LONG,
+      'tolerate went-back, 2000 ms',
+    ],
+    [
+      'a replica that lagged, beyond it',
+      { beats: 101, at: NOON + 2_001 },
+      {},
+      RUN_LONG,
+      'suspect went-back, 2001 ms',
+    ],
+    [
+      'a clock went back meanwhile: how much is missing is not known, so it is not tolerated',
+      { beats: 101, at: NOON - 5_000 },
+      {},
+      {},
+      'suspect went-back, 0 ms',
+    ],
+    [
+      'new workers went on counting on the copy',
+      { beats: 105, at: NOON + 25_000 },
+      NEXT,
+      {},
+      'suspect went-back, 25000 ms',
+    ],
+    [
+      'a copy from before the term that is remembered',
+      LATER,
+      {},
+      {},
+      `suspect went-back, ${3 * MINUTE} ms`,
+    ],
+    [
+      'the same, and new workers went on counting',
+      LATER,
+      { ...NEXT, id: 'three', bornAt: NOON + 9 * MINUTE },
+      {},
+      `suspect went-back, ${3 * MINUTE} ms`,
+    ],
+    [
+      'a copy from before it was emptied',
+      LATER,
+      { ...EARLIER, server: 'z' },
+      {},
+      `suspect went-back, ${13 * MINUTE} ms`,
+    ],
+  ])('%s', (_, memory, epoch, seen, expected) => {
+    expect(verdictOf(memory, epoch, seen)).toBe(expected);
+  });
 });
 
-describe('a Redis with a memory of its epoch', () => {
-  it.each<Row>([
-    { name: 'nothing has happened', memory: {}, epoch: {}, expected: 'continue' },
-    { name: 'others went on', memory: { beats: 90 }, epoch: {}, expected: 'continue' },
-    {
-      name: 'a power cut with AOF: another server, nothing is missing, however long it took',
-      memory: {},
-      epoch: {},
-      seen: { now: NOON + 600 * MINUTE, startedAt: NOON + 599 * MINUTE },
-      expected: 'continue',
-    },
-    {
-      name: 'the same, by a file',
-      memory: { by: 'file' },
-      epoch: {},
-      seen: { now: NOON + 600 * MINUTE, startedAt: NOON + 599 * MINUTE },
-      expected: 'continue',
-    },
-    {
-      name: 'a restored nightly copy',
-      memory: { beats: 5_000, at: NOON + 400 * MINUTE },
-      epoch: {},
-      expected: 'suspect went-back',
-      missing: 400 * MINUTE,
-    },
-    {
-      name: 'the same, by a file',
-      memory: { beats: 5_000, at: NOON + 400 * MINUTE, by: 'file' },
-      epoch: {},
-      expected: 'suspect went-back',
-      missing: 400 * MINUTE,
-    },
-    {
-      name: 'a copy from after a stop in order: the file knows better',
-      memory: { beats: 101, at: NOON + 9_000, by: 'file' },
-      epoch: { stopped: true },
-      expected: 'suspect went-back',
-      missing: 9_000,
-    },
-    {
-      name: 'a replica that lagged, within the tolerance',
-      memory: { beats: 101, at: NOON + 2_000 },
-      epoch: {},
-      seen: { startedAt: NOON - 60 * MINUTE },
-      expected: 'tolerate went-back',
-      missing: 2_000,
-    },
-    {
-      name: 'a replica that lagged, beyond it',
-      memory: { beats: 101, at: NOON + 2_001 },
-      epoch: {},
-      seen: { startedAt: NOON - 60 * MINUTE },
-      expected: 'suspect went-back',
-      missing: 2_001,
-    },
-    {
-      name: 'missing while a clock went back: how much is not known, so it is not tolerated',
-      memory: { beats: 101, at: NOON - 5_000 },
-      epoch: {},
-      expected: 'suspect went-back',
-      missing: 0,
-    },
-    {
-      name: 'new workers went on counting on the copy before the witness came',
-      memory: { beats: 105, at: NOON + 25_000 },
-      epoch: {
-        beats: 200,
-        server: 'b',
-        at: NOON + 3 * MINUTE,
-        earlier: { beats: 100, at: NOON },
-      },
-      expected: 'suspect went-back',
-      missing: 25_000,
-    },
-    {
-      name: 'the same, and nothing is missing',
-      memory: {},
-      epoch: {
-        beats: 200,
-        server: 'b',
-        at: NOON + 3 * MINUTE,
-        earlier: { beats: 100, at: NOON },
-      },
-      expected: 'continue',
-    },
-    {
-      name: 'two servers since, and nothing is missing',
-      memory: {},
-      epoch: {
-        beats: 300,
-        server: 'c',
-        earlier: { beats: 200, at: NOON + MINUTE },
-      },
-      expected: 'continue',
-    },
-    {
-      name: 'a copy from before the server that is remembered',
-      memory: { beats: 105, server: 'never-heard-of', at: NOON + 10_000 },
-      epoch: {},
-      expected: 'suspect went-back',
-      missing: 10_000,
-    },
-    {
-      name: 'the same, and new workers went on counting',
-      memory: { beats: 105, server: 'never-heard-of', at: NOON + 10_000 },
-      epoch: {
-        beats: 200,
-        server: 'b',
-        at: NOON + 3 * MINUTE,
-        earlier: { beats: 100, at: NOON },
-      },
-      expected: 'suspect went-back',
-      missing: 10_000,
-    },
-    {
-      name: 'servers that hide their names',
-      memory: { server: '' },
-      epoch: { server: '' },
-      expected: 'continue',
-    },
-    {
-      name: 'servers that hide their names, and a heartbeat is missing',
-      memory: { server: '', beats: 105, at: NOON + 25_000 },
-      epoch: { server: '' },
-      expected: 'suspect went-back',
-      missing: 25_000,
-    },
-  ])('$name', (row) => expect(verdictOf(row)).toBe(wanted(row)));
-});
-
-describe('a Redis in another epoch than is remembered', () => {
-  it.each<Row>([
-    {
-      name: 'emptied, and used by others since',
-      memory: {},
-      epoch: { id: 'two', bornAt: NOON + MINUTE, at: NOON + MINUTE },
-      expected: 'continue',
-    },
-    {
-      name: 'a copy from before it was emptied',
-      memory: { bornAt: NOON + MINUTE, at: NOON + 5 * MINUTE },
-      epoch: { id: 'zero' },
-      expected: 'suspect went-back',
-      missing: 5 * MINUTE,
-    },
-    {
-      name: 'a copy from before it was emptied, which others have found',
-      memory: { bornAt: NOON + MINUTE, at: NOON + 5 * MINUTE },
-      epoch: { id: 'zero', event: EVENT },
-      expected: 'continue',
-    },
-    {
-      name: 'a file of another installation, beside a fleet that runs',
-      memory: { by: 'file', at: NOON + 5 * MINUTE },
-      epoch: { id: 'zero', server: 'b' },
-      expected: 'continue',
-    },
-    {
-      name: 'a file of another installation does not vouch',
-      memory: { by: 'file', at: NOON + 500 * MINUTE },
-      epoch: { id: 'zero' },
-      seen: { now: NOON + 500 * MINUTE, startedAt: NOON + 499 * MINUTE },
-      expected: 'suspect gap',
-      missing: 499 * MINUTE,
-    },
-  ])('$name', (row) => expect(verdictOf(row)).toBe(wanted(row)));
-});
-
-describe('a Redis that looked like an old copy before', () => {
-  const later = { beats: 110, at: NOON + 5 * MINUTE, server: 'b' };
-  it.each<Row>([
-    {
-      name: 'others have found it',
-      memory: later,
-      epoch: { event: EVENT },
-      expected: 'continue',
-    },
-    {
-      name: 'others have found it, and the clock of that server was behind',
-      memory: later,
-      epoch: { event: { ...EVENT, at: NOON - MINUTE } },
-      expected: 'continue',
-    },
-    {
-      name: 'others have only been warned, and they knew as much',
-      memory: { at: NOON },
-      epoch: { event: { ...EVENT, verdict: 'warned' } },
-      expected: 'continue',
-    },
-    {
-      name: 'others have only been warned, and more is missing than they knew',
-      memory: { at: NOON + 1 },
-      epoch: { event: { ...EVENT, verdict: 'warned' } },
-      expected: 'suspect went-back',
-      missing: MINUTE + 1,
-    },
-    {
-      name: 'since then nothing has happened',
-      memory: { event: '1-e' },
-      epoch: { event: EVENT },
-      expected: 'continue',
-    },
-    {
-      name: 'it happens a second time, with a copy from after the first',
-      memory: { event: '1-e', beats: 120, at: NOON + 5 * MINUTE },
-      epoch: { event: EVENT },
-      expected: 'suspect went-back',
-      missing: 5 * MINUTE,
-    },
-    {
-      name: 'it happens a second time, with a copy from before the first',
-      memory: { event: '1-e', beats: 120, at: NOON + 5 * MINUTE },
-      epoch: {},
-      expected: 'suspect went-back',
-      missing: 5 * MINUTE,
-    },
-    {
-      name: 'the same, although the copy counts further',
-      memory: { event: '2-e', beats: 90, at: NOON + MINUTE },
-      epoch: { event: EVENT },
-      expected: 'suspect went-back',
-      missing: MINUTE,
-    },
-    {
-      name: 'two events since',
-      memory: { event: '0-e' },
-      epoch: { event: { ...EVENT, id: '3-e' } },
-      expected: 'continue',
-    },
-  ])('$name', (row) => expect(verdictOf(row)).toBe(wanted(row)));
+describe('a Redis that nothing remembers', () => {
+  const HIDDEN = { server: '' };
+  it.each<[string, Partial<Epoch> | undefined, Partial<EpochReading>, string]>([
+    ['a new installation', undefined, {}, 'continue'],
+    ['workers were restarted', {}, { server: 'a' }, 'continue'],
+    ['workers were restarted after a day', {}, { ...MUCH_LATER, server: 'a' }, 'continue'],
+    ['planned maintenance over the weekend', { stopped: true }, MUCH_LATER, 'continue'],
+    ['a crash and a restart', {}, { startedAt: NOON + MINUTE }, 'continue, a restart'],
+    ['a nightly copy, or a long power cut', {}, MUCH_LATER, `suspect gap, ${599 * MINUTE} ms`],
+    ['a replica was promoted a while ago', {}, RUN_LONG, `suspect gap, ${2 * MINUTE} ms`],
+    [
+      'a replica was promoted just now',
+      {},
+      { ...RUN_LONG, now: NOON + 10_000 },
+      'continue, a restart',
+    ],
+    [
+      'a server without a name has run all the time',
+      HIDDEN,
+      { ...RUN_LONG, ...HIDDEN },
+      'continue',
+    ],
+    [
+      'a server without a name was started since',
+      HIDDEN,
+      HIDDEN,
+      `suspect gap, ${2 * MINUTE - 1_000} ms`,
+    ],
+    ['a server that says nothing', HIDDEN, { ...HIDDEN, startedAt: 0 }, 'continue'],
+    [
+      'its clock was set back',
+      {},
+      { now: NOON - 60 * MINUTE, startedAt: NOON - 61 * MINUTE },
+      'continue, a restart',
+    ],
+  ])('%s', (_, epoch, seen, expected) => {
+    expect(verdictOf(undefined, epoch, seen)).toBe(expected);
+  });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
 import { CHUNK_JOB_NAME, CHUNK_JOB_VERSION, chunkJobId } from '../../../src/contracts/job.ts';
-import type { EpochMemory } from '../../../src/fleet/restore/epoch.ts';
+import type { Term } from '../../../src/fleet/restore/epoch.ts';
 import { beat } from '../../../src/fleet/heartbeat.ts';
 import { CHUNK_QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
@@ -31,7 +31,7 @@ async function bench() {
     loopDelayMs: 0,
     pair: 'pair',
   };
-  const work = (active: number, memory?: EpochMemory) =>
+  const work = (active: number, memory?: Term) =>
     beat(redis.client, keys, { ...worker, active, startedAt: 0 }, 60_000, memory);
   const memory = await work(0);
   const viewer = await server.viewer();
