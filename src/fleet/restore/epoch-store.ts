@@ -51,9 +51,9 @@ end
 
 /** Reads the answer of a heartbeat: what to remember; undefined for [], where nothing was written. */
 function termFrom(reply: unknown): Term | undefined {
-  const [id, bornAt, beats, at] = reply as readonly unknown[];
+  const [id, bornAt, beats, at] = reply as [string?, ...(string | number)[]];
   if (id === undefined) return undefined;
-  return { id: String(id), bornAt: Number(bornAt), beats: Number(beats), at: Number(at) };
+  return { id, bornAt: Number(bornAt), beats: Number(beats), at: Number(at) };
 }
 
 /**
@@ -180,9 +180,8 @@ export async function recordRestored(
   const { hold, limiter, chunkLimiter, holdHints } = keys;
   // Once a person decides, nothing else is missing of that term.
   const beats = verdict === 'held' ? Number.MAX_SAFE_INTEGER : missing.beats;
-  const args = [
-    ...[epoch.id, epoch.event?.at ?? '', randomUUID(), missing.id, missing.bornAt, beats],
-    ...[why, copyAt, Math.round(missingMs), verdict, hintChannel(redis, holdHints)],
-  ];
+  const of = [missing.id, missing.bornAt, beats];
+  const what = [why, copyAt, Math.round(missingMs), verdict, hintChannel(redis, holdHints)];
+  const args = [epoch.id, epoch.event?.at ?? '', randomUUID(), ...of, ...what];
   return translated(markRestored(redis, [hold, limiter, chunkLimiter, keys.epoch], args));
 }

@@ -12,6 +12,23 @@ afterEach(async () => {
   await emulator?.close();
 });
 
+it('the log line of an accepted notice has every fact', async () => {
+  emulator = await startEmulator();
+  const { deliver } = await lines.line(emulator.url);
+  expect(await deliver({ templateCode: 'T', contacts: [{ contact: '01000000001' }] })).toEqual(
+    expect.objectContaining({
+      outcome: 'accepted',
+      attempt: 1,
+      contacts: 1,
+      status: 200,
+      requests: 1,
+      token: expect.stringMatching(/^[0-9a-f]{16}$/) as unknown,
+      waitedMs: expect.any(Number) as unknown,
+      sendMs: expect.any(Number) as unknown,
+    }),
+  );
+});
+
 it('the log line of a chunk names the probe of a hold', async () => {
   emulator = await startEmulator();
   emulator.addFault({ on: 'send', status: 402, times: 1 });

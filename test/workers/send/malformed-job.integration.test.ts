@@ -46,6 +46,10 @@ describe('a malformed job', () => {
   it.each([
     ['a contact nested 20,000 levels deep', { data: noticeWith('', `,"x":${deep(20_000)}`) }],
     ['a field nested 20,000 levels deep', { data: noticeWith(`,"x":${deep(20_000)}`) }],
+    ['data of an unknown version', { data: noticeWith('').replace('"v":1', '"v":0') }],
+    ['no contacts', { data: noticeWith('').replace(/\[.*\]/, '[]') }],
+    ['a text', { data: '"text"' }],
+    ['null', { data: 'null' }],
     ['text that is not JSON', { data: '{"v":1,' }],
     ['options that are not JSON', { data: noticeWith(''), opts: '{"attempts":3,' }],
     ['options that are null', { data: noticeWith(''), opts: 'null' }],
