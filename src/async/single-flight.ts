@@ -1,12 +1,13 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { CancelSignal } from '../contracts/token.ts';
+import { Cancellation, unlessAborted } from './cancellation.ts';
 
 /**
  * One piece of work whose result several callers wait for. Each caller may leave on its own signal
  * without failing the others. When the last one has left, the work is abandoned: its signal is aborted,
  * and it may end early where nothing is at stake.
  */
-export class SingleFlight<T> {
+export class SingleFlight<T extends object> {
   readonly #result: Promise<T>;
   readonly #abandoned = new AbortController();
   #callers = 0;
@@ -42,25 +43,16 @@ export class SingleFlight<T> {
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when the caller's signal is aborted first
    */
   async join(signal: CancelSignal | undefined): Promise<T> {
-    if (signal?.aborted === true) throw leftError();
     this.#callers += 1;
-    let leave = () => {};
-    const left = new Promise<never>((_, reject) => {
-      leave = () => reject(leftError());
-      signal?.addEventListener('abort', leave);
-    });
     try {
-      return await Promise.race([this.#result, left]);
+      const result = await unlessAborted(this.#result, signal ?? new Cancellation());
+      if (result !== undefined) return result;
+      throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'No token came in the time of the caller.');
     } finally {
-      signal?.removeEventListener('abort', leave);
       this.#callers -= 1;
       if (this.#callers === 0) this.#abandoned.abort();
     }
   }
-}
-
-function leftError(): NoticeQueueError {
-  return new NoticeQueueError('TOKEN_UNAVAILABLE', 'No token came within the time of the caller.');
 }
 
 /**

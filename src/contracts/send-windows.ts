@@ -7,6 +7,8 @@ interface SendWindow {
   readonly spans: readonly (readonly [from: number, to: number])[];
   /** An IANA time zone. */
   readonly zone: string;
+  /** What was found last, and until when that holds. */
+  known?: { readonly from: number; readonly until: number; readonly closed?: ClosedHours };
 }
 
 /** Sending hours that are closed. */
@@ -25,49 +27,6 @@ const LONGEST_MS = 3 * DAY * MINUTE_MS;
 
 const ENTRY = /^([^\s=;]{1,100})=(\S{1,200})\s+([A-Za-z][\w+/-]{0,60})$/;
 const SPAN = /^([01]\d|2[0-3]):([0-5]\d)-(?:([01]\d|2[0-3]):([0-5]\d)|24:00)$/;
-
-/**
- * Sending hours: `PROMO_*=08:00-21:00 Asia/Seoul; NEWS=09:00-12:00,13:00-18:00 Asia/Seoul`. Of several entries that
- * match a template the first counts; one that none matches is sent at any time.
- */
-export class SendWindows {
-  readonly text: string;
-  readonly #windows: readonly SendWindow[];
-  /** What was found of each window last, and until when that holds. */
-  readonly #known = new Map<SendWindow, { from: number; until: number; closed?: ClosedHours }>();
-
-  /** @throws RangeError that names the entry */
-  constructor(text: string) {
-    this.text = text;
-    const entries = text.split(';').map((entry) => entry.trim());
-    this.#windows = entries.filter((entry) => entry !== '').map(windowOf);
-    if (this.#windows.length === 0) throw new RangeError('no entry');
-  }
-
-  /** The patterns, each with its hours where they are closed. */
-  all(now: number): { readonly pattern: string; readonly closed: ClosedHours | undefined }[] {
-    return this.#windows.map((one) => ({ pattern: one.pattern, closed: this.#closed(one, now) }));
-  }
-
-  /**
-   * The sending hours of a template; undefined while it may be sent.
-   *
-   * @param now milliseconds since the epoch
-   */
-  closed(template: string, now: number): ClosedHours | undefined {
-    const window = this.#windows.find(({ matches }) => matches.test(template));
-    return window && this.#closed(window, now);
-  }
-
-  #closed(window: SendWindow, now: number): ClosedHours | undefined {
-    const known = this.#known.get(window);
-    if (known !== undefined && now >= known.from && now < known.until) return known.closed;
-    const closed = hoursOf(window, now);
-    const until = closed?.opensAt ?? minuteOf(now) + MINUTE_MS;
-    this.#known.set(window, { from: now, until, ...(closed === undefined ? {} : { closed }) });
-    return closed;
-  }
-}
 
 /** The first minute from now on at which a clock of the zone shows a time of the window, whatever it skips or repeats. */
 function hoursOf({ spans, zone }: SendWindow, now: number): ClosedHours | undefined {
@@ -97,15 +56,15 @@ const clockOf = (timeZone: string) =>
     hourCycle: 'h23',
   });
 
-function windowOf(entry: string): SendWindow {
+function windowOf(entry: string): SendWindow | undefined {
   const [, pattern = '', hours = '', zone = ''] = ENTRY.exec(entry) ?? [];
   const spans = hours.split(',').map(spanOf);
-  const known = spans.flatMap((span) => (span === undefined ? [] : [span]));
-  if (known.length < spans.length) throw new RangeError(`"${entry}"`);
+  const known = spans.filter((span) => span !== undefined);
+  if (known.length < spans.length) return undefined;
   try {
     clockOf(zone);
   } catch {
-    throw new RangeError(`"${entry}", whose time zone is unknown`);
+    return undefined;
   }
   const escaped = pattern.replace(/[$()+.?[\\\]^{|}]/g, '\\$&').replace(/\*+/g, '.*');
   return { pattern, matches: new RegExp(`^${escaped}$`, 'su'), spans: known, zone };
@@ -119,30 +78,50 @@ function spanOf(text: string): SendWindow['spans'][number] | undefined {
   return from === to ? undefined : [from, to];
 }
 
-let last: SendWindows | undefined;
+let last: { readonly text: string; readonly windows: readonly SendWindow[] } | undefined;
 
 /**
- * The sending hours of a template; undefined while it may be sent.
+ * Sending hours: `PROMO_*=08:00-21:00 Asia/Seoul; NEWS=09:00-12:00,13:00-18:00 Asia/Seoul`.
+ *
+ * @param text as a worker has stored it
+ * @returns undefined without any, and where this version cannot read them
+ */
+export function windowsOf(text: string): readonly SendWindow[] | undefined {
+  if (last?.text === text) return last.windows;
+  const entries = text.split(';').map((entry) => entry.trim());
+  const windows = entries.filter((entry) => entry !== '').map(windowOf);
+  const known = windows.filter((window) => window !== undefined);
+  if (known.length === 0 || known.length < windows.length) return undefined;
+  last = { text, windows: known };
+  return known;
+}
+
+/**
+ * The sending hours of a template; undefined while it may be sent. Of several entries that match it the first counts; one
+ * that none matches is sent at any time.
  *
  * @param text SEND_WINDOWS, empty without any
+ * @param now milliseconds since the epoch
  */
 export function closedHours(text: string, template: string, now: number): ClosedHours | undefined {
-  return windowsOf(text)?.closed(template, now);
+  if (text === '') return undefined;
+  const window = windowsOf(text)?.find(({ matches }) => matches.test(template));
+  return window && closedAt(window, now);
 }
 
 /** The patterns whose sending hours are closed. */
 export function allClosed(text: string, now: number): { pattern: string; closed: ClosedHours }[] {
-  const all = windowsOf(text)?.all(now) ?? [];
-  return all.flatMap(({ pattern, closed }) => (closed === undefined ? [] : [{ pattern, closed }]));
+  return (windowsOf(text) ?? []).flatMap((window) => {
+    const closed = closedAt(window, now);
+    return closed === undefined ? [] : [{ pattern: window.pattern, closed }];
+  });
 }
 
-/** Sending hours as a worker has stored them; undefined without any, and where this version cannot read them. */
-export function windowsOf(text: string): SendWindows | undefined {
-  if (text === '') return undefined;
-  if (last?.text === text) return last;
-  try {
-    return (last = new SendWindows(text));
-  } catch {
-    return undefined;
-  }
+function closedAt(window: SendWindow, now: number): ClosedHours | undefined {
+  const { known } = window;
+  if (known !== undefined && now >= known.from && now < known.until) return known.closed;
+  const closed = hoursOf(window, now);
+  const until = closed?.opensAt ?? minuteOf(now) + MINUTE_MS;
+  window.known = { from: now, until, ...(closed === undefined ? {} : { closed }) };
+  return closed;
 }

@@ -9,7 +9,7 @@ import { readAccountSecret } from '../payload/account-secret.ts';
 import { sealingOf } from '../payload/seal.ts';
 import { queueChunks } from '../batch/import/queue-chunks.ts';
 import { connectRedis } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import { translated } from '../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
 import { MemoryRoom } from './memory-room.ts';
@@ -62,13 +62,7 @@ async function runImport(
       room: new MemoryRoom(client, 'lists'),
       recent: repeatWindowMs > 0 ? new RecentLists(client, keys, repeatWindowMs) : undefined,
       queueChunks: (id: string) => queueChunks(ledger, queue, id),
-      secret: async () => {
-        try {
-          return await readAccountSecret(client, keys.secret, importSettings.sealing);
-        } catch (error) {
-          throw redisFailure(error);
-        }
-      },
+      secret: () => translated(readAccountSecret(client, keys.secret, importSettings.sealing)),
     };
     return await importBatch(target, source, options, importSettings);
   } finally {

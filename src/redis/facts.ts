@@ -1,5 +1,5 @@
 import type { RedisClient } from './connect.ts';
-import { redisFailure } from './failure.ts';
+import { translated } from './failure.ts';
 
 /** What a Redis server reports about itself. Managed services hide some of it. */
 export interface RedisFacts {
@@ -30,13 +30,9 @@ export interface RedisFacts {
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function readRedisFacts(redis: RedisClient): Promise<RedisFacts> {
-  try {
-    const info = await redis.info();
-    const snapshots = fieldOf(info, 'aof_enabled') === '1' ? '' : await snapshotsOf(redis);
-    return factsFrom(info, snapshots);
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  const info = await translated(redis.info());
+  const isLogged = fieldOf(info, 'aof_enabled') === '1';
+  return factsFrom(info, isLogged ? '' : await translated(snapshotsOf(redis)));
 }
 
 /** The limit of memory (`maxmemory`, 0 without one), and what Redis compares with it, in bytes. */

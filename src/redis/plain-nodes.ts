@@ -2,15 +2,10 @@ import type { NatMap } from 'ioredis';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { isLoopbackHost, mayBePlain } from '../format/plain-hosts.ts';
 
-interface Node {
-  host: string;
-  port: number;
-}
-
 /** What decides which addresses are refused. */
 interface PlainSettings {
   readonly url: string;
-  readonly sentinels: readonly Readonly<Node>[];
+  readonly sentinels: readonly { readonly host: string; readonly port: number }[];
   readonly insecureHosts?: readonly string[] | undefined;
 }
 
@@ -42,22 +37,17 @@ export function plainNodes(settings: PlainSettings): PlainNodes {
   let last: NoticeQueueError | undefined;
   return {
     ofSentinels: {
-      natMap: mapped(({ host, port }) => {
+      natMap: (key) => {
+        const at = key.lastIndexOf(':');
+        const [host, port] = [key.slice(0, at), Number(key.slice(at + 1))];
         const refusal = refusalOf(host, port);
         if (refusal === undefined) return { host, port };
         // The client catches it and asks the next Sentinel.
         last = refusal;
         throw refusal;
-      }),
+      },
     },
     reported: (error) =>
       last !== undefined && error.message.includes(last.message) ? last : error,
-  };
-}
-
-function mapped(next: (node: Node) => Node): NatMap {
-  return (key) => {
-    const at = key.lastIndexOf(':');
-    return next({ host: key.slice(0, at), port: Number(key.slice(at + 1)) });
   };
 }

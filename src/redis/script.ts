@@ -2,9 +2,6 @@ import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { isMistake, missingPermission, replyCode, replyWords } from './reply.ts';
 
-/** A client for commands. */
-export type ScriptClient = Redis;
-
 /**
  * Functions at the start of every script: Redis time in milliseconds since the epoch, as a whole
  * number and with its fraction. Redis runs a script at one moment, so repeated calls agree. At `maxmemory` it refuses the
@@ -39,7 +36,7 @@ interface ScriptDefinition {
 
 /** Runs the script. Rejects with a {@link ScriptFailure}. */
 export type Script<Reply> = (
-  redis: ScriptClient,
+  redis: Redis,
   keys: readonly string[],
   args: readonly (string | number | Buffer)[],
 ) => Promise<Reply>;

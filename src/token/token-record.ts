@@ -4,9 +4,10 @@ import type { WakeSignal } from '../async/single-flight.ts';
 import { withTimeout } from '../async/repeat.ts';
 import { NoticeQueueError, TokenRefusedError, type ErrorCode } from '../contracts/errors.ts';
 import type { IssuedToken, Token } from '../contracts/token.ts';
+import type { RedisClient } from '../redis/connect.ts';
 import { hintChannel } from '../redis/hints.ts';
 import type { TokenKeys } from '../redis/keys.ts';
-import { ScriptFailure, type Script, type ScriptClient } from '../redis/script.ts';
+import { ScriptFailure, type Script } from '../redis/script.ts';
 import { codeOf, holdOf, redisError, type TokenEvent } from './token-status.ts';
 import {
   acquire,
@@ -73,7 +74,7 @@ export interface Obtained {
 /** What a token record needs. */
 export interface TokenRecordOptions {
   /** Client for commands. It may be shared; it is not closed here. */
-  readonly redis: ScriptClient;
+  readonly redis: RedisClient;
   readonly keys: TokenKeys;
   readonly seal: TokenSeal;
   /** Asks the service for a token (service-api, POST /api/v2/token); should end when its signal aborts. */

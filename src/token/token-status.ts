@@ -4,9 +4,9 @@ import {
   type ErrorCode,
   type TokenRefusedError,
 } from '../contracts/errors.ts';
+import type { RedisClient } from '../redis/connect.ts';
 import { missingPermissionOf, redisErrorCode } from '../redis/failure.ts';
 import type { TokenKeys } from '../redis/keys.ts';
-import type { ScriptClient } from '../redis/script.ts';
 import { inspect, scriptKeys } from './token-scripts.ts';
 
 /** The state of the shared token for status; never its value. Times are Redis time, ms since the epoch. */
@@ -64,7 +64,7 @@ export type TokenEvent =
  * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
  */
 export async function readTokenStatus(
-  redis: ScriptClient,
+  redis: RedisClient,
   keys: TokenKeys,
   windowMs = 600_000,
 ): Promise<TokenStatus> {

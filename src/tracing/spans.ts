@@ -41,6 +41,7 @@ export async function sendSpan<Result>(
   notices: number,
   run: (carried: CarriedTrace | undefined) => Promise<Result>,
 ): Promise<Result> {
+  if (isTracingOff()) return run(undefined);
   const parent = context.active();
   const attributes = {
     ...MESSAGING,
@@ -50,7 +51,8 @@ export async function sendSpan<Result>(
   };
   const span = tracer().startSpan('notices send', { kind: SpanKind.PRODUCER, attributes }, parent);
   try {
-    return await context.with(trace.setSpan(parent, span), run, undefined, carry(span));
+    const carried = carriedTrace(span.spanContext());
+    return await context.with(trace.setSpan(parent, span), run, undefined, carried);
   } catch (error) {
     failed(span, error instanceof NoticeQueueError ? error.code : 'Error');
     throw error;
@@ -59,7 +61,14 @@ export async function sendSpan<Result>(
   }
 }
 
-const carry = (span: Span) => carriedTrace(span.spanContext());
+/** Spans without an SDK would cost some microseconds each. */
+function isTracingOff(): boolean {
+  const provider = trace.getTracerProvider();
+  return (
+    provider instanceof ProxyTracerProvider &&
+    provider.getDelegateTracer('notice-queue') === undefined
+  );
+}
 
 /** A job, as far as its span needs it. */
 export interface TracedJob {
@@ -72,28 +81,12 @@ export interface TracedJob {
  * The span of one run of a job, a child of the call that enqueued it. What the run throws controls the job
  * and is no error; {@link noteAttempt} records the outcome. Without it the job was requeued unsent.
  */
-export function jobSpan<Result>(
+export async function jobSpan<Result>(
   job: TracedJob,
   lane: LaneName,
   run: () => Promise<Result>,
 ): Promise<Result> {
-  return isTracingOff() ? run() : inJobSpan(job, lane, run);
-}
-
-/** Spans without an SDK would cost some microseconds each. */
-function isTracingOff(): boolean {
-  const provider = trace.getTracerProvider();
-  return (
-    provider instanceof ProxyTracerProvider &&
-    provider.getDelegateTracer('notice-queue') === undefined
-  );
-}
-
-async function inJobSpan<Result>(
-  job: TracedJob,
-  lane: LaneName,
-  run: () => Promise<Result>,
-): Promise<Result> {
+  if (isTracingOff()) return run();
   const parent = traceOf(job.opts.telemetry?.metadata);
   const attributes = {
     ...MESSAGING,
@@ -148,19 +141,12 @@ export function serverAttributes(origin: string): Attributes {
  *
  * @param server from {@link serverAttributes}
  */
-export function requestSpan<Facts extends RequestFacts>(
+export async function requestSpan<Facts extends RequestFacts>(
   server: Attributes,
   path: string,
   run: () => Promise<Facts>,
 ): Promise<Facts> {
-  return isTracingOff() ? run() : inRequestSpan(server, path, run);
-}
-
-async function inRequestSpan<Facts extends RequestFacts>(
-  server: Attributes,
-  path: string,
-  run: () => Promise<Facts>,
-): Promise<Facts> {
+  if (isTracingOff()) return run();
   const attributes = { 'http.request.method': 'POST', ...server, 'url.path': path };
   const parent = context.active();
   const span = tracer().startSpan('POST', { kind: SpanKind.CLIENT, attributes }, parent);

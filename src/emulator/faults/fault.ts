@@ -64,7 +64,6 @@ export const faultSchema = fields({
   code: text().optional(),
   /** A `Retry-After` header of that response, in seconds from now. */
   retryAfter: integer(0, MAX_COUNT).optional(),
-  /** How `retryAfter` is written: as seconds (the default) or as an HTTP date. */
   /** With `status` or `garbage`: the request is processed first. */
   afterActing: flag().optional(),
 

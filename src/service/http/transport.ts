@@ -96,15 +96,7 @@ export class Exchange {
 }
 
 /** Makes requests to the service over undici. */
-export interface Transport {
-  /**
-   * Makes one request and records what was observed in the exchange, once it has ended; never rejects. A path that
-   * does not begin with a slash makes none: it could name another server.
-   */
-  post(exchange: Exchange): Promise<unknown>;
-  /** Ends every request under way as `aborted`. */
-  cancelAll(): void;
-}
+export type Transport = ReturnType<typeof createTransport>;
 
 /** Thrown into undici to drop a request before a byte of it is written; never thrown to callers. */
 const DROPPED = new Error('dropped');
@@ -120,7 +112,7 @@ export interface Connections {
  *
  * @param origin scheme, host and port of all requests
  */
-export function createTransport({ kept, own }: Connections, origin: string): Transport {
+export function createTransport({ kept, own }: Connections, origin: string) {
   const running = new Slots<Try>();
   const server = serverAttributes(origin);
 
@@ -151,11 +143,16 @@ export function createTransport({ kept, own }: Connections, origin: string): Tra
     });
 
   return {
-    post: (exchange) =>
-      exchange.path.startsWith('/')
-        ? requestSpan(server, exchange.path, () => dispatched(exchange))
-        : Promise.resolve(),
-    cancelAll: () => {
+    /**
+     * Makes one request and records what was observed in the exchange, once it has ended; never rejects. A path that
+     * does not begin with a slash makes none: it could name another server.
+     */
+    post: async (exchange: Exchange): Promise<void> => {
+      if (!exchange.path.startsWith('/')) return;
+      await requestSpan(server, exchange.path, () => dispatched(exchange));
+    },
+    /** Ends every request under way as `aborted`. */
+    cancelAll: (): void => {
       for (const attempt of running) attempt.cancel('aborted');
     },
   };

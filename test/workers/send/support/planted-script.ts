@@ -1,4 +1,4 @@
-import type { ScriptClient } from '../../../../src/redis/script.ts';
+import type { Redis } from 'ioredis';
 
 /** A part of a script that is replaced by another, or a rule of the worker that is left out. */
 export type Mistake = readonly [part: string, instead: string] | 'settlements are not repeated';
@@ -57,7 +57,7 @@ export const MISTAKES: readonly (readonly [title: string, law: string, mistake: 
 const NO_SCRIPT = Object.assign(new Error('NOSCRIPT'), { name: 'ReplyError' });
 
 /** The client, on which the scripts that contain the part run with the mistake. */
-export function withMistake(client: ScriptClient, mistake: Mistake | undefined): ScriptClient {
+export function withMistake(client: Redis, mistake: Mistake | undefined): Redis {
   if (mistake === undefined || typeof mistake === 'string') return client;
   const [part, instead] = mistake;
   const change = (lua: string) => lua.replace(part, instead);
