@@ -88,8 +88,8 @@ export const PLANTED: readonly Planted[] = [
       'test/batch/ledger/ledger-split.integration.test.ts',
     ],
     mistakes: [
-      ['if not fits or sum + splitSize ~= size then', 'if not fits then'],
-      ["possiblySent and 'unknown' or part.state", 'part.state'],
+      ['newChunk(size - said.first, ARGV[5])', 'newChunk(size, ARGV[5])'],
+      ["possiblySent and 'unknown' or said.state", 'said.state'],
       [
         "if redis.call('HGET', inflight, chunk) ~= nonce and not (possiblySent",
         'if not (possiblySent',

@@ -26,7 +26,7 @@ async function phone(colorScheme: 'light' | 'dark') {
   const { keys } = ops.context;
   const failed = await buildBatch(redis.client, prefix, ID, [contacts(10), contacts(10, 10)]);
   const message = `The template belongs to another team. ${'long '.repeat(20)}`;
-  await failed.settle(0, allFailed(10, 'rejected', CODE, message));
+  await failed.settle(0, allFailed('rejected', CODE, message));
   await redis.client.hset(keys.batch(ID).record, { movedAt: Date.now() - 600_000 });
   const worker = { id: 'w', host: HOST, pid: 123_456, version: '10.20.30', active: 0 };
   const unready = [{ reason: `Redis is unsuitable: ${'memory '.repeat(15)}`, since: Date.now() }];

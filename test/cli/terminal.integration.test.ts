@@ -21,7 +21,7 @@ describe('what a terminal would obey is shown as text', () => {
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
     const plan = { templateCode: `T${ATTACK}` };
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(1)], { plan });
-    await built.settle(0, allFailed(1, 'rejected', `C${ATTACK}`, `first\nsecond ${ATTACK}`));
+    await built.settle(0, allFailed('rejected', `C${ATTACK}`, `first\nsecond ${ATTACK}`));
     await placeManualHold(redis.client, keysOf(prefix, 'default'), `because ${ATTACK}`);
     for (const args of [
       ['batches'],

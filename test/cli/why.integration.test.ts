@@ -55,7 +55,7 @@ describe('what is done by hand on the command line is recorded, with its reason'
     const emulator = await startEmulator();
     onTestFinished(() => emulator.close());
     const batch = await buildBatch(redis.client, prefix, 'b', [contacts(3)]);
-    await batch.settle(0, allFailed(3, 'rejected', 'BAD', ''));
+    await batch.settle(0, allFailed('rejected', 'BAD', ''));
     const why = ['--why', 'a complaint'];
     const csv = await run(['failures', 'b', '--csv', '--code', 'BAD', ...why], env);
     expect(csv.stderr).toBe('Exported 3 contacts.\n');

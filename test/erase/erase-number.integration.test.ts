@@ -1,6 +1,6 @@
 import { Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { allFailed } from '../../src/batch/ledger/settlement.ts';
+import { allBack, allFailed } from '../../src/batch/ledger/settlement.ts';
 import { NoticeQueue } from '../../src/index.ts';
 import { eraseNumber } from '../../src/erase/erase-number.ts';
 import type { EraseReport } from '../../src/erase/erase-words.ts';
@@ -168,7 +168,7 @@ describe('notices erase', () => {
       expect(JSON.stringify(job?.data)).toContain(NUMBER);
       await job?.moveToCompleted({ outcome: 'accepted' }, 'token', false);
     }
-    await built.settle(0, allFailed(2, 'unknown', 'ECONNRESET', ''));
+    await built.settle(0, allFailed('unknown', 'ECONNRESET', ''));
     expect(await erase()).toMatchObject({
       code: 0,
       report: {
@@ -299,7 +299,7 @@ describe('contacts of a batch that are taken out', () => {
     const built = await buildBatch(redis.client, prefix, 'b', [
       [{ contact: NUMBER }, { contact: OTHER }],
     ]);
-    await built.settle(0, allFailed(2, 'rejected', 'CODE', ''));
+    await built.settle(0, allFailed('rejected', 'CODE', ''));
     const settings = { keepFailedMs: 3_600_000 };
     const context = { redis: redis.client, keys, ledger, sealing: NO_SEALING, settings };
     const stored = await findStored(context, [NUMBER]);
@@ -319,9 +319,8 @@ describe('contacts of a batch that are taken out', () => {
     const { prefix, env, erase } = open();
     const list = [{ contact: NUMBER }, { contact: OTHER }];
     const built = await buildBatch(redis.client, prefix, 'b', [list, [{ contact: NUMBER }]]);
-    const rest = { size: 2, possiblySent: true };
-    await built.settle(0, { accepted: 0, failed: [], rest });
-    await built.settle(1, { accepted: 0, failed: [], rest: { size: 1, possiblySent: true } });
+    await built.settle(0, allBack(true));
+    await built.settle(1, allBack(true));
     const { counts } = await built.read();
     expect(counts).toMatchObject({ total: 3, pending: 3, cancelled: 0 });
     const { code, report } = await erase();

@@ -96,7 +96,7 @@ describe('the metrics of the fleet', () => {
       ],
     });
     const open = await buildBatch(redis.client, prefix, 'open', [contacts(10), contacts(10, 10)]);
-    await open.settle(0, allAccepted(10));
+    await open.settle(0, allAccepted());
     const { movedAt } = await open.read();
     const { record } = keys.batch('open');
     await redis.client.hset(record, 'movedAt', movedAt - 700_000, 'begunAt', movedAt - 700_000);

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
+import { allBack, allFailed } from '../../src/batch/ledger/settlement.ts';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { groupFailures } from '../../src/batch/failures/failure-groups.ts';
 import { digestFailures } from '../../src/ops/failure-digest.ts';
@@ -131,10 +132,7 @@ describe('the failures of a batch by state and code', () => {
       'unknown TEN 4 4',
     ]);
     const chunk = (await batch.read()).chunks - 1;
-    await batch.settle(chunk, {
-      accepted: 0,
-      failed: [{ state: 'unknown', size: 1, code: 'NEW', message: '' }],
-    });
+    await batch.settle(chunk, allFailed('unknown', 'NEW', ''));
     for (const name of await namesOf(batch, 'TEN'))
       await batch.ledger.resolve('b', name, 'cancelled');
     expect(await sumsOf(batch)).toEqual([
@@ -151,15 +149,8 @@ describe('the failures of a batch by state and code', () => {
     const prefix = redis.freshPrefix();
     const lists = [contacts(CHUNK_SIZE), contacts(CHUNK_SIZE, 10), contacts(CHUNK_SIZE, 20)];
     const batch = await buildBatch(redis.client, prefix, 'b', lists);
-    await batch.settle(0, {
-      accepted: 0,
-      failed: [{ state: 'unknown', size: CHUNK_SIZE, code: 'LOST', message: 'm' }],
-    });
-    await batch.settle(1, {
-      accepted: 0,
-      rest: { size: CHUNK_SIZE, possiblySent: true },
-      failed: [],
-    });
+    await batch.settle(0, allFailed('unknown', 'LOST', 'm'));
+    await batch.settle(1, allBack(true));
     await batch.ledger.control('b', 'cancel');
     expect(await batch.ledger.failureSums('b')).toHaveLength(1);
     expect((await sumsOf(batch)).toSorted()).toEqual([

@@ -159,7 +159,7 @@ describe('the reply to a step on a batch is lost', () => {
     const built = await buildBatch(redis.client, prefix, 'b', lists);
     await built.ledger.redrive('none', '0', state);
     await built.ledger.resolve('none', '0', 'accepted');
-    for (const chunk of [0, 1, 2]) await built.settle(chunk, allFailed(10, state, 'CODE', ''));
+    for (const chunk of [0, 1, 2]) await built.settle(chunk, allFailed(state, 'CODE', ''));
     return { built, keys: keysOf(prefix, 'default') };
   }
 

@@ -20,7 +20,7 @@ async function behindManyBatches() {
   const keys = keysOf(prefix, 'default');
   const lists = [contacts(10), contacts(10, 10)];
   const old = await buildBatch(redis.client, prefix, 'oldest', lists);
-  await old.settle(1, allFailed(10, 'unknown', 'HTTP_503', 'HTTP 503'));
+  await old.settle(1, allFailed('unknown', 'HTTP_503', 'HTTP 503'));
   const prints = lists.map((list) =>
     encodeFingerprints(list.map(({ contact }) => hashNumber(findKey(FIND_KEY), contact))),
   );

@@ -18,7 +18,7 @@ async function inDoubt() {
   const keys = keysOf(prefix, 'default');
   const built = await buildBatch(redis.client, prefix, 'b', [contacts(10), contacts(10, 10)]);
   const { ledger } = built;
-  await built.settle(0, allFailed(10, 'unknown', 'HTTP_503', 'HTTP 503'));
+  await built.settle(0, allFailed('unknown', 'HTTP_503', 'HTTP 503'));
   await built.settle(1, {
     accepted: 7,
     failed: [

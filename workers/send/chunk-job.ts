@@ -85,7 +85,7 @@ async function sendClaimed(
 ): Promise<JobResult> {
   const { locked, data, lock } = run;
   const { size, possiblySent } = claim;
-  const release = () => settle(run, allBack(size, false), context);
+  const release = () => settle(run, allBack(false), context);
   let opened: Awaited<ReturnType<typeof openChunk>>;
   try {
     opened = await openChunk(claim, data.batch, context.sealing);
@@ -93,7 +93,7 @@ async function sendClaimed(
     await leaveUnsent(gateJob, entry, context);
     if (error instanceof PayloadKeyMissing) return context.returns.returnJob(locked, release);
     context.log.trouble('payload', error);
-    return rejectUnreadable(run, claim, '', context);
+    return rejectUnreadable(run, '', context);
   }
   const { contacts } = opened;
   const line = context.log.begin(locked.job);
@@ -146,7 +146,7 @@ async function putOff(run: ChunkRun, ms: number, context: ChunkContext): Promise
   if (restMs > 0) return delayJob(run.locked, Math.min(ms, restMs), PUT_OFF);
   const claim = await claimChunk(run, context);
   if (claim?.kind !== 'send') return endUnclaimed(run, claim, context);
-  await settle(run, allBack(claim.size, false), context);
+  await settle(run, allBack(false), context);
   return delayJob(run.locked, CLAIM_RETRY_MS, PUT_OFF);
 }
 

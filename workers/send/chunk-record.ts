@@ -1,12 +1,6 @@
 import { settleWithRetry } from '../../src/async/repeat.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
-import {
-  allAccepted,
-  allBack,
-  allFailed,
-  type Claim,
-  type Settlement,
-} from '../../src/batch/ledger/settlement.ts';
+import { allFailed, type Claim, type Settlement } from '../../src/batch/ledger/settlement.ts';
 import type { ChunkJobData } from '../../src/contracts/job.ts';
 import { newestTraceIds, withTraceIds } from '../../src/contracts/outcome.ts';
 import type { JobHistories } from '../../src/fleet/job-history.ts';
@@ -72,7 +66,7 @@ export async function recordChunk(
   const withOwn = newestTraceIds([...claim.traceIds, ...own]);
   if (claim.bisect && size > 1 && mayBeOneContact(outcome, answer?.status)) {
     const all = listOf(opened, size);
-    if (all === undefined) return rejectUnreadable(run, claim, detail, context);
+    if (all === undefined) return rejectUnreadable(run, detail, context);
     await halve(run, all, claim.traceIds, context);
     return { outcome: 'halved' };
   }
@@ -80,35 +74,28 @@ export async function recordChunk(
   const isUnknown = outcome?.kind === 'unknown';
   const end = endOf(outcome, claim.delivery === 'at-most-once', run.lastAttempt);
   const settlement: Settlement =
-    end === undefined
-      ? outcome?.kind === 'accepted'
-        ? allAccepted(size)
-        : allBack(size, isUnknown)
-      : {
-          accepted: 0,
-          failed: [
-            {
-              ...end,
-              size,
-              message: withTraceIds(detail, isUnknown ? withOwn : claim.traceIds),
-              // For an event: not more than a person reads.
-              rows: rows.length > 200 ? '' : rows,
-            },
-          ],
-        };
-  const as = { rows, traceId: answer?.traceId ?? '' };
-  await settle(run, { ...settlement, as }, context, withOwn);
-  if (settlement.rest === undefined) return { outcome: outcome?.kind ?? '' };
+    end !== undefined
+      ? {
+          ...end,
+          kind: 'failed',
+          message: withTraceIds(detail, isUnknown ? withOwn : claim.traceIds),
+          // For an event: not more than a person reads.
+          rows: rows.length > 200 ? '' : rows,
+        }
+      : outcome?.kind === 'accepted'
+        ? { kind: 'accepted', rows, traceId: answer?.traceId ?? '' }
+        : { kind: 'back', possiblySent: isUnknown };
+  await settle(run, settlement, context, withOwn);
+  if (settlement.kind !== 'back') return { outcome: outcome?.kind ?? '' };
   return tryAgain(run.locked, outcome, answer, claim.possiblySent + (isUnknown ? 1 : 0));
 }
 
 export async function rejectUnreadable(
   run: ChunkRun,
-  { size }: SendClaim,
   detail: string,
   context: ChunkContext,
 ): Promise<JobResult> {
-  await settle(run, allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', detail), context);
+  await settle(run, allFailed('rejected', 'PAYLOAD_UNREADABLE', detail), context);
   return { outcome: 'rejected' };
 }
 

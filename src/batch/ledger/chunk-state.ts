@@ -15,13 +15,10 @@
  * worker's UNKNOWN_RESENDS. After the deadline the chunk is settled: as unknown if possibly sent, else as expired.
  *
  * A settlement leads from `sending` to `settled`, back to `pending`, or to `pending-possibly-sent` if the outcome is
- * unknown (under at-most-once: settled as unknown). Part of a chunk may be settled and the rest tried again. From
- * `sending-possibly-sent` the rest becomes `pending-possibly-sent`, and a rejection counts as unknown: the earlier
- * attempt may have been accepted. An acceptance of all its contacts that comes late leads from `sending-possibly-sent`
- * and `pending-possibly-sent` to `settled`, whichever attempt reports it.
- *
- * If an answer leaves some contacts unknown and others not taken, these are split off: they become a new chunk,
- * `pending` or `pending-possibly-sent` as it was claimed, and the unknown ones go to `pending-possibly-sent`.
+ * unknown (under at-most-once: settled as unknown). From `sending-possibly-sent` it goes back to
+ * `pending-possibly-sent`, and a rejection counts as unknown: the earlier attempt may have been accepted. An acceptance
+ * that comes late leads from `sending-possibly-sent` and `pending-possibly-sent` to `settled`, whichever attempt reports
+ * it.
  *
  * A chunk that the service refuses, perhaps because of one contact, is halved: it is `settled` without contacts, and
  * two new chunks have them, `pending` or `pending-possibly-sent` as it was claimed.

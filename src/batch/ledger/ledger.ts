@@ -16,7 +16,7 @@ import {
   takeOpenBatch,
 } from './scripts/open-batch-scripts.ts';
 import { settleChunk } from './scripts/settle-scripts.ts';
-import { settlementSchema, type Claim, type SentClaim, type Settlement } from './settlement.ts';
+import type { Claim, SentClaim, Settlement } from './settlement.ts';
 
 /** A chunk as the import stores it. */
 export interface StoredChunk {
@@ -155,8 +155,6 @@ export class Ledger extends LedgerActions {
    *
    * @param traceIds of the service, for the attempts that may have been accepted, where contacts are sent again
    * @returns `known` if it changed nothing: the chunk is settled, or another attempt has claimed it
-   * @throws RangeError if the parts do not add up to the chunk, or a part has no payload; nothing was
-   *   settled. This is a defect of the caller.
    */
   async settle(
     id: string,
@@ -165,32 +163,7 @@ export class Ledger extends LedgerActions {
     settlement: Settlement,
     traceIds: readonly string[] = [],
   ): Promise<'settled' | 'known'> {
-    const checked = settlementSchema.safeParse(settlement);
-    if (!checked.success) throw new RangeError(`chunk ${chunk}: ${checked.error.message}`);
-    const payloads: Buffer[] = [];
-    const numbered = <Part extends { readonly payload?: Buffer }>({ payload, ...part }: Part) => ({
-      ...part,
-      ...(payload === undefined ? {} : { payload: payloads.push(payload) }),
-    });
-    const { accepted, as, rest, split, failed, isRefused } = checked.data;
-    const said = JSON.stringify({
-      accepted,
-      as,
-      rest: rest && numbered(rest),
-      split: split?.map(numbered),
-      failed: failed.map(numbered),
-      isRefused,
-      traceIds: traceIds.join(' '),
-    });
-    const keys = [this.keys.batchFind(id), this.keys.possiblySentTwice];
-    const [result, size] = await this.run(settleChunk, id, [chunk, nonce, said, ...payloads], keys);
-    if (result === 'unfit') {
-      throw new RangeError(
-        `the settlement does not add up to chunk ${chunk} of ${Number(size)} contacts`,
-      );
-    }
-    if (result === 'settled' && settlement.split !== undefined) await this.publishHint(id);
-    return result as 'settled' | 'known';
+    return this.#settle(id, chunk, nonce, { ...settlement, traceIds: traceIds.join(' ') });
   }
 
   /**
@@ -207,11 +180,23 @@ export class Ledger extends LedgerActions {
     payloads: readonly [Buffer, Buffer],
     traceIds: readonly string[] = [],
   ): Promise<'halved' | 'known'> {
-    const [one, other] = payloads;
-    const split = [{ size: first, payload: one }, { payload: other }];
-    const halves: Settlement = { accepted: 0, failed: [], split, isRefused: true };
-    const result = await this.settle(id, chunk, nonce, halves, traceIds);
-    return result === 'settled' ? 'halved' : 'known';
+    const said = { kind: 'halved', first, traceIds: traceIds.join(' ') };
+    if ((await this.#settle(id, chunk, nonce, said, payloads)) === 'known') return 'known';
+    await this.publishHint(id);
+    return 'halved';
+  }
+
+  async #settle(
+    id: string,
+    chunk: number,
+    nonce: string,
+    said: object,
+    payloads: readonly Buffer[] = [],
+  ): Promise<'settled' | 'known'> {
+    const args = [chunk, nonce, JSON.stringify(said), ...payloads];
+    const keys = [this.keys.batchFind(id), this.keys.possiblySentTwice];
+    const [result] = await this.run(settleChunk, id, args, keys);
+    return result as 'settled' | 'known';
   }
 
   /**

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import type { DeliveryPolicy } from '../../contracts/outcome.ts';
 
 /** Answer to a claim of a chunk. Nothing may be sent unless `kind` is `send`. */
@@ -38,52 +37,20 @@ export interface ClaimedLate {
   readonly code: string;
 }
 
-const size = z.int().min(1);
-const payload = z.custom<Buffer>((value) => Buffer.isBuffer(value));
-
-/** Contacts that were not accepted, all for the same reason. */
-const failedPart = z.object({
-  state: z.enum(['rejected', 'unknown', 'expired']),
-  size,
-  code: z.string(),
-  /** The service's message, with phone numbers masked. */
-  message: z.string(),
-  /** Rows of the list, as text. */
-  rows: z.string().exactOptional(),
-  /** Default: the payload of the chunk. */
-  payload: payload.exactOptional(),
-});
-export type FailedPart = Readonly<z.infer<typeof failedPart>>;
-
-/**
- * Result of an attempt for the contacts of a chunk. The parts add up to the chunk; each part that is
- * smaller than the chunk carries the payload of its own contacts.
- */
-export const settlementSchema = z.object({
-  /** Contacts that the service accepted. */
-  accepted: z.int().min(0),
+/** What an attempt has made of a chunk: the service accepts or refuses all of its contacts together. */
+export type Settlement =
   /** Their rows in the list, and the trace id of the service. */
-  as: z.object({ rows: z.string(), traceId: z.string() }).exactOptional(),
-  rest: z
-    .object({
-      size,
-      payload: payload.exactOptional(),
-      /** The service may have accepted them. Under at-most-once they become unknown instead. */
-      possiblySent: z.boolean(),
-    })
-    .exactOptional(),
-  /**
-   * Contacts that this attempt did not send, beside contacts of which it is unknown, or the halves of a refused chunk:
-   * each becomes a chunk of its own, with the history that the chunk had before. Without a size: all that are left.
-   */
-  split: z.array(z.object({ size: size.exactOptional(), payload })).exactOptional(),
-  /**
-   * The service refuses the chunk, perhaps because of one of its contacts: its parts know that they were cut from it.
-   */
-  isRefused: z.literal(true).exactOptional(),
-  failed: z.array(failedPart),
-});
-export type Settlement = Readonly<z.infer<typeof settlementSchema>>;
+  | { readonly kind: 'accepted'; readonly rows?: string; readonly traceId?: string }
+  /** To be tried again. The service may have accepted them: under at-most-once they become unknown instead. */
+  | { readonly kind: 'back'; readonly possiblySent: boolean }
+  | {
+      readonly kind: 'failed';
+      readonly state: 'rejected' | 'unknown' | 'expired';
+      readonly code: string;
+      /** The service's message, with phone numbers masked. */
+      readonly message: string;
+      readonly rows?: string;
+    };
 
 /** Of contacts that waited, possibly sent, when their batch was cancelled. */
 export const POSSIBLY_SENT_AT_CANCEL = {
@@ -92,17 +59,15 @@ export const POSSIBLY_SENT_AT_CANCEL = {
   message: 'the batch was cancelled before the service answered',
 } as const;
 
-export const allAccepted = (size: number): Settlement => ({ accepted: size, failed: [] });
+export const allAccepted = (): Settlement => ({ kind: 'accepted' });
 
-export const allBack = (size: number, possiblySent: boolean): Settlement => ({
-  accepted: 0,
-  rest: { size, possiblySent },
-  failed: [],
+export const allBack = (possiblySent: boolean): Settlement => ({ kind: 'back', possiblySent });
+
+type Failed = Extract<Settlement, { readonly kind: 'failed' }>;
+
+export const allFailed = (state: Failed['state'], code: string, message: string): Failed => ({
+  kind: 'failed',
+  state,
+  code,
+  message,
 });
-
-export const allFailed = (
-  size: number,
-  state: FailedPart['state'],
-  code: string,
-  message: string,
-): Settlement => ({ accepted: 0, failed: [{ state, size, code, message }] });

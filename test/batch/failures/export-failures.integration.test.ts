@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { exportFailures } from '../../../src/batch/failures/export-failures.ts';
 import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
 import type { FailureFilter } from '../../../src/batch/failures/select-failures.ts';
-import { allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { allAccepted, allBack, allFailed } from '../../../src/batch/ledger/settlement.ts';
 import type { Contact } from '../../../src/contracts/notice.ts';
 import { testRedis } from '../../support/redis.ts';
 import { buildBatch, contacts, part, type BuiltBatch } from '../support/built-batch.ts';
@@ -45,7 +45,7 @@ describe('exportFailures', () => {
     const built = await buildBatch(redis.client, redis.freshPrefix(), 'b', lists);
     const bad = await part('rejected', 'BAD_NUMBER', contacts(1, 1));
     await built.settle(0, { accepted: 1, failed: [bad] });
-    await built.settle(1, allFailed(2, 'unknown', 'HTTP_500', 'it broke'));
+    await built.settle(1, allFailed('unknown', 'HTTP_500', 'it broke'));
     const { rows, report, text } = await exported(built);
     expect(report).toEqual({ contacts: 3, gone: 0 });
     const byNumber = new Map(rows.map((row) => [row['contact'], row]));
@@ -79,9 +79,9 @@ describe('exportFailures', () => {
       contacts(2, 2),
       contacts(2, 4),
     ]);
-    await built.settle(0, allFailed(2, 'rejected', 'A', ''));
-    await built.settle(1, allFailed(2, 'rejected', 'B', ''));
-    await built.settle(2, allFailed(2, 'expired', 'EXPIRED', ''));
+    await built.settle(0, allFailed('rejected', 'A', ''));
+    await built.settle(1, allFailed('rejected', 'B', ''));
+    await built.settle(2, allFailed('expired', 'EXPIRED', ''));
     expect((await exported(built, { state: 'rejected' })).rows).toHaveLength(4);
     expect(numbers((await exported(built, { code: 'B' })).rows)).toEqual([
       '01000000002',
@@ -96,8 +96,8 @@ describe('exportFailures', () => {
   it('a cancelled batch: what was never sent, and apart from it what may have been', async () => {
     const lists = [contacts(2), contacts(2, 2), contacts(2, 4), contacts(1, 6)];
     const built = await buildBatch(redis.client, redis.freshPrefix(), 'b', lists);
-    await built.settle(0, { accepted: 2, failed: [] });
-    await built.settle(1, { accepted: 0, failed: [], rest: { size: 2, possiblySent: true } });
+    await built.settle(0, allAccepted());
+    await built.settle(1, allBack(true));
     await built.ledger.control('b', 'cancel');
     const cancelled = await exported(built, { state: 'cancelled' });
     expect(numbers(cancelled.rows)).toEqual(['01000000004', '01000000005', '01000000006']);
@@ -113,7 +113,7 @@ describe('exportFailures', () => {
 
   it('skips what was redriven meanwhile, and reports it', async () => {
     const built = await buildBatch(redis.client, redis.freshPrefix(), 'b', [contacts(2)]);
-    await built.settle(0, allFailed(2, 'rejected', 'X', ''));
+    await built.settle(0, allFailed('rejected', 'X', ''));
     const source = {
       failures: (id: string) => built.ledger.failures(id),
       states: (id: string, first: number, end: number) => built.ledger.states(id, first, end),

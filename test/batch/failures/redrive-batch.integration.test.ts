@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { groupFailures } from '../../../src/batch/failures/failure-groups.ts';
 import { redriveBatch, whyNotRedrive } from '../../../src/batch/failures/redrive-batch.ts';
-import { allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { allBack, allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { buildBatch, contacts, part, type BuiltBatch } from '../support/built-batch.ts';
@@ -12,14 +12,14 @@ const redis = testRedis();
 async function failedBatch(prefix = redis.freshPrefix()): Promise<BuiltBatch> {
   const lists = [contacts(10), contacts(10, 10), contacts(10, 20)];
   const built = await buildBatch(redis.client, prefix, 'b', lists);
-  await built.settle(0, allFailed(10, 'rejected', 'BAD_TEMPLATE', 'no such template'));
+  await built.settle(0, allFailed('rejected', 'BAD_TEMPLATE', 'no such template'));
   const failed = [
     await part('rejected', 'BAD_NUMBER', contacts(2, 10)),
     await part('rejected', 'BAD_NUMBER', contacts(1, 12)),
     await part('expired', 'EXPIRED', contacts(1, 13)),
   ];
   await built.settle(1, { accepted: 6, failed });
-  await built.settle(2, allFailed(10, 'unknown', 'OUTCOME_UNKNOWN', ''));
+  await built.settle(2, allFailed('unknown', 'OUTCOME_UNKNOWN', ''));
   return built;
 }
 
@@ -86,8 +86,8 @@ describe('groupFailures', () => {
   it('a cancelled batch: what was never sent, and what may have been, from its counters', async () => {
     const lists = [contacts(10), contacts(10, 10), contacts(10, 20)];
     const built = await buildBatch(redis.client, redis.freshPrefix(), 'b', lists);
-    await built.settle(0, { accepted: 0, failed: [], rest: { size: 10, possiblySent: true } });
-    await built.settle(1, allFailed(10, 'unknown', 'HTTP_500', ''));
+    await built.settle(0, allBack(true));
+    await built.settle(1, allFailed('unknown', 'HTTP_500', ''));
     await built.ledger.control('b', 'cancel');
     const batch = await built.read();
     const groups = await groupFailures(built.ledger, batch);
@@ -120,7 +120,7 @@ describe('redriveBatch', () => {
       total: 30,
     });
     expect((await built.read()).phase).toBe('sending');
-    for (const chunk of [3, 4, 5]) {
+    for (const chunk of [9, 10, 11]) {
       const payload = await built.ledger.payload('b', String(chunk));
       expect(payload).toBeInstanceOf(Buffer);
     }
@@ -148,10 +148,10 @@ describe('redriveBatch', () => {
   it('leaves alone what was redriven and failed again meanwhile', async () => {
     const built = await failedBatch();
     const batch = await built.read();
-    const again = allFailed(10, 'rejected', 'BAD_TEMPLATE', '');
+    const again = allFailed('rejected', 'BAD_TEMPLATE', '');
     await redrive(built, { state: 'rejected', code: 'BAD_TEMPLATE' });
-    await built.settle(3, again);
-    // As it was read before: chunk 3 was not there then.
+    await built.settle(9, again);
+    // As it was read before: chunk 9 was not there then.
     const report = await redriveBatch(built.ledger, batch, {
       state: 'rejected',
       code: 'BAD_TEMPLATE',

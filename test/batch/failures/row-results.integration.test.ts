@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { rowResults, writeResults } from '../../../src/batch/failures/row-results.ts';
 import { cancelledChunks } from '../../../src/batch/failures/cancelled-chunks.ts';
@@ -69,15 +70,26 @@ it('each row of a list has one result at every look, whatever becomes of its chu
   const [waits, no] = [P, 'refused'];
   expect((await read()).states).toEqual([P, P, P, 'duplicate', P, no, P, P, P, P]);
 
+  /** Halves a chunk. */
+  const halve = async (chunk: number, one: readonly unknown[], other: readonly unknown[]) => {
+    const payloads = [await encodeContacts(one), await encodeContacts(other)] as const;
+    await ledger.halve('b', chunk, 'a', one.length, payloads);
+  };
+  const accept = async (chunk: number, traceId: string) => {
+    const rows = rowsOfContacts(await claim(chunk));
+    await ledger.settle('b', chunk, 'a', { kind: 'accepted', rows, traceId });
+  };
+  const reject = async (chunk: number) => {
+    await claim(chunk);
+    await ledger.settle('b', chunk, 'a', allFailed('rejected', 'C', 'no'));
+  };
   const [one, two, three, five] = await claim(0);
   expect((await read()).states).toContain(waits);
-  const failed = { state: 'rejected', size: 1, code: 'C', message: 'no' } as const;
-  await ledger.settle('b', 0, 'a', {
-    accepted: 2,
-    as: { rows: rowsOfContacts([one, five] as object[]), traceId: 't-1' },
-    rest: { size: 1, payload: await encodeContacts([two]), possiblySent: false },
-    failed: [{ ...failed, payload: await encodeContacts([three]) }],
-  });
+  await halve(0, [one, five], [two, three]);
+  await accept(2, 't-1');
+  await claim(3);
+  await halve(3, [two], [three]);
+  await reject(5);
   const first = await read();
   const states = ['accepted', P, 'rejected', 'duplicate', 'accepted', no, P, P, P, P];
   expect(first.states).toEqual(states);
@@ -86,19 +98,13 @@ it('each row of a list has one result at every look, whatever becomes of its chu
 
   // Halved, one half accepted, the other rejected by its last attempt and decided on.
   const second = await claim(1);
-  const halves = [second.slice(0, 2), second.slice(2)].map((half) => encodeContacts(half));
-  const [half, other] = await Promise.all(halves);
-  if (half === undefined || other === undefined) throw new Error('no halves');
-  await ledger.halve('b', 1, 'a', 2, [half, other]);
-  const accepted = await claim(2);
-  const as = { rows: rowsOfContacts(accepted), traceId: '' };
-  await ledger.settle('b', 2, 'a', { accepted: 2, as, failed: [] });
-  await claim(3);
-  await ledger.settle('b', 3, 'a', { accepted: 0, failed: [{ ...failed, size: 2 }] });
+  await halve(1, second.slice(0, 2), second.slice(2));
+  await accept(6, '');
+  await reject(7);
   states.splice(6, 4, 'accepted', 'accepted', 'rejected', 'rejected');
   expect((await read()).states).toEqual(states);
-  await ledger.redrive('b', '0.1', 'rejected');
-  await ledger.resolve('b', '3', 'accepted', 'rejected', '10-11');
+  await ledger.redrive('b', '5', 'rejected');
+  await ledger.resolve('b', '7', 'accepted', 'rejected', '10-11');
   states.splice(2, 1, P);
   states.splice(8, 2, 'accepted', 'accepted');
   expect((await read()).states).toEqual(states);
@@ -148,8 +154,8 @@ it.each([
   const bench = await openBatch(redis, { chunkSize: size }, chunks);
   for (const chunk of chunks.keys()) {
     await bench.claim(chunk);
-    const as = { rows: `${chunk * size + 2}-${chunk * size + size + 1}`, traceId: randomUUID() };
-    await bench.settle(chunk, { accepted: size, as, failed: [] });
+    const rows = `${chunk * size + 2}-${chunk * size + size + 1}`;
+    await bench.settle(chunk, { kind: 'accepted', rows, traceId: randomUUID() });
   }
   const { sizes } = bench.keys.batch(bench.id);
   const bytes = Number(await redis.client.memory('USAGE', sizes, 'SAMPLES', 0));

@@ -55,11 +55,11 @@ describe('claim', () => {
       return claimed.kind === 'send' ? claimed.possiblySent : claimed.kind;
     };
     expect(await claim('not taken')).toBe(0);
-    await bench.settle(0, allBack(10, false), 'not taken');
+    await bench.settle(0, allBack(false), 'not taken');
     expect(await claim('unanswered')).toBe(0);
-    await bench.settle(0, allBack(10, true), 'unanswered');
+    await bench.settle(0, allBack(true), 'unanswered');
     expect(await claim('not taken')).toBe(1);
-    await bench.settle(0, allBack(10, false), 'not taken');
+    await bench.settle(0, allBack(false), 'not taken');
     expect(await claim('died')).toBe(1);
     await bench.ledger.control(bench.id, 'pause');
     // The job of the dead worker finds the batch paused, and comes again.
@@ -103,7 +103,7 @@ describe('claim', () => {
     expect(await bench.batch()).toMatchObject({ phase: 'finished' });
     expect(await bench.claimKind(0, 'c')).toBe('settled');
     // The dead one was only slow: what is parked stays so until a person decides.
-    expect(await bench.settle(0, allAccepted(10), 'a')).toBe('known');
+    expect(await bench.settle(0, allAccepted(), 'a')).toBe('known');
   });
 
   it('finishes a batch whose contacts were deleted', async () => {
@@ -122,7 +122,7 @@ describe('claim', () => {
       await bench.setField('expiresAt', 1);
       await bench.claim(0);
     };
-    const settle = () => bench.settle(0, allBack(10, false));
+    const settle = () => bench.settle(0, allBack(false));
     for (const move of [() => bench.claim(0), settle, expire]) {
       await bench.setField('movedAt', 1);
       await move();

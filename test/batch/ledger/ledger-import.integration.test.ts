@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chunkJobId } from '../../../src/contracts/job.ts';
-import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
+import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
 import { openBatch, PLAN, RETENTION_MS } from '../support/batch-bench.ts';
 
@@ -43,24 +43,18 @@ describe('store', () => {
     expect(await bench.ledger.payload(bench.id, '0')).toEqual(bytes);
     expect(await bench.claim(0)).toMatchObject({ payload: bytes });
     const [one, rest] = [bytes.subarray(128, 300), bytes.subarray(7, 260)];
-    const part = {
-      state: 'rejected',
-      size: 1,
-      code: 'C\u0000"\\한',
-      message: '끝\n\u0001',
-    } as const;
-    await bench.settle(0, {
-      accepted: 0,
-      rest: { size: 9, payload: rest, possiblySent: false },
-      failed: [{ ...part, payload: one }],
-    });
-    expect(await bench.ledger.payload(bench.id, '0')).toEqual(rest);
-    expect(await bench.failures()).toMatchObject([{ ...part, name: '0.1' }]);
-    await bench.claim(0, 'b');
-    await bench.settle(0, allAccepted(9), 'b');
+    await bench.ledger.halve(bench.id, 0, 'a', 1, [one, rest]);
+    expect(await bench.ledger.payload(bench.id, '2')).toEqual(rest);
+    const failed = allFailed('rejected', 'C\u0000"\\한', '끝\n\u0001');
+    await bench.claim(1);
+    await bench.settle(1, failed);
+    const { kind: _, ...failure } = failed;
+    expect(await bench.failures()).toMatchObject([{ ...failure, name: '1', size: 1 }]);
+    await bench.claim(2, 'b');
+    await bench.settle(2, allAccepted(), 'b');
     await bench.ledger.endImport(bench.id, 0, 0);
-    await bench.ledger.redrive(bench.id, '0.1', 'rejected', part.code);
-    expect(await bench.claim(1)).toMatchObject({ payload: one });
+    await bench.ledger.redrive(bench.id, '1', 'rejected', 'C\u0000"\\한');
+    expect(await bench.claim(3)).toMatchObject({ payload: one });
   });
 });
 

@@ -7,7 +7,7 @@ import { MOVES, Pair } from '../support/ledger-pair.ts';
 
 const redis = testRedis();
 
-it('adds up after every operation, with repeated, crashed and late attempts', async () => {
+it('adds up after every operation, with repeated, crashed and late attempts, and whatever people decide meanwhile', async () => {
   const moves = fc.array(fc.tuple(fc.boolean(), MOVES), { minLength: 30, maxLength: 90 });
   await fc.assert(
     fc.asyncProperty(moves, async (list) => {
@@ -29,7 +29,6 @@ it('adds up after every operation, with repeated, crashed and late attempts', as
         const ids = pairs.filter(({ model }) => model.counts().unknown > 0).map(({ id }) => id);
         expect([...(await ledger.unknownByBatch()).keys()].sort()).toEqual(ids.sort());
       }
-      for (const pair of pairs) await pair.checkContacts();
       const events = await redis.client.xrange(keys.events, '-', '+');
       const finished = events.filter(([, fields]) => fields.includes('batch.finished'));
       expect(finished).toHaveLength(
@@ -38,4 +37,4 @@ it('adds up after every operation, with repeated, crashed and late attempts', as
     }),
     { numRuns: 250 },
   );
-}, 120_000);
+}, 240_000);

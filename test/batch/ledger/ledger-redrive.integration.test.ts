@@ -14,7 +14,7 @@ const redis = testRedis();
 async function failed(state: FailureRecord['state'], plan = {}): Promise<BatchBench> {
   const bench = await openBatch(redis, plan, [7]);
   await bench.claim(0);
-  await bench.settle(0, allFailed(7, state, 'CODE', 'message'));
+  await bench.settle(0, allFailed(state, 'CODE', 'message'));
   expect(await bench.counts()).toEqual({ [state]: 7 });
   return bench;
 }
@@ -37,7 +37,7 @@ describe('redrive', () => {
   it('of a held template is done while the list is imported, which goes on', async () => {
     const bench = await openBatch(redis, {}, [10, 10], false);
     await bench.claim(0);
-    await bench.settle(0, allFailed(10, 'rejected', 'C', ''));
+    await bench.settle(0, allFailed('rejected', 'C', ''));
     expect(await bench.ledger.redrive(bench.id, '0', 'rejected', '', true)).toBe('redriven');
     expect(await bench.batch()).toMatchObject({ phase: 'importing', chunks: 3, chunksOfList: 2 });
     expect(await bench.store(10)).toBe('stored');

@@ -1,48 +1,11 @@
 import { hintChannel } from '../../../src/redis/hints.ts';
 import { describe, expect, it } from 'vitest';
-import { allFailed, type Settlement } from '../../../src/batch/ledger/settlement.ts';
+import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 import { openBatch } from '../support/batch-bench.ts';
 
 const redis = testRedis();
-
-describe('contacts of a chunk that were not sent, beside some that possibly were', () => {
-  const SPLIT: Settlement = {
-    accepted: 2,
-    rest: { size: 3, payload: Buffer.from('possibly sent'), possiblySent: true },
-    split: [{ size: 5, payload: Buffer.from('not sent') }],
-    failed: [],
-  };
-
-  async function splitOne(imported: boolean) {
-    const bench = await openBatch(redis, {}, [10, 10], imported);
-    await bench.claim(0);
-    return bench;
-  }
-
-  it('do not disturb the import that stores the chunks of the list meanwhile', async () => {
-    const bench = await splitOne(false);
-    await bench.settle(0, SPLIT);
-    expect(await bench.batch()).toMatchObject({ chunks: 3, chunksOfList: 2 });
-    const store = (chunk: number) =>
-      bench.ledger.store(bench.id, { chunk, size: 10, rows: 30, payload: Buffer.from('third') });
-    expect(await store(1)).toBe('known');
-    expect(await store(3)).toBe('gone');
-    expect(await store(2)).toBe('stored');
-    expect(await store(2)).toBe('known');
-    expect(await bench.payload(3)).toBe('third');
-    expect(await bench.counts()).toEqual({ pending: 28, accepted: 2 });
-  });
-
-  it('are found again by the search index', async () => {
-    const bench = await splitOne(true);
-    const find = bench.keys.batchFind(bench.id);
-    await redis.client.hset(find, '0', 'prints');
-    await bench.settle(0, SPLIT);
-    expect(await redis.client.hgetall(find)).toEqual({ '0': 'prints', '>0.1': '2', '2': '' });
-  });
-});
 
 describe('a refused chunk that is at fault', () => {
   const HALVES = [Buffer.from('first'), Buffer.from('second')] as const;
@@ -75,9 +38,24 @@ describe('a refused chunk that is at fault', () => {
     expect(await bench.batch()).toMatchObject({ chunks: 4, chunksOfList: 2 });
   });
 
+  it('does not disturb the import that stores the chunks of the list meanwhile', async () => {
+    const bench = await openBatch(redis, {}, [10, 10], false);
+    await bench.claim(0);
+    await bench.ledger.halve(bench.id, 0, 'a', 4, HALVES);
+    expect(await bench.batch()).toMatchObject({ chunks: 4, chunksOfList: 2 });
+    const store = (chunk: number) =>
+      bench.ledger.store(bench.id, { chunk, size: 10, rows: 30, payload: Buffer.from('third') });
+    expect(await store(1)).toBe('known');
+    expect(await store(3)).toBe('gone');
+    expect(await store(2)).toBe('stored');
+    expect(await store(2)).toBe('known');
+    expect(await bench.payload(4)).toBe('third');
+    expect(await bench.counts()).toEqual({ pending: 30 });
+  });
+
   it('is found by the search index, also where it was redriven', async () => {
     const bench = await claimOne();
-    await bench.settle(0, allFailed(10, 'rejected', 'C', ''));
+    await bench.settle(0, allFailed('rejected', 'C', ''));
     const find = bench.keys.batchFind(bench.id);
     await redis.client.hset(find, '0', 'prints');
     await bench.ledger.redrive(bench.id, '0', 'rejected');

@@ -9,9 +9,9 @@ const redis = testRedis();
 async function inDoubt(): Promise<BatchBench> {
   const bench = await openBatch(redis, {}, [7, 3]);
   await bench.claim(0);
-  await bench.settle(0, allFailed(7, 'unknown', 'HTTP_503', ''));
+  await bench.settle(0, allFailed('unknown', 'HTTP_503', ''));
   await bench.claim(1);
-  await bench.settle(1, allFailed(3, 'rejected', 'CREDIT', ''));
+  await bench.settle(1, allFailed('rejected', 'CREDIT', ''));
   expect(await bench.counts()).toEqual({ unknown: 7, rejected: 3 });
   return bench;
 }
@@ -50,13 +50,13 @@ it('the sums of failures stay right where there were more codes than have one of
   const { groups } = bench.keys.batch(bench.id);
   const many = Array.from({ length: 1_000 }, (_, code) => [`rejected ${code}`, '{}']).flat();
   await redis.client.hset(groups, ...many);
-  const failChunk = async (chunk: number, size: number) => {
+  const failChunk = async (chunk: number) => {
     await bench.claim(chunk);
-    await bench.settle(chunk, allFailed(size, 'rejected', 'CREDIT', ''));
+    await bench.settle(chunk, allFailed('rejected', 'CREDIT', ''));
   };
-  await failChunk(0, 7);
+  await failChunk(0);
   await redis.client.hdel(groups, ...many.filter((_, index) => index % 2 === 0));
-  await failChunk(1, 3);
+  await failChunk(1);
   await bench.ledger.redrive(bench.id, '0', 'rejected', '', false);
   const sums = await bench.ledger.failureSums(bench.id);
   expect(sums.filter(({ contacts }) => contacts > 0)).toMatchObject([

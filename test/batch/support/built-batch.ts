@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Batch, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { encodePayload } from '../../../src/payload/chunk-payload.ts';
-import type { FailedPart, Settlement } from '../../../src/batch/ledger/settlement.ts';
+import { allAccepted, type Settlement } from '../../../src/batch/ledger/settlement.ts';
 import type { Contact } from '../../../src/contracts/notice.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 
@@ -14,8 +14,16 @@ export interface BuiltBatch {
   read(): Promise<Batch>;
   /** Claims a chunk, as a worker does before its send. */
   claim(chunk: number): Promise<void>;
-  /** Claims a chunk where that is still to be done, and settles it. */
-  settle(chunk: number, settlement: Settlement): Promise<void>;
+  /** Claims a chunk where that is still to be done, and settles it; parts of it as chunks that it is cut into. */
+  settle(chunk: number, settlement: Settlement | Parts): Promise<void>;
+}
+
+type Failed = Omit<Extract<Settlement, { kind: 'failed' }>, 'kind'>;
+type FailedPart = Failed & { readonly size: number; readonly payload?: Buffer };
+
+interface Parts {
+  readonly accepted: number;
+  readonly failed: readonly FailedPart[];
 }
 
 const PLAN: BatchPlan = {
@@ -70,26 +78,38 @@ export async function buildBatch(
     if (kind !== 'send') throw new Error(`the claim of chunk ${chunk} answered ${kind}`);
     claimed.set(chunk, nonce);
   };
-  return {
-    id,
-    ledger,
-    read: async () => {
-      const batch = await ledger.read(id);
-      if (batch === undefined) throw new Error(`there is no batch ${id}`);
-      return batch;
-    },
-    claim,
-    settle: async (chunk, settlement) => {
-      if (!claimed.has(chunk)) await claim(chunk);
-      await ledger.settle(id, chunk, claimed.get(chunk) ?? '', settlement);
-      claimed.delete(chunk);
-    },
+  const read = async () => {
+    const batch = await ledger.read(id);
+    if (batch === undefined) throw new Error(`there is no batch ${id}`);
+    return batch;
   };
+  const settle = async (chunk: number, settlement: Settlement | Parts): Promise<void> => {
+    if ('failed' in settlement) return settleParts(chunk, settlement);
+    if (!claimed.has(chunk)) await claim(chunk);
+    await ledger.settle(id, chunk, claimed.get(chunk) ?? '', settlement);
+    claimed.delete(chunk);
+  };
+  const settleParts = async (chunk: number, { accepted, failed }: Parts) => {
+    const [first, ...others] = failed;
+    if (first === undefined) return settle(chunk, allAccepted());
+    const { size, payload, ...result } = first;
+    const left = accepted + others.reduce((sum, part) => sum + part.size, 0);
+    if (left === 0) return settle(chunk, { kind: 'failed', ...result });
+    if (payload === undefined) throw new Error('a part needs its own contacts');
+    if (!claimed.has(chunk)) await claim(chunk);
+    const { chunks: cut } = await read();
+    // Of what is cut once more the first part's will do.
+    const rest = others[0]?.payload ?? (await encodePayload(JSON.stringify(contacts(left))));
+    await ledger.halve(id, chunk, claimed.get(chunk) ?? '', size, [payload, rest]);
+    await settle(cut, { kind: 'failed', ...result });
+    await settleParts(cut + 1, { accepted, failed: others });
+  };
+  return { id, ledger, read, claim, settle };
 }
 
 /** A part of a chunk that failed, with its contacts. */
 export async function part(
-  state: FailedPart['state'],
+  state: Failed['state'],
   code: string,
   list: readonly Contact[],
 ): Promise<FailedPart> {

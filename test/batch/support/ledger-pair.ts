@@ -1,12 +1,19 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import * as fc from 'fast-check';
+import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
 import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import type { Settlement } from '../../../src/batch/ledger/settlement.ts';
+import {
+  allAccepted,
+  allBack,
+  allFailed,
+  type Settlement,
+} from '../../../src/batch/ledger/settlement.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
-import { LedgerModel, type ModelSettlement } from '../ledger/ledger-model.ts';
+
 import { PLAN, RETENTION_MS } from './batch-bench.ts';
+import { LedgerModel } from './ledger-model.ts';
 
 /** A payload is the names of its contacts, so that claims can be checked contact by contact. */
 const encode = (contacts: readonly string[]) => Buffer.from(contacts.join(' '));
@@ -21,81 +28,15 @@ interface Attempt {
   readonly twice: readonly string[];
 }
 
-/** What an attempt may say; `cut` shares the contacts out among the parts. */
-type Ending =
-  | 'accepted'
-  | 'back'
-  | 'unanswered'
-  | 'rejected'
-  | 'unknown'
-  | 'expired'
-  | 'parts'
-  | 'torn'
-  | 'split';
+const STATES = ['rejected', 'unknown', 'expired'] as const;
 
-const ENDINGS: readonly Ending[] = [
-  'accepted',
-  'back',
-  'unanswered',
-  'rejected',
-  'unknown',
-  'expired',
-  'parts',
-  'torn',
-  'split',
+/** What an attempt may say. */
+const ENDINGS: readonly Settlement[] = [
+  allAccepted(),
+  allBack(false),
+  allBack(true),
+  ...STATES.map((state) => allFailed(state, state.toUpperCase(), '')),
 ];
-
-function settlementOf(ending: Ending, contacts: readonly string[], cut: number): ModelSettlement {
-  const none = { accepted: [], rest: [], possiblySent: false, split: [], failed: [] };
-  switch (ending) {
-    case 'accepted':
-      return { ...none, accepted: contacts };
-    case 'back':
-    case 'unanswered':
-      return { ...none, rest: contacts, possiblySent: ending === 'unanswered' };
-    case 'rejected':
-    case 'unknown':
-    case 'expired':
-      return { ...none, failed: [{ state: ending, contacts }] };
-    case 'split': {
-      const at = 1 + (cut % contacts.length);
-      const rest = contacts.slice(0, at);
-      return { ...none, rest, possiblySent: true, split: contacts.slice(at) };
-    }
-    case 'parts':
-    case 'torn': {
-      const at = cut % contacts.length;
-      const bad = contacts.slice(0, at);
-      const failed = bad.length === 0 ? [] : [{ state: 'rejected' as const, contacts: bad }];
-      const middle = at + Math.floor((contacts.length - at) / 2);
-      const accepted = contacts.slice(at, middle);
-      const possiblySent = ending === 'torn';
-      return { ...none, accepted, rest: contacts.slice(middle), possiblySent, failed };
-    }
-  }
-}
-
-/** The same for the ledger: a part brings its own contacts, the whole keeps the chunk's. */
-function told(said: ModelSettlement, size: number): Settlement {
-  const own = (contacts: readonly string[]) =>
-    contacts.length === size ? {} : { payload: encode(contacts) };
-  return {
-    accepted: said.accepted.length,
-    ...(said.rest.length === 0
-      ? {}
-      : { rest: { size: said.rest.length, possiblySent: said.possiblySent, ...own(said.rest) } }),
-    ...(said.split.length === 0
-      ? {}
-      : { split: [{ size: said.split.length, payload: encode(said.split) }] }),
-    failed: said.failed.map(({ state, contacts }) => ({
-      state,
-      size: contacts.length,
-      code: state.toUpperCase(),
-      message: '',
-      ...own(contacts),
-    })),
-  };
-}
 
 const index = fc.nat(5);
 const move = <Name extends Move['move']>(
@@ -111,15 +52,22 @@ export const MOVES = fc.oneof(
   move(4, 'end import'),
   move(24, 'claim', { chunk: index, owned: fc.nat(9) }),
   move(3, 'claim again', { attempt: index }),
-  move(24, 'settle', { attempt: index, ending: fc.constantFrom(...ENDINGS), cut: fc.nat(9) }),
+  move(24, 'settle', { attempt: index, ending: fc.constantFrom(...ENDINGS) }),
   move(8, 'halve', { attempt: index, cut: fc.nat(9) }),
   move(8, 'control', {
     verb: fc.constantFrom('pause', 'pause', 'resume', 'resume', 'resume', 'cancel'),
   }),
   move(8, 'redrive', {
     failure: index,
-    state: fc.constantFrom('rejected', 'unknown', 'expired'),
+    state: fc.constantFrom(undefined, ...STATES),
   }),
+  move(6, 'resolve', {
+    failure: index,
+    as: fc.constantFrom('accepted', 'cancelled'),
+    state: fc.constantFrom(undefined, ...STATES),
+  }),
+  move(4, 'split', { failure: index, cut: fc.nat(9) }),
+  move(6, 'take out', { chunk: index, cut: fc.nat(9) }),
   move(1, 'deadline'),
   move(2, 'stall'),
   move(3, 'queue', { limit: fc.integer({ min: 1, max: 3 }) }),
@@ -135,16 +83,24 @@ export type Move =
   | {
       readonly move: 'settle';
       readonly attempt: number;
-      readonly ending: Ending;
-      readonly cut: number;
+      readonly ending: Settlement;
     }
   | { readonly move: 'halve'; readonly attempt: number; readonly cut: number }
   | { readonly move: 'control'; readonly verb: 'pause' | 'resume' | 'cancel' }
   | {
       readonly move: 'redrive';
       readonly failure: number;
-      readonly state: 'rejected' | 'unknown' | 'expired';
+      /** That of the failure where undefined. */
+      readonly state: FailureRecord['state'] | undefined;
     }
+  | {
+      readonly move: 'resolve';
+      readonly failure: number;
+      readonly as: 'accepted' | 'cancelled';
+      readonly state: FailureRecord['state'] | undefined;
+    }
+  | { readonly move: 'split'; readonly failure: number; readonly cut: number }
+  | { readonly move: 'take out'; readonly chunk: number; readonly cut: number }
   | { readonly move: 'queue'; readonly limit: number };
 
 /** A batch of the ledger and its model, and what was claimed from it. */
@@ -229,12 +185,46 @@ export class Pair {
         const names = [...model.failures.keys()];
         const name = names[move.failure % names.length] ?? '0';
         const contacts = model.failures.get(name)?.contacts ?? [];
-        const done = model.redrive(name, move.state);
-        strictEqual(await ledger.redrive(id, name, move.state), done);
+        const state = move.state ?? this.#stateOf(name);
+        const done = model.redrive(name, state);
+        strictEqual(await ledger.redrive(id, name, state), done);
         if (done !== 'redriven') return;
         // Asked for by name: that these may come twice is what the caller wants, and it is counted.
         for (const contact of contacts) this.#open.delete(contact);
-        if (move.state === 'unknown') this.#twice += contacts.length;
+        if (state === 'unknown') this.#twice += contacts.length;
+        return;
+      }
+      case 'resolve': {
+        const name = this.#decidable(move.failure);
+        const state = move.state ?? this.#stateOf(name);
+        const done = model.resolve(name, move.as, state);
+        strictEqual(await ledger.resolve(id, name, move.as, state), done);
+        return;
+      }
+      case 'split': {
+        const name = this.#decidable(move.failure);
+        const contacts =
+          model.failures.get(name)?.contacts ?? model.chunks[Number(name)]?.contacts ?? [];
+        const at = move.cut % (contacts.length + 1);
+        const taken = {
+          size: at,
+          payload: encode(contacts.slice(0, at)),
+          rest: encode(contacts.slice(at)),
+        };
+        const state = this.#stateOf(name);
+        const part = model.split(name, at, state);
+        strictEqual(await ledger.splitFailure(id, name, contacts.length, taken, state), part);
+        return;
+      }
+      case 'take out': {
+        const contacts = model.chunks[move.chunk]?.contacts ?? [];
+        const taken = 1 + (move.cut % Math.max(1, contacts.length));
+        const rest = contacts.slice(taken);
+        const answer = await ledger.takeOut(id, move.chunk, contacts.length, {
+          size: taken,
+          rest: rest.length === 0 ? undefined : encode(rest),
+        });
+        strictEqual(answer, model.takeOut(move.chunk, taken));
         return;
       }
       case 'deadline':
@@ -274,12 +264,22 @@ export class Pair {
     const states = await this.#ledger.states(id, 0, model.chunks.length + 1);
     deepStrictEqual(states, [...model.chunks.map(({ state }) => state), 'none']);
     await this.#checkSums();
+    await this.#checkContacts();
+  }
+
+  #decidable(draw: number): string {
+    const names = this.model.decidable();
+    return names[draw % names.length] ?? '0';
+  }
+
+  #stateOf(name: string): FailureRecord['state'] {
+    return this.model.failures.get(name)?.state ?? 'unknown';
   }
 
   /** The failures summed up by state: the ledger has complete sums at any time. */
   async #checkSums(): Promise<void> {
     const sums = await this.#ledger.failureSums(this.id);
-    for (const state of ['rejected', 'unknown', 'expired'] as const) {
+    for (const state of STATES) {
       const own = [...this.model.failures.values()].filter((failure) => failure.state === state);
       const found = sums.filter((sum) => sum.state === state);
       const contacts = found.reduce((all, sum) => all + sum.contacts, 0);
@@ -289,8 +289,8 @@ export class Pair {
     }
   }
 
-  /** The contacts themselves, once at the end: what is kept, and that the rest is gone. */
-  async checkContacts(): Promise<void> {
+  /** The contacts themselves: what is kept, and that the rest is gone. */
+  async #checkContacts(): Promise<void> {
     const { record, payload, sizes, inflight, failures, groups, chunks } = this.#keys.batch(
       this.id,
     );
@@ -339,20 +339,19 @@ export class Pair {
     this.#attempts.push({ chunk, nonce, contacts, twice });
   }
 
-  async #settle({ attempt: at, ending, cut }: Extract<Move, { move: 'settle' }>): Promise<void> {
+  async #settle({ attempt: at, ending }: Extract<Move, { move: 'settle' }>): Promise<void> {
     // The newest attempts come up more often than those of long ago.
     const attempt = this.#attempts[Math.max(0, this.#attempts.length - 1 - at)];
     if (attempt === undefined) return;
     const { chunk, nonce, contacts } = attempt;
-    const result = settlementOf(ending, contacts, cut);
-    const answer = await this.#ledger.settle(this.id, chunk, nonce, told(result, contacts.length));
-    strictEqual(answer, this.model.settle(chunk, nonce, result));
-    if (answer !== 'settled') return;
-    this.#notTaken(attempt, [
-      ...(result.possiblySent ? [] : result.rest),
-      ...result.split,
-      ...result.failed.flatMap(({ state, contacts }) => (state === 'unknown' ? [] : contacts)),
-    ]);
+    const settle = () => this.#ledger.settle(this.id, chunk, nonce, ending);
+    const answer = await settle();
+    strictEqual(answer, this.model.settle(chunk, nonce, ending));
+    // The second one is a repetition of the command.
+    strictEqual(await settle(), 'known');
+    if (answer !== 'settled' || ending.kind === 'accepted') return;
+    const mayBeTaken = ending.kind === 'back' ? ending.possiblySent : ending.state === 'unknown';
+    if (!mayBeTaken) this.#notTaken(attempt, contacts);
   }
 
   async #halve({ attempt: at, cut }: Extract<Move, { move: 'halve' }>): Promise<void> {

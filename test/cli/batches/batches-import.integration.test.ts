@@ -243,10 +243,7 @@ describe('notices import --wait', () => {
     });
     // The plan is there already, so this only claims and settles.
     const built = await buildBatch(redis.client, prefix, 'b', [], { importing: true });
-    await built.settle(
-      0,
-      end === 'accepted' ? allAccepted(2) : allFailed(2, 'rejected', 'BAD', 'no'),
-    );
+    await built.settle(0, end === 'accepted' ? allAccepted() : allFailed('rejected', 'BAD', 'no'));
     const ended = await waiting.ended;
     expect(ended.code).toBe(code);
     expect(ended.stdout).toMatch(shown);
@@ -259,7 +256,7 @@ describe('notices failures --csv', () => {
     const prefix = redis.freshPrefix();
     const odd = [{ contact: '01000000009', var1: '=1+1', name: 'a "b",\nc' }];
     const built = await buildBatch(redis.client, prefix, 'old', [odd]);
-    await built.settle(0, allFailed(1, 'rejected', 'X', 'no'));
+    await built.settle(0, allFailed('rejected', 'X', 'no'));
     const { stdout } = await run(['failures', 'old', '--csv'], envOf(prefix));
     const list = file('again.csv', stdout);
     const args = ['import', list, '--template', 'T', '--batch', 'new'];

@@ -23,7 +23,7 @@ interface Shown {
 /** 2 chunks of 10: 17 accepted, 2 rejected, 1 unknown. */
 async function halfFailed(prefix: string, id = 'b') {
   const built = await buildBatch(redis.client, prefix, id, [contacts(10), contacts(10, 10)]);
-  await built.settle(0, allAccepted(10));
+  await built.settle(0, allAccepted());
   const failed = [
     await part('rejected', 'BAD_NUMBER', contacts(2, 10)),
     await part('unknown', 'HTTP_500', contacts(1, 12)),
@@ -78,10 +78,10 @@ describe('notices batch --watch', () => {
   it('follows until all is settled, then shows the whole; the reason why it is not sending is written once', async () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(10), contacts(10, 10)]);
-    await built.settle(0, allAccepted(10));
+    await built.settle(0, allAccepted());
     const watching = start(['--json', 'batch', 'b', '--watch'], envOf(prefix));
     await watching.says(/"event":"sending".*"accepted":10,.*"standstill":"no worker/);
-    await built.settle(1, allAccepted(10));
+    await built.settle(1, allAccepted());
     const { code, stdout } = await watching.ended;
     expect(code).toBe(0);
     const lines = stdout
@@ -95,7 +95,7 @@ describe('notices batch --watch', () => {
   it('goes on where an import stopped: it may be continued', async () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(10)], { importing: true });
-    await built.settle(0, allAccepted(10));
+    await built.settle(0, allAccepted());
     const watching = start(['--json', 'batch', 'b', '--watch'], envOf(prefix));
     await watching.says(/"event":"sending".*"importStopped":true/);
     await built.ledger.endImport('b', 0, 0);
@@ -168,7 +168,7 @@ describe('notices redrive', () => {
   it('stopped by Ctrl-C: exit code 1, and the rest is left', async () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(20), contacts(20, 20)]);
-    for (const chunk of [0, 1]) await built.settle(chunk, allFailed(20, 'rejected', 'BAD', ''));
+    for (const chunk of [0, 1]) await built.settle(chunk, allFailed('rejected', 'BAD', ''));
     const redriving = start(['redrive', 'b', '--rate', '1', '--yes'], envOf(prefix));
     const begun = async () => (await built.read()).counts.rejected === 20;
     await until(begun, { what: 'the first chunk to be redriven' });
@@ -186,10 +186,10 @@ describe('notices redrive', () => {
   it('leaves what fails while it asks', async () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(2, 10)]);
-    await built.settle(0, allFailed(2, 'rejected', 'BAD_NUMBER', ''));
+    await built.settle(0, allFailed('rejected', 'BAD_NUMBER', ''));
     const running = start(['redrive', 'b'], envOf(prefix), true);
     await matching(() => running.stderr(), /Send 2 contacts of batch b again\?/);
-    await built.settle(1, allFailed(2, 'rejected', 'BAD_NUMBER', ''));
+    await built.settle(1, allFailed('rejected', 'BAD_NUMBER', ''));
     running.stdin.write('y\n');
     expect(await running.ended).toMatchObject({ code: 0 });
     expect((await built.read()).counts).toMatchObject({ rejected: 2, pending: 2 });

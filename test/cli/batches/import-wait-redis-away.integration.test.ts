@@ -36,7 +36,7 @@ async function world(args: readonly string[] = []) {
       const ledger = new Ledger(admin, keysOf(PREFIX, 'default'));
       await until(async () => (await ledger.read('b'))?.phase === 'sending', { what: 'the batch' });
       const built = await buildBatch(admin, PREFIX, 'b', [], { importing: true });
-      await built.settle(0, allAccepted(1));
+      await built.settle(0, allAccepted());
       return importing.ended;
     },
   };

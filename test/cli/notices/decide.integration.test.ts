@@ -25,7 +25,7 @@ async function inDoubt() {
     code: 'TIMEOUT',
   });
   const batch = await buildBatch(redis.client, prefix, 'b', [contacts(10), contacts(10, 10)]);
-  await batch.settle(0, allFailed(10, 'unknown', 'TIMEOUT', 'HTTP 503 (trace id t-9)'));
+  await batch.settle(0, allFailed('unknown', 'TIMEOUT', 'HTTP 503 (trace id t-9)'));
   const failed = [
     await part('rejected', 'BAD', contacts(1, 10)),
     await part('unknown', 'ECONNRESET', contacts(9, 11)),
@@ -48,7 +48,7 @@ describe('unknown outcomes are decided', () => {
     expect(await left('--code', 'TIMEOUT')).toEqual([[slow], [10]]);
     expect(await left('--template', 'ONCE')).toEqual([[reset], []]);
     expect(await left('--template', 'T')).toEqual([[], [19]]);
-    expect(await left('--batch', 'b', '--chunk', '1')).toEqual([[], [9]]);
+    expect(await left('--batch', 'b', '--chunk', '3')).toEqual([[], [9]]);
     expect(await left('--older-than', '1d')).toEqual([[], []]);
     const asks = await notices('resolve', '--code', 'TIMEOUT', '--as', 'accepted', '--json');
     expect([asks.code, errorOf(asks).message]).toEqual([
@@ -64,7 +64,7 @@ describe('unknown outcomes are decided', () => {
     await endedThen(redis.client, keys, reset, Date.now() - 2 * DAY);
     const aged = await notices('resolve', '--older-than', '1d', '--as', 'discard', '--yes');
     expect(aged.stdout).toBe('1 contact resolved as discard.\n');
-    const chunk = ['--batch', 'b', '--chunk', '1', '--as', 'discard', '--why', 'obsolete'];
+    const chunk = ['--batch', 'b', '--chunk', '3', '--as', 'discard', '--why', 'obsolete'];
     const rest = await notices('resolve', ...chunk, '--yes');
     expect(rest.stdout).toBe('9 contacts resolved as discard.\n');
     expect(await left()).toEqual([[], []]);
@@ -86,7 +86,7 @@ describe('unknown outcomes are decided', () => {
     expect(done).toMatchObject({ code: 0, stdout: '1 contact resolved as accepted.\n' });
     expect((await batch.read()).counts).toMatchObject({ accepted: 1, unknown: 18, total: 20 });
     expect(await left('--number', number)).toEqual([[], []]);
-    expect(await left('--batch', 'b', '--chunk', '1')).toEqual([[], [8]]);
+    expect(await left('--batch', 'b', '--chunk', '3')).toEqual([[], [8]]);
     const entries = await audit();
     expect(entries.map(({ what, as }) => [what, as])).toEqual([
       ['search', 'searched'],
@@ -104,7 +104,7 @@ describe('unknown outcomes are decided', () => {
     expect((await notices('resolve', ...again)).stdout).toBe('1 contact resolved as resend.\n');
     const { counts, chunks } = await batch.read();
     expect([counts.pending, counts.unknown, counts.possiblySentTwice, chunks]).toEqual([
-      1, 17, 1, 3,
+      1, 17, 1, 5,
     ]);
   }, 60_000);
 
@@ -119,7 +119,7 @@ describe('unknown outcomes are decided', () => {
     expect(head).toMatch(/^"contact","template","code","trace_id"/);
     expect(first).toMatch(/^"01000000001","ONCE","ECONNRESET","trace-0 trace-1"/);
     expect(first).toContain(`"${reset}"`);
-    expect(next).toMatch(/^"01000000011","T","ECONNRESET".*"b","1",""$/);
+    expect(next).toMatch(/^"01000000011","T","ECONNRESET".*"b","3",""$/);
     expect(await audit()).toMatchObject([
       { what: 'download', as: 'unknown ECONNRESET', why: 'a question' },
     ]);

@@ -227,7 +227,7 @@ async function account() {
   const { id } = await queue.send(notice);
   await queue.close();
   const batch = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(2, 2)]);
-  await batch.settle(0, allFailed(2, 'rejected', 'BAD', ''));
+  await batch.settle(0, allFailed('rejected', 'BAD', ''));
   await failNotices(redis, prefix, { count: 1, from: 4, state: 'unknown' });
   const { keys } = await failNotices(redis, prefix, { count: 4 });
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix, FIND_KEY: findKey };

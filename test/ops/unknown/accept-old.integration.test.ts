@@ -19,7 +19,7 @@ async function inDoubt() {
   const a = await parkNotice(redis, {}, prefix, undefined, { code: 'A' });
   const b = await parkNotice(redis, {}, prefix, undefined, { code: 'B' });
   const batch = await buildBatch(redis.client, prefix, 'list', [contacts(10), contacts(10, 10)]);
-  await batch.settle(0, allFailed(10, 'unknown', 'A', ''));
+  await batch.settle(0, allFailed('unknown', 'A', ''));
   const failed = [await part('unknown', 'B', contacts(9, 11))];
   await batch.settle(1, { accepted: 1, failed });
   const context = { redis: redis.client, keys, ledger: batch.ledger };

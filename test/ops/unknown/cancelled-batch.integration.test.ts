@@ -20,7 +20,7 @@ async function cancelled() {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
   const batch = await buildBatch(redis.client, prefix, 'b', [contacts(3), contacts(3, 3)]);
-  await batch.settle(0, allBack(3, true));
+  await batch.settle(0, allBack(true));
   await batch.ledger.control('b', 'cancel');
   const notices = (...args: string[]) => run(args, { REDIS_URL: redis.url, REDIS_PREFIX: prefix });
   const counts = async () => {

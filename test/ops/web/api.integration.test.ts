@@ -28,7 +28,7 @@ async function bench() {
   const built = await buildBatch(redis.client, prefix, 'b', lists, {
     plan: { frame: '{"templateCode":"T","senderKey":"0299998888"}' },
   });
-  await built.settle(0, allFailed(10, 'unknown', 'HTTP_503', 'HTTP 503'));
+  await built.settle(0, allFailed('unknown', 'HTTP_503', 'HTTP 503'));
   await built.settle(1, {
     accepted: 7,
     failed: [

@@ -59,11 +59,11 @@ async function fill(
   const lists = contacts(2 * chunks).map((contact) => [contact]);
   const batch = await buildBatch(redis, prefix, 'b', lists);
   for (let chunk = 0; chunk < chunks; chunk += 1) {
-    await batch.settle(chunk, allFailed(1, 'rejected', `CODE_${chunk % 3}`, ''));
+    await batch.settle(chunk, allFailed('rejected', `CODE_${chunk % 3}`, ''));
   }
   const unknown = await buildBatch(redis, prefix, 'u', lists.slice(0, chunks));
   for (let chunk = 0; chunk < chunks; chunk += 1) {
-    await unknown.settle(chunk, allFailed(1, 'unknown', 'ECONNRESET', ''));
+    await unknown.settle(chunk, allFailed('unknown', 'ECONNRESET', ''));
   }
   await failNotices({ url, client: redis }, prefix, { count: failed });
   await failNotices({ url, client: redis }, prefix, {

@@ -18,7 +18,7 @@ async function bench() {
   const lists = Array.from({ length: 4 }, (_, at) => contacts(2, at * 2));
   const batch = await buildBatch(redis.client, prefix, 'b', lists);
   for (const chunk of lists.keys()) {
-    await batch.settle(chunk, allFailed(2, 'rejected', 'BAD_NUMBER', ''));
+    await batch.settle(chunk, allFailed('rejected', 'BAD_NUMBER', ''));
   }
   const server = await startOps(redis.url, prefix);
   const admin = new NoticeAdmin({ redis: connectionAs('ops', redis.url), prefix });

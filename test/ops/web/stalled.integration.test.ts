@@ -19,7 +19,7 @@ async function bench() {
   const server = await startOps(redis.url, prefix);
   const { keys, ledger } = server.context;
   const built = await buildBatch(redis.client, prefix, 'b', [contacts(10), contacts(10, 10)]);
-  await built.settle(0, allAccepted(10));
+  await built.settle(0, allAccepted());
   const { record } = keys.batch('b');
   await redis.client.hset(record, { movedAt: Date.now() - 120_000, queued: 2 });
   const worker = {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
 import { beat } from '../../../src/fleet/heartbeat.ts';
 import { placeManualHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
@@ -22,7 +23,7 @@ it('every page shows the time itself beside each time relative to now', async ()
   const { keys } = bench.context;
   const lists = [contacts(2), contacts(2, 2), contacts(2, 4)];
   const batch = await buildBatch(redis.client, prefix, 'b', lists);
-  await batch.settle(0, { accepted: 2, failed: [] });
+  await batch.settle(0, allAccepted());
   await batch.settle(1, { accepted: 1, failed: [await part('rejected', 'BAD', contacts(1))] });
   await bench.context.notices.send({ templateCode: 'T', contacts: contacts(1) });
   const { ids } = await failNotices({ url: redis.url, client: redis.client }, prefix, { count: 2 });

@@ -23,8 +23,8 @@ async function bench() {
   const prefix = redis.freshPrefix();
   const { id } = await parkNotice(redis, {}, prefix, undefined, TRACES);
   const batch = await buildBatch(redis.client, prefix, 'b', [contacts(10, 100), contacts(10, 200)]);
-  await batch.settle(0, allFailed(10, 'unknown', 'HTTP_503', 'HTTP 503 (trace id t-9)'));
-  await batch.settle(1, allFailed(10, 'unknown', 'ECONNRESET', ''));
+  await batch.settle(0, allFailed('unknown', 'HTTP_503', 'HTTP 503 (trace id t-9)'));
+  await batch.settle(1, allFailed('unknown', 'ECONNRESET', ''));
   const server = await startOps(redis.url, prefix);
   const [viewer, operator] = [await server.viewer(), await server.operator()];
   const audit = () => readAudit(redis.client, server.context.keys, 10);

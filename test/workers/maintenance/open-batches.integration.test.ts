@@ -118,7 +118,7 @@ describe('a batch whose chunks lost their jobs', () => {
 
 it('a batch whose last chunk waits for its next attempt is not stalled, unless its job is lost', async () => {
   const { keys, batch, start, finished, looked, lookAgain, still, stalled } = await world();
-  await batch.settle(0, allFailed(5, 'rejected', 'CREDIT', ''));
+  await batch.settle(0, allFailed('rejected', 'CREDIT', ''));
   const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
   onTestFinished(() => queue.close());
   const data = { v: CHUNK_JOB_VERSION, batch: 'old', chunk: 1 };

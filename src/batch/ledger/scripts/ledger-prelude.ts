@@ -11,12 +11,12 @@ import { stateNumber, type ChunkState } from '../chunk-state.ts';
  * possibly sent, `possiblySentTwice` counts contacts that were sent again after that. `sizes` holds the size of each
  * chunk that is not full, and of a chunk
  *
- * - `<chunk>.parts`: number of failed parts;
+ * - `<chunk>.parts`: how many names of its parts were given;
  * - `<chunk>.sent`: number of its attempts that the service may have accepted;
  * - `<chunk>.root`: it is a part of a chunk that was refused: the chunk of the list that it was cut from;
  * - `<chunk>.ends`: what became of contacts that are deleted, each line: state, time, trace id, rows (row-results.ts).
  *
- * `derived` is the number of chunks that are not of the list, but of a redrive or split off others. `queued` is the
+ * `derived` is the number of chunks that are not of the list, but of a redrive or halves of others. `queued` is the
  * number of chunks from the first on that have got jobs. With a rate, the next chunk may be claimed from `nextAt` on,
  * and `turnsTo` is the end of the turns (time slots) that were given to jobs. `restartedAt` is when the jobs of a
  * stalled batch were last queued again. `heldBackAt` is when a pause last refused a claim; after a resume soon after,
@@ -156,7 +156,7 @@ local function keepWithRecord(key)
   if ms > 0 then redis.call('PEXPIRE', key, ms) end
 end
 
--- Ends the claim of a chunk; that many of its contacts are no longer unsent.
+-- Ends the claim of a chunk, whose contacts are no longer unsent.
 local function release(chunk, size)
   redis.call('HDEL', inflight, chunk)
   redis.call('DECRBY', unsent, size)

@@ -35,12 +35,12 @@ export const MISTAKES: readonly (readonly [title: string, law: string, mistake: 
   [
     'an attempt that lost its claim settles what it did not see accepted',
     'without a job',
-    ['and not (possiblySent and allAccepted)', 'and not possiblySent'],
+    ['and not (possiblySent and isAccepted)', 'and not possiblySent'],
   ],
   [
     'a rejection after a possibly sent attempt counts',
     'counts as rejected',
-    ["possiblySent and 'unknown' or part.state", 'part.state'],
+    ["possiblySent and 'unknown' or said.state", 'said.state'],
   ],
   [
     'what was possibly sent before is forgotten when it is tried again',
@@ -48,9 +48,9 @@ export const MISTAKES: readonly (readonly [title: string, law: string, mistake: 
     ['possiblySent or unanswered', 'unanswered'],
   ],
   [
-    'the chunk of what was not sent yet is not counted',
+    'what waits again is not counted',
     'pending',
-    [`${NEW_STATE}\n    add('pending', size)`, NEW_STATE],
+    [`${NEW_STATE}\n  add('pending', size)`, NEW_STATE],
   ],
 ];
 

@@ -1,6 +1,7 @@
 import { type BatchCounts, type BatchPhase } from '../../../src/batch/ledger/batch-record.ts';
-import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
+import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import type { Settlement } from '../../../src/batch/ledger/settlement.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 
 /**
@@ -19,17 +20,9 @@ interface ModelChunk {
   parts: number;
 }
 
-/** The result of an attempt for its contacts. */
-export interface ModelSettlement {
-  readonly accepted: readonly string[];
-  readonly rest: readonly string[];
-  readonly possiblySent: boolean;
-  /** They become a chunk of their own, which was not sent. */
-  readonly split: readonly string[];
-  readonly failed: readonly {
-    readonly state: FailureState;
-    readonly contacts: readonly string[];
-  }[];
+interface ModelFailure {
+  readonly state: FailureState;
+  readonly contacts: readonly string[];
 }
 
 export class LedgerModel {
@@ -37,10 +30,7 @@ export class LedgerModel {
   readonly chunks: ModelChunk[] = [];
   /** Chunks of the list. */
   stored = 0;
-  readonly failures = new Map<
-    string,
-    { readonly state: FailureState; readonly contacts: readonly string[] }
-  >();
+  readonly failures = new Map<string, ModelFailure>();
   phase: BatchPhase = 'importing';
   queued = 0;
   finishedEvents = 0;
@@ -48,7 +38,8 @@ export class LedgerModel {
   #imported = false;
   #over = false;
   #expired = false;
-  #accepted = 0;
+  /** Of contacts that are no longer stored. */
+  readonly #gone = { accepted: 0, cancelled: 0 };
   #twice = 0;
   #total = 0;
 
@@ -71,11 +62,11 @@ export class LedgerModel {
       total: this.#total,
       pending: sending + (cancelled ? 0 : inState('pending', 'pending-possibly-sent')),
       sending,
-      accepted: this.#accepted,
+      accepted: this.#gone.accepted,
       rejected: failed('rejected'),
       unknown: failed('unknown') + (cancelled ? inState('pending-possibly-sent') : 0),
       expired: failed('expired'),
-      cancelled: cancelled ? inState('pending') : 0,
+      cancelled: this.#gone.cancelled + (cancelled ? inState('pending') : 0),
       possiblySentTwice: this.#twice,
     };
   }
@@ -131,44 +122,25 @@ export class LedgerModel {
     return 'send';
   }
 
-  settle(index: number, nonce: string, said: ModelSettlement): 'settled' | 'known' {
+  settle(index: number, nonce: string, said: Settlement): 'settled' | 'known' {
     const chunk = this.chunks[index];
-    const isAll =
-      said.accepted.length === chunk?.contacts.length &&
-      said.rest.length + said.split.length + said.failed.length === 0;
-    if (chunk?.state === 'pending-possibly-sent' && isAll && this.phase !== 'cancelled') {
-      this.#accepted += said.accepted.length;
+    const isAccepted = said.kind === 'accepted';
+    const waits = chunk?.state === 'pending-possibly-sent' && this.phase !== 'cancelled';
+    const underWay = chunk?.state === 'sending' || chunk?.state === 'sending-possibly-sent';
+    if (chunk === undefined || !(underWay || (waits && isAccepted))) return 'known';
+    const possiblySent = chunk.state !== 'sending';
+    if (chunk.holder !== nonce && !(possiblySent && isAccepted)) return 'known';
+    const mayBeTaken =
+      isAccepted || (said.kind === 'back' ? said.possiblySent : said.state === 'unknown');
+    if (possiblySent && !mayBeTaken) this.#twice -= chunk.contacts.length;
+    const again = possiblySent || mayBeTaken;
+    if (isAccepted) {
+      this.#gone.accepted += chunk.contacts.length;
       this.#end(chunk);
-      this.#finishIfDone();
-      return 'settled';
-    }
-    if (chunk?.state !== 'sending' && chunk?.state !== 'sending-possibly-sent') return 'known';
-    const possiblySent = chunk.state === 'sending-possibly-sent';
-    if (chunk.holder !== nonce && !(possiblySent && isAll)) return 'known';
-    this.#accepted += said.accepted.length;
-    if (possiblySent) {
-      const refused = said.failed.filter(({ state }) => state !== 'unknown');
-      const back = said.possiblySent ? [] : said.rest;
-      const notTaken = [said.split, back, ...refused.map(({ contacts }) => contacts)];
-      this.#twice -= notTaken.flat().length;
-    }
-    const restPossiblySent = possiblySent || said.possiblySent;
-    const parks = said.rest.length > 0 && restPossiblySent && this.#delivery === 'at-most-once';
-    const parked = { state: 'unknown' as const, contacts: said.rest };
-    for (const { state, contacts } of [...said.failed, ...(parks ? [parked] : [])]) {
-      const all = contacts.length === chunk.contacts.length;
-      const name = all ? `${index}` : `${index}.${(chunk.parts += 1)}`;
-      this.failures.set(name, { state: possiblySent ? 'unknown' : state, contacts });
-    }
-    if (said.split.length > 0) {
-      chunk.parts += 1;
-      this.#add(said.split, possiblySent ? 'pending-possibly-sent' : 'pending');
-    }
-    if (said.rest.length === 0 || parks) this.#end(chunk);
-    else {
-      chunk.contacts = said.rest;
-      this.#back(chunk, restPossiblySent ? 'pending-possibly-sent' : 'pending');
-    }
+    } else if (said.kind === 'failed') {
+      this.#fail(index, possiblySent ? 'unknown' : said.state);
+    } else if (again && this.#delivery === 'at-most-once') this.#fail(index, 'unknown');
+    else this.#back(chunk, again ? 'pending-possibly-sent' : 'pending');
     this.#finishIfDone();
     return 'settled';
   }
@@ -220,6 +192,46 @@ export class LedgerModel {
     this.phase = 'sending';
     this.#over = false;
     return 'redriven';
+  }
+
+  /** What a person can decide on: failures, and what a cancel left as unknown. */
+  decidable(): string[] {
+    const left = [...this.chunks.keys()].filter((index) => this.#isLeft(String(index)));
+    return [...this.failures.keys(), ...left.map(String)];
+  }
+
+  resolve(name: string, as: 'accepted' | 'cancelled', state: FailureState): boolean {
+    const failure = this.#decide(name);
+    if (failure?.state !== state) return false;
+    this.failures.delete(name);
+    this.#gone[as] += failure.contacts.length;
+    return true;
+  }
+
+  /** Takes so many contacts out of a failure. @returns the name of those */
+  split(name: string, taken: number, state: FailureState): string | undefined {
+    const failure = this.#decide(name);
+    if (failure?.state !== state || taken < 1 || taken >= failure.contacts.length) return undefined;
+    const chunk = this.chunks[Number.parseInt(name, 10)];
+    if (chunk === undefined) return undefined;
+    const part = `${Number.parseInt(name, 10)}.${(chunk.parts += 1)}`;
+    this.failures.set(part, { state, contacts: failure.contacts.slice(0, taken) });
+    this.failures.set(name, { state, contacts: failure.contacts.slice(taken) });
+    return part;
+  }
+
+  /** Takes the first contacts out of a chunk that waits. */
+  takeOut(index: number, taken: number): Awaited<ReturnType<Ledger['takeOut']>> {
+    const chunk = this.chunks[index];
+    if (chunk === undefined || chunk.state === 'none' || chunk.state === 'settled') return 'known';
+    if (chunk.holder !== undefined) return 'sending';
+    if (this.phase !== 'cancelled' && chunk.state !== 'pending') return 'possibly-sent';
+    this.#gone.cancelled += taken;
+    chunk.parts += 1;
+    chunk.contacts = chunk.contacts.slice(taken);
+    if (chunk.contacts.length === 0) this.#end(chunk);
+    this.#finishIfDone();
+    return 'taken';
   }
 
   /** Nothing has moved for long. */
@@ -278,6 +290,17 @@ export class LedgerModel {
     this.failures.set(`${index}`, { state, contacts: chunk.contacts });
     this.#end(chunk);
     this.#finishIfDone();
+  }
+
+  #isLeft(name: string): boolean {
+    const chunk = this.phase === 'cancelled' ? this.chunks[Number(name)] : undefined;
+    return chunk?.state === 'pending-possibly-sent';
+  }
+
+  /** The failure with this name; what a cancel left becomes one. */
+  #decide(name: string): ModelFailure | undefined {
+    if (this.#isLeft(name)) this.#fail(Number(name), 'unknown');
+    return this.failures.get(name);
   }
 
   #finishIfDone(): void {
