@@ -1,9 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { placeManualHold, liftManualHold } from '../../src/fleet/hold/hold-scripts.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
-import { IS_SHORT, policiesOf } from './support/catalogue.ts';
-import { conclude } from './support/play.ts';
+import { IS_SHORT, policiesOf } from './scenarios/all.ts';
+import { conclude } from './support/laws.ts';
 import { KEYS, Stage } from './support/stage.ts';
 
 const PRELOAD = new URL('../support/shifted-clock.mjs', import.meta.url).href;
@@ -44,7 +45,7 @@ describe.each(policiesOf(0))('%s', (delivery) => {
       // The deadline of these passes while a person holds the queue.
       await placeManualHold(stage.client, KEYS, 'a deadline passes');
       await hand(tooLate, { expiresAt: Date.now() + SOON_MS });
-      await stage.wait(2 * SOON_MS);
+      await pause(2 * SOON_MS);
       await liftManualHold(stage.client, KEYS);
       await hand(inTime, { expiresAt: Date.now() + IN_TIME_MS });
       const dueAt = Date.now() + LATER_MS;

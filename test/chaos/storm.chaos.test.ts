@@ -1,10 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { IS_SHORT, policiesOf } from './support/catalogue.ts';
-import { conclude } from './support/play.ts';
+import { IS_SHORT, policiesOf } from './scenarios/all.ts';
+import { conclude } from './support/laws.ts';
 import { randomFrom, seedOfRun, shuffled } from './support/random.ts';
 import { Stage } from './support/stage.ts';
-import type { StormFault } from './support/storm-fault.ts';
-import { STORM_FAULTS } from './support/storm-faults.ts';
+import { LASTS_MS, STORM_FAULTS, type StormFault } from './support/storm-faults.ts';
 
 const SEED = seedOfRun();
 const CONTACTS = IS_SHORT ? 5_000 : 40_000;
@@ -43,13 +43,13 @@ describe.each(policiesOf(1))('%s', (delivery) => {
         const drawn: string[] = [];
         let struck = 0;
         for (;;) {
-          const next = stage.wait(EVERY_MS);
+          const next = pause(EVERY_MS);
           if (drawn.length === MOST_FAULTS || !(await stage.faultUnlessOver())) break;
           // All of them, before one comes again.
           if (deck.length === 0) deck.push(...shuffled(STORM_FAULTS, random));
-          const fault = deck.pop();
-          const strikes = (await fault?.strike(stage, random)) ?? 0;
-          drawn.push(`${fault?.name} (${strikes})`);
+          const [name, strike, ms = LASTS_MS] = deck.pop() as StormFault;
+          const strikes = await strike(stage, ms, random);
+          drawn.push(`${name} (${strikes})`);
           struck += strikes;
           await next;
         }

@@ -1,5 +1,5 @@
 import { until } from '../../support/wait.ts';
-import { BAD } from '../support/bad-notices.ts';
+import { answers, BAD, during } from '../support/faults.ts';
 import type { Scenario } from '../support/scenario.ts';
 import type { BadNotices, Stage } from '../support/stage.ts';
 
@@ -38,7 +38,7 @@ const among = (
 ): Scenario => ({
   name,
   waitMs: WAIT_MS,
-  inDoubt: 0,
+  mostInDoubt: 0,
   plan: { seconds: 10, noticesPerSecond: 12, emulator: { keepDetails: 1_000_000 } },
   disturb: async (stage) => {
     await stage.fault();
@@ -63,7 +63,7 @@ export const BAD_NOTICE_SCENARIOS: readonly Scenario[] = [
     name: 'bad contacts in a batch',
     plan: { seconds: 10, spoiledChunks: SPOILED_CHUNKS },
     disturb: async (stage) => {
-      const struck = await stage.serviceFault({ status: 503, rate: 0.3 }, PART_MS);
+      const struck = await during(answers({ status: 503, rate: 0.3 }), PART_MS)(stage);
       await stage.fault();
       const [worker] = stage.live();
       if (worker === undefined) throw new Error('no worker');

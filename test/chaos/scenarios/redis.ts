@@ -1,198 +1,152 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { claimChunk } from '../../../src/batch/ledger/scripts/chunk-scripts.ts';
 import { settleChunk } from '../../../src/batch/ledger/scripts/settle-scripts.ts';
 import { beginIntent, endIntent } from '../../../src/fleet/intents/intents.ts';
 import type { Script } from '../../../src/redis/script.ts';
-import type { FaultProxy } from '../../support/fault-proxy.ts';
 import type { LinkFault } from '../../support/faulty-link.ts';
 import type { LogLine } from '../../support/fleet.ts';
+import {
+  clientKill,
+  link,
+  NO_WRITES,
+  OUT_OF_MEMORY,
+  redis,
+  type Strike,
+} from '../support/faults.ts';
 import type { Scenario } from '../support/scenario.ts';
 import { shaOf } from '../support/script-sha.ts';
+import { AFTER_REDIS, AFTER_SILENCE, type Plan } from '../support/settings.ts';
 import type { Stage } from '../support/stage.ts';
 
 /** A worker says that Redis failed it. */
 const isTrouble = ({ event }: LogLine) => event === 'trouble' || event === 'redis-trouble';
 
+const broken = (
+  name: string,
+  plan: Partial<Plan>,
+  disturb: Scenario['disturb'],
+  boundMs = AFTER_REDIS,
+): Scenario => ({ name, boundMs, plan, disturb });
+
 /** Breaks Redis itself, and counts what workers said about it, or 1 where they stood still. */
-const server = (breakIt: (stage: Stage) => Promise<void>) => async (stage: Stage) => {
-  await stage.fault();
-  const before = stage.lines(isTrouble);
-  const since = performance.now();
-  await breakIt(stage);
-  const stood = stage.pulse.speed(since + 1_000, performance.now()) === 0;
-  stage.mended();
-  return stage.lines(isTrouble) - before + (stood ? 1 : 0);
-};
+const server = (name: string, strike: Strike, ms: number) =>
+  broken(name, { seconds: 10 }, async (stage) => {
+    await stage.fault();
+    const before = stage.lines(isTrouble);
+    const since = performance.now();
+    await strike(stage, ms, Math.random);
+    const stood = stage.pulse.speed(since + 1_000, performance.now()) === 0;
+    stage.mended();
+    return stage.lines(isTrouble) - before + (stood ? 1 : 0);
+  });
 
 /** Places faults between somebody and Redis, one after the other, each for so long. */
 async function onLink(
   stage: Stage,
-  proxy: FaultProxy,
+  which: 'redis' | 'producer',
   faults: readonly LinkFault[],
   eachMs: number,
 ): Promise<number> {
-  const before = proxy.struck;
+  let struck = 0;
   for (const fault of faults) {
     await stage.fault();
-    await proxy.place(fault);
-    await stage.wait(eachMs);
+    struck += await link(which, fault)(stage, eachMs, Math.random);
   }
-  await proxy.heal();
   stage.mended();
-  return proxy.struck - before;
+  return struck;
 }
+
+const ofWorkers = (
+  name: string,
+  faults: readonly LinkFault[],
+  eachMs: number,
+  boundMs = AFTER_REDIS,
+) =>
+  broken(
+    name,
+    { seconds: 12, redis: 'all' },
+    (stage) => onLink(stage, 'redis', faults, eachMs),
+    boundMs,
+  );
 
 /** The commands around a request, a chunk's first: a notice has them at-most-once only. */
 const STEPS: readonly Script<unknown>[] = [claimChunk, settleChunk, beginIntent, endIntent];
 /** How many connections are struck within each of the steps. */
 const STRUCK = 6;
 
-const workers = (faults: (sha: string) => LinkFault) => async (stage: Stage) => {
-  const { redis } = stage.proxies;
-  const shas = await Promise.all(STEPS.map(shaOf));
-  let struck = 0;
-  for (const [index, sha] of shas.entries()) {
-    const before = redis.struck;
-    await onLink(stage, redis, [faults(sha)], 500);
-    const isUsed = index < 2 || stage.load.delivery === 'at-most-once';
-    if (isUsed && redis.struck === before) return 0;
-    struck += redis.struck - before;
-  }
-  return struck;
-};
+const withinSteps = (name: string, faults: (sha: string) => LinkFault) =>
+  broken(name, { seconds: 12, redis: 'all' }, async (stage) => {
+    const shas = await Promise.all(STEPS.map(shaOf));
+    let all = 0;
+    for (const [index, sha] of shas.entries()) {
+      const struck = await onLink(stage, 'redis', [faults(sha)], 500);
+      const isUsed = index < 2 || stage.load.delivery === 'at-most-once';
+      if (isUsed && struck === 0) return 0;
+      all += struck;
+    }
+    return all;
+  });
 
+/** Accepted jobs are removed at once: an add that is repeated later does not find them. */
+const PRODUCER = { producer: true, highWater: 4_000, env: { KEEP_ACCEPTED_MS: '0' } } as const;
 const SOME_NOTICES = 1_000;
 const GROUP = 250;
 
 /** Hands over more notices, and the rest of the batch, while the producer's connection is broken. */
-const producer = (fault: LinkFault) => async (stage: Stage) => {
-  const { producer: proxy } = stage.proxies;
-  const sending = stage.load.send(SOME_NOTICES, {}, GROUP);
-  const struck = await onLink(stage, proxy, [fault, fault], 1_000);
-  await sending;
-  return struck;
-};
-
-/** Accepted jobs are removed at once: an add that is repeated later does not find them. */
-const PRODUCER = { producer: true, highWater: 4_000, env: { KEEP_ACCEPTED_MS: '0' } } as const;
+const ofProducer = (name: string, fault: LinkFault) =>
+  broken(name, PRODUCER, async (stage) => {
+    const sending = stage.load.send(SOME_NOTICES, {}, GROUP);
+    const struck = await onLink(stage, 'producer', [fault, fault], 1_000);
+    await sending;
+    return struck;
+  });
 
 /** Redis that dies, freezes, is full, or is cut off. */
 export const REDIS_SCENARIOS: readonly Scenario[] = [
-  {
-    name: 'Redis killed',
-    bound: 'redis',
-    plan: { seconds: 10 },
-    disturb: server(async (stage) => {
-      await stage.server.kill('SIGKILL');
-      await stage.wait(1_000);
-      await stage.server.restart();
-    }),
-  },
-  {
-    name: 'Redis frozen',
-    bound: 'redis',
-    plan: { seconds: 10 },
-    disturb: server(async (stage) => {
-      await stage.server.kill('SIGSTOP');
-      await stage.wait(3_000);
-      await stage.server.kill('SIGCONT');
-    }),
-  },
-  {
-    name: 'Redis out of memory',
-    bound: 'redis',
-    plan: { seconds: 10 },
-    disturb: server(async (stage) => {
-      await stage.client.config('SET', 'maxmemory', '1');
-      await stage.wait(2_000);
-      await stage.client.config('SET', 'maxmemory', '0');
-    }),
-  },
-  ...[2, 8].map((seconds): Scenario => ({
-    name: `Redis refuses writes for ${seconds} s`,
-    bound: 'redis',
-    plan: { seconds: 10 },
-    disturb: server(async (stage) => {
-      await stage.client.config('SET', 'min-replicas-to-write', '1');
-      await stage.wait(seconds * 1_000);
-      await stage.client.config('SET', 'min-replicas-to-write', '0');
-    }),
+  server('Redis killed', redis('SIGKILL'), 1_000),
+  server('Redis frozen', redis('SIGSTOP'), 3_000),
+  server('Redis out of memory', OUT_OF_MEMORY, 2_000),
+  server('Redis refuses writes for 2 s', NO_WRITES, 2_000),
+  server('Redis refuses writes for 8 s', NO_WRITES, 8_000),
+  broken('all connections to Redis killed', { seconds: 10 }, async (stage) => {
+    let killed = 0;
+    for (let cut = 0; cut < 10; cut++) {
+      await stage.fault();
+      killed += await clientKill(stage, 0, Math.random);
+      await pause(100);
+    }
+    stage.mended();
+    return killed;
+  }),
+  withinSteps('workers cut off within claim and settle', (when) => ({
+    kind: 'cut',
+    direction: 'up',
+    when,
+    bytes: 20,
+    times: STRUCK,
   })),
-  {
-    name: 'all connections to Redis killed',
-    bound: 'redis',
-    plan: { seconds: 10 },
-    disturb: async (stage) => {
-      let killed = 0;
-      for (let cut = 0; cut < 10; cut++) {
-        await stage.fault();
-        const reply: unknown = await stage.client.call(
-          'CLIENT',
-          'KILL',
-          'TYPE',
-          'normal',
-          'SKIPME',
-          'yes',
-        );
-        killed += Number(reply);
-        await stage.wait(100);
-      }
-      stage.mended();
-      return killed;
-    },
-  },
-  {
-    name: 'workers cut off within claim and settle',
-    bound: 'redis',
-    plan: { seconds: 12, redis: 'all' },
-    disturb: workers((when) => ({
-      kind: 'cut',
-      direction: 'up',
-      when,
-      bytes: 20,
-      times: STRUCK,
-    })),
-  },
-  {
-    name: 'answers to claim and settle lost',
-    bound: 'redis',
-    plan: { seconds: 12, redis: 'all' },
-    disturb: workers((when) => ({ kind: 'drop-reply', when, times: STRUCK })),
-  },
-  {
-    name: 'a black hole between workers and Redis',
-    bound: 'redis',
-    plan: { seconds: 12, redis: 'all' },
-    disturb: (stage) => onLink(stage, stage.proxies.redis, [{ kind: 'black-hole' }], 2_000),
-  },
-  {
-    name: 'silent connections to Redis',
-    bound: 'silence',
-    plan: { seconds: 12, redis: 'all' },
-    disturb: (stage) =>
-      onLink(stage, stage.proxies.redis, [{ kind: 'stale', by: 'silence' }], 1_000),
-  },
-  {
-    name: 'latency between workers and Redis',
-    bound: 'redis',
-    plan: { seconds: 10, redis: 'all' },
-    disturb: (stage) =>
-      onLink(
-        stage,
-        stage.proxies.redis,
-        [50, 200].map((ms) => ({ kind: 'delay', ms })),
-        1_000,
-      ),
-  },
-  {
-    name: 'a producer cut off within addBulk',
-    bound: 'redis',
-    plan: PRODUCER,
-    disturb: producer({ kind: 'cut', direction: 'up', bytes: 9_000, times: 8 }),
-  },
-  {
-    name: 'answers to a producer lost',
-    bound: 'redis',
-    plan: PRODUCER,
-    disturb: producer({ kind: 'drop-reply', times: 8 }),
-  },
+  withinSteps('answers to claim and settle lost', (when) => ({
+    kind: 'drop-reply',
+    when,
+    times: STRUCK,
+  })),
+  ofWorkers('a black hole between workers and Redis', [{ kind: 'black-hole' }], 2_000),
+  ofWorkers(
+    'silent connections to Redis',
+    [{ kind: 'stale', by: 'silence' }],
+    1_000,
+    AFTER_SILENCE,
+  ),
+  ofWorkers(
+    'latency between workers and Redis',
+    [50, 200].map((ms) => ({ kind: 'delay', ms })),
+    1_000,
+  ),
+  ofProducer('a producer cut off within addBulk', {
+    kind: 'cut',
+    direction: 'up',
+    bytes: 9_000,
+    times: 8,
+  }),
+  ofProducer('answers to a producer lost', { kind: 'drop-reply', times: 8 }),
 ];

@@ -1,7 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { FleetWorker } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import type { Scenario } from '../support/scenario.ts';
-import { CHUNK_SLOTS, TAKEN_OVER_MS } from '../support/settings.ts';
+import { AFTER_KILL, CHUNK_SLOTS, TAKEN_OVER_MS } from '../support/settings.ts';
 import type { Stage } from '../support/stage.ts';
 
 const PRELOADS = new URL('../preload/', import.meta.url);
@@ -68,7 +69,7 @@ const ZOMBIE = {
 export const WORKER_SCENARIOS: readonly Scenario[] = [
   {
     name: 'workers killed in turn',
-    bound: 'worker',
+    boundMs: AFTER_KILL,
     disturb: async (stage) => {
       let struck = 0;
       for (const worker of stage.live()) {
@@ -78,14 +79,14 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
         struck += contacts.size;
         stage.replace();
         stage.mended();
-        await stage.wait(1_200);
+        await pause(1_200);
       }
       return struck;
     },
   },
   {
     name: 'all workers killed',
-    bound: 'worker',
+    boundMs: AFTER_KILL,
     plan: { seconds: 10 },
     disturb: async (stage) => {
       await stage.fault();
@@ -98,7 +99,7 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a worker frozen past its locks',
-    bound: 'worker',
+    boundMs: AFTER_KILL,
     plan: { ...ZOMBIE, firstEnv: { LOG_LEVEL: 'debug' } },
     disturb: (stage) =>
       freezeFirst(
@@ -108,13 +109,13 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
           // Until Redis answers, nothing but the time tells it that its locks are lost.
           await stage.proxies.redis.place({ kind: 'black-hole' });
           zombie.kill('SIGCONT');
-          await stage.wait(UNTOLD_MS);
+          await pause(UNTOLD_MS);
         },
       ),
   },
   {
     name: 'an event loop blocked past its locks',
-    bound: 'worker',
+    boundMs: AFTER_KILL,
     plan: {
       ...ZOMBIE,
       firstEnv: {
@@ -163,7 +164,7 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
         if (group === undefined) throw new Error('no worker');
         await stage.start();
         await stage.fault();
-        await until(async () => (await stage.activeJobs()) > CHUNK_SLOTS, {
+        await until(async () => (await stage.activeJobs()).length > CHUNK_SLOTS, {
           what: 'sends under way',
           deadlineMs: 20_000,
           everyMs: 5,

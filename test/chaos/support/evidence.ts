@@ -11,9 +11,8 @@ import type { Keys } from '../../../src/redis/keys.ts';
 import { run } from '../../cli/support/run.ts';
 import { readExposition } from '../../metrics/exposition.ts';
 import type { Fleet } from '../../support/fleet.ts';
-import type { Evidence } from './judge.ts';
-import { type Load } from './load.ts';
-import { BATCH, ATTEMPTS, UNKNOWN_RESENDS } from './settings.ts';
+import type { Evidence, HandedOver } from './judge.ts';
+import { ATTEMPTS, BATCH, UNKNOWN_RESENDS } from './settings.ts';
 
 /**
  * Runs the commands that a user would run, and reads log, metrics and the record of the service. Call it
@@ -22,80 +21,61 @@ import { BATCH, ATTEMPTS, UNKNOWN_RESENDS } from './settings.ts';
 export async function gatherEvidence(
   redis: Redis,
   keys: Keys,
-  load: Load,
-  fleet: Pick<Fleet, 'emulator' | 'attempts' | 'env'>,
+  handedOver: HandedOver,
+  fleet: Fleet,
 ): Promise<Evidence> {
-  const { emulator } = fleet;
-  const status = await json<Status>(fleet, 'status');
-  const { batch } = await json<{ batch: Batch }>(fleet, 'batch', BATCH);
-  const unknown = await json<OperationOutput<'unknown'>>(fleet, 'unknown', '--limit', '1000000');
+  const { emulator, env } = fleet;
+  const { delivery, listed, spoiled, notices, bad, handedAt } = handedOver;
+  const command = async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(args, env);
+    if (code !== 0) throw new Error(`notices ${args.join(' ')} ended with ${code}: ${stderr}`);
+    return stdout;
+  };
+  const json = async <Answer>(...args: string[]) =>
+    JSON.parse(await command(...args, '--json')) as Answer;
+  const status = await json<Status>('status');
+  const { batch } = await json<{ batch: Batch }>('batch', BATCH);
+  const unknown = await json<OperationOutput<'unknown'>>('unknown', '--limit', '1000000');
+  const csv =
+    batch.counts.unknown === 0
+      ? 'contact\n'
+      : await command('failures', BATCH, '--state', 'unknown', '--csv');
+  const rows = parse(csv, { columns: true }) as unknown as readonly { contact: string }[];
+  const { value } = readExposition(await fleetMetrics({ redis, keys }).text());
+  const metric = (lane: string) => value('notices_possibly_sent_twice_contacts', { lane }) ?? NaN;
   const { tokens, revocations } = emulator.record();
   const acceptedAt = new Map<string, number>();
   for (const { contact, at } of emulator.details()) {
     if (!acceptedAt.has(contact)) acceptedAt.set(contact, at);
   }
   return {
-    delivery: load.delivery,
-    listed: load.listed,
-    spoiled: load.spoiled,
-    notices: load.notices,
-    bad: load.bad,
-    handedAt: load.handedAt,
-    record: new Map([...emulator.contacts()].map(({ contact, count }) => [contact, count])),
+    delivery,
+    listed,
+    spoiled,
+    notices,
+    bad,
+    handedAt,
     acceptedAt,
+    status,
+    record: new Map([...emulator.contacts()].map(({ contact, count }) => [contact, count])),
     issued: tokens.issued,
     invalidated: revocations + tokens.foreign,
-    status,
     batch: batch.counts,
-    unknown: { notices: unknown.notices, ofBatch: await unknownOfBatch(fleet, batch) },
-    metrics: await metricsOf(redis, keys),
+    unknown: { notices: unknown.notices, ofBatch: rows.map(({ contact }) => contact) },
+    metrics: { notices: metric('notices'), chunks: metric('chunks') },
     attempts: fleet.attempts(),
     attemptsOfJob: ATTEMPTS,
     unknownResends: UNKNOWN_RESENDS,
   };
 }
 
-async function json<Answer>({ env }: Pick<Fleet, 'env'>, ...args: string[]): Promise<Answer> {
-  const { code, stdout, stderr } = await run([...args, '--json'], env);
-  if (code !== 0) throw new Error(`notices ${args.join(' ')} ended with ${code}: ${stderr}`);
-  return JSON.parse(stdout) as Answer;
-}
-
-/** The contacts of a batch that are unknown. */
-async function unknownOfBatch(
-  { env }: Pick<Fleet, 'env'>,
-  { counts }: Pick<Batch, 'counts'>,
-): Promise<string[]> {
-  if (counts.unknown === 0) return [];
-  const { stdout } = await run(['failures', BATCH, '--state', 'unknown', '--csv'], env);
-  const rows = parse(stdout, { columns: true }) as unknown as readonly { contact: string }[];
-  return rows.map(({ contact }) => contact);
-}
-
-async function metricsOf(redis: Redis, keys: Keys): Promise<Evidence['metrics']> {
-  const { value } = readExposition(await fleetMetrics({ redis, keys }).text());
-  const of = (lane: string) => value('notices_possibly_sent_twice_contacts', { lane }) ?? NaN;
-  return { notices: of('notices'), chunks: of('chunks') };
-}
-
-/** What `notices status` and `notices batch` show, over one connection: some are read ten times a second. */
-async function look(redis: Redis, keys: Keys) {
+/** What is open of a load, over one connection: it is asked ten times a second. */
+export async function openLoad(redis: Redis, keys: Keys) {
   const [{ noticeJobs, hold }, batch] = await Promise.all([
     readFleet({ redis, keys }, 'noticeJobs', 'hold'),
     new Ledger(redis, keys).read(BATCH),
   ]);
-  return { noticeJobs, hold, batch };
-}
-
-/** Whether every notice and the whole batch have ended. */
-export async function isOver(redis: Redis, keys: Keys): Promise<boolean> {
-  const { noticeJobs, batch } = await look(redis, keys);
   const { waiting, active, delayed } = noticeJobs;
-  return batch !== undefined && isBatchOver(batch) && waiting + active + delayed === 0;
-}
-
-/** State of a load that does not end, for the message. */
-export async function whatIsOpen(redis: Redis, keys: Keys): Promise<object> {
-  const { noticeJobs, batch, hold } = await look(redis, keys);
-  return { phase: batch?.phase, counts: batch?.counts, hold, noticeJobs };
+  const isOver = batch !== undefined && isBatchOver(batch) && waiting + active + delayed === 0;
+  return { isOver, phase: batch?.phase, counts: batch?.counts, hold, noticeJobs };
 }

@@ -1,38 +1,36 @@
-import { BATCH, CHUNK } from './settings.ts';
 import type { BatchCounts } from '../../../src/batch/ledger/batch-record.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import type { Status } from '../../../src/ops/status.ts';
 import type { UnknownNotice } from '../../../src/ops/unknown.ts';
 import type { LogLine } from '../../support/fleet.ts';
-import type { Verdict } from './laws.ts';
+import { BATCH, CHUNK } from './settings.ts';
 
 /** Sum of a batch's states; must be its total at every instant. */
 export function sumOf(
-  counts: Pick<
-    BatchCounts,
-    'pending' | 'accepted' | 'rejected' | 'unknown' | 'expired' | 'cancelled'
-  >,
+  counts: Omit<BatchCounts, 'total' | 'sending' | 'possiblySentTwice'>,
 ): number {
   const { pending, accepted, rejected, unknown, expired, cancelled } = counts;
   return pending + accepted + rejected + unknown + expired + cancelled;
+}
+
+/** What was handed over. */
+export interface HandedOver {
+  readonly delivery: DeliveryPolicy;
+  /** Contacts of the batch, and those among them for which the service refuses a request. */
+  readonly listed: readonly string[];
+  readonly spoiled: readonly string[];
+  /** Contact of each single notice, by the id in its receipt; and those that the service refuses for themselves. */
+  readonly notices: ReadonlyMap<string, string>;
+  readonly bad: ReadonlyMap<string, string>;
+  /** When each notice was handed over, by its contact: milliseconds since the epoch. */
+  readonly handedAt: ReadonlyMap<string, number>;
 }
 
 /**
  * All that the judge looks at, when everything has ended: what was handed over, the record of the service,
  * and what a user sees of the program. No key of Redis and no field of BullMQ.
  */
-export interface Evidence {
-  readonly delivery: DeliveryPolicy;
-  /** Contacts of the batch. */
-  readonly listed: readonly string[];
-  /** Those among them for which the service refuses a request. */
-  readonly spoiled: readonly string[];
-  /** Contact of each single notice, by the id in its receipt. */
-  readonly notices: ReadonlyMap<string, string>;
-  /** The same of the notices that the service refuses for themselves. */
-  readonly bad: ReadonlyMap<string, string>;
-  /** When each notice was handed over, by its contact: milliseconds since the epoch. */
-  readonly handedAt: ReadonlyMap<string, number>;
+export interface Evidence extends HandedOver {
   /** The record of the service: how often each contact was accepted, and when first, where it is kept. */
   readonly record: ReadonlyMap<string, number>;
   readonly acceptedAt: ReadonlyMap<string, number>;
@@ -59,43 +57,17 @@ export interface Evidence {
   readonly unknownResends: number;
 }
 
-/** What became of what was handed over. */
-export type Fate = Pick<
-  Verdict,
-  | 'listed'
-  | 'sum'
-  | 'handedOver'
-  | 'lost'
-  | 'twice'
-  | 'uncounted'
-  | 'unnamed'
-  | 'unknown'
-  | 'setAside'
-  | 'again'
-  | 'misreported'
-  | 'phantom'
-  | 'misled'
-  | 'bad'
-  | 'badAmiss'
-  | 'issued'
-  | 'invalidated'
-  | 'repeated'
-  | 'inDoubt'
-  | 'mostTaken'
-  | 'mostAllowed'
-  | 'mostRequests'
-  | 'requestBound'
-  | 'longestWaitMs'
-  | 'holdLeft'
->;
+/** What became of what was handed over. Counts are contacts unless said otherwise. */
+export type Fate = ReturnType<typeof judge>;
+
+const most = (values: Iterable<number>) => Math.max(0, ...values);
 
 /** Compares what the program reports with the record of the service, which decides. */
-export function judge(evidence: Evidence): Fate {
+export function judge(evidence: Evidence) {
   const { delivery, listed, notices, record, status, batch, unknown, metrics, attempts } = evidence;
   const { bad, spoiled, attemptsOfJob, unknownResends } = evidence;
   const contacts = [...listed, ...notices.values()];
   const ofBatch = new Set(listed);
-  const badIds = new Set(bad.keys());
   const again = status.possiblySentTwice;
 
   const twice = [...record].filter(([, count]) => count > 1);
@@ -105,7 +77,7 @@ export function judge(evidence: Evidence): Fate {
       .reduce((sum, [, count]) => sum + count - 1, 0);
   const countedOfBatch = Math.min(batch.possiblySentTwice, again.chunks);
 
-  const goodUnknown = unknown.notices.filter(({ id }) => !badIds.has(id));
+  const goodUnknown = unknown.notices.filter(({ id }) => !bad.has(id));
   const unknownContacts = new Set([
     ...unknown.ofBatch,
     ...goodUnknown.map(({ id }) => notices.get(id) ?? id),
@@ -117,33 +89,52 @@ export function judge(evidence: Evidence): Fate {
   const isSpoiled = new Set(spoiled);
   const spoiledRejected = spoiled.filter((contact) => !unknownContacts.has(contact)).length;
 
-  const taken = listed.filter((contact) => record.has(contact)).length;
-  const endedOtherwise = new Set(
-    attempts
-      .filter(({ outcome }) => outcome === 'expired' || outcome === 'cancelled')
-      .map(({ job }) => String(job))
-      .filter((job) => notices.has(job)),
+  const jobsWith = (fits: (line: LogLine) => boolean) =>
+    new Set(attempts.filter(fits).map(({ job }) => String(job)));
+  const accepted = jobsWith(({ outcome }) => outcome === 'accepted');
+  const named = jobsWith(({ possiblySent }) => Number(possiblySent ?? 0) >= 1);
+  const endedOtherwise = jobsWith(
+    ({ job, outcome }) =>
+      (outcome === 'expired' || outcome === 'cancelled') && notices.has(String(job)),
   );
+  const idOf = new Map([...notices].map(([id, contact]) => [contact, id]));
+  const taken = listed.filter((contact) => record.has(contact)).length;
+  const phantoms = [...notices].filter(([id, contact]) => accepted.has(id) && !record.has(contact));
   return {
+    delivery,
+    /** Handed over in the batch, and what the states of the batch add up to. */
     listed: listed.length,
     sum: sumOf(batch),
+    /** Handed over in all. */
     handedOver: contacts.length + bad.size,
+    /** Neither taken by the service nor listed as unknown. */
     lost: contacts.filter(
       (contact) => !record.has(contact) && !unknownContacts.has(contact) && !isSpoiled.has(contact),
     ).length,
+    /** Taken more than once. */
     twice: twice.length,
+    /** Acceptances beyond the first of a contact that `possiblySentTwice` does not cover, lane by lane. */
     uncounted:
       Math.max(0, extraOf('notices') - again.notices) +
       Math.max(0, extraOf('chunks') - countedOfBatch),
-    unnamed: unnamedOf(evidence, twice, ofBatch),
+    /** Single notices taken more than once of which no attempt in the log has `possiblySent`. */
+    unnamed: twice.filter(
+      ([contact]) => !ofBatch.has(contact) && !named.has(idOf.get(contact) ?? ''),
+    ).length,
+    /** Listed as unknown, for a person to decide. */
     unknown: unknownContacts.size,
+    /** At-least-once: those among them that were not sent as often as UNKNOWN_RESENDS allows. */
     setAside: delivery === 'at-least-once' ? setAside(evidence, goodUnknown) : 0,
+    /** `possiblySentTwice` of both lanes: sent again although the attempt before may have been taken. */
     again: again.notices + again.chunks,
+    /** By how much commands and metrics differ where they report the same. */
     misreported:
       Math.abs(metrics.notices - again.notices) +
       Math.abs(metrics.chunks - again.chunks) +
       Math.abs(batch.unknown - unknown.ofBatch.length),
-    phantom: Math.max(0, batch.accepted - taken) + phantomNotices(evidence),
+    /** Reported as accepted, by the batch or in the log, and not in the service's record. */
+    phantom: Math.max(0, batch.accepted - taken) + phantoms.length,
+    /** Ended otherwise than as accepted or unknown, or in two ways. */
     misled:
       Math.abs(batch.rejected - spoiledRejected) +
       batch.expired +
@@ -152,20 +143,28 @@ export function judge(evidence: Evidence): Fate {
       (waiting + active + delayed) +
       endedOtherwise.size +
       (bad.size === 0 ? Math.abs(rejected) : 0),
+    /** Notices and contacts that the service refuses for themselves, and those that did not end as rejected. */
     bad: bad.size + spoiled.length,
     badAmiss: badTaken + (bad.size === 0 ? 0 : Math.abs(bad.size - badUnknown - rejected)),
+    /** Tokens issued, and tokens that died before their time. */
     issued: evidence.issued,
     invalidated: evidence.invalidated,
+    /** The most attempts of one job beyond its first. */
     repeated: attempts
-      .filter(({ job }) => !badIds.has(String(job)))
-      .reduce((most, { attempt }) => Math.max(most, Number(attempt) - 1), 0),
+      .filter(({ job }) => !bad.has(String(job)))
+      .reduce((repeated, { attempt }) => Math.max(repeated, Number(attempt) - 1), 0),
+    /** Attempts whose outcome was unknown, probes excepted. */
     inDoubt: attempts.filter(({ outcome, probe }) => outcome === 'unknown' && probe !== true)
       .length,
-    mostTaken: contacts.reduce((most, contact) => Math.max(most, record.get(contact) ?? 0), 0),
+    /** How often the service took a contact at most, and what UNKNOWN_RESENDS allows. */
+    mostTaken: contacts.reduce((taken, contact) => Math.max(taken, record.get(contact) ?? 0), 0),
     mostAllowed: 1 + unknownResends,
+    /** The most requests for one job, probes of holds excepted, and what its settings allow. */
     mostRequests: mostRequests(attempts),
     requestBound: 2 * attemptsOfJob + unknownResends + 1,
+    /** The longest time from the receipt of a good single notice to its acceptance, where it is kept. */
     longestWaitMs: longestWait(evidence),
+    /** Whether a hold is left. */
     holdLeft: status.hold !== undefined,
   };
 }
@@ -198,42 +197,21 @@ function setAside(
   );
 }
 
-/** Single notices accepted more than once whose log has no attempt that states it was possibly sent. */
-function unnamedOf(
-  { notices, attempts }: Evidence,
-  twice: readonly (readonly [contact: string, count: number])[],
-  ofBatch: ReadonlySet<string>,
-): number {
-  const named = new Set(
-    attempts.filter(({ possiblySent }) => Number(possiblySent ?? 0) >= 1).map(({ job }) => job),
-  );
-  const idOf = new Map([...notices].map(([id, contact]) => [contact, id]));
-  return twice.filter(([contact]) => !ofBatch.has(contact) && !named.has(idOf.get(contact))).length;
-}
-
-/** Single notices that the log reports as accepted, and the record does not contain. */
-function phantomNotices({ notices, record, attempts }: Evidence): number {
-  const accepted = new Set(
-    attempts.filter(({ outcome }) => outcome === 'accepted').map(({ job }) => String(job)),
-  );
-  return [...notices].filter(([id, contact]) => accepted.has(id) && !record.has(contact)).length;
-}
-
-/** The most requests that were made for one job, probes of holds excepted. */
 function mostRequests(attempts: readonly LogLine[]): number {
   const byJob = new Map<unknown, number>();
   for (const { job, requests, probe } of attempts) {
     if (probe === true) continue;
     byJob.set(job, (byJob.get(job) ?? 0) + Number(requests ?? 0));
   }
-  return [...byJob.values()].reduce((most, requests) => Math.max(most, requests), 0);
+  return most(byJob.values());
 }
 
-/** From the receipt of a single notice to its acceptance; Infinity for one that was not accepted. */
+/** Infinity for a notice that was not accepted. */
 function longestWait({ notices, handedAt, acceptedAt }: Evidence): number {
   if (acceptedAt.size === 0) return 0;
-  return [...notices.values()].reduce((longest, contact) => {
-    const [from, to] = [handedAt.get(contact) ?? 0, acceptedAt.get(contact) ?? Infinity];
-    return Math.max(longest, to - from);
-  }, 0);
+  return most(
+    [...notices.values()].map(
+      (contact) => (acceptedAt.get(contact) ?? Infinity) - (handedAt.get(contact) ?? 0),
+    ),
+  );
 }

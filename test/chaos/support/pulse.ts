@@ -1,5 +1,11 @@
 import type { Emulator } from '../../../src/emulator/emulator.ts';
-import type { Gap } from './commands.ts';
+import type { LogLine } from '../../support/fleet.ts';
+
+/** A time in which the service took nothing: milliseconds since the epoch. */
+export interface Gap {
+  readonly from: number;
+  readonly to: number;
+}
 
 const EVERY_MS = 25;
 /** Four rounds of answers of the service: less of it would measure their rhythm. */
@@ -51,12 +57,6 @@ export class Pulse {
     return back === undefined ? Infinity : Math.round(back - since);
   }
 
-  /** The longest time without an accepted contact. */
-  longestGap(from: number, to: number): number {
-    const lengths = this.gaps(from, to).map((gap) => gap.to - gap.from);
-    return Math.round(Math.max(0, ...lengths));
-  }
-
   /** The times without an accepted contact, in milliseconds since the epoch. */
   gaps(from: number, to: number): Gap[] {
     const gaps: Gap[] = [];
@@ -106,4 +106,31 @@ export function recoveries(
     const next = endedAt[index + 1];
     return next !== undefined && at + took > next ? [] : [took];
   });
+}
+
+/** What was fetched or under way ends first; and the sends of the first acceptance begin before it. */
+const MARGIN_MS = 500;
+
+/**
+ * The most commands a second that one worker process sent to Redis while the service took nothing, by the lines of
+ * preload/count-commands.mjs that lie within such a time.
+ *
+ * @param workers the lines of each
+ * @returns NaN where nothing was counted at all: that proves nothing
+ */
+export function mostCommands(
+  workers: readonly { readonly lines: readonly LogLine[] }[],
+  gaps: readonly Gap[],
+): number {
+  const counted = workers.flatMap(({ lines }) =>
+    lines.filter(({ event }) => event === 'redis-commands'),
+  );
+  if (counted.length === 0) return NaN;
+  const rates = counted
+    .map(({ at, ms, commands }) => ({ to: Number(at), ms: Number(ms), commands: Number(commands) }))
+    .filter(({ to, ms }) =>
+      gaps.some((gap) => to - ms >= gap.from + MARGIN_MS && to <= gap.to - MARGIN_MS),
+    )
+    .map(({ ms, commands }) => (commands * 1_000) / ms);
+  return Math.round(Math.max(0, ...rates));
 }

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import type { RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/wait.ts';
 import { startSentinelSet } from '../../topologies/servers.ts';
@@ -7,7 +8,8 @@ import { startSentinelSet } from '../../topologies/servers.ts';
 export interface CuttableSet {
   /** Leads workers to the present master. */
   readonly env: Readonly<Record<string, string>>;
-  /** Of the first master. */
+  /** The first one, and its address. */
+  readonly master: RedisServer;
   readonly masterUrl: string;
   /** A connection that follows the master. */
   readonly client: Redis;
@@ -35,17 +37,19 @@ export async function startCuttableSet(): Promise<CuttableSet> {
     retryStrategy: () => 100,
   });
   client.on('error', () => {});
+  const soon = async (what: string, is: () => Promise<boolean>) => {
+    await until(() => is().catch(() => false), { what, deadlineMs: 30_000 });
+  };
   return {
     env: set.env,
+    master: set.master,
     masterUrl: `redis://127.0.0.1:${proxy?.port}`,
     client,
-    replicated: async () => {
-      const has = async () => {
+    replicated: () =>
+      soon('the replica', async () => {
         await client.set('replicated', '1');
         return (await client.wait(1, 500)) === 1;
-      };
-      await until(() => has().catch(() => false), { what: 'the replica', deadlineMs: 30_000 });
-    },
+      }),
     cutReplication: async () => {
       // The text with which a replica asks for what it has missed.
       await proxy?.place({ kind: 'cut', direction: 'up', when: 'PSYNC', bytes: 0 });
@@ -53,11 +57,8 @@ export async function startCuttableSet(): Promise<CuttableSet> {
     },
     killMaster: async () => {
       await set.master.kill('SIGKILL');
-      const isPromoted = async () => (await set.masterPort()) === set.replica.port;
-      await until(() => isPromoted().catch(() => false), {
-        what: 'the promotion of the replica',
-        deadlineMs: 30_000,
-      });
+      const promoted = async () => (await set.masterPort()) === set.replica.port;
+      await soon('the promotion of the replica', promoted);
     },
     close: async () => {
       client.disconnect();

@@ -4,7 +4,7 @@ import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
-import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
 import {
   numbers,
@@ -14,19 +14,24 @@ import {
   type LogLine,
 } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
-import { activeJobs, areDone, contactsOf } from './held-jobs.ts';
-import { mostCommands } from './commands.ts';
-import { gatherEvidence, isOver, whatIsOpen } from './evidence.ts';
-import { judge } from './judge.ts';
+import { gatherEvidence, openLoad } from './evidence.ts';
+import { judge, sumOf } from './judge.ts';
 import type { Verdict } from './laws.ts';
 import { Load } from './load.ts';
-import { PLAN, type Plan } from './plan.ts';
-import { Pulse, recoveries } from './pulse.ts';
-import { BATCH, CHUNK, CHUNK_SLOTS, ENV, LATENCY_MS, OUTAGE_MS } from './settings.ts';
+import { mostCommands, Pulse, recoveries } from './pulse.ts';
+import {
+  BATCH,
+  CHUNK,
+  CHUNK_SLOTS,
+  ENV,
+  LATENCY_MS,
+  OUTAGE_MS,
+  PLAN,
+  type Plan,
+} from './settings.ts';
 import { startTlsFront, type TlsFront } from './tls-front.ts';
-import { watchSums, type SumWatch } from './watch-sums.ts';
 
-export const PREFIX = 'chaos';
+const PREFIX = 'chaos';
 export const KEYS = keysOf(PREFIX, 'default');
 const CA_FILE = new URL('../../service/support/local.crt', import.meta.url).pathname;
 
@@ -47,37 +52,38 @@ export interface BadNotices {
   readonly fault: Omit<Fault, 'on' | 'containing'>;
 }
 
-type Closer = () => Promise<unknown> | void;
+/** A job that a worker has fetched and not ended. */
+interface HeldJob {
+  readonly queue: string;
+  readonly id: string;
+}
 
 /** A running fleet that sends a load, and everything that a scenario may lay its hands on. */
 export class Stage {
   readonly server: RedisServer;
   /** A connection to Redis that meets no proxy. */
   readonly client: Redis;
-  readonly ledger: Ledger;
   readonly fleet: Fleet;
   readonly load: Load;
   readonly pulse: Pulse;
   /** Between workers and Redis, workers and the service, the producer and Redis. */
-  readonly proxies: {
-    readonly redis: FaultProxy;
-    readonly service: FaultProxy;
-    readonly producer: FaultProxy;
-  };
+  readonly proxies: Readonly<Record<'redis' | 'service' | 'producer', FaultProxy>>;
   readonly front: TlsFront;
   /** Requests that went over a connection that was kept, and died meanwhile. */
   onDead = 0;
+  readonly #ledger: Ledger;
   readonly #plan: Plan;
-  readonly #closers: Closer[];
-  readonly #watch: SumWatch;
+  readonly #closers: (() => unknown)[];
+  /** Workers that were killed, and those that were told to stop before the end. */
   readonly #killed = new Set<number>();
-  /** To stop, before the end. */
   readonly #told = new Set<number>();
   readonly #badFaults: Fault[] = [];
+  #looks = 0;
+  #wrongSums = 0;
   #started = 0;
   #faults = 0;
   #speed = Infinity;
-  #beganAt = 0;
+  #startedAt = 0;
   readonly #mendedAt: number[] = [];
   readonly #takeovers: Promise<number>[] = [];
   #frozen: { readonly contacts: ReadonlySet<string>; readonly until: number } | undefined;
@@ -85,7 +91,7 @@ export class Stage {
   private constructor(
     parts: Pick<Stage, 'server' | 'client' | 'fleet' | 'load' | 'proxies' | 'front'>,
     plan: Plan,
-    closers: Closer[],
+    closers: (() => unknown)[],
   ) {
     this.server = parts.server;
     this.client = parts.client;
@@ -93,40 +99,41 @@ export class Stage {
     this.load = parts.load;
     this.proxies = parts.proxies;
     this.front = parts.front;
-    this.ledger = new Ledger(parts.client, KEYS);
+    this.#ledger = new Ledger(parts.client, KEYS);
     this.pulse = new Pulse(parts.fleet.emulator);
     this.#plan = plan;
     this.#closers = closers;
-    this.#watch = watchSums(this.ledger);
-    closers.unshift(
-      () => this.pulse.stop(),
-      () => this.#watch.stop(),
-    );
+    const stopWatch = this.#watchSums();
+    closers.unshift(() => this.pulse.stop(), stopWatch);
   }
 
   /** Starts Redis, the emulator, proxies and workers, and begins to hand over the load. */
   static async open(delivery: DeliveryPolicy, wishes: Partial<Plan> = {}): Promise<Stage> {
     const plan = { ...PLAN, ...wishes };
-    const closers: Closer[] = [];
+    const { sentinels } = plan;
+    const closers: (() => unknown)[] = [];
     try {
-      const server = await startRedisServer({ persistence: true });
-      closers.unshift(() => server.close());
+      const server = sentinels?.master ?? (await startRedisServer({ persistence: true }));
+      closers.unshift(() => (sentinels ?? server).close());
       const redis = await startFaultProxy(server.port);
       const producer = await startFaultProxy(server.port);
       const service = await startFaultProxy(server.port);
-      closers.unshift(() => Promise.all([redis, producer, service].map((proxy) => proxy.close())));
+      const proxies = { redis, service, producer };
+      closers.unshift(() => Promise.all(Object.values(proxies).map((proxy) => proxy.close())));
+      const url = sentinels?.masterUrl ?? server.url;
       const fleet = await startFleet({
-        redisUrl: plan.producer ? `redis://127.0.0.1:${producer.port}` : server.url,
+        redisUrl: plan.producer ? `redis://127.0.0.1:${producer.port}` : url,
         prefix: PREFIX,
         processes: 0,
-        env: { ...ENV, REDIS_URL: server.url, ...plan.env },
+        env: { ...ENV, REDIS_URL: url, ...sentinels?.env, ...plan.env },
         emulator: { tokenMode: 'single', latencyMs: LATENCY_MS, keepDetails: 0, ...plan.emulator },
       });
       closers.unshift(() => fleet.close());
       const front = await startTlsFront(fleet.emulator.port);
       closers.unshift(() => front.close());
       service.retarget(plan.tls ? front.port : fleet.emulator.port);
-      const client = new Redis(server.url, { maxRetriesPerRequest: 0, commandTimeout: 1_000 });
+      const client =
+        sentinels?.client ?? new Redis(url, { maxRetriesPerRequest: 0, commandTimeout: 1_000 });
       client.on('error', () => {});
       closers.unshift(() => client.disconnect());
 
@@ -134,17 +141,19 @@ export class Stage {
         (plan.processes * plan.supervised * CHUNK_SLOTS * CHUNK * 1_000) / LATENCY_MS;
       const contacts = plan.contacts ?? Math.ceil((perSecond * plan.seconds) / CHUNK) * CHUNK;
       const load = new Load(fleet.queue, delivery, contacts, plan.spoiledChunks);
-      const proxies = { redis, service, producer };
       const stage = new Stage({ server, client, fleet, load, proxies, front }, plan, closers);
       for (const containing of load.spoiled) stage.#refuse({ containing, ...SPOILED });
       await Promise.all(Array.from({ length: plan.processes }, () => stage.start()));
       load.beginImport(plan.highWater);
+      if (plan.noticesAtFirst > 0) await load.send(plan.noticesAtFirst);
       // Only that others are accepted proves that a bad notice is refused for itself.
-      load.beginDrip(
-        plan.noticesPerSecond,
-        () => stage.isBehind(),
-        async () => (await stage.isBatchOver()) && (await stage.areBadOver()),
-      );
+      if (plan.noticesPerSecond > 0) {
+        load.beginDrip(
+          plan.noticesPerSecond,
+          () => stage.#isBehind(),
+          async () => (await stage.#isBatchOver()) && (await stage.areBadOver()),
+        );
+      }
       return stage;
     } catch (error) {
       await closeAll(closers);
@@ -156,19 +165,34 @@ export class Stage {
     return closeAll(this.#closers);
   }
 
+  /** Looks at the states of the batch some fifty times a second; a Redis that is away says nothing. */
+  #watchSums(): () => Promise<void> {
+    const stopped = new AbortController();
+    const watching = (async () => {
+      while (!stopped.signal.aborted) {
+        const counts = (await this.#ledger.read(BATCH).catch(() => undefined))?.counts;
+        if (counts !== undefined) {
+          this.#looks += 1;
+          if (sumOf(counts) !== counts.total) this.#wrongSums += 1;
+        }
+        await pause(15);
+      }
+    })();
+    return () => {
+      stopped.abort();
+      return watching;
+    };
+  }
+
   /** Starts a worker and waits until it runs. @param supervised its processes, where not those of the plan */
   async start(supervised = this.#plan.supervised): Promise<FleetWorker> {
     const first = this.#started++ === 0;
     const { redis, service, tls, firstEnv } = this.#plan;
     const stands = (behind: Plan['redis']) => behind === 'all' || (behind === 'first' && first);
-    const scheme = tls ? 'https' : 'http';
-    const port = stands(service)
-      ? this.proxies.service.port
-      : tls
-        ? this.front.port
-        : this.fleet.emulator.port;
+    const direct = tls ? this.front.port : this.fleet.emulator.port;
+    const port = stands(service) ? this.proxies.service.port : direct;
     const env = {
-      BASE_URL: `${scheme}://127.0.0.1:${port}`,
+      BASE_URL: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
       ...(tls ? { TLS_CA_FILE: CA_FILE } : {}),
       ...(stands(redis) ? { REDIS_URL: `redis://127.0.0.1:${this.proxies.redis.port}` } : {}),
       ...(first ? firstEnv : {}),
@@ -200,9 +224,9 @@ export class Stage {
       what: 'the first sends',
       deadlineMs: 30_000,
     });
-    this.#beganAt = performance.now();
+    this.#startedAt = performance.now();
     await pause(UNDISTURBED_MS);
-    this.#speed = this.pulse.speed(this.#beganAt, performance.now());
+    this.#speed = this.pulse.speed(this.#startedAt, performance.now());
   }
 
   /** Counts a fault that is about to be injected; fails where nothing is left for it to meet. */
@@ -212,14 +236,14 @@ export class Stage {
 
   /** Counts a fault that is about to be injected; false where nothing is left for it to meet. */
   async faultUnlessOver(): Promise<boolean> {
-    if (await this.isBatchOver()) return false;
+    if (await this.#isBatchOver()) return false;
     this.#faults += 1;
     return true;
   }
 
   /** False also while Redis is away. */
-  async isBatchOver(): Promise<boolean> {
-    return (await this.ledger.read(BATCH).catch(() => undefined))?.phase === 'finished';
+  async #isBatchOver(): Promise<boolean> {
+    return (await this.#ledger.read(BATCH).catch(() => undefined))?.phase === 'finished';
   }
 
   /** From now on the service should take contacts again, as fast as before the first fault. */
@@ -227,14 +251,40 @@ export class Stage {
     this.#mendedAt.push(performance.now());
   }
 
+  /** The jobs that workers hold now, in both lanes. */
+  async activeJobs(): Promise<HeldJob[]> {
+    const jobs: HeldJob[] = [];
+    for (const queue of [QUEUE_NAME, CHUNK_QUEUE_NAME]) {
+      const ids = await this.client.lrange(`${KEYS.bullPrefix}:${queue}:active`, 0, -1);
+      jobs.push(...ids.map((id) => ({ queue, id })));
+    }
+    return jobs;
+  }
+
+  /** Whether all of them have ended: a chunk's job is gone then, a notice's is kept. False while Redis is away. */
+  async #areDone(jobs: readonly HeldJob[]): Promise<boolean> {
+    const pipeline = this.client.pipeline();
+    for (const { queue, id } of jobs) {
+      const beginning = `${KEYS.bullPrefix}:${queue}:`;
+      pipeline.zscore(`${beginning}completed`, id);
+      pipeline.zscore(`${beginning}failed`, id);
+      pipeline.exists(`${beginning}${id}`);
+    }
+    const replies = (await pipeline.exec().catch(() => undefined)) ?? [];
+    return jobs.every((_, index) => {
+      const [done, failed, exists] = [0, 1, 2].map((at) => replies[index * 3 + at]?.[1]);
+      return exists === 0 || typeof done === 'string' || typeof failed === 'string';
+    });
+  }
+
   /** The contacts of the jobs that workers hold now; all of those jobs should become done. */
   async held(): Promise<{
     readonly contacts: ReadonlySet<string>;
     readonly done: Promise<number>;
   }> {
-    const jobs = await activeJobs(this.client, KEYS);
+    const jobs = await this.activeJobs();
     const since = performance.now();
-    const done = until(() => areDone(this.client, KEYS, jobs).catch(() => false), {
+    const done = until(() => this.#areDone(jobs), {
       what: `the ${jobs.length} jobs that were held`,
       deadlineMs: END_DEADLINE_MS,
       everyMs: 50,
@@ -242,7 +292,13 @@ export class Stage {
     // The verdict awaits it and fails with it; until then a failure must not end the process.
     done.catch(() => {});
     this.#takeovers.push(done);
-    return { contacts: contactsOf(jobs, this.load), done };
+    const { notices, listed } = this.load;
+    const contacts = jobs.flatMap(({ queue, id }) => {
+      if (queue === QUEUE_NAME) return [notices.get(id) ?? ''];
+      const chunk = Number(/-(\d+)$/.exec(id)?.[1]);
+      return listed.slice(chunk * CHUNK, (chunk + 1) * CHUNK);
+    });
+    return { contacts: new Set(contacts), done };
   }
 
   /**
@@ -251,29 +307,20 @@ export class Stage {
    * @returns waits until all of them have ended; a job that met a hold waits again then, behind the whole batch
    */
   async endOfRuns(): Promise<() => Promise<unknown>> {
-    const running = new Set((await activeJobs(this.client, KEYS)).map(({ id }) => id));
-    return () =>
-      until(
-        async () => {
-          const active = new Set((await activeJobs(this.client, KEYS)).map(({ id }) => id));
-          for (const id of running) if (!active.has(id)) running.delete(id);
-          return running.size === 0;
-        },
-        { what: 'the end of the runs under way', deadlineMs: 20_000 },
-      );
-  }
-
-  /** How many jobs workers hold now. */
-  async activeJobs(): Promise<number> {
-    return (await activeJobs(this.client, KEYS)).length;
+    const ids = async () => new Set((await this.activeJobs()).map(({ id }) => id));
+    const running = await ids();
+    const areOver = async () => {
+      const active = await ids();
+      for (const id of running) if (!active.has(id)) running.delete(id);
+      return running.size === 0;
+    };
+    return () => until(areOver, { what: 'the end of the runs under way', deadlineMs: 20_000 });
   }
 
   /** Chunks that a worker process has claimed and whose contacts the service has not taken. */
   async claimedUnsent(pid: number): Promise<number> {
     const claims = await this.client.hgetall(KEYS.batch(BATCH).inflight);
-    const own = Object.keys(claims).filter(
-      (chunk) => claims[chunk]?.startsWith(`${pid}-`) === true,
-    );
+    const own = Object.keys(claims).filter((chunk) => claims[chunk]?.startsWith(`${pid}-`));
     const taken = new Set([...this.fleet.emulator.contacts()].map(({ contact }) => contact));
     return own.filter((chunk) => !taken.has(this.load.listed[Number(chunk) * CHUNK] ?? '')).length;
   }
@@ -283,31 +330,18 @@ export class Stage {
     this.#frozen = { contacts, until: Date.now() };
   }
 
-  wait(ms: number): Promise<void> {
-    return pause(ms);
+  /** Taken from a worker that was frozen, of what it held then, after it went on. */
+  get late(): number {
+    const frozen = this.#frozen;
+    if (frozen === undefined) return 0;
+    return this.fleet.emulator
+      .details()
+      .filter(({ contact, at }) => at >= frozen.until && frozen.contacts.has(contact)).length;
   }
 
   /** Lines that all workers have written so far. */
   lines(fits: (line: LogLine) => boolean): number {
     return this.fleet.workers.reduce((sum, { lines }) => sum + lines.filter(fits).length, 0);
-  }
-
-  /**
-   * A fault of the service for so long.
-   *
-   * @returns how many calls it struck
-   */
-  async serviceFault(
-    fault: Omit<Fault, 'on'> & Partial<Pick<Fault, 'on'>>,
-    ms: number,
-  ): Promise<number> {
-    const { emulator } = this.fleet;
-    await this.fault();
-    emulator.addFault({ on: 'send', ...fault });
-    await pause(ms);
-    const struck = this.clearFaults();
-    this.mended();
-    return struck;
   }
 
   /** Hands over notices that the service refuses for themselves, from now to the end of the scenario. */
@@ -326,12 +360,11 @@ export class Stage {
 
   /** Whether all bad notices have ended; false also while Redis is away. */
   areBadOver(): Promise<boolean> {
-    const jobs = [...this.load.bad.keys()].map((id) => ({ queue: QUEUE_NAME, id }));
-    return areDone(this.client, KEYS, jobs).catch(() => false);
+    return this.#areDone([...this.load.bad.keys()].map((id) => ({ queue: QUEUE_NAME, id })));
   }
 
   /** Whether as many single notices wait as come in the longest outage; false also while Redis is away. */
-  async isBehind(): Promise<boolean> {
+  async #isBehind(): Promise<boolean> {
     const waiting = await this.client.llen(KEYS.noticesIn('wait')).catch(() => 0);
     return waiting > (this.#plan.noticesPerSecond * OUTAGE_MS) / 1_000;
   }
@@ -345,53 +378,59 @@ export class Stage {
     return struck;
   }
 
-  /** Waits until all has ended, stops the workers, and compares what ours say with the service. */
-  async verdict(strikes: number): Promise<Verdict> {
-    const { client, load, fleet } = this;
+  /**
+   * Waits until all has ended, stops the workers, and compares what ours say with the service.
+   *
+   * @param onLook done at each look at what is open
+   */
+  async verdict(
+    strikes: number,
+    forgotten = 0,
+    onLook: () => Promise<unknown> = () => Promise.resolve(),
+  ): Promise<Verdict> {
+    const { client, load, fleet, pulse } = this;
     let handedOver = false;
     load.handedOver.finally(() => (handedOver = true)).catch(() => {});
     const isLoadOver = async () => {
+      await onLook().catch(() => {});
       if (!handedOver) return false;
       // Throws where the hand-over failed.
       await load.handedOver;
-      return isOver(client, KEYS).catch(() => false);
+      return (await openLoad(client, KEYS).catch(() => undefined))?.isOver === true;
     };
     await until(isLoadOver, {
       what: 'the end of the load',
       deadlineMs: END_DEADLINE_MS,
       everyMs: 100,
     }).catch(async (error: unknown) => {
-      const open = {
-        handedOver,
-        badOver: await this.areBadOver(),
-        ...(await whatIsOpen(client, KEYS)),
-      };
+      const badOver = await this.areBadOver();
+      const open = { handedOver, badOver, ...(await openLoad(client, KEYS)) };
       const lately = this.endsByCode(Date.now() - END_DEADLINE_MS);
       throw new Error(`${String(error)}: ${JSON.stringify({ ...open, lately })}`);
     });
     const endedAt = performance.now();
     const takeovers = await Promise.all(this.#takeovers);
-    const { looks, wrongSums } = await this.#watch.stop();
     const fallen = await this.#stopWorkers();
-    this.pulse.stop();
+    pulse.stop();
+    const fate = judge(await gatherEvidence(client, KEYS, load, fleet));
+    const gaps = pulse.gaps(this.#startedAt, endedAt);
     return {
-      ...judge(await gatherEvidence(client, KEYS, load, fleet)),
-      delivery: load.delivery,
-      looks,
-      wrongSums,
-      faults: this.#faults,
+      ...fate,
+      forgotten,
       strikes,
+      fallen,
+      looks: this.#looks,
+      wrongSums: this.#wrongSums,
+      faults: this.#faults,
       onDead: this.onDead,
       late: this.late,
-      fallen,
       recoveriesMs: [
         ...takeovers,
-        ...recoveries(this.#mendedAt, (at) => this.pulse.backAfter(at, this.#speed)),
+        ...recoveries(this.#mendedAt, (at) => pulse.backAfter(at, this.#speed)),
       ],
-      holds: holdsSeen(fleet),
-      forgotten: 0,
-      mostCommands: mostCommands(fleet.workers, this.pulse.gaps(this.#beganAt, endedAt)),
-      longestGapMs: this.pulse.longestGap(this.#beganAt, endedAt),
+      holds: this.#holdsSeen(),
+      mostCommands: mostCommands(fleet.workers, gaps),
+      longestGapMs: Math.round(Math.max(0, ...gaps.map(({ from, to }) => to - from))),
     };
   }
 
@@ -404,6 +443,16 @@ export class Stage {
       ends[end] = (ends[end] ?? 0) + 1;
     }
     return ends;
+  }
+
+  /** The holds that workers have told of, of the account and of templates. */
+  #holdsSeen(): ReadonlySet<string> {
+    const lines = this.fleet.workers.flatMap((worker) => worker.lines);
+    const seen = lines.flatMap(({ event, kind, hold }) => {
+      if (event === 'template-held') return [String(kind)];
+      return event === 'hold' && kind === 'held' ? [String(hold)] : [];
+    });
+    return new Set(seen);
   }
 
   /** Tells all workers to stop; counts those that ended by themselves, or not in order. */
@@ -421,29 +470,8 @@ export class Stage {
     );
     return Math.max(before, codes.filter((code) => code !== 0).length);
   }
-
-  /** Taken from a worker that was frozen, of what it held then, after it went on. */
-  get late(): number {
-    const frozen = this.#frozen;
-    if (frozen === undefined) return 0;
-    return this.fleet.emulator
-      .details()
-      .filter(({ contact, at }) => at >= frozen.until && frozen.contacts.has(contact)).length;
-  }
 }
 
-async function closeAll(closers: readonly Closer[]): Promise<void> {
+async function closeAll(closers: readonly (() => unknown)[]): Promise<void> {
   for (const close of closers) await close();
-}
-
-/** The holds that workers have told of, of the account and of templates. */
-export function holdsSeen({ workers }: Pick<Fleet, 'workers'>): ReadonlySet<string> {
-  return new Set(
-    workers.flatMap(({ lines }) =>
-      lines.flatMap(({ event, kind, hold }) => {
-        if (event === 'template-held') return [String(kind)];
-        return event === 'hold' && kind === 'held' ? [String(hold)] : [];
-      }),
-    ),
-  );
 }

@@ -1,61 +1,132 @@
-import { BAD } from './bad-notices.ts';
-import { TAKEN_OVER_MS } from './settings.ts';
-import type { Stage } from './stage.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { JOB_NAME } from '../../../src/contracts/job.ts';
+import { QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
+import { numbers } from '../../support/fleet.ts';
+import { until } from '../../support/wait.ts';
 import {
-  anyOf,
-  bad,
-  CLIENT_KILL,
-  LASTS_MS,
+  answers,
+  BAD,
+  clientKill,
+  cut,
+  ELSEWHERE,
+  GARBAGE,
+  HTML,
   link,
-  queueMalformed,
-  refusal,
-  service,
-  type StormFault,
-} from './storm-fault.ts';
+  NO_MASTER,
+  NO_WRITES,
+  noTokens,
+  OUT_OF_MEMORY,
+  pairRefused,
+  redis,
+  refused,
+  THROTTLED,
+  type Strike,
+} from './faults.ts';
+import { TAKEN_OVER_MS } from './settings.ts';
+import { type BadNotices, KEYS, type Stage } from './stage.ts';
 
-const KEY_PAIR = { accessKey: 'emulator-access-key', secretKey: 'emulator-secret-key' };
+/** Something short that breaks in a storm, where the next fault comes whatever became of this one. */
+export type StormFault = readonly [name: string, strike: Strike, ms?: number];
+
+/** How long a fault lasts that has an end: below the time between two. */
+export const LASTS_MS = 700;
 
 /** Longer than ATTEMPTS attempts take. */
 const OUTAGE_MS = 5_000;
 
-const ofService = ({ proxies }: Stage) => proxies.service;
-const ofRedis = ({ proxies }: Stage) => proxies.redis;
+/** One of these. */
+function anyOf<Item>(items: readonly Item[], random: () => number): Item {
+  const item = items[Math.floor(random() * items.length)];
+  if (item === undefined) throw new Error('nothing to choose from');
+  return item;
+}
 
-const cut = (
-  name: string,
-  direction: 'up' | 'down',
-  bytes: number,
-  by: 'reset' | 'end' = 'reset',
-) => link(name, ofService, { kind: 'cut', direction, bytes, by, times: 20 });
-
-/** A step that answers how often it struck, for those that are done at once. */
-const act = (name: string, strike: (stage: Stage, random: () => number) => number): StormFault => ({
-  name,
-  strike: (stage, random) => Promise.resolve(strike(stage, random)),
-});
+/** For what is done at once. */
+const act =
+  (strike: (stage: Stage, random: () => number) => number): Strike =>
+  (stage, _, random) =>
+    Promise.resolve(strike(stage, random));
 
 /** Signals a worker, and starts another one in its place. */
-const felled = (name: string, signal: 'SIGKILL' | 'SIGTERM') =>
-  act(name, (stage, random) => {
+const felled = (signal: 'SIGKILL' | 'SIGTERM') =>
+  act((stage, random) => {
     stage.fell(anyOf(stage.live(), random), signal);
     stage.replace();
     return 1;
   });
 
-/** Signals Redis, and mends it after a while. */
-const redis = (
-  name: string,
-  signal: 'SIGKILL' | 'SIGSTOP',
-  mend: (stage: Stage) => Promise<unknown>,
-): StormFault => ({
-  name,
-  strike: async (stage) => {
-    await stage.server.kill(signal);
-    await stage.wait(LASTS_MS);
-    await mend(stage);
-    return 1;
-  },
+/** Notices that the service refuses for themselves. */
+const bad =
+  (notices: BadNotices): Strike =>
+  async (stage) => {
+    await stage.sendBad(notices);
+    return notices.count;
+  };
+
+const killAll = act((stage) => {
+  const live = stage.live();
+  for (const worker of live) {
+    stage.fell(worker, 'SIGKILL');
+    stage.replace();
+  }
+  return live.length;
 });
+
+const freezeOne = act((stage, random) => {
+  const worker = anyOf(stage.live(), random);
+  worker.kill('SIGSTOP');
+  void pause(TAKEN_OVER_MS + 1_000).then(() => worker.kill('SIGCONT'));
+  return 1;
+});
+
+const stopGroup: Strike = async (stage, ms) => {
+  const group = await stage.start(2);
+  await pause(ms);
+  stage.fell(group, 'SIGINT');
+  return 1;
+};
+
+const resetRedis = act(({ proxies: { redis: ofWorkers, producer } }) => {
+  const stood = ofWorkers.connections + producer.connections;
+  ofWorkers.resetAll();
+  producer.resetAll();
+  return stood;
+});
+
+/** Numbers of malformed jobs: beyond those of all other notices. */
+const MALFORMED_FROM = 9_000_000;
+/** Far beyond what a job may be nested. */
+const LEVELS = 1_000;
+
+/**
+ * Queues jobs of another producer of which no request can be made: one with a contact that is nested too
+ * deep, one without contacts, one of no known form.
+ */
+const malformedJobs: Strike = async ({ client, load }) => {
+  const first = MALFORMED_FROM + load.bad.size;
+  const [deep = '', none = '', unknown = ''] = numbers(3, first);
+  let nested: unknown = 'x';
+  for (let level = 0; level < LEVELS; level++) nested = [nested];
+  const notice = { templateCode: 'CHAOS', scheduleType: 'DIRECTLY' };
+  const jobs = {
+    [deep]: { v: 1, notice: { ...notice, contacts: [{ contact: deep, nested }] } },
+    [none]: { v: 1, notice },
+    [unknown]: { contact: unknown },
+  };
+  const queue = openBullQueue(QUEUE_NAME, client, KEYS);
+  for (const [contact, data] of Object.entries(jobs)) {
+    const id = `malformed-${contact}`;
+    // Of two adds with one id the second adds nothing.
+    const add = () => queue.add(JOB_NAME, data, { jobId: id }).then(() => true);
+    await until(() => add().catch(() => false), { what: `Redis to take ${id}` });
+    load.bad.set(id, contact);
+  }
+  await queue.close();
+  return 3;
+};
+
+const AFTER_ACTING = { status: 500, afterActing: true } as const;
 
 /**
  * What a storm chooses from: every kind of fault of the other scenarios, except those that need another
@@ -63,122 +134,62 @@ const redis = (
  * (connections that stay silent).
  */
 export const STORM_FAULTS: readonly StormFault[] = [
-  felled('SIGKILL', 'SIGKILL'),
-  act('SIGKILL of all workers', (stage) => {
-    const live = stage.live();
-    for (const worker of live) {
-      stage.fell(worker, 'SIGKILL');
-      stage.replace();
-    }
-    return live.length;
-  }),
-  act('SIGSTOP past the lock', (stage, random) => {
-    const worker = anyOf(stage.live(), random);
-    worker.kill('SIGSTOP');
-    void stage.wait(TAKEN_OVER_MS + 1_000).then(() => worker.kill('SIGCONT'));
-    return 1;
-  }),
-  felled('SIGTERM', 'SIGTERM'),
-  {
-    name: 'stop signal to a process group',
-    strike: async (stage) => {
-      const group = await stage.start(2);
-      await stage.wait(LASTS_MS);
-      stage.fell(group, 'SIGINT');
+  ['SIGKILL', felled('SIGKILL')],
+  ['SIGKILL of all workers', killAll],
+  ['SIGSTOP past the lock', freezeOne],
+  ['SIGTERM', felled('SIGTERM')],
+  ['stop signal to a process group', stopGroup],
+  ['Redis killed', redis('SIGKILL')],
+  ['Redis frozen', redis('SIGSTOP')],
+  ['Redis refuses writes', NO_WRITES],
+  ['Redis out of memory', OUT_OF_MEMORY],
+  ['Redis a replica for a moment', NO_MASTER],
+  ['connections to Redis reset', resetRedis],
+  ['CLIENT KILL', clientKill],
+  ['answers of Redis lost', link('redis', { kind: 'drop-reply', times: 8 })],
+  ['black hole to Redis', link('redis', { kind: 'black-hole' })],
+  ['latency to Redis', link('redis', { kind: 'delay', ms: 100 })],
+  ['producer cut off', link('producer', { kind: 'cut', direction: 'up', bytes: 2_000, times: 2 })],
+  ['replies to adds lost', link('producer', { kind: 'drop-reply', times: 4 })],
+  ['refused', refused],
+  ['black hole', link('service', { kind: 'black-hole', after: 'dead' })],
+  ['reset before the request', cut('up', 0)],
+  ['reset in place of the answer', cut('down', 0)],
+  ['reset during the request', cut('up', 300)],
+  ['reset within the answer', cut('down', 40)],
+  ['closed within the answer', cut('down', 40, 'end')],
+  ['half-closed', link('service', { kind: 'half-close', times: 20 })],
+  ['dead keep-alive', link('service', { kind: 'stale', by: 'reset' })],
+  ['silent keep-alive', link('service', { kind: 'stale', by: 'silence' })],
+  ['latency', link('service', { kind: 'delay', ms: 300 })],
+  ['500', answers({ status: 500, rate: 0.5 })],
+  ['500 after acting', answers({ ...AFTER_ACTING, rate: 0.3 })],
+  ['503', answers({ status: 503 })],
+  ['503 for long', answers({ status: 503 }), OUTAGE_MS],
+  ['503 with Retry-After for long', answers({ status: 503, retryAfter: 1 }), OUTAGE_MS],
+  ['500 after acting for long', answers(AFTER_ACTING), OUTAGE_MS],
+  ['refused for long', refused, OUTAGE_MS],
+  ['a foreign sender key', bad(BAD.foreign)],
+  ['a page for one number', bad(BAD.page)],
+  ['401 with a code of its own', bad(BAD.unknownSender)],
+  ['malformed jobs', malformedJobs],
+  ['429', answers(THROTTLED)],
+  ['402', answers({ status: 402 })],
+  ['a page', answers({ status: 404, ...HTML })],
+  ['redirects', answers(ELSEWHERE)],
+  ['answers cut short', answers({ truncate: 3, rate: 0.3 })],
+  ['slow answers', answers({ slowBody: { bytes: 5, everyMs: 30 }, rate: 0.3 })],
+  ['garbage', answers({ garbage: GARBAGE, rate: 0.3 })],
+  ['100 MB', answers({ hugeBody: 100_000_000, times: 3 })],
+  ['never answered', answers({ hang: 'after-acting', times: 10 })],
+  ['token revoked', act(({ fleet }) => fleet.emulator.revokeTokens())],
+  ['no token is issued', noTokens],
+  ['the key pair is refused', pairRefused],
+  [
+    'foreign issuance',
+    act(({ fleet }) => {
+      fleet.emulator.issueForeign();
       return 1;
-    },
-  },
-  redis('Redis killed', 'SIGKILL', ({ server }) => server.restart()),
-  redis('Redis frozen', 'SIGSTOP', ({ server }) => server.kill('SIGCONT')),
-  refusal('Redis refuses writes', [
-    ['CONFIG', 'SET', 'min-replicas-to-write', '1'],
-    ['CONFIG', 'SET', 'min-replicas-to-write', '0'],
-  ]),
-  refusal('Redis out of memory', [
-    ['CONFIG', 'SET', 'maxmemory', '1'],
-    ['CONFIG', 'SET', 'maxmemory', '0'],
-  ]),
-  // Of a master that nobody hears of: it answers READONLY, and keeps what it has.
-  refusal('Redis a replica for a moment', [
-    ['REPLICAOF', '127.0.0.1', '1'],
-    ['REPLICAOF', 'NO', 'ONE'],
-  ]),
-  act('connections to Redis reset', ({ proxies: { redis, producer } }) => {
-    const stood = redis.connections + producer.connections;
-    redis.resetAll();
-    producer.resetAll();
-    return stood;
-  }),
-  CLIENT_KILL,
-  link('answers of Redis lost', ofRedis, { kind: 'drop-reply', times: 8 }),
-  link('black hole to Redis', ofRedis, { kind: 'black-hole' }),
-  link('latency to Redis', ofRedis, { kind: 'delay', ms: 100 }),
-  link('producer cut off', ({ proxies }) => proxies.producer, {
-    kind: 'cut',
-    direction: 'up',
-    bytes: 2_000,
-    times: 2,
-  }),
-  link('replies to adds lost', ({ proxies }) => proxies.producer, { kind: 'drop-reply', times: 4 }),
-  link('refused', ofService, { kind: 'refuse' }),
-  link('black hole', ofService, { kind: 'black-hole', after: 'dead' }),
-  cut('reset before the request', 'up', 0),
-  cut('reset in place of the answer', 'down', 0),
-  cut('reset during the request', 'up', 300),
-  cut('reset within the answer', 'down', 40),
-  cut('closed within the answer', 'down', 40, 'end'),
-  link('half-closed', ofService, { kind: 'half-close', times: 20 }),
-  link('dead keep-alive', ofService, { kind: 'stale', by: 'reset' }),
-  link('silent keep-alive', ofService, { kind: 'stale', by: 'silence' }),
-  link('latency', ofService, { kind: 'delay', ms: 300 }),
-  service('500', { status: 500, rate: 0.5 }),
-  service('500 after acting', { status: 500, afterActing: true, rate: 0.3 }),
-  service('503', { status: 503 }),
-  service('503 for long', { status: 503 }, OUTAGE_MS),
-  service('503 with Retry-After for long', { status: 503, retryAfter: 1 }, OUTAGE_MS),
-  service('500 after acting for long', { status: 500, afterActing: true }, OUTAGE_MS),
-  link('refused for long', ofService, { kind: 'refuse' }, OUTAGE_MS),
-  bad('a foreign sender key', BAD.foreign),
-  bad('a page for one number', BAD.page),
-  bad('401 with a code of its own', BAD.unknownSender),
-  { name: 'malformed jobs', strike: queueMalformed },
-  service('429', { status: 429, retryAfter: 1 }),
-  service('402', { status: 402 }),
-  service('a page', {
-    status: 404,
-    bodyText: '<html></html>',
-    headers: { 'content-type': 'text/html' },
-  }),
-  service('redirects', { status: 302, headers: { location: 'http://127.0.0.1:9/' } }),
-  service('answers cut short', { truncate: 3, rate: 0.3 }),
-  service('slow answers', { slowBody: { bytes: 5, everyMs: 30 }, rate: 0.3 }),
-  service('garbage', { garbage: 'this is not HTTP\r\n\r\n', rate: 0.3 }),
-  service('100 MB', { hugeBody: 100_000_000, times: 3 }),
-  service('never answered', { hang: 'after-acting', times: 10 }),
-  act('token revoked', ({ fleet }) => fleet.emulator.revokeTokens()),
-  {
-    name: 'no token is issued',
-    strike: async (stage) => {
-      const { emulator } = stage.fleet;
-      emulator.addFault({ on: 'token', status: 503 });
-      emulator.revokeTokens();
-      await stage.wait(LASTS_MS);
-      return stage.clearFaults();
-    },
-  },
-  {
-    name: 'the key pair is refused',
-    strike: async (stage) => {
-      const { emulator } = stage.fleet;
-      const { refused } = emulator.record().tokens;
-      emulator.setApp({ ...KEY_PAIR, secretKey: 'another' });
-      await stage.wait(LASTS_MS);
-      emulator.setApp(KEY_PAIR);
-      return emulator.record().tokens.refused - refused;
-    },
-  },
-  act('foreign issuance', ({ fleet }) => {
-    fleet.emulator.issueForeign();
-    return 1;
-  }),
+    }),
+  ],
 ];

@@ -1,11 +1,10 @@
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../../src/contracts/outcome.ts';
-import { BAD_NOTICE_SCENARIOS } from '../scenarios/bad-notices.ts';
-import { NETWORK_SCENARIOS } from '../scenarios/network.ts';
-import { OUTAGE_SCENARIOS } from '../scenarios/outages.ts';
-import { REDIS_SCENARIOS } from '../scenarios/redis.ts';
-import { ANSWER_SCENARIOS, TOKEN_SCENARIOS } from '../scenarios/service.ts';
-import { WORKER_SCENARIOS } from '../scenarios/workers.ts';
-import type { Scenario } from './scenario.ts';
+import type { Scenario } from '../support/scenario.ts';
+import { BAD_NOTICE_SCENARIOS } from './bad-notices.ts';
+import { NETWORK_SCENARIOS } from './network.ts';
+import { REDIS_SCENARIOS } from './redis.ts';
+import { ANSWER_SCENARIOS, TOKEN_SCENARIOS } from './service.ts';
+import { WORKER_SCENARIOS } from './workers.ts';
 
 /** Whether this run is the short form. */
 export const IS_SHORT = process.env['CHAOS_SHORT'] === '1';
@@ -28,19 +27,18 @@ const SCENARIOS: readonly Scenario[] = [
   ...REDIS_SCENARIOS,
   ...NETWORK_SCENARIOS,
   ...ANSWER_SCENARIOS,
-  ...OUTAGE_SCENARIOS,
   ...BAD_NOTICE_SCENARIOS,
   ...TOKEN_SCENARIOS,
 ];
 
 /**
- * What this run plays on a running fleet under a policy, one at a time. The policies begin at opposite ends: two files
- * that start workers in place of killed ones at the same moment would measure how long that takes on few cores.
+ * What this run plays on a running fleet under a policy, one at a time, by name. The policies begin at opposite ends: two
+ * files that start workers in place of killed ones at the same moment would measure how long that takes on few cores.
  */
-export function scenariosUnder(delivery: DeliveryPolicy): Scenario[] {
-  const played = SCENARIOS.filter(({ name }) => !IS_SHORT || SHORT.has(name)).filter((_, index) =>
-    policiesOf(index).includes(delivery),
-  );
+export function scenariosUnder(delivery: DeliveryPolicy): [string, Scenario][] {
+  const played = SCENARIOS.filter(({ name }) => !IS_SHORT || SHORT.has(name))
+    .filter((_, index) => policiesOf(index).includes(delivery))
+    .map((scenario): [string, Scenario] => [scenario.name, scenario]);
   return delivery === 'at-most-once' ? played.toReversed() : played;
 }
 
