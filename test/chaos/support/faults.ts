@@ -68,7 +68,7 @@ export const redis =
 type Command = readonly [name: string, ...args: string[]];
 
 /** Repeats a command until Redis has taken it: the client may still be without its connection, because of the fault before. */
-export async function taken({ client }: Stage, [name, ...args]: Command): Promise<unknown> {
+async function taken({ client }: Stage, [name, ...args]: Command): Promise<unknown> {
   let reply: unknown;
   const call = async () => {
     reply = await client.call(name, ...args);
