@@ -8,8 +8,6 @@ import {
   type Row,
 } from '../../src/config/variable.ts';
 import { queueVariables } from '../../src/config/variables/queue.ts';
-import { redisVariables } from '../../src/config/variables/redis.ts';
-import { serviceVariables } from '../../src/config/variables/service.ts';
 import { rowOf, ROWS, VARIABLE_GROUPS } from '../../src/config/variables.ts';
 import { writeDuration } from '../../src/format/time.ts';
 import { issuesOf } from './support.ts';
@@ -178,25 +176,14 @@ describe('a program that passes values', () => {
       ]);
     },
   );
-
-  test('passes typed values', () => {
-    const chunkSize: number = queueVariables.chunkSize.parse(undefined);
-    const version: 'v1' | 'v2' = serviceVariables.apiVersion.parse('v1');
-    const nodes = redisVariables.sentinels.parse([{ host: '::1', port: 7000 }]);
-    expect([chunkSize, version, nodes]).toStrictEqual([1000, 'v1', [{ host: '::1', port: 7000 }]]);
-    expect(redisVariables.sentinels.safeParse([{ host: 'a', port: 0 }]).success).toBe(false);
-  });
 });
 
 describe('particular texts', () => {
   test.each([
     ['ACCOUNT', 'Default'],
-    ['ACCOUNT', 'a'.repeat(33)],
     ['REDIS_PREFIX', 'a{b}'],
-    ['REDIS_PREFIX', 'a:b'],
     ['REDIS_USERNAME', 'two words'],
     ['REDIS_URL', 'redis://host/notanumber'],
-    ['REDIS_URL', 'http://host'],
     ['ACCESS_KEY', 'with:colon'],
     ['ACCESS_KEY', ' led by a space'],
     ['SECRET_KEY', 'followed by a space '],
@@ -205,15 +192,11 @@ describe('particular texts', () => {
     ['TOKEN_PATH', '//evil.example.test/token'],
     ['SEND_WINDOWS', 'P_*=08:00-21:00'],
     ['SEND_PATH', '/send?x=1'],
-    ['SEND_PATH', '/send#x'],
-    ['SEND_PATH', '/with space'],
     ['SEND_PATH', '/\\evil.example.test'],
     ['CHAT_SENDER_KEY_FIELD', 'contacts'],
     ['CHAT_SENDER_KEY_FIELD', 'senderKey'],
     ['CHAT_SENDER_KEY_FIELD', '__proto__'],
-    ['CHAT_SENDER_KEY_FIELD', '1st'],
     ['BASE_URL', 'https://user@host'],
-    ['BASE_URL', 'https://:password@host'],
     ['PROXY_URL', 'http://proxy:3128/path'],
     ['OPS_ADDRESS', 'http://host'],
     ['OPS_USERS', 'kim:admin:scrypt.15.8.3.c2FsdHNhbHRzYWx0c2FsdA.' + 'h'.repeat(43)],
@@ -221,7 +204,6 @@ describe('particular texts', () => {
     ['OPS_API_KEYS', 'shop:sender:plain-key'],
     ['OPS_SESSION_KEY', 'too short'],
     ['OPS_HOST_NAMES', 'https://ops.example.test'],
-    ['OPS_TRUSTED_PROXY', '10.0.0'],
     ['OPS_TRUSTED_PROXY', '10.0.0.256'],
     ['OPS_TRUSTED_PROXY', '10.0.0.0/33'],
     ['OPS_TRUSTED_PROXY', 'proxy.example.test'],

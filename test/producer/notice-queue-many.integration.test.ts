@@ -1,22 +1,12 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { NoticeQueue, type Notice, type NoticeQueueOptions } from '../../src/index.ts';
+import { describe, expect, it } from 'vitest';
+import type { Notice } from '../../src/index.ts';
 import { testRedis } from '../support/redis.ts';
-import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
-import { contacts, contactsOf, waitingIds, waitingJobs } from './support/stored-jobs.ts';
+import { contacts, contactsOf, queuesOn, waitingIds, waitingJobs } from './support/stored-jobs.ts';
 
 const redis = testRedis();
-const open: NoticeQueue[] = [];
 
-function queueIn(prefix: string, options: NoticeQueueOptions = {}): NoticeQueue {
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, ...options });
-  open.push(queue);
-  return queue;
-}
-
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((queue) => queue.close()));
-});
+const queueIn = queuesOn(redis);
 
 const notices = (count: number): Notice[] =>
   contacts(count).map((contact) => ({ templateCode: 'T', contacts: [contact] }));
@@ -83,30 +73,15 @@ describe('sendMany', () => {
     expect(await queueIn(prefix).sendMany([])).toEqual([]);
     expect(await redis.keys(prefix)).toEqual([]);
   });
-
-  it('gives each notice the options that a function answers', async () => {
-    const prefix = redis.freshPrefix();
-    const receipts = await queueIn(prefix).sendMany(notices(3), (_, index) =>
-      index === 1 ? { delay: 60_000 } : undefined,
-    );
-    const ids = receipts.map(({ id }) => id);
-    expect(await waitingIds(redis.client, prefix)).toEqual([ids[0], ids[2]]);
-    expect(await redis.client.zrange(`{${prefix}:default}:send:delayed`, '0', '-1')).toEqual([
-      ids[1],
-    ]);
-  });
 });
 
 describe('sendMany, none if one is wrong', () => {
   const wrong: Notice = { templateCode: 'T', contacts: [{ contact: '1' }, { contact: '010-1' }] };
 
-  it.each([
-    { form: 'a list', of: (list: Notice[]) => list },
-    { form: 'an async generator', of: later },
-  ])('$form', async ({ of }) => {
+  it('of a list that comes slowly, too', async () => {
     const prefix = redis.freshPrefix();
     const list = [...notices(700), wrong, ...notices(3)];
-    await expect(queueIn(prefix).sendMany(of(list))).rejects.toMatchObject({
+    await expect(queueIn(prefix).sendMany(later(list))).rejects.toMatchObject({
       name: 'InputError',
       code: 'NOTICE_INVALID',
       issues: [{ field: 'notices[700].contacts[1].contact' }],
@@ -169,17 +144,6 @@ describe('sendMany with one key for all', () => {
     const again = await queue.sendMany(later(list), KEY);
     expect(again).toEqual(first.map((receipt) => ({ ...receipt, duplicate: true })));
     expect(await waitingIds(redis.client, prefix)).toHaveLength(21);
-  });
-
-  it('continues where an earlier, shorter call ended', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix);
-    await queue.sendMany(notices(5), KEY);
-    const receipts = await queue.sendMany(notices(8), KEY);
-    expect(receipts.map(({ duplicate }) => duplicate)).toEqual([
-      ...Array.from({ length: 5 }, () => true),
-      ...Array.from({ length: 3 }, () => false),
-    ]);
   });
 
   it('a key of another notice: nothing is queued', async () => {

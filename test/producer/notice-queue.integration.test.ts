@@ -1,29 +1,18 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { NoticeQueue } from '../../src/index.ts';
-import type { Notice, NoticeQueueOptions } from '../../src/index.ts';
+import { describe, expect, it } from 'vitest';
+import type { Notice } from '../../src/index.ts';
 import { testRedis } from '../support/redis.ts';
-import { connectionAs } from '../support/redis-users.ts';
 import {
   contacts,
   contactsOf,
   publishedSchema,
+  queuesOn,
   storedJob,
   waitingIds,
   waitingJobs,
 } from './support/stored-jobs.ts';
 
 const redis = testRedis();
-const open: NoticeQueue[] = [];
-
-function queueIn(prefix: string, options: NoticeQueueOptions = {}): NoticeQueue {
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, ...options });
-  open.push(queue);
-  return queue;
-}
-
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((queue) => queue.close()));
-});
+const queueIn = queuesOn(redis);
 
 const NOTICE = { templateCode: 'ORDER', contacts: contacts(1) };
 

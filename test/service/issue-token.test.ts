@@ -43,9 +43,6 @@ const bare =
 const PAGE = { 'content-type': 'text/html' };
 
 it.each<[string, Answer, ErrorCode, isRefusal: boolean]>([
-  ['401', coded(401, { code: 'INVALID_ACCESS_KEY' }), 'INVALID_ACCESS_KEY', true],
-  ['403', coded(403, { code: 'ACCESS_KEY_NOT_APPROVED' }), 'ACCESS_KEY_NOT_APPROVED', true],
-  ['403, an address', coded(403, { code: 'IP_NOT_ALLOWED' }), 'IP_NOT_ALLOWED', true],
   ['a bare 401', bare(401), 'INVALID_ACCESS_KEY', true],
   ['a 401 with another code', coded(401, { code: 'NOPE' }), 'INVALID_ACCESS_KEY', true],
   ['a bare 403', bare(403), 'SERVICE_REFUSED', true],
@@ -53,22 +50,15 @@ it.each<[string, Answer, ErrorCode, isRefusal: boolean]>([
   ['a code of 401', coded(403, { code: 'INVALID_ACCESS_KEY' }), 'INVALID_ACCESS_KEY', true],
   ['402', coded(402, { code: 'NO_CREDIT' }), 'SERVICE_REFUSED', true],
   ['400', coded(400, {}), 'SERVICE_REFUSED', true],
-  ['408', bare(408), 'TOKEN_UNAVAILABLE', false],
   ['425', bare(425), 'TOKEN_UNAVAILABLE', false],
   ['429', bare(429), 'TOKEN_UNAVAILABLE', false],
   ['404', coded(404, {}), 'TOKEN_INVALID', false],
   ['405 with a page', bare(405, PAGE, '<html>'), 'TOKEN_INVALID', false],
   ['a redirect', bare(302, { location: 'http://127.0.0.1:1/' }), 'TOKEN_INVALID', false],
   ['{}', coded(200, {}), 'TOKEN_INVALID', false],
-  ['null', coded(200, null), 'TOKEN_INVALID', false],
-  ['data: null', coded(200, { data: null }), 'TOKEN_INVALID', false],
-  ['an empty token', token(''), 'TOKEN_INVALID', false],
   ['a token that is a number', token(5), 'TOKEN_INVALID', false],
   ['a token with a line break', token('a\r\nX-Evil: 1'), 'TOKEN_INVALID', false],
-  ['a token with a blank', token('a b'), 'TOKEN_INVALID', false],
-  ['a token that is not ASCII', token('tökén'), 'TOKEN_INVALID', false],
   ['a token of 8,193 characters', token('x'.repeat(8_193)), 'TOKEN_INVALID', false],
-  ['a token of 1 MB', token('x'.repeat(1_000_000)), 'TOKEN_INVALID', false],
   ['a token at the top', coded(200, { token: 'abc' }), 'TOKEN_INVALID', false],
   [
     'a token lent by __proto__',
@@ -77,7 +67,6 @@ it.each<[string, Answer, ErrorCode, isRefusal: boolean]>([
     false,
   ],
   ['no body', bare(204), 'TOKEN_INVALID', false],
-  ['text', bare(200, {}, 'OK'), 'TOKEN_INVALID', false],
   ['a page', bare(200, PAGE, '<html>'), 'TOKEN_INVALID', false],
   ['gzip', bare(200, { 'content-encoding': 'gzip' }, 'xxxx'), 'TOKEN_INVALID', false],
 ])('an issuance with this answer is made once: %s', async (_name, answer, code, isRefusal) => {

@@ -11,18 +11,14 @@ const NOW_HTTP = 'Sat, 21 Nov 2026 08:00:00 GMT';
 describe('Retry-After', () => {
   it.each([
     ['seconds', '3', 3_000],
-    ['zero', '0', 0],
     ['blanks around', ' 7 ', 7_000],
     ['parts of a second', '0.5', 500],
     ['a thousand million seconds', '1000000000', 1e12],
     ['a date', 'Sat, 21 Nov 2026 08:00:30 GMT', 30_000],
-    ['a date in the old form', 'Saturday, 21-Nov-26 08:00:30 GMT', 30_000],
     ['a date as asctime writes it', 'Sat Nov 21 08:00:30 2026', 30_000],
     ['a date that has passed', 'Sat, 21 Nov 2026 07:00:00 GMT', 0],
     ['negative', '-1', undefined],
-    ['words', 'soon', undefined],
     ['empty', '', undefined],
-    ['hexadecimal', '0x10', undefined],
     ['a number too long', '1'.repeat(13), undefined],
     ['a date that is none', 'Sat, 99 Foo 2026 08:00:30 GMT', undefined],
     ['absent', undefined, undefined],
@@ -83,10 +79,8 @@ describe('the life of a token', () => {
   it.each<[string, object, string, number | undefined]>([
     ['is not shown', {}, 'opaque', undefined],
     ['data.expiresAt, ISO', { data: { expiresAt: '2026-11-21T09:00:00Z' } }, 'opaque', HOUR],
-    ['an offset', { data: { expiresAt: '2026-11-21T18:00:00+09:00' } }, 'opaque', HOUR],
     ['expires_at at the top, seconds', { expires_at: seconds(NOW + HOUR) }, 'opaque', HOUR],
     ['milliseconds', { data: { expires_at: NOW + HOUR } }, 'opaque', HOUR],
-    ['seconds as text', { data: { expiresAt: String(seconds(NOW + HOUR)) } }, 'opaque', HOUR],
     ['no zone: not trusted', { data: { expiresAt: '2026-11-21T09:00:00' } }, 'opaque', undefined],
     [
       'in the past: not trusted',
@@ -101,14 +95,12 @@ describe('the life of a token', () => {
       'opaque',
       undefined,
     ],
-    ['nonsense', { data: { expiresAt: { a: 1 } } }, 'opaque', undefined],
     ['an impossible time', { data: { expiresAt: '2026-02-31T25:00:00Z' } }, 'opaque', undefined],
     ['exp - iat, whatever our clock says', {}, jwt({ exp: 5_000, iat: 1_400 }), HOUR],
     ['exp alone', {}, jwt({ exp: seconds(NOW + HOUR) }), HOUR],
     ['a time that is now', { data: { expiresAt: NOW } }, 'opaque', undefined],
     ['exp in the past', {}, jwt({ exp: seconds(NOW - HOUR) }), undefined],
     ['exp before iat', {}, jwt({ exp: 1_400, iat: 5_000 }), undefined],
-    ['exp that is no number', {}, jwt({ exp: 'never' }), undefined],
     [
       'the answer goes before the token',
       { data: { expiresAt: NOW + HOUR } },
@@ -121,7 +113,6 @@ describe('the life of a token', () => {
       jwt({ exp: seconds(NOW + 2 * HOUR) }),
       2 * HOUR,
     ],
-    ['three parts that are no JSON web token', {}, 'a.b.c', undefined],
     ['claims that are a list', {}, `e30.${Buffer.from('[1]').toString('base64url')}.s`, undefined],
   ])('%s', (_name, json, token, expected) => {
     expect(tokenLifetime(json, token, undefined, NOW)).toBe(expected);
@@ -141,23 +132,14 @@ describe('classifyFailure', () => {
 
   it.each([
     ['ECONNREFUSED', 'refused-connection'],
-    ['EHOSTUNREACH', 'refused-connection'],
     ['ENOTFOUND', 'dns'],
-    ['EAI_AGAIN', 'dns'],
     ['EPROTO', 'tls'],
-    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'tls'],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate'],
-    ['CERT_HAS_EXPIRED', 'certificate'],
-    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'certificate'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'certificate'],
     ['UND_ERR_PRX_TLS', 'certificate'],
-    ['ETIMEDOUT', 'timeout'],
-    ['UND_ERR_CONNECT_TIMEOUT', 'timeout'],
     ['UND_ERR_HEADERS_TIMEOUT', 'timeout'],
     ['ECONNRESET', 'reset'],
-    ['UND_ERR_SOCKET', 'reset'],
     ['HPE_INVALID_CONSTANT', 'protocol'],
-    ['UND_ERR_HEADERS_OVERFLOW', 'protocol'],
     ['UND_ERR_DESTROYED', 'aborted'],
     ['SOMETHING_NEW', 'other'],
   ])('%s is %s', (code, failure) => {

@@ -1,6 +1,23 @@
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
+import { onTestFinished } from 'vitest';
 import { z } from 'zod';
+import { NoticeQueue, type NoticeQueueOptions } from '../../../src/index.ts';
+import type { TestRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
+
+/** Opens queues of a producer that the end of the test closes. */
+export function queuesOn(redis: TestRedis) {
+  return (prefix: string, options: NoticeQueueOptions = {}): NoticeQueue => {
+    const queue = new NoticeQueue({
+      redis: connectionAs('producer', redis.url),
+      prefix,
+      ...options,
+    });
+    onTestFinished(() => queue.close());
+    return queue;
+  };
+}
 
 /** A job as it lies in Redis, before anything of ours has read it. */
 export interface StoredJob {

@@ -85,6 +85,8 @@ describe('many values', () => {
       var1: `Order-${100_000 + index}-Kx`,
     }));
     const mask = new AnswerMask([], Buffer.from(JSON.stringify({ templateCode: 'T', contacts })));
+    // However busy the machine is, the time for one answer is not over.
+    vi.spyOn(performance, 'now').mockReturnValue(0);
     const kept = [contacts.slice(0, 1), contacts.slice(-1)]
       .flat()
       .flatMap(({ contact, var1 }) => [
@@ -92,6 +94,7 @@ describe('many values', () => {
         mask.code(`C1_${var1}`),
         mask.traceId(`t-1-${var1}`),
       ]);
+    vi.restoreAllMocks();
     expect(kept[0]).toContain('has no');
     for (const text of kept) expect(text ?? '').not.toMatch(/Order|Kx|010/);
   });
