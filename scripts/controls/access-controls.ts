@@ -39,8 +39,8 @@ export const ACCESS_CONTROLS: readonly Control[] = [
     file: 'src/ops/web/http/route.ts',
     from: "return url.origin === base && !url.pathname.startsWith('//')",
     to: 'return url.origin === base',
-    test: 'ops/web/hostile-callers.integration.test.ts',
-    words: 'a sign-in',
+    test: 'ops/web/sign-in.integration.test.ts',
+    words: 'leads to where the visitor went',
   },
   {
     prevents: 'DNS rebinding',
@@ -71,8 +71,8 @@ export const ACCESS_CONTROLS: readonly Control[] = [
     file: 'src/ops/web/access/network.ts',
     from: "return `${named.join(':')}::/64`;",
     to: 'return address;',
-    test: 'ops/web/hostile-callers.integration.test.ts',
-    words: 'counts all addresses of an IPv6 network as one',
+    test: 'ops/web/sign-in.integration.test.ts',
+    words: 'is refused after ten tries in a minute',
   },
   {
     prevents: 'sign-in limits that the port of a connection evades',
@@ -87,7 +87,7 @@ export const ACCESS_CONTROLS: readonly Control[] = [
     file: 'src/ops/operations/sessions.ts',
     from: 'if (own === undefined && last !== undefined && since <= last.since) return true;',
     to: '',
-    test: 'ops/web/hostile-callers.integration.test.ts',
+    test: 'ops/web/sign-in.integration.test.ts',
     words: 'stays ended after a restart and at other servers',
   },
   {
@@ -135,8 +135,8 @@ export const ACCESS_CONTROLS: readonly Control[] = [
     file: 'src/ops/web/access/sign-in-routes.ts',
     from: "context.logger.warn({ event: 'ops-sign-in-failed', address });",
     to: '',
-    test: 'ops/web/hostile-callers.integration.test.ts',
-    words: 'that failed is in the log with its address',
+    test: 'ops/web/sign-in.integration.test.ts',
+    words: 'is in the log with its address',
   },
   {
     prevents: 'API keys that are used after their end',

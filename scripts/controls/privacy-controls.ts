@@ -151,8 +151,8 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
     file: 'src/ops/web/board/masked-queue.ts',
     from: 'data: showJob(template.data)',
     to: 'data: template.data',
-    test: 'ops/web/hostile-requests.integration.test.ts',
-    words: 'into a job that it repeats',
+    test: 'ops/web/board.integration.test.ts',
+    words: 'of a job that another producer repeats',
   },
   {
     prevents: 'a number that a viewer reads in the reason of another person',

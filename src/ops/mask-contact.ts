@@ -23,7 +23,7 @@ export function maskContact(contact: unknown): Record<string, string> {
 }
 
 /** Describes the kind and size of a value without its content. */
-export function describeValue(value: unknown): string {
+function describeValue(value: unknown): string {
   if (typeof value === 'string') return `text of ${value.length} characters`;
   if (Array.isArray(value)) return `list of ${value.length}`;
   return value === null ? 'nothing' : typeof value;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { maskContact, maskNumber } from '../../src/ops/mask-contact.ts';
-import { showJob } from '../../src/ops/web/board/show-job.ts';
+import { showJob } from '../../src/ops/web/board/masked-queue.ts';
 
 it.each([
   ['01012345678', '010******78'],

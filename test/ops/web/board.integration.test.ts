@@ -24,7 +24,7 @@ describe('the board of the queues', () => {
     const { keys } = server.context;
     const waiting = await viewer.get('/queues/api/queues?activeQueue=send&status=waiting');
     expect(waiting.status).toBe(200);
-    expect(waiting.text).toContain('010******42');
+    expect(waiting.text).toContain('"contacts":1');
 
     const worker = new Worker(QUEUE_NAME, undefined, {
       connection: redis.connect({ name: 'taker', forWorker: true }),
@@ -68,6 +68,21 @@ describe('the board of the queues', () => {
     expect([list.status, one.status]).toEqual([200, 200]);
     expect(one.text).toContain('no route to [number]');
     expect(list.text + one.text).not.toContain(NUMBER);
+  });
+
+  it('shows of a job that another producer repeats no number and no value, and no log of a job', async () => {
+    const { server, viewer } = await bench();
+    const { sendQueue } = server.context;
+    const notice = { templateCode: 'T', contacts: [{ contact: NUMBER, var1: 'Kim Cheolsu' }] };
+    const template = { name: 'send', data: { v: 1, notice } };
+    await sendQueue.upsertJobScheduler('daily', { every: 86_400_000 }, template);
+    const { status, text } = await viewer.get('/queues/api/job-schedulers');
+    expect([status, text]).toEqual([200, expect.stringContaining('daily')]);
+    expect(text).not.toMatch(/1000000042|Cheolsu/);
+    const { id } = await sendQueue.add('send', {});
+    await sendQueue.addJobLog(String(id), `to ${NUMBER}`);
+    const log = await viewer.get(`/queues/api/queues/send/${id}/logs`);
+    expect([log.status, log.text]).toEqual([200, '[]']);
   });
 
   it('is a page whose files are ours, under a policy of its own', async () => {

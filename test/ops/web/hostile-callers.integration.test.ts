@@ -5,53 +5,13 @@ import { networkOf } from '../../../src/ops/web/access/network.ts';
 import { SignInLimits } from '../../../src/ops/web/access/sign-in-limits.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
-import { PASSWORD, startOps, type OpsBench } from './support/ops-bench.ts';
+import { startOps, type OpsBench } from './support/ops-bench.ts';
 
 const redis = testRedis();
 const sockets: Socket[] = [];
 
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
-});
-
-const form = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString();
-
-function signIn(bench: OpsBench, fields: Record<string, string>, address = '192.0.2.1') {
-  const body = form({ name: 'vera', password: PASSWORD, ...fields });
-  const headers = { 'x-forwarded-for': address };
-  return bench.ask('/sign-in', { method: 'POST', body, headers });
-}
-
-const behindProxy = (env: Record<string, string> = {}) =>
-  startOps(redis.url, redis.freshPrefix(), { OPS_TRUSTED_PROXY: '127.0.0.1', ...env });
-
-describe('a sign-in', () => {
-  it('does not lead to another site', async () => {
-    const bench = await behindProxy();
-    for (const next of ['/.//evil.example.test', '/a/../..//evil', '/\\evil', '/\t/evil']) {
-      const { headers } = await signIn(bench, { next });
-      expect([next, headers.location]).toEqual([next, '/']);
-    }
-  });
-
-  it('counts all addresses of an IPv6 network as one', async () => {
-    const bench = await behindProxy();
-    const statuses: number[] = [];
-    for (let index = 0; index < 11; index += 1) {
-      const address = `2001:db8:1:2:${index}::${index}`;
-      statuses.push((await signIn(bench, { password: `wrong ${index}` }, address)).status);
-    }
-    expect(statuses).toEqual([...Array<number>(10).fill(401), 429]);
-    expect((await signIn(bench, {}, '2001:db8:1:3::1')).status).toBe(303);
-  });
-
-  it('that failed is in the log with its address', async () => {
-    const bench = await behindProxy();
-    await signIn(bench, { name: 'no one', password: 'secret typed here' }, '192.0.2.77');
-    const failed = bench.lines.filter(({ event }) => event === 'ops-sign-in-failed');
-    expect(failed).toMatchObject([{ address: '192.0.2.77' }]);
-    expect(JSON.stringify(bench.lines)).not.toMatch(/no one|secret typed/);
-  });
 });
 
 it.each([
@@ -108,25 +68,6 @@ describe('the limits of a sign-in', () => {
     await expect(right('n100')).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' });
     expect(await right('home')).toBe('kim');
   });
-});
-
-it('a session that was ended stays ended after a restart and at other servers', async () => {
-  const prefix = redis.freshPrefix();
-  const env = { OPS_SESSION_KEY: 'k'.repeat(32) };
-  const [first, other] = [
-    await startOps(redis.url, prefix, env),
-    await startOps(redis.url, prefix, env),
-  ];
-  const { cookie = '', 'x-csrf-token': token = '' } = (await first.viewer()).headers;
-  expect((await other.nobody.get('/api/v1/session', { cookie })).status).toBe(200);
-  const body = form({ _csrf: token });
-  const out = await first.ask('/sign-out', { method: 'POST', headers: { cookie }, body });
-  expect(out).toMatchObject({ status: 303, headers: { location: '/sign-in' } });
-  expect(out.headers['set-cookie']?.[0]).toMatch(/^notices=;/);
-  expect((await other.nobody.get('/api/v1/session', { cookie })).status).toBe(401);
-  await first.close();
-  const restarted = await startOps(redis.url, prefix, env);
-  expect((await restarted.nobody.get('/api/v1/session', { cookie })).status).toBe(401);
 });
 
 describe('a connection', () => {
@@ -190,4 +131,29 @@ describe('a Host name', () => {
     expect((await bench.ask('/sign-in', host('ops.example.test'))).status).toBe(200);
     expect((await bench.ask('/sign-in', host('rebound.example.test'))).status).toBe(403);
   });
+});
+
+it('load balancers may ask for the health with HEAD', async () => {
+  const ops = await startOps(redis.url, redis.freshPrefix());
+  for (const path of ['/livez', '/readyz']) {
+    const { status, text } = await ops.ask(path, { method: 'HEAD' });
+    expect([path, status, text]).toEqual([path, 200, '']);
+  }
+});
+
+it('a page of another site makes nobody behind a proxy download', async () => {
+  const ops = await startOps(redis.url, redis.freshPrefix(), {
+    OPS_TRUSTED_PROXY: '127.0.0.1',
+    OPS_USER_HEADER: 'X-User',
+    OPS_ROLE_HEADER: 'X-Role',
+    OPS_HOST_NAMES: '127.0.0.1',
+  });
+  const by = { 'x-user': 'kim', 'x-role': 'operator', 'x-forwarded-proto': 'https' };
+  const from = (site: string) => ({ headers: { ...by, 'sec-fetch-site': site } });
+  for (const path of ['/api/v1/unknown.csv', '/queues/api/queues']) {
+    const { status, json } = await ops.ask(path, from('cross-site'));
+    expect([path, status, json['code']]).toEqual([path, 403, 'CROSS_SITE']);
+  }
+  expect((await ops.ask('/api/v1/status', from('same-origin'))).status).toBe(200);
+  expect((await ops.ask('/batches', from('cross-site'))).status).toBe(200);
 });

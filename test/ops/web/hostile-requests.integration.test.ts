@@ -1,14 +1,11 @@
-import { Queue } from 'bullmq';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { csvDownload } from '../../../src/ops/web/http/operation-routes.ts';
-import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal } from '../../support/wait.ts';
-import { PASSWORD, startOps } from './support/ops-bench.ts';
+import { startOps } from './support/ops-bench.ts';
 
 const redis = testRedis();
 const NUMBER = '01000000042';
-const form = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString();
 
 describe('a path that no router can read', () => {
   it.each([
@@ -30,48 +27,6 @@ describe('a path that no router can read', () => {
       expect(reply.text).not.toContain(NUMBER);
     },
   );
-});
-
-it('a person who is signed in already can sign in, as in a second tab', async () => {
-  const bench = await startOps(redis.url, redis.freshPrefix());
-  const cookie = bench.cookie('vera', Date.now());
-  const body = form({ name: 'otto', password: PASSWORD });
-  const signIn = (headers: Record<string, string>) =>
-    bench.ask('/sign-in', { method: 'POST', body, headers: { cookie, ...headers } });
-  expect((await signIn({ 'sec-fetch-site': 'same-origin' })).status).toBe(303);
-  expect((await signIn({ 'sec-fetch-site': 'cross-site' })).status).toBe(403);
-});
-
-describe('what another producer has written', () => {
-  async function produced() {
-    const prefix = redis.freshPrefix();
-    const bench = await startOps(redis.url, prefix);
-    const queue = new Queue(QUEUE_NAME, {
-      connection: redis.connect(),
-      prefix: keysOf(prefix, 'default').bullPrefix,
-    });
-    onTestFinished(() => queue.close());
-    return { queue, viewer: await bench.viewer() };
-  }
-
-  it('into a job that it repeats is shown on the board without a number or a value', async () => {
-    const { queue, viewer } = await produced();
-    const contacts = [{ contact: NUMBER, var1: 'Kim Cheolsu' }];
-    const data = { v: 1, notice: { templateCode: 'T', contacts } };
-    await queue.upsertJobScheduler('daily', { every: 86_400_000 }, { name: 'send', data });
-    const { status, text } = await viewer.get('/queues/api/job-schedulers');
-    expect([status, text]).toEqual([200, expect.stringContaining('daily')]);
-    expect(text).not.toMatch(/1000000042|Cheolsu/);
-    expect(text).toContain('010******42');
-  });
-
-  it('into the log of a job is not shown on the board', async () => {
-    const { queue, viewer } = await produced();
-    const { id } = await queue.add('send', {});
-    await queue.addJobLog(String(id), `to ${NUMBER}`);
-    const { status, text } = await viewer.get(`/queues/api/queues/send/${id}/logs`);
-    expect([status, text]).toEqual([200, '[]']);
-  });
 });
 
 it('a download to a slow reader adds no listener for each of its pieces', async () => {

@@ -8,13 +8,14 @@ const redis = testRedis();
 const start = (env: Record<string, string> = {}) => startOps(redis.url, redis.freshPrefix(), env);
 const behindProxy = () => start({ OPS_TRUSTED_PROXY: '127.0.0.1' });
 
+const FORM = { name: 'vera', password: PASSWORD, next: '/batches' };
+
 function signIn(
   bench: OpsBench,
-  name: string,
-  password: string,
+  fields: Record<string, string> = {},
   headers: Record<string, string> = {},
 ) {
-  const body = new URLSearchParams({ name, password, next: '/batches' }).toString();
+  const body = new URLSearchParams({ ...FORM, ...fields }).toString();
   return bench.ask('/sign-in', { method: 'POST', body, headers });
 }
 
@@ -26,28 +27,35 @@ const statusWith = async (bench: OpsBench, cookie: string) =>
 describe('signing in', () => {
   it('leads to where the visitor went, with a cookie that no script and no other site gets', async () => {
     const bench = await start();
-    const reply = await signIn(bench, 'vera', PASSWORD);
+    const reply = await signIn(bench);
     expect(reply).toMatchObject({ status: 303, headers: { location: '/batches' } });
     expect(cookieOf(reply)).toMatch(
       /^notices=[^;]+; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Strict$/,
     );
     const session = await bench.nobody.get('/api/v1/session', { cookie: sentBack(reply) });
     expect(session.json).toMatchObject({ name: 'vera', role: 'viewer', by: 'session' });
+    // In a second tab, too, but not for another site.
+    const again = (site: string) =>
+      signIn(bench, {}, { cookie: sentBack(reply), 'sec-fetch-site': site });
+    expect([(await again('same-origin')).status, (await again('cross-site')).status]).toEqual([
+      303, 403,
+    ]);
+    for (const next of ['/.//evil.example.test', '/a/../..//evil', '/\\evil', '/\t/evil']) {
+      expect([next, (await signIn(bench, { next })).headers.location]).toEqual([next, '/']);
+    }
   });
 
   it('over https counts for https only, whether a proxy or the browser states it', async () => {
+    const otto = { name: 'otto' };
+    const host = { 'x-forwarded-host': 'ops.example.test' };
     for (const [bench, headers] of [
       [await start(), (url: string) => ({ origin: url.replace('http:', 'https:') })],
       [
         await behindProxy(),
-        () => ({
-          'x-forwarded-proto': 'https',
-          'x-forwarded-host': 'ops.example.test',
-          origin: 'https://ops.example.test',
-        }),
+        () => ({ ...host, 'x-forwarded-proto': 'https', origin: 'https://ops.example.test' }),
       ],
     ] as const) {
-      const reply = await signIn(bench, 'otto', PASSWORD, headers(bench.url));
+      const reply = await signIn(bench, otto, headers(bench.url));
       expect(cookieOf(reply)).toMatch(
         /^__Host-notices=[^;]+; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Strict$/,
       );
@@ -58,36 +66,57 @@ describe('signing in', () => {
     }
     const bench = await behindProxy();
     // A proxy that forwards only the host.
-    const plain = await signIn(bench, 'otto', PASSWORD, { 'x-forwarded-host': 'ops.example.test' });
-    expect(cookieOf(plain)).toMatch(/^notices=/);
+    expect(cookieOf(await signIn(bench, otto, host))).toMatch(/^notices=/);
     expect(bench.lines).toContainEqual(
       expect.objectContaining({ level: 40, lacks: 'X-Forwarded-Proto' }),
     );
-    const other = { 'x-forwarded-host': 'ops.example.test', origin: 'https://evil.example.test' };
-    expect((await signIn(bench, 'otto', PASSWORD, other)).status).toBe(403);
+    const other = { ...host, origin: 'https://evil.example.test' };
+    expect((await signIn(bench, otto, other)).status).toBe(403);
+    // What the browser uses is first in the chain of proxies.
+    for (const [proto, isSecure] of [
+      ['https,http', true],
+      ['http', false],
+    ] as const) {
+      const { headers } = await bench.nobody.get('/sign-in', { 'x-forwarded-proto': proto });
+      expect(headers['strict-transport-security'] !== undefined).toBe(isSecure);
+    }
   });
 
-  it('says the same of a wrong name and of a wrong password, and sets no cookie', async () => {
-    const bench = await start();
-    const wrong = await signIn(bench, 'vera', 'a wrong password');
-    const unknown = await signIn(bench, 'nobody', PASSWORD);
+  it('that failed says the same of a wrong name and password, and is in the log with its address', async () => {
+    const bench = await behindProxy();
+    const from = { 'x-forwarded-for': '192.0.2.77' };
+    const wrong = await signIn(bench, { password: 'a wrong password' }, from);
+    const unknown = await signIn(bench, { name: 'no one' }, from);
     expect([wrong.status, cookieOf(wrong), cookieOf(unknown)]).toEqual([401, '', '']);
     expect(wrong.text).toContain('Name or password is wrong.');
     expect(unknown.text).toBe(wrong.text);
+    const failed = bench.lines.filter(({ event }) => event === 'ops-sign-in-failed');
+    expect(failed).toMatchObject([{ address: '192.0.2.77' }, { address: '192.0.2.77' }]);
+    expect(JSON.stringify(bench.lines)).not.toMatch(/no one|a wrong password/);
   });
 
-  it('is refused after ten tries in a minute, also with the right password and other words of its address', async () => {
-    const bench = await start({ OPS_TRUSTED_PROXY: '192.0.2.7' });
-    for (let tried = 0; tried < 10; tried++) {
-      const from = { 'x-forwarded-for': `192.0.2.${tried}` };
-      expect((await signIn(bench, 'vera', `wrong ${tried}`, from)).status).toBe(401);
+  it.each([
+    ['whatever address it states', '192.0.2.7', (index: number) => `192.0.2.${index}`],
+    [
+      'from all addresses of an IPv6 network',
+      '127.0.0.1',
+      (index: number) => `2001:db8:1:2:${index}::${index}`,
+    ],
+  ])('is refused after ten tries in a minute, %s', async (_, proxy, address) => {
+    const bench = await start({ OPS_TRUSTED_PROXY: proxy });
+    const from = (index: number) => ({ 'x-forwarded-for': address(index) });
+    for (let index = 0; index < 10; index += 1) {
+      const { status } = await signIn(bench, { password: `wrong ${index}` }, from(index));
+      expect(status).toBe(401);
     }
-    const reply = await signIn(bench, 'vera', PASSWORD);
+    const reply = await signIn(bench, {}, from(10));
     expect(reply).toMatchObject({ status: 429, json: { code: 'TOO_MANY_REQUESTS' } });
     expect(Number(reply.headers['retry-after'])).toBeGreaterThan(0);
     expect(Number(reply.headers['retry-after'])).toBeLessThanOrEqual(60);
     // Who is in already stays in.
     expect((await (await bench.viewer()).get('/api/v1/session')).status).toBe(200);
+    const elsewhere = await signIn(bench, {}, { 'x-forwarded-for': '2001:db8:1:3::1' });
+    expect(elsewhere.status).toBe(proxy === '127.0.0.1' ? 303 : 429);
   });
 });
 
@@ -95,7 +124,7 @@ describe('a session', () => {
   it('is over when its user signs in anew, when an operator ends it, and when it was not used', async () => {
     const bench = await start();
     const { sessions } = bench.context.keys;
-    const enter = async () => sentBack(await signIn(bench, 'vera', PASSWORD));
+    const enter = async () => sentBack(await signIn(bench));
     const [first, second] = [await enter(), await enter()];
     expect([await statusWith(bench, first), await statusWith(bench, second)]).toEqual([401, 200]);
     const operator = bench.key('operator');
@@ -113,7 +142,7 @@ describe('a session', () => {
   it('is not used by a page that is only open: its refreshes and the polls of the board', async () => {
     const bench = await start();
     const { sessions } = bench.context.keys;
-    const cookie = sentBack(await signIn(bench, 'vera', PASSWORD));
+    const cookie = sentBack(await signIn(bench));
     const read = async () =>
       JSON.parse((await redis.client.hget(sessions, 'vera')) ?? '') as { seenAt: number };
     const seenAt = Date.now() - 600_000;
@@ -138,6 +167,25 @@ describe('a session', () => {
       endSessions(redis.client, keys, claimed.user, now),
     ]);
     expect(await isSessionOver(redis.client, keys, claimed, now, '127.0.0.1')).toBe(true);
+  });
+
+  it('that was ended stays ended after a restart and at other servers', async () => {
+    const prefix = redis.freshPrefix();
+    const env = { OPS_SESSION_KEY: 'k'.repeat(32) };
+    const [first, other] = [
+      await startOps(redis.url, prefix, env),
+      await startOps(redis.url, prefix, env),
+    ];
+    const { cookie = '', 'x-csrf-token': token = '' } = (await first.viewer()).headers;
+    expect(await statusWith(other, cookie)).toBe(200);
+    const body = `_csrf=${token}`;
+    const out = await first.ask('/sign-out', { method: 'POST', headers: { cookie }, body });
+    expect(out).toMatchObject({ status: 303, headers: { location: '/sign-in' } });
+    expect(out.headers['set-cookie']?.[0]).toMatch(/^notices=;/);
+    expect(await statusWith(other, cookie)).toBe(401);
+    await first.close();
+    const restarted = await startOps(redis.url, prefix, env);
+    expect(await statusWith(restarted, cookie)).toBe(401);
   });
 
   it('that could not be stored at the sign-in is stored when it is used', async () => {
@@ -171,7 +219,7 @@ describe('a proxy that signs people in', () => {
     const audit = await bench.nobody.get('/api/v1/audit', otto);
     expect(audit.json).toMatchObject({ entries: [{ who: 'otto', what: 'hold', why: 'review' }] });
     // People sign in there, and no operator is made for this machine.
-    expect([bench.firstSignIn, (await signIn(bench, 'operator', 'any')).status]).toEqual([
+    expect([bench.firstSignIn, (await signIn(bench, { name: 'operator' })).status]).toEqual([
       undefined,
       401,
     ]);
@@ -194,8 +242,8 @@ describe('a start without users on this machine', () => {
   it('creates an operator, whose password is in no log', async () => {
     const bench = await start({ OPS_USERS: '', OPS_API_KEYS: '' });
     const { user = '', password = '' } = bench.firstSignIn ?? {};
-    expect((await signIn(bench, user, `${password}x`)).status).toBe(401);
-    const cookie = sentBack(await signIn(bench, user, password));
+    expect((await signIn(bench, { name: user, password: `${password}x` })).status).toBe(401);
+    const cookie = sentBack(await signIn(bench, { name: user, password }));
     const session = await bench.nobody.get('/api/v1/session', { cookie });
     expect(session.json).toMatchObject({ name: user, role: 'operator' });
     expect(JSON.stringify(bench.lines)).not.toContain(password);

@@ -2,21 +2,51 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import type { Queue } from 'bullmq';
 import { withoutNumbers } from '../../audit.ts';
 import { redisErrorCode } from '../../../redis/failure.ts';
-import { showJob } from './show-job.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isText = (value: unknown) => typeof value === 'string';
+
+/** Whether a value is a count or a time in milliseconds, which have fewer or more digits than a phone number. */
+const isCountOrTime = (value: unknown) =>
+  typeof value === 'number' && (value < 1_000_000 || value >= 1_000_000_000_000);
+
+/** What is shown of the data of a job, where a value is what this package writes there. */
+const SHOWN_DATA: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
+  ['v', isCountOrTime],
+  ['templateCode', isText],
+  ['scheduleType', isText],
+  ['batch', isText],
+  ['chunk', isCountOrTime],
+  ['expiresAt', isCountOrTime],
+  ['delivery', isText],
+  ['contacts', isCountOrTime],
+  ['accepted', isCountOrTime],
+]);
 
 /** Options of a job that are numbers or flags of BullMQ. */
-const SHOWN_OPTIONS = ['attempts', 'delay', 'priority', 'timestamp', 'lifo', 'jobId'] as const;
+const SHOWN_OPTIONS = ['attempts', 'delay', 'priority', 'timestamp', 'lifo'] as const;
+
+/** The data of a job as the board shows it: no contacts but their number, and no field that is not known. */
+export function showJob(data: unknown): unknown {
+  if (typeof data !== 'object' || data === null) return undefined;
+  const shown = Object.entries(data).map(([name, value]: [string, unknown]) => {
+    if (name === 'notice') return [name, showJob(value)];
+    const plain = name === 'contacts' && Array.isArray(value) ? value.length : value;
+    return [name, SHOWN_DATA.get(name)?.(plain) === true ? plain : undefined];
+  });
+  return Object.fromEntries(shown) as unknown;
+}
 
 /** A job without the free text that another producer may have written anywhere. */
 function maskJob<Shown extends { toJSON(): unknown }>(job: Shown): Shown {
-  const plain = job.toJSON() as Record<string, unknown>;
-  const { failedReason, stacktrace, name, opts } = plain;
+  const plain = job.toJSON() as Fields;
+  const { failedReason, stacktrace, name } = plain;
+  const opts = (plain['opts'] ?? {}) as Fields;
   const text = (value: unknown) => (typeof value === 'string' ? withoutNumbers(value) : undefined);
-  const options = (opts ?? {}) as Record<string, unknown>;
-  const shown = SHOWN_OPTIONS.flatMap((one) => {
-    const value = options[one];
-    return typeof value === 'number' || typeof value === 'boolean' ? [[one, value] as const] : [];
-  });
+  const options = SHOWN_OPTIONS.filter(
+    (one) => typeof opts[one] !== 'object' && !isText(opts[one]),
+  );
   const masked = {
     ...plain,
     name: text(name),
@@ -25,7 +55,7 @@ function maskJob<Shown extends { toJSON(): unknown }>(job: Shown): Shown {
     processedBy: undefined,
     deduplicationId: undefined,
     deferredFailure: undefined,
-    opts: Object.fromEntries(shown),
+    opts: Object.fromEntries(options.map((one) => [one, opts[one]])),
   };
   return new Proxy(job, {
     get: (target, property) =>
@@ -62,9 +92,7 @@ export class MaskedQueue extends BullMQAdapter {
     const schedulers = await super.getJobSchedulers();
     return schedulers.map(({ template, ...scheduler }) => ({
       ...scheduler,
-      ...(template === undefined
-        ? {}
-        : { template: { ...template, data: showJob(template.data) } }),
+      ...(template && { template: { ...template, data: showJob(template.data) } }),
     }));
   }
 
