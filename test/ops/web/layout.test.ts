@@ -29,7 +29,7 @@ describe('the frame of a page', () => {
     expect(text.match(/aria-current/g)).toHaveLength(1);
     expect(text).toContain('action="/sign-out"');
     expect(text).toContain('name="_csrf" value="a&quot;b"');
-    expect(text).toMatch(/<p class="place">\s*<strong>production &lt;1&gt;<\/strong> shop/);
+    expect(text).toMatch(/<p class="tag">\s*<strong>production &lt;1&gt;<\/strong> shop/);
     expect(text).toContain('<title>Batches - production &lt;1&gt;</title>');
   });
 

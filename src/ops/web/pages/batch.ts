@@ -6,11 +6,13 @@ import { batchToJson } from '../../answers/batch-json.ts';
 import type { BatchAnswer } from '../../answers/batch-schemas.ts';
 import { auditFor, type KeptAudit } from '../../audit.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
-import { digestFailures, type FailureDigest, type FailureExample } from '../../failure-digest.ts';
+import { digestFailures, type FailureExample } from '../../failure-digest.ts';
 import { redriveBatch } from '../../operations/batch-failures.ts';
 import { cancelBatch, pauseBatch, resumeBatch } from '../../operations/batches.ts';
 import { batchId } from '../../operations/fields.ts';
 import { html, type Html, type Part } from '../http/html.ts';
+import type { RouteCall } from '../http/route.ts';
+import type { OpsContext } from '../ops-context.ts';
 import { stateBar } from './batches.ts';
 import { decideLink } from './not-accepted.ts';
 import * as ui from './elements.ts';
@@ -27,33 +29,38 @@ export const BATCH = page({
   summary: 'One batch: progress, failures and possible actions.',
   input: z.object({ id: batchId }),
   view: async (call, context) => {
-    const { id } = call.input;
-    const { batch, ...rest } = await readBatchSnapshot(context, id);
-    const failures = await digestFailures(context, batch);
-    const isPauseOf = ({ what, target, as }: KeptAudit) =>
-      what === 'batch' && target === `batch ${id}` && as === 'paused';
-    const paused =
-      batch.phase === 'paused'
-        ? (await auditFor(call.who, context, AUDIT_READ)).find(isPauseOf)
-        : undefined;
-    const shown = batchToJson(batch, call.now, rest);
-    const noRedrive = whyNotRedrive(batch, call.now);
-    return batchPage({ batch: shown, ...rest, paused, failures, noRedrive }, call);
+    const data = await read(call, context);
+    const { batch, failures } = data;
+    return [
+      html`<p class="crumbs">${ui.link('/batches', 'Batches')}</p>`,
+      ui.card('progress', undefined, progress(data, call)),
+      ui.card('failures', 'Not accepted', [
+        failures.groups.length === 0 ? ui.quiet('Nothing so far.') : failureTable(data, call),
+      ]),
+      ui.mayAct(call) && downloads(batch),
+      ui.card('details', 'Details', details(batch, call)),
+    ];
   },
 });
 
-/** All that the page of a batch shows. */
-interface BatchPageData {
-  readonly batch: BatchAnswer;
-  /** Why nothing of it is sent; undefined where it is sent or over. */
-  readonly standstill: string | undefined;
-  /** Whether its import stopped before the end of the list. */
-  readonly importStopped: boolean;
-  /** Who paused it, where it is paused and the audit stream still has it. */
-  readonly paused?: KeptAudit | undefined;
-  readonly failures: FailureDigest;
-  /** Why nothing can be redriven now; undefined where redriving is possible. */
-  readonly noRedrive: string | undefined;
+type BatchPageData = Awaited<ReturnType<typeof read>>;
+
+async function read({ input: { id }, who, now }: RouteCall<{ id: string }>, context: OpsContext) {
+  const { batch, ...rest } = await readBatchSnapshot(context, id);
+  const isPauseOf = ({ what, target, as }: KeptAudit) =>
+    what === 'batch' && target === `batch ${id}` && as === 'paused';
+  return {
+    ...rest,
+    batch: batchToJson(batch, now, rest),
+    failures: await digestFailures(context, batch),
+    /** Who paused it, where it is paused and the audit stream still has it. */
+    paused:
+      batch.phase === 'paused'
+        ? (await auditFor(who, context, AUDIT_READ)).find(isPauseOf)
+        : undefined,
+    /** Why nothing can be redriven now; undefined where redriving is possible. */
+    noRedrive: whyNotRedrive(batch, now),
+  };
 }
 
 /** States with their meaning; together they add up to the total. */
@@ -65,20 +72,6 @@ const STATES = [
   ['expired', 'its deadline passed before it was sent'],
   ['cancelled', 'the batch was cancelled before it was sent'],
 ] as const;
-
-function batchPage(data: BatchPageData, view: ui.PageView): Part {
-  const { batch, failures } = data;
-  const { groups } = failures;
-  return [
-    html`<p class="crumbs">${ui.link('/batches', 'Batches')}</p>`,
-    ui.card('progress', undefined, progress(data, view)),
-    ui.card('failures', 'Not accepted', [
-      groups.length === 0 ? ui.quiet('Nothing so far.') : failureTable(data, view),
-    ]),
-    ui.mayAct(view) && downloads(batch),
-    ui.card('details', 'Details', details(batch, view)),
-  ];
-}
 
 function progress(data: BatchPageData, view: ui.PageView): Part {
   const { batch, standstill, importStopped, paused } = data;

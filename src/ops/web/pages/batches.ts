@@ -45,7 +45,7 @@ export const BATCHES = page({
           ? ui.empty('batches', ui.para('No batch matches.'))
           : tableOf(batches, now),
         html`<nav class="pages" aria-label="Pages of the list">
-          <span class="quiet">${rangeOf({ ...list, offset, phase: given.phase })}</span>
+          <span class="quiet">${rangeOf(list, offset, given.phase)}</span>
           ${offset > 0 && ui.link(ui.linkWith('/batches', given), 'Newest')}
           ${older !== false && ui.link(older, 'Older')}
         </nav>`,
@@ -63,16 +63,12 @@ const NONE = ui.empty('batches', [
   html`<pre>${ui.code('notices import customers.csv --template ORDER_SHIPPED')}</pre>`,
 ]);
 
-interface Range {
-  readonly batches: readonly unknown[];
-  readonly total: number;
-  readonly next: number | null;
-  readonly offset: number;
-  readonly phase: string | undefined;
-}
-
 /** Which part of the list is shown. With a phase the others are left out, so only the number is known. */
-function rangeOf({ batches: { length }, total, offset, phase, next }: Range): string {
+function rangeOf(
+  { batches: { length }, total, next }: Awaited<ReturnType<typeof listBatches>>,
+  offset: number,
+  phase: string | undefined,
+): string {
   if (phase === undefined) {
     return `${length === 0 ? 0 : offset + 1} to ${offset + length} of ${formatCount(total)}`;
   }

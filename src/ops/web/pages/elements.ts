@@ -115,14 +115,15 @@ export function table<Row>(
           ${columns.map(([title, , kind]) => html`<th scope="col" ${classOf(kind)}>${title}</th>`)}
         </tr>
       </thead>
-      <tbody>
-        ${rows.map((row) => [
-          html`<tr>
-            ${columns.map(([title, cell, kind]) => html`<td ${classOf(kind)} data-label="${title}">${cell(row)}</td>`)}
-          </tr>`,
-          wide(below(row)),
-        ])}
-      </tbody>
+      ${rows.map(
+        (row) =>
+          html`<tbody>
+            <tr>
+              ${columns.map(([title, cell, kind]) => html`<td ${classOf(kind)} data-label="${title}">${cell(row)}</td>`)}
+            </tr>
+            ${wide(below(row))}
+          </tbody>`,
+      )}
     </table>
   </div>`;
 }

@@ -13,6 +13,7 @@ import type { Status } from '../../status.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import {
   action,
+  acts,
   card,
   code,
   facts,
@@ -129,27 +130,25 @@ export function rateLimitCard({ rateLimit, hold }: Status, view: PageView): Html
         moment(lowUntil, now),
         '.',
       ]),
-    html`<div class="acts">${rateLimitForm(view)}</div>`,
+    acts(
+      action(view, setRateLimit, {
+        opens: 'Set a rate limit...',
+        says: 'All workers together apply it within seconds, until it is set again. Setting it also ends a decrease after a 429.',
+        more: html`<label
+            >Requests per second
+            <input
+              name="rateLimit"
+              autocomplete="off"
+              required
+              pattern="[0-9]{1,6}|off|default"
+              aria-describedby="rate-limit-help"
+          /></label>
+          <p class="quiet small" id="rate-limit-help">
+            1 to ${formatCount(MAX_RATE_LIMIT)}; <code>off</code> for no limit;
+            <code>default</code> for the configured limit
+          </p>`,
+        button: 'Set the rate limit',
+      }),
+    ),
   ]);
-}
-
-function rateLimitForm(view: PageView): Html | false {
-  return action(view, setRateLimit, {
-    opens: 'Set a rate limit...',
-    says: 'All workers together apply it within seconds, until it is set again. Setting it also ends a decrease after a 429.',
-    more: html`<label
-        >Requests per second
-        <input
-          name="rateLimit"
-          autocomplete="off"
-          required
-          pattern="[0-9]{1,6}|off|default"
-          aria-describedby="rate-limit-help"
-      /></label>
-      <p class="quiet small" id="rate-limit-help">
-        1 to ${formatCount(MAX_RATE_LIMIT)}; <code>off</code> for no limit; <code>default</code> for
-        the configured limit
-      </p>`,
-    button: 'Set the rate limit',
-  });
 }

@@ -102,7 +102,7 @@ function header(who: Identity, csrf: string, nav = '', place?: Viewer['place']):
     html`<li><a href="${path}" ${path === nav && html`aria-current="page"`}>${title}</a></li>`;
   const name = place?.name !== undefined && html`<strong>${place.name}</strong>`;
   return html`<header>
-    ${place !== undefined && html`<p class="place">${name} ${place.account}</p>`}
+    ${place !== undefined && html`<p class="tag">${name} ${place.account}</p>`}
     <nav aria-label="Main">
       <ul>
         ${NAVIGATION.map(entry)}
