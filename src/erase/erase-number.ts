@@ -1,15 +1,15 @@
 import type { CancelSignal } from '../contracts/token.ts';
-import { eraseFingerprints } from '../number-index/chunk-fingerprints.ts';
+import { eraseFingerprints, searchChunks } from '../number-index/chunk-fingerprints.ts';
 import { withNotices } from '../notices/send-again.ts';
-import { removeEntries } from '../number-index/notice-number-index.ts';
+import { removeEntries, storedEntries } from '../number-index/notice-number-index.ts';
+import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { appendAudit, withoutNumbers, type Actor } from '../ops/audit.ts';
 import { maskNumber } from '../ops/mask-contact.ts';
 import { redisFailure } from '../redis/failure.ts';
-import type { EraseReport } from './erase-words.ts';
+import { sumOf, type EraseReport } from './erase-words.ts';
 import { eraseNotice } from './erase-notice.ts';
-import type { EraseContext, StoredAboutNumber, StoredInIndex } from './find-stored.ts';
-import { eraseContacts } from './stored-contacts.ts';
-import { readStored } from './stored-notices.ts';
+import { eraseContacts, storedContacts, type ContactSource } from './stored-contacts.ts';
+import { readStored, storedNotices, type NoticeWithNumber } from './stored-notices.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
@@ -47,92 +47,82 @@ export async function eraseIdempotencyKeys(
   return erased;
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+/** Where a person's data is stored. */
+export interface EraseContext extends ContactSource {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  readonly settings: {
+    /** FIND_KEY; without it the search index is neither read nor changed. */
+    readonly findKey?: string | undefined;
+    readonly keepFailedMs: number;
+  };
+}
 
-/** The sums while the erasure runs. */
-interface Erased {
-  readonly notices: Mutable<EraseReport['notices']>;
-  readonly batches: Map<string, { waiting: number; ended: number }>;
-  readonly left: EraseReport['left'];
+/** What is erased, by whom, and what stops it between two steps. */
+export interface Erasure {
+  /** Of the number: digits only. */
+  readonly forms: readonly string[];
+  /** Recorded in the audit stream. Undefined for a preview: it changes nothing. */
+  readonly actor?: Actor | undefined;
+  readonly signal?: CancelSignal | undefined;
 }
 
 /**
- * Erases what {@link findStored} found about a number, and records it in the audit stream. Run it again for what
- * is left. What was stored meanwhile is left as it is.
+ * Erases a number from all single notices, from all contacts of batches that are kept, and from the search index. Run it
+ * again for what is left. What is stored meanwhile may be left.
  *
- * @param forms of the number: digits only
- * @param signal stops it between two steps
+ * @returns what was erased; of a preview, what would be
  * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or PAYLOAD_UNREADABLE; what was erased before is in
  *   the audit stream
  */
-export async function eraseNumber(
-  context: EraseContext,
-  forms: readonly string[],
-  stored: StoredAboutNumber,
-  actor: Actor,
-  signal?: CancelSignal,
-): Promise<EraseReport> {
+export async function eraseNumber(context: EraseContext, erasure: Erasure): Promise<EraseReport> {
   const { redis, keys } = context;
-  const erased: Erased = {
+  const { actor, signal, forms } = erasure;
+  const report: EraseReport = {
+    number: maskNumber(forms[0] ?? ''),
     notices: { cancelled: 0, removed: 0, shortened: 0 },
-    batches: new Map(),
+    batches: [],
+    index: context.settings.findKey === undefined ? null : { notices: 0, chunks: 0, keys: 0 },
     left: [],
+    unreadable: { notices: 0, chunks: 0 },
+    importing: [],
+    stopped: false,
   };
-  const masked = maskNumber(forms[0] ?? '');
-  let index: EraseReport['index'] = null;
   try {
-    await eraseNotices(context, forms, stored, erased, signal);
-    await eraseFromBatches(context, forms, stored, erased, signal);
-    if (stored.index !== undefined && signal?.aborted !== true) {
-      index = await eraseFromIndex(context, forms, stored.index, erased.left);
-    }
+    await eraseNotices(context, erasure, report);
+    await eraseFromBatches(context, erasure, report);
+    if (signal?.aborted !== true) await eraseEntries(context, erasure, report);
+    report.stopped = signal?.aborted === true;
+    return report;
   } catch (error) {
     throw redisFailure(error);
   } finally {
-    const contacts = sumOf(erased);
-    const entries = index === null ? 0 : index.notices + index.chunks + index.keys;
-    if (contacts + entries > 0) {
-      const target = `number ${masked}`;
+    const { contacts, entries } = sumOf(report);
+    if (actor !== undefined && contacts + entries > 0) {
       const why = withoutNumbers(actor.why);
+      const target = `number ${report.number}`;
       const entry = { ...actor, why, what: 'erase', target, as: 'erased', contacts } as const;
       await appendAudit(redis, keys, entry);
     }
   }
-  const batches = [...erased.batches].map(([batch, sums]) => ({ batch, ...sums }));
-  const { notices, left } = erased;
-  const { unreadable } = stored;
-  const importing = [...stored.importing];
-  const stopped = signal?.aborted === true;
-  return {
-    number: masked,
-    notices,
-    batches,
-    index,
-    left,
-    unreadable,
-    importing,
-    stopped,
-  };
 }
 
-/** Jobs, chunks and failures from which the number was erased. */
-function sumOf({ notices, batches }: Erased): number {
-  const { cancelled, removed, shortened } = notices;
-  const inBatches = [...batches.values()].map(({ waiting, ended }) => waiting + ended);
-  return inBatches.reduce((sum, one) => sum + one, cancelled + removed + shortened);
-}
+/** What becomes of a notice, if nothing changes until then. */
+const EXPECTED = { waiting: 'cancelled', sending: 'sending', ended: 'removed' } as const;
+const expected = ({ place, shared }: NoticeWithNumber) =>
+  shared && place !== 'sending' ? 'shortened' : EXPECTED[place];
 
 async function eraseNotices(
   context: EraseContext,
-  forms: readonly string[],
-  stored: StoredAboutNumber,
-  { notices, left }: Erased,
-  signal: CancelSignal | undefined,
+  { forms, actor, signal }: Erasure,
+  { notices, left, unreadable }: EraseReport,
 ): Promise<void> {
   await withNotices(context.redis, context.keys, async (queue) => {
-    for (const { id } of stored.notices) {
+    for await (const one of storedNotices(context, forms, () => unreadable.notices++, signal)) {
       if (signal?.aborted === true) return;
-      const became = await eraseNotice({ ...context, queue }, id, forms);
+      const { id } = one;
+      const became =
+        actor === undefined ? expected(one) : await eraseNotice({ ...context, queue }, id, forms);
       if (became === 'cancelled' || became === 'removed' || became === 'shortened') {
         notices[became] += 1;
       } else if (became !== 'gone') left.push({ notice: id, reason: became });
@@ -140,56 +130,66 @@ async function eraseNotices(
   });
 }
 
+/**
+ * Erases the contacts of batches, and their fingerprints where none of a batch is left or cannot be read: the fingerprints
+ * lead to these, and do not tell to which chunk contacts moved.
+ */
 async function eraseFromBatches(
   context: EraseContext,
-  forms: readonly string[],
-  stored: StoredAboutNumber,
-  { batches, left }: Erased,
-  signal: CancelSignal | undefined,
+  { forms, actor, signal }: Erasure,
+  { batches, left, unreadable, importing, index }: EraseReport,
 ): Promise<void> {
-  for (const { batch, name, state } of stored.contacts) {
+  const { redis, keys, ledger } = context;
+  for await (const { id: batch, chunks, importedAt } of ledger.all()) {
     if (signal?.aborted === true) return;
-    const became = await eraseContacts(context, batch, name, forms);
-    if (became === 'erased') {
-      const sums = batches.get(batch) ?? { waiting: 0, ended: 0 };
-      sums[state === 'waiting' ? 'waiting' : 'ended'] += 1;
-      batches.set(batch, sums);
-    } else {
-      left.push({ batch, chunk: Number.parseInt(name, 10), reason: became });
+    if (importedAt === 0) importing.push(batch);
+    const before = left.length + unreadable.chunks;
+    const sums = { batch, waiting: 0, ended: 0 };
+    const found = storedContacts(context, batch, forms, () => unreadable.chunks++, signal);
+    for await (const { name, state } of found) {
+      const became =
+        actor === undefined ? 'erased' : await eraseContacts(context, batch, name, forms);
+      if (became === 'erased') sums[state === 'waiting' ? 'waiting' : 'ended'] += 1;
+      else left.push({ batch, chunk: Number.parseInt(name, 10), reason: became });
+    }
+    if (sums.waiting + sums.ended > 0) batches.push(sums);
+    if (index === null || left.length + unreadable.chunks > before) continue;
+    for (const hash of hashesOf(context, forms)) {
+      const key = keys.batchFind(batch);
+      const { hits } = await searchChunks(redis, key, chunks, hash);
+      index.chunks +=
+        actor === undefined ? hits.length : await eraseFingerprints(redis, key, hits, hash);
     }
   }
 }
 
-/**
- * Erases what was found in the index, but not what leads to contacts that are still stored: these are found by it, and
- * the entry of a notice names its idempotency key.
- *
- * @param left of a batch that is left the fingerprints are, too: they do not tell to which chunk contacts moved
- */
-async function eraseFromIndex(
+/** Erases the entries of notices, but not of those that are left: they are found by it, and it names their idempotency key. */
+async function eraseEntries(
   context: EraseContext,
-  forms: readonly string[],
-  { entries, batches }: StoredInIndex,
-  left: EraseReport['left'],
-): Promise<NonNullable<EraseReport['index']>> {
-  const { redis, keys } = context;
-  const keepsBatches = new Set(left.map(({ batch }) => batch));
-  let chunks = 0;
-  for (const { batch, hash, hits } of batches) {
-    if (keepsBatches.has(batch)) continue;
-    chunks += await eraseFingerprints(redis, keys.batchFind(batch), hits, hash);
-  }
+  { forms, actor }: Erasure,
+  { index }: EraseReport,
+): Promise<void> {
+  if (index === null) return;
+  const { redis, keys, settings } = context;
   const gone = new Set<string>();
-  const kept = new Set<string>();
-  for (const { jobId } of entries) {
-    const stored = await readStored(context, jobId, forms);
-    if (stored === undefined) gone.add(jobId);
-    else if (stored.held !== 'no') kept.add(jobId);
+  for (const hash of hashesOf(context, forms)) {
+    const found = await storedEntries(redis, keys, hash, settings.keepFailedMs, Date.now());
+    if (actor === undefined) {
+      index.notices += found.length;
+      continue;
+    }
+    const kept = new Set<string>();
+    for (const { jobId } of found) {
+      const stored = await readStored(context, jobId, forms);
+      if (stored === undefined) gone.add(jobId);
+      else if (stored.held !== 'no') kept.add(jobId);
+    }
+    const removed = found.filter(({ jobId }) => !kept.has(jobId));
+    index.notices += await removeEntries(redis, removed);
   }
-  const erasedKeys = await eraseIdempotencyKeys(redis, keys, gone);
-  const notices = await removeEntries(
-    redis,
-    entries.filter(({ jobId }) => !kept.has(jobId)),
-  );
-  return { notices, chunks, keys: erasedKeys };
+  index.keys = await eraseIdempotencyKeys(redis, keys, gone);
+}
+
+function hashesOf({ settings: { findKey: secret } }: EraseContext, forms: readonly string[]) {
+  return secret === undefined ? [] : forms.map((form) => hashNumber(findKey(secret), form));
 }

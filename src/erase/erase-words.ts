@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { count, type Answer } from '../ops/answers/fields.ts';
 import { countOf } from '../format/format.ts';
-import type { StoredAboutNumber } from './find-stored.ts';
 
 /** Result of an erasure. It contains no number in full. */
 export const eraseReport = z.object({
@@ -38,41 +37,44 @@ export const eraseReport = z.object({
     .object({ notices: count, chunks: count })
     .describe('what could not be decrypted; it may contain the number'),
   importing: z.array(z.string()).describe('batches of which the rest of the list may contain it'),
-  stopped: z.boolean().describe('it took too long: repeat it'),
+  stopped: z.boolean().describe('it was stopped: repeat it'),
 });
 export type EraseReport = z.output<typeof eraseReport>;
 
-export function isEmpty({ notices, contacts, index }: StoredAboutNumber): boolean {
-  const entries = index === undefined ? 0 : index.entries.length + index.batches.length;
-  return notices.length + contacts.length + entries === 0;
+/** Contacts that were erased, and entries of the index. */
+export function sumOf({ notices, batches, index }: ShownReport) {
+  const { cancelled, removed, shortened } = notices;
+  const inBatches = batches.reduce((sum, { waiting, ended }) => sum + waiting + ended, 0);
+  return {
+    contacts: cancelled + removed + shortened + inBatches,
+    entries: index === null ? 0 : index.notices + index.chunks + index.keys,
+  };
 }
 
-/** What would be erased. */
-export function previewLines({ notices, contacts, index }: StoredAboutNumber): string[] {
-  const inPlace = (place: string) => notices.filter((one) => one.place === place).length;
-  const shared = notices.filter((one) => one.shared).length;
-  const batches = new Set(contacts.map(({ batch }) => batch));
-  const waiting = contacts.filter(({ state }) => state === 'waiting').length;
-  const entries = index?.entries.length ?? 0;
-  const prints = index?.batches.reduce((sum, { hits }) => sum + hits.length, 0) ?? 0;
+/** What would be erased; nothing where there is nothing. */
+export function previewLines(report: ShownReport): string[] {
+  const { notices, batches, index, left } = report;
+  const { contacts, entries } = sumOf(report);
+  if (contacts + entries + left.length === 0) return [];
+  const of = (state: 'waiting' | 'ended') => batches.reduce((sum, one) => sum + one[state], 0);
+  const ids = batches.map(({ batch }) => batch);
   return [
-    `Single notices: ${inPlace('waiting')} waiting, ${inPlace('sending')} being sent, ${inPlace('ended')} ended; ${shared} for several people.`,
-    `Batches: ${countOf(waiting, 'chunk')} not sent, ${countOf(contacts.length - waiting, 'failure')}${batches.size === 0 ? '' : ` (${[...batches].join(', ')})`}.`,
-    index === undefined
+    `Single notices: ${notices.cancelled} waiting, ${left.length} being sent, ${notices.removed} ended, ${notices.shortened} for several people.`,
+    `Batches: ${countOf(of('waiting'), 'chunk')} not sent, ${countOf(of('ended'), 'failure')}${ids.length === 0 ? '' : ` (${ids.join(', ')})`}.`,
+    index === null
       ? 'Search index: not read, FIND_KEY is not set.'
-      : `Search index: ${countOf(entries, 'entry', 'entries')} of single notices, ${countOf(prints, 'chunk')}.`,
+      : `Search index: ${countOf(index.notices, 'entry', 'entries')} of single notices, ${countOf(index.chunks, 'chunk')}.`,
   ];
 }
 
 /** A report as its reader gets it. */
 type ShownReport = Answer<EraseReport>;
 
-function describeErased({ number, notices, batches, index }: ShownReport): string[] {
+function describeErased(report: ShownReport): string[] {
+  const { number, notices, batches, index } = report;
   const { cancelled, removed, shortened } = notices;
-  const inIndex = index === null ? 0 : index.notices + index.chunks + index.keys;
-  if (cancelled + removed + shortened + batches.length + inIndex === 0) {
-    return ['Nothing was erased.'];
-  }
+  const { contacts, entries } = sumOf(report);
+  if (contacts + entries === 0) return ['Nothing was erased.'];
   return [
     `${number}: ${countOf(cancelled, 'notice')} cancelled and removed, ${countOf(removed, 'ended notice')} removed, ${countOf(shortened, 'notice')} for several people without the contact.`,
     ...batches.map(

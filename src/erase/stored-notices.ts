@@ -59,6 +59,8 @@ export async function* storedNotices(
       list === 'entries'
         ? scanned((cursor) => redis.hscan(keys.ended, cursor, 'COUNT', PAGE))
         : idsIn(redis, keys.noticesIn(list), IS_LIST.has(list));
+    // Gathered first: what its reader removes would move the rest of the list.
+    const found: NoticeWithNumber[] = [];
     for await (const page of ids) {
       if (signal?.aborted === true) return;
       const unseen = page.filter((id) => !seen.has(id));
@@ -68,10 +70,11 @@ export async function* storedNotices(
         const held = read[index]?.held;
         if (held === 'unreadable') onUnreadable();
         else if (held === 'alone' || held === 'shared') {
-          yield { id, place, shared: held === 'shared' };
+          found.push({ id, place, shared: held === 'shared' });
         }
       }
     }
+    yield* found;
   }
 }
 

@@ -1,10 +1,10 @@
 import { Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allBack, allFailed } from '../../src/batch/ledger/settlement.ts';
 import { NoticeQueue } from '../../src/index.ts';
 import { eraseNumber } from '../../src/erase/erase-number.ts';
 import type { EraseReport } from '../../src/erase/erase-words.ts';
-import { findStored } from '../../src/erase/find-stored.ts';
 import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
 import { readAudit } from '../../src/ops/audit.ts';
@@ -294,24 +294,27 @@ describe('contacts of a batch that are taken out', () => {
     expect(await redis.client.pttl(sizes)).toBeGreaterThan(0);
   });
 
-  it('that move after the search are named, and erased by the next run', async () => {
-    const { prefix, keys, erase, ledger } = open();
+  it('that move meanwhile are named, and erased where they are then', async () => {
+    const { prefix, keys, erase } = open();
     const built = await buildBatch(redis.client, prefix, 'b', [
       [{ contact: NUMBER }, { contact: OTHER }],
     ]);
     await built.settle(0, allFailed('rejected', 'CODE', ''));
+    const ledger = new (class extends Ledger {
+      override async failure(batch: string, name: string) {
+        const found = await super.failure(batch, name);
+        await this.redrive('b', '0', 'rejected');
+        return found;
+      }
+    })(redis.client, keys);
     const settings = { keepFailedMs: 3_600_000 };
     const context = { redis: redis.client, keys, ledger, sealing: NO_SEALING, settings };
-    const stored = await findStored(context, [NUMBER]);
-    const actor = { who: 'kim', why: '' };
-    const stopped = await eraseNumber(context, [NUMBER], stored, actor, AbortSignal.abort());
-    expect(stopped).toEqual({ ...NOTHING, index: null, stopped: true });
-    expect(await readAudit(redis.client, keys, 9)).toEqual([]);
-    await ledger.redrive('b', '0', 'rejected');
-    const report = await eraseNumber(context, [NUMBER], stored, actor);
+    const erasure = { forms: [NUMBER], actor: { who: 'kim', why: '' } };
+    const report = await eraseNumber(context, erasure);
     const left = [{ batch: 'b', chunk: 0, reason: 'changed' }];
-    expect(report).toEqual({ ...NOTHING, index: null, left });
-    expect((await erase()).report.batches).toEqual([{ batch: 'b', waiting: 1, ended: 0 }]);
+    const batches = [{ batch: 'b', waiting: 1, ended: 0 }];
+    expect(report).toEqual({ ...NOTHING, index: null, left, batches });
+    expect((await erase()).report).toEqual(NOTHING);
     expect((await built.read()).counts).toMatchObject({ pending: 1, rejected: 0, cancelled: 1 });
   });
 

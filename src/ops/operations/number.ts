@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { Deadline } from '../../async/cancellation.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { CancelSignal } from '../../contracts/token.ts';
-import { describeErasure, eraseReport, isEmpty, previewLines } from '../../erase/erase-words.ts';
+import { describeErasure, eraseReport, previewLines } from '../../erase/erase-words.ts';
 import { formsOf } from '../../format/country.ts';
 import { countOf, table } from '../../format/format.ts';
 import { writeInstant, writeTime } from '../../format/time.ts';
@@ -14,7 +13,7 @@ import {
 import { auditSearch, withoutNumbers, type Actor } from '../audit.ts';
 import { maskNumber } from '../mask-contact.ts';
 import { digitsOf, number } from './fields.ts';
-import { MOST_MS, operation, type Answer, type OperationContext } from './operation.ts';
+import { operation, type Answer, type OperationContext } from './operation.ts';
 
 /** Searches per caller and minute; each reads up to a thousand batches. */
 export const FINDS_PER_MINUTE = 60;
@@ -115,19 +114,21 @@ function describeSearch(
   return lines;
 }
 
-/** What is stored about a number, the forms in which it is stored, and the place. */
-async function stored(
+/** Erases, or looks what would be erased, after the search for it is recorded. */
+async function eraseFor(
   context: OperationContext,
   written: string,
-  actor: Actor,
+  { who, why }: Actor,
+  isPreview: boolean,
   signal?: CancelSignal,
 ) {
-  const { findStored } = await import('../../erase/find-stored.ts');
+  const { eraseNumber } = await import('../../erase/erase-number.ts');
   const { redis, keys, ledger, sealing, findSettings: settings } = context;
+  const actor = { who, why: withoutNumbers(why) };
   await auditSearch(redis, keys, actor, digitsOf(written));
   const place = { redis, keys, ledger, sealing, settings };
   const forms = formsOf(digitsOf(written));
-  return { place, forms, found: await findStored(place, forms, signal) };
+  return eraseNumber(place, { forms, actor: isPreview ? undefined : actor, signal });
 }
 
 export const erase = operation({
@@ -142,31 +143,15 @@ export const erase = operation({
   args: ['number'],
   input: z.object({ number }),
   output: eraseReport,
-  preview: async (context, input, { who, why }) => {
-    const actor = { who, why: withoutNumbers(why) };
-    const { found } = await stored(context, input.number, actor);
+  preview: async (context, input, call) => {
+    const lines = previewLines(await eraseFor(context, input.number, call, true, call.signal));
     const masked = maskNumber(digitsOf(input.number));
-    return {
-      lines: isEmpty(found) ? [] : previewLines(found),
-      question: isEmpty(found)
-        ? undefined
-        : `Erase what is stored about ${masked}? It cannot be restored.`,
-      input,
-    };
+    const question = `Erase what is stored about ${masked}? It cannot be restored.`;
+    return { lines, question: lines.length === 0 ? undefined : question, input };
   },
-  run: async (context, input, { who, why, signal, closing }) => {
-    const { eraseNumber } = await import('../../erase/erase-number.ts');
-    const actor = { who, why: withoutNumbers(why) };
-    const search = closing ?? signal;
-    const { place, forms, found } = await stored(context, input.number, actor, search);
-    // A search of a large queue takes longer than a request may: the time of the erasure begins after it.
-    const deadline = closing === undefined ? undefined : new Deadline(MOST_MS, closing);
-    try {
-      return await eraseNumber(place, forms, found, actor, deadline ?? signal);
-    } finally {
-      deadline?.close();
-    }
-  },
+  // A search of a large queue takes longer than a request may: over HTTP it ends with the server.
+  run: (context, input, call) =>
+    eraseFor(context, input.number, call, false, call.closing ?? call.signal),
   text: describeErasure,
   isDone: ({ left, unreadable, stopped }) =>
     left.length + unreadable.notices + unreadable.chunks === 0 && !stopped,

@@ -41,13 +41,10 @@ describe('a redrive with a rate', () => {
     // 8 contacts at 16 a second.
     expect(performance.now() - startedAt).toBeGreaterThan(480);
     expectDocumented('POST', BATCH, reply);
-    expect(reply.json).toMatchObject({
-      batch: 'b',
-      redriven: 8,
-      chunks: 4,
-      left: 0,
-      gone: 0,
-    });
+    const { waitMs, ...report } = reply.json;
+    expect(report).toEqual({ batch: 'b', redriven: 8, chunks: 4, left: 0, gone: 0 });
+    // It has waited itself; a timer may end a millisecond early.
+    expect(waitMs).toBeLessThanOrEqual(3);
     expect((await batch.read()).counts).toMatchObject({ pending: 8, rejected: 0 });
   });
 
