@@ -3,8 +3,6 @@ import type { Queue } from 'bullmq';
 import { withoutNumbers } from '../../audit.ts';
 import { redisErrorCode } from '../../../redis/failure.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 const isText = (value: unknown) => typeof value === 'string';
 
 /** Whether a value is a count or a time in milliseconds, which have fewer or more digits than a phone number. */
@@ -40,9 +38,9 @@ export function showJob(data: unknown): unknown {
 
 /** A job without the free text that another producer may have written anywhere. */
 function maskJob<Shown extends { toJSON(): unknown }>(job: Shown): Shown {
-  const plain = job.toJSON() as Fields;
+  const plain = job.toJSON() as Readonly<Record<string, unknown>>;
   const { failedReason, stacktrace, name } = plain;
-  const opts = (plain['opts'] ?? {}) as Fields;
+  const opts = (plain['opts'] ?? {}) as Record<string, unknown>;
   const text = (value: unknown) => (typeof value === 'string' ? withoutNumbers(value) : undefined);
   const options = SHOWN_OPTIONS.filter(
     (one) => typeof opts[one] !== 'object' && !isText(opts[one]),
