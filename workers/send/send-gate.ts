@@ -206,11 +206,11 @@ export class SendGate {
     passage: Passage,
   ): Promise<void> {
     const { holds } = this.#options;
-    if (holds.failed(passage, { hold, code }, forMs)) return;
+    if (holds.failed(passage, hold, forMs)) return;
     const isRow = this.#account.note(id, performance.now());
-    if (!always && !isRow && passage.probes === undefined) return;
-    await holds.place(hold, code, forMs);
-    this.#account.clear();
+    if (always || passage.probes !== undefined || (isRow && !holds.isHeld)) {
+      await holds.place(hold, code, forMs);
+    }
   }
 }
 

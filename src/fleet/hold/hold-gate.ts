@@ -21,8 +21,6 @@ export interface Passage {
   readonly probes?: { readonly kind: HoldKind; readonly since: string };
   /** It probes the hold of its template, in this round. */
   readonly probesTemplate?: number;
-  /** It is the one attempt that a doubted process makes. */
-  readonly isTrial?: true;
 }
 
 export const OPEN: Passage = {};
@@ -85,7 +83,7 @@ const MOST_SPREAD = 30;
  * A template is held in the same way, apart from the others (template-hold.ts): its jobs are put off one by one, and so
  * are those of a template whose sending hours are closed.
  *
- * A process that may be in trouble alone makes one attempt at a time, or none (own-trouble.ts).
+ * A process that is in trouble alone places no hold, and steps aside (own-trouble.ts).
  *
  * A process learns of holds from hints and from its own attempts; a hint only makes it ask. Before a hint
  * arrives it may send a few more requests, each of which fails by itself.
@@ -164,7 +162,7 @@ export class HoldGate {
     const closedMs = this.closedMs(template);
     if (closedMs > 0) return { putOffMs: closedMs };
     const isOpen = !this.#mustAsk && !this.#mustReadTemplates && !this.isTemplateHeld(template);
-    return isOpen && !this.#isOnTrial ? OPEN : this.#ask(template, wasRefused, runs, leavesProbes);
+    return isOpen ? OPEN : this.#ask(template, wasRefused, runs, leavesProbes);
   }
 
   /** Milliseconds until the sending hours of a template; 0 while it may be sent. */
@@ -187,11 +185,7 @@ export class HoldGate {
     if (leavesProbes && this.#known !== undefined) await pause(OTHERS_FIRST_MS);
     const probes = await this.#enterHold();
     if (probes === 'held') return undefined;
-    const passage = probes === undefined ? (ofTemplate ?? OPEN) : { ...ofTemplate, probes };
-    if (probes !== undefined || !this.#isOnTrial) return passage;
-    if (this.isAside) return undefined;
-    if (await this.#own.trial()) return { ...passage, isTrial: true };
-    return this.enter(template, wasRefused, runs, leavesProbes);
+    return probes === undefined ? (ofTemplate ?? OPEN) : { ...ofTemplate, probes };
   }
 
   async #enterTemplate(
@@ -232,15 +226,10 @@ export class HoldGate {
       this.#note(kind as HoldKind);
       return verdict === 'wait' ? 'held' : { kind: kind as HoldKind, since: String(at) };
     }
-    this.#own.holdEnded(kind, id);
+    if (kind !== '' && kind !== id) this.#own.othersLifted();
     this.#note(undefined);
     if (news === this.#news) this.#mustAsk = false;
     return undefined;
-  }
-
-  /** A doubted process that knows of no hold. */
-  get #isOnTrial(): boolean {
-    return this.#own.isDoubted && !this.#mustAsk;
   }
 
   /**
@@ -249,37 +238,31 @@ export class HoldGate {
    */
   async place(kind: HoldKind, code: string, forMs = 0): Promise<void> {
     const { redis, settings, othersAccepted } = this.#options;
-    if (!this.#own.wasAccepted && (await othersAccepted())) {
-      this.#own.stepAside({ hold: kind, code }, forMs);
-      return;
-    }
+    const isAlone = await this.#own.isAlone(othersAccepted);
+    if (isAlone && !this.isAside) this.#own.stepAside({ hold: kind, code }, forMs);
+    if (this.isAside) return;
     const { minMs, maxMs } = limitsOf(kind, settings);
     const args = [kind, code, Math.ceil(this.boundedMs(forMs)), minMs, maxMs, this.#channel];
     const nextAt = Number(await placeHold(redis, this.#holdKeys, args));
-    this.#own.doubt(nextAt - this.#options.now());
+    this.#own.inTrouble(nextAt - this.#options.now());
     this.forget();
     this.#note(kind);
   }
 
-  /**
-   * A probe, a trial, or any other attempt met trouble that may concern everybody.
-   * @returns true where nothing more is to be done: the hold remains, or this process steps aside
-   */
-  failed({ probes, isTrial }: Passage, aside: Omit<Aside, 'forMs'>, forMs = 0): boolean {
-    if (isTrial === true) this.#own.stepAside(aside, forMs);
-    if (probes !== undefined) this.#own.doubt(0);
-    return isTrial === true || (probes?.kind === aside.hold && forMs === 0);
+  /** A probe met trouble that may concern everybody. @returns whether its hold remains as it is */
+  failed({ probes }: Passage, kind: HoldKind, forMs = 0): boolean {
+    if (probes !== undefined) this.#own.inTrouble(0);
+    return probes?.kind === kind && forMs === 0;
   }
 
   /** The service answered, or an attempt ended without a request: ends a probe by the table above. */
   async answered(
-    { probes, probesTemplate, isTrial }: Passage,
+    { probes, probesTemplate }: Passage,
     template: string,
     how: 'accepted' | 'rejected' | 'abandoned' | 'inconclusive',
   ): Promise<void> {
     const { redis, keys, id } = this.#options;
     if (how === 'accepted') this.#own.accepted();
-    else if (isTrial === true) this.#own.trialEnded();
     if (how === 'accepted' && probesTemplate !== undefined) {
       await liftTemplate(redis, keys, template, 'acceptance');
       this.#templates.delete(template);
@@ -289,16 +272,11 @@ export class HoldGate {
     await endProbe(redis, [...this.#holdKeys, keys.holdLifter], args);
   }
 
-  /**
-   * Holds a template.
-   * @returns whether it was not held before
-   */
-  async holdTemplate(template: string, kind: HoldKind, code: string): Promise<boolean> {
+  async holdTemplate(template: string, kind: HoldKind, code: string): Promise<void> {
     const { redis, keys, settings } = this.#options;
     const { minMs } = limitsOf('template', settings);
-    const placed = await holdTemplate(redis, keys, template, kind, code, minMs);
+    await holdTemplate(redis, keys, template, kind, code, minMs);
     await this.#readTemplates();
-    return placed;
   }
 
   /** Whether a template is held, as far as this process knows. */

@@ -155,15 +155,11 @@ export class AccountRow {
     return this.#jobs.has(job);
   }
 
-  /** @returns whether the row is long enough for a hold; once that is placed, {@link AccountRow.clear} begins it anew */
+  /** @returns whether the row is long enough for a hold: from then on, until the next acceptance */
   note(job: string, now: number): boolean {
     this.#jobs.add(job);
     const isQuiet = now - this.#acceptedAt >= QUIET_MS;
     return this.#jobs.size >= (isQuiet ? QUIET_ROW : ROW);
-  }
-
-  clear(): void {
-    this.#jobs.clear();
   }
 }
 

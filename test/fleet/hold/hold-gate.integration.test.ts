@@ -157,38 +157,22 @@ describe('a process that is alone in trouble', () => {
     return { keys, bad, good };
   }
 
-  it('makes one attempt at a time; one that fails makes it step aside, and holds nobody', async () => {
+  it('steps aside for a time that doubles, holds nobody, and goes on after an acceptance', async () => {
     const { keys, bad, good } = await afterHold();
-    const trial = await bad.open();
-    expect(trial).toEqual({ isTrial: true });
-    const waits = bad.gate.enter('T', false);
-    expect(bad.gate.failed(trial, CODE)).toBe(true);
-    expect(await waits).toBeUndefined();
-    expect(bad.asides).toEqual([{ ...CODE, forMs: 400 }]);
-    expect(bad.gate.isAside).toBe(true);
-    expect(await readHold(redis.client, keys)).toBeUndefined();
-    expect(await good.open()).toEqual({});
-  });
-
-  it('tries again after a time that doubles, and goes on after an acceptance', async () => {
-    const { bad } = await afterHold();
-    bad.gate.failed(await bad.open(), CODE);
-    await until(() => !bad.gate.isAside, { what: 'its return' });
-    const again = await bad.open();
-    expect(again).toEqual({ isTrial: true });
-    bad.gate.failed(again, CODE);
-    expect(bad.asides.at(-1)).toEqual({ ...CODE, forMs: 800 });
-    await until(() => !bad.gate.isAside, { what: 'its return' });
+    const { hold, code } = CODE;
+    for (const forMs of [400, 800]) {
+      expect(await bad.open()).toEqual({});
+      // Two attempts that end at the same time.
+      await Promise.all([bad.gate.place(hold, code), bad.gate.place(hold, code)]);
+      expect(bad.asides.at(-1)).toEqual({ ...CODE, forMs });
+      expect(bad.gate.isAside).toBe(true);
+      expect(await readHold(redis.client, keys)).toBeUndefined();
+      expect(await good.open()).toEqual({});
+      await until(() => !bad.gate.isAside, { what: 'its return' });
+    }
     await bad.gate.answered(await bad.open(), 'T', 'accepted');
-    expect(await bad.open()).toEqual({});
-  });
-
-  it('an attempt that proves nothing passes the trial on', async () => {
-    const { bad } = await afterHold();
-    const trial = await bad.open();
-    const next = bad.open();
-    await bad.gate.answered(trial, 'T', 'inconclusive');
-    expect(await next).toEqual({ isTrial: true });
+    await bad.gate.place(hold, code);
+    expect(await readHold(redis.client, keys)).toMatchObject({ kind: hold });
   });
 
   it('one that was never accepted, while others are, holds nobody', async () => {
@@ -199,17 +183,16 @@ describe('a process that is alone in trouble', () => {
     expect(newcomer.asides).toEqual([
       { hold: 'credentials', code: 'INVALID_ACCESS_KEY', forMs: 400 },
     ]);
-    await until(() => !newcomer.gate.isAside, { what: 'its return' });
-    expect(await newcomer.open()).toEqual({ isTrial: true });
   });
 
-  it('one that lifted its own hold is not on trial', async () => {
+  it('one that lifted its own hold places another one', async () => {
     const keys = freshKeys();
     const one = await process(keys);
     await one.gate.place('unreachable', 'SERVICE_UNREACHABLE');
     await untilDue(keys);
     await one.gate.answered(await one.open(), 'T', 'accepted');
-    expect(await one.open()).toEqual({});
+    await one.gate.place('unreachable', 'SERVICE_UNREACHABLE');
+    expect(await readHold(redis.client, keys)).toMatchObject({ kind: 'unreachable' });
   });
 });
 
@@ -223,8 +206,7 @@ describe('a held template', () => {
   it('puts off its own jobs, in every process, and no other one', async () => {
     const keys = freshKeys();
     const [one, other] = [await process(keys), await process(keys)];
-    expect(await one.gate.holdTemplate('T', 'template', 'HTTP_404')).toBe(true);
-    expect(await one.gate.holdTemplate('T', 'template', 'HTTP_404')).toBe(false);
+    await one.gate.holdTemplate('T', 'template', 'HTTP_404');
     await until(async () => (await putOff(other)) !== undefined, { what: 'the hint' });
     expect(await putOff(one)).toBeLessThan(1_000);
     expect(await one.open('OTHER')).toEqual({});

@@ -89,7 +89,6 @@ interface SimulatedHold {
 interface Attempt {
   readonly begun: number;
   readonly isProbe: boolean;
-  readonly isTrial: boolean;
   /** Another one was accepted between its last trouble and its request. */
   readonly contradicted: boolean;
 }
@@ -101,8 +100,9 @@ interface Process {
   readonly acceptances: Acceptances;
   inFlight: number;
   /** It placed the hold, or its probe failed, and none of its requests was accepted since. */
-  doubted: boolean;
-  onTrial: boolean;
+  inTrouble: boolean;
+  /** Another process has lifted that hold. */
+  othersGo: boolean;
   /** It steps aside until then. */
   asideUntil: number;
   asides: number;
@@ -171,8 +171,8 @@ export function simulate({
     rows: new TemplateRows(),
     acceptances: new Acceptances(),
     inFlight: 0,
-    doubted: false,
-    onTrial: false,
+    inTrouble: false,
+    othersGo: false,
     asideUntil: 0,
     asides: 0,
     othersUntil: 0,
@@ -193,7 +193,7 @@ export function simulate({
         seen.firstHoldAt = Math.min(seen.firstHoldAt, now);
         heldSince = now;
       }
-      by.doubted = true;
+      by.inTrouble = true;
     } else {
       seen.pauses++;
       seen.firstTemplateHoldAt = Math.min(seen.firstTemplateHoldAt, now);
@@ -241,10 +241,8 @@ export function simulate({
         if (process.inFlight >= slots || process.asideUntil > now) continue;
         if (process.row.isDoubtful && process.inFlight > 0) continue;
         const hold = holds.get(ALL);
-        if (hold === undefined && process.doubted) {
-          if (liftedBy === process.number) process.doubted = false;
-          else if (process.onTrial) continue;
-        }
+        if (hold === undefined && process.inTrouble)
+          process.othersGo ||= liftedBy !== process.number;
         if (hold !== undefined && (now < process.othersUntil || now < hold.nextAt)) continue;
         const notice = take();
         if (notice === undefined) continue;
@@ -262,18 +260,15 @@ export function simulate({
         }
         const isProbe = hold !== undefined;
         if (hold !== undefined) takeProbe(ALL, hold);
-        else if (process.doubted) process.onTrial = true;
         process.inFlight++;
         notice.requests++;
         const begun = now;
         const { history } = notice;
         const contradicted = history !== undefined && process.acceptances.contradict(history);
-        const trial = !isProbe && process.doubted;
         const result = answer(notice, begun, process.number, random());
         agenda.add(now + latencyMs * (0.5 + random()), () => {
           process.inFlight--;
-          if (trial) process.onTrial = false;
-          end(process, notice, result, { begun, isProbe, isTrial: trial, contradicted });
+          end(process, notice, result, { begun, isProbe, contradicted });
           wake();
         });
       }
@@ -284,7 +279,7 @@ export function simulate({
     process: Process,
     notice: Notice,
     result: Answer,
-    { begun, isProbe, isTrial, contradicted }: Attempt,
+    { begun, isProbe, contradicted }: Attempt,
   ): void {
     const { template, history } = notice;
     const job = String(notice.id);
@@ -295,7 +290,8 @@ export function simulate({
       process.row.accepted(now);
       process.rows.accepted(template);
       process.acceptances.note('token', begun);
-      process.doubted = false;
+      process.inTrouble = false;
+      process.othersGo = false;
       process.asides = 0;
       passed(template, process.number);
       if (isProbe) passed(ALL, process.number);
@@ -332,16 +328,15 @@ export function simulate({
       return;
     }
     const kind = HOLD_OF[result];
-    if (isTrial && liftedBy !== process.number) {
-      process.asides++;
-      process.asideUntil = now + Math.min(PROBE_MIN_MS * 2 ** process.asides, PROBE_MAX_MS);
-      agenda.add(process.asideUntil, wake);
-    } else if (isProbe) {
-      process.doubted = true;
+    if (isProbe) {
+      process.inTrouble = true;
       process.othersUntil = (holds.get(ALL)?.nextAt ?? now) + OTHERS_FIRST_MS;
-    } else if (process.row.note(job, now)) {
-      place(ALL, kind, process);
-      process.row.clear();
+    } else if (process.row.note(job, now) && !holds.has(ALL) && process.asideUntil <= now) {
+      if (process.othersGo) {
+        process.asides++;
+        process.asideUntil = now + Math.min(PROBE_MIN_MS * 2 ** process.asides, PROBE_MAX_MS);
+        agenda.add(process.asideUntil, wake);
+      } else place(ALL, kind, process);
     }
     if (result === 'error') {
       seen.doubtful++;
