@@ -3,7 +3,7 @@ import { pause } from '../../src/async/cancellation.ts';
 import { withTimeout } from '../../src/async/repeat.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { InFlight } from './in-flight.ts';
-import type { JobLocks } from './job-locks.ts';
+import type { JobLocks } from './send-worker.ts';
 import type { SendWorker } from './send-job.ts';
 
 /** A Redis that has not answered for so long does not answer. */

@@ -25,8 +25,9 @@ import {
   withoutStack,
   type JobResult,
   type LockedJob,
+  readHistory,
 } from './disposition.ts';
-import { readHistory, untilDone, type GateJob } from './gate-job.ts';
+import { untilDone, type GateJob } from './template-refusals.ts';
 
 /** The body of the request of a chunk, without its contacts. */
 type ChunkFrame = Readonly<Record<string, unknown>> & {

@@ -12,10 +12,10 @@ import {
 } from '../../src/payload/chunk-payload.ts';
 import { batchSeal, type Sealing } from '../../src/payload/seal.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
-import type { JobLock, JobLocks } from '../queue/job-locks.ts';
+import type { JobLock, JobLocks } from '../queue/send-worker.ts';
 import type { AttemptContext } from './attempt.ts';
 import { detailOf, endOf, tryAgain, type JobResult, type LockedJob } from './disposition.ts';
-import { mayBeOneContact, type Attempted } from './gate-job.ts';
+import { mayBeOneContact, type Attempted } from './template-refusals.ts';
 import type { JobReturns } from './job-returns.ts';
 
 /** What a process knows of a list before it claims a chunk of it. */

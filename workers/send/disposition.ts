@@ -1,8 +1,12 @@
 import { DelayedError, RateLimitError, type Job } from 'bullmq';
+import { pause } from '../../src/async/cancellation.ts';
 import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
+import { NO_HISTORY, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
 import type { EndedEntry } from '../../src/notices/ended.ts';
 import type { SendAnswer } from '../../src/service/send-call.ts';
 import { AttemptError, type Backoff } from '../queue/attempt-error.ts';
+import { SendJob } from '../queue/send-job.ts';
+import type { AttemptLog } from './attempt-log.ts';
 
 /** A job in its run, and the worker's token for its lock. */
 export interface LockedJob {
@@ -122,4 +126,37 @@ export function detailOf(answer: SendAnswer | undefined): string {
   return [status, answer.message ?? answer.failureCode ?? '']
     .filter((part) => part !== '')
     .join(' ');
+}
+
+/** The job is requeued at once: while Redis refuses, not more often than this. */
+const REDIS_AGAIN_MS = 200;
+
+/** Whether a run of a job began before: only then something may be remembered of it. */
+export const isLaterRun = (job: Job): boolean => job.attemptsStarted > 1 || job.stalledCounter > 0;
+
+/** What is remembered of a job. A first run asks nothing. */
+export async function readHistory(
+  job: Job,
+  histories: Pick<JobHistories, 'read'>,
+  log: Pick<AttemptLog, 'trouble'>,
+): Promise<JobHistory> {
+  if (!isLaterRun(job)) return NO_HISTORY;
+  const history = await readOrRequeue(() => histories.read(job.id ?? ''), log);
+  if (job instanceof SendJob)
+    job.hasHistory = history.trouble !== undefined || history.unknown.length > 0;
+  return history;
+}
+
+/** What a run has to know before it sends; while Redis does not answer, the job is requeued. */
+export async function readOrRequeue<Read>(
+  read: () => Promise<Read>,
+  log: Pick<AttemptLog, 'trouble'>,
+): Promise<Read> {
+  try {
+    return await read();
+  } catch (error) {
+    log.trouble('history', error);
+    await pause(REDIS_AGAIN_MS);
+    return requeue();
+  }
 }

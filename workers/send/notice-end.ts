@@ -11,7 +11,7 @@ import type { Keys } from '../../src/redis/keys.ts';
 import type { SendAnswer } from '../../src/service/send-call.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { detailOf, requeue, type EndState, type JobResult, type LockedJob } from './disposition.ts';
-import { untilDone } from './gate-job.ts';
+import { untilDone } from './template-refusals.ts';
 import type { NoticeIntent } from './notice-intent.ts';
 
 /** An entry before Redis gives it its time. */

@@ -9,7 +9,7 @@ import { PayloadKeyMissing, type Sealing } from '../../src/payload/seal.ts';
 import { openJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
-import type { JobLock, JobLocks } from '../queue/job-locks.ts';
+import type { JobLock, JobLocks } from '../queue/send-worker.ts';
 import { enter, runAttempt, type AttemptContext } from './attempt.ts';
 import {
   delayJob,
@@ -19,14 +19,11 @@ import {
   tryAgain,
   type JobResult,
   type LockedJob,
-} from './disposition.ts';
-import {
   isLaterRun,
   readHistory,
   readOrRequeue,
-  type Attempted,
-  type GateJob,
-} from './gate-job.ts';
+} from './disposition.ts';
+import { type Attempted, type GateJob } from './template-refusals.ts';
 import type { JobReturns } from './job-returns.ts';
 import { endNotice, entryOf, unreadableEntry, type NoticeEnds } from './notice-end.ts';
 import {

@@ -3,8 +3,16 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import { OPEN, type Passage, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
 import { AccountRow, Acceptances, Throttled } from '../../src/fleet/hold/trouble.ts';
 import type { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
-import type { Attempted, Entered, GateJob, HoldOutcome } from './gate-job.ts';
-import { AGAIN_MS, judgeJob, TemplateRefusals, type GateBasis } from './template-refusals.ts';
+import {
+  type Attempted,
+  type Entered,
+  type GateJob,
+  type HoldOutcome,
+  AGAIN_MS,
+  judgeJob,
+  TemplateRefusals,
+  type GateBasis,
+} from './template-refusals.ts';
 
 /** Shortest wait after a 429, whatever its Retry-After says. */
 const THROTTLED_MIN_MS = 1_000;

@@ -1,4 +1,5 @@
-import type { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
+import { pause } from '../../src/async/cancellation.ts';
+import type { HoldGate, Passage } from '../../src/fleet/hold/hold-gate.ts';
 import { heldTemplate, type NamedHold } from '../../src/fleet/hold/template-hold.ts';
 import {
   judgeTrouble,
@@ -6,13 +7,70 @@ import {
   withTrouble,
   type Refused,
   type Trouble,
+  type TroubleHistory,
   type TroubleVerdict,
 } from '../../src/fleet/hold/trouble.ts';
 import type { JobHistories } from '../../src/fleet/job-history.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import { mayBeOneContact, type Entered, type GateJob, type HoldOutcome } from './gate-job.ts';
 import type { SendAnswer } from '../../src/service/send-call.ts';
+
+export interface GateJob {
+  readonly id: string;
+  /** Under which its template is held (heldName); empty while it is not known. */
+  readonly template: string;
+  /** What it counts as in a row of refusals: the chunk that it is a part of. Default: the job itself. */
+  readonly rowId?: string;
+  readonly trouble?: TroubleHistory | undefined;
+  /** Runs so far, this one included. Default 1. */
+  readonly runs?: number;
+  /** A chunk that is halved where one contact may be why it is rejected: that is not its end. */
+  readonly isHalved?: boolean;
+  /** It leaves the probe of a hold to others: sent at most once, it would end unknown. Default: false. */
+  readonly leavesProbes?: boolean;
+  /** Puts it back to waiting after it was rejected. */
+  readonly takeBack: () => Promise<unknown>;
+}
+
+export interface Attempted {
+  /** Undefined when nothing was sent, or only a request that was refused, and no notice is to blame. */
+  readonly outcome: Outcome | undefined;
+  readonly answer?: SendAnswer | undefined;
+  /** Monotonic time before the last request. */
+  readonly requestedAt?: number | undefined;
+}
+
+export interface Entered {
+  readonly passage: Passage;
+  readonly history?: TroubleHistory;
+  /** Whether another one was accepted since. */
+  readonly isContradicted: boolean;
+}
+
+/** An outcome that may concern others than the notice. */
+export type HoldOutcome = Extract<Outcome, { kind: 'hold' }>;
+
+/** Statuses that suggest that one contact, or their number, made the service refuse a request. */
+const CAUSED_BY_A_CONTACT: ReadonlySet<number> = new Set([400, 413, 422]);
+
+/**
+ * Whether one of the contacts, or their number, may have made the service reject a chunk as a whole: by the status, or
+ * by the evidence (`own`). The service has taken nothing of the request, so its halves may be sent.
+ */
+export function mayBeOneContact(outcome: Outcome | undefined, status: number | undefined): boolean {
+  if (outcome?.kind !== 'rejected') return false;
+  return outcome.own === true || CAUSED_BY_A_CONTACT.has(status ?? 0);
+}
+
+/** What is taken back may still be under way. */
+const TAKE_BACK_AGAIN_MS = 200;
+const TAKE_BACK_TRIES = 25;
+
+export async function untilDone(attempt: () => Promise<boolean>): Promise<void> {
+  for (let tries = 1; tries < TAKE_BACK_TRIES && !(await attempt()); tries++) {
+    await pause(TAKE_BACK_AGAIN_MS);
+  }
+}
 
 /** A notice that met trouble for the first time, and no hold, comes again after this time. */
 export const AGAIN_MS = 1_000;

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Job } from 'bullmq';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { JobLocks } from '../../../workers/queue/job-locks.ts';
+import { JobLocks } from '../../../workers/queue/send-worker.ts';
 import type { SendWorker } from '../../../workers/queue/send-job.ts';
 
 const LOCK_MS = 10_000;

@@ -4,7 +4,7 @@ import { readHold } from '../../../src/fleet/hold/hold-scripts.ts';
 import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
 import { ROW, TEMPLATE_ROW } from '../../../src/fleet/hold/trouble.ts';
 import { JobHistories } from '../../../src/fleet/job-history.ts';
-import type { Attempted, GateJob } from '../../../workers/send/gate-job.ts';
+import type { Attempted, GateJob } from '../../../workers/send/template-refusals.ts';
 import { SendGate } from '../../../workers/send/send-gate.ts';
 import { hasGates } from '../../fleet/hold/support/gates.ts';
 import { until } from '../../support/wait.ts';

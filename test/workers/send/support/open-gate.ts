@@ -1,6 +1,6 @@
 import { OPEN } from '../../../../src/fleet/hold/hold-gate.ts';
 import type { AttemptContext } from '../../../../workers/send/attempt.ts';
-import type { Entered, GateJob } from '../../../../workers/send/gate-job.ts';
+import type { Entered, GateJob } from '../../../../workers/send/template-refusals.ts';
 
 /** What lets most attempts begin. */
 export const ENTERED: Entered = { passage: OPEN, isContradicted: false };
