@@ -70,7 +70,9 @@ export const PLANTED: readonly Planted[] = [
   },
   {
     file: 'src/batch/ledger/scripts/chunk-scripts.ts',
-    tests: ['test/batch/ledger/ledger-claim.integration.test.ts'],
+    tests: ['claim', 'settle', 'split'].map(
+      (name) => `test/batch/ledger/ledger-${name}.integration.test.ts`,
+    ),
     mistakes: [
       ["if redis.call('GET', KEYS[12]) ~= token then return { 'lost' } end", ''],
       ["if underWay and delivery == 'at-most-once' then", 'if false then'],
@@ -79,15 +81,6 @@ export const PLANTED: readonly Planted[] = [
         "if underWay and bytes and redis.call('HGET', inflight, chunk) == nonce then",
         'if false then',
       ],
-    ],
-  },
-  {
-    file: 'src/batch/ledger/scripts/settle-scripts.ts',
-    tests: [
-      'test/batch/ledger/ledger-settle.integration.test.ts',
-      'test/batch/ledger/ledger-split.integration.test.ts',
-    ],
-    mistakes: [
       ['newChunk(size - said.first, ARGV[5])', 'newChunk(size, ARGV[5])'],
       ["possiblySent and 'unknown' or said.state", 'said.state'],
       [

@@ -1,7 +1,6 @@
 import { readGroups, type GroupSource } from '../batch/failures/failure-groups.ts';
-import { readMotion } from '../batch/ledger/batch-motion.ts';
+import { continueImport, readMotion, type SendingFleet } from '../batch/ledger/batch-motion.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import { continueImport, type SendingFleet } from '../batch/ledger/blocked-reason.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { differingSettings } from '../fleet/heartbeat.ts';
 import { addressOf, type RedisSettings } from '../redis/connect.ts';

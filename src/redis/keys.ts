@@ -39,7 +39,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:events:state` | hash | conditions that were reported, and the cursor of the webhook | forever |
  * | `<tag>:batches:open` | sorted set | ids of the batches that may need jobs, by the time of the next look | until the batch is paused or has ended |
  * | `<tag>:batches:unknown` | sorted set | unknown contacts of each batch that has any | until it is read after the end of the batch |
- * | `<tag>:batches:summed` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
+ * | `<tag>:batches:listed` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
  * | `<tag>:intents:accepted` | sorted set | the notices with an accepted intent, oldest first | with it |
  * | `<tag>:ended` | hash | single notices that were not accepted (src/notices/ended.ts) | KEEP_FAILED_MS after their end, or until they are sent again or deleted |
  * | `<tag>:ended:at:<state>` | sorted set | their ids by the time of their end; under `again` those that are being put back into the queue | with them |
@@ -140,7 +140,7 @@ export function keysOf(prefix: string, account: string) {
     eventsState: `${tag}:events:state`,
     openBatches: `${tag}:batches:open`,
     unknownContacts: `${tag}:batches:unknown`,
-    batchesListed: `${tag}:batches:summed`,
+    batchesListed: `${tag}:batches:listed`,
     /** Channel: hints that a batch has chunks without jobs. */
     batchHints: `${tag}:batch-hints`,
     /** In the order in which the ledger's scripts take them. */
@@ -185,7 +185,6 @@ export function keysOf(prefix: string, account: string) {
     noticeLock: (jobId: string) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,
     /** BullMQ's lists (`wait`, `active`) and sorted sets of notices by state. */
     noticesIn: (state: NoticeList) => `${tag}:${QUEUE_NAME}:${state}`,
-    waitingChunks: `${tag}:${CHUNK_QUEUE_NAME}:wait`,
     delayedChunks: `${tag}:${CHUNK_QUEUE_NAME}:delayed`,
     failedChunks: `${tag}:${CHUNK_QUEUE_NAME}:failed`,
     chunkJob: (jobId: string) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}`,

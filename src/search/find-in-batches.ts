@@ -4,7 +4,7 @@ import type { Keys } from '../redis/keys.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { searchChunks, type FingerprintHit } from '../number-index/chunk-fingerprints.ts';
 import type { FoundContact, FoundState } from './find-answer.ts';
-import type { ChunkState } from '../batch/ledger/chunk-state.ts';
+import type { ChunkState } from '../batch/ledger/settlement.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import { decodeContacts, originOf } from '../payload/chunk-payload.ts';

@@ -1,5 +1,5 @@
 import type { Batch } from '../ledger/batch-record.ts';
-import type { ChunkState } from '../ledger/chunk-state.ts';
+import type { ChunkState } from '../ledger/settlement.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { POSSIBLY_SENT_AT_CANCEL } from '../ledger/settlement.ts';
 import type { FailedState } from './select-failures.ts';

@@ -29,8 +29,9 @@ export async function queueChunks(
   id: string,
   aheadMs = JOBS_AHEAD_MS,
 ): Promise<void> {
+  let next: ChunksWithoutJob | undefined;
   for (;;) {
-    const next = await ledger.chunksWithoutJob(id, CHUNKS_PER_CALL, aheadMs);
+    next = await ledger.chunksWithoutJob(id, CHUNKS_PER_CALL, aheadMs, next);
     if (next === undefined) return;
     const jobs = jobsOf(id, next);
     try {
@@ -38,7 +39,6 @@ export async function queueChunks(
     } catch (error) {
       throw redisFailure(error);
     }
-    await ledger.markQueued(id, next);
   }
 }
 

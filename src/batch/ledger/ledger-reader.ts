@@ -3,7 +3,7 @@ import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { batchFrom, importRecordFrom, type Batch, type ImportRecord } from './batch-record.ts';
-import { stateOf, type ChunkState } from './chunk-state.ts';
+import { stateOf, type ChunkState } from './settlement.ts';
 
 /** Contacts of a batch that were not accepted, all for the same reason: a chunk or part of one. */
 export interface FailureRecord {

@@ -1,5 +1,5 @@
 import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
-import { claimChunk } from './scripts/chunk-scripts.ts';
+import { claimChunk, settleChunk } from './scripts/chunk-scripts.ts';
 import { LedgerActions } from './ledger-actions.ts';
 import {
   changeRate,
@@ -10,12 +10,10 @@ import {
 } from './scripts/ledger-scripts.ts';
 import {
   chunksWithoutJob,
-  markQueued,
   putBackBatch,
   restartStalled,
   takeOpenBatch,
 } from './scripts/open-batch-scripts.ts';
-import { settleChunk } from './scripts/settle-scripts.ts';
 import type { Claim, SentClaim, Settlement } from './settlement.ts';
 
 /** A chunk as the import stores it. */
@@ -230,13 +228,16 @@ export class Ledger extends LedgerActions {
    *
    * @param limit chunks to examine at most
    * @param aheadMs how far ahead a batch with a rate gets jobs
+   * @param before those that it found before, which have jobs now
    */
   async chunksWithoutJob(
     id: string,
     limit: number,
     aheadMs: number,
+    before?: ChunksWithoutJob,
   ): Promise<ChunksWithoutJob | undefined> {
-    const answer = await this.run(chunksWithoutJob, id, [limit, aheadMs]);
+    const queued = before === undefined ? [] : [before.first, before.end, before.turnsTo];
+    const answer = await this.run(chunksWithoutJob, id, [limit, aheadMs, ...queued]);
     if (answer[0] !== 'chunks') return undefined;
     const [first = 0, end = 0, now = 0, turnsTo = 0, ofList = 0, ...found] = answer
       .slice(1)
@@ -246,14 +247,6 @@ export class Ledger extends LedgerActions {
       chunks.push({ chunk: found[at] ?? 0, dueAt: found[at + 1] ?? 0 });
     }
     return { first, end, now, turnsTo, ofList, chunks };
-  }
-
-  /** Records that the chunks from `first` up to, not including, `end` have jobs. */
-  async markQueued(
-    id: string,
-    { first, end, turnsTo }: Pick<ChunksWithoutJob, 'first' | 'end' | 'turnsTo'>,
-  ): Promise<void> {
-    await this.run(markQueued, id, [first, end, turnsTo]);
   }
 
   /** Takes one batch that is due for a look: being imported or sent, or cancelled with attempts under way. */

@@ -1,5 +1,5 @@
 import { CONTACT_STATES, expectedSpeed, type Batch } from '../../batch/ledger/batch-record.ts';
-import { continueImport } from '../../batch/ledger/blocked-reason.ts';
+import { continueImport } from '../../batch/ledger/batch-motion.ts';
 import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import { describeGroups } from '../../ops/operations/batch-failures.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { Batch, BatchCounts, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
-import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
+import type { ChunkState } from '../../../src/batch/ledger/settlement.ts';
 import type { Claim } from '../../../src/batch/ledger/settlement.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
@@ -88,7 +88,7 @@ export async function openBatch(
     queue: async (limit = 100) => {
       const next = await ledger.chunksWithoutJob(id, limit, 0);
       if (next === undefined) return undefined;
-      await ledger.markQueued(id, next);
+      await ledger.chunksWithoutJob(id, 0, 0, next);
       return next.chunks.map(({ chunk }) => chunk);
     },
     settle: (chunk, settlement, nonce = 'a') => ledger.settle(id, chunk, nonce, settlement),

@@ -1,5 +1,5 @@
 import { type BatchCounts, type BatchPhase } from '../../../src/batch/ledger/batch-record.ts';
-import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
+import type { ChunkState } from '../../../src/batch/ledger/settlement.ts';
 import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { Settlement } from '../../../src/batch/ledger/settlement.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';

@@ -1,6 +1,6 @@
 import { defineScript, type Script } from '../../../redis/script.ts';
 import { POSSIBLY_SENT_AT_CANCEL } from '../settlement.ts';
-import { stateNumber, type ChunkState } from '../chunk-state.ts';
+import { stateNumber, type ChunkState } from '../settlement.ts';
 
 /**
  * The keys that all ledger scripts take, in this order: record, chunks, payload, sizes, inflight, failures and groups

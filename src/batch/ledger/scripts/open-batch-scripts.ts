@@ -4,17 +4,24 @@ import { ledgerScript } from './ledger-prelude.ts';
 /** Open batches: which is looked at next, which of its chunks need jobs, and whether it is stalled. */
 
 /**
- * Finds chunks without a job. ARGV: how many chunks to examine at most; how far ahead, in milliseconds, a batch with a
- * rate gets jobs, one turn after the other. Returns ['none'], or ['chunks', first, end, now, end of the turns, number
+ * Finds chunks without a job, once those found before have theirs. ARGV: how many chunks to examine at most; how far
+ * ahead, in milliseconds, a batch with a rate gets jobs, one turn after the other; of those found before the first
+ * chunk, the end and the end of the turns, of which nothing is noted where others have been noted since. Returns ['none'], or ['chunks', first, end, now, end of the turns, number
  * of chunks of the list, then chunk and time of its job for each that needs one]; those from `first` to before `end`
  * were examined.
  */
 export const chunksWithoutJob = ledgerScript(
   'chunks without job',
   `
-local now = clock()
+local now, queued = clock(), tonumber(ARGV[4])
 startIfDue(now)
 local phase = field('phase')
+if phase and queued and math.max(0, count('queued')) == tonumber(ARGV[3]) then
+  redis.call('HSET', record, 'queued', queued)
+  if count('rate') > 0 then
+    redis.call('HSET', record, 'turnsTo', math.max(count('turnsTo'), tonumber(ARGV[5])))
+  end
+end
 if not phase or not isOpen(phase) then return { 'none' } end
 -- While the job of a claim that the pause refused had not ended, a new one for its chunk was not added.
 local againAt = count('againAt')
@@ -38,19 +45,6 @@ while chunk < math.min(last, first + tonumber(ARGV[1])) do
 end
 if chunk == first then return { 'none' } end
 return { 'chunks', first, chunk, now, turn, last - count('derived'), unpack(found) }`,
-);
-
-/** Records that chunks up to ARGV[2] have jobs, and turns up to ARGV[3], if ARGV[1] is still the first without. */
-export const markQueued = ledgerScript(
-  'queued',
-  `
-if field('phase') and count('queued') == tonumber(ARGV[1]) then
-  redis.call('HSET', record, 'queued', ARGV[2])
-  if count('rate') > 0 then
-    redis.call('HSET', record, 'turnsTo', math.max(count('turnsTo'), tonumber(ARGV[3])))
-  end
-end
-return { 'queued' }`,
 );
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { continueImport } from '../../../batch/ledger/blocked-reason.ts';
+import { continueImport } from '../../../batch/ledger/batch-motion.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import { batchToJson } from '../../answers/batch-json.ts';
