@@ -101,8 +101,8 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   {
     prevents: 'a token of the service that can be read in Redis',
     file: 'src/token/token-seal.ts',
-    from: 'Buffer.concat([cipher.update(value), cipher.final(), cipher.getAuthTag()])',
-    to: 'Buffer.concat([Buffer.from(value), cipher.final(), cipher.getAuthTag()])',
+    from: "seal(Buffer.from(value), tokenSeal(this.#sealing, id))?.toString('base64') ?? ''",
+    to: "Buffer.from(value).toString('base64')",
     test: 'token/token-seal.test.ts',
     words: 'the text shows nothing of it',
   },

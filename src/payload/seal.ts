@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes, createHash } from 'node:
 import { NoticeQueueError } from '../contracts/errors.ts';
 
 /*
- * How contacts are encrypted while Redis stores them: AES-256-GCM, in this form:
+ * How contacts, and the token, are encrypted while Redis stores them: AES-256-GCM, in this form:
  *
  * version (1 byte) | id of the key (4) | nonce (12) | ciphertext | tag (16)
  *
@@ -64,6 +64,11 @@ export function jobSeal(sealing: Sealing, id: string): Seal {
 /** For the part of the request body that the contacts of a batch share. */
 export function frameSeal(sealing: Sealing, id: string): Seal {
   return sealAt(sealing, `frame ${id}`);
+}
+
+/** For the shared token, whose sealing has a key of its own. */
+export function tokenSeal(sealing: Sealing, id: string): Seal {
+  return sealAt(sealing, `token ${id}`);
 }
 
 /** For the secret of the account. */

@@ -1,11 +1,7 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { createHash, hkdfSync } from 'node:crypto';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { isTokenValue, type Token } from '../contracts/token.ts';
-
-const VERSION = 'v1';
-const CIPHER = 'aes-256-gcm';
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
+import { seal, tokenSeal, unseal, type Sealing } from '../payload/seal.ts';
 
 /**
  * The token of an issued value.
@@ -28,66 +24,36 @@ function tokenIdOf(value: string): string {
 }
 
 /**
- * Encrypts a token for Redis, and decrypts it: AES-256-GCM with a key derived (HKDF-SHA256) from the
- * secret key. Redis, its dumps and its log contain no usable token; anyone who has the secret key could
- * issue one anyway.
- *
- * Format: `v1.<key id>.<nonce>.<ciphertext and tag>`, the last two in base64url. The token's id is
- * authenticated data.
+ * Encrypts a token for Redis, and decrypts it (payload/seal.ts), with a key derived (HKDF-SHA256) from the secret key.
+ * Redis, its dumps and its log contain no usable token; anyone who has the secret key could issue one anyway.
  */
 export class TokenSeal {
-  readonly #key: Buffer;
-  readonly #keyId: string;
+  readonly #sealing: Sealing;
 
   /**
    * @param secretKey the secret key of the pair (service-api, App credentials)
    * @param pair name of the pair, used as salt: equal secrets of two pairs give different keys
    */
   constructor(secretKey: string, pair: string) {
-    this.#key = derive(secretKey, pair, 'seal', 32);
-    this.#keyId = derive(secretKey, pair, 'key id', 4).toString('hex');
+    const derive = (use: string, bytes: number) =>
+      Buffer.from(hkdfSync('sha256', secretKey, pair, `notice-queue token ${use}`, bytes));
+    const key = { key: derive('seal', 32), id: derive('key id', 4) };
+    this.#sealing = { account: pair, keys: [key], acceptsPlain: false };
   }
 
-  /** Encrypts a token; the same token gives a different text each time. */
+  /** Encrypts a token, for its id; the same token gives a different text each time. */
   seal({ id, value }: Token): string {
-    const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(CIPHER, this.#key, nonce, { authTagLength: TAG_BYTES });
-    cipher.setAAD(this.#bind(id));
-    const sealed = Buffer.concat([cipher.update(value), cipher.final(), cipher.getAuthTag()]);
-    return [VERSION, this.#keyId, nonce.toString('base64url'), sealed.toString('base64url')].join(
-      '.',
-    );
+    return seal(Buffer.from(value), tokenSeal(this.#sealing, id))?.toString('base64') ?? '';
   }
 
-  /**
-   * The token that was sealed with this id; undefined with another key, a changed or truncated text,
-   * another version of the format, or another id.
-   */
+  /** The token that was sealed with this id; undefined with another key or id, and for a text that was changed. */
   unseal(id: string, sealed: string): Token | undefined {
-    const [version, keyId, nonceText, closedText, ...more] = sealed.split('.');
-    if (version !== VERSION || keyId !== this.#keyId || more.length > 0) return undefined;
-    const nonce = Buffer.from(nonceText ?? '', 'base64url');
-    const closed = Buffer.from(closedText ?? '', 'base64url');
-    if (nonce.length !== NONCE_BYTES || closed.length <= TAG_BYTES) return undefined;
     try {
-      const decipher = createDecipheriv(CIPHER, this.#key, nonce, { authTagLength: TAG_BYTES });
-      decipher.setAAD(this.#bind(id));
-      decipher.setAuthTag(closed.subarray(-TAG_BYTES));
-      const opened = [decipher.update(closed.subarray(0, -TAG_BYTES)), decipher.final()];
-      const value = Buffer.concat(opened).toString();
+      const value = unseal(Buffer.from(sealed, 'base64'), tokenSeal(this.#sealing, id)).toString();
       return tokenIdOf(value) === id ? { id, value } : undefined;
-    } catch {
-      return undefined;
+    } catch (error) {
+      if (error instanceof NoticeQueueError) return undefined;
+      throw error;
     }
   }
-
-  #bind(id: string): Buffer {
-    return Buffer.from(`${VERSION}.${this.#keyId}.${id}`);
-  }
-}
-
-function derive(secretKey: string, pair: string, use: string, bytes: number): Buffer {
-  return Buffer.from(
-    hkdfSync('sha256', secretKey, pair, `notice-queue token ${use} ${VERSION}`, bytes),
-  );
 }

@@ -9,8 +9,7 @@ describe('TokenSeal', () => {
   it('decrypts what it encrypted, and the text shows nothing of it', () => {
     const sealed = seal.seal(token);
     expect(seal.unseal(token.id, sealed)).toEqual(token);
-    expect(sealed).toMatch(/^v1\.[0-9a-f]{8}\.[\w-]{16}\.[\w-]+$/);
-    expect(Buffer.from(sealed, 'base64url').toString('latin1')).not.toContain('payload');
+    expect(Buffer.from(sealed, 'base64').toString('latin1')).not.toContain('payload');
   });
 
   it('encrypts the same token to another text each time', () => {
@@ -22,19 +21,21 @@ describe('TokenSeal', () => {
   });
 
   const sealed = seal.seal(token);
-  const [version, keyId, nonce = '', closed = ''] = sealed.split('.');
-  const flipped = Buffer.from(closed, 'base64url');
-  flipped[3] = (flipped[3] ?? 0) ^ 1;
+  const bytes = Buffer.from(sealed, 'base64');
+  const flipped = (at: number) => {
+    const changed = Buffer.from(bytes);
+    changed[at] = (changed[at] ?? 0) ^ 1;
+    return changed.toString('base64');
+  };
   it.each([
     ['another secret', new TokenSeal('other', 'pair').seal(token)],
     ['another pair', new TokenSeal('secret', 'other').seal(token)],
-    ['another version', ['v2', keyId, nonce, closed].join('.')],
-    ['a changed bit', [version, keyId, nonce, flipped.toString('base64url')].join('.')],
+    ['another version', flipped(0)],
+    ['another key id', flipped(2)],
+    ['another nonce', flipped(6)],
+    ['a changed bit', flipped(20)],
     ['a truncated text', sealed.slice(0, -8)],
-    ['a tag and nothing else', [version, keyId, nonce, closed.slice(0, 20)].join('.')],
-    ['a short nonce', [version, keyId, nonce.slice(4), closed].join('.')],
-    ['a part too many', `${sealed}.more`],
-    ['a foreign key id with our text', [version, '00000000', nonce, closed].join('.')],
+    ['a head and a tag alone', bytes.subarray(0, 33).toString('base64')],
     ['the token itself', token.value],
     ['nothing', ''],
   ])('answers nothing for %s', (_, text) => {

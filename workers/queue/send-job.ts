@@ -222,7 +222,7 @@ export class SendJob extends Job {
         await forget?.(this.id ?? '').catch((failure: unknown) => this.#report(failure));
       }
       inFlight.recorded(this);
-      // BullMQ's set of jobs under way keeps jobs that have ended from being collected soon (src/async/slots.ts).
+      // BullMQ's set of jobs under way keeps jobs that have ended from being collected soon (src/service/http/connections.ts).
       this.data = undefined;
     }
   }

@@ -1,8 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Deadline } from '../../async/cancellation.ts';
-import { Slots } from '../../async/slots.ts';
 import { requestSpan, serverAttributes } from '../../tracing/spans.ts';
-import type { KeptConnections } from './connections.ts';
+import { Slots, type KeptConnections } from './connections.ts';
 
 /** Headers of an answer by lower-case name; repeated headers have a list. */
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;

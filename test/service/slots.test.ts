@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Slots } from '../../src/async/slots.ts';
+import { Slots } from '../../src/service/http/connections.ts';
 
 describe('slots', () => {
   it('have what was added and not removed', () => {
