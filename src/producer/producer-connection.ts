@@ -161,7 +161,7 @@ export class ProducerConnection {
     carried: CarriedTrace | undefined,
   ): Promise<string[]> {
     const ids: string[] = [];
-    for (const slice of inCalls(jobs)) {
+    for (const { slice, contacts } of inCalls(jobs)) {
       const calls = slice.map(({ name, data, opts }) => ({
         name,
         data: sealJob(data, opts.jobId, this.#sealing),
@@ -170,14 +170,19 @@ export class ProducerConnection {
       const entries =
         this.#findKey === undefined ? [] : entriesOf(this.#keys, this.#findKey, slice, Date.now());
       // In one round trip with the jobs; an error of the search index does not fail the call.
-      const index = () =>
-        writeEntries(this.#client, entries, this.#settings.keepFailedMs).catch(() => {});
+      const index = async () => {
+        if (entries.length === 0) return;
+        await writeEntries(this.#client, entries, this.#settings.keepFailedMs).catch(() => {});
+      };
+      const bytes = slice.length * JOB_BYTES + contacts * CONTACT_BYTES;
+      // A call of JOBS_PER_CALL jobs weighs as much as one of CONTACTS_PER_CALL contacts.
+      const weight = Math.max(slice.length, (contacts / CONTACTS_PER_CALL) * JOBS_PER_CALL);
       const [, added] = await this.#calls.run(
         async () => {
-          if (!(await this.#room.has(bytesOf(slice)))) throw new NoticeQueueError('REDIS_FULL');
+          if (!(await this.#room.has(bytes))) throw new NoticeQueueError('REDIS_FULL');
           return Promise.all([index(), queue.addBulk(calls)]);
         },
-        weightOf(slice),
+        weight,
         ids.length > 0 ? 'more' : 'notices',
       );
       const taken = new Set(added.map(({ id }) => id));
@@ -279,30 +284,21 @@ function conflict(index: number, consequence: string): NoticeQueueError {
 }
 
 /** Cuts jobs into calls of limited size. */
-function* inCalls(jobs: readonly PlannedJob[]): Generator<PlannedJob[]> {
-  let call: PlannedJob[] = [];
+function* inCalls(
+  jobs: readonly PlannedJob[],
+): Generator<{ readonly slice: readonly PlannedJob[]; readonly contacts: number }> {
+  let slice: PlannedJob[] = [];
   let contacts = 0;
   for (const job of jobs) {
     const more = job.data.notice.contacts.length;
-    if (call.length > 0 && (call.length >= JOBS_PER_CALL || contacts + more > CONTACTS_PER_CALL)) {
-      yield call;
-      call = [];
+    const isFull = slice.length >= JOBS_PER_CALL || contacts + more > CONTACTS_PER_CALL;
+    if (slice.length > 0 && isFull) {
+      yield { slice, contacts };
+      slice = [];
       contacts = 0;
     }
-    call.push(job);
+    slice.push(job);
     contacts += more;
   }
-  if (call.length > 0) yield call;
-}
-
-/** About how much memory jobs take in Redis. */
-const bytesOf = (jobs: readonly PlannedJob[]): number =>
-  jobs.length * JOB_BYTES + contactsOf(jobs) * CONTACT_BYTES;
-
-const contactsOf = (jobs: readonly PlannedJob[]): number =>
-  jobs.reduce((sum, { data }) => sum + data.notice.contacts.length, 0);
-
-/** A call of `JOBS_PER_CALL` jobs weighs as much as one of `CONTACTS_PER_CALL` contacts. */
-function weightOf(jobs: readonly PlannedJob[]): number {
-  return Math.max(jobs.length, (contactsOf(jobs) / CONTACTS_PER_CALL) * JOBS_PER_CALL);
+  if (slice.length > 0) yield { slice, contacts };
 }

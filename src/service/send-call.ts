@@ -129,7 +129,7 @@ export class SendCall extends Exchange {
     const status = facts?.status;
     if (facts === undefined || (status !== 401 && status !== 403)) return undefined;
     this.#refusedAt ??= performance.now();
-    const { code } = readAnswer(facts, this.#mask());
+    const { code } = readAnswer(facts, this.#mask);
     const refusal: Refusal = code === undefined ? { status } : { status, code };
     // A request that was cancelled before it was made leaves the facts of the one before.
     if (this.#refused.length < this.requests) this.#refused.push({ tokenId: token.id, ...refusal });
@@ -157,10 +157,9 @@ export class SendCall extends Exchange {
     answer.status = status;
     const { rules } = this.#endpoint;
     const isSuccess = status >= 200 && status < 300;
-    const mask = this.#mask();
     const ofAccepted = this.#endpoint.acceptedTraceIds ? 'trace-id' : 'none';
     const wanted = isSuccess && rules === undefined ? ofAccepted : 'all';
-    const read = readAnswer(facts, mask, wanted);
+    const read = readAnswer(facts, this.#mask, wanted);
     answer.body = read.body;
     if (read.code !== undefined) answer.code = read.code;
     if (read.message !== undefined) answer.message = read.message;
@@ -193,9 +192,8 @@ export class SendCall extends Exchange {
     return answer;
   }
 
-  #mask(): AnswerMask {
-    return new AnswerMask(this.#secrets, this.body, this.#endpoint.knownCodes);
-  }
+  readonly #mask = (): AnswerMask =>
+    new AnswerMask(this.#secrets, this.body, this.#endpoint.knownCodes);
 
   /**
    * What ended a call without a status. A time that was over before the first request was tried counts as giving up: a

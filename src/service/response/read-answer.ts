@@ -34,12 +34,12 @@ const UTF8_LENIENT = new TextDecoder('utf-8');
  * The texts of a 2xx are read only where it does not accept everything: an answer that accepts may
  * repeat what was sent, and its text is of no use.
  *
- * @param mask makes code, message and traceId safe to keep
+ * @param mask makes code, message and traceId safe to keep; asked for where there are any
  * @param wanted texts of an answer that accepts: `all` where it has no status 2xx, or a rule of the operator looks at it
  */
 export function readAnswer(
   raw: RawAnswer,
-  mask: AnswerMask,
+  mask: () => AnswerMask,
   wanted: WantedTexts = 'all',
 ): ReadAnswer {
   const [only] = raw.chunks;
@@ -61,14 +61,17 @@ export function readAnswer(
   const decoded = decodeBody(bytes, raw.headers);
   if ('tooLong' in decoded) return { body: 'oversized' };
   if ('unreadable' in decoded) {
-    return isPage() ? { body: 'html' } : withMessage('broken', mask.message(decoded.unreadable));
+    return isPage() ? { body: 'html' } : withMessage('broken', mask().message(decoded.unreadable));
   }
   const text = decoded.text.trim();
   if (text === '') return { body: 'none' };
   if (text.startsWith('<')) return { body: 'html' };
   const named = text === plain ? undefined : parse(text);
   if (named !== undefined) return bodyOf(named.value, mask, wanted);
-  return withMessage(isPage() ? 'html' : 'text', wanted === 'all' ? mask.message(text) : undefined);
+  return withMessage(
+    isPage() ? 'html' : 'text',
+    wanted === 'all' ? mask().message(text) : undefined,
+  );
 }
 
 const PAGE_TYPE = /^\s*(text\/html|application\/xhtml\+xml)\b/i;
@@ -98,13 +101,14 @@ const MESSAGES = ['message', 'errorMessage', 'error_message'];
  *
  * @param wanted other texts are read only if `success` is false
  */
-function bodyOf(json: unknown, mask: AnswerMask, wanted: WantedTexts): ReadAnswer {
+function bodyOf(json: unknown, makeMask: () => AnswerMask, wanted: WantedTexts): ReadAnswer {
   // Not by spreading, which costs more than reading the fields.
   const fields: Writable<ReadAnswer> = { body: 'json', json };
   const success = readFlag(own(json, 'success'));
   if (success !== undefined) fields.success = success;
   const mayAccept = wanted !== 'all' && success !== false;
   if (mayAccept && wanted === 'none') return fields;
+  const mask = makeMask();
   const traceId = first(placesOf(json), TRACE_IDS, (value) => mask.traceId(value));
   if (traceId !== undefined) fields.traceId = traceId;
   if (mayAccept) return fields;

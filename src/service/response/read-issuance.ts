@@ -73,7 +73,7 @@ export function readIssuance(
 ): IssuedToken {
   if (facts?.status === undefined) throw unanswered(facts);
   const { status, headers } = facts;
-  const answer = readAnswer(facts, new AnswerMask([piecesOfSecrets(secrets)]));
+  const answer = readAnswer(facts, () => new AnswerMask([piecesOfSecrets(secrets)]));
   if (status >= 200 && status < 300) {
     if (facts.failure !== undefined) {
       throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The answer to the issuance was cut off.');

@@ -82,7 +82,7 @@ function expectSafe(kept: string | undefined, most: number): void {
 function readSendAnswer([wire, mayAccept]: readonly [WireFacts, boolean]): void {
   const answer = readAnswer(
     wire,
-    new AnswerMask([piecesOfSecrets([SECRET])], BODY),
+    () => new AnswerMask([piecesOfSecrets([SECRET])], BODY),
     mayAccept ? 'trace-id' : 'all',
   );
   expectSafe(answer.code, 64);
