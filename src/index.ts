@@ -22,10 +22,10 @@ export type {
   BatchRefused,
   BatchStalled,
   ContactRejected,
-  EventsOptions,
   NoticeEvent,
   WatchEvent,
 } from './events/event.ts';
+export type { EventsOptions } from './events/follow.ts';
 export type { SendManyOptions, SendOptions } from './contracts/send-options.ts';
 export {
   ERROR_CODES,

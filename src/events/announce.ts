@@ -40,3 +40,12 @@ redis.call('XADD', KEYS[1], '*', unpack(ARGV, 3))
 return 1`,
   parse: (reply: unknown) => reply === 1,
 });
+
+/** Deletes the oldest events. @param most how many are kept (NOTICE_EVENTS), but at least {@link LEAST_EVENTS} */
+export async function trimEvents(
+  client: RedisClient,
+  { events }: Pick<Keys, 'events'>,
+  most: number,
+): Promise<void> {
+  await client.xtrim(events, 'MAXLEN', '~', Math.max(most, LEAST_EVENTS));
+}

@@ -1,15 +1,4 @@
 import type { HoldKind } from '../contracts/hold.ts';
-import type { RedisClient, RedisSettings } from '../redis/connect.ts';
-import {
-  followEvents,
-  type EventsOptions,
-  readEvents,
-  type EventFields,
-  type EventsPage,
-} from '../redis/follow-events.ts';
-import { LEAST_EVENTS, type Keys } from '../redis/keys.ts';
-
-export type { EventsOptions };
 
 /** The fields of every event. No event contains a phone number, a variable or a secret. */
 interface EventHead {
@@ -118,88 +107,48 @@ export type WatchFinding =
 export type AccountEvent =
   NoticeEvent | BatchFinished | BatchStalled | BatchRefused | ContactRejected | WatchEvent;
 
-/**
- * Events of the account, in order. Waits for more until the loop is left or a signal aborts. An outage of Redis and a
- * failover only delay events.
- *
- * @param closing ends the iteration like the signal of the options
- * @throws InputError CONFIG_INVALID at once; while iterating NoticeQueueError QUEUE_UNAVAILABLE or
- *   QUEUE_REFUSED if Redis replies with an error that does not pass by itself
- */
-export function accountEvents(
-  redis: RedisSettings,
-  { events: stream }: Pick<Keys, 'events'>,
-  options: EventsOptions = {},
-  closing?: AbortSignal,
-  silenceMs?: number,
-): AsyncGenerator<AccountEvent, void, undefined> {
-  return followEvents({ redis, stream, eventOf, closing, silenceMs }, options);
-}
+/** The fields of the events of batches, by kind. */
+const FIELDS: Readonly<Record<string, readonly string[]>> = {
+  'batch.finished': [
+    'batch',
+    'phase',
+    'total',
+    'accepted',
+    'rejected',
+    'unknown',
+    'expired',
+    'cancelled',
+    'possiblySentTwice',
+  ],
+  'batch.stalled': ['batch', 'pending'],
+  'batch.refused': ['batch', 'rejected', 'code'],
+  'contact.rejected': ['batch', 'failure', 'contacts', 'rows', 'code'],
+};
 
-/** Events after a cursor, without waiting ({@link readEvents}). */
-export async function readAccountEvents(
-  client: RedisClient,
-  { events: stream }: Pick<Keys, 'events'>,
-  after: string | undefined,
-  count: number,
-): Promise<EventsPage<AccountEvent>> {
-  return readEvents(client, stream, eventOf, after, count);
-}
+const TEXTS: ReadonlySet<string> = new Set(['batch', 'phase', 'failure', 'rows', 'code']);
 
-/** Deletes the oldest events. @param most how many are kept (NOTICE_EVENTS), but at least {@link LEAST_EVENTS} */
-export async function trimEvents(
-  client: RedisClient,
-  { events }: Pick<Keys, 'events'>,
-  most: number,
-): Promise<void> {
-  await client.xtrim(events, 'MAXLEN', '~', Math.max(most, LEAST_EVENTS));
-}
+/** An entry of the stream of events as the client returns it: its id, and names and values of its fields. */
+export type StreamEntry = readonly [id: string, fields: readonly string[]];
 
-/** Undefined for an entry that this version does not know. */
-function eventOf(cursor: string, { text, number }: EventFields): AccountEvent | undefined {
+/** Reads an entry; undefined for one that this version does not know. A field that is missing is '' or 0. */
+export function eventOf([cursor, list]: StreamEntry): AccountEvent | undefined {
+  const values = new Map<string, string>();
+  for (let index = 0; index + 1 < list.length; index += 2) {
+    values.set(list[index] ?? '', list[index + 1] ?? '');
+  }
+  const text = (name: string) => values.get(name) ?? '';
   const head = { cursor, at: Number.parseInt(cursor, 10) };
   const event = text('event');
-  const batch = text('batch');
-  switch (event) {
-    // The entries of notices are the most, and have no field for it.
-    case '':
-      return noticeEventOf(head, text);
-    case 'batch.finished':
-      return {
-        ...head,
-        event,
-        batch,
-        phase: text('phase') === 'cancelled' ? 'cancelled' : 'finished',
-        total: number('total'),
-        accepted: number('accepted'),
-        rejected: number('rejected'),
-        unknown: number('unknown'),
-        expired: number('expired'),
-        cancelled: number('cancelled'),
-        possiblySentTwice: number('possiblySentTwice'),
-      };
-    case 'batch.stalled':
-      return { ...head, event, batch, pending: number('pending') };
-    case 'batch.refused':
-      return { ...head, event, batch, rejected: number('rejected'), code: text('code') };
-    case 'contact.rejected':
-      return {
-        ...head,
-        event,
-        batch,
-        failure: text('failure'),
-        contacts: number('contacts'),
-        rows: text('rows'),
-        code: text('code'),
-      };
-    case 'watch':
-      return { ...head, ...(JSON.parse(text('finding')) as WatchFinding) };
-    default:
-      return undefined;
-  }
+  // The entries of notices are the most, and have no field for it.
+  if (event === '') return noticeEventOf(head, text);
+  if (event === 'watch') return { ...head, ...(JSON.parse(text('finding')) as WatchFinding) };
+  const fields = Object.hasOwn(FIELDS, event) ? FIELDS[event] : undefined;
+  if (fields === undefined) return undefined;
+  const read = fields.map((name) => [name, TEXTS.has(name) ? text(name) : Number(text(name))]);
+  return { ...head, event, ...Object.fromEntries(read) } as AccountEvent;
 }
 
-function noticeEventOf(head: EventHead, text: EventFields['text']): NoticeEvent | undefined {
+function noticeEventOf(head: EventHead, text: (name: string) => string): NoticeEvent | undefined {
   const state = NOTICE_STATES.find((one) => one === text('state'));
   const code = text('code');
   if (state === undefined) return undefined;

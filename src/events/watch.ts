@@ -5,7 +5,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { redisErrorFields } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { judge, type WatchedState } from './conditions.ts';
-import { readAccountEvents } from './event.ts';
+import { readAccountEvents } from './follow.ts';
 import { EventStore } from './store.ts';
 import { Webhook, type WebhookSettings } from './webhook.ts';
 

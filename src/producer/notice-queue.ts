@@ -16,8 +16,8 @@ import {
   type SendOptions,
 } from '../contracts/send-options.ts';
 import { InputError, NoticeQueueError } from '../contracts/errors.ts';
-import { accountEvents, type AccountEvent } from '../events/event.ts';
-import type { EventsOptions } from '../redis/follow-events.ts';
+import type { AccountEvent } from '../events/event.ts';
+import { accountEvents, type EventsOptions } from '../events/follow.ts';
 import { readCancelOptions, readRef } from '../notices/notice-ref.ts';
 import { keysOf } from '../redis/keys.ts';
 import {

@@ -1,8 +1,7 @@
 import { pino } from 'pino';
 import { expect, describe, it, onTestFinished } from 'vitest';
-import { announceAccepted } from '../../src/events/announce.ts';
+import { announceAccepted, trimEvents } from '../../src/events/announce.ts';
 import type { WatchedState } from '../../src/events/conditions.ts';
-import { trimEvents } from '../../src/events/event.ts';
 import { EventStore } from '../../src/events/store.ts';
 import { createEventWatch } from '../../src/events/watch.ts';
 import { signatureOf } from '../../src/events/webhook.ts';

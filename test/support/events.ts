@@ -1,4 +1,5 @@
-import { readAccountEvents, type NoticeEvent } from '../../src/events/event.ts';
+import type { NoticeEvent } from '../../src/events/event.ts';
+import { readAccountEvents } from '../../src/events/follow.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 
@@ -6,7 +7,7 @@ import type { Keys } from '../../src/redis/keys.ts';
 export async function readNoticeEvents(
   client: RedisClient,
   keys: Pick<Keys, 'events'>,
-  after: string | undefined,
+  after: string,
   count: number,
 ): Promise<{ readonly events: readonly NoticeEvent[]; readonly cursor: string }> {
   const { events, cursor } = await readAccountEvents(client, keys, after, count);

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { WorkerConfig } from '../../src/config/config.ts';
-import { trimEvents } from '../../src/events/event.ts';
+import { trimEvents } from '../../src/events/announce.ts';
 import { logAudit } from '../../src/ops/chores/audit-log.ts';
 import { createChores, type Chore } from '../../src/ops/chores/chores.ts';
 import { deleteEnded } from '../../src/ops/chores/delete-ended.ts';

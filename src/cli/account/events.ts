@@ -32,7 +32,7 @@ function listCommand(context: CommandContext): Command {
       return;
     }
     await withLedger(context, async ({ keys, config }) => {
-      const { accountEvents } = await import('../../events/event.ts');
+      const { accountEvents } = await import('../../events/follow.ts');
       const json = wantsJson(command);
       await untilStopped(context, async (signal) => {
         let left = limit === undefined ? Infinity : Number(limit);

@@ -83,7 +83,7 @@ export const listEvents = operation({
       .describe('with the fields of their kind (docs/events.md)'),
   }),
   run: async ({ redis, keys }, { from, limit }) => {
-    const { readAccountEvents } = await import('../../events/event.ts');
+    const { readAccountEvents } = await import('../../events/follow.ts');
     const { events } = await readAccountEvents(redis, keys, from, limit);
     return { events: events.map((event) => ({ ...event })) };
   },

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
-import { accountEvents, type AccountEvent } from '../../../src/events/event.ts';
+import type { AccountEvent } from '../../../src/events/event.ts';
+import { accountEvents } from '../../../src/events/follow.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import type { RedisSettings } from '../../../src/redis/connect.ts';
 import { startFaultProxy } from '../../support/fault-proxy.ts';

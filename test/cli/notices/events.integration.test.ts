@@ -27,7 +27,10 @@ describe('notices events', () => {
       await until(async () => (await queue.get(id)).state === 'accepted', { what: 'its end' });
     }
     for (const id of ids) await following.says(new RegExp(`"notice":"${id}"`));
-    following.stop('SIGINT');
+    // Gone: the next event shows it.
+    following.child.stdout?.destroy();
+    const last = await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000003' }] });
+    ids.push(last.id);
     expect((await following.ended).code).toBe(0);
     const listed = await run(['events', '--json'], env);
     const { events } = JSON.parse(listed.stdout) as {

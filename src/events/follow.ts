@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { Cancellation, pause } from '../async/cancellation.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 import type { CancelSignal } from '../contracts/token.ts';
-import { connectRedis, type RedisClient, type RedisSettings } from './connect.ts';
-import { isProgramError, isRefusedLastingly, redisFailure } from './failure.ts';
+import { connectRedis, type RedisClient, type RedisSettings } from '../redis/connect.ts';
+import { isProgramError, isRefusedLastingly, redisFailure, translated } from '../redis/failure.ts';
+import type { Keys } from '../redis/keys.ts';
+import { eventOf, type AccountEvent, type StreamEntry } from './event.ts';
 
 /** Options of an iteration over events. All of them may be left out. */
 export interface EventsOptions {
@@ -36,37 +38,33 @@ const EVENTS_PER_READ = 200;
 /** Pause before a read is repeated that Redis refused for a reason that passes, in milliseconds. */
 const REPEAT_PAUSE_MS = 500;
 
-/** A stream of events, and how its entries are read. */
-export interface FollowedStream<Event> {
-  readonly redis: RedisSettings;
-  readonly stream: string;
-  readonly eventOf: EventOf<Event>;
-  /** Ends the iteration like the signal of the options. */
-  readonly closing?: AbortSignal | undefined;
-  /** Reconnect after this time without a reply, in milliseconds. */
-  readonly silenceMs?: number | undefined;
-}
-
 /**
- * Events of a stream, in order. Waits for more until the loop is left or a signal aborts. An outage of
+ * Events of the account, in order. Waits for more until the loop is left or a signal aborts. An outage of
  * Redis and a failover only delay events. Each iteration opens its own connection.
  *
+ * @param closing ends the iteration like the signal of the options
+ * @param silenceMs reconnect after this time without a reply
  * @throws InputError CONFIG_INVALID at once; while iterating NoticeQueueError QUEUE_UNAVAILABLE or
  *   QUEUE_REFUSED if Redis replies with an error that does not pass by itself
  */
-export function followEvents<Event>(
-  followed: FollowedStream<Event>,
-  options: EventsOptions,
-): AsyncGenerator<Event, void, undefined> {
+export function accountEvents(
+  redis: RedisSettings,
+  { events }: Pick<Keys, 'events'>,
+  options: EventsOptions = {},
+  closing?: AbortSignal,
+  silenceMs = 3 * BLOCK_MS,
+): AsyncGenerator<AccountEvent, void, undefined> {
   const { from, signal } = parseInput(optionsSchema, options, 'CONFIG_INVALID', '', 'options');
-  return follow(followed, from, new Cancellation(signal, followed.closing));
+  return follow(redis, events, from, new Cancellation(signal, closing), silenceMs);
 }
 
-async function* follow<Event>(
-  { redis, stream, eventOf, silenceMs = 3 * BLOCK_MS }: FollowedStream<Event>,
+async function* follow(
+  redis: RedisSettings,
+  stream: string,
   from: string | undefined,
   signal: CancelSignal,
-): AsyncGenerator<Event, void, undefined> {
+  silenceMs: number,
+): AsyncGenerator<AccountEvent, void, undefined> {
   if (signal.aborted) return;
   // Connection errors are outages: the client reconnects by itself.
   const client = connectRedis(redis, 'worker', () => {});
@@ -79,9 +77,9 @@ async function* follow<Event>(
       const after = cursor;
       const entries = await ask(() => entriesAfter(client, stream, after));
       if (entries === undefined) return;
-      for (const [id, fields] of entries) {
-        cursor = id;
-        const event = eventOf(id, fieldsOf(fields));
+      for (const entry of entries) {
+        [cursor] = entry;
+        const event = eventOf(entry);
         if (event !== undefined) yield event;
         if (signal.aborted) return;
       }
@@ -136,63 +134,25 @@ async function entriesAfter(
   return reply?.[0]?.[1] ?? [];
 }
 
-/** The fields of an entry of a stream of events; one that is missing is '' or 0. */
-export interface EventFields {
-  readonly text: (name: string) => string;
-  readonly number: (name: string) => number;
-}
-
-/** Reads an entry of a stream; undefined for an event that this version does not know. */
-export type EventOf<Event> = (cursor: string, fields: EventFields) => Event | undefined;
-
-/** Events of one read, and the cursor for the next one. */
-export interface EventsPage<Event> {
-  readonly events: readonly Event[];
-  readonly cursor: string;
-}
-
-/** An entry of a stream as the client returns it. */
-export type StreamEntry = readonly [id: string, fields: readonly string[]];
-
 /**
- * Events after a cursor, without waiting; for polling.
+ * Events after a cursor, without waiting, and the cursor for the next ones.
  *
- * @param after cursor of the last known event; if undefined, returns no events and the newest cursor
  * @param count events at most
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function readEvents<Event>(
+export async function readAccountEvents(
   client: RedisClient,
-  stream: string,
-  eventOf: EventOf<Event>,
-  after: string | undefined,
+  { events: stream }: Pick<Keys, 'events'>,
+  after: string,
   count: number,
-): Promise<EventsPage<Event>> {
-  try {
-    if (after === undefined) return { events: [], cursor: await lastCursor(client, stream) };
-    const entries = await client.xrange(stream, `(${after}`, '+', 'COUNT', count);
-    const events = entries.map(([id, fields]) => eventOf(id, fieldsOf(fields)));
-    const cursor = entries.at(-1)?.[0] ?? after;
-    return { events: events.filter((event) => event !== undefined), cursor };
-  } catch (error) {
-    throw redisFailure(error);
-  }
+): Promise<{ readonly events: readonly AccountEvent[]; readonly cursor: string }> {
+  const entries = await translated(client.xrange(stream, `(${after}`, '+', 'COUNT', count));
+  const events = entries.map(eventOf).filter((event) => event !== undefined);
+  return { events, cursor: entries.at(-1)?.[0] ?? after };
 }
 
 /** Cursor of the newest event; '0' where there is none. */
 async function lastCursor(client: RedisClient, stream: string): Promise<string> {
   const [last] = await client.xrevrange(stream, '+', '-', 'COUNT', 1);
   return last?.[0] ?? '0';
-}
-
-/** The fields of an entry, from their flat list. */
-function fieldsOf(list: readonly string[]): EventFields {
-  const fields = new Map<string, string>();
-  for (let index = 0; index + 1 < list.length; index += 2) {
-    fields.set(list[index] ?? '', list[index + 1] ?? '');
-  }
-  return {
-    text: (name) => fields.get(name) ?? '',
-    number: (name) => Number(fields.get(name) ?? 0),
-  };
 }
