@@ -53,7 +53,8 @@ export async function startSentinelSet(
       `port ${port}`,
       'bind 127.0.0.1',
       `sentinel monitor main 127.0.0.1 ${masterAt} 1`,
-      'sentinel down-after-milliseconds main 1000',
+      // Longer than the process of the test, which has the proxy to the master, ever stands still.
+      'sentinel down-after-milliseconds main 5000',
       'sentinel failover-timeout main 5000',
       '',
     ].join('\n'),
