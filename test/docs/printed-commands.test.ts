@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { everyCommand } from '../cli/support/every-command.ts';
+import { loadCommands } from '../../src/cli/commands.ts';
+import { nothingAround } from '../cli/support/every-command.ts';
 
 /*
  * Every command line that messages, remedies, help and documents print, against the grammar of the command line:
@@ -68,8 +69,8 @@ function wordsOf(line: string): string[] {
   return words;
 }
 
-/** The commands, which do nothing. */
-async function grammar(): Promise<Command> {
+/** The commands that these words may mean, which do nothing. */
+async function grammar(words: readonly string[]): Promise<Command> {
   const program = new Command('notices').option('--json').exitOverride();
   program.configureOutput({ writeOut: () => {}, writeErr: () => {} });
   const silent = (command: Command) => {
@@ -77,7 +78,7 @@ async function grammar(): Promise<Command> {
     for (const below of command.commands) silent(below);
     if (command.commands.length === 0) command.action(() => {});
   };
-  for (const command of await everyCommand()) {
+  for (const command of await loadCommands(words, nothingAround())) {
     silent(command);
     program.addCommand(command);
   }
@@ -95,9 +96,10 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
 
 /** Why a line cannot be typed; undefined where it can. */
 async function problemOf({ line, mention }: Printed): Promise<string | undefined> {
-  const program = await grammar();
+  const words = wordsOf(line);
+  const program = await grammar(words);
   try {
-    await program.parseAsync(wordsOf(line), { from: 'user' });
+    await program.parseAsync(words, { from: 'user' });
     return undefined;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;

@@ -14,7 +14,7 @@ describe('a service that fails a little', () => {
     simulate({
       processes: 2,
       slots,
-      seconds: slots === 400 ? 20 : 120,
+      seconds: slots === 400 ? 10 : 120,
       answer: (_, __, ___, random) => (random < share ? answer : 'accepted'),
     });
   const answers: Answer[] = ['error', 'not-sent', 'throttled', 'page'];
