@@ -43,7 +43,7 @@ describe('docs/library.md', () => {
       const { stdout } = await run(process.execPath, [file], { cwd: folder, env });
       expect([at, stdout.trim()]).toEqual([at, expect.stringMatching(PRINTED[at] ?? /^$/)]);
     }
-  });
+  }, 60_000);
 
   it('names the variable of every option', () => {
     const { prefix, ...connection } = redisVariables;

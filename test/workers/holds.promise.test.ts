@@ -7,7 +7,7 @@ describe('a fleet holds', () => {
   const { start, hold, jobsLeft } = holdingFleet();
 
   it('with a wrong secret the fleet asks once per probe; corrected, it resumes by itself', async () => {
-    const on = await start(3);
+    const on = await start(2);
     const { emulator } = on;
     emulator.setApp({ accessKey: 'emulator-access-key', secretKey: 'another' });
     await on.sendEach(numbers(300));

@@ -8,8 +8,8 @@ const redis = testRedis();
 /** A slot may be used for 200 ms; the rest is for a machine that stands still for a moment. */
 const LATE_MS = 1_200;
 const RATE = 40;
-const NOTICES = 150;
-const CONTACTS = 100;
+const NOTICES = 90;
+const CONTACTS = 60;
 
 /** The most requests of any stretch of time beyond what the rate limit allows for it. */
 function beyondRate(times: readonly number[]): number {

@@ -18,8 +18,8 @@ type Commands = Readonly<Record<string, number>>;
 
 const LONG = { timeout: 120_000 };
 
-const FEW = 100;
-const MANY = 400;
+const FEW = 50;
+const MANY = 200;
 
 /** Id of a notice's job, in any argument of a command. */
 const JOB_ID = /\bn-[\w-]{16}/;
