@@ -106,10 +106,10 @@ function readSecretFile(row: Row, path: string): Reading {
   return validate(row, text, 'file');
 }
 
-/** Reads the file whose path is the value of the variable; of several, separated by commas, one after the other. */
+/** Reads the file whose path is the value of the variable. */
 function readFileOf(row: Row, path: string): Reading {
   const found = { from: 'environment', text: path } as const;
-  const file = readTexts(path.split(','));
+  const file = readText(path);
   if ('problem' in file) {
     return { ...found, issue: { field: row.variable, problem: file.problem } };
   }
@@ -137,15 +137,7 @@ function validate(row: Row, given: string, from: Origin): Reading {
   return { from, text, issue: { field: name, problem } };
 }
 
-type FileText = { readonly text: string } | { readonly problem: string };
-
-function readTexts(paths: readonly string[]): FileText {
-  const files = paths.map((path) => readText(path.trim()));
-  const bad = files.find((file) => 'problem' in file);
-  return bad ?? { text: files.map((file) => ('text' in file ? file.text : '')).join('\n') };
-}
-
-function readText(path: string): FileText {
+function readText(path: string): { readonly text: string } | { readonly problem: string } {
   try {
     return { text: readFileSync(path, 'utf8') };
   } catch (error) {

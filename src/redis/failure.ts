@@ -2,47 +2,30 @@ import { NoticeQueueError } from '../contracts/errors.ts';
 import { isMistake, missingPermission, replyCode, replyWords } from './reply.ts';
 import { ScriptFailure } from './script.ts';
 
-/** A prefix of error replies with which Redis refuses commands. */
-interface RefusalRow {
-  readonly prefix: string;
-  readonly detail: string;
-  /** It may end without a change of settings: in a failover, when a queue is emptied. Nothing was executed. */
-  readonly passes?: true;
-}
+/** Beginnings of replies with which Redis refuses a command. Nothing was executed. */
+type Refusals = Readonly<Record<string, string>>;
 
-const REFUSALS: readonly RefusalRow[] = [
-  { prefix: 'OOM', detail: 'Redis is out of memory (maxmemory reached).', passes: true },
-  { prefix: 'READONLY', detail: 'This Redis is a read-only replica.', passes: true },
-  {
-    prefix: 'MISCONF',
-    detail: 'Redis cannot write its persistence to disk and refuses writes.',
-    passes: true,
-  },
-  {
-    prefix: 'NOREPLICAS',
-    detail: 'Redis has too few replicas in sync to take writes.',
-    passes: true,
-  },
-  { prefix: 'NOAUTH', detail: 'Redis requires a password (REDIS_PASSWORD).' },
-  { prefix: 'WRONGPASS', detail: 'Redis refuses the user or the password.' },
-  { prefix: 'NOPERM', detail: 'The Redis user lacks a permission.' },
-  { prefix: 'LOADING', detail: 'Redis is still reading its data after its start.', passes: true },
-  {
-    prefix: 'MASTERDOWN',
-    detail: 'This Redis is a replica that has lost its master.',
-    passes: true,
-  },
-  { prefix: 'BUSY', detail: 'Redis is busy with a script.', passes: true },
-  {
-    prefix: 'UNBLOCKED',
-    detail: 'Redis ended the wait for an event, as in a failover.',
-    passes: true,
-  },
-  {
-    prefix: 'WRONGTYPE',
-    detail: 'A key has another type than expected: another program uses the prefix.',
-  },
-];
+/** They may end without a change of settings: in a failover, when a queue is emptied. */
+const PASSING: Refusals = {
+  OOM: 'Redis is out of memory (maxmemory reached).',
+  READONLY: 'This Redis is a read-only replica.',
+  MISCONF: 'Redis cannot write its persistence to disk and refuses writes.',
+  NOREPLICAS: 'Redis has too few replicas in sync to take writes.',
+  LOADING: 'Redis is still reading its data after its start.',
+  MASTERDOWN: 'This Redis is a replica that has lost its master.',
+  BUSY: 'Redis is busy with a script.',
+  UNBLOCKED: 'Redis ended the wait for an event, as in a failover.',
+};
+
+/** A person has to change something: a permission, a password, a key that another program uses. */
+const LASTING: Refusals = {
+  NOAUTH: 'Redis requires a password (REDIS_PASSWORD).',
+  WRONGPASS: 'Redis refuses the user or the password.',
+  NOPERM: 'The Redis user lacks a permission.',
+  WRONGTYPE: 'A key has another type than expected: another program uses the prefix.',
+};
+
+const PREFIXES = [...Object.keys(PASSING), ...Object.keys(LASTING)];
 
 /** QUEUE_REFUSED, for a reason that may pass by itself: Redis executed nothing, and may take the same later. */
 export class WriteRefused extends NoticeQueueError {
@@ -57,8 +40,8 @@ export function redisErrorCode(error: unknown): string {
   if (error instanceof ScriptFailure) return error.reason;
   const { code } = error as { code?: unknown };
   if (typeof code === 'string') return code;
-  const refusal = REFUSALS.find(({ prefix }) => error.message.startsWith(prefix));
-  return refusal?.prefix ?? replyCode(error) ?? error.name;
+  const refusal = PREFIXES.find((prefix) => error.message.startsWith(prefix));
+  return refusal ?? replyCode(error) ?? error.name;
 }
 
 /** The permission that the Redis user lacks, safe to log; undefined for any other error. */
@@ -71,7 +54,7 @@ export function missingPermissionOf(error: unknown): string | undefined {
 /** What Redis answered where its code says too little, in words that are safe to log. */
 function replyOf(error: unknown): string | undefined {
   const code = redisErrorCode(error);
-  if (REFUSALS.some(({ prefix }) => prefix === code)) return undefined;
+  if (PREFIXES.includes(code)) return undefined;
   return error instanceof ScriptFailure ? error.reply : replyWords(error);
 }
 
@@ -119,13 +102,9 @@ export function isProgramError(error: unknown): boolean {
   return error instanceof ScriptFailure ? error.isMistake : isMistake(error);
 }
 
-/**
- * Whether Redis refuses a command until a person changes something: a permission, a password, a key that another
- * program uses.
- */
+/** Whether Redis refuses a command until a person changes something. */
 export function isRefusedLastingly(error: unknown): boolean {
-  const code = redisErrorCode(error);
-  return REFUSALS.some(({ prefix, passes }) => prefix === code && passes !== true);
+  return Object.hasOwn(LASTING, redisErrorCode(error));
 }
 
 /**
@@ -144,9 +123,10 @@ export function redisFailure(error: unknown): NoticeQueueError {
     const detail = `The Redis user lacks a permission: ${missing} (docs/redis.md).`;
     return new NoticeQueueError('QUEUE_REFUSED', detail);
   }
-  const refusal = REFUSALS.find(({ prefix }) => text.includes(prefix));
-  if (refusal?.passes === true) return new WriteRefused(refusal.detail);
-  if (refusal !== undefined) return new NoticeQueueError('QUEUE_REFUSED', refusal.detail);
+  const refusal = PREFIXES.find((prefix) => text.includes(prefix)) ?? '';
+  const [passing, lasting] = [PASSING[refusal], LASTING[refusal]];
+  if (passing !== undefined) return new WriteRefused(passing);
+  if (lasting !== undefined) return new NoticeQueueError('QUEUE_REFUSED', lasting);
   // A gateway that answers for a server cannot tell what the server did.
   const reply = replyOf(error);
   const code = redisErrorCode(error);

@@ -31,101 +31,86 @@ export type FindingCode =
   | 'save-failed'
   | 'memory';
 
-interface SuitabilityRow {
-  readonly code: FindingCode;
-  /** Undefined when all is well or not required. */
-  readonly judge: (
-    facts: RedisFacts,
-    rules: RedisRules,
-  ) => [RedisFinding['severity'], string] | undefined;
-  readonly remedy: string;
-}
-
 /** Oldest Redis that BullMQ supports without restrictions. */
 const MIN_VERSION = '6.2.0';
 
-/** The checks, one row for each finding. What a server does not report is not a finding, unless it is required. */
-const ROWS: readonly SuitabilityRow[] = [
-  {
-    code: 'too-old',
-    judge: ({ version }) =>
+/** What one check finds; undefined when all is well or not required. */
+type Found = readonly [severity: RedisFinding['severity'], words: string] | undefined;
+
+/** The checks with their remedies. What a server does not report is not a finding, unless it is required. */
+const CHECKS: Readonly<
+  Record<FindingCode, readonly [(facts: RedisFacts, rules: RedisRules) => Found, remedy: string]>
+> = {
+  'too-old': [
+    ({ version }) =>
       isTooOld(version) ? ['refuse', `Redis ${version} is older than ${MIN_VERSION}`] : undefined,
-    remedy: 'use a newer version',
-  },
-  {
-    code: 'evicts',
-    judge: ({ policy }) =>
+    'use a newer version',
+  ],
+  evicts: [
+    ({ policy }) =>
       evicts(policy)
         ? ['refuse', `under memory pressure Redis would evict notices (${policy})`]
         : undefined,
-    remedy: 'set maxmemory-policy to noeviction',
-  },
-  {
-    code: 'replica',
-    judge: ({ role }) =>
+    'set maxmemory-policy to noeviction',
+  ],
+  replica: [
+    ({ role }) =>
       role === 'replica' ? ['refuse', 'this Redis is a replica and takes no writes'] : undefined,
-    remedy: 'point the workers at the master, or at the Sentinels (REDIS_SENTINELS)',
-  },
-  {
-    code: 'not-persistent',
-    judge: ({ persistence }, rules) =>
-      persistence === 'none' && rules.persistence !== 'ignore'
-        ? [
-            rules.persistence === 'require' ? 'refuse' : 'warn',
-            'Redis keeps nothing on disk: a restart loses every waiting notice',
-          ]
+    'point the workers at the master, or at the Sentinels (REDIS_SENTINELS)',
+  ],
+  'not-persistent': [
+    ({ persistence }, rules) =>
+      persistence === 'none'
+        ? byRule(rules, 'Redis keeps nothing on disk: a restart loses every waiting notice')
         : undefined,
-    remedy: 'set appendonly to yes',
-  },
-  {
-    code: 'persistence-unknown',
-    judge: ({ persistence }, rules) =>
+    'set appendonly to yes',
+  ],
+  'persistence-unknown': [
+    ({ persistence }, rules) =>
       persistence === 'unknown' && rules.persistence === 'require'
         ? ['refuse', 'Redis does not show whether it keeps anything on disk']
         : undefined,
-    remedy:
-      'set appendonly to yes; without the right to CONFIG, snapshots are seen after the first one; REDIS_PERSISTENCE=warn accepts it',
-  },
-  {
-    code: 'snapshots-only',
-    judge: ({ persistence }, rules) =>
+    'set appendonly to yes; without the right to CONFIG, snapshots are seen after the first one; REDIS_PERSISTENCE=warn accepts it',
+  ],
+  'snapshots-only': [
+    ({ persistence }, rules) =>
       persistence === 'rdb' && rules.persistence !== 'ignore'
         ? [
             'warn',
             'Redis makes snapshots only: a crash loses what was queued since the last one, and what was sent since then would be sent again',
           ]
         : undefined,
-    remedy: 'set appendonly to yes',
-  },
-  {
-    code: 'save-failed',
-    judge: ({ saveFailed }, rules) =>
-      saveFailed && rules.persistence !== 'ignore'
-        ? [
-            rules.persistence === 'require' ? 'refuse' : 'warn',
-            'the last write of Redis to its disk failed, and it may refuse commands',
-          ]
+    'set appendonly to yes',
+  ],
+  'save-failed': [
+    ({ saveFailed }, rules) =>
+      saveFailed
+        ? byRule(rules, 'the last write of Redis to its disk failed, and it may refuse commands')
         : undefined,
-    remedy: 'check the log and the disk of Redis',
-  },
-  {
-    code: 'memory',
-    judge: ({ usedBytes, maxBytes }, { memoryHeadroom }) =>
+    'check the log and the disk of Redis',
+  ],
+  memory: [
+    ({ usedBytes, maxBytes }, { memoryHeadroom }) =>
       maxBytes > 0 && isShort(usedBytes, maxBytes, memoryHeadroom)
         ? [
             'warn',
             `Redis uses ${Math.round((usedBytes * 100) / maxBytes)} % of its memory; once it is full no notice can be queued`,
           ]
         : undefined,
-    remedy: 'raise maxmemory, lower HIGH_WATER, or keep less (KEEP_ACCEPTED_MS, KEEP_FAILED_MS)',
-  },
-];
+    'raise maxmemory, lower HIGH_WATER, or keep less (KEEP_ACCEPTED_MS, KEEP_FAILED_MS)',
+  ],
+};
+
+/** What REDIS_PERSISTENCE makes of a Redis that loses what it has. */
+const byRule = ({ persistence }: RedisRules, words: string): Found =>
+  persistence === 'ignore' ? undefined : [persistence === 'require' ? 'refuse' : 'warn', words];
 
 /** Checks Redis against the requirements of a queue that must not lose notices; empty when it meets them. */
 export function judgeRedis(facts: RedisFacts, rules: RedisRules): RedisFinding[] {
-  return ROWS.flatMap(({ code, judge, remedy }) => {
-    const found = judge(facts, rules);
-    return found === undefined ? [] : [{ code, severity: found[0], words: found[1], remedy }];
+  return Object.entries(CHECKS).flatMap(([code, [judge, remedy]]) => {
+    const [severity, words] = judge(facts, rules) ?? [];
+    if (severity === undefined || words === undefined) return [];
+    return [{ code: code as FindingCode, severity, words, remedy }];
   });
 }
 
@@ -158,15 +143,5 @@ export function isShort(usedBytes: number, limit: number, headroom: number): boo
 
 /** Whether BullMQ requires a newer version; false when the version is unknown. */
 function isTooOld(version: string): boolean {
-  return version !== '' && compareVersions(version, MIN_VERSION) < 0;
-}
-
-function compareVersions(left: string, right: string): number {
-  const parts = (version: string) => version.split('.').map(Number);
-  const [a, b] = [parts(left), parts(right)];
-  for (let index = 0; index < 3; index++) {
-    const difference = (a[index] ?? 0) - (b[index] ?? 0);
-    if (difference !== 0) return difference;
-  }
-  return 0;
+  return version !== '' && version.localeCompare(MIN_VERSION, 'en', { numeric: true }) < 0;
 }
