@@ -3,7 +3,7 @@ import axiosRetry from 'axios-retry';
 import { Deadline } from '../async/cancellation.ts';
 import { withTimeout } from '../async/repeat.ts';
 import type { Notice } from '../contracts/notice.ts';
-import type { CancelSignal, IssuedToken, Token, TokenSource } from '../contracts/token.ts';
+import type { CancelSignal, IssuedToken, TokenSource } from '../contracts/token.ts';
 import { KeptConnections, openDispatcher } from './http/connections.ts';
 import {
   createTransport,
@@ -15,13 +15,7 @@ import {
 import { basicHeader, TokenHeadersCache, requestBody, requestBodyOfBytes } from './request-body.ts';
 import { codesOf } from './response/answer-rules.ts';
 import { readIssuance } from './response/read-issuance.ts';
-import {
-  SendCall,
-  type SendEndpoint,
-  sendWithRefresh,
-  type RequestGuard,
-  type SendAnswer,
-} from './send-call.ts';
+import { SendCall, type SendEndpoint, type RequestGuard, type SendAnswer } from './send-call.ts';
 import type { ServiceSettings } from './settings.ts';
 
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -140,10 +134,9 @@ export class ServiceClient {
     { deadlineMs, ownConnection = false, guard }: SendCallOptions,
   ): Promise<SendAnswer> {
     const deadline = new Deadline(deadlineMs);
-    const call = new SendCall(this.#sendEndpoint, body, { deadline, ownConnection, guard });
+    const call = new SendCall(this.#sendEndpoint, body, deadline, ownConnection, guard);
     try {
-      const request = (token: Token) => call.request(token);
-      await sendWithRefresh({ tokens, deadline, guard, request });
+      await call.run(tokens);
       return call.answer();
     } catch (error) {
       if (call.requests > 0) guard?.noteRefused?.(call.answer());

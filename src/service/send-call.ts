@@ -79,17 +79,12 @@ export interface SendEndpoint {
   readonly knownCodes: ReadonlySet<string>;
 }
 
-/** What a send call depends on. */
-interface SendCallParts {
-  readonly deadline: Deadline;
-  readonly ownConnection: boolean;
-  readonly guard?: Pick<RequestGuard, 'mayStart'> | undefined;
-}
-
 /** One send call: its one or two requests, the tokens they used, and what is known when it is over. */
 export class SendCall extends Exchange {
   readonly #endpoint: SendEndpoint;
-  readonly #guard: SendCallParts['guard'];
+  readonly #guard: RequestGuard | undefined;
+  /** Ends a wait for a token or a check. */
+  readonly #cancel: CancelSignal;
   readonly #refused: SendAnswer['refused'][number][] = [];
   readonly #startedAt = performance.now();
   #refusedAt: number | undefined;
@@ -100,12 +95,15 @@ export class SendCall extends Exchange {
   constructor(
     endpoint: SendEndpoint,
     body: string | Uint8Array,
-    { deadline, ownConnection, guard }: SendCallParts,
+    deadline: Deadline,
+    ownConnection: boolean,
+    guard: RequestGuard | undefined,
   ) {
     const { path, notSentRetries: retries } = endpoint;
     super(path, body, NO_HEADERS, deadline, { retries, ownConnection });
     this.#endpoint = endpoint;
     this.#guard = guard;
+    this.#cancel = guard === undefined ? deadline : new Cancellation(deadline, guard.cancel);
   }
 
   override mayStart(): boolean {
@@ -113,12 +111,47 @@ export class SendCall extends Exchange {
   }
 
   /**
-   * Makes the request with this token, and records whether the service refused the token.
+   * Sends with the current token; when the answer is 401 or 403, refreshes the token and retries once
+   * (service-api, Authentication rule 4). It is not retried where the token source knows that another token is
+   * refused the same.
    *
-   * @returns the refusal, if the answer is 401 or 403
-   * @throws NoticeQueueError TOKEN_INVALID
+   * @throws NoticeQueueError TOKEN_INVALID, and what the token source throws; TOKEN_UNAVAILABLE for any foreign error of it
    */
-  async request(token: Token): Promise<Refusal | undefined> {
+  async run(tokens: TokenSource): Promise<void> {
+    const cancel = this.#cancel;
+    const token = await this.#usable(() => tokens.get(cancel));
+    if (token === undefined) return;
+    const refusal = await this.#request(token);
+    // Once the time is over, a token that is dropped and not used would be issued again for the next call.
+    if (refusal === undefined || this.deadline.aborted) return;
+    const renewed = await this.#usable(() => tokens.renew(token, refusal, cancel));
+    if (renewed !== undefined) await this.#request(renewed);
+  }
+
+  /** A token with which a request may be made now; undefined when the time of the call was over meanwhile. */
+  async #usable(ask: () => Promise<Token | undefined>): Promise<Token | undefined> {
+    let token: Token | undefined;
+    try {
+      token = await ask();
+    } catch (error) {
+      if (error instanceof NoticeQueueError) throw error;
+      if (this.deadline.aborted) return undefined;
+      // A foreign error could contain anything, a secret included.
+      throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The token source failed.');
+    }
+    if (token === undefined) return undefined;
+    try {
+      const checked = this.#guard?.check(this.#cancel);
+      if (checked !== undefined) await checked;
+    } catch (error) {
+      if (this.deadline.aborted) return undefined;
+      throw error;
+    }
+    return token;
+  }
+
+  /** Makes the request with this token. @returns the refusal, if the answer is 401 or 403 */
+  async #request(token: Token): Promise<Refusal | undefined> {
     const { post, tokenHeaders } = this.#endpoint;
     const { headers, secrets } = tokenHeaders.of(token);
     this.#tokenId = token.id;
@@ -229,59 +262,4 @@ export interface RequestGuard {
   mayStart(): boolean;
   /** Called where the call ends with an error after a request that was refused, with what is known of that request. */
   noteRefused?(answer: SendAnswer): void;
-}
-
-/** What a send call consists of. */
-export interface RefreshingCall {
-  readonly tokens: TokenSource;
-  readonly deadline: Deadline;
-  readonly guard?: Pick<RequestGuard, 'cancel' | 'check'> | undefined;
-  /** Makes the request and returns its refusal, if it was answered 401 or 403. */
-  readonly request: (token: Token) => Promise<Refusal | undefined>;
-}
-
-/**
- * Sends with the current token; when the answer is 401 or 403, refreshes the token and retries once
- * (service-api, Authentication rule 4). It is not retried where the token source knows that another token is
- * refused the same.
- *
- * @throws NoticeQueueError what the token source throws; TOKEN_UNAVAILABLE for any foreign error of it
- */
-export async function sendWithRefresh(call: RefreshingCall): Promise<void> {
-  const { tokens, deadline, guard, request } = call;
-  const cancel = guard === undefined ? deadline : new Cancellation(deadline, guard.cancel);
-
-  const token = await usable(() => tokens.get(cancel), cancel, call);
-  if (token === undefined) return;
-  const refusal = await request(token);
-  // Once the time is over, a token that is dropped and not used would be issued again for the next call.
-  if (refusal === undefined || deadline.aborted) return;
-  const renewed = await usable(() => tokens.renew(token, refusal, cancel), cancel, call);
-  if (renewed !== undefined) await request(renewed);
-}
-
-/** A token with which a request may be made now; undefined when the call was given up meanwhile. */
-async function usable(
-  ask: () => Promise<Token | undefined>,
-  cancel: CancelSignal,
-  { deadline, guard }: RefreshingCall,
-): Promise<Token | undefined> {
-  let token: Token | undefined;
-  try {
-    token = await ask();
-  } catch (error) {
-    if (error instanceof NoticeQueueError) throw error;
-    if (deadline.aborted) return undefined;
-    // A foreign error could contain anything, a secret included.
-    throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The token source failed.');
-  }
-  if (token === undefined) return undefined;
-  try {
-    const checked = guard?.check(cancel);
-    if (checked !== undefined) await checked;
-  } catch (error) {
-    if (deadline.aborted) return undefined;
-    throw error;
-  }
-  return token;
 }

@@ -4,7 +4,9 @@ import type { Token } from '../../../src/contracts/token.ts';
 import type { Permit } from '../../../src/fleet/rate-limit/rate-limiter.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import { Deadline } from '../../../src/async/cancellation.ts';
-import { sendWithRefresh, type SendAnswer } from '../../../src/service/send-call.ts';
+import type { Exchange, WireFacts } from '../../../src/service/http/transport.ts';
+import { TokenHeadersCache } from '../../../src/service/request-body.ts';
+import { SendCall, type SendAnswer } from '../../../src/service/send-call.ts';
 import {
   enter,
   runAttempt,
@@ -13,7 +15,7 @@ import {
 } from '../../../workers/send/attempt.ts';
 import { ENTERED, GATE_JOB, OPEN_GATE } from './support/open-gate.ts';
 
-const TOKEN = { id: 't' } as Token;
+const TOKEN: Token = { id: 't', value: 'token' };
 const GOOD: Permit = { use: () => true, release: () => {} };
 const ACCEPTED: SendAnswer = {
   stage: 'answered',
@@ -22,6 +24,25 @@ const ACCEPTED: SendAnswer = {
   refused: [],
   requests: 1,
   durationMs: 1,
+};
+
+const ENDPOINT = {
+  path: '/send',
+  notSentRetries: 0,
+  tokenHeaders: new TokenHeadersCache('v2', [], []),
+  rules: undefined,
+  acceptedTraceIds: false,
+  knownCodes: new Set<string>(),
+};
+const FACTS: WireFacts = {
+  started: true,
+  headers: undefined,
+  chunks: [],
+  ending: 'whole',
+  failure: undefined,
+  failureCode: undefined,
+  tookMs: 1,
+  status: undefined,
 };
 
 /** What an attempt does in which order, on parts that only note it. */
@@ -77,13 +98,14 @@ describe('an attempt and its slots', () => {
           job: GATE_JOB,
           send: async (tokens, { deadlineMs, guard }) => {
             const deadline = new Deadline(deadlineMs);
-            const statuses = renews ? [{ status: 401 } as const, undefined] : [undefined];
-            const request = () =>
-              guard?.mayStart() === false
-                ? note('stopped', undefined)
-                : note('request', statuses.shift());
+            const statuses = renews ? [401, 200] : [200];
+            const post = async (exchange: Exchange) => {
+              const mayStart = exchange.mayStart();
+              await note(mayStart ? 'request' : 'stopped', undefined);
+              if (mayStart) exchange.record({ ...FACTS, status: statuses.shift() });
+            };
             try {
-              await sendWithRefresh({ tokens, deadline, guard, request });
+              await new SendCall({ ...ENDPOINT, post }, '', deadline, false, guard).run(tokens);
             } finally {
               deadline.close();
             }
