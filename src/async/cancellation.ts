@@ -140,7 +140,6 @@ export class Deadline implements CancelSignal {
     return this.#cause;
   }
 
-  /** Whether it has fired. */
   get aborted(): boolean {
     return this.#cause !== undefined;
   }

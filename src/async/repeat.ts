@@ -1,7 +1,6 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { pause } from './cancellation.ts';
 
-/** Work that is repeated. */
 export interface Repeated {
   /** Starts the first run. Has no effect when called again. */
   start(): void;

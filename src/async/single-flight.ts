@@ -63,12 +63,10 @@ export class WakeSignal {
   readonly #waiters = new Set<() => void>();
   #count = 0;
 
-  /** How many notifications there have been. */
   get count(): number {
     return this.#count;
   }
 
-  /** Wakes all waiters. */
   notify(): void {
     this.#count += 1;
     for (const wake of this.#waiters) wake();

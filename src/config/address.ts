@@ -1,6 +1,5 @@
 import { isLoopbackHost, mayBePlain } from '../format/plain-hosts.ts';
 
-/** A host and its port. */
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -99,7 +98,6 @@ export function parseListenAddress(text: string): Address | undefined {
   return parseAddress(/^\d+$/.test(text) ? `${LOOPBACK}:${text}` : text, 0);
 }
 
-/** Whether the number is a TCP port. */
 export function isPort(port: number): boolean {
   return Number.isInteger(port) && port >= 1 && port <= 65_535;
 }

@@ -157,7 +157,6 @@ function webhookConfig({ url, secret, format }: ValueTree['events']) {
   return url === undefined || secret === undefined ? undefined : { url, secret, format };
 }
 
-/** One variable of the effective configuration. */
 interface ConfigRow {
   readonly name: VariableName;
   /** Safe to show: a secret is `set (24 characters)` or `not set`, a password in a URL `***`. */
@@ -264,7 +263,6 @@ const defaultsFor = (answerTimeoutMs: number) => ({
   OPS_NOTICES_PER_MINUTE: 6_000,
 });
 
-/** The constants by name. */
 export type Constants = ReturnType<typeof defaultsFor>;
 
 /** In an environment: JSON with other values, for tests of processes. No part of the interface. */

@@ -19,10 +19,8 @@ export interface ReadOptions {
   readonly unused?: readonly Section[];
 }
 
-/** Where a value comes from. */
 export type Origin = 'default' | 'environment' | 'file';
 
-/** What was found for one variable. */
 export interface Reading {
   readonly from: Origin;
   /** The variable's text or, for `file`, the content of that file; absent for a default. */
@@ -32,7 +30,6 @@ export interface Reading {
   readonly issue?: InputIssue;
 }
 
-/** The whole environment, read and validated. */
 export interface Readings {
   readonly readings: ReadonlyMap<VariableName, Reading>;
   /** Valid only when there are no issues. */

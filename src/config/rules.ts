@@ -6,7 +6,6 @@ import { showValue } from './mask.ts';
 import { metadataOf } from './variable.ts';
 import { rowOf, type Values, type VariableName } from './variables.ts';
 
-/** A condition on several variables. */
 export interface Rule {
   /** The variables it compares; an error names the first. */
   readonly names: readonly [VariableName, ...VariableName[]];

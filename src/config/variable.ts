@@ -19,7 +19,6 @@ export type Row = z.ZodType & { readonly variable: string };
 
 /** What a row documents, as given to {@link variable}. */
 interface Documentation {
-  /** What the variable sets, in one sentence. */
   readonly description: string;
   /** What gets worse when it is raised or lowered, where that is not obvious. */
   readonly note?: string;
@@ -57,7 +56,6 @@ export function variable<const N extends string, S extends z.ZodType>(
   });
 }
 
-/** Metadata of a row. */
 export function metadataOf(row: Row): Metadata {
   return row.meta() as unknown as Metadata;
 }
@@ -98,7 +96,6 @@ export function secret(pattern: RegExp, expected: string) {
   return text(pattern, expected).meta({ secret: 'value' });
 }
 
-/** One of a few words. */
 export function choice<const Words extends readonly [string, ...string[]]>(words: Words) {
   const expected = `one of ${words.join(', ')}`;
   return z.enum(words, `expected ${expected}`).meta({ expected });
@@ -176,7 +173,6 @@ export function answerRules() {
     .meta({ expected, readsPath: true });
 }
 
-/** Sending hours (src/contracts/send-windows.ts). */
 export function sendWindows() {
   const expected =
     'entries such as PROMO_*=08:00-21:00 Asia/Seoul, separated by semicolons, each with an IANA time zone';

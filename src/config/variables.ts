@@ -45,7 +45,6 @@ type RowsIn<S> =
     : S;
 type AnyRow = Extract<RowsIn<typeof tree>, { variable: string }>;
 
-/** Name of an environment variable that this program reads. */
 export type VariableName = AnyRow['variable'];
 
 /** Value of every variable by its name; absent where it is not set and has no default. */
@@ -56,7 +55,6 @@ export type Values = Readonly<
 /** Value of every variable at its place in the configuration. */
 export type ValueTree = z.output<typeof tree>;
 
-/** A row with its place in the configuration. */
 interface Place {
   readonly path: readonly string[];
   readonly row: Row & { readonly variable: VariableName };
@@ -80,7 +78,6 @@ export const VARIABLE_GROUPS: readonly { readonly title: string; readonly rows: 
 /** Every row, in the order of the documentation. */
 export const ROWS = PLACES.map(({ row }) => row);
 
-/** The row of a variable. */
 export function rowOf(name: VariableName): Row {
   const row = ROWS.find(({ variable }) => variable === name);
   if (row === undefined) throw new TypeError(`${name} is no variable of this program`);

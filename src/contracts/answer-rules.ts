@@ -25,7 +25,6 @@ const status = z.union(
   STATUSES,
 );
 
-/** Holds that a rule can place. */
 const RULE_HOLDS = ['credentials', 'credit', 'throttled', 'address'] as const;
 
 const rule = z

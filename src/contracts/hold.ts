@@ -138,7 +138,6 @@ export function remedyOf(kind: HoldKind, code: string): Remedy & { readonly sect
   return { fault, remedy, command, section: kind };
 }
 
-/** Kind of a hold. */
 export type HoldKind = keyof typeof HOLDS;
 
 /** Whether a job checks from time to time if the hold is over; otherwise only a person ends it. */

@@ -20,7 +20,6 @@ export const SEALED_JOB_VERSION = 2;
 /** The field of a job's hash with those that no worker can read: name and text of each, one a line. */
 export const SET_ASIDE_FIELD = 'notices:unreadable';
 
-/** Name of the BullMQ job. */
 export const JOB_NAME = 'send';
 
 /**
@@ -43,7 +42,6 @@ export const jobSchema = z.strictObject({
     .describe('not sent again after an unknown outcome; default: at-least-once, which sends again'),
 });
 
-/** Valid data of a job. */
 export type JobData = z.output<typeof jobSchema> & {
   /** Set where it is sent again; producers never set it. */
   readonly earlier?: EarlierRuns;
@@ -176,13 +174,11 @@ const isValue = (value: unknown) => typeof value === 'string' && value.length <=
 /** Version of the data of a chunk's job; other versions are treated as those of JOB_VERSION (job.ts). */
 export const CHUNK_JOB_VERSION = 1;
 
-/** Name of the BullMQ job of a chunk. */
 export const CHUNK_JOB_NAME = 'chunk';
 
 /** Data of a chunk's job: no contacts, only where the ledger stores them. */
 export interface ChunkJobData {
   readonly v: typeof CHUNK_JOB_VERSION;
-  /** Id of the batch. */
   readonly batch: string;
   /** Number of the chunk in its batch, from 0. */
   readonly chunk: number;

@@ -18,7 +18,6 @@ import {
 export const VARIABLE_NAME = /^var[1-9][0-9]*$/;
 /** The most UTF-16 units of such a value. */
 export const MAX_VALUE_LENGTH = 4_096;
-/** A phone number in the national format. */
 export const PHONE_NUMBER = /^[0-9]{1,20}$/;
 /** The most contacts of a notice: one notice is one send request. A longer list is imported. */
 export const MAX_CONTACTS = 1_000;
@@ -93,7 +92,6 @@ export const noticeSchema = z.looseObject(
   'expected a notice object',
 );
 
-/** A valid notice with default values filled in. */
 export type CheckedNotice = z.output<typeof noticeSchema>;
 
 /** A recipient as it is stored and sent: also with fields that are not known here. */

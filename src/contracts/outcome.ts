@@ -85,7 +85,6 @@ const MOST_TRACE_IDS = 10;
 
 /** What the service may have accepted without an answer that proves it. */
 export interface PossibleSends {
-  /** How many attempts. */
   readonly possiblySent: number;
   /** Its trace ids for those of them that it answered, oldest first. */
   readonly traceIds: readonly string[];
@@ -130,13 +129,11 @@ export function failureOf(failedReason: string | undefined): {
  */
 export const DELIVERY_POLICIES = ['at-least-once', 'at-most-once'] as const;
 
-/** Name of a delivery policy. */
 export type DeliveryPolicy = (typeof DELIVERY_POLICIES)[number];
 
 /** The two lanes of a worker: single notices, and chunks of batches. */
 export const LANES = ['notices', 'chunks'] as const;
 
-/** Name of a lane. */
 export type LaneName = (typeof LANES)[number];
 
 /**

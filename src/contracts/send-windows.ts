@@ -5,7 +5,6 @@ interface SendWindow {
   readonly matches: RegExp;
   /** Minutes of the day, from and to; one whose end is not after its start goes over midnight. */
   readonly spans: readonly (readonly [from: number, to: number])[];
-  /** An IANA time zone. */
   readonly zone: string;
   /** What was found last, and until when that holds. */
   known?: { readonly from: number; readonly until: number; readonly closed?: ClosedHours };
@@ -13,7 +12,6 @@ interface SendWindow {
 
 /** Sending hours that are closed. */
 export interface ClosedHours {
-  /** Milliseconds since the epoch. */
   readonly opensAt: number;
   /** That time where the hours count: `08:00 (Asia/Seoul)`. */
   readonly words: string;

@@ -17,7 +17,6 @@ export interface Token {
   readonly value: string;
 }
 
-/** What an issuance answered. */
 export interface IssuedToken {
   readonly value: string;
   /** Remaining life in milliseconds, by the answer or the token's own `exp`; absent when not shown. */

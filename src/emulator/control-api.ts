@@ -53,7 +53,6 @@ const HANDLERS: ReadonlyMap<string, Handler> = new Map(
 
 const PATHS = new Set([...HANDLERS.keys()].map((key) => key.slice(key.indexOf(' ') + 1)));
 
-/** Handles a control request. */
 export function control(controls: EmulatorControls, request: ControlRequest): ControlAnswer {
   const handler = HANDLERS.get(`${request.method} ${request.path}`);
   if (handler === undefined) {

@@ -12,9 +12,7 @@ const optionsSchema = fields({
   host: text().default('127.0.0.1'),
   /** Port to listen on; 0 takes a free one. */
   port: integer(0, 65_535).default(0),
-  /** Access key of the first app. */
   accessKey: text().default('emulator-access-key'),
-  /** Secret key of the first app. */
   secretKey: text().default('emulator-secret-key'),
   approved: appSettings.approved.default(true),
   allowlist: appSettings.allowlist.default([]),
@@ -48,7 +46,6 @@ const optionsSchema = fields({
 /** Settings that differ from {@link EMULATOR_DEFAULTS}. */
 export type EmulatorOptions = Readonly<z.input<typeof optionsSchema>>;
 
-/** All settings. */
 export type EmulatorSettings = Readonly<z.output<typeof optionsSchema>>;
 
 /** The settings of an emulator without options. The help of its command shows them. */

@@ -8,7 +8,6 @@ import type { FaultList } from './faults/fault-list.ts';
 import type { EmulatedCall, MessagingService } from './service/messaging-service.ts';
 import { playFault } from './faults/play-fault.ts';
 
-/** The parts of the emulator. */
 export interface Parts {
   readonly service: MessagingService;
   readonly faults: FaultList;
@@ -32,7 +31,6 @@ interface ControlRoute {
 
 type EmulatedRoute = CallRoute | ControlRoute | { readonly kind: 'wrong-method' | 'unknown' };
 
-/** Serves one HTTP request. */
 export async function serve(
   parts: Parts,
   request: IncomingMessage,

@@ -1,4 +1,3 @@
-/** The rules of a country's phone numbers. */
 export interface Country {
   readonly name: string;
   /** Its code in the international format. */
@@ -16,10 +15,8 @@ export interface Country {
 /** Codes of the countries whose phone numbers are known, as in ISO 3166. */
 export const COUNTRY_NAMES = ['KR', 'JP', 'US'] as const;
 
-/** One of them. */
 export type CountryName = (typeof COUNTRY_NAMES)[number];
 
-/** Their rules. */
 export const COUNTRIES: Readonly<Record<CountryName, Country>> = {
   KR: {
     name: 'KR',

@@ -25,7 +25,6 @@ export function readTime(text: string): number | undefined {
 /** The one notation of durations, in variables and on the command line: `250ms`, `30s`, `5m`, `24h`, `7d`. */
 const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
 
-/** Unit of a duration. */
 export type DurationUnit = keyof typeof UNITS;
 
 /** The notation in words, for messages. */
@@ -59,7 +58,6 @@ export interface RelativeTime {
   readonly day: string;
   /** The time of day in UTC: `09:30:00`. */
   readonly time: string;
-  /** ISO 8601. */
   readonly exact: string;
 }
 

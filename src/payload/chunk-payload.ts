@@ -53,7 +53,6 @@ interface Origins {
 
 /** Where one contact came from. */
 export interface ContactOrigin {
-  /** Its row in the list. */
   readonly row: number;
   /** Columns of the list that are carried along without being sent, and its cells. */
   readonly kept: Readonly<Record<string, string>>;

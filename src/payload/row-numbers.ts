@@ -37,7 +37,6 @@ export function rangesOf(rows: string): readonly (readonly [from: number, to: nu
   });
 }
 
-/** The rows of the ranges. */
 export function* rowsOf(text: string): Generator<number> {
   for (const [from, to] of rangesOf(text)) for (let row = from; row <= to; row++) yield row;
 }

@@ -49,7 +49,6 @@ export interface PlanSettings {
 export const needsAccount = ({ idempotencyKey, delay = 0, sendAt }: CheckedOptions): boolean =>
   idempotencyKey !== undefined || delay > 0 || sendAt !== undefined;
 
-/** Plans the job of a checked notice. */
 export function planJob(
   notice: CheckedNotice,
   options: CheckedOptions,

@@ -30,7 +30,6 @@ const CONTACT_BYTES = 200;
 /** The secret and the clock are read again after so long: the clocks of two machines drift apart. */
 const READ_AGAIN_MS = 600_000;
 
-/** A checked notice with its checked options. */
 export interface CheckedSend {
   readonly notice: CheckedNotice;
   readonly options: CheckedOptions;

@@ -14,13 +14,11 @@ import {
  */
 const MAX_WRITTEN = 1_000;
 
-/** Pause before a call is written again. */
 const REPEAT_PAUSE_MS = 100;
 
 /** Ticks of the time limit. */
 const TICKS = 10;
 
-/** Time limits of calls, in milliseconds. */
 export interface CallLimits {
   /** How long Redis may answer nothing. */
   readonly timeoutMs: number;

@@ -77,10 +77,8 @@ export type NoticeList =
 /** The states in which a single notice has an entry; `again`: it is being put back into the queue. */
 export type EndedIndex = 'rejected' | 'unknown' | 'expired' | 'cancelled' | 'accepted' | 'again';
 
-/** The keys of an account. */
 export type Keys = Readonly<ReturnType<typeof keysOf>>;
 
-/** Keys of one shared token. */
 export type TokenKeys = Readonly<ReturnType<Keys['token']>>;
 
 /**
@@ -202,7 +200,6 @@ export function pairName({ baseUrl, accessKey, secretKey }: KeyPair): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** A key pair of a service. */
 interface KeyPair {
   readonly baseUrl: string;
   readonly accessKey: string;

@@ -2,7 +2,6 @@ import type { NatMap } from 'ioredis';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { isLoopbackHost, mayBePlain } from '../format/plain-hosts.ts';
 
-/** What decides which addresses are refused. */
 interface PlainSettings {
   readonly url: string;
   readonly sentinels: readonly { readonly host: string; readonly port: number }[];

@@ -19,9 +19,7 @@ local function alsoWhenFull() redis.call('DEL', (string.match(KEYS[1], '^{.-}') 
 
 /** One Lua script. Redis runs it as a whole, with no other command in between. */
 interface ScriptDefinition {
-  /** Names the script in errors. */
   readonly name: string;
-  /** How many keys it takes. */
   readonly keys: number;
   /** The body; `clock()` and `exactClock()` are defined in front of it. */
   readonly lua: string;

@@ -25,7 +25,6 @@ export class ServerClock {
     this.#redis = redis;
   }
 
-  /** Milliseconds since the epoch. */
   now(): number {
     return this.#origin === undefined ? Date.now() : this.#origin + performance.now();
   }

@@ -2,7 +2,6 @@ import { NoticeQueueError } from '../contracts/errors.ts';
 import type { RedisClient } from './connect.ts';
 import { readRedisFacts, type RedisFacts } from './facts.ts';
 
-/** Configurable requirements of Redis. */
 export interface RedisRules {
   /** How to treat a Redis that keeps nothing on disk, or only snapshots (REDIS_PERSISTENCE). */
   readonly persistence: 'require' | 'warn' | 'ignore';
@@ -20,7 +19,6 @@ export interface RedisFinding {
   readonly remedy: string;
 }
 
-/** Name of a finding. */
 export type FindingCode =
   | 'too-old'
   | 'evicts'

@@ -29,7 +29,6 @@ const HEADERS = [
   ['User-Agent', 'notice-queue'],
 ].flat();
 
-/** Limits of a send call. */
 export interface SendCallOptions {
   /** Longest time for the whole call in milliseconds: token, retries and answer included. */
   readonly deadlineMs: number;

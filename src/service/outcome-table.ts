@@ -3,7 +3,6 @@ import type { Outcome } from '../contracts/outcome.ts';
 import { APP_CODES, concernsToken } from '../contracts/token.ts';
 import type { SendAnswer } from './send-call.ts';
 
-/** A row of the table. */
 export interface OutcomeRow {
   readonly name: string;
   readonly when: (answer: SendAnswer) => boolean;
@@ -229,7 +228,6 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
   },
 ];
 
-/** The outcome of a send call. */
 export function decideOutcome(answer: SendAnswer): Outcome {
   const row = OUTCOME_ROWS.find(({ when }) => when(answer));
   return row?.outcome(answer) ?? unknown('NO_ROW');

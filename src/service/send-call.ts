@@ -39,11 +39,9 @@ export interface SendAnswer {
   readonly rule?: MatchedRule;
   /** Retry-After in milliseconds, not clamped. */
   readonly retryAfterMs?: number;
-  /** Why the call failed, if it did. */
   readonly failure?: TransportFailure;
   /** The error code behind `failure`, such as ECONNREFUSED. */
   readonly failureCode?: string;
-  /** Id of the token of the last request. */
   readonly tokenId?: string;
   /** Tokens that were refused in this attempt, in order. */
   readonly refused: readonly (Refusal & { readonly tokenId: string })[];
@@ -63,10 +61,8 @@ type Known = { -readonly [Fact in keyof SendAnswer]: SendAnswer[Fact] };
 
 const NO_HEADERS: readonly string[] = [];
 
-/** Where send calls go. */
 export interface SendEndpoint {
   readonly post: (exchange: Exchange) => Promise<void>;
-  /** Path of the send endpoint. */
   readonly path: string;
   /** How often a request that was provably not sent is repeated. */
   readonly notSentRetries: number;

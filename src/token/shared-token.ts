@@ -17,7 +17,6 @@ import {
   type TokenWant,
 } from './token-record.ts';
 
-/** Options of {@link SharedToken}. */
 export interface SharedTokenOptions extends TokenRecordOptions {
   /** Hints only save time: a lost one costs a short wait or one refused call, never a wrong answer. */
   readonly hints?: Pick<Hints, 'subscribe'>;

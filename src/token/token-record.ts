@@ -71,7 +71,6 @@ export interface Obtained {
   readonly kept: boolean;
 }
 
-/** What a token record needs. */
 export interface TokenRecordOptions {
   /** Client for commands. It may be shared; it is not closed here. */
   readonly redis: RedisClient;
@@ -82,7 +81,6 @@ export interface TokenRecordOptions {
   readonly settings: TokenSettings;
   /** Names this process in status: the id of the worker. */
   readonly issuer: string;
-  /** Called with events for logs and metrics. */
   readonly onEvent?: (event: TokenEvent) => void;
 }
 

@@ -240,7 +240,6 @@ refuse(code, ms)
 return ms`,
 });
 
-/** Releases the lock if the caller still has it. */
 export const release = defineScript({
   name: 'token release',
   keys: 8,

@@ -28,7 +28,6 @@ export interface TokenStatus {
     readonly code: ErrorCode;
     readonly until: number;
   };
-  /** A process is issuing a token. */
   readonly issuing: boolean;
   /** Issuances within the window of the budget. */
   readonly issuances: number;

@@ -121,7 +121,6 @@ export function noteAttempt({ outcome, code, hold, contacts }: SeenAttempt): voi
   if (outcome === 'rejected' || outcome === 'unknown') failed(span, code ?? outcome);
 }
 
-/** Result of a request. */
 interface RequestFacts {
   readonly status: number | undefined;
   readonly failureCode: string | undefined;

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Fault } from './fault.ts';
 
-/** An active fault, and how often it was applied. */
 export interface FaultReport {
   readonly id: number;
   readonly fault: Fault;

@@ -32,7 +32,6 @@ const headers = () =>
  * for its token, and the fault applies all the same.
  */
 export const faultSchema = fields({
-  /** The requests it applies to. */
   on: oneOf(['send', 'token', 'any']),
   /** Number of requests it applies to; then it is used up. */
   times: integer(1, MAX_COUNT).optional(),

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { REFUSALS, type RefusalCode } from './refusals.ts';
 
-/** The response to a request. */
 export interface EmulatedAnswer {
   readonly status: number;
   /** SUCCESS or the error code, for the counts. */

@@ -42,7 +42,6 @@ export type AppChange = Readonly<z.input<typeof changeSchema>>;
 
 type AppSettings = Readonly<z.output<z.ZodObject<typeof appSettings>>>;
 
-/** An app of the service, with its key pair. */
 export interface App extends AppSettings {
   /** Names the app in the record: first 16 hex digits of the SHA-256 of its access key. */
   readonly id: string;

@@ -11,7 +11,6 @@ export interface EmulatedCall {
   readonly version: 'v1' | 'v2';
   readonly authorization: string | undefined;
   readonly contentType: string | undefined;
-  /** Address of the caller. */
   readonly address: string;
   readonly body: Buffer;
 }

@@ -26,13 +26,11 @@ export class LastItems<T> {
   }
 }
 
-/** How often a number was accepted. */
 export interface NumberCount {
   readonly contact: string;
   readonly count: number;
 }
 
-/** An accepted contact with all details. */
 export interface AcceptedContact {
   readonly contact: string;
   /** The fields of the contact except its number. */
@@ -48,7 +46,6 @@ export interface AcceptedContact {
 
 /** Exact counts of what was accepted. */
 export interface AcceptanceCounts {
-  /** Send requests accepted. */
   readonly requests: number;
   /** Contacts accepted, repetitions included. */
   readonly contacts: number;
@@ -165,7 +162,6 @@ export interface Issuance {
   readonly foreign: boolean;
 }
 
-/** Exact counts of issuances. */
 export interface IssuanceCounts {
   /** Tokens issued to callers of the token endpoint. */
   readonly issued: number;

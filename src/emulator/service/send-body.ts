@@ -1,12 +1,10 @@
 import type { RefusalCode } from './refusals.ts';
 
-/** A valid contact of a send request. */
 export interface ContactObject {
   readonly contact: string;
   readonly [field: string]: unknown;
 }
 
-/** A valid send request. */
 export interface SendBody {
   readonly templateCode: string;
   readonly contacts: readonly ContactObject[];

@@ -31,7 +31,6 @@ export function tokenIn(header: string | undefined, version: 'v1' | 'v2'): strin
   return Buffer.from(token, 'latin1').toString('base64') === value ? token : undefined;
 }
 
-/** A newly issued token. */
 export interface EmulatedToken {
   readonly value: string;
   /** First 16 hex digits of the SHA-256 of the value: identifies it without its value. */
@@ -49,9 +48,7 @@ interface TokenEntry {
 /** Above this number, the oldest invalid tokens are deleted. */
 const KEPT_TOKENS = 10_000;
 
-/** Issues tokens and tracks their states. */
 export class TokenBook {
-  /** In order of issuance. */
   readonly #entries = new Map<string, TokenEntry>();
   readonly #signingKey = randomBytes(32);
   readonly #expiryInside: boolean;
