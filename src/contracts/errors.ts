@@ -270,22 +270,10 @@ export function describeFailure(error: unknown): string {
  */
 export function exitCodeOf(error: unknown): 1 | 2 | 3 {
   if (!(error instanceof NoticeQueueError)) return 1;
-  switch (error.code) {
-    case 'CONFIG_INVALID':
-    case 'NOTICE_INVALID':
-    case 'REQUEST_INVALID':
-    case 'IDEMPOTENCY_CONFLICT':
-    case 'SOURCE_INVALID':
-    case 'BATCH_CONFLICT':
-    case 'LIST_REPEATED':
-      return 2;
-    case 'QUEUE_UNAVAILABLE':
-    case 'QUEUE_REFUSED':
-    case 'REDIS_FULL':
-    case 'REDIS_UNSUITABLE':
-    case 'REDIS_MISSING':
-      return 3;
-    default:
-      return 1;
-  }
+  if (OF_INPUT.test(error.code)) return 2;
+  return OF_REDIS.test(error.code) ? 3 : 1;
 }
+
+const OF_INPUT =
+  /^(?:(?:CONFIG|NOTICE|REQUEST|SOURCE)_INVALID|IDEMPOTENCY_CONFLICT|BATCH_CONFLICT|LIST_REPEATED)$/;
+const OF_REDIS = /^(?:QUEUE_UNAVAILABLE|QUEUE_REFUSED|REDIS_FULL|REDIS_UNSUITABLE|REDIS_MISSING)$/;

@@ -52,29 +52,19 @@ export function workerSealing(account: string, keys: Parameters<typeof payloadKe
 }
 
 /** For the contacts of a batch. Not of a chunk: a redrive moves them to other chunks of the batch. */
-export function batchSeal(sealing: Sealing, id: string): Seal {
-  return sealAt(sealing, `batch ${id}`);
-}
+export const batchSeal = (by: Sealing, id: string): Seal => sealAt(by, `batch ${id}`);
 
 /** For the job of a single notice, which keeps its id as long as it exists. */
-export function jobSeal(sealing: Sealing, id: string): Seal {
-  return sealAt(sealing, `job ${id}`);
-}
+export const jobSeal = (by: Sealing, id: string): Seal => sealAt(by, `job ${id}`);
 
 /** For the part of the request body that the contacts of a batch share. */
-export function frameSeal(sealing: Sealing, id: string): Seal {
-  return sealAt(sealing, `frame ${id}`);
-}
+export const frameSeal = (by: Sealing, id: string): Seal => sealAt(by, `frame ${id}`);
 
 /** For the shared token, whose sealing has a key of its own. */
-export function tokenSeal(sealing: Sealing, id: string): Seal {
-  return sealAt(sealing, `token ${id}`);
-}
+export const tokenSeal = (by: Sealing, id: string): Seal => sealAt(by, `token ${id}`);
 
 /** For the secret of the account. */
-export function accountSeal(sealing: Sealing): Seal {
-  return sealAt(sealing, 'secret');
-}
+export const accountSeal = (by: Sealing): Seal => sealAt(by, 'secret');
 
 /** Field by field: a worker makes one for each job. */
 function sealAt({ account, keys, acceptsPlain }: Sealing, place: string): Seal {

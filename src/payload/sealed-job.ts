@@ -113,38 +113,32 @@ export function contactsOfJob(
   } catch {
     return [];
   }
-  if (sealedOf(data) !== undefined) return contactsOfSealed(data, id, sealing);
-  const contacts: unknown = (data as Partial<JobData> | null)?.notice?.contacts;
-  return Array.isArray(contacts) ? (contacts as JobData['notice']['contacts']) : [];
+  if (sealedOf(data) === undefined) {
+    const contacts: unknown = (data as Partial<JobData> | null)?.notice?.contacts;
+    return Array.isArray(contacts) ? (contacts as JobData['notice']['contacts']) : [];
+  }
+  return unlessCoded('JOB_INVALID', () => openJob(data, id, sealing).notice.contacts);
 }
 
 /** The same, and none where they cannot be decrypted: with a key that is not configured here, for example. */
 export function contactsIfReadable(
   ...args: Parameters<typeof contactsOfJob>
 ): JobData['notice']['contacts'] {
-  try {
-    return contactsOfJob(...args);
-  } catch (error) {
-    if (isCoded(error, 'PAYLOAD_UNREADABLE')) return [];
-    throw error;
-  }
+  return unlessCoded('PAYLOAD_UNREADABLE', () => contactsOfJob(...args));
 }
 
-function contactsOfSealed(
-  data: unknown,
-  id: string,
-  sealing?: Sealing,
+/** What is read; none where that ends with an error of this code. */
+function unlessCoded(
+  code: ErrorCode,
+  read: () => JobData['notice']['contacts'],
 ): JobData['notice']['contacts'] {
   try {
-    return openJob(data, id, sealing).notice.contacts;
+    return read();
   } catch (error) {
-    if (isCoded(error, 'JOB_INVALID')) return [];
+    if (error instanceof NoticeQueueError && error.code === code) return [];
     throw error;
   }
 }
-
-const isCoded = (error: unknown, code: ErrorCode): boolean =>
-  error instanceof NoticeQueueError && error.code === code;
 
 /** The sealed part of a job's data; undefined where it has none. */
 function sealedOf(data: unknown): string | undefined {
