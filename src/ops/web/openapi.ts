@@ -71,11 +71,8 @@ function operation(one: Route, schemas: Record<string, Json>): Json {
   const isOpen = needs === 'open';
   const shape = input instanceof z.ZodObject ? (input.shape as Record<string, z.ZodType>) : {};
   const isInPath = (name: string) => path.includes(`:${name}`);
-  const others = Object.entries(shape).filter(([name]) => !isInPath(name));
-  const inUrl =
-    method === 'GET'
-      ? Object.entries(shape)
-      : Object.entries(shape).filter(([name]) => isInPath(name));
+  const fields = Object.entries(shape);
+  const inUrl = fields.filter(([name]) => method === 'GET' || isInPath(name));
   const parameters = [
     ...inUrl.map(([name, field]) => parameterOf(name, field, isInPath(name), schemas)),
     ...Object.entries(headers).map(([name, description]) => ({
@@ -86,7 +83,8 @@ function operation(one: Route, schemas: Record<string, Json>): Json {
       schema: { type: 'string' },
     })),
   ];
-  const body = bodyDoc ?? z.strictObject(Object.fromEntries(others));
+  const inBody = fields.filter(([name]) => !isInPath(name));
+  const body = bodyDoc ?? z.strictObject(Object.fromEntries(inBody));
   const own = Object.entries(answers).map(([status, doc]) => [
     status,
     answerOf(Number(status), doc, schemas),

@@ -3,24 +3,20 @@ import { allows, type Identity, type Needs } from './identity.ts';
 /** Why a request is refused. */
 export type AccessRefusal = 'NOT_SIGNED_IN' | 'NOT_PERMITTED' | 'CROSS_SITE';
 
-/** Where a request comes from, as the browser states it. */
-export interface RequestOrigin {
-  /** The `Origin` header. */
-  readonly origin: string | undefined;
-  /** The `Sec-Fetch-Site` header. Browsers send it over https, and to this machine. */
-  readonly fetchSite: string | undefined;
-  /** Host and port that the request was sent to. */
-  readonly host: string | undefined;
-}
-
 /** What a request is judged by, before its body is read. */
-export interface AccessDecision extends RequestOrigin {
+export interface AccessDecision {
   /** Role that the route needs; undefined where no route matches: then the caller must be signed in. */
   readonly needs: Needs | undefined;
   readonly method: string;
   readonly identity: Identity | undefined;
   /** Whether the route answers data: a stream, a download, JSON. Pages may be opened by a link of another site. */
   readonly isData?: boolean;
+  /** The `Origin` header. */
+  readonly origin: string | undefined;
+  /** The `Sec-Fetch-Site` header. Browsers send it over https, and to this machine. */
+  readonly fetchSite: string | undefined;
+  /** Host and port that the request was sent to. */
+  readonly host: string | undefined;
 }
 
 /** Decides whether a request is allowed: open or with a role that is enough; a change only from a page of this server. */
@@ -44,7 +40,7 @@ export function reads(method: string): boolean {
 }
 
 /** Whether a change comes from a page of this server. Where no header says it, the CSRF token decides. */
-export function isSameOrigin({ origin, fetchSite, host }: RequestOrigin): boolean {
+function isSameOrigin({ origin, fetchSite, host }: AccessDecision): boolean {
   if (fetchSite === 'same-origin') return true;
   if (fetchSite !== undefined && fetchSite !== 'none') return false;
   if (origin === undefined) return true;

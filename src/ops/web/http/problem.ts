@@ -44,6 +44,9 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   TOKEN_UNAVAILABLE: 503,
 };
 
+/** Where the cause is that Redis does not answer. */
+const AWAY: ReadonlySet<ErrorCode> = new Set(['QUEUE_UNAVAILABLE', 'TOKEN_UNAVAILABLE']);
+
 /** Seconds after which to retry while Redis is away. */
 const REDIS_RETRY_AFTER = 2;
 
@@ -72,11 +75,17 @@ export class TooManyRequests extends NoticeQueueError {
  * @param redisTrouble replaces the detail where Redis did not answer
  */
 export function problemOf(error: unknown, redisTrouble?: string): Problem {
-  if (error instanceof NoticeQueueError) return ofOurs(error, redisTrouble);
+  if (error instanceof NoticeQueueError) {
+    const found = problem(error, STATUS[error.code] ?? 500);
+    if (error instanceof TooManyRequests) return { ...found, retryAfter: error.retryAfter };
+    if (found.status !== 503) return found;
+    const detail = (AWAY.has(error.code) ? redisTrouble : undefined) ?? found.detail;
+    return { ...found, detail, retryAfter: REDIS_RETRY_AFTER };
+  }
   const { statusCode } = (error ?? {}) as { statusCode?: unknown };
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
     const detail = UNREADABLE[statusCode] ?? 'The request cannot be read.';
-    return problem('REQUEST_INVALID', statusCode, new NoticeQueueError('REQUEST_INVALID', detail));
+    return problem(new NoticeQueueError('REQUEST_INVALID', detail), statusCode);
   }
   return {
     type: typeOf('DEFECT'),
@@ -87,28 +96,13 @@ export function problemOf(error: unknown, redisTrouble?: string): Problem {
   };
 }
 
-function ofOurs(error: NoticeQueueError, redisTrouble: string | undefined): Problem {
-  const status = STATUS[error.code] ?? 500;
-  const found = problem(error.code, status, error);
-  if (error instanceof TooManyRequests) return { ...found, retryAfter: error.retryAfter };
-  if (status !== 503) return found;
-  return {
-    ...found,
-    ...(redisTrouble === undefined || !isAway(error) ? {} : { detail: redisTrouble }),
-    retryAfter: REDIS_RETRY_AFTER,
-  };
-}
-
-function isAway({ code }: NoticeQueueError): boolean {
-  return code === 'QUEUE_UNAVAILABLE' || code === 'TOKEN_UNAVAILABLE';
-}
-
-function problem(code: ErrorCode, status: number, error: NoticeQueueError): Problem {
+function problem(error: NoticeQueueError, status: number): Problem {
+  const { code, message: detail } = error;
   return {
     type: typeOf(code),
     title: ERROR_CODES[code].meaning,
     status,
-    detail: error.message,
+    detail,
     code,
     ...(error instanceof InputError ? { issues: [...error.issues] } : {}),
   };

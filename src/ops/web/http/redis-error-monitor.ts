@@ -24,43 +24,35 @@ const NO_PERMISSION = 'The user of Redis at % lacks a permission: ';
 const UNKNOWN_CAUSE =
   'Redis at % does not answer in time: it is down, frozen or overloaded, or the network is.';
 
-/** Remembers the last error of the connection to Redis, for what to say while it is away. */
+/** Remembers the cause of the last error of the connection to Redis, for what to say while it is away. */
 export class RedisErrorMonitor {
   readonly #address: string;
-  #word = '';
-  #missing: string | undefined;
-  /** Why no connection is made at all. */
-  #refused: string | undefined;
+  #cause: string | undefined;
 
   constructor(settings: RedisSettings) {
     this.#address = addressOf(settings);
   }
 
   failed(error: unknown): void {
-    const word = redisErrorCode(error);
     // The error of a connection is more specific than the one of a command that could not be sent.
-    if (word in CAUSES || this.#word === '') this.#word = word;
-    this.#missing = missingPermissionOf(error);
-    if (error instanceof NoticeQueueError && error.code === 'QUEUE_REFUSED') {
-      this.#refused = error.message;
-    } else if (word in CAUSES) this.#refused = undefined;
+    this.#cause = causeOf(error) ?? this.#cause;
   }
 
   recovered(): void {
-    this.#word = '';
-    this.#missing = undefined;
-    this.#refused = undefined;
+    this.#cause = undefined;
   }
 
   /** The likely cause, and what to do. */
   explain(): string {
-    if (this.#refused !== undefined) return this.#refused;
-    const cause =
-      this.#missing === undefined
-        ? (CAUSES[this.#word] ?? UNKNOWN_CAUSE)
-        : `${NO_PERMISSION}${this.#missing} (docs/redis.md).`;
-    return cause.replace('%', this.#address);
+    return (this.#cause ?? UNKNOWN_CAUSE).replace('%', this.#address);
   }
+}
+
+function causeOf(error: unknown): string | undefined {
+  if (error instanceof NoticeQueueError && error.code === 'QUEUE_REFUSED') return error.message;
+  const missing = missingPermissionOf(error);
+  if (missing !== undefined) return `${NO_PERMISSION}${missing} (docs/redis.md).`;
+  return CAUSES[redisErrorCode(error)];
 }
 
 /** Host and port of each node, without user and password. */
