@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
@@ -6,12 +5,9 @@ import { beat } from '../../src/fleet/heartbeat.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { startOps } from '../ops/web/support/ops-bench.ts';
 import { testRedis } from '../support/redis.ts';
-import { visit } from './support/visit.ts';
+import { picture, visit } from './support/visit.ts';
 
 const redis = testRedis();
-const PICTURES = 'test-output/pages';
-mkdirSync(PICTURES, { recursive: true });
-
 const WIDTH = 375;
 /** As long as ids, codes and reasons may be. */
 const ID = `spring-campaign-of-all-customers-2026-${'x'.repeat(26)}`;
@@ -60,7 +56,7 @@ const labelOf = (cell: Locator) =>
   cell.evaluate((one) => getComputedStyle(one, '::before').content.replaceAll('"', ''));
 
 async function expectReadable(page: Page, name: string, cells: Readonly<Record<string, Locator>>) {
-  await page.screenshot({ path: `${PICTURES}/phone-${name}.png`, fullPage: true });
+  await picture(page, `phone-${name}`);
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   expect([name, width]).toEqual([name, WIDTH]);
   const hidden = await page.evaluate(

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
@@ -10,8 +9,8 @@ import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { headline, isSamePage, markPage } from './support/read-page.ts';
 import { startOps } from '../ops/web/support/ops-bench.ts';
-import { PATIENCE_MS, visit, type VisitOptions } from './support/visit.ts';
-import { startWatched, type Watched } from './support/watched.ts';
+import { LOOKS, PATIENCE_MS, picture, visit } from './support/visit.ts';
+import { rows, startWatched, type Watched } from './support/watched.ts';
 
 /*
  * What an engineer on call sees of a trouble: what is wrong, whose fault it is, what to type. Pictures of each are in
@@ -19,25 +18,13 @@ import { startWatched, type Watched } from './support/watched.ts';
  */
 
 const redis = testRedis();
-const PICTURES = 'test-output/pages';
-mkdirSync(PICTURES, { recursive: true });
-
-const LOOKS: readonly (readonly [string, VisitOptions])[] = [
-  ['light', { colorScheme: 'light' }],
-  ['dark', { colorScheme: 'dark' }],
-  ['phone', { viewport: { width: 375, height: 812 } }],
-  ['phone-dark', { viewport: { width: 375, height: 812 }, colorScheme: 'dark' }],
-];
-
-const rows = (count: number) => numbers(count).map((contact) => ({ contact, var1: 'x' }));
-
 /** Looks at the overview in each way; the first action of a phone is within its first two screens. */
-async function picture(watched: Watched, name: string): Promise<void> {
+async function pictures(watched: Watched, name: string): Promise<void> {
   for (const [look, options] of LOOKS) {
     const { page } = await watched.look('otto', options);
     await page.goto('/');
     await page.locator('#state').waitFor();
-    await page.screenshot({ path: `${PICTURES}/trouble-${name}-${look}.png`, fullPage: true });
+    await picture(page, `trouble-${name}-${look}`);
     const action = await page.locator('.acts').first().boundingBox();
     expect((action?.y ?? Infinity) + (action?.height ?? 0)).toBeLessThan(2 * 812);
     await page.close();
@@ -126,7 +113,7 @@ describe('an engineer on call', () => {
       for (const text of [fault, command])
         await state(page).getByText(text, { exact: true }).waitFor();
       expect(await state(page).innerText()).toContain(code);
-      await picture(watched, name);
+      await pictures(watched, name);
       const words = command.split(' ').slice(1);
       const { code: ended } = await run(
         words[0] === 'worker' ? [...words, '--help'] : words,
@@ -151,7 +138,7 @@ describe('an engineer on call', () => {
       what: 'the title of the tab',
       deadlineMs: PATIENCE_MS,
     });
-    await picture(watched, 'refused-list');
+    await pictures(watched, 'refused-list');
     await state(page).getByRole('link', { name: 'what it means' }).click();
     await page.getByRole('heading', { name: 'batch.refused' }).waitFor();
     expect(new URL(page.url()).hash).toBe('#batchrefused');
@@ -171,7 +158,7 @@ describe('an engineer on call', () => {
     await page.goto('/');
     await headline(page, 'Template GONE is held, TEMPLATE_NOT_FOUND');
     await state(page).getByText('List long has paused itself').waitFor();
-    await picture(watched, 'held-template');
+    await pictures(watched, 'held-template');
     await page.goto('/batches/long');
     const why = page.getByText('Not sending: its template is held (TEMPLATE_NOT_FOUND)');
     await why.waitFor();
@@ -190,7 +177,7 @@ describe('an engineer on call', () => {
     expect(await card.innerText()).toMatch(/Paused because the service asked; resumes/);
     expect(await card.innerText()).not.toMatch(/In force|from 0|at 0/);
     expect(await state(page).getAttribute('class')).toContain('warn');
-    await picture(watched, 'throttled');
+    await pictures(watched, 'throttled');
   });
 
   it('reads of the first send within seconds, and of no rate beside Idle', async () => {
@@ -243,7 +230,7 @@ describe('an engineer on call', () => {
       .locator('#jobs')
       .evaluate((one) => Number(getComputedStyle(one).opacity));
     expect(opacity).toBeLessThan(1);
-    await page.screenshot({ path: `${PICTURES}/trouble-redis-away.png`, fullPage: true });
+    await picture(page, 'trouble-redis-away');
     await server.restart();
     await headline(page, 'No worker');
     await arriving.page.getByText('There are no batches.').waitFor();
@@ -303,7 +290,7 @@ describe('an engineer on call', () => {
     await headline(page, 'Workers differ in API_VERSION, ATTEMPTS');
     await page.locator('#attention', { hasText: `(${other.pid})` }).waitFor();
     expect(await state(page).innerText()).toContain('our configuration');
-    await picture(watched, 'differing');
+    await pictures(watched, 'differing');
   });
 
   it('sees times in the zone of the browser, and UTC beside them', async () => {

@@ -58,35 +58,28 @@ const placesIn = (image: Buffer) => [
 
 describe('a secret in a saved image is found', () => {
   const env = { 'app/.env': `SECRET_KEY=${SECRET}\n` };
-  const inSecond = (name: string) => [`image: blobs/sha256/second: ${name}`];
+  const base64 = Buffer.from(`user:${SECRET}`).toString('base64');
+  const long = `app/${'deep/'.repeat(60)}${encodeURIComponent(SECRET)}`;
 
-  it('in a file of a layer', () => {
-    const layer = { 'app/main.js': 'a program', ...env, 'app/package.json': '{}' };
-    expect(placesIn(imageWith({ layer }))).toEqual(inSecond('app/.env'));
+  it.each<readonly [string, () => Files | Buffer, readonly string[]]>([
+    ['a file of a layer', () => ({ 'app/main.js': 'a program', ...env }), ['app/.env']],
+    ['a compressed layer', () => gzipSync(tarOf({ 'app/auth': base64 })), ['app/auth']],
+    ['a compressed file', () => ({ 'app/env.gz': gzipSync(SECRET.repeat(2)) }), ['app/env.gz']],
+    ['an archive', () => ({ 'app/copy.tgz': gzipSync(tarOf(env)) }), ['app/copy.tgz']],
+    [
+      'the long name of a file',
+      () => ({ [long]: '', 'app/last': SECRET }),
+      ['its headers', 'app/last'],
+    ],
+  ])('in %s', (_, layer, names) => {
+    const places = names.map((name) => `image: blobs/sha256/second: ${name}`);
+    expect(placesIn(imageWith({ layer: layer() }))).toEqual(places);
   });
 
-  it('in a compressed layer, in base64', () => {
-    const base64 = Buffer.from(`user:${SECRET}`).toString('base64');
-    const layer = gzipSync(tarOf({ 'app/auth': base64 }));
-    expect(placesIn(imageWith({ layer }))).toEqual(inSecond('app/auth'));
-  });
-
-  it('in a compressed file, and in an archive within a layer', () => {
-    const layer = {
-      'app/env.gz': gzipSync(SECRET.repeat(2)),
-      'app/copy.tgz': gzipSync(tarOf(env)),
-    };
-    const names = ['app/copy.tgz', 'app/env.gz'];
-    expect(placesIn(imageWith({ layer })).toSorted()).toEqual(names.flatMap(inSecond));
-  });
-
-  it('in the name of a file, also a long one, and in the history', () => {
-    const encoded = encodeURIComponent(SECRET);
+  it('in the history', () => {
     const history = `RUN |1 SECRET_KEY=${SECRET} npm ci`;
-    const layer = { [`app/${'deep/'.repeat(60)}${encoded}`]: '', 'app/last': SECRET };
-    const found = placesIn(imageWith({ layer, history }));
-    expect(found).toContain('image: config.json');
-    expect(found).toEqual(expect.arrayContaining(['app/last', 'its headers'].flatMap(inSecond)));
+    const image = imageWith({ layer: { 'app/main.js': 'a program' }, history });
+    expect(placesIn(image)).toEqual(['image: config.json']);
   });
 
   it('or the search fails, at a layer that cannot be read, and without any beside the base image', () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { Dictionary } from './support/dictionary.ts';
+import { hashesIn } from './support/dictionary.ts';
 import type { Canary } from './support/forms.ts';
 import { CanarySearch } from './support/search.ts';
 
@@ -112,38 +112,26 @@ it('says where it was found, and what stands around it', () => {
   expect(new Set(hits.map(({ place }) => place))).toEqual(new Set(['log of a worker']));
 });
 
-describe('the dictionary of sent numbers', () => {
+describe('the hash of what was sent is found', () => {
   const notice = { templateCode: 'T', contacts: [{ contact: NUMBER }] };
   const guesses = [{ of: 'digest', needles: ['digest-of-a-list'] }];
-  const dictionary = new Dictionary([canaries[1] as Canary], [notice], guesses);
-  const broken = (text: string | Buffer) =>
-    dictionary.in([{ place: 'ids', bytes: Buffer.from(text as string) }]).map((hit) => hit.canary);
-  const digest = (algorithm: string, text: string) => createHash(algorithm).update(text).digest();
+  const [, number] = canaries;
+  const hash = (text: string, algorithm = 'sha256') => createHash(algorithm).update(text).digest();
 
-  it.each([
-    ['SHA-256 in hex', `n-${digest('sha256', NUMBER).toString('hex').slice(0, 12)}`],
-    ['SHA-1 in hex', digest('sha1', NUMBER).toString('hex')],
-    ['MD5 in capital hex', digest('md5', NUMBER).toString('hex').toUpperCase()],
-    ['SHA-256 in base64url', `n-${digest('sha256', NUMBER).toString('base64url').slice(0, 8)}.x`],
-    ['of the international form', digest('sha256', '+821007391842').toString('hex').slice(0, 16)],
-    ['of the contact', digest('sha256', `{"contact":"${NUMBER}"}`).toString('base64')],
-  ])('breaks %s', (_, id) => {
-    expect(broken(id)).toEqual(['number']);
-  });
-
-  it('breaks the bytes of a hash', () => {
-    expect(broken(digest('sha256', NUMBER))).toEqual(['number']);
-  });
-
-  it('breaks the hash of a notice', () => {
-    expect(broken(digest('sha256', JSON.stringify(notice)).toString('hex'))).toEqual(['notice 0']);
-  });
-
-  it('searches further guesses', () => {
-    expect(broken('list:digest-of-a-list')).toEqual(['digest']);
-  });
-
-  it('breaks no hash of another number', () => {
-    expect(broken(digest('sha256', '01007391843').toString('hex'))).toEqual([]);
+  it.each<readonly [string, string | Buffer, string?]>([
+    ['SHA-256 in hex', `n-${hash(NUMBER).toString('hex').slice(0, 12)}`],
+    ['SHA-1 in hex', hash(NUMBER, 'sha1').toString('hex')],
+    ['MD5 in capital hex', hash(NUMBER, 'md5').toString('hex').toUpperCase()],
+    ['SHA-256 in base64url', `n-${hash(NUMBER).toString('base64url').slice(0, 8)}.x`],
+    ['of the international form', hash('+821007391842').toString('hex').slice(0, 16)],
+    ['of the contact', hash(`{"contact":"${NUMBER}"}`).toString('base64')],
+    ['as bytes', hash(NUMBER)],
+    ['of the notice', hash(JSON.stringify(notice)).toString('hex'), 'notice 0'],
+    ['a further guess', 'list:digest-of-a-list', 'digest'],
+    ['but of no other number', hash('01007391843').toString('hex'), ''],
+  ])('%s', (_, written, canary = 'number') => {
+    const bytes = Buffer.from(written as string);
+    const hits = hashesIn([{ place: 'ids', bytes }], number ? [number] : [], [notice], guesses);
+    expect(hits.map((hit) => hit.canary)).toEqual(canary === '' ? [] : [canary]);
   });
 });

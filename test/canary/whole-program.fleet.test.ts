@@ -10,7 +10,7 @@ import { NOBODY, program, Visits } from './support/visits/ask.ts';
 import { CANARIES, NUMBERS, OPS_VARIABLES, SECRETS } from './support/canaries.ts';
 import { changeWrongly } from './support/visits/changes.ts';
 import { act, enqueue, look, Terminal } from './support/commands.ts';
-import { Dictionary } from './support/dictionary.ts';
+import { hashesIn } from './support/dictionary.ts';
 import type { Canary } from './support/forms.ts';
 import { queueCopied, queueMalformed } from './support/hostile-jobs.ts';
 import {
@@ -126,19 +126,14 @@ async function play(): Promise<Shown> {
   await visits.ask('/api/v1/failed-notices.csv', program('operatorKey'));
   const another = await startOps(world, { HEALTH_ADDRESS: '0' });
   const otto = await another.signIn('otto', SECRETS.operatorPassword);
-  await refuseWrites(world, sent, 'writesRefused', async () => {
-    await changeWrongly(another, [otto, program('senderKey')]);
-    await another.ask('/api/v1/hold/place', otto, { why: 'a test' });
-    const body = { notice: notice(NUMBERS.refusedByRedis) };
-    await another.ask('/api/v1/notices', program('senderKey'), body);
-    await terminal.both('send', '--template', 'CANARY', '--contact', NUMBERS.refusedByRedis);
-  });
-  for (const refusal of ['outOfMemory', 'readOnly'] as const) {
+  for (const refusal of ['writesRefused', 'outOfMemory', 'readOnly'] as const) {
     await refuseWrites(world, sent, refusal, async () => {
       await another.ask('/', otto);
+      await changeWrongly(another, [otto, program('senderKey')]);
+      await another.ask('/api/v1/rate-limit', otto, { rateLimit: 500, why: 'a test' });
       const body = { notice: notice(NUMBERS.refusedByRedis) };
       await another.ask('/api/v1/notices', program('senderKey'), body);
-      await terminal.run(['send', '--template', 'CANARY', '--contact', NUMBERS.refusedByRedis]);
+      await terminal.both('send', '--template', 'CANARY', '--contact', NUMBERS.refusedByRedis);
     });
   }
   await troubleWithRedis(world, sent, async () => {
@@ -158,9 +153,11 @@ async function play(): Promise<Shown> {
   ];
   const guess = { of: 'digest of a list', needles: [digestOfList().slice(0, 8)] };
   const numbers = CANARIES.filter(({ kind }) => kind === 'number');
-  const dictionary = new Dictionary(numbers, sent.notices, [guess]);
   return {
-    hits: [...new CanarySearch(canaries).in(written), ...dictionary.in(written)],
+    hits: [
+      ...new CanarySearch(canaries).in(written),
+      ...hashesIn(written, numbers, sent.notices, [guess]),
+    ],
     written,
     commands: terminal.used,
     unanswered,

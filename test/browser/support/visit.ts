@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { expect, inject, onTestFinished } from 'vitest';
@@ -30,6 +31,22 @@ export interface VisitOptions {
   readonly javaScript?: boolean;
   /** Zone of the browser. Default: that of the machine. */
   readonly timezoneId?: string;
+}
+
+/** The ways in which pages are looked at. */
+export const LOOKS: readonly (readonly [name: string, options: VisitOptions])[] = [
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['phone', { viewport: { width: 375, height: 812 } }],
+  ['phone-dark', { viewport: { width: 375, height: 812 }, colorScheme: 'dark' }],
+];
+
+const PICTURES = 'test-output/pages';
+mkdirSync(PICTURES, { recursive: true });
+
+/** Keeps a picture of a page in test-output/pages. */
+export async function picture(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: `${PICTURES}/${name}.png`, fullPage: true });
 }
 
 /** A window of a browser, and all that went wrong in it. */

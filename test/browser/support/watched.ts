@@ -1,4 +1,4 @@
-import { startFleet, type Fleet } from '../../support/fleet.ts';
+import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { startOps, type OpsBench } from '../../ops/web/support/ops-bench.ts';
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
 import { onTestFinished } from 'vitest';
@@ -12,6 +12,9 @@ const LIVELY = {
   BATCH_CONCURRENCY: '1',
   BACKOFF_BASE_MS: '100',
 };
+
+/** Contacts of a list. */
+export const rows = (count: number) => numbers(count).map((contact) => ({ contact, var1: 'x' }));
 
 /** The ops server finds what it hands over itself. */
 const FIND_KEY = '4'.repeat(64);

@@ -2,7 +2,7 @@ import { NUMBERS, VALUES } from './canaries.ts';
 import type { Hit } from './search.ts';
 
 /** A place where canaries may be found, because docs/privacy.md says so. */
-export interface AllowedPlace {
+interface AllowedPlace {
   readonly place: string;
   /** Names of what is found there in every run. */
   readonly canaries: readonly string[];
@@ -27,64 +27,45 @@ const NOT_ACCEPTED = [
   'listValue',
 ];
 
+const EXPORTS = { canaries: NOT_ACCEPTED, anyContact: true, page: 'exports (`--csv`, downloads)' };
+const OPEN = { canaries: ['unencrypted', 'openValue'], anyContact: true };
+const MALFORMED = ['malformed', 'malformedValue', 'notJson'];
+const STORED = {
+  open: { ...OPEN, page: 'contacts and content of single notices' },
+  sealed: { canaries: MALFORMED, page: "another producer's jobs that no worker can read" },
+};
+
 /** Every place; what is found elsewhere is a leak. */
-export const ALLOWED: readonly AllowedPlace[] = [
-  {
-    place: 'file of rejected rows',
+const PLACES: Readonly<Record<string, Omit<AllowedPlace, 'place'>>> = {
+  'file of rejected rows': {
     canaries: ['badRow', 'badRowValue', 'inList'],
     page: 'the file of rejected rows',
   },
-  {
-    place: 'exports of commands',
-    canaries: NOT_ACCEPTED,
-    anyContact: true,
-    page: 'exports (`--csv`, downloads)',
-  },
-  {
-    place: 'download of an operator',
-    canaries: NOT_ACCEPTED,
-    anyContact: true,
-    page: 'exports (`--csv`, downloads)',
-  },
-  ...['Redis without PAYLOAD_KEY', 'files of Redis without PAYLOAD_KEY'].map((place) => ({
-    place,
-    canaries: ['unencrypted', 'openValue'],
-    anyContact: true,
-    page: 'contacts and content of single notices',
-  })),
-  ...['Redis', 'files of Redis'].map((place) => ({
-    place,
-    canaries: ['malformed', 'malformedValue', 'notJson'],
-    page: "another producer's jobs that no worker can read",
-  })),
-  {
-    place: 'slow log of Redis without PAYLOAD_KEY',
-    // Of each argument it has the beginning: values may be cut off.
+  'exports of commands': EXPORTS,
+  'download of an operator': EXPORTS,
+  'Redis without PAYLOAD_KEY': STORED.open,
+  'files of Redis without PAYLOAD_KEY': STORED.open,
+  Redis: STORED.sealed,
+  'files of Redis': STORED.sealed,
+  // Of each argument it has the beginning: values may be cut off.
+  'slow log of Redis without PAYLOAD_KEY': {
     canaries: ['unencrypted'],
     anyContact: true,
     page: 'slow log of Redis',
   },
-  {
-    place: 'slow log of Redis',
-    canaries: ['malformed', 'malformedValue', 'notJson'],
-    page: 'slow log of Redis',
-  },
-  {
-    place: 'answer to a sign-in',
+  'slow log of Redis': { canaries: MALFORMED, page: 'slow log of Redis' },
+  'answer to a sign-in': {
     canaries: ['session of vera', 'session of otto'],
     page: 'session of a person',
   },
-  {
-    place: 'output of a first start',
-    canaries: ['first password'],
-    page: 'first password',
-  },
-  {
-    place: 'output of new-key',
-    canaries: ['new API key'],
-    page: 'a new API key',
-  },
-];
+  'output of a first start': { canaries: ['first password'], page: 'first password' },
+  'output of new-key': { canaries: ['new API key'], page: 'a new API key' },
+};
+
+export const ALLOWED: readonly AllowedPlace[] = Object.entries(PLACES).map(([place, allowed]) => ({
+  place,
+  ...allowed,
+}));
 
 const CONTACT = new Set([...Object.keys(NUMBERS), ...Object.keys(VALUES)]);
 

@@ -34,6 +34,11 @@ export class Terminal {
     await this.run(args);
     await this.run([...args, '--json']);
   }
+
+  /** The same of several, each one line of words. */
+  async lines(...lines: readonly string[]): Promise<void> {
+    for (const line of lines) await this.both(...line.split(' '));
+  }
 }
 
 /** Sends and imports, with what is wrong in some of them. */
@@ -78,30 +83,26 @@ export async function enqueue(
   readRejected(world, lists.spring);
 }
 
+const EXPORTS = { place: 'exports of commands' };
+
 /** Everything that shows something. */
 export async function look(terminal: Terminal, sent: Sent): Promise<void> {
   await terminal.run(['help']);
   for (const id of sent.ids) await terminal.both('show', id);
-  await terminal.both('show', '--key', 'order-1');
-  await terminal.both('batches');
   for (const batch of sent.batches) {
-    await terminal.both('batch', batch);
-    await terminal.both('failures', batch);
-    await terminal.both('results', batch);
-    await terminal.run(['failures', batch, '--csv'], { place: 'exports of commands' });
+    await terminal.lines(`batch ${batch}`, `failures ${batch}`, `results ${batch}`);
+    await terminal.run(['failures', batch, '--csv'], EXPORTS);
   }
-  await terminal.both('failures');
-  await terminal.run(['failures', '--csv'], { place: 'exports of commands' });
-  await terminal.both('events');
-  await terminal.both('unknown');
-  await terminal.run(['unknown', '--csv'], { place: 'exports of commands' });
+  for (const line of ['failures', 'unknown', 'restored show']) {
+    await terminal.run([...line.split(' '), '--csv'], EXPORTS);
+  }
+  await terminal.lines('show --key order-1', 'batches', 'failures', 'unknown', 'audit', 'config');
+  await terminal.lines('events', 'events test', 'events list', 'events replay 0');
+  await terminal.lines('hold', 'rate-limit', 'status', 'doctor', 'restored');
   for (const number of [NUMBERS.accepted, NUMBERS.inList, NUMBERS.searched, NUMBERS.badNotice]) {
     await terminal.both('find', number);
   }
   await terminal.both('unknown', '--number', NUMBERS.unknown);
-  await terminal.both('audit');
-  for (const args of [['test'], ['list'], ['replay', '0']]) await terminal.both('events', ...args);
-  await terminal.both('config');
   const proxy = `http://user:${SECRETS.proxyPassword}@127.0.0.1:9`;
   await terminal.run(['config', '--json'], { env: { PROXY_URL: proxy } });
   await terminal.run(['config'], { env: { PROXY_URL: `ftp://u:${SECRETS.proxyPassword}@x` } });
@@ -111,31 +112,27 @@ export async function look(terminal: Terminal, sent: Sent): Promise<void> {
     await terminal.run(['status'], { env: { REDIS_URL, REDIS_PASSWORD: '' } });
     await terminal.run(['config'], { env: { REDIS_URL, REDIS_PASSWORD: '' } });
   }
-  await terminal.both('hold');
-  await terminal.both('rate-limit');
-  await terminal.both('status');
-  await terminal.both('doctor');
-  await terminal.both('restored');
-  await terminal.run(['restored', 'show', '--csv'], { place: 'exports of commands' });
 }
 
 /** Everything that changes something. */
 export async function act(terminal: Terminal, sent: Sent): Promise<void> {
-  await terminal.both('hold', 'place', '--why', 'a test');
+  await terminal.lines('hold place --why test');
   await terminal.run(['send', '--template', 'CANARY', '--contact', NUMBERS.heldBack]);
-  await terminal.both('status');
-  await terminal.both('hold', 'lift', '--why', 'a test');
-  await terminal.both('rate-limit', '500');
-  await terminal.both('pause', 'spring');
-  await terminal.both('resume', 'spring');
-  await terminal.both('rate', 'spring', '1000');
-  await terminal.both('redrive', 'spring', '--state', 'rejected', '--yes');
-  await terminal.both('redrive', '--notices', '--yes');
-  await terminal.both('resolve', '--number', NUMBERS.unknown, '--as', 'accepted', '--yes');
-  await terminal.both('resolve', '--all', '--as', 'discard', '--yes');
-  await terminal.both('delete', sent.ids[1] ?? '', '--yes');
-  for (const id of sent.ids.slice(-2)) await terminal.both('cancel', id);
-  await terminal.both('cancel', 'spring', '--yes');
+  await terminal.lines(
+    'status',
+    'hold lift --why test',
+    'rate-limit 500',
+    'pause spring',
+    'resume spring',
+    'rate spring 1000',
+    'redrive spring --state rejected --yes',
+    'redrive --notices --yes',
+    `resolve --number ${NUMBERS.unknown} --as accepted --yes`,
+    'resolve --all --as discard --yes',
+    `delete ${sent.ids[1] ?? ''} --yes`,
+    ...sent.ids.slice(-2).map((id) => `cancel ${id}`),
+    'cancel spring --yes',
+  );
   await terminal.run(['ops', 'hash-password', 'kim'], { stdin: SECRETS.viewerPassword });
   await terminal.run(['ops', 'hash-password', 'kim'], { stdin: 'short' });
   await terminal.run(['erase', NUMBERS.heldBack]);

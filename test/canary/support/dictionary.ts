@@ -10,7 +10,7 @@ const BASE64 = 8;
 const RAW = 6;
 
 /** A guess: what the start of a hash is when the guess is right. */
-export interface Guess {
+interface Guess {
   readonly of: string;
   readonly needles: readonly string[];
 }
@@ -19,39 +19,33 @@ export interface Guess {
  * Attacks what was written with all numbers that were sent, as does who computes the hash of every phone number:
  * hashes without a key, of the number in its usual spellings, of the contact and of the notice; their first forty
  * bits are enough.
+ *
+ * @param notices that were sent
+ * @param more guesses than those of numbers and notices
+ * @returns whose hash was found
  */
-export class Dictionary {
-  readonly #guesses: readonly Guess[];
-
-  /**
-   * @param notices that were sent
-   * @param more guesses than those of numbers and notices
-   */
-  constructor(numbers: readonly Canary[], notices: readonly Notice[], more: readonly Guess[] = []) {
-    this.#guesses = [
-      ...more,
-      ...numbers.map(({ name, value }) => ({
-        of: name,
-        needles: spellings(value).flatMap(hashes),
-      })),
-      ...notices.map((notice, index) => ({
-        of: `notice ${index}`,
-        needles: hashes(JSON.stringify(notice)),
-      })),
-    ];
-  }
-
-  /** Whose hash was found. */
-  in(written: readonly Written[]): Hit[] {
-    return written.flatMap(({ place, bytes }) => {
-      const text = bytes.toString('latin1');
-      return this.#guesses.flatMap(({ of, needles }) => {
-        const found = needles.find((needle) => text.includes(needle));
-        const context = found === undefined ? '' : JSON.stringify(found);
-        return found === undefined ? [] : [{ canary: of, form: 'hash', place, context }];
-      });
+export function hashesIn(
+  written: readonly Written[],
+  numbers: readonly Canary[],
+  notices: readonly Notice[],
+  more: readonly Guess[],
+): Hit[] {
+  const guesses = [
+    ...more,
+    ...numbers.map(({ name, value }) => ({ of: name, needles: spellings(value).flatMap(hashes) })),
+    ...notices.map((notice, index) => ({
+      of: `notice ${index}`,
+      needles: hashes(JSON.stringify(notice)),
+    })),
+  ];
+  return written.flatMap(({ place, bytes }) => {
+    const text = bytes.toString('latin1');
+    return guesses.flatMap(({ of, needles }) => {
+      const found = needles.find((needle) => text.includes(needle));
+      const context = JSON.stringify(found);
+      return found === undefined ? [] : [{ canary: of, form: 'hash', place, context }];
     });
-  }
+  });
 }
 
 function spellings(number: string): string[] {

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
-import { parkNotice } from '../support/parked-notice.ts';
 import { expectDocumented, startOps, type Caller, type Reply } from './support/ops-bench.ts';
 
 const redis = testRedis();
@@ -39,7 +38,6 @@ async function bench() {
   const [viewer, operator] = [await server.viewer(), await server.operator()];
   const audit = async () => (await viewer.get('/api/v1/audit')).json['entries'] as object[];
   return {
-    prefix,
     server,
     viewer: documented(viewer),
     operator: documented(operator),
@@ -89,24 +87,6 @@ describe('the API', () => {
     expect(json).toMatchObject({ code: 'REQUEST_INVALID', issues });
   });
 
-  it('pauses, resumes and cancels a batch', async () => {
-    const { operator, audit } = await bench();
-    const act = async (verb: string, body = {}) =>
-      (await operator.post(`/api/v1/batches/b/${verb}`, body)).json;
-    expect(await act('pause', { why: 'a mistake' })).toEqual({ batch: 'b', phase: 'paused' });
-    expect(await act('resume')).toMatchObject({ phase: 'sending' });
-    expect(await act('cancel')).toMatchObject({ phase: 'cancelled' });
-    const again = await act('pause');
-    expect(again).toMatchObject({ status: 409, code: 'NOT_POSSIBLE' });
-    expect(again['detail']).toContain('Batch b was cancelled, which is final;');
-    const target = 'batch b';
-    expect(await audit()).toMatchObject([
-      { as: 'cancelled' },
-      { as: 'resumed' },
-      { who: 'otto', target, as: 'paused', why: 'a mistake' },
-    ]);
-  });
-
   it('groups failures with a masked example, and gives their numbers to operators only', async () => {
     const { viewer, operator, audit } = await bench();
     const { json, text } = await viewer.get('/api/v1/batches/b/failures');
@@ -146,39 +126,6 @@ describe('the API', () => {
     expect((await viewer.get(path)).json).toMatchObject({ possible: false });
     const refused = await operator.post(path, body);
     expect(refused.json).toMatchObject({ status: 409, code: 'NOT_POSSIBLE' });
-  });
-
-  it('lists the unknown, and decides on them by id, or by batch', async () => {
-    const { prefix, viewer, operator, counts, audit } = await bench();
-    const { id } = await parkNotice(redis, {}, prefix);
-    const { json, text } = await viewer.get('/api/v1/unknown');
-    expect(json).toMatchObject({
-      notices: [{ id, template: 'ONCE', contacts: 1, code: 'ECONNRESET' }],
-      listed: 1,
-      batches: [{ batch: 'b', template: 'T', contacts: 11 }],
-    });
-    expect(text).not.toMatch(NUMBERS);
-    const decide = async (fields: object) =>
-      (await operator.post('/api/v1/unknown/resolve', { as: 'accepted', why: 'x', ...fields }))
-        .json;
-    expect(await decide({ ids: [id] })).toMatchObject({ resolved: 1, contacts: 1 });
-    expect(await decide({ batch: 'b' })).toMatchObject({ resolved: 2, contacts: 11 });
-    expect((await viewer.get('/api/v1/unknown')).json).toMatchObject({ notices: [], batches: [] });
-    expect(await counts()).toMatchObject({ accepted: 18, unknown: 0 });
-    expect(await audit()).toMatchObject([
-      { who: 'otto', what: 'resolve', target: 'batch b', contacts: 11 },
-      { who: 'otto', what: 'resolve', target: id, contacts: 1 },
-    ]);
-    for (const fields of [
-      {},
-      { ids: ['a'], batch: 'b' },
-      { ids: ['a'], why: '' },
-      { ids: [] },
-      { chunk: 1 },
-      { before: 1, olderThanMs: 1 },
-    ]) {
-      expect(await decide(fields)).toMatchObject({ status: 400, code: 'REQUEST_INVALID' });
-    }
   });
 
   it('does by a form what it does otherwise, and leads back', async () => {

@@ -69,7 +69,15 @@ describe('unknown outcomes over HTTP', () => {
     const { viewer, operator } = await bench();
     const preview = await viewer.post(`${PATH}/preview`, { all: true });
     expect(preview.json).toMatchObject({ contacts: 1, listed: 1, batches: [] });
-    const refused = [{ all: false }, { all: true, batch: 'b' }];
+    const refused = [
+      { all: false },
+      { all: true, batch: 'b' },
+      { ids: ['a'], batch: 'b' },
+      { ids: [] },
+      { chunk: 1 },
+      { before: 1, olderThanMs: 1 },
+      {},
+    ];
     for (const fields of refused) {
       const answer = await operator.post(`${PATH}/resolve`, { as: 'accepted', why, ...fields });
       expect([fields, answer.status]).toEqual([fields, 400]);

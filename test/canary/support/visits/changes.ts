@@ -14,23 +14,30 @@ export async function changeAll(
   visits: Visits,
   operator: Visitor,
 ): Promise<void> {
-  const change = (path: string, body: object) => visits.ask(`/api/v1/${path}`, operator, body);
-  await change('hold/place', { why });
+  const change = async (changes: readonly (readonly [path: string, body?: object])[]) => {
+    for (const [path, body] of changes)
+      await visits.ask(`/api/v1/${path}`, operator, { ...body, why });
+  };
+  await change([['hold/place']]);
   await importOne(world, sent, 'web', 'inWebList');
-  await change('batches/web/rate', { rate: 500, why });
-  for (const verb of ['pause', 'resume', 'cancel']) await change(`batches/web/${verb}`, { why });
   await cancelNotices(visits, sent);
-  await change('waiting/cancel', { template: 'OF_NOBODY', why });
-  await change('hold/lift', { why });
-  await change('rate-limit', { rateLimit: 500, why });
-  await change('batches/spring/redrive', { state: 'rejected', limit: 1, why });
-  await change('failed-notices/delete', { template: 'CANARY', limit: 1, why });
-  await change('failed-notices/redrive', { template: 'CANARY', limit: 2, why });
-  await change('account-events/replay', { cursor: '0', why });
-  await change('restored/park', { why });
-  await change('sessions/end', { user: 'of-nobody', why });
-  await change('erase', { number: NUMBERS.searched, why });
-  await change('unknown/resolve', { number: NUMBERS.unknownToo, as: 'accepted', why });
+  await change([
+    ['batches/web/rate', { rate: 500 }],
+    ['batches/web/pause'],
+    ['batches/web/resume'],
+    ['batches/web/cancel'],
+    ['waiting/cancel', { template: 'OF_NOBODY' }],
+    ['hold/lift'],
+    ['rate-limit', { rateLimit: 500 }],
+    ['batches/spring/redrive', { state: 'rejected', limit: 1 }],
+    ['failed-notices/delete', { template: 'CANARY', limit: 1 }],
+    ['failed-notices/redrive', { template: 'CANARY', limit: 2 }],
+    ['account-events/replay', { cursor: '0' }],
+    ['restored/park'],
+    ['sessions/end', { user: 'of-nobody' }],
+    ['erase', { number: NUMBERS.searched }],
+    ['unknown/resolve', { number: NUMBERS.unknownToo, as: 'accepted' }],
+  ]);
 }
 
 /** Delayed notices, cancelled by their ids and by their idempotency keys. */

@@ -5,10 +5,9 @@ import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { loadConfig } from '../../../../src/config/config.ts';
 import { newApiKey, readUsers } from '../../../../src/ops/web/access/accounts.ts';
-import type { FirstSignIn } from '../../../../src/ops/web/access/access.ts';
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
 import { problemAnswer } from '../../../../src/ops/web/http/problem.ts';
-import { openOps, type OpsContext } from '../../../../src/ops/web/ops-context.ts';
+import { openOps } from '../../../../src/ops/web/ops-context.ts';
 import { OPS_ROUTES } from '../../../../src/ops/web/http/route-table.ts';
 import type { Route } from '../../../../src/ops/web/http/route.ts';
 import { buildOpsServer } from '../../../../src/ops/web/server.ts';
@@ -41,22 +40,7 @@ export interface Caller {
 }
 
 /** An ops server that listens, over one namespace of a Redis. */
-export interface OpsBench {
-  readonly url: string;
-  readonly context: OpsContext;
-  /** Its log so far. */
-  readonly lines: readonly Readonly<Record<string, unknown>>[];
-  readonly firstSignIn: FirstSignIn | undefined;
-  ask(path: string, options?: AskOptions): Promise<Reply>;
-  readonly nobody: Caller;
-  viewer(): Promise<Caller>;
-  operator(): Promise<Caller>;
-  key(role: Role): Caller;
-  /** Cookie of a session that began at a time. */
-  cookie(name: 'vera' | 'otto', begunAt: number): string;
-  /** Ends the server, before the test does. */
-  close(): Promise<void>;
-}
+export type OpsBench = Awaited<ReturnType<typeof startOps>>;
 
 export const PASSWORD = 'correct horse battery';
 
@@ -92,7 +76,7 @@ export async function startOps(
   prefix: string,
   env: Readonly<Record<string, string>> = {},
   routes?: readonly Route[],
-): Promise<OpsBench> {
+) {
   const config = loadConfig(
     environmentAs('ops', {
       REDIS_URL: redisUrl,
@@ -117,30 +101,32 @@ export async function startOps(
     return closed;
   };
   onTestFinished(end);
-  const bench: OpsBench = {
+  const cookie = (name: 'vera' | 'otto', begunAt: number) => {
+    const user = users.get(name);
+    if (user === undefined) throw new Error(`${name} is no user`);
+    return `notices=${context.access.sessions.start(user, begunAt).cookie}`;
+  };
+  const signedIn = async (name: 'vera' | 'otto') => {
+    const headers = { cookie: cookie(name, Date.now()) };
+    const session = await ask(url, '/api/v1/session', { headers });
+    return callerOf(url, { ...headers, 'x-csrf-token': String(session.json['csrf']) });
+  };
+  return {
     url,
     context,
-    lines,
+    /** Its log so far. */
+    lines: lines as readonly Readonly<Record<string, unknown>>[],
     firstSignIn,
-    ask: (path, options) => ask(url, path, options),
+    ask: (path: string, options?: AskOptions) => ask(url, path, options),
     nobody: callerOf(url, {}),
-    viewer: () => signedIn(bench, 'vera'),
-    operator: () => signedIn(bench, 'otto'),
-    key: (role) => callerOf(url, { authorization: `Bearer ${keys[role].key}` }),
-    cookie: (name, begunAt) => {
-      const user = users.get(name);
-      if (user === undefined) throw new Error(`${name} is no user`);
-      return `notices=${context.access.sessions.start(user, begunAt).cookie}`;
-    },
+    viewer: () => signedIn('vera'),
+    operator: () => signedIn('otto'),
+    key: (role: Role) => callerOf(url, { authorization: `Bearer ${keys[role].key}` }),
+    /** Cookie of a session that began at a time. */
+    cookie,
+    /** Ends the server, before the test does. */
     close: end,
   };
-  return bench;
-}
-
-async function signedIn(bench: OpsBench, name: 'vera' | 'otto'): Promise<Caller> {
-  const cookie = bench.cookie(name, Date.now());
-  const session = await bench.ask('/api/v1/session', { headers: { cookie } });
-  return callerOf(bench.url, { cookie, 'x-csrf-token': String(session.json['csrf']) });
 }
 
 function callerOf(url: string, headers: Readonly<Record<string, string>>): Caller {
