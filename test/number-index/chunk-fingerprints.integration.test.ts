@@ -6,7 +6,6 @@ import {
   FINGERPRINT_BYTES,
   searchChunks,
 } from '../../src/number-index/chunk-fingerprints.ts';
-import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 
@@ -17,16 +16,6 @@ const hashOf = (print: number) => {
   hash.writeUInt32BE(print);
   return hash;
 };
-
-describe('the hash of a number', () => {
-  const key = findKey('a'.repeat(64));
-
-  it('never changes between versions, so that stored entries are found', () => {
-    expect(hashNumber(key, '01012345678').toString('hex')).toMatchInlineSnapshot(
-      `"c9fede830ff12ac192e29b3c"`,
-    );
-  });
-});
 
 describe('prints of chunks', () => {
   it('are sorted as numbers, four bytes each', () => {

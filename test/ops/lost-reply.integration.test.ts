@@ -14,7 +14,7 @@ import { changeEnded, changeScript } from '../../src/notices/end-scripts.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';
 import { liftHold } from '../../src/ops/operations/hold.ts';
 import { deleteNotices } from '../../src/ops/notice-actions.ts';
-import { cancelByKey, cancelNotice } from '../../src/ops/operations/notice.ts';
+import { cancelByKey } from '../../src/ops/operations/notice.ts';
 import type { OperationContext } from '../../src/ops/operations/operation.ts';
 import { RESOLUTIONS, resolveBatch, resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
@@ -126,16 +126,6 @@ describe('the reply to a step of a manual action is lost', () => {
     const as = 'cancelled, key released';
     expect(await readAudit(redis.client, keys, 10)).toMatchObject([{ ...WHO, target: id, as }]);
     expect(await cancel()).toMatchObject({ cancelled: false, answer: 'not-kept' });
-  });
-
-  it('cancel by id, with the key released: recorded as such', async () => {
-    const { keys, id, client, proxy } = await losingCancel();
-    const context = { redis: client, keys } as OperationContext;
-    await cancelNotice.run(context, { id, releaseKey: true }, WHO);
-    expect(proxy.struck).toBe(1);
-    expect(await readAudit(redis.client, keys, 10)).toMatchObject([
-      { target: id, as: 'cancelled, key released' },
-    ]);
   });
 
   it('delete: counted once, and recorded', async () => {

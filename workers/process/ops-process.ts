@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { loadConfig, type Config } from '../../src/config/config.ts';
+import type { Config } from '../../src/config/config.ts';
 import { InputError } from '../../src/contracts/errors.ts';
 import { isLoopbackHost } from '../../src/format/plain-hosts.ts';
 import { createLogger, writeLastLines } from '../../src/logging/logger.ts';
@@ -9,6 +9,9 @@ import { buildOpsServer } from '../../src/ops/web/server.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import { stopOnSignals } from './stop-signals.ts';
 import { watchEvents } from './watch-events.ts';
+
+/** File descriptor of the log; standard output has the address. */
+const STDERR = 2;
 
 /** Longer than a command to Redis may take. */
 const STOP_TIMEOUT_MS = 10_000;
@@ -21,18 +24,17 @@ export interface OpsAddress {
 
 /**
  * Runs one ops server until it is stopped. Redis may be unavailable, at the start and later.
- * @param config default: the environment; the key pair of the service is not needed
- * @param logTo 1 for standard output, 2 for standard error
+ *
+ * @param config the key pair of the service is not needed
  * @param onListening called when it listens; the password is for a terminal and never for a log
  * @returns the exit code
  * @throws InputError CONFIG_INVALID
  */
 export async function runOpsProcess(
-  config: Config = loadConfig(undefined, { service: false }),
-  logTo: 1 | 2 = 1,
-  onListening: (address: OpsAddress) => void = announce,
+  config: Config,
+  onListening: (address: OpsAddress) => void,
 ): Promise<number> {
-  const logger = createLogger(config, logTo);
+  const logger = createLogger(config, STDERR);
   const { host, port } = config.ops;
   const { context, firstSignIn, close } = await openOps(config, logger);
   let app: FastifyInstance | undefined;
@@ -71,13 +73,6 @@ export async function runOpsProcess(
   const code = await stopped;
   await writeLastLines(logger);
   return code;
-}
-
-/** Prints on standard error how to sign in: the log on standard output is stored, and must not contain it. */
-function announce({ url, firstSignIn }: OpsAddress): void {
-  if (firstSignIn === undefined) return;
-  process.stderr.write(`${describeFirstSignIn(url, firstSignIn)}
-`);
 }
 
 /** Line for the terminal on which a server without users was started. */

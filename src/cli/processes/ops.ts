@@ -9,9 +9,6 @@ import { UsageError, type CommandContext } from '../command-context.ts';
 import { readConfig } from '../open-queue.ts';
 import { print } from '../output.ts';
 
-/** File descriptor of the log; standard output has the address. */
-const STDERR = 2;
-
 const NAME = /^[A-Za-z0-9._@-]{1,64}$/;
 
 /** `notices ops`: the ops server; its subcommands create entries for its configuration. */
@@ -45,7 +42,7 @@ function serveCommand(context: CommandContext): Command {
       const config = await readConfig({ env }, { service: false });
       const { describeFirstSignIn, runOpsProcess } =
         await import('../../../workers/process/ops-process.ts').catch(nameMissingPackage);
-      const code = await runOpsProcess(config, STDERR, ({ url, firstSignIn }) =>
+      const code = await runOpsProcess(config, ({ url, firstSignIn }) =>
         print(context, command, { url, firstSignIn: firstSignIn ?? null }, () => [
           `ops at ${url}`,
           ...(firstSignIn === undefined ? [] : [describeFirstSignIn(url, firstSignIn)]),

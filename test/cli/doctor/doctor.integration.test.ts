@@ -13,7 +13,9 @@ import {
   warn,
   type Finding,
 } from '../../../src/doctor/finding.ts';
+import { keysOf, pairName } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
+import { writeState } from '../../token/support/write-state.ts';
 import { EVERY_RIGHT } from '../../support/redis-users.ts';
 import { clockProxy } from '../account/support/clock-proxy.ts';
 import { run, start, STACK, type Ended, type Env } from '../support/run.ts';
@@ -92,6 +94,33 @@ describe('notices doctor', () => {
     const third = await doctor(env, '--issue');
     expect(find(third, 'service.token')?.says).toMatch(/^a token was issued/);
     expect(issued()).toBe(2);
+  });
+
+  it.each([
+    [
+      'is refused to the fleet: fail',
+      { refusal: { code: 'INVALID_ACCESS_KEY', ageMs: 1, restMs: 60_000 } },
+      { level: 'fail', says: expect.stringContaining('INVALID_ACCESS_KEY') as string },
+    ],
+    [
+      'is issued by another process: warn',
+      { lock: 60_000 },
+      { level: 'warn', says: expect.stringContaining('another process') as string },
+    ],
+    [
+      'dies early: warn',
+      { token: { id: 'a1', ageMs: 1, fence: 1 }, issued: Array.from({ length: 201 }, () => 1) },
+      { level: 'warn', says: expect.stringContaining('201 tokens were issued') as string },
+    ],
+  ] as const)('a token that %s, and none is issued', async (_, state, found) => {
+    const emulator = await emulatorWith();
+    const env = envOf(emulator);
+    const names = { accessKey: 'emulator-access-key', secretKey: 'emulator-secret-key' };
+    const pair = { ...names, baseUrl: emulator.url };
+    const keys = keysOf(env['REDIS_PREFIX'] ?? '', 'default').token(pairName(pair));
+    await writeState(redis.client, keys, state);
+    expect(find(await doctor(env), 'service.token')).toMatchObject(found);
+    expect(emulator.record().tokens.issued).toBe(0);
   });
 
   it('as text: one line per finding, its fix below it, and a summary', async () => {
