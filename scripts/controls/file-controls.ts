@@ -4,7 +4,7 @@ import type { Control } from './control.ts';
 export const FILE_CONTROLS: readonly Control[] = [
   {
     prevents: 'rejected rows that are written through a link that lies there',
-    file: 'src/batch/import/new-file.ts',
+    file: 'src/batch/import/rejects-file.ts',
     from: "    await rm(partOf(target), { force: true });\n    return new NewFile(target, await open(partOf(target), 'wx', 0o600));",
     to: "    return new NewFile(target, await open(partOf(target), 'w', 0o600));",
     test: 'batch/import/rejects-file.integration.test.ts',
@@ -12,7 +12,7 @@ export const FILE_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'rejected rows that other people of the machine can read',
-    file: 'src/batch/import/new-file.ts',
+    file: 'src/batch/import/rejects-file.ts',
     from: "'wx', 0o600",
     to: "'wx', 0o644",
     test: 'batch/import/rejects-file.integration.test.ts',

@@ -12,7 +12,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'a file of rejected rows that overwrites another one',
-    file: 'src/batch/import/new-file.ts',
+    file: 'src/batch/import/rejects-file.ts',
     from: 'if (!overwrite) return',
     to: 'if (!overwrite && overwrite) return',
     test: 'batch/import/rejects-file.integration.test.ts',

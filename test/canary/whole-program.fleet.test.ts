@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readImportOptions } from '../../src/batch/import/import-options.ts';
 import { planImport } from '../../src/batch/import/import-plan.ts';
-import { ListDigest } from '../../src/batch/import/list-digest.ts';
+import { ListDigest } from '../../src/batch/import/row-processor.ts';
 import { OPS_ROUTES } from '../../src/ops/web/http/route-table.ts';
 import { run } from '../cli/support/run.ts';
 import { ALLOWED, leaksOf } from './support/allowed.ts';

@@ -12,7 +12,6 @@ import {
   type ImportOptions,
   type ImportReport,
 } from './import-options.ts';
-import { ListDigest } from './list-digest.ts';
 import {
   alreadyImported,
   beginBatch,
@@ -29,7 +28,7 @@ import {
 import { abandon, noContacts, readHead, readWhole, rowsOf, type FirstPass } from './list-pass.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { retryWhileAway } from './retry-while-away.ts';
-import { RowProcessor } from './row-processor.ts';
+import { ListDigest, RowProcessor } from './row-processor.ts';
 import { RowTally } from './row-tally.ts';
 
 /**

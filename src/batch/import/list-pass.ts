@@ -2,16 +2,12 @@ import type { NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf } from '../../format/format.ts';
 import type { NumberPrints } from '../../number-index/number-prints.ts';
 import { nextRows, type SourcePart, type SourceReader } from '../source/source-row.ts';
-import { ListDigest } from './list-digest.ts';
-import { RowProcessor } from './row-processor.ts';
+import { ListDigest, RowProcessor } from './row-processor.ts';
 import { RowTally } from './row-tally.ts';
 import { invalidList } from '../source/describe-columns.ts';
 
-/** A list that can be read only once is known by its head: so many contacts, or so many bytes of their JSON. */
-export const HEAD_CONTACTS = 1_000;
-const HEAD_BYTES = 1024 * 1024;
-/** The head also ends after so many characters of refused rows, which are kept in memory with it. */
-const HEAD_REFUSED_LENGTH = 8 * 1024 * 1024;
+/** A list that can be read only once is known by its head: so many rows, which are kept in memory. */
+export const HEAD_ROWS = 1_000;
 
 export interface FirstPass {
   readonly tally: RowTally;
@@ -55,35 +51,27 @@ export async function readWhole(reader: SourceReader, options: PassOptions): Pro
  * would not be recognised when it is imported again
  */
 export async function readHead(reader: SourceReader, options: PassOptions): Promise<FirstPass> {
-  const { digest, prints, signal } = options;
-  const { tally, processor } = checker({ ...options, digest: new ListDigest('', ''), prints });
+  const { digest, signal } = options;
+  const { tally, processor } = checker({ ...options, digest: new ListDigest('', '') });
   const parts: SourcePart[] = [];
-  let refusedLength = 0;
-  // Decided row by row: the head is the same wherever the pieces of the text end.
-  const isFull = () =>
-    digest.contacts >= HEAD_CONTACTS ||
-    digest.bytes >= HEAD_BYTES ||
-    refusedLength >= HEAD_REFUSED_LENGTH;
-  while (!isFull()) {
+  let left = HEAD_ROWS;
+  while (left > 0) {
     const next = await nextRows(reader.rows, signal);
     if (next === undefined) break;
     parts.push(...next);
+    // Decided row by row: the head is the same wherever the pieces of the text end.
     for (const part of next) {
-      if (isFull()) break;
-      if ('block' in part) {
-        for (let at = part.from; at < part.to && !isFull(); at++) {
-          digest.addRun(part.block, at, at + 1);
-        }
-        continue;
-      }
-      digest.addPart(part);
-      refusedLength += lengthOf(part.original);
+      if (left <= 0) break;
+      const rows = 'block' in part ? part.to - part.from : 1;
+      if ('block' in part) digest.addRun(part.block, part.from, part.from + Math.min(rows, left));
+      else digest.addPart(part);
+      left -= rows;
     }
   }
   if (parts.length === 0) throw noContacts();
-  if (isFull() && digest.contacts === 0) throw allRefused(parts);
+  if (left <= 0 && digest.contacts === 0) throw allRefused(parts);
   await processor.process(parts);
-  return firstPass(reader, tally, digest, !isFull(), parts);
+  return firstPass(reader, tally, digest, left > 0, parts);
 }
 
 function checker({ digest, prints, allowDuplicates }: Omit<PassOptions, 'signal'>) {
@@ -132,9 +120,4 @@ function allRefused(parts: readonly SourcePart[]): NoticeQueueError {
       ? `: row ${first.row}: ${first.check.reason}`
       : '';
   return invalidList(`The first ${countOf(parts.length, 'row')} are all rejected${why}.`);
-}
-
-function lengthOf(original: readonly string[] | string | undefined): number {
-  if (typeof original === 'object') return original.reduce((sum, cell) => sum + cell.length, 0);
-  return original?.length ?? 0;
 }

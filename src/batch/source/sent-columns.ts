@@ -30,7 +30,7 @@ export function isMisspelt(name: string): boolean {
 
 /**
  * Order of a contact's fields: `var2` before `var10`, then others by name. It does not depend on the list,
- * so that the same content in another format is recognised (list-digest.ts).
+ * so that the same content in another format is recognised (row-processor.ts).
  */
 export function compareFields(left: string, right: string): number {
   const numbers = [left, right].map((name) =>

@@ -6,8 +6,13 @@ import { refusedLimit, type RefusedLimit } from './refused-limit.ts';
 import { COUNTRY_NAMES } from '../../format/country.ts';
 import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 
+/** Options that flags of other names set. */
+type Renamed = Pick<ImportOptions, 'fields' | 'confirm' | 'onProgress' | 'signal'> &
+  Pick<ImportOptions, 'templateCode' | 'batchId' | 'map' | 'chunkSize' | 'expiresAt' | 'bisect'> &
+  Pick<ImportOptions, 'rejectsFile' | 'overwriteRejects'>;
+
 /** Options of `notices import`: those of the library that have the same name, and its own. */
-export interface ImportFlags extends Pick<ImportOptions, (typeof SAME)[number]> {
+export interface ImportFlags extends Omit<ImportOptions, keyof Renamed> {
   readonly template: string;
   readonly map?: readonly string[];
   readonly batch?: string;
@@ -22,44 +27,21 @@ export interface ImportFlags extends Pick<ImportOptions, (typeof SAME)[number]> 
   readonly why?: string;
 }
 
-const SAME = [
-  'scheduleType',
-  'chatSenderKey',
-  'senderKey',
-  'again',
-  'onlyNew',
-  'passThrough',
-  'delivery',
-  'paused',
-  'startAt',
-  'rate',
-  'country',
-  'allowImplausible',
-  'allowDuplicates',
-  'dryRun',
-  'highWater',
-  'format',
-  'delimiter',
-  'encoding',
-  'header',
-] as const;
-
 /** Options that are not set have the defaults of the library. */
 export function importOptions(flags: ImportFlags): ImportOptions {
-  const same: Pick<ImportOptions, (typeof SAME)[number]> = Object.fromEntries(
-    SAME.map((name) => [name, flags[name]]),
-  );
+  const { template, map, batch, chunk, expires, bisect, rejects, force, ...more } = flags;
+  const { maxRefused: _, yes: _yes, wait: _wait, why: _why, ...same } = more;
   return {
     ...same,
-    templateCode: flags.template,
-    batchId: flags.batch,
-    map: fieldMap(flags.map),
-    chunkSize: flags.chunk,
-    expiresAt: flags.expires,
+    templateCode: template,
+    batchId: batch,
+    map: fieldMap(map),
+    chunkSize: chunk,
+    expiresAt: expires,
     // Not set unless it is asked for: a batch is continued with its own options.
-    bisect: flags.bisect ? undefined : false,
-    rejectsFile: flags.rejects,
-    overwriteRejects: flags.force,
+    bisect: bisect ? undefined : false,
+    rejectsFile: rejects,
+    overwriteRejects: force,
   };
 }
 

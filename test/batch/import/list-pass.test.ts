@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { ListDigest } from '../../../src/batch/import/list-digest.ts';
+import { ListDigest } from '../../../src/batch/import/row-processor.ts';
 import {
-  HEAD_CONTACTS,
+  HEAD_ROWS,
   readHead,
   readWhole,
   type FirstPass,
@@ -79,26 +79,17 @@ describe('the identity of a list', () => {
   });
 
   it('of a long list that is read once is that of its head, wherever the pieces of the text end', async () => {
-    const one = await headOf(csvList(HEAD_CONTACTS + 500), {}, 997);
-    const other = await headOf(csvList(HEAD_CONTACTS + 900).replace(',홍0\n', ',"홍0"\n'));
+    const one = await headOf(csvList(HEAD_ROWS + 500), {}, 997);
+    const other = await headOf(csvList(HEAD_ROWS + 900).replace(',홍0\n', ',"홍0"\n'));
     expect([one.isWhole, other.isWhole]).toEqual([false, false]);
-    expect([one.identity, one.contacts]).toEqual([other.identity, HEAD_CONTACTS]);
-    const short = csvList(HEAD_CONTACTS - 1);
+    expect([one.identity, one.contacts]).toEqual([other.identity, HEAD_ROWS]);
+    const short = csvList(HEAD_ROWS - 1);
     const { identity } = await wholeOf(short);
     expect(await headOf(short)).toMatchObject({ isWhole: true, identity });
   });
 
-  const refused = `+82${'1'.repeat(99)},x\n`.repeat(85_000);
-
-  it('of a list that begins with one contact and 8 MiB of refused rows is that of the contact', async () => {
-    const text = `contact,var1\n01000000101,a\n${refused}${csvList(50).slice(13)}`;
-    const whole = await headOf(text);
-    expect(whole).toMatchObject({ isWhole: false, contacts: 1 });
-    expect(await headOf(text, {}, 50_000)).toMatchObject({ identity: whole.identity, contacts: 1 });
-  });
-
-  it('of one that begins with 8 MiB of refused rows and no contact is refused, unless it is read twice', async () => {
-    const text = `contact,var1\n${refused}${csvList(50).slice(13)}`;
+  it('of one that begins with refused rows alone is refused, unless it is read twice', async () => {
+    const text = `contact,var1\n${'+82,x\n'.repeat(HEAD_ROWS)}${csvList(50).slice(13)}`;
     await expect(headOf(text)).rejects.toThrow(
       /^The first [0-9,]+ rows are all rejected: row 2: expected the national format, got a plus sign/,
     );

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { NewFile, partOf } from '../../../src/batch/import/new-file.ts';
+import { NewFile, partOf } from '../../../src/batch/import/rejects-file.ts';
 import { temporaryFolder } from '../support/import-world.ts';
 
 it.each([
