@@ -9,7 +9,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { showValue } from '../src/config/mask.ts';
-import { ENVIRONMENT_RULES, RULES } from '../src/config/rules.ts';
+import { RULES, TLS_RULE } from '../src/config/rules.ts';
 import { defaultOf, metadataOf, type Row } from '../src/config/variable.ts';
 import { rowOf, VARIABLE_GROUPS, type VariableName } from '../src/config/variables.ts';
 import { DURATION_EXAMPLES } from '../src/format/time.ts';
@@ -137,7 +137,7 @@ ${rows.map(tableRow).join('\n')}
   );
   const rules = [
     ...RULES.map(({ names, requirement }) => ({ name: names[0], requirement })),
-    ...ENVIRONMENT_RULES,
+    TLS_RULE,
   ].map(({ name, requirement }) => `- ${asCode(name)} ${linkNames(requirement)}.`);
   return `<!-- ${GENERATED_BY} -->
 <!-- prettier-ignore-start -->

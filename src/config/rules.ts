@@ -75,19 +75,12 @@ export const RULES: readonly Rule[] = [
   rule(['EVENT_WEBHOOK_URL'], OF_HTTPS, (v) => isHttpsOrLocal(v.EVENT_WEBHOOK_URL)),
 ];
 
-/** Rules on variables of Node.js itself. */
-export const ENVIRONMENT_RULES: readonly {
-  readonly name: string;
-  readonly requirement: string;
-  readonly holds: (environment: Environment) => boolean;
-}[] = [
-  {
-    name: 'NODE_TLS_REJECT_UNAUTHORIZED',
-    requirement:
-      'must not be 0, which accepts any certificate; for a private authority set TLS_CA_FILE or REDIS_TLS_CA_FILE instead',
-    holds: (environment) => environment['NODE_TLS_REJECT_UNAUTHORIZED']?.trim() !== '0',
-  },
-];
+/** A variable of Node.js itself. */
+export const TLS_RULE = {
+  name: 'NODE_TLS_REJECT_UNAUTHORIZED',
+  requirement:
+    'must not be 0, which accepts any certificate; for a private authority set TLS_CA_FILE or REDIS_TLS_CA_FILE instead',
+};
 
 /**
  * Checks every rule.
@@ -109,11 +102,10 @@ export function brokenRules(
   return [...broken, ...environmentIssues(environment)];
 }
 
-/** Every broken rule on variables of Node.js itself. */
+/** Whether Node.js is to accept any certificate. */
 export function environmentIssues(environment: Environment): InputIssue[] {
-  return ENVIRONMENT_RULES.filter(({ holds }) => !holds(environment)).map(
-    ({ name, requirement }) => ({ field: name, problem: requirement }),
-  );
+  const isSafe = environment[TLS_RULE.name]?.trim() !== '0';
+  return isSafe ? [] : [{ field: TLS_RULE.name, problem: TLS_RULE.requirement }];
 }
 
 function showFor(values: Values, name: VariableName): string {

@@ -62,40 +62,25 @@ describe.each(SECRET_NAMES)('%s_FILE', (name) => {
     expect(viaFile).toStrictEqual(loadConfig({ ...others, [name]: rightValue(name) }));
   });
 
-  test('together with the variable itself is an error', () => {
+  test('counts as not set when it is blank, and so does the variable; both are an error', () => {
     const file = temporaryFile(rightValue(name));
-    const issues = issuesOf({ [name]: rightValue(name), [`${name}_FILE`]: file });
-    expect(issues).toStrictEqual([
+    expect(issuesOf({ [name]: rightValue(name), [`${name}_FILE`]: ' ' })).toStrictEqual([]);
+    expect(issuesOf({ [name]: '', [`${name}_FILE`]: file })).toStrictEqual([]);
+    expect(issuesOf({ [name]: rightValue(name), [`${name}_FILE`]: file })).toStrictEqual([
       { field: name, problem: `is set together with ${name}_FILE: set only one of the two` },
     ]);
   });
 
-  test('counts as not set when it is blank, and so does the variable', () => {
-    expect(issuesOf({ [name]: rightValue(name), [`${name}_FILE`]: ' ' })).toStrictEqual([]);
-    const file = temporaryFile(rightValue(name));
-    expect(issuesOf({ [name]: '', [`${name}_FILE`]: file })).toStrictEqual([]);
-  });
-
-  test('names a file that cannot be read, and why', () => {
-    const directory = tmpdir();
-    const issues = issuesOf({ [name]: undefined, [`${name}_FILE`]: '/nowhere/secret' });
-    expect(issues).toStrictEqual([
-      {
-        field: `${name}_FILE`,
-        problem: 'expected a readable file, cannot read /nowhere/secret (ENOENT)',
-      },
-    ]);
-    const [issue] = issuesOf({ [name]: undefined, [`${name}_FILE`]: directory });
-    expect(issue?.problem).toContain(`cannot read ${directory} (EISDIR)`);
-  });
-
-  test('names an empty file', () => {
-    const file = temporaryFile('\n');
-    const [issue] = issuesOf({ [name]: undefined, [`${name}_FILE`]: file });
-    expect(issue).toStrictEqual({
-      field: `${name}_FILE`,
-      problem: `expected a file that holds the value, but ${file} is empty`,
-    });
+  const empty = () => temporaryFile('\n');
+  test.each<[() => string, string]>([
+    [() => '/nowhere/secret', 'expected a readable file, cannot read /nowhere/secret (ENOENT)'],
+    [tmpdir, `expected a readable file, cannot read ${tmpdir()} (EISDIR)`],
+    [empty, 'expected a file that holds the value, but FILE is empty'],
+  ])('names a file that holds none (%#)', (make, problem) => {
+    const file = make();
+    const field = `${name}_FILE`;
+    const expected = { field, problem: problem.replace('FILE', file) };
+    expect(issuesOf({ [name]: undefined, [field]: file })).toStrictEqual([expected]);
   });
 
   test('names the variable when the file holds something wrong', () => {

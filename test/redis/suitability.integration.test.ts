@@ -20,16 +20,9 @@ const GOOD: RedisFacts = {
 describe('judgeRedis', () => {
   it.each<[string, Partial<RedisFacts>, Partial<RedisRules>, string[]]>([
     ['nothing to find', {}, {}, []],
-    ['the oldest that will do', { version: '6.2.0' }, {}, []],
     ['ten is newer than six', { version: '10.0.1' }, {}, []],
     ['too old', { version: '6.0.16' }, {}, ['refuse too-old']],
     ['evicts', { policy: 'volatile-ttl' }, {}, ['refuse evicts']],
-    [
-      'two at once',
-      { version: '5.9.9', policy: 'allkeys-lru' },
-      {},
-      ['refuse too-old', 'refuse evicts'],
-    ],
     ['a replica', { role: 'replica' }, {}, ['refuse replica']],
     ['nothing on disk', { persistence: 'none' }, {}, ['warn not-persistent']],
     [
@@ -40,13 +33,6 @@ describe('judgeRedis', () => {
     ],
     ['nothing on disk, ignored', { persistence: 'none' }, { persistence: 'ignore' }, []],
     ['snapshots', { persistence: 'rdb' }, {}, ['warn snapshots-only']],
-    [
-      'snapshots, required',
-      { persistence: 'rdb' },
-      { persistence: 'require' },
-      ['warn snapshots-only'],
-    ],
-    ['snapshots, ignored', { persistence: 'rdb' }, { persistence: 'ignore' }, []],
     ['a failed save', { saveFailed: true }, {}, ['warn save-failed']],
     [
       'a failed save, required',
@@ -54,15 +40,12 @@ describe('judgeRedis', () => {
       { persistence: 'require' },
       ['refuse save-failed'],
     ],
-    ['a failed save, ignored', { saveFailed: true }, { persistence: 'ignore' }, []],
     ['just enough memory', { usedBytes: 90 }, {}, []],
     ['too little memory', { usedBytes: 91 }, {}, ['warn memory']],
-    ['full', { usedBytes: 120 }, {}, ['warn memory']],
     ['full, and not required', { usedBytes: 100 }, { memoryHeadroom: 0 }, []],
     ['no bound on memory', { usedBytes: 120, maxBytes: 0 }, {}, []],
     // A managed service that does not say is refused for it only where it is required.
     ['hidden', { version: '', policy: '', persistence: 'unknown', role: 'unknown' }, {}, []],
-    ['hidden, ignored', { persistence: 'unknown' }, { persistence: 'ignore' }, []],
     [
       'hidden, required',
       { version: '', policy: '', persistence: 'unknown', role: 'unknown' },
@@ -101,13 +84,6 @@ describe('factsFrom', () => {
       undefined,
       { persistence: 'rdb' },
     ],
-    [
-      'CONFIG is denied, no snapshot of an older Redis',
-      'aof_enabled:0\r\nrdb_last_bgsave_time_sec:-1',
-      undefined,
-      { persistence: 'unknown' },
-    ],
-    ['a snapshot by hand only', 'aof_enabled:0\r\nrdb_saves:1', '', { persistence: 'none' }],
     [
       'nothing is said',
       '',

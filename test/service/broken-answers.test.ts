@@ -25,19 +25,6 @@ describe('a status that was seen decides', () => {
       { body: 'broken', failure: 'protocol' },
     ],
     [
-      'compressed, though nothing of the kind was asked for',
-      (socket) => {
-        const head = `${OK}content-encoding: gzip\r\ncontent-length: 4\r\n\r\n`;
-        socket.end(Buffer.concat([Buffer.from(head), Buffer.from([0x1f, 0x8b, 0xff, 0xff])]));
-      },
-      { body: 'broken' },
-    ],
-    [
-      'ended by the close',
-      (socket) => socket.end(`${OK}connection: close\r\n\r\n{"ok":true}`),
-      { body: 'json' },
-    ],
-    [
       'without a body',
       (socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'),
       { status: 204, body: 'none' },

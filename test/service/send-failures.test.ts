@@ -162,11 +162,6 @@ describe('it may have been taken', () => {
       { failure: 'reset' },
     ],
     [
-      '100 and nothing more',
-      (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n'),
-      { failure: 'reset' },
-    ],
-    [
       'an upgrade nobody asked for',
       (socket) =>
         socket.end('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
