@@ -63,6 +63,8 @@ export async function openOps(config: Config, logger: Logger) {
   const context = {
     config: config.ops,
     account,
+    /** For the top of pages: the account whose queue the server shows, and the name of its environment. */
+    place: { account, name: config.ops.name },
     logger,
     access,
     /** Commands fail at once while Redis is away, and within {@link COMMAND_TIMEOUT_MS} when it hangs. */

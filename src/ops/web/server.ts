@@ -13,7 +13,7 @@ import { boardNeeds, isBoard, registerBoard } from './board/board.ts';
 import type { OpsContext } from './ops-context.ts';
 import { problemPage, signInPage } from './pages/public-pages.ts';
 import { problemOf, TooManyRequests, type Problem } from './http/problem.ts';
-import { labelOf, registerRoutes, SILENCE_MS } from './http/register-routes.ts';
+import { registerRoutes, SILENCE_MS } from './http/register-routes.ts';
 import { localPath, type Route } from './http/route.ts';
 import { OPS_ROUTES } from './http/route-table.ts';
 import { BOARD_HEADERS, HTTPS_ONLY, SECURITY_HEADERS } from './http/security-headers.ts';
@@ -217,7 +217,7 @@ function refuse(
   const html =
     problem.status === 401
       ? signInPage(reads(request.method) ? request.url : '/')
-      : problemPage(problem, { who: identity, csrf, place: labelOf(context) }, back);
+      : problemPage(problem, { who: identity, csrf, place: context.place }, back);
   return reply.type('text/html; charset=utf-8').send(html.text);
 }
 

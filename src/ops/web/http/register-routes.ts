@@ -7,7 +7,7 @@ import { reads } from '../access/authorize.ts';
 import type { Identity } from '../access/identity.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { Html } from './html.ts';
-import type { Route, ServerLabel } from './route.ts';
+import type { Route } from './route.ts';
 
 /** What a form has done, for the next page only: characters and seconds at most. */
 const SAID_COOKIE = 'notices-said';
@@ -66,7 +66,6 @@ async function serve(
     csrf: who === undefined || who.by === 'key' ? '' : access.sessions.csrfToken(who.seed),
     url,
     now: Date.now(),
-    place: labelOf(context),
     said: cookies[SAID_COOKIE],
     next: form?.get('_next') ?? undefined,
     request,
@@ -137,9 +136,4 @@ function withoutBlanks(query: unknown): unknown {
     typeof value === 'string' ? value.trim() : value,
   ]);
   return Object.fromEntries(fields.filter(([, value]) => value !== '')) as unknown;
-}
-
-/** What the server shows, for the top of its pages. */
-export function labelOf({ account, config }: Pick<OpsContext, 'account' | 'config'>): ServerLabel {
-  return { account, name: config.name };
 }

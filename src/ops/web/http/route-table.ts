@@ -3,7 +3,16 @@ import { OPERATIONS } from '../../operations/operations.ts';
 import { openApiRoute } from '../openapi.ts';
 import { ACCOUNT_ROUTES } from '../api/account-routes.ts';
 import { ASSET_ROUTES } from '../assets.ts';
-import { PAGE_ROUTES } from '../pages/pages.ts';
+import { AUDIT } from '../pages/audit.ts';
+import { BATCH } from '../pages/batch.ts';
+import { BATCHES } from '../pages/batches.ts';
+import { DECIDE } from '../pages/decide.ts';
+import { FIND } from '../pages/find.ts';
+import { HELP } from '../pages/help.ts';
+import { NOT_ACCEPTED } from '../pages/not-accepted.ts';
+import { NOTICE } from '../pages/notice.ts';
+import { OVERVIEW } from '../pages/overview.ts';
+import { WAITING } from '../pages/waiting.ts';
 import { operationRoutes } from './operation-routes.ts';
 import type { Route } from './route.ts';
 import { SIGN_IN_ROUTES } from '../access/sign-in-routes.ts';
@@ -12,7 +21,16 @@ const ROUTES: readonly Route[] = [
   ...ACCOUNT_ROUTES,
   ...ASSET_ROUTES,
   ...SIGN_IN_ROUTES,
-  ...PAGE_ROUTES,
+  OVERVIEW,
+  WAITING,
+  NOT_ACCEPTED,
+  DECIDE,
+  NOTICE,
+  BATCHES,
+  BATCH,
+  ...FIND,
+  AUDIT,
+  HELP,
   ...OPERATIONS.flatMap((row) => operationRoutes(row)),
   ...NOTICE_ROUTES,
 ];

@@ -17,20 +17,12 @@ export interface RouteCall<Input = unknown> {
   readonly url: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** What the server shows, for the top of its pages. */
-  readonly place: ServerLabel;
   /** What the form before this page has done. */
   readonly said?: string | undefined;
   /** Where a form that changes something leads to. */
   readonly next?: string | undefined;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-}
-
-/** The account whose queue a server shows, and the name of its environment. */
-export interface ServerLabel {
-  readonly account: string;
-  readonly name?: string | undefined;
 }
 
 /** One answer of a route in the OpenAPI document. With a schema it is JSON. */

@@ -8,7 +8,10 @@ import { route, type Route, type RouteCall } from '../http/route.ts';
 import type { OpsContext } from '../ops-context.ts';
 
 /** The viewer of a page, and what is shown beside its content. */
-export type Viewer = Pick<RouteCall, 'who' | 'csrf' | 'place' | 'said'>;
+export type Viewer = Partial<Pick<RouteCall, 'who' | 'csrf' | 'said'>> & {
+  readonly place?: OpsContext['place'];
+  readonly hold?: HoldKind | undefined;
+};
 
 /** The navigation. */
 const NAVIGATION = [
@@ -58,18 +61,13 @@ export function page<Input extends z.ZodType | undefined = undefined>(
       // Pages that are watched; the others are there without Redis.
       const isWatched = main.text.includes('data-refresh');
       const { hold } = isWatched ? await readFleet(context.fleet, 'hold') : {};
-      return layout(shown, main, { ...call, hold: hold?.kind }, nav);
+      return layout(shown, main, { ...call, place: context.place, hold: hold?.kind }, nav);
     },
   });
 }
 
 /** A whole page: head, navigation and content. @param nav path of the entry that is marked as current */
-export function layout(
-  title: string,
-  main: Part,
-  viewer: Partial<Viewer> & { readonly hold?: HoldKind | undefined },
-  nav?: string,
-): Html {
+export function layout(title: string, main: Part, viewer: Viewer, nav?: string): Html {
   const { who, csrf = '', place, said, hold } = viewer;
   // That the service asks for a pause needs no person.
   const isHeld = hold !== undefined && hold !== 'throttled';
