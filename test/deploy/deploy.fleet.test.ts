@@ -12,7 +12,6 @@ import { readExposition, type Sample } from '../metrics/exposition.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
-import { readExpression } from './promql.ts';
 
 const rulesFile = z.strictObject({
   groups: z.array(
@@ -58,6 +57,34 @@ const rules = rulesFile
 const { panels, templating } = dashboard.parse(
   JSON.parse(readFileSync('deploy/grafana/notice-queue.json', 'utf8')),
 );
+
+/** Functions and keywords that the expressions may use. */
+const WORDS = new Set(
+  `sum max min count rate increase absent vector histogram_quantile max_over_time
+  by on and or unless __rate_interval`.split(/\s+/),
+);
+
+/** What an expression of PromQL names, as far as that can be read without Prometheus. */
+function readExpression(text: string) {
+  const groups = /\b(?:by|on|without|ignoring)\s*\(([^()]*)\)/g;
+  const metrics = /\b((?:notices|process|nodejs)_\w+)(?:\{([^{}]*)\})?/g;
+  const selectors = [...text.matchAll(metrics)].map(([, metric = '', list = '']) => ({
+    metric,
+    matchers: [...list.matchAll(/(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"/g)].map(
+      ([, label = '', operator = '', value = '']) => ({ label, operator, value }),
+    ),
+  }));
+  const groupings = [...text.matchAll(groups)].flatMap(([, list = '']) =>
+    list.split(',').map((label) => label.trim()),
+  );
+  const rest = text
+    .replaceAll(/"[^"]*"/g, '')
+    .replaceAll(groups, '')
+    .replaceAll(metrics, '');
+  const unknown = [...rest.matchAll(/\b[a-z_]\w*/g)].filter(([word]) => !WORDS.has(word));
+  expect(unknown.map(([word]) => word)).toEqual([]);
+  return { selectors, groupings };
+}
 
 const expressions = [
   ...rules.map(({ alert, expr }) => ({ where: alert, expr })),

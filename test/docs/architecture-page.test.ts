@@ -15,16 +15,6 @@ function foldersOf(root: string): string[] {
   return [...new Set(entries.filter((entry) => entry.isFile()).map((entry) => entry.parentPath))];
 }
 
-/** The folders that have a rule of their own. */
-function foldersWithRules(): ReadonlySet<string> {
-  const { overrides } = JSON.parse(readFileSync('.oxlint-layers.json', 'utf8')) as {
-    readonly overrides: readonly { readonly files: readonly string[] }[];
-  };
-  return new Set(
-    overrides.flatMap(({ files }) => files.map((file) => file.replace(/\/\*.*$/, ''))),
-  );
-}
-
 describe('docs/architecture.md', () => {
   it('names only files that exist', () => {
     const named = [...page.matchAll(/`((?:src|workers|test|scripts)\/[\w./-]+)`/g)].map(
@@ -38,14 +28,5 @@ describe('docs/architecture.md', () => {
     const parents = listed.filter((folder) => listed.some((one) => path.dirname(one) === folder));
     const found = new Set([...foldersOf('src'), ...foldersOf('workers'), ...parents]);
     expect(listed.toSorted()).toEqual([...found].toSorted());
-  });
-
-  it('lists no folder without a rule of its own or of its parent', () => {
-    const rules = foldersWithRules();
-    const hasRule = (folder: string): boolean =>
-      folder.includes('/') ? rules.has(folder) || hasRule(path.dirname(folder)) : false;
-    const without = listed.filter((folder) => !hasRule(folder));
-    expect(without.filter((folder) => !rules.has(folder))).toEqual(['src']);
-    expect(rules.has('src/index.ts')).toBe(true);
   });
 });

@@ -1,7 +1,6 @@
 import { pino } from 'pino';
 import { afterEach } from 'vitest';
 import { loadConfig, type Config, type ServiceConfig } from '../../../src/config/config.ts';
-import type { Hold } from '../../../src/contracts/hold.ts';
 import type { Notice, Receipt } from '../../../src/contracts/notice.ts';
 import type { Emulator } from '../../../src/emulator/emulator.ts';
 import { EMULATOR_DEFAULTS, type EmulatorOptions } from '../../../src/emulator/options.ts';
@@ -15,7 +14,7 @@ import { emulatorWith } from '../../emulator/running.ts';
 import { testRedis, type TestRedis } from '../../support/redis.ts';
 import { connectionAs, environmentAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
-import { wireTo, type Wire } from './wire.ts';
+import { wireTo } from './wire.ts';
 
 /** Environment variables by name, as an operator would set them. */
 export type Env = Readonly<Record<string, string>>;
@@ -41,48 +40,14 @@ const BRISK: Env = {
   TOKEN_GRACE_MS: '0',
 };
 
-/** The way of a notice in one process: application, queue, worker; the service is beyond `baseUrl`. */
-export interface Line {
-  readonly prefix: string;
-  readonly queue: NoticeQueue;
-  /** What the workers wrote, in order. */
-  readonly log: readonly LogLine[];
-  /** Queues a notice and waits for the line of its first attempt. */
-  readonly deliver: (notice: Notice) => Promise<LogLine>;
-  /** Queues a notice and waits until one of its attempts has this outcome; answers that line. */
-  readonly deliverUntil: (outcome: string, notice: Notice) => Promise<LogLine>;
-  /** Lines of every attempt, or of those of one notice. */
-  readonly attempts: (receipt?: Receipt) => LogLine[];
-  /** The hold in force. */
-  readonly hold: () => Promise<Hold | undefined>;
-  /** The held templates. */
-  readonly templateHolds: () => ReturnType<typeof readTemplateHolds>;
-  /** Starts a worker in place of the one before, with other variables beside the first ones. */
-  readonly restart: (env?: Env) => Promise<void>;
-  /** Starts another worker beside the others. */
-  readonly addWorker: (env?: Env) => Promise<void>;
-  /** Every text that Redis holds of this line. */
-  readonly stored: () => Promise<string>;
-}
+/** The way of a notice in one process: application, queue, worker; the service is beyond `BASE_URL`. */
+export type Line = Awaited<ReturnType<typeof openLine>>;
 
 /** What a test file of this room works with. */
-export interface Room {
-  readonly redis: TestRedis;
-  /** A queue, an application and one worker that is told `env`. */
-  readonly line: (baseUrl: string, env?: Env) => Promise<Line>;
-  /** The same with an emulator of its own: reached directly, or over a wire that writes calls down. */
-  readonly direct: (env?: Env, options?: EmulatorOptions) => Promise<Line & { emulator: Emulator }>;
-  readonly wired: (
-    env?: Env,
-    options?: EmulatorOptions,
-    pathOf?: (path: string) => string,
-  ) => Promise<Line & { emulator: Emulator; wire: Wire }>;
-  /** The service client alone, configured from the same variables. */
-  readonly client: (baseUrl: string, env?: Env) => ServiceClient;
-}
+export type Room = ReturnType<typeof room>;
 
 /** Call it once at the top of a test file: it closes after each test what that test opened. */
-export function room(): Room {
+export function room() {
   const redis = testRedis();
   const closers: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
@@ -92,17 +57,24 @@ export function room(): Room {
     openLine(redis, { BASE_URL: baseUrl, ...env }, closers);
   return {
     redis,
-    client: (baseUrl, env = {}) => {
+    /** The service client alone, configured from the same variables. */
+    client: (baseUrl: string, env: Env = {}) => {
       const client = new ServiceClient(configOf({ BASE_URL: baseUrl, ...env }).service);
       closers.push(() => client.close());
       return client;
     },
+    /** A queue, an application and one worker that is given `env`. */
     line,
-    direct: async (env = {}, options = {}) => {
+    /** The same with an emulator of its own: reached directly, or over a wire that writes calls down. */
+    direct: async (env: Env = {}, options: EmulatorOptions = {}) => {
       const emulator = await emulatorWith(options);
       return { emulator, ...(await line(emulator.url, env)) };
     },
-    wired: async (env = {}, options = {}, pathOf = (path) => path) => {
+    wired: async (
+      env: Env = {},
+      options: EmulatorOptions = {},
+      pathOf = (path: string) => path,
+    ) => {
       const emulator = await emulatorWith(options);
       const wire = await wireTo(emulator, pathOf);
       return { emulator, wire, ...(await line(wire.url, env)) };
@@ -122,11 +94,7 @@ export function acceptedNumbers(emulator: Emulator): string[] {
   return [...emulator.contacts()].map(({ contact }) => contact);
 }
 
-async function openLine(
-  redis: TestRedis,
-  env: Env,
-  closers: (() => Promise<unknown>)[],
-): Promise<Line> {
+async function openLine(redis: TestRedis, env: Env, closers: (() => Promise<unknown>)[]) {
   const prefix = redis.freshPrefix();
   const base = { ...env, REDIS_URL: redis.url, REDIS_PREFIX: prefix };
   const { chunkSize } = configOf(base).queue;
@@ -174,18 +142,25 @@ async function openLine(
   return {
     prefix,
     queue,
-    log,
+    /** What the workers wrote, in order. */
+    log: log as readonly LogLine[],
+    /** Lines of every attempt, or of those of one notice. */
     attempts,
+    /** Starts another worker beside the others. */
     addWorker,
-    deliver: (notice) => deliverWhere(notice, 'an attempt', () => true),
-    deliverUntil: (outcome, notice) =>
+    /** Queues a notice and waits for the line of its first attempt. */
+    deliver: (notice: Notice) => deliverWhere(notice, 'an attempt', () => true),
+    /** Queues a notice and waits until one of its attempts has this outcome; answers that line. */
+    deliverUntil: (outcome: string, notice: Notice) =>
       deliverWhere(notice, `an attempt that is ${outcome}`, (line) => line['outcome'] === outcome),
     hold: () => readHold(redis.client, keysOf(prefix, 'default')),
     templateHolds: () => readTemplateHolds(redis.client, keysOf(prefix, 'default')),
-    restart: async (more) => {
+    /** Starts a worker in place of the one before, with other variables beside the first ones. */
+    restart: async (more: Env = {}) => {
       await stopAll();
       await addWorker(more);
     },
+    /** Every text that Redis holds of this line. */
     stored: () => textOf(redis, prefix),
   };
 }
