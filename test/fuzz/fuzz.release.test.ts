@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { room } from '../service-coverage/support/line.ts';
-import { fuzzedOps } from './support/ops.ts';
+import { fuzzedOps } from './targets/ops-requests.ts';
 import { runHostileJobs } from './support/queued-jobs.ts';
 import { growthOf, MOST_GROWTH } from './support/target.ts';
 import { ANSWER_TARGETS } from './targets/answers.ts';

@@ -1,8 +1,10 @@
 import { request } from 'node:http';
 import * as fc from 'fast-check';
 import { z } from 'zod';
+import { newApiKey } from '../../../src/ops/web/access/accounts.ts';
 import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
 import type { Route } from '../../../src/ops/web/http/route.ts';
+import { startOps } from '../../ops/web/support/ops-bench.ts';
 import { damaged, hostileText, hostileValue, nearly, textOf } from '../support/hostile.ts';
 import { target, type Target } from '../support/target.ts';
 import { JOB } from './jobs.ts';
@@ -83,19 +85,30 @@ const requests: fc.Arbitrary<Request> = fc.constantFrom(...OPS_ROUTES).chain((ro
 /** Statuses that say which part of the request was wrong, or that it was done. */
 const EXPECTED = new Set([200, 202, 303, 304, 400, 401, 403, 404, 409, 413, 414, 415, 422, 431]);
 
-/**
- * Requests to a running ops server.
- *
- * @param keys credentials, so many that no rate limit is met
- */
-export function opsTarget(url: string, keys: readonly string[]): Target {
+/** Callers; each may make 1,200 requests a minute. */
+const OPERATORS = 60;
+
+/** Starts an ops server: requests to it are the target. */
+export async function fuzzedOps(
+  redisUrl: string,
+  prefix: string,
+): Promise<{ readonly target: Target; readonly isAlive: () => Promise<boolean> }> {
+  const keys = Array.from({ length: OPERATORS }, (_, index) =>
+    newApiKey(`robot-${index}`, index % 5 === 0 ? 'sender' : 'operator'),
+  );
+  const bench = await startOps(redisUrl, prefix, {
+    OPS_API_KEYS: keys.map(({ entry }) => entry).join(','),
+  });
   const law = async (one: Request) => {
-    const { status, text } = await send(url, one, keys[one.caller % keys.length] ?? '');
+    const { status, text } = await send(bench.url, one, keys[one.caller % OPERATORS]?.key ?? '');
     // All signing in is from one address, which a limit of its own meets.
     if (EXPECTED.has(status) || (status === 429 && one.path.startsWith('/sign-in'))) return;
     throw new Error(`${one.method} ${one.path} answers ${status}: ${text.slice(0, 500)}`);
   };
-  return target({ name: 'request to the ops server', inputs: requests, law });
+  return {
+    target: target({ name: 'request to the ops server', inputs: requests, law }),
+    isAlive: async () => (await bench.nobody.get('/livez')).status === 200,
+  };
 }
 
 function send(
