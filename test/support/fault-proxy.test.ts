@@ -51,7 +51,7 @@ async function open() {
   return { proxy, seen, call, place: (fault: LinkFault) => proxy.place(fault) };
 }
 
-it('the fault proxy hands everything on while it is whole', async () => {
+it('hands everything on while it is whole', async () => {
   const { proxy, call } = await open();
   const caller = await call();
   expect(await caller.asks('hello')).toBe('hello');
@@ -62,7 +62,7 @@ it('the fault proxy hands everything on while it is whole', async () => {
   await until(() => proxy.connections === 0, { what: 'the link to close' });
 });
 
-it('it refuses new connections, leaves the old ones, and listens again on the same port', async () => {
+it('refuses new connections, leaves the old ones, and listens again on the same port', async () => {
   const { proxy, call, place } = await open();
   const old = await call();
   await place({ kind: 'refuse' });
@@ -72,7 +72,7 @@ it('it refuses new connections, leaves the old ones, and listens again on the sa
   expect(await (await call()).asks('back')).toBe('back');
 });
 
-it('it swallows in both directions like a black hole, and resets what it swallowed from', async () => {
+it('swallows in both directions like a black hole, and resets what it swallowed from', async () => {
   const { proxy, seen, call, place } = await open();
   const old = await call();
   expect(await old.asks('a')).toBe('a');
@@ -88,7 +88,7 @@ it('it swallows in both directions like a black hole, and resets what it swallow
   expect(await (await call()).asks('d')).toBe('d');
 });
 
-it.each(['up', 'down'] as const)('it cuts after so many bytes %s', async (direction) => {
+it.each(['up', 'down'] as const)('cuts after so many bytes %s', async (direction) => {
   const { proxy, seen, call, place } = await open();
   const caller = await call();
   expect(await caller.asks('12345678')).toBe('12345678');
@@ -101,7 +101,7 @@ it.each(['up', 'down'] as const)('it cuts after so many bytes %s', async (direct
   expect(proxy.struck).toBe(1);
 });
 
-it('it cuts where a text goes up, and lets everything else pass', async () => {
+it('cuts where a text goes up, and lets everything else pass', async () => {
   const { proxy, seen, call, place } = await open();
   await place({ kind: 'cut', direction: 'up', when: 'EVAL', bytes: 2, by: 'end' });
   const [asker, other] = [await call(), await call()];
@@ -112,7 +112,7 @@ it('it cuts where a text goes up, and lets everything else pass', async () => {
   expect(proxy.struck).toBe(1);
 });
 
-it('it tells a stale connection that was kept from one that was just opened', async () => {
+it('tells a stale connection that was kept from one that was just opened', async () => {
   const { proxy, call, place } = await open();
   const kept = await call();
   expect(await kept.asks('a')).toBe('a');
@@ -127,7 +127,7 @@ it('it tells a stale connection that was kept from one that was just opened', as
   expect([proxy.struck, proxy.struckKept]).toEqual([2, 1]);
 });
 
-it('it closes downwards and still hands on what comes up', async () => {
+it('closes downwards and still hands on what comes up', async () => {
   const { seen, call, place } = await open();
   await place({ kind: 'half-close', times: 1 });
   const caller = await call();
@@ -139,7 +139,7 @@ it('it closes downwards and still hands on what comes up', async () => {
   expect(await (await call()).asks('c')).toBe('c');
 });
 
-it('it drops the reply to what holds a text', async () => {
+it('drops the reply to what holds a text', async () => {
   const { proxy, seen, call, place } = await open();
   await place({ kind: 'drop-reply', when: 'EVAL', times: 2 });
   const caller = await call();
