@@ -106,7 +106,7 @@ export async function removeEntries(
   return removed.reduce((sum, count) => sum + count, 0);
 }
 
-/** The jobs of single notices that contain a number, newest first. One command per day of the retention. */
+/** The jobs of single notices that contain a number, newest first. */
 export async function findEntries(
   redis: RedisClient,
   keys: Pick<Keys, 'find'>,
@@ -114,56 +114,41 @@ export async function findEntries(
   keepMs: number,
   now: number,
 ): Promise<FindEntry[]> {
-  const oldest = now - keepMs;
-  const names = setsOf(keys, hash, oldest, now);
-  const members = await Promise.all(names.map((name) => membersOf(redis, name, hash)));
-  const entries = members
-    .flat()
-    .map(entryOf)
-    .filter(({ at }) => at + 1_000 > oldest)
-    .sort((a, b) => b.at - a.at);
-  // A repeated call of a notice with several jobs wrote its entries again: the oldest is of the call that queued it.
+  const stored = await storedEntries(redis, keys, hash, keepMs, now);
+  const entries = stored.filter(({ at }) => at + 1_000 > now - keepMs).sort((a, b) => b.at - a.at);
+  // A repeated call of a notice wrote its entry again: the oldest is of the call that queued it.
   return [...new Map(entries.map((entry) => [entry.jobId, entry])).values()].sort(
     (a, b) => b.at - a.at,
   );
 }
 
-/** All entries of a number, as they are stored; also those that are over their time and are not found any more. */
+/**
+ * All entries of a number, as they are stored; also those that are over their time and are not found any more. One command
+ * per day of the retention.
+ */
 export async function storedEntries(
   redis: RedisClient,
   keys: Pick<Keys, 'find'>,
   hash: Buffer,
   keepMs: number,
   now: number,
-): Promise<WrittenEntry[]> {
-  // Sets are kept for a day longer than their entries are found.
-  const names = setsOf(keys, hash, now - keepMs - DAY_MS, now);
-  const members = await Promise.all(names.map((name) => membersOf(redis, name, hash)));
-  return names.flatMap((set, index) =>
-    (members[index] ?? []).map((member) => ({ set, member, jobId: entryOf(member).jobId })),
-  );
-}
-
-/** The sets of all days from a time on. */
-function setsOf(keys: Pick<Keys, 'find'>, hash: Buffer, oldest: number, now: number): string[] {
-  const names: string[] = [];
-  // A producer's clock may be ahead of ours.
-  for (let day = dayOf(oldest); day <= dayOf(now + DAY_MS); day++) {
-    names.push(keys.find(day, bucketOf(hash)));
-  }
-  return names;
-}
-
-/** All members that start with the number's part of the hash. */
-function membersOf(redis: RedisClient, name: string, hash: Buffer): Promise<Buffer[]> {
-  return redis.zrangebylexBuffer(name, ...rangeOf(hash));
-}
-
-function rangeOf(hash: Buffer): [from: Buffer, to: Buffer] {
+): Promise<(WrittenEntry & FindEntry)[]> {
   const number = hash.subarray(NAME_AT, NAME_AT + NAME_BYTES);
   const from = Buffer.concat([Buffer.from('['), number]);
   // No time starts with this byte before the year 2105.
-  return [from, Buffer.concat([Buffer.from('('), number, Buffer.of(0xff)])];
+  const to = Buffer.concat([Buffer.from('('), number, Buffer.of(0xff)]);
+  const sets: string[] = [];
+  // Sets are kept for a day longer than their entries are found, and a producer's clock may be ahead of ours.
+  for (let day = dayOf(now - keepMs - DAY_MS); day <= dayOf(now + DAY_MS); day++) {
+    sets.push(keys.find(day, bucketOf(hash)));
+  }
+  const found = await Promise.all(
+    sets.map(async (set) => {
+      const members = await redis.zrangebylexBuffer(set, from, to);
+      return members.map((member) => ({ set, member, ...entryOf(member) }));
+    }),
+  );
+  return found.flat();
 }
 
 function entryOf(member: Buffer): FindEntry {

@@ -55,10 +55,11 @@ export async function findInBatches(
   return { found, batches, contacts, unindexed };
 }
 
-/** Contacts that may still be stored: those of a chunk that is not settled, or of a failure. */
-interface ContactPlace {
+/** Contacts of a chunk: where they are, or what a person has decided about them. */
+interface Place {
   readonly chunk: number;
-  readonly name: string;
+  /** Under which they may still be stored: a chunk that is not settled, or a failure. Those decided on are deleted. */
+  readonly name?: string;
   readonly state: FoundState;
   readonly size: number;
   readonly at: number;
@@ -77,54 +78,43 @@ async function stateOfHit(
   { chunk, size }: FingerprintHit,
   number: string,
 ): Promise<FoundContact | undefined> {
-  const { id: name, templateCode: template, begunAt } = batch;
-  const left = await storedContacts(parts, batch, chunk);
+  const { id, templateCode: template, begunAt } = batch;
   let gone = size;
   const states = new Set<FoundState>();
-  for (const place of left.places) {
-    const contacts = await contactsOf(parts, name, place);
+  for (const place of await placesOf(parts, batch, chunk)) {
+    const contacts = await contactsOf(parts, id, place.name);
     gone -= contacts?.length ?? place.size;
     if (contacts === undefined) states.add(place.state);
     const contact = contacts?.find((one) => one.contact === number);
     if (contact === undefined) continue;
-    const { chunk, state, at, code } = place;
+    const { state, at, code = '' } = place;
     const row = originOf(contact)?.row;
     return {
-      batch: name,
+      batch: id,
       template,
-      chunk,
+      chunk: place.chunk,
       ...(row === undefined ? {} : { row }),
       states: [state],
       confirmed: true,
       at,
-      ...(code === undefined || code === '' ? {} : { code }),
+      ...(code === '' ? {} : { code }),
     };
-  }
-  for (const { as, size } of left.decided) {
-    states.add(as);
-    gone -= size;
   }
   if (gone > 0) states.add('accepted');
   if (states.size === 0) return undefined;
-  return { batch: name, template, chunk, states: [...states], confirmed: false, at: begunAt };
-}
-
-/** Contacts that a person decided on; they are deleted. */
-interface Decided {
-  readonly as: 'accepted' | 'cancelled';
-  readonly size: number;
+  return { batch: id, template, chunk, states: [...states], confirmed: false, at: begunAt };
 }
 
 /** Follows a chunk and its failures through all redrives, and what was split off. */
-async function storedContacts(
+async function placesOf(
   { redis, keys, ledger }: BatchSearchContext,
   batch: Batch,
   first: number,
-): Promise<{ readonly places: readonly ContactPlace[]; readonly decided: readonly Decided[] }> {
+): Promise<readonly Place[]> {
   const { sizes, failures } = keys.batch(batch.id);
   const find = keys.batchFind(batch.id);
-  const places: ContactPlace[] = [];
-  const decided: Decided[] = [];
+  const at = batch.begunAt;
+  const places: Place[] = [];
   const chunks = [first];
   // Chunks that others became are added during the loop; their numbers only increase.
   for (const chunk of chunks.values()) {
@@ -149,24 +139,19 @@ async function storedContacts(
     );
     if (state !== 'settled' && state !== 'none') {
       const size = Number(kept ?? batch.chunkSize);
-      const open = openState(batch, state);
-      places.push({ chunk, name: String(chunk), state: open, size, at: batch.begunAt });
+      places.push({ chunk, name: String(chunk), state: openState(batch, state), size, at });
     }
     for (const [index, name] of names.entries()) {
       const failure = failed[index];
-      const next = became[index];
+      const [word = '', size] = became[index]?.split(' ') ?? [];
       if (typeof failure === 'string') {
-        const { state, size, at, code } = JSON.parse(failure) as FailureRecord;
-        places.push({ chunk, name, state, size, at, code });
-      } else if (typeof next === 'string') {
-        const [word = '', size] = next.split(' ');
-        if (word === 'accepted' || word === 'cancelled')
-          decided.push({ as: word, size: Number(size) });
-        else if (/^\d+$/.test(word) && Number(word) > chunk) chunks.push(Number(word));
-      }
+        places.push({ ...(JSON.parse(failure) as FailureRecord), chunk, name });
+      } else if (word === 'accepted' || word === 'cancelled') {
+        places.push({ chunk, state: word, size: Number(size), at });
+      } else if (/^\d+$/.test(word) && Number(word) > chunk) chunks.push(Number(word));
     }
   }
-  return { places, decided };
+  return places;
 }
 
 /** State of the contacts of a chunk that is not settled; in a cancelled batch it may be final. */
@@ -180,9 +165,9 @@ function openState({ phase }: Batch, state: ChunkState): FoundState {
 async function contactsOf(
   { ledger, sealing = NO_SEALING }: BatchSearchContext,
   batch: string,
-  { name }: ContactPlace,
+  name: string | undefined,
 ): Promise<readonly { readonly contact?: unknown }[] | undefined> {
-  const payload = await ledger.payload(batch, name);
+  const payload = name === undefined ? undefined : await ledger.payload(batch, name);
   if (payload === undefined) return undefined;
   return decodeContacts(payload, batchSeal(sealing, batch)).catch(() => undefined);
 }

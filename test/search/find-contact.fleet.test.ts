@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { findContact, NoticeQueue } from '../../src/index.ts';
-import { statesOfDeleted } from '../../src/search/find-notices.ts';
+import { statesOfDeleted } from '../../src/search/find-in-queue.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { startFleet } from '../support/fleet.ts';
