@@ -61,8 +61,8 @@ export const INPUT_CONTROLS: readonly Control[] = [
   {
     prevents: 'NODE_TLS_REJECT_UNAUTHORIZED=0',
     file: 'src/config/rules.ts',
-    from: "environment['NODE_TLS_REJECT_UNAUTHORIZED']?.trim() !== '0'",
-    to: "environment['NODE_TLS_REJECT_UNAUTHORIZED'] !== 'x'",
+    from: "environment[TLS_RULE.name]?.trim() !== '0'",
+    to: "environment[TLS_RULE.name] !== 'x'",
     test: 'config/rules.test.ts',
     words: 'verification of certificates cannot be switched off',
   },

@@ -83,8 +83,7 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
    * @throws InputError NOTICE_INVALID that names every invalid field; nothing was queued
    * @throws NoticeQueueError IDEMPOTENCY_CONFLICT: the key was used for another notice; nothing was queued.
    *   QUEUE_UNAVAILABLE: Redis did not answer; the message states whether the notice may have been queued.
-   *   Repeat the call with an idempotency key.
-   *   QUEUE_REFUSED: Redis refused it. REDIS_FULL: its memory is kept for what waits. QUEUE_CLOSED: after {@link NoticeQueue.close}.
+   *   QUEUE_REFUSED: Redis refused it. REDIS_FULL: its memory is kept for what waits. QUEUE_CLOSED
    */
   async send(notice: NoticeOf<Templates>, options: SendOptions = {}): Promise<Receipt> {
     this.#mustBeOpen();
@@ -101,8 +100,6 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
    *
    * @param onError gets what {@link NoticeQueue.send} throws; what it throws itself becomes a warning of
    *   the process
-   * @example
-   * notices.sendLater(notice, (error) => log.error(error));
    */
   sendLater(
     notice: NoticeOf<Templates>,
@@ -185,7 +182,7 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
    * @example
    * const { state, pending } = await notices.get(receipt.id);
    * const same = await notices.get({ idempotencyKey: 'order-1001-shipped' });
-   * @throws InputError NOTICE_INVALID if it is no id (text of 1 to 200 characters) and no key
+   * @throws InputError NOTICE_INVALID if it is no id and no key
    * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or QUEUE_CLOSED
    */
   async get(notice: NoticeRef): Promise<NoticeView> {
@@ -203,7 +200,7 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
    *
    * @example
    * const { cancelled, answer } = await notices.cancel({ idempotencyKey: 'visit-1001-reminder' });
-   * @throws InputError NOTICE_INVALID if it is no id (text of 1 to 200 characters) and no key, or for invalid options
+   * @throws InputError NOTICE_INVALID if it is no id and no key, or for invalid options
    * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or QUEUE_CLOSED
    */
   async cancel(notice: NoticeRef, options: CancelOptions = {}): Promise<CancelReport> {

@@ -1,7 +1,6 @@
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Token } from '../../src/contracts/token.ts';
-import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Refusal } from '../../src/contracts/token.ts';
 import { readTokenStatus } from '../../src/token/token-status.ts';
 import { holdNextScript } from '../support/held-script.ts';
@@ -215,15 +214,6 @@ describe('status', () => {
     const { issuedAt = 0, expiresAt = 0 } = status.token ?? {};
     expect(expiresAt - issuedAt).toBeGreaterThan(89_000);
     expect(inspect(status)).not.toContain('canary');
-  });
-
-  it('shows a refusal and until when it is in effect', async () => {
-    world.issuer.plan(() => Promise.reject(new NoticeQueueError('IP_NOT_ALLOWED')));
-    const { shared } = await world.member();
-    await expect(shared.get()).rejects.toMatchObject({ code: 'IP_NOT_ALLOWED' });
-    const { refusal } = await world.status();
-    expect(refusal).toMatchObject({ hold: 'credentials', code: 'IP_NOT_ALLOWED' });
-    expect(Math.abs((refusal?.until ?? 0) - Date.now() - 2000)).toBeLessThan(1000);
   });
 });
 

@@ -161,16 +161,6 @@ describe('fail', () => {
   });
 });
 
-describe('release', () => {
-  it('releases only its own lock', async () => {
-    await grant('one');
-    await record.release('two');
-    expect(await redis.client.get(keys.lock)).toBe('one');
-    await record.release('one');
-    expect(await redis.client.exists(keys.lock)).toBe(0);
-  });
-});
-
 describe('a Redis that fails', () => {
   it('is TOKEN_UNAVAILABLE, with nothing of the command in it', async () => {
     await redis.client.set(keys.current, 'not a hash');
