@@ -25,6 +25,16 @@ const REASON_COLUMN = `${REJECTED_PREFIX}reason`;
  */
 const FAILURES_COLUMN = `${REJECTED_PREFIX}state`;
 
+export interface CsvOptions {
+  readonly delimiter: string;
+  readonly header: boolean;
+  readonly map?: FieldMap | undefined;
+  /** Whether columns that are neither mapped nor `contact` nor `varN` are sent. */
+  readonly passThrough: boolean;
+  /** By default those of numbers of any country. */
+  readonly rules?: NumberRules | undefined;
+}
+
 interface Column {
   readonly index: number;
   readonly title: string;
@@ -69,14 +79,7 @@ const unchanged = <T>(value: T) => value;
  */
 export function readColumns(
   first: readonly string[],
-  options: {
-    readonly header: boolean;
-    readonly delimiter: string;
-    readonly map?: FieldMap | undefined;
-    /** Whether columns that are neither mapped nor `contact` nor `varN` are sent. */
-    readonly passThrough: boolean;
-    /** By default those of numbers of any country. */
-    readonly rules?: NumberRules | undefined;
+  options: CsvOptions & {
     /** Some rows of the list, to find the column with the numbers. */
     readonly sample?: readonly (readonly string[])[];
   },

@@ -1,21 +1,9 @@
 import { checkCells, type RowCheck } from './check-row.ts';
-import { readColumns, type Columns } from './column-map.ts';
+import { readColumns, type Columns, type CsvOptions } from './column-map.ts';
 import { endOfLine, readRow, tooLong, type CsvRow } from './csv-row.ts';
 import { FastCsvReader } from './fast-csv-reader.ts';
-import type { NumberRules } from './check-number.ts';
-import type { FieldMap } from './sent-columns.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourcePart } from './source-row.ts';
 import { invalidList } from './describe-columns.ts';
-
-export interface CsvOptions {
-  readonly delimiter: string;
-  readonly header: boolean;
-  readonly map?: FieldMap | undefined;
-  /** Whether columns that are neither mapped nor `contact` nor `varN` are sent. */
-  readonly passThrough: boolean;
-  /** By default those of numbers of any country. */
-  readonly rules?: NumberRules | undefined;
-}
 
 /**
  * Reads a CSV list: quotes as in RFC 4180; lines end with LF, CRLF or CR; empty lines are skipped, and so are rows of

@@ -63,7 +63,11 @@ async function importList(
     json ? writeEvent : undefined,
     flags.dryRun === true,
   );
-  const asked = asks(context, flags) && !json ? new Question(context, flags) : undefined;
+  let declined = false;
+  const confirm = async (list: CheckedList) => {
+    declined = !(await agreed(context, questionOf(flags, list), false));
+    return !declined;
+  };
   const record = async (batch: string, as: string, contacts: number) => {
     if (flags.dryRun === true) return;
     const entry = { what: 'import', target: `batch ${batch}`, as, why: flags.why ?? '' } as const;
@@ -72,7 +76,7 @@ async function importList(
   try {
     const report = await queue.import(file === '-' ? context.stdin : file, {
       ...importOptions(flags),
-      confirm: asked && ((list) => asked.about(list)),
+      confirm: asks(context, flags) && !json ? confirm : undefined,
       onProgress: (progress) => view.show(progress),
       signal,
     });
@@ -80,7 +84,7 @@ async function importList(
     return report;
   } catch (error) {
     // The question was answered, and said so.
-    if (asked?.declined === true) return undefined;
+    if (declined) return undefined;
     if (error instanceof ImportError && error.queued > 0) {
       // What was stored until then stays queued: "nothing was done" would be wrong.
       if (isOfList(error)) context.end(1);
@@ -101,26 +105,12 @@ const asks = ({ stdin, stderr }: CommandContext, { yes, paused }: ImportFlags): 
   stdin.isTTY === true && stderr.isTTY === true && yes !== true && paused !== true;
 
 /** The question before the first message of a list is sent. */
-class Question {
-  readonly #context: CommandContext;
-  readonly #flags: ImportFlags;
-  declined = false;
-
-  constructor(context: CommandContext, flags: ImportFlags) {
-    this.#context = context;
-    this.#flags = flags;
-  }
-
-  async about({ contacts }: CheckedList): Promise<boolean> {
-    const { template, rate, startAt } = this.#flags;
-    const people = contacts === 1 ? '1 person' : `${formatCount(contacts)} people`;
-    const ms = rate === undefined ? 0 : (contacts / rate) * 1_000;
-    const long = rate === undefined ? '' : `, about ${roughDuration(ms)} at ${formatCount(rate)}/s`;
-    const first = startAt === undefined ? 'now' : `at ${new Date(startAt).toISOString()}`;
-    const question = `Send ${template} to ${people}${long}, first ${first}?`;
-    this.declined = !(await agreed(this.#context, question, false));
-    return !this.declined;
-  }
+function questionOf({ template, rate, startAt }: ImportFlags, { contacts }: CheckedList): string {
+  const people = contacts === 1 ? '1 person' : `${formatCount(contacts)} people`;
+  const ms = rate === undefined ? 0 : (contacts / rate) * 1_000;
+  const long = rate === undefined ? '' : `, about ${roughDuration(ms)} at ${formatCount(rate)}/s`;
+  const first = startAt === undefined ? 'now' : `at ${new Date(startAt).toISOString()}`;
+  return `Send ${template} to ${people}${long}, first ${first}?`;
 }
 
 function describeReport(report: ImportReport, flags: ImportFlags): string[] {

@@ -48,26 +48,6 @@ describe('claim', () => {
     },
   );
 
-  it('counts the attempts that the service may have accepted, and no other', async () => {
-    const bench = await openBatch(redis, {}, [10, 10]);
-    const claim = async (nonce: string) => {
-      const claimed = await bench.claim(0, nonce);
-      return claimed.kind === 'send' ? claimed.possiblySent : claimed.kind;
-    };
-    expect(await claim('not taken')).toBe(0);
-    await bench.settle(0, allBack(false), 'not taken');
-    expect(await claim('unanswered')).toBe(0);
-    await bench.settle(0, allBack(true), 'unanswered');
-    expect(await claim('not taken')).toBe(1);
-    await bench.settle(0, allBack(false), 'not taken');
-    expect(await claim('died')).toBe(1);
-    await bench.ledger.control(bench.id, 'pause');
-    // The job of the dead worker finds the batch paused, and comes again.
-    expect([await claim('a'), await claim('b')]).toEqual(['paused', 'paused']);
-    await bench.ledger.control(bench.id, 'resume');
-    expect([await claim('died, too'), await claim('c'), await claim('c')]).toEqual([2, 3, 3]);
-  });
-
   it('goes on at its rate after a clock that went back an hour', async () => {
     const bench = await openBatch(redis, { rate: 10 }, [10, 10, 10]);
     await bench.claim(0);
