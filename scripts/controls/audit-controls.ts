@@ -28,10 +28,10 @@ export const AUDIT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'searches for a person among unknown outcomes that leave no trace',
-    file: 'src/ops/operations/unknown.ts',
-    from: 'await auditSearch(context.redis, context.keys, { who, why }, filter.number);',
+    file: 'src/ops/operations/failures.ts',
+    from: 'await auditSearch(context.redis, context.keys, { who, why }, written);',
     to: '',
-    test: 'ops/web/unknown.integration.test.ts',
+    test: 'ops/web/failures.integration.test.ts',
     words: 'a preview by number is recorded as a search',
   },
   {

@@ -66,19 +66,6 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     example: 'notices waiting --template ORDER_SHIPPED --within 2h',
     load: async () => made((await import('../ops/operations/waiting.ts')).listWaiting),
   },
-  unknown: {
-    group: 'Single notices:',
-    description: 'list notices whose outcome is unknown: the service may have accepted them',
-    example: 'notices unknown --json',
-    load: async () => made((await import('../ops/operations/unknown.ts')).unknown),
-  },
-  resolve: {
-    group: 'Single notices:',
-    takes: '[ids...]',
-    description: 'resolve notices whose outcome is unknown, after a preview',
-    example: 'notices resolve --batch spring --as resend --why "the service lost them"',
-    load: async () => made((await import('../ops/operations/resolve.ts')).resolveUnknown),
-  },
   import: {
     group: 'Batches:',
     takes: '<file>',
@@ -128,14 +115,6 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     example: 'notices cancel --template ORDER_SHIPPED --within 2h',
     load: async () => (await noticeCommands()).cancelCommand,
   },
-  failures: {
-    group: 'Batches:',
-    takes: '[id]',
-    description:
-      'show what was not accepted of a batch or, without an id, of single notices, and why',
-    example: 'notices failures spring --state rejected --csv',
-    load: async () => (await noticeCommands()).failuresCommand,
-  },
   results: {
     group: 'Batches:',
     takes: '<id> [file]',
@@ -144,25 +123,25 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     example: 'notices results spring customers.csv > results.csv',
     load: async () => (await import('./batches/results.ts')).resultsCommand,
   },
-  redrive: {
-    group: 'Batches:',
+  failures: {
+    group: 'Not accepted:',
+    takes: '[batch]',
+    description: 'show what was not accepted and why, of single notices or a batch; as CSV, too',
+    example: 'notices failures spring --state rejected --csv',
+    load: async () => made((await import('../ops/operations/failures.ts')).failures),
+  },
+  decide: {
+    group: 'Not accepted:',
     takes: '[ids...]',
-    description: 'send what was not accepted again, of a batch or single notices, after a preview',
-    example: 'notices redrive spring --state rejected --code INVALID_TEMPLATE',
-    load: async () => (await noticeCommands()).redriveCommand,
+    description: 'send it again, count it as accepted, or give it up, after a preview',
+    example: 'notices decide --batch spring --as resend --code INVALID_TEMPLATE',
+    load: async () => made((await import('../ops/operations/decide.ts')).decideFailures),
   },
   events: {
     group: 'Single notices:',
     description: 'list events, oldest first; test and replay the webhook',
     example: 'notices events list --follow --json',
     load: async () => (await import('./account/events.ts')).eventsCommand,
-  },
-  delete: {
-    group: 'Single notices:',
-    takes: '[ids...]',
-    description: 'delete rejected single notices, after a preview',
-    example: 'notices delete --notices --code INVALID_TEMPLATE',
-    load: async () => (await noticeCommands()).deleteCommand,
   },
   status: {
     group: 'Account:',

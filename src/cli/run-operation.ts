@@ -38,7 +38,6 @@ export interface CommonFlags extends Typed {
   readonly why?: string;
   readonly yes?: boolean;
   readonly csv?: boolean;
-  readonly notices?: boolean;
   readonly wait?: boolean;
 }
 

@@ -56,7 +56,7 @@ export const HOLDS = {
     fault: 'the service',
     remedy:
       'wait: one notice or chunk at a time probes it, those sent at most once last; ask the service about its outage',
-    command: 'notices unknown',
+    command: 'notices failures --state unknown',
   },
   credit: {
     reason: 'the credit of the account has run out (402)',

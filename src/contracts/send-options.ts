@@ -114,7 +114,7 @@ export interface SendOptions {
   /**
    * What happens when the outcome of an attempt is unknown (for example a timeout, after which the
    * service may or may not have sent the message). `at-least-once` sends again: a message may arrive
-   * twice. `at-most-once` does not: the notice is listed by `notices unknown` and a person decides; it
+   * twice. `at-most-once` does not: the notice is listed by `notices failures --state unknown` and a person decides; it
    * costs two more round trips to Redis.
    * @default the queue's `delivery`
    */

@@ -83,14 +83,14 @@ function retention({ notices, batches }: SoonDeleted): Finding {
   const found = [
     ...(notices === 0
       ? []
-      : [{ what: countOf(notices, 'failed notice'), of: '--csv', again: '--notices' }]),
+      : [{ what: countOf(notices, 'failed notice'), of: '--csv', again: '--single' }]),
     ...(first === ''
       ? []
       : [
           {
             what: `failed contacts of ${countOf(batches.length, 'batch', 'batches')}, such as of ${first},`,
             of: `${first} --csv`,
-            again: first,
+            again: `--batch ${first}`,
           },
         ]),
   ];
@@ -99,6 +99,6 @@ function retention({ notices, batches }: SoonDeleted): Finding {
   return warn(
     'queue.retention',
     `${listOf(({ what }) => what)} will be deleted soon`,
-    `export them with ${listOf(({ of }) => `"notices failures ${of}"`)}, or send them again with ${listOf(({ again }) => `"notices redrive ${again}"`)}`,
+    `export them with ${listOf(({ of }) => `"notices failures ${of}"`)}, or send them again with ${listOf(({ again }) => `"notices decide ${again} --as resend"`)}`,
   );
 }

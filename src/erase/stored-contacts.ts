@@ -1,8 +1,8 @@
+import { splitOff } from '../batch/failures/failures.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import type { CancelSignal } from '../contracts/token.ts';
 import type { Contact } from '../contracts/notice.ts';
-import { splitOff } from '../ops/resolve-unknown.ts';
 import {
   decodeContacts,
   encodeContacts,
@@ -99,8 +99,8 @@ export async function eraseContacts(
     const failure = await ledger.failure(batch, name);
     if (failure !== undefined) {
       const { state } = failure;
-      const some = rest.length === 0 ? {} : { some: { of: size, taken, rest } };
-      const part = await splitOff(source, batch, { name, state, ...some });
+      const seal = batchSeal(sealing, batch);
+      const part = await splitOff(ledger, batch, { name, state }, { taken, rest }, seal);
       const rows = rowsOfContacts(taken);
       const isDone =
         part !== undefined && (await ledger.resolve(batch, part, 'cancelled', state, rows));

@@ -26,7 +26,8 @@ export const EVENTS = {
   'hold.ended': { meaning: 'a hold has ended', remedy: '' },
   'unknown.many': {
     meaning: 'many outcomes are unknown: the service may or may not have accepted them',
-    remedy: 'look them up at the service and decide: "notices unknown" lists them and says how',
+    remedy:
+      'look them up at the service and decide: "notices failures --state unknown" lists them and says how',
   },
   'unknown.few': { meaning: 'few outcomes are unknown again', remedy: '' },
   'workers.none': {

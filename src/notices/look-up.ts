@@ -127,7 +127,7 @@ const STATES = {
 /** What is known of a notice whose end is recorded. */
 export function endedView(ended: EndedNotice): NoticeView {
   const { id, at, state, code, message, template, contacts, attempts, possiblySent } = ended;
-  const { delivery = 'at-least-once', enqueuedAt, startedAt, expiresAt, traceIds } = ended;
+  const { delivery = 'at-least-once', enqueuedAt, startedAt, expiresAt, traceIds, stage } = ended;
   const isShown = code !== '' && state !== 'accepted' && state !== 'cancelled';
   return {
     id,
@@ -137,7 +137,7 @@ export function endedView(ended: EndedNotice): NoticeView {
     delivery,
     attempts,
     possiblySent,
-    ...defined({ traceIds, enqueuedAt, startedAt, endedAt: at, expiresAt }),
+    ...defined({ traceIds, stage, enqueuedAt, startedAt, endedAt: at, expiresAt }),
     ...(isShown ? { code, ...defined({ message }), remedy: remedyOf(code, state) } : {}),
   };
 }

@@ -1,5 +1,6 @@
 import type { DeliveryPolicy } from '../contracts/outcome.ts';
 import type { HoldKind } from '../contracts/hold.ts';
+import type { STAGES } from './ended.ts';
 
 /**
  * State of a single notice:
@@ -76,6 +77,8 @@ export interface NoticeView {
   readonly possiblySent: number;
   /** The service's trace ids for those of them that it answered, oldest first: the newest ten. */
   readonly traceIds?: readonly string[];
+  /** Of an unknown one: the last known stage of its last attempt. */
+  readonly stage?: (typeof STAGES)[number];
   /** When it was queued. */
   readonly enqueuedAt?: number;
   /** When the last attempt started. */

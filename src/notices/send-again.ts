@@ -4,7 +4,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import { changeEnded } from './end-scripts.ts';
-import { readEnded, type EndedNotice } from './ended.ts';
+import type { EndedNotice } from './ended.ts';
 
 /** Runs with BullMQ's queue of single notices; what loads it is loaded here, since the help of a command needs none. */
 export async function withNotices<Result>(
@@ -105,16 +105,6 @@ export async function settleAgain(
   ids: readonly string[] = [],
 ): Promise<void> {
   await settleScript(redis, [ended, endedIn('again')], [noticeJob(''), olderThanMs, ...ids]);
-}
-
-/** The entry of a notice as it is now, if it ended at this time. */
-export async function readEndedAt(
-  redis: RedisClient,
-  keys: Keys,
-  { id, at }: Pick<EndedNotice, 'id' | 'at'>,
-): Promise<EndedNotice | undefined> {
-  const [entry] = await readEnded(redis, keys, [id]);
-  return entry?.at === at ? entry : undefined;
 }
 
 /** Makes an idempotency key free again, unless another notice has it. */

@@ -12,13 +12,11 @@ import { maskNumber } from './mask-contact.ts';
 const AUDITED = [
   'hold',
   'rate-limit',
-  'resolve',
+  'decide',
   'park',
   'batch',
-  'redrive',
   'download',
   'cancel',
-  'delete',
   'search',
   'import',
   'send',
@@ -157,7 +155,7 @@ export function keptAudit(id: string, fields: readonly string[]): KeptAudit {
   return {
     at: Number.parseInt(id, 10),
     who: of.get('who') ?? '',
-    what: AUDITED.find((kind) => kind === stored) ?? 'resolve',
+    what: AUDITED.find((kind) => kind === stored) ?? 'decide',
     target: of.get('target') ?? '',
     as: of.get('as') ?? '',
     why: of.get('why') ?? '',

@@ -40,7 +40,7 @@ export function describeNotKept(kept: Retention | undefined): string {
 /** What can be done about a notice in its state, as a command; undefined where nothing has to be done. */
 export function nextStep({ id, state, pending }: NoticeView): string | undefined {
   if (state === 'unknown') {
-    return `Check it at the service, then run "notices resolve ${shellWord(id)} --as accepted" (or --as discard, --as resend).`;
+    return `Check it at the service, then run "notices decide ${shellWord(id)} --as accepted" (or --as discard, --as resend --state unknown).`;
   }
   if (pending?.reason === 'held') return `To do: ${pending.remedy}.`;
   return undefined;
@@ -54,7 +54,8 @@ export const CANCEL_TEXT: Readonly<Record<CancelAnswer, string>> = {
     'is not cancelled: an earlier attempt may have been accepted, so that it may have arrived',
   accepted: 'is not cancelled: it was accepted',
   rejected: 'is not cancelled: it was rejected, and is not sent again by itself',
-  unknown: 'is not cancelled: it was possibly sent; "notices unknown" says how to decide',
+  unknown:
+    'is not cancelled: it was possibly sent; "notices failures --state unknown" says how to decide',
   expired: 'is not cancelled: it has expired, and is not sent',
   'not-kept': 'is not cancelled: nothing is kept under this id or key',
 };

@@ -6,7 +6,7 @@ import { readTemplateHolds } from '../fleet/hold/template-hold.ts';
 import { readPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { readRateLimit } from '../fleet/rate-limit/rate-limit-state.ts';
 import { countEnded } from '../notices/ended.ts';
-import { FAILED_NOTICE_STATES } from '../notices/select-ended.ts';
+import { FAILED_NOTICE_STATES } from './entries.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { readRedisFacts } from '../redis/facts.ts';
 import { redisFailure } from '../redis/failure.ts';

@@ -1,4 +1,4 @@
-import { readGroups, type GroupSource } from '../batch/failures/failure-groups.ts';
+import { groupFailures, type GroupSource } from '../batch/failures/failures.ts';
 import { continueImport, readMotion, type SendingFleet } from '../batch/ledger/batch-motion.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
@@ -124,7 +124,7 @@ async function readRefused(
   return Promise.all(
     some.map(async (batch) => {
       const { id, counts, movedAt } = batch;
-      const groups = await readGroups(ledger, batch, { state: 'rejected' });
+      const groups = await groupFailures(ledger, batch, { state: 'rejected' });
       const { total, rejected } = counts;
       return { id, total, rejected, code: groups[0]?.code ?? '', movedAt };
     }),

@@ -1,5 +1,5 @@
 import { jobSeal, mayBePlain, NO_SEALING, seal, unreadable, unseal, type Sealing } from './seal.ts';
-import { NoticeQueueError, type ErrorCode } from '../contracts/errors.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
 import {
   isEarlier,
   readJobData,
@@ -117,25 +117,10 @@ export function contactsOfJob(
     const contacts: unknown = (data as Partial<JobData> | null)?.notice?.contacts;
     return Array.isArray(contacts) ? (contacts as JobData['notice']['contacts']) : [];
   }
-  return unlessCoded('JOB_INVALID', () => openJob(data, id, sealing).notice.contacts);
-}
-
-/** The same, and none where they cannot be decrypted: with a key that is not configured here, for example. */
-export function contactsIfReadable(
-  ...args: Parameters<typeof contactsOfJob>
-): JobData['notice']['contacts'] {
-  return unlessCoded('PAYLOAD_UNREADABLE', () => contactsOfJob(...args));
-}
-
-/** What is read; none where that ends with an error of this code. */
-function unlessCoded(
-  code: ErrorCode,
-  read: () => JobData['notice']['contacts'],
-): JobData['notice']['contacts'] {
   try {
-    return read();
+    return openJob(data, id, sealing).notice.contacts;
   } catch (error) {
-    if (error instanceof NoticeQueueError && error.code === code) return [];
+    if (error instanceof NoticeQueueError && error.code === 'JOB_INVALID') return [];
     throw error;
   }
 }

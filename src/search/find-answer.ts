@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FAILED_STATES } from '../batch/failures/select-failures.ts';
+import { FAILED_STATES } from '../batch/failures/failures.ts';
 import { count, time, type Answer } from '../ops/answers/fields.ts';
 
 const found = {

@@ -57,20 +57,21 @@ it.each([
 ])('a selection with $what is refused, and changes nothing', async ({ given, field }) => {
   const { admin, prefix, audited } = open();
   const { ids, keys } = await failNotices(redis, prefix, { count: 2 });
-  const selection = { state: 'rejected', ...given } as never;
+  const selection = { state: 'rejected', ...given } as object;
   const refused = { code: 'REQUEST_INVALID', issues: [{ field }] };
-  await expect(admin.run('delete', selection)).rejects.toMatchObject(refused);
-  await expect(admin.run('redrive', selection)).rejects.toMatchObject(refused);
+  for (const as of ['resend', 'discard'] as const) {
+    await expect(admin.run('decide', { as, ...selection })).rejects.toMatchObject(refused);
+  }
   expect(await redis.client.zrange(keys.endedIn('rejected'), '0', '-1')).toEqual(ids);
   expect(await audited()).toEqual([]);
 });
 
-it('unknown notices are not deleted', async () => {
+it('only unknown notices count as accepted', async () => {
   const { admin, prefix } = open();
-  const { ids, keys } = await failNotices(redis, prefix, { count: 1, state: 'unknown' });
-  const deleting = admin.run('delete', { state: 'unknown' });
-  await expect(deleting).rejects.toMatchObject({ code: 'NOT_POSSIBLE' });
-  expect(await redis.client.zrange(keys.endedIn('unknown'), '0', '-1')).toEqual(ids);
+  const { ids, keys } = await failNotices(redis, prefix, { count: 1 });
+  const accepting = admin.run('decide', { as: 'accepted', state: 'rejected' });
+  await expect(accepting).rejects.toMatchObject({ issues: [{ field: 'state' }] });
+  expect(await redis.client.zrange(keys.endedIn('rejected'), '0', '-1')).toEqual(ids);
 });
 
 it('names invalid options', () => {

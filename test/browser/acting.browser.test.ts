@@ -104,17 +104,17 @@ describe('a person who acts', () => {
     };
     await page.getByLabel('Template').fill('LOST');
     await page.getByRole('button', { name: 'Filter' }).click();
-    await page.getByRole('link', { name: 'Decide...' }).click();
-    await page.getByText('1 contact: 1 single notice').waitFor();
-    await decide('Decide on all 1 contact...', /^discard/, 'obsolete');
+    await decide('Decide on all with ECONNRESET...', /^discard/, 'obsolete');
+    await page.getByText('1 contact given up.').waitFor();
+    await page.getByRole('link', { name: 'Show all' }).click();
     await page.getByRole('cell', { name: 'OTHER' }).waitFor();
     expect(await page.getByRole('cell', { name: 'LOST' }).count()).toBe(0);
     await page.locator('#failed').getByRole('link', { name: /^n-/ }).click();
     await decide('Decide on this notice...', /^accepted/, 'seen in the console of the service');
-    await page.getByText('No single notice failed.').waitFor();
+    await page.getByText('1 contact settled as accepted.').waitFor();
     await page.goto('/audit');
     const entry = page.getByRole('row', { name: /seen in the console of the service/ });
-    expect(await entry.textContent()).toMatch(/otto[\s\S]*resolve[\s\S]*accepted/);
+    expect(await entry.textContent()).toMatch(/otto[\s\S]*decide[\s\S]*accepted/);
     expect(emulator.record().contacts).toBe(2);
   });
 
@@ -128,13 +128,11 @@ describe('a person who acts', () => {
     await page.locator('#progress .tag', { hasText: 'finished' }).waitFor();
     const failures = page.locator('#failures');
     await failures.getByRole('row', { name: /INVALID_TEMPLATE/ }).waitFor();
-    await failures.getByText('Send again...').click();
+    await failures.getByText('Decide on 2 contacts...').click();
+    await failures.getByRole('radio', { name: /^resend/ }).check();
     await failures.getByLabel('Why').fill('the template was mended');
-    await failures.getByRole('button', { name: 'Send 2 again' }).click();
-    await page
-      .getByRole('status')
-      .filter({ hasText: '2 contacts in 2 chunks will be sent again.' })
-      .waitFor();
+    await failures.getByRole('button', { name: 'Decide' }).click();
+    await page.getByRole('status').filter({ hasText: '2 contacts will be sent again.' }).waitFor();
     await failures.getByText('Nothing so far.').waitFor();
     await page.locator('#progress .tag', { hasText: 'finished' }).waitFor();
     expect(emulator.record().contacts).toBe(5);

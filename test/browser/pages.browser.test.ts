@@ -26,7 +26,7 @@ async function busy(): Promise<Watched> {
   const notice = { templateCode: 'ORDER_READY', contacts: rows.slice(0, 1) };
   await queue.send(notice, { delivery: 'at-most-once' });
   const operator = await watched.ops.operator();
-  await until(async () => (await operator.get('/api/v1/unknown')).json['listed'] === 1, {
+  await until(async () => (await operator.get('/api/v1/failures')).json['matching'] === 1, {
     what: 'the notice to be unknown',
     deadlineMs: PATIENCE_MS,
     everyMs: 200,
@@ -92,7 +92,6 @@ describe('every page', () => {
       '/batches/refused-in-part',
       '/batches/waits',
       '/notices',
-      '/decide',
     ]) {
       await page.goto(path);
       await inspect(page, path.slice(1).replaceAll('/', '-'));
@@ -103,8 +102,11 @@ describe('every page', () => {
       .click();
     await inspect(page, 'deciding');
     await page.goto('/batches/refused-in-part');
-    await page.getByText('Send again...').first().click();
-    await inspect(page, 'redrive');
+    await page
+      .getByText(/^Decide on .*\.\.\.$/)
+      .first()
+      .click();
+    await inspect(page, 'deciding-on-a-list');
     await page.goto('/find');
     await inspect(page, 'find');
     const find = async (number: string) => {

@@ -83,7 +83,7 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
     },
     title: 'next attempt: HTTP_503',
     fault: 'the service',
-    command: 'notices unknown',
+    command: 'notices failures --state unknown',
   },
   'killed-worker': {
     plant: ({ fleet }) => {

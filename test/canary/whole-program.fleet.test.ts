@@ -123,7 +123,7 @@ async function play(): Promise<Shown> {
   await terminal.both('show', sent.ids.at(-1) ?? '');
   await terminal.both('waiting');
   await terminal.run(['failures', '--csv']);
-  await visits.ask('/api/v1/failed-notices.csv', program('operatorKey'));
+  await visits.ask('/api/v1/failures.csv', program('operatorKey'));
   const another = await startOps(world, { HEALTH_ADDRESS: '0' });
   const otto = await another.signIn('otto', SECRETS.operatorPassword);
   for (const refusal of ['writesRefused', 'outOfMemory', 'readOnly'] as const) {

@@ -37,7 +37,7 @@ it.each([
   { args: ['hold', 'place'], ended: 2 },
   { args: ['status', '--help'], ended: 0 },
   { args: ['waiting', '--help'], ended: 0 },
-  { args: ['resolve', '--help'], ended: 0 },
+  { args: ['decide', '--help'], ended: 0 },
   { args: ['cancel'], ended: 2 },
 ])('notices $args: has its flags from schemas, and loads no client', async ({ args, ended }) => {
   const { code, packages } = await loadedBy(args);

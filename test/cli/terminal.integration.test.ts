@@ -30,7 +30,7 @@ describe('what a terminal would obey is shown as text', () => {
       ['status'],
       ['hold'],
       ['doctor'],
-      ['redrive', 'b'],
+      ['decide', '--batch', 'b', '--as', 'resend'],
       ['batch', ATTACK],
       [ATTACK],
       ['status', `--${ATTACK}`],

@@ -35,7 +35,6 @@ it('commands write the time itself beside each time relative to now', async () =
     'batch sending',
     'batch over',
     'failures',
-    'unknown',
     `show ${ids[0]}`,
     'find 01000000001',
   ];
@@ -55,7 +54,6 @@ it('commands write the time itself beside each time relative to now', async () =
     'failures',
     `show ${ids[0]}`,
     'status',
-    'unknown',
   ]);
   const { stdout } = await run(['find', '01000000001'], env());
   expect(stdout).toMatch(

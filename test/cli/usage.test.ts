@@ -4,7 +4,7 @@ import { startProcess } from './support/process.ts';
 import { errorOf, run, STACK } from './support/run.ts';
 
 const COMMANDS = ['send', 'worker', 'emulator', 'config', 'status'];
-const GROUPS = ['Single notices', 'Batches', 'Account', 'Processes'];
+const GROUPS = ['Single notices', 'Batches', 'Not accepted', 'Account', 'Processes'];
 
 describe('help', () => {
   it.each([[['--help']], ...COMMANDS.map((command) => [[command, '--help']])])(

@@ -137,7 +137,7 @@ describe('a notice that was sent', () => {
     const view = await reaching(queue, bad.id, 'rejected');
     expect(view).toMatchObject({ attempts: 1, possiblySent: 0, code: 'INVALID_CONTACT', ...ended });
     expect(view.message).toMatch(/^HTTP 400/);
-    expect(view.remedy).toMatch(/own code and message/);
+    expect(view.remedy).toMatch(/the code and the message/);
     expect(JSON.stringify(view)).not.toMatch(NUMBER);
   });
 

@@ -3,9 +3,7 @@ import { expect, describe, it, onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { NoticeQueue, type NoticeEvent, type EventsOptions } from '../../src/index.ts';
 import { announceAccepted } from '../../src/events/announce.ts';
-import { redriveNotices } from '../../src/ops/notice-actions.ts';
-import { listUnknownNotices } from '../../src/ops/unknown.ts';
-import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
+import { decideOn } from '../support/unknown-notices.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
@@ -14,7 +12,6 @@ import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
 
 const redis = testRedis();
 const WAIT = { deadlineMs: 20_000 };
-const ACTOR = { who: 'kim@desk', why: 'a test' };
 
 const notice = (contact = '01000000001') => ({ templateCode: 'ORDER', contacts: [{ contact }] });
 
@@ -138,13 +135,12 @@ describe('events()', () => {
     const failed = await queue.send(notice());
     await reach(1);
     const selection = { state: 'rejected', ids: [failed.id] } as const;
-    await redriveNotices({ redis: redis.client, keys }, selection, ACTOR);
+    const source = { redis: redis.client, keys };
+    await decideOn(source, selection, { as: 'resend' });
     await reach(3);
     const lost = await queue.send(notice('01000000005'));
     await reach(4);
-    const source = { redis: redis.client, keys };
-    const listed = await listUnknownNotices(source, {}, [lost.id]);
-    await resolveNotices(redis.client, keys, listed, { ...ACTOR, as: 'accepted' });
+    await decideOn(source, { state: 'unknown', ids: [lost.id] }, { as: 'accepted' });
     await reach(5);
     expect(events.map(brief)).toEqual([
       ['notice.ended', failed.id, 'rejected', 'TEMPLATE_NOT_FOUND'],

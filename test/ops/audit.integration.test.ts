@@ -31,7 +31,7 @@ describe('the audit streams', () => {
   it('an operator who makes twenty thousand entries displaces none', async () => {
     const { append, read } = open();
     await append({ who: 'kim', why: 'the first' });
-    await many(20_000, (index) => append({ who: 'otto', target: `n-${index}`, what: 'delete' }));
+    await many(20_000, (index) => append({ who: 'otto', target: `n-${index}`, what: 'decide' }));
     const entries = await read();
     expect(entries).toHaveLength(20_001);
     expect(entries.at(-1)).toMatchObject({ who: 'kim', why: 'the first' });

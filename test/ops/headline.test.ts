@@ -147,7 +147,7 @@ describe('the headline is the worst thing that is true', () => {
     expect(of({ unknown: { notices: 2, contacts: 3 } })).toMatchObject({
       tone: 'warn',
       title: '5 unknown outcomes to decide',
-      command: 'notices unknown',
+      command: 'notices failures --state unknown',
     });
     const stopped = { ...open, importStopped: true, continueImport: 'notices import FILE' };
     const batches = someBatches({ pending: 400, openBatches: [stopped] });

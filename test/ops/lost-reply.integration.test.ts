@@ -1,5 +1,4 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { redriveBatch } from '../../src/batch/failures/redrive-batch.ts';
 import { redriveFailure, resolveFailure } from '../../src/batch/ledger/scripts/action-scripts.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
@@ -13,11 +12,10 @@ import { cancelScript } from '../../src/notices/cancel.ts';
 import { changeEnded, changeScript } from '../../src/notices/end-scripts.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';
 import { liftHold } from '../../src/ops/operations/hold.ts';
-import { deleteNotices } from '../../src/ops/notice-actions.ts';
+import { decide, DECISIONS, type DecideSelect } from '../../src/ops/decide.ts';
 import { cancelByKey } from '../../src/ops/operations/notice.ts';
 import type { OperationContext } from '../../src/ops/operations/operation.ts';
-import { RESOLUTIONS, resolveBatch, resolveNotices } from '../../src/ops/resolve-unknown.ts';
-import { listUnknownNotices } from '../../src/ops/unknown.ts';
+import { decideOn, unknownNotices, WHO } from '../support/unknown-notices.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';
 import { keysOf } from '../../src/redis/keys.ts';
@@ -30,8 +28,6 @@ import { failNotices } from './support/failed-notices.ts';
 import { parkNotice } from './support/parked-notice.ts';
 
 const redis = testRedis();
-
-const WHO = { who: 'kim@desk', why: 'asked the service' };
 
 /** The connection of a command or of the ops server, which loses the reply to a command with this text. */
 async function losing(
@@ -53,10 +49,12 @@ async function losing(
   return { client, proxy };
 }
 
+const DONE = { gone: 0, late: 0, complete: true, refused: [] };
+
 /** The steps of a decision on a notice, by a text of their commands. */
 const STEPS = [
-  { step: 'the change of its entry', when: () => shaOf(changeScript), as: RESOLUTIONS },
-  { step: 'the audit entry', when: 'asked the service', as: RESOLUTIONS },
+  { step: 'the change of its entry', when: () => shaOf(changeScript), as: DECISIONS },
+  { step: 'the audit entry', when: 'asked the service', as: DECISIONS },
 ] as const;
 
 describe('the reply to a step of resolving a notice is lost', () => {
@@ -64,19 +62,20 @@ describe('the reply to a step of resolving a notice is lost', () => {
     STEPS.flatMap(({ step, when, as }) => as.map((decision) => ({ step, when, as: decision }))),
   )('$step, as $as: resolved once, and recorded', async ({ when, as }) => {
     const parked = await parkNotice(redis);
-    const { keys, id, listed } = parked;
+    const { keys, id } = parked;
     // Otherwise the lost reply is that Redis does not know the script yet.
     await changeEnded(redis.client, keys, { id: 'none', text: '', state: 'unknown' }, {});
     await appendAudit(redis.client, keys, { ...WHO, what: 'hold', target: 'queue', as: 'placed' });
     const { client, proxy } = await losing(typeof when === 'string' ? when : await when());
-    const report = await resolveNotices(client, keys, [listed], { ...WHO, as });
+    const select = { state: 'unknown', ids: [id] } as const;
+    const report = await decideOn({ redis: client, keys }, select, { as });
     expect(proxy.struck).toBe(1);
-    expect(report).toEqual({ resolved: 1, contacts: 1, gone: 0, late: 0, stopped: false });
-    expect(await listUnknownNotices({ redis: redis.client, keys })).toEqual([]);
+    expect(report).toEqual({ ...DONE, done: 1, contacts: 1 });
+    expect(await unknownNotices({ redis: redis.client, keys })).toEqual([]);
     expect(await redis.client.exists(keys.endedIn('unknown'), keys.endedIn('again'))).toBe(0);
     expect(await parked.board.getWaitingCount()).toBe(as === 'resend' ? 1 : 0);
     expect(await readAudit(redis.client, keys, 10)).toMatchObject([
-      { ...WHO, as, target: id },
+      { ...WHO, as: `${as} unknown`, target: id },
       { what: 'hold' },
     ]);
   });
@@ -128,16 +127,16 @@ describe('the reply to a step of a manual action is lost', () => {
     expect(await cancel()).toMatchObject({ cancelled: false, answer: 'not-kept' });
   });
 
-  it('delete: counted once, and recorded', async () => {
+  it('giving up rejected notices: counted once, and recorded', async () => {
     const { keys, ids } = await failNotices(redis, redis.freshPrefix(), { count: 3 });
     const remove = (client: RedisClient, some: readonly string[]) =>
-      deleteNotices({ redis: client, keys }, { state: 'rejected', ids: some }, WHO);
+      decideOn({ redis: client, keys }, { state: 'rejected', ids: some }, { as: 'discard' });
     // Otherwise the lost reply is that Redis does not know the script yet.
     await remove(redis.client, ids.slice(0, 1));
     const { client, proxy } = await losing(await shaOf(changeScript));
     const report = await remove(client, ids.slice(1));
     expect(proxy.struck).toBe(1);
-    expect(report).toEqual({ done: 2, contacts: 2, late: 0, gone: 0, left: 0 });
+    expect(report).toEqual({ ...DONE, done: 2, contacts: 2 });
     expect(await readAudit(redis.client, keys, 1)).toMatchObject([{ ...WHO, contacts: 2 }]);
   });
 });
@@ -153,25 +152,24 @@ describe('the reply to a step on a batch is lost', () => {
     return { built, keys: keysOf(prefix, 'default') };
   }
 
-  it.each(['reader', 'ops'] as const)('redrive by %s: all are counted', async (role) => {
-    const { built, keys } = await failedBatch('rejected');
-    const { client, proxy } = await losing(await shaOf(redriveFailure), role);
-    const ledger = new Ledger(client, keys);
-    const report = await redriveBatch(ledger, await built.read(), { state: 'rejected' });
-    expect(proxy.struck).toBe(1);
-    expect(report).toEqual({ batch: 'b', redriven: 30, chunks: 3, left: 0, gone: 0 });
-    expect((await built.read()).counts).toMatchObject({ pending: 30, rejected: 0, total: 30 });
-  });
-
-  it.each(RESOLUTIONS)('resolve as %s: all are counted', async (as) => {
-    const { built, keys } = await failedBatch('unknown');
+  it.each([
+    { as: 'resend', state: 'rejected', role: 'ops' },
+    { as: 'resend', state: 'unknown', role: 'reader' },
+    { as: 'accepted', state: 'unknown', role: 'reader' },
+    { as: 'discard', state: 'unknown', role: 'reader' },
+  ] as const)('$state as $as by $role: all are counted', async ({ as, state, role }) => {
+    const { built, keys } = await failedBatch(state);
     const script = as === 'resend' ? redriveFailure : resolveFailure;
-    const { client, proxy } = await losing(await shaOf(script));
-    const ledger = new Ledger(client, keys);
-    const open = { ledger, redis: client, keys };
-    const report = await resolveBatch(open, await built.read(), {}, { ...WHO, as });
+    const { client, proxy } = await losing(await shaOf(script), role);
+    const context = { ledger: new Ledger(client, keys), redis: client, keys };
+    const select: DecideSelect = { batch: 'b', state };
+    const report = await decide(context, select, { ...WHO, as });
     expect(proxy.struck).toBe(1);
-    expect(report).toEqual({ resolved: 3, contacts: 30, gone: 0, late: 0, stopped: false });
-    expect(await readAudit(redis.client, keys, 10)).toMatchObject([{ as, contacts: 30 }]);
+    expect(report).toEqual({ ...DONE, done: 3, contacts: 30 });
+    const now = as === 'resend' ? 'pending' : as === 'accepted' ? as : 'cancelled';
+    expect((await built.read()).counts).toMatchObject({ [now]: 30, [state]: 0, total: 30 });
+    expect(await readAudit(redis.client, keys, 10)).toMatchObject([
+      { as: `${as} ${state}`, contacts: 30 },
+    ]);
   });
 });

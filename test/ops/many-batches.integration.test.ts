@@ -62,11 +62,11 @@ it('the oldest of more than a thousand batches is in the list of a restore, the 
   });
   expect((await run(['restored', '--csv'], env)).stdout).toContain(contacts(1)[0]?.contact);
 
-  const unknown = await run(['unknown', '--json'], env);
+  const unknown = await run(['failures', '--state', 'unknown', '--json'], env);
   expect(JSON.parse(unknown.stdout)).toMatchObject({
     batches: [{ batch: 'oldest', contacts: 10 }],
   });
-  expect((await run(['unknown', '--csv', '--why', 'check'], env)).stdout).toContain(
+  expect((await run(['failures', '--csv', '--why', 'check'], env)).stdout).toContain(
     contacts(1, 10)[0]?.contact,
   );
 
@@ -85,6 +85,6 @@ it('the oldest of more than a thousand batches is in the list of a restore, the 
   const { value } = readExposition(await fleetMetrics({ redis: redis.client, keys }).text());
   expect(value('notices_batch_contacts', { state: 'unknown' })).toBe(10);
 
-  const resolved = await run(['resolve', '--code', 'HTTP_503', '--as', 'discard', '--yes'], env);
+  const resolved = await run(['decide', '--code', 'HTTP_503', '--as', 'discard', '--yes'], env);
   expect(resolved.stdout).toContain('10 contacts');
 });

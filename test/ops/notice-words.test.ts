@@ -14,7 +14,7 @@ describe('the command that decides about an unknown notice', () => {
     'names the notice %j, whatever another producer has named it, as one word',
     (id) => {
       const view = { id, state: 'unknown', contacts: 1, attempts: 1, possiblySent: 1 } as const;
-      expect(wordsOf(nextStep(view))).toEqual(['resolve', id]);
+      expect(wordsOf(nextStep(view))).toEqual(['decide', id]);
     },
   );
 });

@@ -29,7 +29,9 @@ async function parked() {
 async function sentAgain() {
   const notice = await parked();
   const { id, json } = notice;
-  expect(await json('resolve', id, '--as', 'resend', '--yes')).toMatchObject({ resolved: 1 });
+  expect(await json('decide', id, '--as', 'resend', '--state', 'unknown', '--yes')).toMatchObject({
+    done: 1,
+  });
   return notice;
 }
 
@@ -39,10 +41,12 @@ it('a notice that is sent again keeps what was possibly sent before, with its tr
   expect(await find()).toMatchObject([{ states: ['pending'], possiblySent: 2 }]);
   const after = { possiblySent: 3, traceIds: [...BEFORE.traceIds, 'trace-3'] };
   await endWaiting(redis.client, keys, id, { state: 'unknown', code: 'ECONNRESET', ...after });
-  expect(await json('unknown')).toMatchObject({ notices: [after] });
+  expect(await json('failures', '--state', 'unknown')).toMatchObject({ notices: [after] });
   expect(await show()).toMatchObject({ state: 'unknown', ...after });
   expect(await find()).toMatchObject([{ states: ['unknown'], possiblySent: 3 }]);
-  expect(await json('resolve', id, '--as', 'resend', '--yes')).toMatchObject({ resolved: 1 });
+  expect(await json('decide', id, '--as', 'resend', '--state', 'unknown', '--yes')).toMatchObject({
+    done: 1,
+  });
   expect(await show()).toMatchObject({ state: 'pending', ...after });
 });
 
@@ -51,7 +55,7 @@ it.each([
   ['discard', 'cancelled'],
 ])('a notice that a person has decided on as %s is shown and found as %s', async (as, state) => {
   const { id, json, find, show } = await parked();
-  expect(await json('resolve', id, '--as', as, '--yes')).toMatchObject({ resolved: 1 });
+  expect(await json('decide', id, '--as', as, '--yes')).toMatchObject({ done: 1 });
   expect(await show()).toMatchObject({ state, template: 'ONCE', contacts: 1 });
   expect(await find()).toMatchObject([{ states: [state], confirmed: true }]);
 });

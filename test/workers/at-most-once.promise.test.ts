@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { listUnknownNotices } from '../../src/ops/unknown.ts';
+import { unknownNotices } from '../support/unknown-notices.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { numbers, startFleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
@@ -38,7 +38,7 @@ it('a notice sent at most once: killed before its request it is sent later, kill
   await until(() => emulator.faults()[0]?.fired === 1, { what: 'the worker to wait' });
   await kill();
   await until(() => emulator.record().distinct === 1, { what: 'the send', deadlineMs: 40_000 });
-  expect(await listUnknownNotices(source)).toEqual([]);
+  expect(await unknownNotices(source)).toEqual([]);
 
   emulator.addFault({ on: 'send', hang: 'after-acting', times: 1 });
   const { id } = await send(after);
@@ -46,7 +46,7 @@ it('a notice sent at most once: killed before its request it is sent later, kill
   await kill();
   const [listed] = await until(
     async () => {
-      const unknown = await listUnknownNotices(source);
+      const unknown = await unknownNotices(source);
       return unknown.length > 0 && unknown;
     },
     { what: 'the notice to be listed', deadlineMs: 30_000 },

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { UnknownNotice } from '../../src/ops/unknown.ts';
+import type { UnknownNotice } from '../support/unknown-notices.ts';
 import type { Status } from '../../src/ops/status.ts';
 import { run } from '../cli/support/run.ts';
 import { numbers, startFleet } from '../support/fleet.ts';
@@ -33,7 +33,8 @@ it('a notice that may have been accepted counts as sent twice once it is, not be
   emulator.addFault({ on: 'send', status: 400, code: 'NO' });
   const [contact = ''] = numbers(1);
   await on.queue.send({ templateCode: 'T', contacts: [{ contact }] });
-  const unknown = async () => (await json<{ notices: UnknownNotice[] }>('unknown')).notices[0];
+  const unknown = async () =>
+    (await json<{ notices: UnknownNotice[] }>('failures', '--state', 'unknown')).notices[0];
   const listed = await until(unknown, { what: 'unknown', ...LONG });
   expect(listed).toMatchObject({ code: 'NO', possiblySent: 1 });
   expect(emulator.record()).toMatchObject({ contacts: 1, twice: 0 });
@@ -41,9 +42,8 @@ it('a notice that may have been accepted counts as sent twice once it is, not be
 
   emulator.clearFaults();
   // A person sends it again: this may be a duplicate, and it is.
-  const { code } = await run(['resolve', listed.id, '--as', 'resend', '--yes', '--json'], {
-    ...on.env,
-  });
+  const resend = ['decide', listed.id, '--state', 'unknown', '--as', 'resend', '--yes'];
+  const { code } = await run(resend, { ...on.env });
   expect(code).toBe(0);
   await until(() => emulator.record().contacts === 2, { what: 'the duplicate', ...LONG });
   expect(await counted()).toEqual({ notices: 1, chunks: 0 });

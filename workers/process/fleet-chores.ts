@@ -6,7 +6,7 @@ import { logAudit } from '../../src/ops/chores/audit-log.ts';
 import { createChores, type Chore } from '../../src/ops/chores/chores.ts';
 import { deleteEnded } from '../../src/ops/chores/delete-ended.ts';
 import { acceptOldUnknown } from '../../src/ops/chores/accept-old.ts';
-import type { UnknownContext } from '../../src/ops/unknown.ts';
+import type { EntrySource } from '../../src/ops/entries.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import { KEEP_ACCEPTED_COUNT } from '../queue/send-worker.ts';
@@ -23,7 +23,7 @@ const TRIM_EVENTS_MS = 10_000;
  * deletes ended jobs whose time is over, and the oldest events.
  */
 export function createFleetChores(
-  context: UnknownContext,
+  context: EntrySource,
   config: WorkerConfig,
   log: Logger,
 ): BackgroundService {
@@ -51,9 +51,9 @@ export function createFleetChores(
       name: 'accept-unknown',
       everyMs: ACCEPT_UNKNOWN_MS,
       run: async (signal) => {
-        const { resolved = 0, contacts = 0 } =
+        const { done = 0, contacts = 0 } =
           (await acceptOldUnknown(context, acceptedAfterMs, signal)) ?? {};
-        if (resolved > 0) log.info({ event: 'unknown-accepted', resolved, contacts });
+        if (done > 0) log.info({ event: 'unknown-accepted', done, contacts });
       },
     });
   }

@@ -18,7 +18,7 @@ async function main(): Promise<void> {
   await notices.close();
 
   const admin = new NoticeAdmin({ redis, prefix, who: 'example' });
-  const failed = await admin.run('failed-notices', {});
+  const failed = await admin.run('failures', {});
   if (state !== 'pending' || refused !== true || failed.matching > 0) throw new Error(state);
   console.log('sent');
 }

@@ -4,8 +4,7 @@ import { CONTACT_STATES, type Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { BYTE_ORDER_MARK } from '../source/read-utf8.ts';
 import { csvLine } from './csv-line.ts';
-import { openChunks } from './cancelled-chunks.ts';
-import { selectFailures } from './select-failures.ts';
+import { openChunks, storedFailures, tracesOf } from './failures.ts';
 
 /** What became of a row: a state of its contact, or why the import made none of it. */
 export const RESULT_STATES = [...CONTACT_STATES, 'refused', 'duplicate'] as const;
@@ -82,7 +81,7 @@ export async function rowResults(
       const traceId = trace === '-' ? '' : trace;
       add(of, { state: state as ResultState, at: Number(time), traceId, code: '', message: '' });
     }
-    for await (const { name, ...failure } of selectFailures(ledger, batch.id, {})) {
+    for await (const { name, ...failure } of storedFailures(ledger, batch.id)) {
       await note(name, { ...failure, traceId: tracesOf(failure.message) });
     }
     for await (const { name, ...chunk } of openChunks(ledger, now)) {
@@ -111,8 +110,6 @@ function requireTime(signal: AbortSignal | undefined): void {
   const advice = 'over HTTP a large one takes too long: its results as CSV have no limit of time';
   throw new NoticeQueueError('NOT_POSSIBLE', `Stopped before all of the list was read; ${advice}.`);
 }
-
-const tracesOf = (message: string): string => /\(trace ids? ([^)]*)\)$/.exec(message)?.[1] ?? '';
 
 const TITLES = ['result_state', 'result_code', 'result_reason', 'result_at', 'result_trace_id'];
 

@@ -1,8 +1,8 @@
 import { CONTACT_STATES, expectedSpeed, type Batch } from '../../batch/ledger/batch-record.ts';
 import { continueImport } from '../../batch/ledger/batch-motion.ts';
-import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
+import type { FailureGroup } from '../../batch/failures/failures.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
-import { describeGroups } from '../../ops/operations/batch-failures.ts';
+import { describeGroups } from '../../ops/operations/failures.ts';
 import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import { formatDuration, formatCount, countOf, formatRate, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
@@ -115,7 +115,7 @@ function nextSteps(batch: Batch): string[] {
   const { id, phase, counts } = batch;
   const steps = [`"notices failures ${id} --csv" exports them`];
   if (counts.rejected > 0 && (phase === 'finished' || phase === 'sending')) {
-    steps.push(`"notices redrive ${id}" sends the rejected ones again`);
+    steps.push(`"notices decide --batch ${id} --as resend" sends the rejected ones again`);
   }
   return [`${steps.join('; ')}.`];
 }

@@ -199,7 +199,7 @@ async function wait(
     { followBatch },
     { retryWhileAway },
   ] = await Promise.all([
-    import('../../batch/failures/failure-groups.ts'),
+    import('../../batch/failures/failures.ts'),
     import('./batch-view.ts'),
     import('./follow-batch.ts'),
     import('../../batch/import/retry-while-away.ts'),

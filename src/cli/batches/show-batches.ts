@@ -12,7 +12,7 @@ export function batchCommand(context: CommandContext): Command {
     .action(async (id: string, { watch }: { watch?: boolean }, command: Command) => {
       const [{ groupFailures }, { readBatchSnapshot }, { describeBatch }, { followBatch }] =
         await Promise.all([
-          import('../../batch/failures/failure-groups.ts'),
+          import('../../batch/failures/failures.ts'),
           import('../../ops/batch-snapshot.ts'),
           import('./batch-view.ts'),
           import('./follow-batch.ts'),

@@ -18,7 +18,7 @@ import {
 } from '../../doctor/finding.ts';
 import { judgeQueue, type SoonDeleted } from '../../doctor/judge-queue.ts';
 import { nearEndOfRetention, warningMs } from '../../batch/ledger/retention.ts';
-import { FAILED_NOTICE_STATES } from '../../notices/select-ended.ts';
+import { FAILED_NOTICE_STATES } from '../../ops/entries.ts';
 import { translated } from '../../redis/failure.ts';
 import { Ledger } from '../../batch/ledger/ledger.ts';
 import { judgeRedisSnapshot, readRedisSnapshot } from '../../doctor/judge-redis.ts';

@@ -20,7 +20,7 @@ export const workerVariables = {
   }),
   unknownResends: variable('UNKNOWN_RESENDS', integer('resends', 0, 100).default(2), {
     description:
-      'How often an at-least-once notice or chunk is sent again after its outcome was unknown; then it is listed as unknown. Each resend may deliver it once more. A redrive, and a decision to resend, begin to count anew.',
+      'How often an at-least-once notice or chunk is sent again after its outcome was unknown; then it is listed as unknown. Each resend may deliver it once more. A decision to resend begins to count anew.',
     note: 'Raised: fewer unknown notices after an outage of the service, and more that arrive twice.',
   }),
   unknownAcceptedAfterMs: variable(

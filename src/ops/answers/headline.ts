@@ -199,7 +199,7 @@ function undecided({ unknown }: HeadlineFacts): Judged | undefined {
     title: `${countOf(notices + contacts, 'unknown outcome')} to decide`,
     text: 'The service may have accepted them; they are not sent again before a person decides.',
     fault: 'a person',
-    command: 'notices unknown',
+    command: 'notices failures --state unknown',
     section: 'unknownmany',
   };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 import type { Receipt } from '../../contracts/notice.ts';
-import type { FailedGroup } from '../../notices/select-ended.ts';
+import { STAGES } from '../../notices/ended.ts';
 import {
   CANCEL_ANSWERS,
   NOTICE_STATES,
@@ -60,6 +60,10 @@ export const noticeAnswer = z
       .array(z.string())
       .exactOptional()
       .describe('of the service, for those of them that it answered, oldest first; the newest ten'),
+    stage: z
+      .enum(STAGES)
+      .exactOptional()
+      .describe('of an unknown one: how far its last attempt came'),
     enqueuedAt: time.exactOptional(),
     startedAt: time.exactOptional().describe('start of the last attempt'),
     endedAt: time.exactOptional(),
@@ -90,22 +94,3 @@ export const cancelAnswer = z.object({
     .exactOptional()
     .describe('present where `releaseKey` released its idempotency key'),
 }) satisfies z.ZodType<CancelReport>;
-
-/** Failed single notices with the same state and code. */
-export const failedGroup = z.object({
-  state,
-  code: z.string(),
-  notices: count,
-  contacts: count,
-  message: z.string().describe('of the service for one of them, masked'),
-}) satisfies z.ZodType<FailedGroup>;
-
-/** What became of failed notices that were sent again or deleted. */
-export const changedAnswer = z.object({
-  done: count.describe('notices'),
-  contacts: count,
-  late: count.describe('not sent again, because their deadline has passed'),
-  gone: count.describe('not failed, or not selected'),
-  left: count.describe('because of the limit, or it took too long: repeat it'),
-});
-export type FailedReport = z.output<typeof changedAnswer>;

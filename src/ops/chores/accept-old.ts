@@ -1,8 +1,8 @@
 import { readHold } from '../../fleet/hold/hold-scripts.ts';
 import { writeDuration } from '../../format/time.ts';
 import { redisTime } from '../../redis/server-clock.ts';
-import { resolveSelected, type ResolveReport } from '../resolve-unknown.ts';
-import type { UnknownContext } from '../unknown.ts';
+import { decide, type DecideReport } from '../decide.ts';
+import type { EntrySource } from '../entries.ts';
 
 /**
  * Decides that what has been unknown for longer than this was accepted. Nothing is decided while Redis is held as an old
@@ -11,14 +11,14 @@ import type { UnknownContext } from '../unknown.ts';
  * @returns undefined while nothing is decided
  */
 export async function acceptOldUnknown(
-  context: UnknownContext,
+  context: EntrySource,
   olderThanMs: number,
   signal?: AbortSignal,
-): Promise<ResolveReport | undefined> {
+): Promise<DecideReport | undefined> {
   const { redis, keys } = context;
   if ((await readHold(redis, keys))?.kind === 'restored') return undefined;
   const before = Math.floor(await redisTime(redis)) - olderThanMs;
   const why = `unknown for longer than ${writeDuration(olderThanMs)}`;
-  const decision = { as: 'accepted', who: 'UNKNOWN_ACCEPTED_AFTER_MS', why } as const;
-  return resolveSelected(context, { before }, decision, signal);
+  const decision = { as: 'accepted', who: 'UNKNOWN_ACCEPTED_AFTER_MS', why, signal } as const;
+  return decide(context, { state: 'unknown', before }, decision);
 }

@@ -209,7 +209,7 @@ function describeBatches({ open, pending, rejected }: Status['batches']): string
 
 function describeUnknown({ notices, contacts }: Status['unknown']): string {
   if (notices + contacts === 0) return 'none';
-  return `${countOf(notices, 'single notice')}, ${countOf(contacts, 'contact')} of batches: "notices unknown" lists them`;
+  return `${countOf(notices, 'single notice')}, ${countOf(contacts, 'contact')} of batches: "notices failures --state unknown" lists them`;
 }
 
 function describeToken({ token }: Status, now: number): string {

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { msAhead, redriveRate } from '../../batch/failures/redrive-rate.ts';
 import { lookUpNumber } from '../../batch/source/check-number.ts';
 import { BATCH_ID } from '../../contracts/batch-id.ts';
 import { InputError } from '../../contracts/errors.ts';
@@ -69,7 +68,12 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
 }
 
 /** Most per second. A request is bounded in time, so its answer says when to repeat it. */
-export const rate = redriveRate.optional();
+export const rate = whole(1, 1_000_000).optional();
+
+/** Milliseconds by which so many since `startedAt` (performance.now) are ahead of a rate per second; 0 if none. */
+export function msAhead(done: number, most: number, startedAt: number): number {
+  return Math.max(0, (done / most) * 1_000 - (performance.now() - startedAt));
+}
 
 /** The field of an answer for it. */
 export const waitMs = z

@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import { batchFailures, previewRedrive, redriveBatch } from './batch-failures.ts';
 import { batchResults } from './batch-results.ts';
 import {
   batch,
@@ -9,7 +8,8 @@ import {
   pauseBatch,
   resumeBatch,
 } from './batches.ts';
-import { deleteFailed, failed, redriveFailed } from './failed-notices.ts';
+import { decideFailures } from './decide.ts';
+import { failures, previewFailures } from './failures.ts';
 import { liftHold, placeHold, setRateLimit, showHold, showRateLimit } from './hold.ts';
 import { audit, listEvents, replayEvents, status } from './account.ts';
 import { cancelByKey, cancelNotice, showByKey, showNotice } from './notice.ts';
@@ -17,8 +17,6 @@ import { erase, find } from './number.ts';
 import { parkRestored, showRestored } from './restored.ts';
 import type { Answer } from './operation.ts';
 import { endUserSession, listSessions } from './sessions.ts';
-import { resolveUnknown } from './resolve.ts';
-import { previewUnknowns, unknown } from './unknown.ts';
 import { cancelSelected, listWaiting } from './waiting.ts';
 
 /** Every operation. A new one is a row here: its route, command, library call and matrix of tests come with it. */
@@ -48,16 +46,10 @@ export const OPERATIONS = [
   resumeBatch,
   changeBatchRate,
   cancelBatch,
-  batchFailures,
   batchResults,
-  previewRedrive,
-  redriveBatch,
-  failed,
-  redriveFailed,
-  deleteFailed,
-  unknown,
-  previewUnknowns,
-  resolveUnknown,
+  failures,
+  previewFailures,
+  decideFailures,
   listSessions,
   endUserSession,
 ] as const;

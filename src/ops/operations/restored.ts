@@ -114,7 +114,7 @@ export const parkRestored = operation({
       lines: [],
       question:
         held && jobs > 0
-          ? `Set ${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} aside? They are not sent until they are decided: "notices unknown" says how.`
+          ? `Set ${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} aside? They are not sent until they are decided: "notices failures --state unknown" says how.`
           : undefined,
       input,
     };
@@ -149,7 +149,7 @@ export const parkRestored = operation({
   text: ({ jobs, contacts, notHeld }) => [
     notHeld && jobs === 0
       ? 'Nothing was done: sending is not on hold for an old copy.'
-      : `${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} set aside. After "notices hold lift", "notices unknown" lists them.`,
+      : `${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} set aside. After "notices hold lift", "notices failures --state unknown" lists them.`,
     ...(notHeld && jobs > 0 ? ['Stopped: the hold was lifted meanwhile.'] : []),
   ],
   isDone: ({ notHeld, stopped }) => !notHeld && !stopped,
@@ -189,7 +189,12 @@ function whatToDo({ notices, batches }: Answer<z.output<typeof restoredOutput>>)
     'What you can do while sending is on hold:',
     ...table([
       ...(notices.jobs > 0
-        ? [['  check the notices first', '"notices restored park", and later "notices unknown"']]
+        ? [
+            [
+              '  check the notices first',
+              '"notices restored park", and later "notices failures --state unknown"',
+            ],
+          ]
         : []),
       ...(batches.length > 0
         ? [['  stop a batch', '"notices pause BATCH", or permanently "notices cancel BATCH"']]

@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
-import { msAhead } from '../../batch/failures/redrive-rate.ts';
 import { InputError } from '../../contracts/errors.ts';
 import { closedHours } from '../../contracts/send-windows.ts';
 import { countOf, formatCount, table } from '../../format/format.ts';
@@ -21,7 +20,17 @@ import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { count, time } from '../answers/fields.ts';
 import { appendAudit } from '../audit.ts';
-import { duration, instant, oneOf, rate, template, waitAfter, waitMs, whole } from './fields.ts';
+import {
+  duration,
+  instant,
+  msAhead,
+  oneOf,
+  rate,
+  template,
+  waitAfter,
+  waitMs,
+  whole,
+} from './fields.ts';
 import { operation, redisNow, type OperationCall } from './operation.ts';
 
 /** What selects notices that wait. */

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { rowResults, writeResults } from '../../../src/batch/failures/row-results.ts';
-import { cancelledChunks } from '../../../src/batch/failures/cancelled-chunks.ts';
+import { openChunks } from '../../../src/batch/failures/failures.ts';
 import {
   decodeContacts,
   encodeContacts,
@@ -112,7 +112,7 @@ it('each row of a list has one result at every look, whatever becomes of its chu
   await ledger.control('b', 'cancel');
   const batch = await ledger.read('b');
   if (batch === undefined) throw new Error('there is no batch');
-  for await (const { state } of cancelledChunks(ledger, batch)) expect(state).toBe('cancelled');
+  for await (const { state } of openChunks(ledger, batch)) expect(state).toBe('cancelled');
   const { found, states: ended } = await read();
   expect(ended).toEqual(states.map((state) => (state === P ? 'cancelled' : state)));
 

@@ -93,16 +93,16 @@ export async function look(terminal: Terminal, sent: Sent): Promise<void> {
     await terminal.lines(`batch ${batch}`, `failures ${batch}`, `results ${batch}`);
     await terminal.run(['failures', batch, '--csv'], EXPORTS);
   }
-  for (const line of ['failures', 'unknown', 'restored show']) {
+  for (const line of ['failures', 'restored show']) {
     await terminal.run([...line.split(' '), '--csv'], EXPORTS);
   }
-  await terminal.lines('show --key order-1', 'batches', 'failures', 'unknown', 'audit', 'config');
+  await terminal.lines('show --key order-1', 'batches', 'failures', 'audit', 'config');
   await terminal.lines('events', 'events test', 'events list', 'events replay 0');
   await terminal.lines('hold', 'rate-limit', 'status', 'doctor', 'restored');
   for (const number of [NUMBERS.accepted, NUMBERS.inList, NUMBERS.searched, NUMBERS.badNotice]) {
     await terminal.both('find', number);
   }
-  await terminal.both('unknown', '--number', NUMBERS.unknown);
+  await terminal.both('failures', '--number', NUMBERS.unknown);
   const proxy = `http://user:${SECRETS.proxyPassword}@127.0.0.1:9`;
   await terminal.run(['config', '--json'], { env: { PROXY_URL: proxy } });
   await terminal.run(['config'], { env: { PROXY_URL: `ftp://u:${SECRETS.proxyPassword}@x` } });
@@ -125,11 +125,11 @@ export async function act(terminal: Terminal, sent: Sent): Promise<void> {
     'pause spring',
     'resume spring',
     'rate spring 1000',
-    'redrive spring --state rejected --yes',
-    'redrive --notices --yes',
-    `resolve --number ${NUMBERS.unknown} --as accepted --yes`,
-    'resolve --all --as discard --yes',
-    `delete ${sent.ids[1] ?? ''} --yes`,
+    'decide --batch spring --as resend --yes',
+    'decide --single --as resend --yes',
+    `decide --number ${NUMBERS.unknown} --as accepted --yes`,
+    'decide --single --as discard --yes',
+    `decide ${sent.ids[1] ?? ''} --as discard --state rejected --yes`,
     ...sent.ids.slice(-2).map((id) => `cancel ${id}`),
     'cancel spring --yes',
   );

@@ -35,7 +35,13 @@ export async function gatherEvidence(
     JSON.parse(await command(...args, '--json')) as Answer;
   const status = await json<Status>('status');
   const { batch } = await json<{ batch: Batch }>('batch', BATCH);
-  const unknown = await json<OperationOutput<'unknown'>>('unknown', '--limit', '1000000');
+  const unknown = await json<OperationOutput<'failures'>>(
+    'failures',
+    '--state',
+    'unknown',
+    '--limit',
+    '1000000',
+  );
   const csv =
     batch.counts.unknown === 0
       ? 'contact\n'

@@ -1,7 +1,7 @@
 import type { BatchCounts } from '../../../src/batch/ledger/batch-record.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import type { Status } from '../../../src/ops/status.ts';
-import type { UnknownNotice } from '../../../src/ops/unknown.ts';
+import type { UnknownNotice } from '../../support/unknown-notices.ts';
 import type { LogLine } from '../../support/fleet.ts';
 import { BATCH, CHUNK } from './settings.ts';
 
@@ -43,7 +43,7 @@ export interface Evidence extends HandedOver {
   };
   /** `notices batch --json` */
   readonly batch: BatchCounts;
-  /** `notices unknown --json`, and the contacts of `notices failures --state unknown --csv`. */
+  /** `notices failures --state unknown --json`, and the contacts of `notices failures --state unknown --csv`. */
   readonly unknown: {
     readonly notices: readonly Pick<UnknownNotice, 'id' | 'possiblySent'>[];
     readonly ofBatch: readonly string[];

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
-import type { FailureGroup } from '../../../src/batch/failures/failure-groups.ts';
+import type { FailureGroup } from '../../../src/batch/failures/failures.ts';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -60,7 +60,7 @@ describe('notices batch', () => {
     expect(words.stdout).toMatch(/^contacts +20$/m);
     expect(words.stdout).toMatch(/^ {2}accepted +17$/m);
     expect(words.stdout).toMatch(/^ {2}rejected +BAD_NUMBER +2 +about BAD_NUMBER$/m);
-    expect(words.stdout).toContain('notices redrive b');
+    expect(words.stdout).toContain('notices decide --batch b --as resend');
     expect(words.stdout).not.toMatch(NUMBER);
     const json = await run(['batch', 'b', '--json'], envOf(prefix));
     const { batch, failures } = JSON.parse(json.stdout) as Shown;
@@ -126,7 +126,6 @@ describe('notices failures', () => {
     expect(words.stdout).not.toMatch(NUMBER);
     const json = await run(['failures', 'b', '--state', 'unknown', '--json'], env);
     expect(JSON.parse(json.stdout)).toMatchObject({
-      batch: 'b',
       groups: [{ state: 'unknown', code: 'HTTP_500', contacts: 1 }],
     });
     const csv = await run(['failures', 'b', '--csv', '--code', 'BAD_NUMBER'], env);
@@ -142,26 +141,26 @@ describe('notices failures', () => {
   });
 });
 
-describe('notices redrive', () => {
+const RESEND = ['decide', '--batch', 'b', '--as', 'resend'];
+
+describe('notices decide on a batch', () => {
   it('shows what it would do, does nothing without a yes, and says what it did', async () => {
     const prefix = redis.freshPrefix();
     const built = await halfFailed(prefix);
     const env = envOf(prefix);
-    const asks = await run(['redrive', 'b'], env);
+    const asks = await run(RESEND, env);
     expect([asks.code, asks.stdout]).toEqual([2, '']);
     expect(asks.stderr).toMatch(/^ {2}rejected +BAD_NUMBER +2 /m);
     expect(asks.stderr).toContain('Send 2 contacts of batch b again? There is no terminal');
     expect((await built.read()).counts.pending).toBe(0);
-    const none = await run(['redrive', 'b', '--code', 'OTHER'], env);
-    expect([none.code, none.stdout]).toEqual([0, 'No contact matches; nothing was done.\n']);
-    const json = await run(['redrive', 'b', '--yes', '--json'], env);
-    expect([json.code, JSON.parse(json.stdout)]).toEqual([
-      0,
-      { batch: 'b', redriven: 2, chunks: 1, left: 0, gone: 0 },
-    ]);
+    const none = await run([...RESEND, '--code', 'OTHER'], env);
+    expect([none.code, none.stdout]).toEqual([0, 'Nothing was done.\n']);
+    const json = await run([...RESEND, '--yes', '--json'], env);
+    const done = { done: 1, contacts: 2, gone: 0, complete: true };
+    expect([json.code, JSON.parse(json.stdout)]).toMatchObject([0, done]);
     expect((await built.read()).counts).toMatchObject({ pending: 2, rejected: 0, unknown: 1 });
-    const unknown = await run(['redrive', 'b', '--state', 'unknown', '--yes'], env);
-    expect(unknown.stdout).toMatch(/^1 contact in 1 chunk will be sent again\.$/m);
+    const unknown = await run([...RESEND, '--state', 'unknown', '--yes'], env);
+    expect(unknown.stdout).toMatch(/^1 contact will be sent again\.$/m);
     expect((await built.read()).counts).toMatchObject({ pending: 3, unknown: 0 });
   });
 
@@ -169,15 +168,15 @@ describe('notices redrive', () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(20), contacts(20, 20)]);
     for (const chunk of [0, 1]) await built.settle(chunk, allFailed('rejected', 'BAD', ''));
-    const redriving = start(['redrive', 'b', '--rate', '1', '--yes'], envOf(prefix));
+    const redriving = start([...RESEND, '--rate', '1', '--yes'], envOf(prefix));
     const begun = async () => (await built.read()).counts.rejected === 20;
-    await until(begun, { what: 'the first chunk to be redriven' });
+    await until(begun, { what: 'the first chunk to be sent again' });
     redriving.stop('SIGINT');
     const { code, stdout } = await redriving.ended;
     expect([code, stdout]).toEqual([
       1,
       expect.stringMatching(
-        /^20 contacts .* again\.\n20 matching .* unchanged\.\n.*\nStopped\. Run the command again for the rest\./,
+        /^20 contacts .* again\.\nNot all .* tried\.\nStopped\. Run the command again for the rest\./,
       ),
     ]);
     expect(stdout).not.toContain('--limit');
@@ -187,7 +186,7 @@ describe('notices redrive', () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(2, 10)]);
     await built.settle(0, allFailed('rejected', 'BAD_NUMBER', ''));
-    const running = start(['redrive', 'b'], envOf(prefix), true);
+    const running = start(RESEND, envOf(prefix), true);
     await matching(() => running.stderr(), /Send 2 contacts of batch b again\?/);
     await built.settle(1, allFailed('rejected', 'BAD_NUMBER', ''));
     running.stdin.write('y\n');

@@ -6,7 +6,7 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { parkNotice } from '../../ops/support/parked-notice.ts';
 import { testRedis } from '../../support/redis.ts';
-import { errorOf, run } from '../support/run.ts';
+import { errorOf, run, start } from '../support/run.ts';
 import { endedThen } from '../../ops/support/failed-notices.ts';
 
 const redis = testRedis();
@@ -34,8 +34,8 @@ async function inDoubt() {
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
   const notices = (...args: string[]) => run(args, env);
   const left = async (...flags: string[]) => {
-    const { stdout } = await notices('unknown', '--json', ...flags);
-    const found = JSON.parse(stdout) as OperationOutput<'unknown'>;
+    const { stdout } = await notices('failures', '--json', '--state', 'unknown', ...flags);
+    const found = JSON.parse(stdout) as OperationOutput<'failures'>;
     return [found.notices.map(({ id }) => id), found.batches.map((one) => one.contacts)];
   };
   const audit = () => readAudit(redis.client, keys, 20);
@@ -43,36 +43,35 @@ async function inDoubt() {
 }
 
 describe('unknown outcomes are decided', () => {
-  it('by code, template, batch, chunk and age, with the count of what is decided before', async () => {
+  it('by code, template, batch and age, with the count of what is decided before', async () => {
     const { keys, reset, slow, batch, notices, left, audit } = await inDoubt();
     expect(await left('--code', 'TIMEOUT')).toEqual([[slow], [10]]);
     expect(await left('--template', 'ONCE')).toEqual([[reset], []]);
     expect(await left('--template', 'T')).toEqual([[], [19]]);
-    expect(await left('--batch', 'b', '--chunk', '3')).toEqual([[], [9]]);
     expect(await left('--older-than', '1d')).toEqual([[], []]);
-    const asks = await notices('resolve', '--code', 'TIMEOUT', '--as', 'accepted', '--json');
+    const asks = await notices('decide', '--code', 'TIMEOUT', '--as', 'accepted', '--json');
     expect([asks.code, errorOf(asks).message]).toEqual([
       2,
-      'Resolve 11 contacts as accepted? They count as accepted and are never sent again. There is no terminal to ask on: add --yes to confirm.',
+      'Count 11 contacts as accepted? They are never sent again. There is no terminal to ask on: add --yes to confirm.',
     ]);
-    const done = await notices('resolve', '--code', 'TIMEOUT', '--as', 'accepted', '--yes');
-    expect(done).toMatchObject({ code: 0, stdout: '11 contacts resolved as accepted.\n' });
-    expect(done.stderr).toMatch(/batch b +T +10 +TIMEOUT/);
+    const done = await notices('decide', '--code', 'TIMEOUT', '--as', 'accepted', '--yes');
+    expect(done).toMatchObject({ code: 0, stdout: '11 contacts settled as accepted.\n' });
+    expect(done.stderr).toMatch(/^b +T +10 +TIMEOUT$/m);
     expect(await left()).toEqual([[reset], [9]]);
     expect((await batch.read()).counts).toMatchObject({ accepted: 10, unknown: 9, rejected: 1 });
 
     await endedThen(redis.client, keys, reset, Date.now() - 2 * DAY);
-    const aged = await notices('resolve', '--older-than', '1d', '--as', 'discard', '--yes');
-    expect(aged.stdout).toBe('1 contact resolved as discard.\n');
-    const chunk = ['--batch', 'b', '--chunk', '3', '--as', 'discard', '--why', 'obsolete'];
-    const rest = await notices('resolve', ...chunk, '--yes');
-    expect(rest.stdout).toBe('9 contacts resolved as discard.\n');
+    const aged = await notices('decide', '--older-than', '1d', '--as', 'discard', '--yes');
+    expect(aged.stdout).toBe('1 contact given up.\n');
+    const flags = ['--batch', 'b', '--as', 'discard', '--why', 'obsolete'];
+    const rest = await notices('decide', ...flags, '--yes');
+    expect(rest.stdout).toBe('9 contacts given up.\n');
     expect(await left()).toEqual([[], []]);
     expect((await audit()).map(({ target, as, why }) => [target, as, why])).toEqual([
-      ['batch b', 'discard', 'obsolete'],
-      [reset, 'discard', ''],
-      ['batch b', 'accepted', ''],
-      [slow, 'accepted', ''],
+      ['batch b', 'discard unknown', 'obsolete'],
+      [reset, 'discard unknown', ''],
+      ['batch b', 'accepted unknown TIMEOUT', ''],
+      [slow, 'accepted unknown TIMEOUT', ''],
     ]);
   }, 60_000);
 
@@ -82,65 +81,85 @@ describe('unknown outcomes are decided', () => {
     const number = one?.contact ?? '';
     expect(await left('--number', number)).toEqual([[], [1]]);
     const flags = ['--number', number, '--as', 'accepted', '--yes', '--why', 'has arrived'];
-    const done = await notices('resolve', ...flags);
-    expect(done).toMatchObject({ code: 0, stdout: '1 contact resolved as accepted.\n' });
+    const done = await notices('decide', ...flags);
+    expect(done).toMatchObject({ code: 0, stdout: '1 contact settled as accepted.\n' });
     expect((await batch.read()).counts).toMatchObject({ accepted: 1, unknown: 18, total: 20 });
     expect(await left('--number', number)).toEqual([[], []]);
-    expect(await left('--batch', 'b', '--chunk', '3')).toEqual([[], [8]]);
     const entries = await audit();
     expect(entries.map(({ what, as }) => [what, as])).toEqual([
       ['search', 'searched'],
-      ['resolve', 'accepted'],
+      ['decide', 'accepted unknown'],
       ['search', 'searched'],
       ['search', 'searched'],
       ['search', 'searched'],
     ]);
     expect(JSON.stringify(entries)).not.toContain(number);
-    expect(entries.find(({ what }) => what === 'resolve')).toMatchObject({ why: 'has arrived' });
+    expect(entries.find(({ what }) => what === 'decide')).toMatchObject({ why: 'has arrived' });
 
     // Sent again: it alone is a new chunk.
     const [other] = contacts(1, 0);
-    const again = ['--number', other?.contact ?? '', '--as', 'resend', '--yes'];
-    expect((await notices('resolve', ...again)).stdout).toBe('1 contact resolved as resend.\n');
+    const again = ['--number', other?.contact ?? '', '--as', 'resend', '--state', 'unknown'];
+    const resent = await notices('decide', ...again, '--batch', 'b', '--yes');
+    expect(resent.stdout).toBe('1 contact will be sent again.\n');
     const { counts, chunks } = await batch.read();
     expect([counts.pending, counts.unknown, counts.possiblySentTwice, chunks]).toEqual([
       1, 17, 1, 5,
     ]);
   }, 60_000);
 
-  it('are exported with numbers and trace ids, which is recorded', async () => {
+  it('by a number from standard input; a wrong one is not repeated', async () => {
+    const { prefix } = await parkNotice(redis);
+    const decide = async (number: string) => {
+      const flags = ['--number', '-', '--as', 'discard', '--why', 'x', '--yes'];
+      const running = start(['decide', ...flags], { REDIS_URL: redis.url, REDIS_PREFIX: prefix });
+      running.stdin.end(`${number}\n`);
+      return running.ended;
+    };
+    expect(await decide('0101234567x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^(?!.*0101234567).*--number: /) as string,
+    });
+    expect(await decide('01000000001')).toMatchObject({
+      code: 0,
+      stdout: '1 contact given up.\n',
+    });
+    const { code, stderr } = await run(['failures', '--number', '0101234567x']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--number')]);
+    expect(stderr).not.toContain('0101234567');
+  });
+
+  it('are listed and exported with numbers and trace ids, which is recorded', async () => {
     const { notices, reset, audit } = await inDoubt();
-    expect((await notices('unknown')).stdout).toMatch(
-      /ECONNRESET +sent +1 time +trace-0 trace-1$/m,
-    );
-    const csv = await notices('unknown', '--csv', '--code', 'ECONNRESET', '--why', 'a question');
+    expect((await notices('failures')).stdout).toMatch(/ECONNRESET +1 time +trace-0 trace-1$/m);
+    const csv = await notices('failures', '--csv', '--code', 'ECONNRESET', '--why', 'a question');
     expect(csv.stderr).toBe('Exported 10 contacts.\n');
-    const [head = '', first = '', next = ''] = csv.stdout.split('\n');
-    expect(head).toMatch(/^"contact","template","code","trace_id"/);
-    expect(first).toMatch(/^"01000000001","ONCE","ECONNRESET","trace-0 trace-1"/);
+    const [, first = '', next = ''] = csv.stdout.split('\n');
+    expect(first).toMatch(/^"01000000001",.*"unknown","ECONNRESET",.*"ONCE","trace-0 trace-1"/);
     expect(first).toContain(`"${reset}"`);
-    expect(next).toMatch(/^"01000000011","T","ECONNRESET".*"b","3",""$/);
+    expect(next).toMatch(/^"01000000011",.*"unknown","ECONNRESET".*"b"$/);
     expect(await audit()).toMatchObject([
-      { what: 'download', as: 'unknown ECONNRESET', why: 'a question' },
+      { what: 'download', as: 'all ECONNRESET', why: 'a question' },
     ]);
   }, 60_000);
 
-  it('flags that select nothing, or too much, are refused', async () => {
+  it('flags that select nothing, or contradict each other, are refused', async () => {
     const { notices, left } = await inDoubt();
-    for (const [args, message] of [
-      [['resolve', '--as', 'discard'], /^<ids>: expected either ids or a filter/],
-      [['resolve', '--as', 'discard', '--all', '--batch', 'b'], /^--all: expected without batch$/],
-      [['resolve', 'n-1', '--as', 'discard', '--all'], /^<ids>: expected either/],
-      [['resolve', '--as', 'discard', '--all', '--chunk', '1'], /^--chunk: expected with batch$/],
-      [['unknown', '--number', 'none'], /--number/],
-    ] as const) {
-      const ended = await notices(...args, '--json');
-      expect([args, ended.code, errorOf(ended).message]).toEqual([
-        args,
-        2,
-        expect.stringMatching(message),
-      ]);
+    const rows = [
+      [['--as', 'discard'], /^<ids>: expected ids or a filter/],
+      [['--as', 'discard', '--single', '--batch', 'b'], /^--single: expected without batch$/],
+      [['n-1', '--as', 'discard', '--batch', 'b'], /^<ids>: expected without batch$/],
+      [
+        ['--as', 'resend', '--state', 'cancelled'],
+        /cancelled' is invalid. expected rejected, unknown, expired$/,
+      ],
+      [['--as', 'accepted', '--state', 'rejected'], /^--state: expected unknown/],
+    ] as const;
+    for (const [args, message] of rows) {
+      const ended = await notices('decide', ...args, '--json');
+      const shown = [args, ended.code, errorOf(ended).message];
+      expect(shown).toEqual([args, 2, expect.stringMatching(message)]);
     }
+    expect((await notices('decide', '--batch', 'no-such', '--as', 'resend')).code).toBe(1);
     expect(await left()).toMatchObject([[{}, {}].map(() => expect.anything() as unknown), [19]]);
   }, 60_000);
 });

@@ -48,7 +48,7 @@ describe('notices show', () => {
     const { stdout } = await show(parked.id);
     expect(stdout).toMatch(/^state +unknown$/m);
     expect(stdout).toMatch(/^possibly sent +1 time$/m);
-    expect(stdout).toContain(`notices resolve ${parked.id}`);
+    expect(stdout).toContain(`notices decide ${parked.id}`);
   });
 
   it('of what is not kept: exit code 1, and how long things are kept', async () => {

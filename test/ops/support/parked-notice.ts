@@ -9,7 +9,7 @@ import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
-import { listUnknownNotices, type UnknownNotice } from '../../../src/ops/unknown.ts';
+import { unknownNotices, type UnknownNotice } from '../../support/unknown-notices.ts';
 
 /** A notice that a worker has ended as unknown, as it lies in Redis. */
 export interface ParkedNotice {
@@ -83,7 +83,7 @@ export async function parkNotice(
   await job.moveToCompleted({ outcome: 'unknown' }, TOKEN, false);
   await worker.close();
   const source = { redis: redis.client, keys };
-  const [listed] = await listUnknownNotices(source, {}, [id]);
+  const [listed] = await unknownNotices(source, { ids: [id] });
   if (listed === undefined) throw new Error('the notice is not listed');
   return { prefix, keys, id, notice, queue, board, intents, listed };
 }

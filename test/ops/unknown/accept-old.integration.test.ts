@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
-import { listUnknownNotices } from '../../../src/ops/unknown.ts';
+import { unknownNotices } from '../../support/unknown-notices.ts';
 import { acceptOldUnknown } from '../../../src/ops/chores/accept-old.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
@@ -25,7 +25,7 @@ async function inDoubt() {
   const context = { redis: redis.client, keys, ledger: batch.ledger };
   const accept = (olderThanMs: number) => acceptOldUnknown(context, olderThanMs);
   const left = async () => [
-    (await listUnknownNotices({ redis: redis.client, keys })).map(({ id }) => id),
+    (await unknownNotices({ redis: redis.client, keys })).map(({ id }) => id),
     (await batch.read()).counts.unknown,
   ];
   const makeOlder = (id: string, ms: number) => endedThen(redis.client, keys, id, Date.now() - ms);
@@ -36,13 +36,13 @@ describe('unknown outcomes that count as accepted', () => {
   it('are those older than the setting by the clock of Redis, each recorded', async () => {
     const { keys, a, b, accept, left, makeOlder } = await inDoubt();
     await makeOlder(a, 25 * HOUR);
-    expect(await accept(24 * HOUR)).toMatchObject({ resolved: 1, contacts: 1 });
+    expect(await accept(24 * HOUR)).toMatchObject({ done: 1, contacts: 1 });
     expect(await left()).toEqual([[b], 19]);
     const entries = await readAudit(redis.client, keys, 10);
     expect(entries.map(({ who, what, target, as, why }) => [who, what, target, as, why])).toEqual([
-      ['UNKNOWN_ACCEPTED_AFTER_MS', 'resolve', a, 'accepted', 'unknown for longer than 1d'],
+      ['UNKNOWN_ACCEPTED_AFTER_MS', 'decide', a, 'accepted unknown', 'unknown for longer than 1d'],
     ]);
-    expect(await accept(24 * HOUR)).toMatchObject({ resolved: 0 });
+    expect(await accept(24 * HOUR)).toMatchObject({ done: 0 });
   });
 
   it('are contacts of batches, too; only batches that have unknown contacts are read', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { allBack } from '../../../src/batch/ledger/settlement.ts';
-import { groupFailures } from '../../../src/batch/failures/failure-groups.ts';
+import { groupFailures } from '../../../src/batch/failures/failures.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { eraseContacts } from '../../../src/erase/stored-contacts.ts';
 import { sealingOf } from '../../../src/payload/seal.ts';
@@ -48,29 +48,29 @@ describe('contacts that were possibly sent when their batch was cancelled', () =
       unknown: { notices: 0, contacts: 3 },
       batches: { unknown: 3 },
     });
-    expect(JSON.parse((await notices('unknown', '--json')).stdout)).toMatchObject({
-      batches: [{ batch: 'b', contacts: 3, parts: 1, codes: ['OUTCOME_UNKNOWN'] }],
+    expect(JSON.parse((await notices('failures', '--json')).stdout)).toMatchObject({
+      batches: [{ batch: 'b', contacts: 3, codes: ['OUTCOME_UNKNOWN'] }],
     });
-    const csv = (await notices('unknown', '--csv', '--why', 'to look up')).stdout;
+    const csv = (await notices('failures', '--csv', '--why', 'to look up')).stdout;
     expect(OF_CHUNK.filter((number) => csv.includes(number))).toEqual(OF_CHUNK);
     expect(csv.trim().split('\n')).toHaveLength(4);
   });
 
   it.each([
-    ['accepted', { accepted: 3, unknown: 0, cancelled: 3 }],
-    ['discard', { accepted: 0, unknown: 0, cancelled: 6 }],
-  ] as const)('can be resolved as %s, and then raise no alarm', async (as, after) => {
+    ['accepted', 'settled as accepted', { accepted: 3, unknown: 0, cancelled: 3 }],
+    ['discard', 'given up', { accepted: 0, unknown: 0, cancelled: 6 }],
+  ] as const)('can be resolved as %s, and then raise no alarm', async (as, says, after) => {
     const built = await cancelled();
     const { notices, counts, ledger, keys } = built;
     expect(await counts()).toEqual({ accepted: 0, unknown: 3, cancelled: 3 });
-    const resolved = await notices('resolve', '--batch', 'b', '--as', as, '--yes');
-    expect(resolved.stdout).toContain(`3 contacts resolved as ${as}.`);
+    const resolved = await notices('decide', '--batch', 'b', '--as', as, '--yes');
+    expect(resolved.stdout).toContain(`3 contacts ${says}.`);
     expect(resolved.code).toBe(0);
     expect(await counts()).toEqual(after);
     expect(await ledger.payload('b', '0')).toBeUndefined();
     expect(await ledger.payload('b', '1')).toBeDefined();
     expect((await notices('doctor')).stdout).toContain('no outcome is unknown');
-    const again = await notices('resolve', '--batch', 'b', '--as', as, '--yes');
+    const again = await notices('decide', '--batch', 'b', '--as', as, '--yes');
     expect(again.stdout).toContain('Nothing was done.');
     expect(await counts()).toEqual(after);
     expect(await built.read()).toMatchObject({ phase: 'cancelled' });
@@ -82,22 +82,31 @@ describe('contacts that were possibly sent when their batch was cancelled', () =
     const built = await cancelled();
     const { notices, counts, keys, ledger } = built;
     const args = ['--batch', 'b', '--number', FIRST, '--as', 'accepted', '--yes'];
-    expect((await notices('resolve', ...args)).stdout).toContain('1 contact resolved as accepted.');
+    expect((await notices('decide', ...args)).stdout).toContain('1 contact settled as accepted.');
     expect(await counts()).toEqual({ accepted: 1, unknown: 2, cancelled: 3 });
-    const csv = (await notices('unknown', '--csv', '--why', 'to look up')).stdout;
+    const csv = (await notices('failures', '--csv', '--why', 'to look up')).stdout;
     expect(OF_CHUNK.filter((number) => csv.includes(number))).toEqual(OF_CHUNK.slice(1));
     expect(await groupFailures(ledger, await built.read(), { state: 'unknown' })).toMatchObject([
-      { code: 'OUTCOME_UNKNOWN', contacts: 2, parts: 1 },
+      { code: 'OUTCOME_UNKNOWN', contacts: 2 },
     ]);
     expect(await keptForEver(keys)).toEqual([]);
-    const rest = await notices('resolve', '--batch', 'b', '--as', 'discard', '--yes');
-    expect(rest.stdout).toContain('2 contacts resolved as discard.');
+    const rest = await notices('decide', '--batch', 'b', '--as', 'discard', '--yes');
+    expect(rest.stdout).toContain('2 contacts given up.');
     expect(await counts()).toEqual({ accepted: 1, unknown: 0, cancelled: 5 });
   });
 
   it('are not sent again: the answer says how', async () => {
     const { notices, counts } = await cancelled();
-    const resend = await notices('resolve', '--batch', 'b', '--as', 'resend', '--yes');
+    const resend = await notices(
+      'decide',
+      '--batch',
+      'b',
+      '--as',
+      'resend',
+      '--state',
+      'unknown',
+      '--yes',
+    );
     expect(`${resend.stdout}${resend.stderr}`).toContain('it was cancelled');
     expect(resend.code).toBe(1);
     expect(await counts()).toEqual({ accepted: 0, unknown: 3, cancelled: 3 });

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
 import { acceptOldUnknown } from '../../../src/ops/chores/accept-old.ts';
-import type { ResolveReport } from '../../../src/ops/resolve-unknown.ts';
+import type { DecideReport } from '../../../src/ops/decide.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import { run } from '../../cli/support/run.ts';
 import { startProcess } from '../../cli/support/process.ts';
@@ -14,7 +14,7 @@ import { commandsOf } from '../web/support/commands.ts';
 import { startOps } from '../web/support/ops-bench.ts';
 
 const LONG = { deadlineMs: 90_000 };
-const RESOLVE = '/api/v1/unknown/resolve';
+const RESOLVE = '/api/v1/failures/decide';
 const why = 'asked the service';
 
 /** Redis commands for one decision, those inside scripts among them. */
@@ -38,14 +38,14 @@ describe('ten thousand unknown single notices', () => {
     failNotices({ url: server.url, client }, prefix, { ...options, state: 'unknown' });
   const envOf = (prefix: string) => ({ REDIS_URL: server.url, REDIS_PREFIX: prefix });
   const left = async (prefix: string) => {
-    const { stdout } = await run(['unknown', '--json'], envOf(prefix));
-    return (JSON.parse(stdout) as { listed: number }).listed;
+    const { stdout } = await run(['failures', '--state', 'unknown', '--json'], envOf(prefix));
+    return (JSON.parse(stdout) as { matching: number }).matching;
   };
   /** Ids of the resolved notices by decision, as they are in the audit stream. */
   const decided = async (keys: Keys) => {
     const by = new Map<string, string[]>();
     for (const { what, as, target } of await readAudit(client, keys, 20_000)) {
-      if (what === 'resolve') by.set(as, [...(by.get(as) ?? []), target]);
+      if (what === 'decide') by.set(as, [...(by.get(as) ?? []), target]);
     }
     return by;
   };
@@ -75,37 +75,37 @@ describe('ten thousand unknown single notices', () => {
       let resolved = 0;
       for (;;) {
         const { json } = await operator.post(RESOLVE, { as: 'accepted', code: 'TIMEOUT', why });
-        resolved += Number(json['resolved']);
-        if (json['stopped'] !== true) return resolved;
+        resolved += Number(json['done']);
+        if (json['complete'] === true) return resolved;
       }
     };
     const flags = ['--code', 'TIMEOUT', '--as', 'accepted', '--yes', '--json'];
     const byCommand = async () =>
-      (JSON.parse((await run(['resolve', ...flags], envOf(prefix))).stdout) as ResolveReport)
-        .resolved;
+      (JSON.parse((await run(['decide', ...flags], envOf(prefix))).stdout) as DecideReport).done;
     const counts = await Promise.all([overHttp(), overHttp(), byCommand()]);
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(4_000);
 
     const before = await commandsOf(server.url);
     const resend = await run(
-      ['resolve', '--code', 'ECONNRESET', '--as', 'resend', '--yes', '--json'],
+      ['decide', '--code', 'ECONNRESET', '--as', 'resend', '--state', 'unknown', '--yes', '--json'],
       envOf(prefix),
     );
-    expect(JSON.parse(resend.stdout)).toMatchObject({ resolved: 4_000, contacts: 4_000, gone: 0 });
+    expect(JSON.parse(resend.stdout)).toMatchObject({ done: 4_000, contacts: 4_000, gone: 0 });
     const perNotice = ((await commandsOf(server.url)) - before) / 4_000;
     console.info(`Redis commands for each notice that is sent again: ${perNotice.toFixed(1)}`);
     expect(perNotice).toBeLessThan(MOST_COMMANDS);
 
     // A negative age makes it the same for whatever was just recorded.
-    expect(await acceptOldUnknown(bench.context, -60_000)).toMatchObject({ resolved: 2_000 });
+    expect(await acceptOldUnknown(bench.context, -60_000)).toMatchObject({ done: 2_000 });
 
     expect(await left(prefix)).toBe(0);
     expect(await client.exists(keys.endedIn('unknown'), keys.endedIn('again'))).toBe(0);
     const by = await decided(keys);
     const sums = [...by].map(([as, all]) => [as, [all.length, new Set(all).size]]);
     expect(Object.fromEntries(sums)).toEqual({
-      accepted: [6_000, 6_000],
-      resend: [4_000, 4_000],
+      'accepted unknown': [2_000, 2_000],
+      'accepted unknown TIMEOUT': [4_000, 4_000],
+      'resend unknown ECONNRESET': [4_000, 4_000],
     });
     expect(await sent(prefix, 4_000)).toMatchObject({
       contacts: 4_000,
@@ -119,7 +119,7 @@ describe('ten thousand unknown single notices', () => {
     async (as) => {
       const prefix = `killed-${as}`;
       const { keys } = await unknown(prefix, { count: 3_000 });
-      const args = ['resolve', '--all', '--as', as, '--yes', '--json'];
+      const args = ['decide', '--single', '--as', as, '--state', 'unknown', '--yes', '--json'];
       const listed = () => client.zcard(keys.endedIn('unknown'));
       const first = startProcess(args, envOf(prefix));
       await until(async () => (await listed()) < 2_500, { what: 'some decisions', ...LONG });

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
-import { listUnknownNotices } from '../../../src/ops/unknown.ts';
+import { unknownNotices } from '../../support/unknown-notices.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
@@ -30,7 +30,7 @@ it('workers list the trace id of each attempt that may have been accepted; one w
     const ids = worker.lines.flatMap(({ requestId }) => requestId ?? []);
     answered.push(...new Set(ids));
   }
-  const [listed] = await listUnknownNotices({ redis: redis.client, keys });
+  const [listed] = await unknownNotices({ redis: redis.client, keys });
   expect(answered).toHaveLength(3);
   expect(listed).toMatchObject({ id, possiblySent: 3, traceIds: answered });
 
@@ -42,6 +42,6 @@ it('workers list the trace id of each attempt that may have been accepted; one w
   const isDecided = async () => (await readAudit(redis.client, keys, 5)).length > 0;
   await until(isDecided, { what: 'the decision', deadlineMs: 20_000 });
   expect(await readAudit(redis.client, keys, 5)).toMatchObject([
-    { who: 'UNKNOWN_ACCEPTED_AFTER_MS', what: 'resolve', target: id, as: 'accepted' },
+    { who: 'UNKNOWN_ACCEPTED_AFTER_MS', what: 'decide', target: id, as: 'accepted unknown' },
   ]);
 }, 90_000);

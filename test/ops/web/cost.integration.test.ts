@@ -14,23 +14,8 @@ import { connectionAs } from '../../support/redis-users.ts';
 /** What may be asked of Redis for one answer, at most. */
 const MOST_COMMANDS = 60;
 
-/** The newest failed notices that a list reads, and the unknown ones that a page and an answer show. */
+/** The newest failed notices that a list reads. */
 const FAILED_READ = 500;
-const UNKNOWN_READ = 100;
-
-/**
- * Commands for each of them, those inside scripts among them: of an unknown one its contacts, and what was possibly sent
- * before it was sent again.
- */
-const PER_FAILED = 1;
-const PER_UNKNOWN = 2;
-
-/** What is read of every failed or unknown notice beside that, by path. */
-const LISTS: Readonly<Record<string, number>> = {
-  '/notices': FAILED_READ * PER_FAILED,
-  '/api/v1/failed-notices': FAILED_READ * PER_FAILED,
-  '/api/v1/unknown': UNKNOWN_READ * PER_UNKNOWN,
-};
 
 /** Commands that read as much as there is. */
 const NEVER = new Set(['keys', 'scan', 'smembers']);
@@ -114,7 +99,7 @@ describe('what an answer costs Redis', () => {
     for (const [path, commands] of Object.entries(small)) {
       if (path.startsWith('/queues')) continue;
       const sum = Object.values(commands).reduce((all, calls) => all + calls, 0);
-      expect([path, sum <= MOST_COMMANDS + (LISTS[path] ?? 0)]).toEqual([path, true]);
+      expect([path, sum <= MOST_COMMANDS]).toEqual([path, true]);
       expect(Object.keys(commands).filter((name) => NEVER.has(name))).toEqual([]);
     }
     expect(Object.keys(small).length).toBeGreaterThan(12);

@@ -68,7 +68,7 @@ it('these routes are open, change without a role for it, or only read by a POST,
   expect(reading.map(name)).toEqual([
     'POST /find',
     'POST /api/v1/find',
-    'POST /api/v1/unknown/preview',
+    'POST /api/v1/failures/preview',
   ]);
 });
 

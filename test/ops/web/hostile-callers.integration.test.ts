@@ -150,7 +150,7 @@ it('a page of another site makes nobody behind a proxy download', async () => {
   });
   const by = { 'x-user': 'kim', 'x-role': 'operator', 'x-forwarded-proto': 'https' };
   const from = (site: string) => ({ headers: { ...by, 'sec-fetch-site': site } });
-  for (const path of ['/api/v1/unknown.csv', '/queues/api/queues']) {
+  for (const path of ['/api/v1/failures.csv', '/queues/api/queues']) {
     const { status, json } = await ops.ask(path, from('cross-site'));
     expect([path, status, json['code']]).toEqual([path, 403, 'CROSS_SITE']);
   }

@@ -108,7 +108,7 @@ describe('the page of a notice', () => {
     const parked = await parkNotice(redis);
     const { viewer } = await bench(parked.prefix);
     const { text } = await viewer.get(`/notices/${parked.id}`, HTML);
-    expect(text).toContain(`notices resolve ${parked.id}`);
+    expect(text).toContain(`notices decide ${parked.id}`);
     expect(text).toContain('1 time');
     const unknown = await viewer.get('/notices?id=%3Cscript%3E', HTML);
     expect(unknown.status).toBe(200);

@@ -118,12 +118,12 @@ describe('a notice over HTTP', () => {
     }
     const operator = await server.operator();
     const why = 'looked it up';
-    const resolve = async (count: number) => {
+    const decide = async (count: number) => {
       const ids = Array.from({ length: count }, (_, index) => `${index}-${'x'.repeat(190)}`);
-      return (await operator.post('/api/v1/unknown/resolve', { as: 'accepted', ids, why })).status;
+      return (await operator.post('/api/v1/failures/decide', { as: 'accepted', ids, why })).status;
     };
     // More than the limit of notices, which is not the limit here.
-    expect([await resolve(100), await resolve(400)]).toEqual([200, 413]);
+    expect([await decide(100), await decide(400)]).toEqual([200, 413]);
   });
 
   it('comes no faster than it may, by key', async () => {

@@ -69,7 +69,7 @@ describe('while Redis is away', () => {
       const { 'x-csrf-token': _csrf = '' } = operator.headers;
       const form = new URLSearchParams({ _csrf, why: 'x', _next: '/' }).toString();
       for (const failed of [
-        await operator.get('/api/v1/failed-notices.csv', headers),
+        await operator.get('/api/v1/failures.csv', headers),
         await operator.post('/api/v1/hold/place', form, headers),
       ]) {
         expect([failed.status, failed.text.includes('retr')]).toEqual([503, false]);
@@ -98,7 +98,7 @@ describe('while Redis is away', () => {
       await server.kill('SIGSTOP');
       try {
         const words: unknown = expect.stringContaining('does not answer in time');
-        const frozen = ['/api/v1/status', '/api/v1/batches', '/api/v1/failed-notices'];
+        const frozen = ['/api/v1/status', '/api/v1/batches', '/api/v1/failures'];
         for (const answer of await Promise.all(frozen.map((path) => statusOf(operator, path)))) {
           expect(answer.slice(1)).toEqual([503, words]);
         }

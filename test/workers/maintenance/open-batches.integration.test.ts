@@ -53,7 +53,7 @@ async function world(rate = 0) {
     redis.client.hset(keys.batch('old').record, 'movedAt', Date.now() - ms);
   /** What an operator does about its unknown contacts. */
   const resolve = (as: string) =>
-    run(['resolve', '--batch', 'old', '--as', as, '--yes'], {
+    run(['decide', '--batch', 'old', '--as', as, '--state', 'unknown', '--yes'], {
       REDIS_URL: redis.url,
       REDIS_PREFIX: prefix,
     });

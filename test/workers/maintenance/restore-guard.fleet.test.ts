@@ -80,8 +80,8 @@ describe('an old copy of the queue', () => {
     const { requests } = on.emulator.record();
     await run(['hold', 'lift'], on.env);
     const unknown = async () => {
-      const { stdout } = await run(['unknown', '--json'], on.env);
-      return (JSON.parse(stdout) as { listed: number }).listed;
+      const { stdout } = await run(['failures', '--state', 'unknown', '--json'], on.env);
+      return (JSON.parse(stdout) as { matching: number }).matching;
     };
     await until(async () => (await unknown()) === report.notices.jobs, {
       what: 'all listed',
@@ -96,9 +96,8 @@ describe('an old copy of the queue', () => {
     expect((await run(['restored', 'park', '--yes'], on.env)).code).toBe(1);
 
     const before = new Set([...on.emulator.contacts()].map(({ contact }) => contact));
-    expect(await run(['resolve', '--all', '--as', 'resend', '--yes'], on.env)).toMatchObject({
-      code: 0,
-    });
+    const resend = ['decide', '--single', '--state', 'unknown', '--as', 'resend', '--yes'];
+    expect(await run(resend, on.env)).toMatchObject({ code: 0 });
     await until(async () => (await unknown()) === 0, { what: 'none unknown', ...PATIENCE });
     await until(() => on.emulator.record().distinct === 201, { what: 'all sent', ...PATIENCE });
     for (const number of takenTwice(on)) expect(might.has(number) && before.has(number)).toBe(true);

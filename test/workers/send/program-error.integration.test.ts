@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startEmulator } from '../../../src/emulator/emulator.ts';
 import { readNoticeEvents } from '../../support/events.ts';
-import { listUnknownNotices } from '../../../src/ops/unknown.ts';
+import { unknownNotices } from '../../support/unknown-notices.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { SendGate } from '../../../workers/send/send-gate.ts';
 import { room } from '../../service-coverage/support/line.ts';
@@ -30,10 +30,10 @@ describe('an error in this program after the request of the last attempt', () =>
       const failed = () => redis.client.zscore(keys.endedIn('unknown'), id);
       await until(failed, { what: 'its end' });
       expect(leave).toHaveBeenCalledOnce();
-      expect(await listUnknownNotices({ redis: redis.client, keys }, {}, [id])).toMatchObject([
-        { code: 'INTERNAL_ERROR', contacts: 2, possiblySent: 1, delivery },
+      expect(await unknownNotices({ redis: redis.client, keys }, { ids: [id] })).toMatchObject([
+        { code: 'INTERNAL_ERROR', contacts: 2, possiblySent: 1 },
       ]);
-      expect(await queue.get(id)).toMatchObject({ state: 'unknown', possiblySent: 1 });
+      expect(await queue.get(id)).toMatchObject({ state: 'unknown', possiblySent: 1, delivery });
       const { events } = await readNoticeEvents(redis.client, keys, '0', 10);
       expect(events).toMatchObject([{ notice: id, state: 'unknown', code: 'INTERNAL_ERROR' }]);
       expect(await redis.client.hlen(keys.history)).toBe(0);

@@ -98,7 +98,7 @@ describe('a single notice with PAYLOAD_KEY', () => {
       expect.objectContaining({ job: failed.id, template: 'T', states: ['rejected'] }),
     );
 
-    expect((await cli(['redrive', failed.id, '--yes'])).code).toBe(0);
+    expect((await cli(['decide', failed.id, '--as', 'resend', '--yes'])).code).toBe(0);
     await until(() => acceptedNumbers(emulator).includes(NUMBER), { what: 'its acceptance' });
     const [taken] = [...emulator.contacts()];
     expect(taken).toMatchObject({ contact: NUMBER });

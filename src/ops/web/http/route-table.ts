@@ -6,7 +6,6 @@ import { ASSET_ROUTES } from '../assets.ts';
 import { AUDIT } from '../pages/audit.ts';
 import { BATCH } from '../pages/batch.ts';
 import { BATCHES } from '../pages/batches.ts';
-import { DECIDE } from '../pages/decide.ts';
 import { FIND } from '../pages/find.ts';
 import { HELP } from '../pages/help.ts';
 import { NOT_ACCEPTED } from '../pages/not-accepted.ts';
@@ -24,7 +23,6 @@ const ROUTES: readonly Route[] = [
   OVERVIEW,
   WAITING,
   NOT_ACCEPTED,
-  DECIDE,
   NOTICE,
   BATCHES,
   BATCH,

@@ -1,22 +1,22 @@
 import { z } from 'zod';
 import { continueImport } from '../../../batch/ledger/batch-motion.ts';
-import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
+import { whyNotRedrive, type FailureGroup } from '../../../batch/failures/failures.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import { batchToJson } from '../../answers/batch-json.ts';
 import type { BatchAnswer } from '../../answers/batch-schemas.ts';
 import { auditFor, type KeptAudit } from '../../audit.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
-import { digestFailures, type FailureExample } from '../../failure-digest.ts';
-import { redriveBatch } from '../../operations/batch-failures.ts';
 import { cancelBatch, pauseBatch, resumeBatch } from '../../operations/batches.ts';
+import { readFailures } from '../../operations/failures.ts';
 import { batchId } from '../../operations/fields.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import type { RouteCall } from '../http/route.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { stateBar } from './batches.ts';
-import { decideLink } from './not-accepted.ts';
+import { decision } from './decide.ts';
 import * as ui from './elements.ts';
 import { page } from './layout.ts';
+import { groupTable } from './not-accepted.ts';
 
 /** Newest entries of the audit stream among which that of a pause is looked for. */
 const AUDIT_READ = 500;
@@ -52,14 +52,14 @@ async function read({ input: { id }, who, now }: RouteCall<{ id: string }>, cont
   return {
     ...rest,
     batch: batchToJson(batch, now, rest),
-    failures: await digestFailures(context, batch),
+    failures: await readFailures(context, { batch: id }, 0),
     /** Who paused it, where it is paused and the audit stream still has it. */
     paused:
       batch.phase === 'paused'
         ? (await auditFor(who, context, AUDIT_READ)).find(isPauseOf)
         : undefined,
-    /** Why nothing can be redriven now; undefined where redriving is possible. */
-    noRedrive: whyNotRedrive(batch, now),
+    /** Why nothing can be sent again now; undefined where it can. */
+    noResend: whyNotRedrive(batch, now),
   };
 }
 
@@ -103,8 +103,8 @@ function progress(data: BatchPageData, view: ui.PageView): Part {
     lossNear !== undefined &&
       html`<p class="note bad">
         ${countOf(lossNear.contacts, 'contact')} that ${lossNear.contacts === 1 ? 'was' : 'were'}
-        not accepted will be deleted ${ui.moment(lossNear.keptUntil, now)}: download or redrive
-        before then.
+        not accepted will be deleted ${ui.moment(lossNear.keptUntil, now)}: download them or send
+        them again before then.
       </p>`,
     ui.tiles([
       ['contacts', formatCount(counts.total)],
@@ -139,63 +139,25 @@ function controls({ id, phase, counts }: BatchAnswer, view: ui.PageView): Part {
   );
 }
 
-function failureTable({ batch, failures, noRedrive }: BatchPageData, view: ui.PageView): Part {
+function failureTable({ batch, failures, noResend }: BatchPageData, view: ui.PageView): Part {
+  const decide = ({ state, code, contacts }: FailureGroup) =>
+    state !== 'cancelled' &&
+    decision(view, {
+      what: countOf(contacts, 'contact'),
+      given: { batch: batch.id, state, code, before: failures.at },
+      noResend,
+    });
   return [
-    ui.table<FailureExample>(
-      'Failures by state and code',
-      [
-        ['State', ({ state }) => ui.dot(state)],
-        ['Code', (group) => ui.code(group.code)],
-        ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
-        ['Answer of the service', answerOf],
-      ],
-      failures.groups,
-      (group) => noRedrive === undefined && redrive(batch, group, failures.at, view),
-    ),
-    noRedrive !== undefined && ui.quiet(`These contacts cannot be sent again now: ${noRedrive}.`),
+    groupTable(failures.groups, decide),
+    noResend !== undefined && ui.quiet(`These contacts cannot be sent again now: ${noResend}.`),
   ];
-}
-
-function answerOf({ message, example }: FailureExample): Part {
-  const fields = Object.entries(example ?? {}).map(([name, value]) => `${name} ${value}`);
-  return [
-    message === '' ? html`<span class="quiet">nothing</span>` : message,
-    fields.length > 0 && html`<br /><span class="quiet">for example ${fields.join(', ')}</span>`,
-  ];
-}
-
-/** States that can be redriven; cancelled contacts cannot. */
-const REDRIVEN: ReadonlySet<string> = new Set(['rejected', 'expired', 'unknown']);
-
-function redrive(
-  { id }: BatchAnswer,
-  group: FailureExample,
-  before: number,
-  view: ui.PageView,
-): Part {
-  const { state, code: of, contacts } = group;
-  if (!REDRIVEN.has(state)) return false;
-  const isUnknown = state === 'unknown';
-  const twice = html`<strong
-    >They may arrive twice: the service may have accepted them already.</strong
-  >`;
-  return ui.acts(
-    isUnknown && decideLink({ batch: id, code: of, before }, view),
-    ui.action(view, redriveBatch, {
-      opens: 'Send again...',
-      says: [`${countOf(contacts, 'contact')} will be sent again. `, isUnknown && twice],
-      given: { id, state, code: of, before },
-      button: `Send ${formatCount(contacts)} again`,
-      danger: isUnknown,
-    }),
-  );
 }
 
 function downloads({ id, counts }: BatchAnswer): Html | false {
   const states = (['rejected', 'unknown', 'expired', 'cancelled'] as const).filter(
     (state) => counts[state] > 0,
   );
-  const at = `/api/v1/batches/${encodeURIComponent(id)}/failures.csv`;
+  const at = `/api/v1/failures.csv?batch=${encodeURIComponent(id)}`;
   return (
     states.length > 0 &&
     ui.card('download', 'Download', [
@@ -203,7 +165,7 @@ function downloads({ id, counts }: BatchAnswer): Html | false {
         'CSV lists with unmasked phone numbers, ready to be imported again. Each download is recorded in the audit stream.',
       ),
       html`<ul class="plain">
-        ${states.map((state) => html`<li>${ui.link(`${at}?state=${state}`, `${formatCount(counts[state])} ${state}`)}</li>`)}
+        ${states.map((state) => html`<li>${ui.link(`${at}&state=${state}`, `${formatCount(counts[state])} ${state}`)}</li>`)}
       </ul>`,
     ])
   );

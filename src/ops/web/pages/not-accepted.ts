@@ -1,22 +1,16 @@
 import type { z } from 'zod';
+import type { FailureGroup } from '../../../batch/failures/failures.ts';
 import { countOf, formatCount } from '../../../format/format.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
 import type { NoticeView } from '../../../notices/notice-state.ts';
-import { FAILED_NOTICE_STATES, type FailedGroup } from '../../../notices/select-ended.ts';
+import { FAILED_NOTICE_STATES } from '../../entries.ts';
+import { failures, readFailures, type FailureList } from '../../operations/failures.ts';
 import { beforeOf, whole } from '../../operations/fields.ts';
-import {
-  deleteFailed,
-  failed,
-  listFailed,
-  redriveFailed,
-  type FailedList,
-} from '../../operations/failed-notices.ts';
 import { scopedKey } from '../../operations/notice.ts';
-import type { OperationOutput } from '../../operations/operations.ts';
-import { MAX_BATCHES, unknown as unknownOutcomes } from '../../operations/unknown.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import type { OpsContext } from '../ops-context.ts';
+import { decision } from './decide.ts';
 import * as ui from './elements.ts';
 import { page } from './layout.ts';
 import { noticePage } from './notice.ts';
@@ -31,55 +25,52 @@ const AGES = [
 
 const milliseconds = whole(0, 10 ** 15).optional();
 
-const input = failed.input.pick({ state: true, code: true, template: true, limit: true }).extend({
+const input = failures.input.pick({ state: true, code: true, template: true, limit: true }).extend({
   id: noticeId.optional(),
   before: milliseconds,
   olderThanMs: milliseconds,
-  /** Where a page of the list begins. */
+  /** Where a page of the list of notices begins. */
   until: milliseconds,
 });
 
 type Given = Omit<z.output<typeof input>, 'id' | 'limit' | 'until'>;
 
 /** What is read for the page, and for which filter. */
-interface NotAccepted extends FailedList {
+interface NotAccepted extends FailureList {
   readonly given: Given;
-  /** A form acts on what failed before this time: on what the page shows, not on what fails later. */
-  readonly before: number;
-  readonly unknown: OperationOutput<'unknown'>;
+  /** The filter as operations take it: a form acts on what the page shows, not on what fails later. */
+  readonly selected: Pick<Given, 'state' | 'code' | 'template'> & { readonly before: number };
 }
 
-/** What was not accepted, and what needs a decision: single notices by reason, and lists with unknown contacts. */
+/** What was not accepted, and the forms that decide on it: single notices by reason, and lists with unknown contacts. */
 export const NOT_ACCEPTED = page({
   path: '/notices',
   title: 'Not accepted',
   summary:
-    'What was not accepted, filtered, and what needs a decision; the form that looks a notice up, by its id or idempotency key.',
+    'What was not accepted, filtered, and the forms that decide on it; the form that looks a notice up, by its id or idempotency key.',
   input,
   view: async (call, context) => {
     const { id, ...query } = call.input;
     if (id !== undefined) return [lookUpForm(id), noticePage(await lookUpAny(context, id), call)];
     const found = await read(context, query, call.now);
-    return [lookUpForm(), ofNotices(found, call), ofLists(found.unknown, call)];
+    return [lookUpForm(), ofNotices(found, call), ofLists(found, call)];
   },
 });
 
 /** @throws InputError REQUEST_INVALID for two ages */
 async function read(
   context: OpsContext,
-  { limit, until = Infinity, ...given }: Omit<z.output<typeof input>, 'id'>,
+  { limit, until, ...given }: Omit<z.output<typeof input>, 'id'>,
   now: number,
 ): Promise<NotAccepted> {
-  const { state, code: of, template } = given;
-  const first = Math.max(0, Math.min(beforeOf(given) ?? Infinity, until));
+  const { state, code, template } = given;
+  const first = Math.max(0, Math.min(beforeOf(given) ?? Infinity, until ?? Infinity));
   const before = Number.isFinite(first) ? first : undefined;
-  const [list, unknown] = await Promise.all([
-    listFailed(context, { state, code: of, template, before }, limit),
-    unknownOutcomes.run(context, { limit: 1 }, { who: '', why: '', bounded: true }),
-  ]);
+  const single = until === undefined ? undefined : true;
+  const list = await readFailures(context, { state, code, template, before, single }, limit);
   // Clocks may differ: what is shown is always part of what the forms act on.
-  const shown = Math.max(now, ...list.notices.map(({ endedAt = 0 }) => endedAt + 1));
-  return { ...list, given, before: Math.min(first, shown), unknown };
+  const shown = Math.max(now, list.at, ...list.notices.map(({ endedAt = 0 }) => endedAt + 1));
+  return { ...list, given, selected: { state, code, template, before: Math.min(first, shown) } };
 }
 
 /** A notice by its id, or by an idempotency key of the library or of any sender. */
@@ -105,18 +96,13 @@ function lookUpForm(given = ''): Html {
 }
 
 function ofNotices(found: NotAccepted, view: ui.PageView): Part {
-  const { notices, matching, complete, given } = found;
+  const { notices, groups, matching, complete, given, selected } = found;
   const isFiltered = Object.values(given).some((value) => value !== undefined);
   if (matching === 0 && complete && !isFiltered) {
     return ui.empty('failed', ui.para('No single notice failed.'));
   }
   const older = ui.linkWith('/notices', { ...given, until: (notices.at(-1)?.endedAt ?? 0) + 1 });
-  const numbers = ui.linkWith('/api/v1/failed-notices.csv', selectionOf(found));
-  const traces = ui.linkWith('/api/v1/unknown.csv', {
-    ...selectionOf(found),
-    state: undefined,
-    all: true,
-  });
+  const contacts = ui.linkWith('/api/v1/failures.csv', { ...selected });
   return [
     ui.filter('/notices', given, [
       ['state', 'State', ui.choicesOf(FAILED_NOTICE_STATES)],
@@ -125,7 +111,12 @@ function ofNotices(found: NotAccepted, view: ui.PageView): Part {
       ['olderThanMs', 'Failed longer ago than', AGES],
     ]),
     ui.card('failed', 'Single notices', [
-      matching === 0 ? ui.para('No failed notice matches.') : tables(found, view),
+      matching === 0
+        ? ui.para('No failed notice matches.')
+        : [
+            groupTable(groups, (group) => groupDecision(group, found, view)),
+            noticeTable(notices, view),
+          ],
       // Of the same millisecond one may be shown again.
       matching > notices.length &&
         ui.quiet([
@@ -133,103 +124,86 @@ function ofNotices(found: NotAccepted, view: ui.PageView): Part {
           ui.link(older, 'Older'),
         ]),
       !complete &&
-        ui.quiet('Only the newest failed notices were read; choose an age to see older ones.'),
+        ui.quiet(
+          'Only the newest failed notices and lists were read; choose an age to see older ones.',
+        ),
       ui.mayAct(view) &&
-        matching > 0 &&
+        found.contacts > 0 &&
         ui.para([
-          ui.link(numbers, 'Download their contacts'),
-          ', ',
-          ui.link(traces, 'those of unknown ones with trace ids'),
-          ' (recorded in the audit stream)',
+          ui.link(contacts, 'Download their contacts'),
+          ' with trace ids (recorded in the audit stream)',
         ]),
     ]),
   ];
 }
 
-/** The filter as operations take it. */
-function selectionOf({ given, before }: NotAccepted) {
-  const { state, code: of, template } = given;
-  return { state, code: of, template, before };
-}
+/** What was not accepted by state and code, with what can be done. */
+export const groupTable = (
+  groups: readonly FailureGroup[],
+  actions: (group: FailureGroup) => Part,
+): Part =>
+  ui.table<FailureGroup>(
+    'Failures by reason',
+    [
+      ['State', ({ state }) => ui.dot(state)],
+      ['Code', ({ code }) => ui.code(code)],
+      ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
+      ['Answer of the service', ({ message }) => message],
+    ],
+    groups,
+    actions,
+  );
 
-function tables(found: NotAccepted, view: ui.PageView): Part {
-  return [
-    ui.table<FailedGroup>(
-      'Failed notices by reason',
-      [
-        ['State', ({ state }) => ui.dot(state)],
-        ['Code', (group) => ui.code(group.code)],
-        ['Notices', ({ notices }) => formatCount(notices), 'number'],
-        ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
-        ['Message', ({ message }) => message],
-      ],
-      found.groups,
-      (group) => groupActions(group, found, view),
-    ),
-    ui.table<NoticeView>(
-      'Failed notices',
-      [
-        ['Notice', ({ id }) => ui.noticeLink(id)],
-        ['Template', ({ template }) => template],
-        ['State', ({ state }) => ui.dot(state)],
-        ['Code', (notice) => ui.code(notice.code)],
-        ['Since', ({ endedAt }) => endedAt !== undefined && ui.moment(endedAt, view.now)],
-        ['Possibly sent', ({ possiblySent }) => possiblySent > 0 && countOf(possiblySent, 'time')],
-      ],
-      found.notices,
-    ),
-  ];
-}
+const noticeTable = (notices: readonly NoticeView[], view: ui.PageView): Part =>
+  ui.table<NoticeView>(
+    'Failed notices',
+    [
+      ['Notice', ({ id }) => ui.noticeLink(id)],
+      ['Template', ({ template }) => template],
+      ['State', ({ state }) => ui.dot(state)],
+      ['Code', (notice) => ui.code(notice.code)],
+      ['Since', ({ endedAt }) => endedAt !== undefined && ui.moment(endedAt, view.now)],
+      ['Possibly sent', ({ possiblySent }) => possiblySent > 0 && countOf(possiblySent, 'time')],
+    ],
+    notices,
+  );
 
-function groupActions(group: FailedGroup, found: NotAccepted, view: ui.PageView): Part {
-  const { state, code: of, notices, contacts } = group;
-  const { given, complete } = found;
-  const { template } = given;
-  const selected = { ...selectionOf(found), code: of };
-  if (state !== 'rejected') return decideLink({ ...selected, state: undefined, all: true }, view);
+function groupDecision(group: FailureGroup, found: NotAccepted, view: ui.PageView): Part {
+  const { state, code, contacts } = group;
+  const { selected, complete } = found;
+  const { template } = selected;
   const only = template === undefined ? '' : `; only template ${template}`;
   const older = complete ? '' : '; older ones that match, too';
-  const says = `${countOf(notices, 'notice')} with ${of}, ${countOf(contacts, 'contact')}${only}${older}.`;
-  const rejected = { says, given: { ...selected, state } };
-  return ui.acts(
-    ui.action(view, redriveFailed, {
-      ...rejected,
-      opens: 'Send again...',
-      asks: { rate: 'Most notices a second (empty: no limit)' },
-      button: `Send all with ${of} again`,
-    }),
-    ui.action(view, deleteFailed, {
-      ...rejected,
-      opens: 'Delete...',
-      asks: { releaseKey: 'Release their idempotency keys' },
-      button: `Delete all with ${of}`,
-      danger: true,
-    }),
-  );
+  return decision(view, {
+    what: `all with ${code}`,
+    says: `${countOf(contacts, 'contact')} of single notices with ${code}${only}${older}. `,
+    given: { ...selected, state, code, single: true },
+  });
 }
 
-/** Where the unknown outcomes that a filter selects are counted and decided. */
-export const decideLink = (selected: ui.GivenInput, view: ui.PageView): Html | false =>
-  ui.mayAct(view) && ui.link(ui.linkWith('/decide', selected), 'Decide...');
-
-function ofLists({ batches, allBatches }: OperationOutput<'unknown'>, view: ui.PageView): Part {
-  const newest = `newest ${countOf(MAX_BATCHES, 'batch', 'batches')}`;
-  const all = decideLink({}, view);
-  const older = ui.quiet([
-    `Of lists the ${newest} are read; older ones may have unknown contacts. `,
-    all,
+function ofLists({ batches, selected }: NotAccepted, view: ui.PageView): Part {
+  if (batches.length === 0) return undefined;
+  const given = { ...selected, state: 'unknown' };
+  return ui.card('unknown-batches', 'Lists with unknown contacts', [
+    ui.table(
+      'Batches with unknown contacts',
+      [
+        ['Batch', ({ batch }) => ui.batchLink(batch)],
+        ['Template', ({ template }) => template],
+        ['Unknown', ({ contacts }) => formatCount(contacts), 'number'],
+        ['Codes', ({ codes }) => ui.code(codes.join(', '))],
+      ],
+      batches,
+      ({ batch, contacts }) =>
+        decision(view, {
+          what: countOf(contacts, 'contact'),
+          given: { ...given, batch },
+        }),
+    ),
+    decision(view, {
+      what: 'all unknown outcomes that match',
+      says: 'Of single notices and of all lists, also of those that are not shown. ',
+      given,
+    }),
   ]);
-  if (batches.length === 0) return allBatches ? undefined : older;
-  const columns = ui.table(
-    'Batches with unknown contacts',
-    [
-      ['Batch', ({ batch }) => ui.batchLink(batch)],
-      ['Template', ({ template }) => template],
-      ['Unknown', ({ contacts }) => formatCount(contacts), 'number'],
-      ['Since', ({ at }) => ui.moment(at, view.now)],
-    ],
-    batches,
-    ({ batch }) => decideLink({ batch }, view),
-  );
-  return [ui.card('unknown-batches', 'Lists with unknown contacts', columns), !allBatches && older];
 }

@@ -62,7 +62,10 @@ export function noticePage(notice: NoticeView, view: PageView): Part {
         button: 'Cancel the notice',
         danger: true,
       }),
-    state === 'unknown' &&
-      decision(view, { ids: id, before: endedAt && endedAt + 1 }, 'this notice'),
+    (state === 'unknown' || state === 'rejected') &&
+      decision(view, {
+        what: 'this notice',
+        given: { ids: id, state, before: endedAt && endedAt + 1 },
+      }),
   ]);
 }

@@ -85,7 +85,7 @@ export class Visits {
     const unanswered: string[] = [];
     const read = async (path: string) => {
       const accept = path.startsWith('/api') ? 'application/json' : 'text/html';
-      const place = path.endsWith('.csv') && who === 'otto' ? 'download of an operator' : undefined;
+      const place = path.includes('.csv') && who === 'otto' ? 'download of an operator' : undefined;
       const visitor = { headers: { ...headers, accept } };
       return (await this.ask(path, visitor, undefined, place)).status === 200;
     };
@@ -99,6 +99,8 @@ export class Visits {
       for (const one of paths) isAnswered = (await read(one)) || isAnswered;
       if (!isAnswered) unanswered.push(path);
     }
+    const ofLists = ids.batches.map((id) => `/api/v1/failures.csv?batch=${encodeURIComponent(id)}`);
+    for (const path of ofLists) await read(path);
     for (const path of BOARD_LISTS) if (!(await read(path))) unanswered.push(path);
     // The job of a notice that was not accepted is gone.
     let isShown = false;

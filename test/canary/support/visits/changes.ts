@@ -29,14 +29,14 @@ export async function changeAll(
     ['waiting/cancel', { template: 'OF_NOBODY' }],
     ['hold/lift'],
     ['rate-limit', { rateLimit: 500 }],
-    ['batches/spring/redrive', { state: 'rejected', limit: 1 }],
-    ['failed-notices/delete', { template: 'CANARY', limit: 1 }],
-    ['failed-notices/redrive', { template: 'CANARY', limit: 2 }],
+    ['failures/decide', { as: 'resend', batch: 'spring', limit: 1 }],
+    ['failures/decide', { as: 'discard', state: 'rejected', template: 'CANARY', limit: 1 }],
+    ['failures/decide', { as: 'resend', single: true, template: 'CANARY', limit: 2 }],
     ['account-events/replay', { cursor: '0' }],
     ['restored/park'],
     ['sessions/end', { user: 'of-nobody' }],
     ['erase', { number: NUMBERS.searched }],
-    ['unknown/resolve', { number: NUMBERS.unknownToo, as: 'accepted' }],
+    ['failures/decide', { as: 'accepted', number: NUMBERS.unknownToo }],
   ]);
 }
 

@@ -12,13 +12,13 @@ const QUERIES: Readonly<Record<string, string>> = {
 const isDownload = (path: string) => path.endsWith('.csv');
 
 /**
- * A path of each page and each answer of the program's own table that reads from Redis and ends: not downloads and decisions, which read all that match.
+ * A path of each page and each answer of the program's own table that reads from Redis and ends: not downloads, which read all that match.
  *
  * @param id of a batch that exists
  */
 export function readPaths(id: string): string[] {
   const read = OPS_ROUTES.filter(({ method, needs, path }) => {
-    return method === 'GET' && needs !== 'open' && !isDownload(path) && path !== '/decide';
+    return method === 'GET' && needs !== 'open' && !isDownload(path);
   });
   return [...read.map(({ path }) => QUERIES[path] ?? path.replace(':id', id)), BOARD];
 }

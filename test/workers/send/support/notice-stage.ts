@@ -10,9 +10,7 @@ import { sentTwiceCounts } from '../../../../src/fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../../../../src/notices/cancel.ts';
 import { ENDED_STATES } from '../../../../src/notices/ended.ts';
 import { lookUpNotice } from '../../../../src/notices/look-up.ts';
-import { redriveNotices } from '../../../../src/ops/notice-actions.ts';
-import { listUnknownNotices } from '../../../../src/ops/unknown.ts';
-import { resolveNotices } from '../../../../src/ops/resolve-unknown.ts';
+import { decideOn } from '../../../support/unknown-notices.ts';
 import { planJob, type PlannedJob } from '../../../../src/producer/planned-job.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../../src/redis/open-queue.ts';
@@ -42,7 +40,6 @@ import {
 
 const HOUR_MS = 3_600_000;
 const DELAY_MS = 60_000;
-const ACTOR = { who: 'test', why: '' } as const;
 const SETTINGS = { ...loadConfig({}, { service: false }).worker, attempts: ATTEMPTS };
 
 /** What BullMQ's worker calls by itself while it runs. */
@@ -291,15 +288,14 @@ export class NoticeStage {
         return;
       case 'redrive': {
         const state = viewOf(before).state === 'unknown' ? 'unknown' : 'rejected';
-        await redriveNotices(context, { state, ids: [this.#id] }, ACTOR);
+        await decideOn(context, { state, ids: [this.#id] }, { as: 'resend' });
         return;
       }
       case 'accept':
       case 'discard':
       case 'resend': {
         const as = move.kind === 'accept' ? 'accepted' : move.kind;
-        const listed = await listUnknownNotices(context, {}, [this.#id]);
-        await resolveNotices(client, keys, listed, { ...ACTOR, as });
+        await decideOn(context, { state: 'unknown', ids: [this.#id] }, { as });
         return;
       }
       default:

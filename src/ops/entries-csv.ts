@@ -1,0 +1,121 @@
+import { csvLine } from '../batch/failures/csv-line.ts';
+import { tracesOf } from '../batch/failures/failures.ts';
+import type { Contact } from '../contracts/notice.ts';
+import { originOf } from '../payload/chunk-payload.ts';
+import { contactsOfJob } from '../payload/sealed-job.ts';
+import { redisFailure } from '../redis/failure.ts';
+import { redisTime } from '../redis/server-clock.ts';
+import {
+  batchesIn,
+  contactsOfPart,
+  noticesIn,
+  partsIn,
+  withNumber,
+  type EntrySource,
+  type EntrySelect,
+} from './entries.ts';
+
+/** Why a contact was not accepted, and what is needed to look it up at the service. */
+const REASONS = [
+  'row',
+  'state',
+  'code',
+  'reason',
+  'at',
+  'template',
+  'trace_id',
+  'stage',
+  'possibly_sent',
+  'notice',
+  'batch',
+] as const;
+
+type Reason = Partial<Record<(typeof REASONS)[number], string | number | undefined>>;
+
+/**
+ * Columns that an export adds to those of the contacts. The file can be imported again: an import ignores columns whose
+ * name starts with `rejected_`, and unescapes the cells of a list that has the column `rejected_reason` (column-map.ts).
+ */
+const ADDED = REASONS.map((name) => `rejected_${name}`);
+
+/** Text is written in pieces of about this many characters. */
+const PIECE = 32_768;
+
+export interface ExportReport {
+  readonly contacts: number;
+  /** Failures whose contacts are deleted, because they were sent again meanwhile. */
+  readonly gone: number;
+}
+
+/**
+ * Writes the contacts that were not accepted and match as CSV with a header, with their numbers in full: the caller
+ * records it in the audit stream first. They are read twice, first to collect the names of their fields, so that memory
+ * stays bounded.
+ *
+ * @param write returns false to stop
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or PAYLOAD_UNREADABLE
+ */
+export async function writeEntries(
+  source: EntrySource,
+  given: EntrySelect,
+  write: (text: string) => Promise<boolean>,
+): Promise<ExportReport> {
+  const now = await redisTime(source.redis).catch((error: unknown) => {
+    throw redisFailure(error);
+  });
+  // What fails later may have other fields.
+  const select = { ...given, before: given.before ?? Math.ceil(now) };
+  const fields = new Set(['contact']);
+  for await (const { contacts = [] } of entriesIn(source, select)) {
+    for (const contact of contacts) for (const field of Object.keys(contact)) fields.add(field);
+  }
+  const columns = [...fields];
+  let text = csvLine([...columns, ...ADDED]);
+  let [written, gone] = [0, 0];
+  for await (const { contacts, why } of entriesIn(source, select)) {
+    if (contacts === undefined) gone += 1;
+    for (const contact of contacts ?? []) {
+      const reason: Reason = { row: originOf(contact)?.row, ...why };
+      const added = REASONS.map((name) => String(reason[name] ?? ''));
+      text += csvLine([...columns.map((field) => cellOf(contact, field)), ...added]);
+      written += 1;
+      if (text.length < PIECE) continue;
+      if (!(await write(text))) return { contacts: written, gone };
+      text = '';
+    }
+  }
+  await write(text);
+  return { contacts: written, gone };
+}
+
+/** The cell of a field; values that are not text (possible after an import of NDJSON) as JSON. */
+function cellOf(contact: Readonly<Record<string, unknown>>, field: string): string {
+  const value = Object.hasOwn(contact, field) ? contact[field] : undefined;
+  if (value === undefined) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Contacts that match, and what is said of them all; no contacts where they are deleted. */
+async function* entriesIn(
+  source: EntrySource,
+  select: EntrySelect,
+): AsyncGenerator<{ readonly contacts: Contact[] | undefined; readonly why: Reason }> {
+  for await (const page of noticesIn(source, select)) {
+    for (const { id, data, state, code, message, at, template, traceIds, ...rest } of page) {
+      const { stage, possiblySent } = rest;
+      const contacts = withNumber(select.number, contactsOfJob(data, id, source.sealing));
+      const why = { state, code, reason: message, template, notice: id, stage };
+      const trace = { trace_id: traceIds?.join(' '), possibly_sent: possiblySent };
+      yield { contacts, why: { ...why, ...trace, at: new Date(at).toISOString() } };
+    }
+  }
+  for await (const batch of batchesIn(source, select)) {
+    const { id, templateCode: template } = batch;
+    for await (const { name, state, code, message, at, some } of partsIn(source, batch, select)) {
+      const contacts = some?.taken ?? (await contactsOfPart(source, batch, name));
+      const why = { state, code, reason: message, template, batch: id };
+      const trace = { trace_id: tracesOf(message), at: new Date(at).toISOString() };
+      yield { contacts, why: { ...why, ...trace } };
+    }
+  }
+}

@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import { whyNotRedrive } from '../../batch/failures/failures.ts';
+import { InputError } from '../../contracts/errors.ts';
+import { countOf, formatCount } from '../../format/format.ts';
+import { noticeId } from '../../notices/notice-ref.ts';
+import type { Actor } from '../audit.ts';
+import { requireBatch } from '../batch-snapshot.ts';
+import { decide, decided, DECISIONS, type DecideSelect } from '../decide.ts';
+import { describeList, NO_BATCH, readFailures, readSelect, selectFields } from './failures.ts';
+import { oneOf, rate, waitAfter, waitMs, whole } from './fields.ts';
+import { operation, redisNow, type OperationContext } from './operation.ts';
+
+const MOST_IDS = 500;
+/** Notices that a question shows. */
+const SHOWN = 20;
+
+const ASKS = {
+  resend: ['Send', 'again?'],
+  accepted: ['Count', 'as accepted? They are never sent again.'],
+  discard: ['Give', 'up? They are never sent again.'],
+} as const;
+
+const DONE = {
+  resend: 'will be sent again',
+  accepted: 'settled as accepted',
+  discard: 'given up',
+} as const;
+
+const decideInput = z.object({
+  as: oneOf(DECISIONS).describe('send them again, count them as accepted, or give them up'),
+  ids: z.array(noticeId).min(1).max(MOST_IDS).optional().describe('ids of single notices'),
+  state: oneOf(['rejected', 'unknown', 'expired'])
+    .optional()
+    .describe(
+      'those in this state; unknown ones that are sent again may arrive twice. Default: rejected ones are sent again, unknown ones settled',
+    ),
+  ...selectFields,
+  limit: whole(1, 1_000_000_000).optional().describe('most contacts'),
+  rate: rate.describe('most contacts per second, on average'),
+  releaseKey: z
+    .boolean()
+    .optional()
+    .describe('release the idempotency keys of discarded notices, so that they can be sent anew'),
+});
+
+/** @throws InputError REQUEST_INVALID where it selects nothing, or what was refused cannot count as accepted */
+async function readDecision(
+  context: OperationContext,
+  { as, limit: _limit, rate: _rate, releaseKey: _key, ...fields }: z.output<typeof decideInput>,
+  actor: Actor,
+): Promise<DecideSelect> {
+  const { state = as === 'resend' ? 'rejected' : 'unknown' } = fields;
+  const problems = [
+    ...(Object.values(fields).every((field) => field === undefined || field === false)
+      ? [{ field: 'ids', problem: 'expected ids or a filter, such as batch, single or code' }]
+      : []),
+    ...(as === 'accepted' && state !== 'unknown'
+      ? [{ field: 'state', problem: 'expected unknown: others were not accepted' }]
+      : []),
+  ];
+  if (problems.length > 0) throw new InputError('REQUEST_INVALID', problems);
+  return { ...(await readSelect(context, fields, actor)), state };
+}
+
+export const decideFailures = operation({
+  name: 'decide',
+  summary: 'Sends what was not accepted again, counts it as accepted, or gives it up.',
+  answers: 'What was decided. Repeat it while `complete` is false.',
+  needs: 'operator',
+  why: 'over-http',
+  path: '/api/v1/failures/decide',
+  args: ['ids'],
+  input: decideInput,
+  problems: NO_BATCH,
+  output: z.object({ as: z.enum(DECISIONS), ...decided.shape, waitMs }),
+  preview: async (context, input, call) => {
+    const { as, limit } = input;
+    const chosen = await readDecision(context, input, call);
+    // What fails while it asks was not shown.
+    const before = chosen.before ?? (await redisNow(context.redis));
+    const found = await readFailures(context, { ...chosen, before }, Infinity, false);
+    const { contacts, notices } = found;
+    const most = Math.min(limit ?? contacts, contacts);
+    const batch =
+      chosen.batch === undefined ? undefined : await requireBatch(context, chosen.batch);
+    const isRefused =
+      as === 'resend' && batch !== undefined && whyNotRedrive(batch, Date.now()) !== undefined;
+    const [verb, rest] = ASKS[as];
+    const many = `${most < contacts ? `at most ${formatCount(most)} of ` : ''}${countOf(contacts, 'contact')}`;
+    const mayBeTwice =
+      as === 'resend' &&
+      (chosen.state === 'unknown' || notices.some(({ possiblySent }) => possiblySent > 0));
+    const where = batch === undefined ? '' : ` of batch ${batch.id}`;
+    const twice = mayBeTwice ? ' The service may have accepted them: some may arrive twice.' : '';
+    return {
+      lines: describeList({ ...found, notices: notices.slice(0, SHOWN) }, Date.now()),
+      question: contacts === 0 || isRefused ? undefined : `${verb} ${many}${where} ${rest}${twice}`,
+      input: { ...input, before, olderThanMs: undefined },
+    };
+  },
+  run: async (context, input, call) => {
+    const startedAt = performance.now();
+    const { as, limit, rate: most, releaseKey } = input;
+    const chosen = await readDecision(context, input, call);
+    const done = await decide(context, chosen, { ...call, as, limit, rate: most, releaseKey });
+    return { as, ...done, ...waitAfter(done.contacts, most, startedAt) };
+  },
+  text: ({ as, contacts, gone, late, complete, refused }) => [
+    contacts === 0 ? 'Nothing was done.' : `${countOf(contacts, 'contact')} ${DONE[as]}.`,
+    ...(gone > 0 ? [`${formatCount(gone)} left out: changed meanwhile, or in another state.`] : []),
+    ...(late > 0
+      ? [
+          `${formatCount(late)} not sent again: their deadline has passed, so they would expire at once.`,
+        ]
+      : []),
+    ...(complete ? [] : ['Not all that match were tried.']),
+    ...refused.map(({ batch, reason }) => `Batch ${batch} cannot be sent again: ${reason}.`),
+  ],
+  isDone: ({ gone, late, refused }) => gone + late + refused.length === 0,
+});

@@ -1,0 +1,263 @@
+import { z } from 'zod';
+import { FAILED_STATES, groupsOf, type FailureGroup } from '../../batch/failures/failures.ts';
+import { InputError } from '../../contracts/errors.ts';
+import { countOf, formatCount, table } from '../../format/format.ts';
+import { writeTime } from '../../format/time.ts';
+import { countEnded } from '../../notices/ended.ts';
+import { endedView } from '../../notices/look-up.ts';
+import { failureGroup } from '../answers/batch-schemas.ts';
+import { count } from '../answers/fields.ts';
+import { noticeAnswer } from '../answers/notice-schemas.ts';
+import { auditSearch, type Actor } from '../audit.ts';
+import { requireBatch } from '../batch-snapshot.ts';
+import { batchesIn, groupsIn, noticesIn, statesIn, type EntrySelect } from '../entries.ts';
+import { writeEntries } from '../entries-csv.ts';
+import {
+  ageFields,
+  batchId,
+  beforeOf,
+  code,
+  digitsOf,
+  number,
+  oneOf,
+  template,
+  whole,
+} from './fields.ts';
+import { operation, redisNow, type Answer, type OperationContext } from './operation.ts';
+
+/** What a list over HTTP reads: the newest; a preview reads all. */
+const MOST_NOTICES = 500;
+const MOST_BATCHES = 200;
+
+/** What selects notices and contacts that were not accepted. */
+export const selectFields = {
+  batch: batchId
+    .optional()
+    .describe('only of this batch. Default: single notices, and unknown contacts of all batches'),
+  single: z.boolean().optional().describe('only single notices, no contacts of batches'),
+  code,
+  template: template.optional().describe('only with this template code'),
+  ...ageFields,
+  number: number
+    .optional()
+    .describe(
+      'only this phone number. Of a batch only its contacts are selected; a single notice as a whole',
+    ),
+};
+
+/**
+ * Reads what selects. A search for a number is recorded: what it selects tells what the number was sent.
+ *
+ * @throws InputError REQUEST_INVALID for single notices of a batch, or two ages; NoticeQueueError NOT_FOUND
+ */
+export async function readSelect<
+  Fields extends z.output<z.ZodObject<typeof selectFields>> & Pick<EntrySelect, 'ids'>,
+>(
+  context: OperationContext,
+  { olderThanMs, before, number: written, ...fields }: Fields,
+  { who, why }: Actor,
+) {
+  const { batch, single, ids } = fields;
+  if (batch !== undefined && (single === true || ids !== undefined)) {
+    const problem = 'expected without batch';
+    const field = single === true ? 'single' : 'ids';
+    throw new InputError('REQUEST_INVALID', [{ field, problem }]);
+  }
+  const read = { ...fields, before: beforeOf({ before, olderThanMs }) };
+  if (batch !== undefined) await requireBatch(context, batch);
+  if (written === undefined) return read;
+  await auditSearch(context.redis, context.keys, { who, why }, written);
+  return { ...read, number: digitsOf(written) };
+}
+
+const list = z.object({
+  at: z
+    .int()
+    .describe('when it was read: as `before` of a decision it leaves out what failed later'),
+  contacts: count.describe('of all that was read'),
+  groups: z
+    .array(failureGroup)
+    .describe('single notices, or contacts of the batch: the largest group first'),
+  notices: z.array(noticeAnswer).describe('single notices, the newest'),
+  matching: count.describe('single notices that match, of those that were read'),
+  batches: z
+    .array(
+      z.object({
+        batch: z.string(),
+        template: z.string(),
+        contacts: count,
+        codes: z.array(z.string()).describe('the one with most contacts first'),
+      }),
+    )
+    .describe('batches with unknown contacts that match; none where one is selected'),
+  complete: z.boolean().describe('false where only the newest were read'),
+});
+
+export type FailureList = Answer<z.output<typeof list>>;
+
+/** What matches. @param most single notices and batches that are read; bounded so, its cost does not grow with them */
+export async function readFailures(
+  context: Pick<OperationContext, 'redis' | 'keys' | 'ledger' | 'sealing'>,
+  selected: EntrySelect,
+  limit: number,
+  isBounded = true,
+): Promise<FailureList> {
+  const { redis, keys } = context;
+  const at = await redisNow(redis);
+  const found: FailureGroup[] = [];
+  const notices: FailureList['notices'][number][] = [];
+  const most = isBounded ? MOST_NOTICES : undefined;
+  for await (const page of noticesIn(context, selected, { most })) {
+    for (const one of page) {
+      const { state, code: of, contacts, message = '' } = one;
+      found.push({ state, code: of, contacts, message });
+      if (notices.length < limit) notices.push(endedView(one));
+    }
+  }
+  const matching = found.length;
+  const stored = isBounded ? await countEnded(redis, keys, statesIn(selected)) : 0;
+  let complete = stored <= MOST_NOTICES || selected.batch !== undefined;
+  const batches: FailureList['batches'][number][] = [];
+  let read = 0;
+  for await (const batch of batchesIn(context, selected)) {
+    if (isBounded && read++ === MOST_BATCHES) {
+      complete = false;
+      break;
+    }
+    const groups = await groupsIn(context, batch, selected);
+    if (selected.batch !== undefined) found.push(...groups);
+    else if (groups.length > 0) {
+      const { id, templateCode } = batch;
+      const codes = groups.map((group) => group.code);
+      batches.push({ batch: id, template: templateCode, contacts: contactsIn(groups), codes });
+    }
+  }
+  const contacts = contactsIn([...found, ...batches]);
+  return { at, contacts, groups: groupsOf(found), notices, matching, batches, complete };
+}
+
+const contactsIn = (found: readonly { readonly contacts: number }[]) =>
+  found.reduce((sum, one) => sum + one.contacts, 0);
+
+/** Describes what was not accepted by state and code. */
+export function describeGroups(groups: readonly Answer<FailureGroup>[]): string[] {
+  if (groups.length === 0) return [];
+  return [
+    'Not accepted:',
+    ...table(
+      groups.map(({ state, code: reason, contacts, message }) => [
+        `  ${state}`,
+        reason,
+        formatCount(contacts),
+        message,
+      ]),
+    ),
+  ];
+}
+
+export function describeList(
+  { groups, notices, matching, batches }: FailureList,
+  now: number,
+): string[] {
+  return [
+    ...describeGroups(groups),
+    ...(notices.length === 0 ? [] : ['', ...noticeTable(notices, now)]),
+    ...(matching > notices.length
+      ? [`The newest ${notices.length} of ${formatCount(matching)} notices.`]
+      : []),
+    ...(batches.length === 0 ? [] : ['', ...batchTable(batches)]),
+  ];
+}
+
+const noticeTable = (notices: FailureList['notices'], now: number) =>
+  table([
+    ['SINCE', 'NOTICE', 'TEMPLATE', 'CONTACTS', 'STATE', 'CODE', 'POSSIBLY SENT', 'TRACE IDS'],
+    ...notices.map((one) => [
+      writeTime(one.endedAt ?? now, now),
+      one.id,
+      one.template ?? '',
+      formatCount(one.contacts),
+      one.state,
+      one.code ?? '',
+      one.possiblySent === 0 ? '' : countOf(one.possiblySent, 'time'),
+      one.traceIds?.join(' ') ?? '',
+    ]),
+  ]);
+
+const batchTable = (batches: FailureList['batches']) =>
+  table([
+    ['BATCH', 'TEMPLATE', 'UNKNOWN', 'CODES'],
+    ...batches.map((one) => [
+      one.batch,
+      one.template,
+      formatCount(one.contacts),
+      one.codes.join(', '),
+    ]),
+  ]);
+
+export const NO_BATCH = { 404: 'There is no such batch.' };
+
+const TO_DO = [
+  '"notices decide --as resend" with the same flags sends them again; --as discard gives them up.',
+  'Check unknown ones at the service first; --as accepted settles those that it has.',
+  'Add --csv to export their contacts, with trace ids.',
+];
+
+export const failures = operation({
+  name: 'failures',
+  summary: 'What was not accepted and why: single notices, contacts of a batch, unknown outcomes.',
+  answers: `By state and code, the newest notices, and the newest ${MOST_BATCHES} batches with unknown contacts.`,
+  needs: 'viewer',
+  path: '/api/v1/failures',
+  perMinute: 120,
+  args: ['batch'],
+  input: z.object({
+    ...selectFields,
+    state: oneOf(FAILED_STATES)
+      .optional()
+      .describe('only in this state. Default: rejected and unknown; of a batch all'),
+    limit: whole(1, 1_000_000)
+      .default(100)
+      .describe(`most single notices of the answer; over HTTP at most ${MOST_NOTICES}`),
+  }),
+  output: list,
+  problems: NO_BATCH,
+  run: async (context, { limit, ...fields }, call) =>
+    readFailures(context, await readSelect(context, fields, call), limit, call.bounded === true),
+  text: (found, now) =>
+    found.contacts === 0
+      ? ['No notice or contact that matches failed.']
+      : [...describeList(found, now), ...TO_DO],
+  csv: {
+    summary:
+      'Their contacts, as a CSV list that can be imported again, with trace ids to look them up at the service. It contains phone numbers; each download is recorded in the audit stream.',
+    open: async (context, { limit: _limit, ...fields }, actor) => {
+      const selected = await readSelect(context, fields, actor);
+      const { batch, state = 'all', code: reason, template: name } = selected;
+      const as = [state, reason, name].filter((part) => part !== undefined).join(' ');
+      const target = batch === undefined ? 'failures' : `batch ${batch}`;
+      return {
+        entry: { ...actor, what: 'download', target, as },
+        fileName: batch === undefined ? 'failures.csv' : `${batch}-failures.csv`,
+        produce: (write) => writeEntries(context, selected, write),
+      };
+    },
+  },
+});
+
+export const previewFailures = operation({
+  name: 'failures preview',
+  summary: 'All that a decision with the same filter would decide; changes nothing.',
+  answers: 'The preview.',
+  needs: 'viewer',
+  hidesInput: true,
+  path: '/api/v1/failures/preview',
+  perMinute: 60,
+  input: failures.input,
+  output: list,
+  problems: NO_BATCH,
+  run: async (context, { limit, ...fields }, call) => {
+    const most = Math.min(limit, MOST_NOTICES);
+    return readFailures(context, await readSelect(context, fields, call), most, false);
+  },
+});
