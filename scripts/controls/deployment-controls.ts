@@ -53,8 +53,8 @@ export const DEPLOYMENT_CONTROLS: readonly Control[] = [
   {
     prevents: 'an installation without PAYLOAD_KEY that no one notices',
     file: 'src/cli/doctor/examine.ts',
-    from: '  if (key === undefined) {',
-    to: "  if (key === '') {",
+    from: 'key === undefined,',
+    to: "key === '',",
     test: 'cli/doctor/doctor.integration.test.ts',
     words: 'warns where stored contacts are not encrypted',
   },

@@ -56,7 +56,7 @@ export async function findInBatches(
 }
 
 /** Contacts of a chunk: where they are, or what a person has decided about them. */
-interface Place {
+interface ContactPlace {
   readonly chunk: number;
   /** Under which they may still be stored: a chunk that is not settled, or a failure. Those decided on are deleted. */
   readonly name?: string;
@@ -110,11 +110,11 @@ async function placesOf(
   { redis, keys, ledger }: BatchSearchContext,
   batch: Batch,
   first: number,
-): Promise<readonly Place[]> {
+): Promise<readonly ContactPlace[]> {
   const { sizes, failures } = keys.batch(batch.id);
   const find = keys.batchFind(batch.id);
   const at = batch.begunAt;
-  const places: Place[] = [];
+  const places: ContactPlace[] = [];
   const chunks = [first];
   // Chunks that others became are added during the loop; their numbers only increase.
   for (const chunk of chunks.values()) {

@@ -1,4 +1,4 @@
-import type { Config, ServiceConfig } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import { plainRemoteHosts } from '../../config/address.ts';
 import { isLoopbackHost } from '../../format/plain-hosts.ts';
 import type { Environment } from '../../config/environment.ts';
@@ -51,7 +51,7 @@ export function examineConfig(environment?: Environment): Finding[] {
     return issues.map(({ field, problem }) => fail('config', `${field} ${problem}`, remedy));
   }
   const set = [...readings.values()].filter(({ from }) => from !== 'default').length;
-  const warnings = [...plainConnections(values), ...plainPayloads(values)];
+  const warnings = plainText(values);
   const found =
     warnings.length > 0 ? warnings : [ok('config', `${countOf(set, 'variable')} set, all valid`)];
   return [...found, alerts(values)];
@@ -67,45 +67,29 @@ function alerts({ EVENT_WEBHOOK_URL: url }: Values): Finding {
     : ok('alerts', 'holds and other events are posted to EVENT_WEBHOOK_URL');
 }
 
-/** Warnings about what INSECURE_HOSTS allows and is in use. */
-function plainConnections(values: Values): Finding[] {
-  const { BASE_URL: url } = values;
+/** Warnings about what INSECURE_HOSTS allows and is in use, and where stored contacts are not encrypted. */
+function plainText(values: Values): Finding[] {
+  const { BASE_URL: url, PAYLOAD_KEY: key } = values;
   const host = url?.startsWith('http:') === true ? new URL(url).hostname : undefined;
   const hosts = plainRemoteHosts({ url: values.REDIS_URL, sentinels: values.REDIS_SENTINELS }, []);
-  return [
-    ...(host !== undefined && !isLoopbackHost(host)
-      ? [
-          warn(
-            'config',
-            `BASE_URL uses plain http to ${host}: the key pair, the token and all phone numbers are sent unencrypted`,
-            'use https; INSECURE_HOSTS is meant for the emulator',
-          ),
-        ]
-      : []),
-    ...(hosts.length > 0
-      ? [
-          warn(
-            'config',
-            `Redis is reached without TLS at ${hosts.join(', ')}: its password, phone numbers and the content of messages are sent unencrypted`,
-            'use rediss://; INSECURE_HOSTS is meant for networks that no other program can read',
-          ),
-        ]
-      : []),
+  const rows: readonly (readonly [boolean, says: string, remedy: string])[] = [
+    [
+      host !== undefined && !isLoopbackHost(host),
+      `BASE_URL uses plain http to ${host}: the key pair, the token and all phone numbers are sent unencrypted`,
+      'use https; INSECURE_HOSTS is meant for the emulator',
+    ],
+    [
+      hosts.length > 0,
+      `Redis is reached without TLS at ${hosts.join(', ')}: its password, phone numbers and the content of messages are sent unencrypted`,
+      'use rediss://; INSECURE_HOSTS is meant for networks that no other program can read',
+    ],
+    [
+      key === undefined,
+      'PAYLOAD_KEY is not set: phone numbers and the content of messages can be read in Redis and in its backups',
+      'set PAYLOAD_KEY to the same 32 random bytes for producers, importers, workers and ops servers, such as the output of "openssl rand -base64 32"',
+    ],
   ];
-}
-
-/** A warning where stored contacts are not encrypted. */
-function plainPayloads({ PAYLOAD_KEY: key }: Values): Finding[] {
-  if (key === undefined) {
-    return [
-      warn(
-        'config',
-        'PAYLOAD_KEY is not set: phone numbers and the content of messages can be read in Redis and in its backups',
-        'set PAYLOAD_KEY to the same 32 random bytes for producers, importers, workers and ops servers, such as the output of "openssl rand -base64 32"',
-      ),
-    ];
-  }
-  return [];
+  return rows.flatMap(([isOn, says, remedy]) => (isOn ? [warn('config', says, remedy)] : []));
 }
 
 /**
@@ -126,13 +110,18 @@ export async function examine(
     }
   };
   const checkAll = async (redis: RedisClient) => {
-    add(...(await examineRedis(redis, config)));
+    add(ok('redis.connection', 'Redis answers'));
+    add(...judgeRedisSnapshot(await readRedisSnapshot(redis), config.redisWatch));
     if (signal.aborted) return;
     const keys = keysOf(config.redis.prefix, config.account);
     if (issue) {
       await appendAudit(redis, keys, { ...actor, what: 'token', target: 'token', as: 'issued' });
     }
-    add(...(await examineToken(redis, config, issue)));
+    const { service } = config;
+    if (service === undefined) {
+      const says = 'skipped: BASE_URL, ACCESS_KEY and SECRET_KEY are not set';
+      add(skip('service.token', says), skip('service.address', says));
+    } else add(...(await probeToken(redis, { ...config, service }, issue)));
     if (signal.aborted) return;
     add(...(await examineQueue(redis, config)));
   };
@@ -157,31 +146,6 @@ export async function examine(
     addRest((check) => skip(check, 'skipped: Redis is unavailable'));
   }
   return findings;
-}
-
-async function examineRedis(redis: RedisClient, config: Config): Promise<Finding[]> {
-  const snapshot = await readRedisSnapshot(redis);
-  return [
-    ok('redis.connection', 'Redis answers'),
-    ...judgeRedisSnapshot(snapshot, config.redisWatch),
-  ];
-}
-
-async function examineToken(
-  redis: RedisClient,
-  config: Config,
-  force: boolean,
-): Promise<Finding[]> {
-  const { service } = config;
-  if (service === undefined) {
-    const says = 'skipped: BASE_URL, ACCESS_KEY and SECRET_KEY are not set';
-    return [skip('service.token', says), skip('service.address', says)];
-  }
-  return probeToken(
-    redis,
-    { ...config, service } satisfies Config & { service: ServiceConfig },
-    force,
-  );
 }
 
 async function examineQueue(redis: RedisClient, config: Config): Promise<Finding[]> {
