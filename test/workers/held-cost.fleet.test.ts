@@ -1,16 +1,20 @@
 import { Redis } from 'ioredis';
-import { it, type TestContext } from 'vitest';
+import { expect, it, type TestContext } from 'vitest';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { pause } from '../../src/async/cancellation.ts';
+import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
 import { readHold, placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
+import { changeBatchRate } from '../../src/ops/operations/batches.ts';
+import type { OperationContext } from '../../src/ops/operations/operation.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
-import { keysOf, type Keys } from '../../src/redis/keys.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { numbers } from '../support/fleet.ts';
-import { until } from '../support/wait.ts';
-import { startWorkerInProcess, type WorkerInProcess } from './support/worker-in-process.ts';
 import { connectionAs } from '../support/redis-users.ts';
+import { until } from '../support/wait.ts';
+import { startWorkerInProcess } from './support/worker-in-process.ts';
 
 /**
  * Redis commands that a worker process executes while nothing can be sent (limits.md). When a probe is
@@ -18,6 +22,9 @@ import { connectionAs } from '../support/redis-users.ts';
  */
 const MOST_PER_SECOND = 100;
 const MOST_PER_JOB = 75;
+
+/** Commands that one request of a batch with a rate may cost Redis, however many chunks wait. */
+const MOST_PER_REQUEST = 250;
 
 /** What is measured lasts until so many probes have been made, within these times. */
 const PROBES = 2;
@@ -29,90 +36,38 @@ const POLL_MS = 100;
 const PUT_OFF = 5;
 
 const JOBS = 1_000;
-const CHUNKS = 30;
+const HELD_CHUNKS = 30;
+const CHUNKS = 400;
+const LONG = { deadlineMs: 30_000 };
+const FRAME = JSON.stringify({ templateCode: 'T', scheduleType: 'DIRECTLY' });
 
-interface Situation {
-  readonly queue: NoticeQueue;
-  readonly redis: Redis;
-  readonly keys: Keys;
-  readonly worker: WorkerInProcess;
-}
+type Closers = Pick<TestContext, 'onTestFinished'>;
+type Situation = Awaited<ReturnType<typeof open>>;
 
-/** Commands that Redis has executed, those of scripts included and those of this connection left out. */
-async function commands(redis: Redis): Promise<number> {
-  const lines = (await redis.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gm);
-  return [...lines].reduce(
-    (sum, [, name, calls]) => sum + (name === 'info' ? 0 : Number(calls)),
-    0,
-  );
-}
-
-/** What a worker has executed, and what it may have. */
-interface Cost {
-  readonly commands: number;
-  readonly most: number;
-}
-
-/** Commands of a worker with notices and a batch that wait, once `begun` has made it stop. */
-async function cost(
-  begin: (situation: Situation) => Promise<unknown>,
-  kind: HoldKind,
-  { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
-): Promise<Cost> {
+/** A worker on a Redis of its own, whose commands can be counted. */
+async function open({ onTestFinished }: Closers, before?: (redis: Redis) => Promise<unknown>) {
   const server = await startRedisServer();
   onTestFinished(() => server.close());
   const redis = new Redis(server.url);
   onTestFinished(() => redis.disconnect());
-  const keys = keysOf('held', 'default');
-  const worker = await startWorkerInProcess(server.url, 'held', {
+  await before?.(redis);
+  const worker = await startWorkerInProcess(server.url, 'cost', {
     ISSUE_DEADLINE_MS: '2000',
     TOKEN_BUDGET: '3',
   });
   onTestFinished(() => worker.stop());
-  const queue = new NoticeQueue({ redis: connectionAs('application', server.url), prefix: 'held' });
+  const queue = new NoticeQueue({ redis: connectionAs('application', server.url), prefix: 'cost' });
   onTestFinished(() => queue.close());
-  const situation = { queue, redis, keys, worker };
-  await begin(situation);
-  await queue.sendMany(
-    numbers(JOBS).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] })),
-  );
-  const rows = numbers(CHUNKS, 20_000).map((contact) => ({ contact }));
-  await queue.import(rows, { templateCode: 'T', chunkSize: 1 });
-  await until(async () => (await readHold(redis, keys))?.kind === kind, {
-    what: 'nothing to be sent',
-    deadlineMs: 20_000,
-  });
-  // What was fetched before ends first.
-  await until(async () => (await redis.llen(keys.noticesIn('active'))) <= 1, {
-    what: 'the jobs that were fetched',
-    deadlineMs: 20_000,
-  });
-  // Attempts before the hold put hundreds of jobs off; each comes back once.
-  await until(async () => (await redis.zcard(keys.noticesIn('delayed'))) <= PUT_OFF, {
-    what: 'the jobs that were put off',
-    deadlineMs: 20_000,
-  });
-  let next = await nextProbeAt(redis, keys);
-  // With a probe to come, one may be under way at the end.
-  let probes = next > 0 ? 1 : 0;
-  const before = await commands(redis);
-  const startedAt = performance.now();
-  const elapsed = () => performance.now() - startedAt;
-  do {
-    await pause(POLL_MS);
-    const last = next;
-    next = await nextProbeAt(redis, keys);
-    if (next !== last) probes++;
-  } while (elapsed() < LEAST_MS || (probes <= PROBES && elapsed() < MOST_MS));
-  return {
-    commands: (await commands(redis)) - before,
-    most: (elapsed() / 1_000) * MOST_PER_SECOND + probes * worker.placesForJobs * MOST_PER_JOB,
+  /** Commands that Redis has executed, those of scripts included and those of this connection left out. */
+  const commands = async () => {
+    const lines = (await redis.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gm);
+    return [...lines].reduce(
+      (sum, [, name, calls]) => sum + (name === 'info' ? 0 : Number(calls)),
+      0,
+    );
   };
+  return { redis, keys: keysOf('cost', 'default'), worker, queue, commands };
 }
-
-/** Changes with each probe, also where the probe finds another kind of hold; 0 where there is none. */
-const nextProbeAt = async (redis: Redis, keys: Keys): Promise<number> =>
-  (await readHold(redis, keys))?.nextProbeAt ?? 0;
 
 const answers =
   (...faults: Fault[]) =>
@@ -124,10 +79,7 @@ const answers =
 /** With a token, so that the requests themselves fail. */
 async function endService({ queue, worker }: Situation): Promise<void> {
   await queue.send({ templateCode: 'T', contacts: [{ contact: '01099999999' }] });
-  await until(() => worker.emulator.record().contacts === 1, {
-    what: 'the first',
-    deadlineMs: 20_000,
-  });
+  await until(() => worker.emulator.record().contacts === 1, { what: 'the first', ...LONG });
   await worker.emulator.close();
 }
 
@@ -147,8 +99,94 @@ it.concurrent.for(HELD)(
   'a worker costs Redis little while the queue is held: %s',
   { timeout: 60_000 },
   async ([kind, begin], { expect, onTestFinished }) => {
-    const executed = await cost(begin, kind, { onTestFinished });
-    console.log(kind, executed);
-    expect(executed.commands).toBeLessThanOrEqual(executed.most);
+    const situation = await open({ onTestFinished });
+    const { redis, keys, queue, worker, commands } = situation;
+    await begin(situation);
+    const jobs = numbers(JOBS).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] }));
+    await queue.sendMany(jobs);
+    const rows = numbers(HELD_CHUNKS, 20_000).map((contact) => ({ contact }));
+    await queue.import(rows, { templateCode: 'T', chunkSize: 1 });
+    const becomes = (what: string, is: () => Promise<boolean>) => until(is, { what, ...LONG });
+    await becomes('nothing to be sent', async () => (await readHold(redis, keys))?.kind === kind);
+    // What was fetched before ends first.
+    const active = keys.noticesIn('active');
+    await becomes('the jobs that were fetched', async () => (await redis.llen(active)) <= 1);
+    // Attempts before the hold put hundreds of jobs off; each comes back once.
+    const delayed = keys.noticesIn('delayed');
+    await becomes('the jobs put off', async () => (await redis.zcard(delayed)) <= PUT_OFF);
+
+    // Changes with each probe, also where the probe finds another kind of hold; 0 where there is none.
+    const nextProbeAt = async () => (await readHold(redis, keys))?.nextProbeAt ?? 0;
+    let next = await nextProbeAt();
+    // With a probe to come, one may be under way at the end.
+    let probes = next > 0 ? 1 : 0;
+    const before = await commands();
+    const startedAt = performance.now();
+    const elapsed = () => performance.now() - startedAt;
+    do {
+      await pause(POLL_MS);
+      const last = next;
+      next = await nextProbeAt();
+      if (next !== last) probes++;
+    } while (elapsed() < LEAST_MS || (probes <= PROBES && elapsed() < MOST_MS));
+    const most =
+      (elapsed() / 1_000) * MOST_PER_SECOND + probes * worker.placesForJobs * MOST_PER_JOB;
+    const executed = (await commands()) - before;
+    console.log(kind, { executed, most });
+    expect(executed).toBeLessThanOrEqual(most);
   },
 );
+
+/** A worker with a batch of chunks of one contact that has a rate. */
+async function openRated(context: Closers, rate: number) {
+  const chunks = Array.from({ length: CHUNKS }, (_, at) => contacts(1, at));
+  const situation = await open(context, (redis) =>
+    buildBatch(redis, 'cost', 'slow', chunks, { plan: { rate, frame: FRAME } }),
+  );
+  const requests = () => situation.worker.emulator.record().requests;
+  /** Waits for so many more requests. @returns how long they took */
+  const sent = async (more: number) => {
+    const startedAt = performance.now();
+    const wanted = requests() + more;
+    await until(() => requests() >= wanted, { what: `${wanted} requests`, ...LONG, everyMs: 50 });
+    return performance.now() - startedAt;
+  };
+  return { ...situation, sent };
+}
+
+it.for([
+  ['one request a second', 1, 4],
+  ['twenty requests a second', 20, 80],
+] as const)(
+  'a batch with a rate, %s: the chunks that wait cost nothing',
+  { timeout: 60_000 },
+  async ([, rate, requests], context) => {
+    const { sent, commands } = await openRated(context, rate);
+    // The start of a worker and the first look at the batch are not part of a request.
+    await sent(rate);
+    const before = await commands();
+    const seconds = (await sent(requests)) / 1_000;
+    expect(((await commands()) - before) / requests).toBeLessThanOrEqual(MOST_PER_REQUEST);
+    // The rate is kept, and used.
+    expect(seconds).toBeGreaterThan((requests / rate) * 0.9);
+    expect(seconds).toBeLessThan((requests / rate) * 2);
+  },
+);
+
+it('a rate that is changed is that of the next second, up and down, also of jobs that wait for turns', async (test) => {
+  const { redis, keys, sent } = await openRated(test, 1);
+  const ledger = new Ledger(redis, keys);
+  const context = { ledger, redis, keys } as OperationContext;
+  const set = (rate: number) =>
+    changeBatchRate.run(context, { id: 'slow', rate }, { who: 'test', why: 'test' });
+  await sent(2);
+  expect(await set(40)).toMatchObject({ phase: 'sending', rate: 40 });
+  expect(await sent(80)).toBeLessThan(3_500);
+  await set(2);
+  // Those under way, and one at once.
+  await sent(3);
+  expect(await sent(4)).toBeGreaterThan(1_200);
+  await set(0);
+  const isOver = async () => (await ledger.read('slow'))?.counts.accepted === CHUNKS;
+  await until(isOver, { what: 'the rest, without a rate', deadlineMs: 8_000 });
+}, 60_000);
