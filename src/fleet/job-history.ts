@@ -3,7 +3,7 @@ import { newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
-import { defineScript } from '../redis/script.ts';
+import { defineScript, type Script } from '../redis/script.ts';
 import type { TroubleHistory } from './hold/trouble.ts';
 
 const troubleSchema = z.object({
@@ -36,7 +36,7 @@ export interface JobHistory {
 
 export const NO_HISTORY: JobHistory = { unknown: [] };
 
-/** Fields of the history of a job in the hash {@link Keys.history}. Its open intent is there, too (intents.ts). */
+/** Fields of the history of a job in the hash {@link Keys.history}. Its open intent is there, too. */
 const historyFields = (job: string) =>
   ({ trouble: `trouble:${job}`, unknown: `unknown:${job}` }) as const;
 
@@ -130,5 +130,141 @@ export class JobHistories {
 
   async forgetTrouble(job: string): Promise<void> {
     await this.#redis.hdel(this.#keys.history, historyFields(job).trouble);
+  }
+}
+
+/**
+ * What an attempt may do:
+ *
+ * - `send`: its intent is recorded.
+ * - `lost`: another worker has the job.
+ * - `unknown`: an earlier attempt has no known end; the service may have taken its request.
+ * - `accepted`: an earlier attempt was accepted, and its worker died before BullMQ recorded it.
+ */
+export type IntentVerdict = 'send' | 'lost' | 'unknown' | 'accepted';
+
+/**
+ * The transitions of intents (see {@link Intents}), one script each.
+ *
+ * KEYS of all: the histories of jobs, the accepted intents, the notices that were not accepted. ARGV of all: the prefix of
+ * the keys of BullMQ's jobs, the id of the job, the nonce of the attempt, and what is specific to the script.
+ * All keys share one hash tag, including those of the jobs and their locks.
+ */
+const INTENT_PRELUDE = `
+local history, accepted, ended = KEYS[1], KEYS[2], KEYS[3]
+local jobs, job, nonce = ARGV[1], ARGV[2], ARGV[3]
+local kept = redis.call('HGET', history, 'intent:' .. job)
+local intent = kept and cjson.decode(kept)
+local function write(value) redis.call('HSET', history, 'intent:' .. job, cjson.encode(value)) end
+-- BullMQ has recorded the end of the job, or the job no longer exists.
+local function isOver(id)
+  return redis.call('EXISTS', jobs .. id) == 0 or redis.call('HGET', jobs .. id, 'finishedOn')
+end
+alsoWhenFull()
+`;
+
+/**
+ * Opens the intent right before the first request of an attempt. ARGV: the worker's token of the job's lock, the worker.
+ * A repetition by the same attempt gets the same answer: a connection that is reopened repeats its commands.
+ */
+export const beginIntent = defineScript<IntentVerdict>({
+  name: 'begin an intent',
+  keys: 3,
+  lua: `${INTENT_PRELUDE}
+if redis.call('GET', jobs .. job .. ':lock') ~= ARGV[4] then return 'lost' end
+if intent and intent.accepted then return 'accepted' end
+if intent then return intent.nonce == nonce and 'send' or 'unknown' end
+write({ nonce = nonce, at = clock(), worker = ARGV[5] })
+return 'send'`,
+  parse: (reply) => reply as IntentVerdict,
+});
+
+/**
+ * Records the known end of an attempt after which the notice waits, or is accepted. ARGV: 'accepted', or 'back' when the
+ * service did not take the request. An accepted intent stays until BullMQ has recorded the end of the job, so that
+ * nothing is sent twice when the worker dies in between; each such end removes up to two earlier ones.
+ */
+export const endIntent = defineScript({
+  name: 'end an intent',
+  keys: 3,
+  lua: `${INTENT_PRELUDE}
+if not intent or intent.nonce ~= nonce then
+  -- Another run has ended the notice as unknown meanwhile: the person who decides sees this stage.
+  local text = redis.call('HGET', ended, job)
+  local entry = text and cjson.decode(text)
+  if entry and entry.nonce == nonce and entry.state == 'unknown' and ARGV[4] == 'accepted' then
+    entry.stage = 'accepted'
+    redis.call('HSET', ended, job, cjson.encode(entry))
+  end
+  return 0
+end
+if ARGV[4] ~= 'accepted' then
+  redis.call('HDEL', history, 'intent:' .. job)
+  return 1
+end
+intent.accepted = true
+write(intent)
+local now = clock()
+for _, id in ipairs(redis.call('ZRANGE', accepted, 0, 1)) do
+  if isOver(id) then
+    redis.call('ZREM', accepted, id)
+    redis.call('HDEL', history, 'intent:' .. id)
+  else
+    redis.call('ZADD', accepted, now, id)
+  end
+end
+redis.call('ZADD', accepted, now, job)
+return 1`,
+});
+
+export interface IntentAttempt {
+  readonly job: string;
+  readonly nonce: string;
+}
+
+/**
+ * The intents of single notices with delivery at-most-once. A notice, identified by its job, is in one of these states:
+ *
+ * - idle: nothing is recorded. idle -> open: {@link begin}, right before the request.
+ * - open: a request may be in progress. open -> idle: {@link end} with `back`, the service did not take it, or the record
+ *   of the end of the notice (src/notices/end-scripts.ts), by the attempt itself or by the next run, which finds that the
+ *   earlier one never ended. open -> accepted: {@link end}.
+ * - accepted: nothing is sent any more; removed once BullMQ has recorded the end of the job.
+ *
+ * All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED.
+ */
+export class Intents {
+  readonly #redis: RedisClient;
+  readonly #keys: Keys;
+
+  constructor(redis: RedisClient, keys: Keys) {
+    this.#redis = redis;
+    this.#keys = keys;
+  }
+
+  /**
+   * Opens the intent of an attempt.
+   * @param lockToken the worker's token of the job's lock
+   * @param worker id of the worker, for debugging
+   */
+  begin(attempt: IntentAttempt, lockToken: string, worker: string): Promise<IntentVerdict> {
+    const { job, nonce } = attempt;
+    return this.#run(beginIntent, [job, nonce, lockToken, worker]);
+  }
+
+  /** Records the end of an attempt. Safe to repeat. */
+  async end({ job, nonce }: IntentAttempt, as: 'accepted' | 'back'): Promise<void> {
+    await this.#run(endIntent, [job, nonce, as]);
+  }
+
+  /** Whether an attempt was started that has no known end. */
+  async isOpen(job: string): Promise<boolean> {
+    return (await translated(this.#redis.hexists(this.#keys.history, `intent:${job}`))) === 1;
+  }
+
+  async #run<Answer>(script: Script<Answer>, args: readonly string[]): Promise<Answer> {
+    const { history, acceptedIntents, ended } = this.#keys;
+    const jobs = this.#keys.noticeJob('');
+    return translated(script(this.#redis, [history, acceptedIntents, ended], [jobs, ...args]));
   }
 }

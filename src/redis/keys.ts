@@ -17,7 +17,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:hold:lifter` | string | id of the process whose request lifted the last hold | a minute |
  * | `<tag>:hold:templates` | hash | held templates (template-hold.ts) | until lifted |
  * | `<tag>:hold:lifted` | string | when a person lifted a hold: refused issuances from before are over | a minute |
- * | `<tag>:history` | hash | what is remembered of jobs in trouble (job-history.ts), and the intents of at-most-once notices (intents.ts) | until the end of the job is recorded |
+ * | `<tag>:history` | hash | what is remembered of jobs in trouble, and the intents of at-most-once notices (job-history.ts) | until the end of the job is recorded |
  * | `<tag>:rate-limit` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
  * | `<tag>:batches` | sorted set | ids of batches by start time | with the batch |
  * | `<tag>:list:<digest>` | sorted set | batches of this list, by the end of their retention | with the last of them |

@@ -60,20 +60,8 @@ export async function startNoticeWorker({
 }: NoticeWorkerOptions = {}): Promise<NoticeWorker> {
   const read = loadConfig(env, { unused: ['ops'] });
   const config: WorkerProgram = redis === undefined ? read : withRedis(read, redis);
-  const { service } = config;
-  if (service === undefined) {
-    throw new NoticeQueueError(
-      'CONFIG_INVALID',
-      'A worker needs BASE_URL, ACCESS_KEY and SECRET_KEY.',
-    );
-  }
   const log = logger ?? createLogger(config);
-  const worker = await startWorker({
-    config: { ...config, service },
-    logger: log,
-    abandoned: signal,
-    onStall,
-  });
+  const worker = await startWorker({ config, logger: log, abandoned: signal, onStall });
   if (worker === undefined) {
     throw new NoticeQueueError('QUEUE_UNAVAILABLE', 'The start of the worker was given up.');
   }

@@ -6,12 +6,11 @@ import { Cancellation } from '../../src/async/cancellation.ts';
 import { Lifecycle } from '../../src/async/lifecycle.ts';
 import { repeat } from '../../src/async/repeat.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
-import type { ServiceConfig } from '../../src/config/config.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { LaneName } from '../../src/contracts/outcome.ts';
 import type { CancelSignal } from '../../src/contracts/token.ts';
 import { VERSION } from '../../src/contracts/version.ts';
-import { JobHistories } from '../../src/fleet/job-history.ts';
-import { Intents } from '../../src/fleet/intents/intents.ts';
+import { JobHistories, Intents } from '../../src/fleet/job-history.ts';
 import { sentTwiceCounts } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/logger.ts';
@@ -60,7 +59,7 @@ export interface RunningWorker {
 }
 
 export interface StartWorkerOptions {
-  readonly config: WorkerProgram & { readonly service: ServiceConfig };
+  readonly config: WorkerProgram;
   readonly logger: Logger;
   /** Aborted when the process is asked to stop before the worker has started. */
   readonly abandoned: AbortSignal;
@@ -75,15 +74,20 @@ export interface StartWorkerOptions {
  *
  * Redis may be away at the start: the worker logs it, waits, and starts when Redis is there.
  * @returns undefined when the start was abandoned
- * @throws NoticeQueueError REDIS_UNSUITABLE
+ * @throws NoticeQueueError CONFIG_INVALID without credentials; REDIS_UNSUITABLE
  */
 export async function startWorker({
-  config,
+  config: { service: pair, ...others },
   logger,
   abandoned,
   onStall = () => {},
   health,
 }: StartWorkerOptions): Promise<RunningWorker | undefined> {
+  if (pair === undefined) {
+    const message = 'A worker needs BASE_URL, ACCESS_KEY and SECRET_KEY.';
+    throw new NoticeQueueError('CONFIG_INVALID', message);
+  }
+  const config = { ...others, service: pair };
   const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const log = logger.child({ worker: id });
   const keys = keysOf(config.redis.prefix, config.account);

@@ -1,5 +1,4 @@
 import { loadConfig, type Config } from '../../src/config/config.ts';
-import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { createLogger, writeLastLines } from '../../src/logging/logger.ts';
 import { answerSupervisor } from '../health/health-channel.ts';
 import { startHealthServer, type HealthServer } from '../health/health-server.ts';
@@ -19,13 +18,6 @@ export async function runWorkerProcess(
   config: Config = loadConfig(undefined, { unused: ['ops'] }),
   index?: number,
 ): Promise<number> {
-  const { service } = config;
-  if (service === undefined) {
-    throw new NoticeQueueError(
-      'CONFIG_INVALID',
-      'A worker needs BASE_URL, ACCESS_KEY and SECRET_KEY.',
-    );
-  }
   const logger = createLogger(config);
   const at = config.worker.health;
   const health = at.port === 0 ? undefined : new ProcessHealth(index ?? 0);
@@ -43,14 +35,8 @@ export async function runWorkerProcess(
     // A stop is limited in time, whatever is blocked.
     process.kill(process.pid, 'SIGTERM');
   };
-  const withService = { ...config, service };
-  const starting = startWorker({
-    config: withService,
-    logger,
-    abandoned: abandoned.signal,
-    onStall,
-    health,
-  });
+  const { signal } = abandoned;
+  const starting = startWorker({ config, logger, abandoned: signal, onStall, health });
   const ended = stopOnSignals(
     async () => {
       abandoned.abort();

@@ -3,7 +3,7 @@ import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/repeat.ts';
 import type { EarlierRuns, JobData } from '../../src/contracts/job.ts';
 import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
-import type { Intents, IntentVerdict } from '../../src/fleet/intents/intents.ts';
+import type { Intents, IntentVerdict } from '../../src/fleet/job-history.ts';
 import type { AttemptLog } from './attempt-log.ts';
 
 /** One run of a notice's job, and the delivery policy in it. */

@@ -250,38 +250,40 @@ export class RateLimiter {
   }
 }
 
-/** Sends count for the rate as long as this: after it by a third. */
-const FADING_MS = 1_000;
+const SECOND_MS = 1_000;
 
-/**
- * In the first second of a process there is no rate: the jobs that wait for it all start at once. Later a burst
- * after an idle time is a rate: as many requests as the service refused in a second.
- */
-const LEAST_MS = 1_000;
-
-/** The recent send rate of this process, as a sum that fades. */
+/** The recent send rate of this process. Times are those of a monotonic clock, in milliseconds. */
 class SendRate {
-  #sum = 0;
-  #last = -Infinity;
   #first = Infinity;
+  #second = 0;
+  #sent = 0;
+  #before = 0;
 
-  /** Counts one send. @param at milliseconds of a monotonic clock */
   count(at: number): void {
     this.#first = Math.min(this.#first, at);
-    this.#sum = this.lastSecond(at) + 1;
-    this.#last = at;
+    this.#roll(at);
+    this.#sent++;
   }
 
-  /** Sends per second; 0 in the first second of the process. */
+  /**
+   * Sends per second; 0 in the first second of the process: the jobs that wait for it all start at once. Later a burst
+   * after an idle time is a rate: as many requests as the service refused in a second.
+   */
   perSecond(at: number): number {
-    const spanMs = at - this.#first;
-    if (spanMs < LEAST_MS || this.#first === Infinity) return 0;
-    const whole = 1 - Math.exp(-spanMs / FADING_MS);
-    return this.lastSecond(at) / whole;
+    return at - this.#first < SECOND_MS ? 0 : this.lastSecond(at);
   }
 
-  /** About how many there were in the last second. */
+  /** How many there were in this second or in the one before, whichever is more. */
   lastSecond(at: number): number {
-    return this.#sum === 0 ? 0 : this.#sum * Math.exp((this.#last - at) / FADING_MS);
+    this.#roll(at);
+    return Math.max(this.#sent, this.#before);
+  }
+
+  #roll(at: number): void {
+    const second = Math.floor(at / SECOND_MS);
+    if (second === this.#second) return;
+    this.#before = second === this.#second + 1 ? this.#sent : 0;
+    this.#second = second;
+    this.#sent = 0;
   }
 }

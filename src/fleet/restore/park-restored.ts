@@ -5,7 +5,7 @@ import { defineScript } from '../../redis/script.ts';
 
 /**
  * Turns a notice into an at-most-once notice with an open intent: the next run of its job finds the
- * intent, sends nothing, and lists the notice as unknown (intents.ts). Only while the queue is held, so
+ * intent, sends nothing, and lists the notice as unknown (job-history.ts). Only while the queue is held, so
  * that no run is in progress.
  *
  * KEYS: the hold, the histories of jobs, the notice's job. ARGV: job id, its data as it was read, its data with

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { claimChunk } from '../../../src/batch/ledger/scripts/chunk-scripts.ts';
-import { settleChunk } from '../../../src/batch/ledger/scripts/chunk-scripts.ts';
-import { beginIntent, endIntent } from '../../../src/fleet/intents/intents.ts';
+import { claimChunk, settleChunk } from '../../../src/batch/ledger/scripts/chunk-scripts.ts';
+import { beginIntent, endIntent } from '../../../src/fleet/job-history.ts';
 import type { Script } from '../../../src/redis/script.ts';
 import type { LinkFault } from '../../support/faulty-link.ts';
 import type { LogLine } from '../../support/fleet.ts';

@@ -2,7 +2,7 @@ import { Queue, Worker } from 'bullmq';
 import { onTestFinished } from 'vitest';
 import type { Notice } from '../../../src/contracts/notice.ts';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
-import { Intents } from '../../../src/fleet/intents/intents.ts';
+import { Intents } from '../../../src/fleet/job-history.ts';
 import { recordEnd } from '../../../src/notices/end-scripts.ts';
 import type { EndedEntry } from '../../../src/notices/ended.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../../../src/contracts/outcome.ts';
-import type { IntentVerdict } from '../../../../src/fleet/intents/intents.ts';
+import type { IntentVerdict } from '../../../../src/fleet/job-history.ts';
 import { decideOutcome } from '../../../../src/service/outcome-table.ts';
 import type { NoticeIntent } from '../../../../workers/send/notice-intent.ts';
 import {

@@ -1,5 +1,5 @@
 import type { DeliveryPolicy } from '../../../../src/contracts/outcome.ts';
-import type { IntentVerdict } from '../../../../src/fleet/intents/intents.ts';
+import type { IntentVerdict } from '../../../../src/fleet/job-history.ts';
 import type { NoticeView } from '../../../../src/notices/notice-state.ts';
 import type { EndedState } from '../../../../src/notices/ended.ts';
 import { endOf } from '../../../../workers/send/disposition.ts';

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Intents } from '../../../src/fleet/intents/intents.ts';
-import { recordEnd } from '../../../src/notices/end-scripts.ts';
-import { readEnded } from '../../../src/notices/ended.ts';
-import { keysOf, type Keys } from '../../../src/redis/keys.ts';
-import { testRedis } from '../../support/redis.ts';
+import { Intents } from '../../src/fleet/job-history.ts';
+import { recordEnd } from '../../src/notices/end-scripts.ts';
+import { readEnded } from '../../src/notices/ended.ts';
+import { keysOf, type Keys } from '../../src/redis/keys.ts';
+import { testRedis } from '../support/redis.ts';
 
 describe('the intent of a notice, and the record of its end', () => {
   const redis = testRedis();
