@@ -119,32 +119,29 @@ function bench(slots: Slots = ['good'], more: Partial<AttemptContext> = {}) {
 }
 
 describe('an attempt and its slots', () => {
-  it.each<[string, Slots, refusals: number, steps: string[]]>([
+  it.each<[string, Slots, refusals: number, steps: string]>([
     [
       'takes one before the token, and begins last',
       ['good'],
       0,
-      ['take 1', 'token', 'use 1', 'begin', 'request'],
+      'take 1,token,use 1,begin,request',
     ],
     [
       'waits for another one for its second request, since its token was issued for it',
       ['good', 'none', 'none', 'good'],
       1,
-      [
-        ...['take 1', 'token', 'use 1', 'begin', 'request', 'renew', '1 is no good'],
-        ...['take 2', 'take 3', 'take 4', 'use 4', 'begin', 'request'],
-      ],
+      'take 1,token,use 1,begin,request,renew,1 is no good,take 2,take 3,take 4,use 4,begin,request',
     ],
     [
       'replaces one that became too old meanwhile before anything begins',
       ['old', 'good'],
       0,
-      ['take 1', 'token', '1 is no good', 'take 2', 'use 2', 'begin', 'request'],
+      'take 1,token,1 is no good,take 2,use 2,begin,request',
     ],
   ])('%s', async (_, slots, refusals, expected) => {
     const { steps, attempt, sending } = bench(slots);
     expect((await attempt(sending(refusals))).outcome?.kind).toBe('accepted');
-    expect(steps).toEqual(expected);
+    expect(steps.join()).toBe(expected);
   });
 
   it('the second request is not made where there is none until the time of the call is over', async () => {
