@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { describeFailure, exitCodeOf } from '../../src/contracts/errors.ts';
+import { describeFailure } from '../../src/contracts/errors.ts';
 
 /** Signals that ask a process to stop, with the exit code after an immediate stop. */
 const SIGNALS = { SIGTERM: 143, SIGINT: 130, SIGHUP: 129 } as const;
@@ -84,16 +84,6 @@ export function endOnUncaughtErrors(): void {
     process.stderr.write(`${[describeFailure(error), ...placesOf(error)].join('\n')}\n`);
     process.exit(UNCAUGHT);
   });
-}
-
-/** Runs a program, and ends this process with its exit code, or with that of the error that it throws. */
-export async function runProgram(run: () => Promise<number>): Promise<never> {
-  endOnUncaughtErrors();
-  process.exitCode = await run().catch((error: unknown) => {
-    process.stderr.write(`${describeFailure(error)}\n`);
-    return exitCodeOf(error);
-  });
-  process.exit();
 }
 
 function placesOf(error: unknown): string[] {
