@@ -95,7 +95,6 @@ function describe(outcome: Outcome): string {
     case 'unknown':
       return `${outcome.kind}${codeText(outcome.code)}`;
     case 'expired':
-    case 'cancelled':
       return outcome.kind;
   }
 }

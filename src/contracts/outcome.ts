@@ -57,8 +57,7 @@ export type Outcome =
       /** An earlier attempt may have been accepted; this one was not. */
       readonly earlier?: true;
     }
-  | { readonly kind: 'expired' }
-  | { readonly kind: 'cancelled' };
+  | { readonly kind: 'expired' };
 
 /** Names of the outcomes, for logs, metrics and tables. */
 export type OutcomeKind = Outcome['kind'];
@@ -71,7 +70,6 @@ export const OUTCOME_KINDS = [
   'hold',
   'unknown',
   'expired',
-  'cancelled',
 ] as const satisfies readonly OutcomeKind[];
 
 /*

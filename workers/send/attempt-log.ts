@@ -171,7 +171,6 @@ function lineOf(
 }
 
 const LEVELS = {
-  cancelled: 'info',
   rejected: 'error',
   unknown: 'error',
   expired: 'warn',

@@ -53,7 +53,6 @@ export function endOf(
     case undefined:
     case 'accepted':
     case 'hold':
-    case 'cancelled':
       return undefined;
   }
 }

@@ -117,7 +117,6 @@ export class SendGate {
           await this.#options.holds.answered(passage, job.template, 'inconclusive');
           break;
         case 'expired':
-        case 'cancelled':
         case undefined:
           await this.#options.holds.answered(passage, job.template, 'abandoned');
           break;

@@ -4,7 +4,6 @@ import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis
 import { keysOf } from '../../../src/redis/keys.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
 import type { RedisFinding } from '../../../src/redis/suitability.ts';
-import { runProcess } from '../../cli/support/process.ts';
 import { run } from '../../cli/support/run.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { heartbeats } from '../../support/heartbeats.ts';
@@ -89,18 +88,4 @@ describe('a fleet on a Redis that changes', () => {
     await until(() => on.emulator.record().distinct === 5, { what: 'all sent', ...PATIENCE });
     expect(on.emulator.record().twice).toBe(0);
   }, 90_000);
-
-  it('does not start when it requires more persistence than this Redis has: exit code 3', async () => {
-    server = await startRedisServer();
-    redis = new Redis(server.url);
-    const ended = await runProcess(['worker'], {
-      REDIS_URL: server.url,
-      REDIS_PERSISTENCE: 'require',
-      BASE_URL: 'http://127.0.0.1:9',
-      ACCESS_KEY: 'a',
-      SECRET_KEY: 's',
-    });
-    expect(ended.code).toBe(3);
-    expect(ended.stderr).toMatch(/^REDIS_UNSUITABLE: Redis keeps nothing on disk.*appendonly/);
-  }, 60_000);
 });

@@ -1,28 +1,17 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Queue } from 'bullmq';
-import { afterEach, expect, it } from 'vitest';
-import { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import { encodePayload } from '../../../src/payload/chunk-payload.ts';
+import { expect, it, onTestFinished } from 'vitest';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
+import { encodePayload } from '../../../src/payload/chunk-payload.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { startFleet, type Fleet } from '../../support/fleet.ts';
+import { buildBatch } from '../../batch/support/built-batch.ts';
+import { startFleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
 const redis = testRedis();
-let fleet: Fleet | undefined;
-let queue: Queue | undefined;
-let server: Server | undefined;
-
-afterEach(async () => {
-  await queue?.close();
-  await fleet?.close();
-  server?.closeAllConnections();
-  server?.close();
-});
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -33,7 +22,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
 /** A service that issues a token and takes any bytes at all. */
 async function takeAnything(): Promise<{ url: string; bodies: Buffer[] }> {
   const bodies: Buffer[] = [];
-  const listening = createServer((request, response) => {
+  const server = createServer((request, response) => {
     void bodyOf(request).then((body) => {
       const isToken = request.url === '/api/v2/token';
       if (!isToken) bodies.push(body);
@@ -41,10 +30,13 @@ async function takeAnything(): Promise<{ url: string; bodies: Buffer[] }> {
       response.end(JSON.stringify({ data: isToken ? { token: 'a.token.of-the-service' } : {} }));
     });
   });
-  server = listening;
-  listening.listen(0, '127.0.0.1');
-  await once(listening, 'listening');
-  return { url: `http://127.0.0.1:${(listening.address() as AddressInfo).port}`, bodies };
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bodies };
 }
 
 /**
@@ -59,30 +51,21 @@ it('the contacts of an accepted chunk travel as the bytes they are, unread', asy
   ]);
   const { url, bodies } = await takeAnything();
   const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
-  const ledger = new Ledger(redis.client, keys);
-  queue = openBullQueue(CHUNK_QUEUE_NAME, redis.connect({ name: 'chunks' }), keys);
-  const plan = {
-    frame: JSON.stringify({ templateCode: 'BATCH', scheduleType: 'DIRECTLY' }),
-    templateCode: 'BATCH',
-    chunkSize: 1_000,
-    delivery: 'at-least-once',
-    expiresAt: 0,
-    rate: 0,
-    bisect: true,
-  } as const;
-  await ledger.start('raw', plan, 'f', 3_600_000);
-  await ledger.store('raw', {
-    chunk: 0,
-    size: 1_000,
-    rows: 1,
-    payload: await encodePayload(contacts),
-  });
+  const plan = { frame: '{"templateCode":"BATCH","scheduleType":"DIRECTLY"}' };
+  const options = { plan, importing: true };
+  const batch = await buildBatch(redis.client, prefix, 'raw', [], options);
+  const { ledger } = batch;
+  const payload = await encodePayload(contacts);
+  await ledger.store('raw', { chunk: 0, size: 1_000, rows: 1, payload });
   await ledger.endImport('raw', 0, 0);
+  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keysOf(prefix, 'default'));
+  onTestFinished(() => queue.close());
   await queueChunks(ledger, queue, 'raw');
 
-  fleet = await startFleet({ redisUrl: redis.url, prefix, processes: 1, env: { BASE_URL: url } });
-  await until(async () => (await ledger.read('raw'))?.counts.accepted === 1_000, {
+  const env = { BASE_URL: url };
+  const fleet = await startFleet({ redisUrl: redis.url, prefix, processes: 1, env });
+  onTestFinished(() => fleet.close());
+  await until(async () => (await batch.read()).counts.accepted === 1_000, {
     what: 'the chunk to be accepted',
     deadlineMs: 30_000,
   });

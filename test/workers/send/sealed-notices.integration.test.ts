@@ -1,84 +1,83 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
-import type { BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
 import { LedgerReader } from '../../../src/batch/ledger/ledger-reader.ts';
-import { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import { readWorkers } from '../../../src/fleet/heartbeat.ts';
 import { encodePayload } from '../../../src/payload/chunk-payload.ts';
 import { batchSeal, sealingOf } from '../../../src/payload/seal.ts';
-import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
-import { readWorkers } from '../../../src/fleet/heartbeat.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { findContact } from '../../../src/search/find-contact.ts';
+import { buildBatch } from '../../batch/support/built-batch.ts';
 import { run } from '../../cli/support/run.ts';
 import { acceptedNumbers, room } from '../../service-coverage/support/line.ts';
-import { until } from '../../support/wait.ts';
+import { numbers } from '../../support/fleet.ts';
 import { connectionAs } from '../../support/redis-users.ts';
+import { until } from '../../support/wait.ts';
 
 const KEY = '42'.repeat(32);
+const OTHER_KEY = '43'.repeat(32);
 const FIND_KEY = '44'.repeat(32);
 const NUMBER = '01012345678';
 const SECRET = 'canary-variable';
 const NOTICE = { templateCode: 'T', contacts: [{ contact: NUMBER, var1: SECRET }] };
 const HOUR = 3_600_000;
 
-const PLAN: BatchPlan = {
-  frame: '{"templateCode":"T"}',
-  templateCode: 'T',
-  chunkSize: 1,
-  delivery: 'at-least-once',
-  expiresAt: 0,
-  rate: 0,
-  bisect: true,
-};
+const lines = room();
+const { redis } = lines;
 
-describe('a single notice with PAYLOAD_KEY', () => {
-  const lines = room();
-  const { redis } = lines;
-  let emulator: Emulator;
-  const queues: NoticeQueue[] = [];
-
-  beforeEach(async () => {
-    emulator = await startEmulator();
-  });
-  afterEach(async () => {
-    for (const queue of queues.splice(0)) await queue.close();
-    await emulator.close();
-  });
-
-  /** A worker, and a producer, each with its own key. */
-  async function lineWith(worker: Readonly<Record<string, string>>, payloadKey?: string) {
-    const line = await lines.line(emulator.url, { HEARTBEAT_MS: '100', ...worker });
-    const { prefix } = line;
-    const keys = keysOf(prefix, 'default');
+/** A worker and a producer, each with a key of its own, and a service. */
+async function lineWith(worker: Readonly<Record<string, string>>, payloadKey?: string) {
+  const line = await lines.direct({ HEARTBEAT_MS: '100', ...worker });
+  const { prefix } = line;
+  const keys = keysOf(prefix, 'default');
+  const open = (key?: string) => {
+    const connection = connectionAs('application', redis.url);
     const queue = new NoticeQueue({
-      redis: connectionAs('application', redis.url),
+      redis: connection,
       prefix,
-      payloadKey,
+      payloadKey: key,
       findKey: FIND_KEY,
     });
-    queues.push(queue);
-    const unready = async () =>
-      (await readWorkers(redis.client, keys)).flatMap(({ unready: reasons = [] }) =>
-        reasons.map(({ reason }) => reason),
-      );
-    const cli = (command: string[], key = KEY) =>
-      run(command, {
-        REDIS_URL: redis.url,
-        REDIS_PREFIX: prefix,
-        FIND_KEY,
-        ...(key === '' ? {} : { PAYLOAD_KEY: key }),
-      });
-    const dataOf = (id: string) => redis.client.hget(keys.noticeJob(id), 'data');
-    return { ...line, keys, queue, unready, cli, dataOf };
-  }
+    onTestFinished(() => queue.close());
+    return queue;
+  };
+  const queue = open(payloadKey);
+  const isUnready = async () =>
+    (await readWorkers(redis.client, keys)).some(({ unready = [] }) =>
+      unready.some(({ reason }) => reason === 'payload-key'),
+    );
+  const cli = (command: string[], key = KEY) =>
+    run(command, {
+      REDIS_URL: redis.url,
+      REDIS_PREFIX: prefix,
+      FIND_KEY,
+      ...(key === '' ? {} : { PAYLOAD_KEY: key }),
+    });
+  const untilRejected = async (id: string) => {
+    const isRejected = async () => (await queue.get(id)).state === 'rejected';
+    await until(isRejected, { what: 'its end' });
+    return queue.get(id);
+  };
+  const countsOf = async (batch: string) =>
+    (await new LedgerReader(redis.client, keys).read(batch))?.counts;
+  const untilCounted = (batch: string, state: 'rejected' | 'accepted', count = 1) =>
+    until(async () => (await countsOf(batch))?.[state] === count, {
+      what: `contacts to be ${state}`,
+      deadlineMs: 20_000,
+    });
+  return { ...line, keys, queue, open, isUnready, cli, untilRejected, countsOf, untilCounted };
+}
 
+describe('a notice with PAYLOAD_KEY', () => {
   it('is stored without its number and variables, delayed or failed, and is sent as it was', async () => {
+    const { queue, stored, cli, prefix, emulator, untilRejected } = await lineWith(
+      { PAYLOAD_KEY: KEY },
+      KEY,
+    );
     emulator.addFault({ on: 'send', status: 404, code: 'TEMPLATE_NOT_FOUND', times: 1 });
-    const { queue, stored, cli, prefix } = await lineWith({ PAYLOAD_KEY: KEY }, KEY);
     const failed = await queue.send(NOTICE);
-    await until(async () => (await queue.get(failed.id)).state === 'rejected', { what: 'its end' });
+    await untilRejected(failed.id);
     await queue.send(NOTICE, { delay: HOUR, idempotencyKey: 'k' });
     const text = await stored();
     expect(text).toContain(failed.id);
@@ -86,80 +85,124 @@ describe('a single notice with PAYLOAD_KEY', () => {
     expect(text).not.toContain(SECRET);
     expect(await queue.get(failed.id)).toMatchObject({ template: 'T', contacts: 1 });
 
-    const csv = await cli(['failures', '--csv']);
-    expect(csv.stdout).toContain(`"${NUMBER}","${SECRET}"`);
+    expect((await cli(['failures', '--csv'])).stdout).toContain(`"${NUMBER}","${SECRET}"`);
     const blind = await cli(['failures', '--csv'], '');
     expect(blind.code).toBe(1);
     expect(blind.stderr).toMatch(/PAYLOAD_UNREADABLE|key that is not configured/);
     const server = { redis: connectionAs('ops', redis.url), prefix, findKey: FIND_KEY };
     const found = await findContact(NUMBER, { ...server, payloadKey: KEY });
     expect(found.notices).toHaveLength(2);
-    expect(found.notices).toContainEqual(
-      expect.objectContaining({ job: failed.id, template: 'T', states: ['rejected'] }),
-    );
+    const shown = { job: failed.id, template: 'T', states: ['rejected'] };
+    expect(found.notices).toContainEqual(expect.objectContaining(shown));
 
     expect((await cli(['decide', failed.id, '--as', 'resend', '--yes'])).code).toBe(0);
     await until(() => acceptedNumbers(emulator).includes(NUMBER), { what: 'its acceptance' });
-    const [taken] = [...emulator.contacts()];
-    expect(taken).toMatchObject({ contact: NUMBER });
     expect(await stored()).not.toContain(SECRET);
   });
 
   it('that is not encrypted is refused, and taken while workers have the key as the previous one', async () => {
-    const { queue, keys, restart } = await lineWith({ PAYLOAD_KEY: KEY });
+    const { queue, restart, emulator, untilRejected, untilCounted } = await lineWith({
+      PAYLOAD_KEY: KEY,
+    });
     const { id } = await queue.send(NOTICE);
     const { batch } = await queue.import([{ contact: '01000000001' }], { templateCode: 'T' });
-    const counts = async () => (await new LedgerReader(redis.client, keys).read(batch))?.counts;
-    await until(async () => (await counts())?.rejected === 1, { what: 'the end of the batch' });
-    await until(async () => (await queue.get(id)).state === 'rejected', { what: 'its end' });
-    expect(await queue.get(id)).toMatchObject({ code: 'PAYLOAD_UNREADABLE' });
+    await untilCounted(batch, 'rejected');
+    expect(await untilRejected(id)).toMatchObject({ code: 'PAYLOAD_UNREADABLE' });
     expect(emulator.record().requests).toBe(0);
     await restart({ PAYLOAD_KEY_PREVIOUS: KEY, PAYLOAD_KEY: '' });
     await queue.send(NOTICE);
     await until(() => acceptedNumbers(emulator).length === 1, { what: 'it to be sent' });
   });
 
-  it('a batch is not sent under the template of another list', async () => {
-    const { queue, keys } = await lineWith({ PAYLOAD_KEY: KEY }, KEY);
-    const server = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
-    await server.pause();
+  it('is not sent with the contacts of another one, nor a batch with those or the template of another list', async () => {
+    const { queue, keys, emulator, prefix, untilRejected, untilCounted } = await lineWith(
+      { PAYLOAD_KEY: KEY },
+      KEY,
+    );
+    const planted = await queue.send(NOTICE, { delay: HOUR });
+    const other = { templateCode: 'T', contacts: [{ contact: '01099999999' }] };
+    const taken = await queue.send(other, { delay: 2_000 });
+    const data = await redis.client.hget(keys.noticeJob(planted.id), 'data');
+    await redis.client.hset(keys.noticeJob(taken.id), 'data', data ?? '');
+    expect(await untilRejected(taken.id)).toMatchObject({ code: 'PAYLOAD_UNREADABLE' });
+
+    const chunks = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
+    onTestFinished(() => chunks.close());
+    const { ledger } = await buildBatch(redis.client, prefix, 'b', [], { importing: true });
+    const seal = batchSeal(sealingOf('default', { payloadKey: KEY }), 'a');
+    const payload = await encodePayload(JSON.stringify(NOTICE.contacts), seal);
+    await ledger.store('b', { chunk: 0, size: 1, rows: 1, payload });
+    await ledger.endImport('b', 0, 0);
+    await queueChunks(ledger, chunks, 'b');
+    await untilCounted('b', 'rejected');
+    expect(emulator.record().requests).toBe(0);
+
+    await chunks.pause();
     const list = (contact: string, templateCode: string) =>
       queue.import([{ contact }], { templateCode });
-    const [secret, other] = [await list(NUMBER, 'SECRET'), await list('01000000001', 'OTHER')];
-    const frame = await redis.client.hget(keys.batch(other.batch).record, 'frame');
+    const [secret, own] = [await list(NUMBER, 'SECRET'), await list('01000000001', 'OTHER')];
+    const frame = await redis.client.hget(keys.batch(own.batch).record, 'frame');
     await redis.client.hset(keys.batch(secret.batch).record, { frame: frame ?? '' });
-    await server.resume();
-    await server.close();
-    const counts = async () =>
-      (await new LedgerReader(redis.client, keys).read(secret.batch))?.counts;
-    await until(async () => (await counts())?.rejected === 1, { what: 'the end of the batch' });
-    await until(() => acceptedNumbers(emulator).length === 1, { what: 'the other one' });
+    await chunks.resume();
+    await untilCounted(secret.batch, 'rejected');
+    await untilCounted(own.batch, 'accepted');
     expect(acceptedNumbers(emulator)).toEqual(['01000000001']);
   });
+});
 
-  it('is not sent with the contacts of another one, nor a batch with those of another list', async () => {
-    const { queue, keys, dataOf } = await lineWith({ PAYLOAD_KEY: KEY }, KEY);
-    const planted = await queue.send(NOTICE, { delay: HOUR });
-    const taken = await queue.send(
-      { templateCode: 'T', contacts: [{ contact: '01099999999' }] },
-      { delay: 2_000 },
+describe('a worker without the key', () => {
+  it('leaves a batch to one that has it, and is not ready, with the reason', async () => {
+    const { emulator, restart, queue, keys, isUnready, countsOf, untilCounted } = await lineWith(
+      { PAYLOAD_KEY: OTHER_KEY },
+      KEY,
     );
-    await redis.client.hset(keys.noticeJob(taken.id), 'data', (await dataOf(planted.id)) ?? '');
-    await until(async () => (await queue.get(taken.id)).state === 'rejected', { what: 'its end' });
-    expect(await queue.get(taken.id)).toMatchObject({ code: 'PAYLOAD_UNREADABLE' });
-
-    const sealing = sealingOf('default', { payloadKey: KEY });
-    const otherList = await encodePayload(JSON.stringify(NOTICE.contacts), batchSeal(sealing, 'a'));
-    const ledger = new Ledger(redis.client, keys);
-    await ledger.start('b', PLAN, 'fingerprint', HOUR);
-    await ledger.store('b', { chunk: 0, size: 1, rows: 1, payload: otherList });
-    await ledger.endImport('b', 0, 0);
-    const chunks = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
-    await queueChunks(ledger, chunks, 'b');
-    await chunks.close();
-    await until(async () => (await ledger.read('b'))?.counts.rejected === 1, {
-      what: 'the end of the batch',
-    });
+    const list = numbers(30).map((contact) => ({ contact }));
+    const { batch } = await queue.import(list, { templateCode: 'T', chunkSize: 10 });
+    await until(isUnready, { what: 'it to be unready' });
+    const inFlight = () => redis.client.hlen(keys.batch(batch).inflight);
+    await until(async () => (await inFlight()) === 0, { what: 'the chunks to be returned' });
+    expect(await countsOf(batch)).toMatchObject({ pending: 30, rejected: 0, accepted: 0 });
     expect(emulator.record().requests).toBe(0);
+
+    await restart({ PAYLOAD_KEY: OTHER_KEY, PAYLOAD_KEY_PREVIOUS: KEY });
+    await untilCounted(batch, 'accepted', 30);
+    await until(async () => !(await isUnready()), { what: 'it to be ready' });
+  });
+
+  it('alone takes few jobs, and no more commands', async () => {
+    const { emulator, addWorker, queue, keys, isUnready } = await lineWith(
+      { PAYLOAD_KEY: OTHER_KEY },
+      KEY,
+    );
+    const notices = numbers(300).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] }));
+    const ids = (await queue.sendMany(notices)).map(({ id }) => id);
+    const runs = async () => {
+      const counts = await Promise.all(
+        ids.map((id) => redis.client.hget(keys.noticeJob(id), 'ats')),
+      );
+      return counts.reduce((sum, count) => sum + Number(count ?? 0), 0);
+    };
+    await until(isUnready, { what: 'it to be unready' });
+    const waiting = () => redis.client.llen(keys.noticesIn('wait'));
+    await until(async () => (await waiting()) === 300, { what: 'the return of all jobs' });
+    const before = await runs();
+    expect(before).toBeLessThan(20);
+
+    await addWorker({ PAYLOAD_KEY: KEY });
+    const since = performance.now();
+    await until(() => emulator.record().distinct === 300, { what: 'all to be sent' });
+    expect(performance.now() - since).toBeLessThan(5_000);
+    expect(await runs()).toBe(before + 300);
+  });
+
+  it('of the account lets a job of another key wait, and sends the others', async () => {
+    const { emulator, queue, open } = await lineWith({ PAYLOAD_KEY: KEY }, KEY);
+    const send = (by: NoticeQueue, contact: string) =>
+      by.send({ templateCode: 'T', contacts: [{ contact }] });
+    await send(queue, '01000000001');
+    const { id } = await send(open(OTHER_KEY), '01000000002');
+    await send(queue, '01000000003');
+    await until(() => emulator.record().distinct === 2, { what: 'the others' });
+    expect(await queue.get(id)).toMatchObject({ state: 'pending', attempts: 0 });
   });
 });

@@ -1,9 +1,8 @@
 import { constants, deflateRawSync, gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { queueChunks } from '../../../../src/batch/import/queue-chunks.ts';
-import type { BatchPlan } from '../../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../../src/batch/ledger/ledger.ts';
-import { startEmulator, type Emulator } from '../../../../src/emulator/emulator.ts';
+import type { Emulator } from '../../../../src/emulator/emulator.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../../batch/support/built-batch.ts';
@@ -15,21 +14,10 @@ const lines = room();
 const { redis } = lines;
 
 const MIB = 1_048_576;
-const HOUR = 3_600_000;
 const REFUSED = '01000009999';
 const [FIRST = { contact: '' }, SECOND = { contact: '' }, THIRD = { contact: '' }] = contacts(3);
 
 const FRAME = '{"templateCode":"T","scheduleType":"DIRECTLY"}';
-const PLAN: BatchPlan = {
-  frame: FRAME,
-  templateCode: 'T',
-  chunkSize: 2,
-  delivery: 'at-least-once',
-  expiresAt: 0,
-  rate: 0,
-  bisect: true,
-};
-
 /** A payload as importers store it, with other contents. */
 const stored = (json: string) => Buffer.concat([Buffer.of(1), deflateRawSync(json)]);
 
@@ -46,16 +34,18 @@ const requestsTo = (emulator: Emulator): number =>
 
 /** A worker, and a service that refuses one number. */
 async function start() {
-  const emulator = await startEmulator({ rejectContacts: [REFUSED] });
-  onTestFinished(() => emulator.close());
-  const line = await lines.line(emulator.url, { BATCH_CONCURRENCY: '1', ATTEMPTS: '2' });
-  const keys = keysOf(line.prefix, 'default');
+  const { emulator, prefix } = await lines.direct(
+    { BATCH_CONCURRENCY: '1', ATTEMPTS: '2' },
+    { rejectContacts: [REFUSED] },
+  );
+  const keys = keysOf(prefix, 'default');
   const ledger = new Ledger(redis.client, keys);
   const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
   onTestFinished(() => queue.close());
   /** Stores a batch whose chunks are counted as of two contacts each, and waits until it is over. */
   const end = async (...payloads: readonly Buffer[]) => {
-    await ledger.start('hostile', PLAN, 'fingerprint', HOUR);
+    const plan = { frame: FRAME, chunkSize: 2 };
+    await buildBatch(redis.client, prefix, 'hostile', [], { plan, importing: true });
     for (const [chunk, payload] of payloads.entries()) {
       await ledger.store('hostile', { chunk, size: 2, rows: 2 * chunk + 2, payload });
     }
@@ -69,14 +59,14 @@ async function start() {
   };
   /** The codes with which contacts of the batch failed, as a person sees them. */
   const codes = async () => {
-    const shown = { REDIS_URL: redis.url, REDIS_PREFIX: line.prefix };
+    const shown = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
     const { stdout } = await run(['failures', 'hostile', '--json'], shown);
     const { groups } = JSON.parse(stdout) as { groups: { code: string }[] };
     return groups.map(({ code }) => code);
   };
   /** Sends a batch as importers make it: the worker goes on. */
   const sendsOn = async () => {
-    await buildBatch(redis.client, line.prefix, 'good', [[THIRD]], { plan: { frame: FRAME } });
+    await buildBatch(redis.client, prefix, 'good', [[THIRD]], { plan: { frame: FRAME } });
     await queueChunks(ledger, queue, 'good');
     const isSent = async () => (await ledger.read('good'))?.counts.accepted === 1;
     await until(isSent, { what: 'a batch after it', deadlineMs: 20_000 });

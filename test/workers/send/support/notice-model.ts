@@ -268,7 +268,6 @@ function runEndOf(outcome: Outcome | undefined): RunEnd {
     case undefined:
     case 'hold':
     case 'expired':
-    case 'cancelled':
     case 'rejected':
       return { kind: 'requeued' };
   }

@@ -1,7 +1,6 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Job, Queue } from 'bullmq';
-import { pino } from 'pino';
 import { loadConfig } from '../../../../src/config/config.ts';
 import { readNotice } from '../../../../src/contracts/notice.ts';
 import { JobHistories, Intents } from '../../../../src/fleet/job-history.ts';
@@ -16,14 +15,11 @@ import { openBullQueue } from '../../../../src/redis/open-queue.ts';
 import { InFlight } from '../../../../workers/queue/in-flight.ts';
 import type { SendWorker } from '../../../../workers/queue/send-job.ts';
 import { buildSendWorker, lanesOf } from '../../../../workers/queue/send-worker.ts';
-import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
-import { NO_SEALING } from '../../../../src/payload/seal.ts';
-import { JobReturns } from '../../../../workers/send/job-returns.ts';
 import { runNotice, type NoticeContext } from '../../../../workers/send/notice-job.ts';
 import { NoticeEnds } from '../../../../workers/send/notice-end.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 import { HeldLine } from './held-line.ts';
-import { OPEN_GATE } from './open-gate.ts';
+import { OPEN_GATE, openContext } from './open-gate.ts';
 import { signal, until } from '../../../support/wait.ts';
 import { after } from './notice-model.ts';
 import {
@@ -187,22 +183,14 @@ export class NoticeStage {
     const line = new HeldLine(this.#redis.connect({ forWorker: true }));
     const runOf = (): HeldRun => this.#current.getStore() ?? fail();
     line.isDead = () => this.#current.getStore()?.isDead === true;
-    const log = new AttemptLog(pino({ level: 'silent' }));
+    const open = openContext(line.redis);
     const histories = new JobHistories(line.redis, this.#keys);
-    const stopping = new AbortController().signal;
     const context: NoticeContext = {
+      ...open,
       gate: {
         ...OPEN_GATE,
         enter: (job) => (runOf().isHeld ? Promise.resolve(undefined) : OPEN_GATE.enter(job)),
       },
-      tokens: {
-        get: () => Promise.resolve({ id: 'token', value: 'token' }),
-        renew: () => Promise.resolve(undefined),
-        renewalHelped: () => Promise.resolve(),
-      },
-      rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },
-      log,
-      sendDeadlineMs: 1_000,
       intents: new Intents(line.redis, this.#keys),
       histories,
       worker: `worker ${index}`,
@@ -211,7 +199,7 @@ export class NoticeStage {
       service: {
         send: async (_notice, _tokens, { guard }) => {
           const run = runOf();
-          await guard?.check(stopping);
+          await guard?.check(open.stopping);
           if (run.answer.startsWith('accepted')) this.#accepted += 1;
           run.asking.resolve();
           await run.mayEnd.promise;
@@ -219,18 +207,12 @@ export class NoticeStage {
         },
       },
       inOneWrite: () => {},
-      stopping,
       locks: {
         of: () => {
           const run = runOf();
           return { valid: () => run.owned, release: () => {} };
         },
       },
-      returns: new JobReturns(line.redis, 'none', NO_SEALING, new AbortController().signal, {
-        suspend: () => {},
-        report: () => {},
-      }),
-      sealing: NO_SEALING,
       unknownResends: RESENDS,
       now: () => Date.now() + this.#aheadMs,
     };

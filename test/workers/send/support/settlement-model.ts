@@ -1,24 +1,20 @@
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
 import { DelayedError, RateLimitError, UnrecoverableError, type Job } from 'bullmq';
 import * as fc from 'fast-check';
-import { pino } from 'pino';
 import { Ledger } from '../../../../src/batch/ledger/ledger.ts';
 import { decodeContacts, encodePayload } from '../../../../src/payload/chunk-payload.ts';
 import { NO_HISTORY } from '../../../../src/fleet/job-history.ts';
-import { NO_SEALING } from '../../../../src/payload/seal.ts';
 import { chunkJobId } from '../../../../src/contracts/job.ts';
 import type { DeliveryPolicy } from '../../../../src/contracts/outcome.ts';
 import { NoticeQueueError } from '../../../../src/contracts/errors.ts';
 import type { Contact } from '../../../../src/contracts/notice.ts';
 import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
 import { AttemptError } from '../../../../workers/queue/attempt-error.ts';
-import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import { runChunk } from '../../../../workers/send/chunk-job.ts';
 import type { ChunkContext } from '../../../../workers/send/chunk-record.ts';
-import { JobReturns } from '../../../../workers/send/job-returns.ts';
 import { PLAN, RETENTION_MS } from '../../../batch/support/batch-bench.ts';
 import type { TestRedis } from '../../../support/redis.ts';
-import { OPEN_GATE } from './open-gate.ts';
+import { openContext } from './open-gate.ts';
 import { withMistake, type Mistake } from './planted-script.ts';
 import type { SendAnswer } from '../../../../src/service/send-call.ts';
 
@@ -90,7 +86,6 @@ const RESENDS = 2;
 /** A history has at most so many runs with a fault, and each chunk needs one more. */
 const MOST_RUNS = 60;
 
-const silent = pino({ level: 'silent' });
 const WHOLE = { requests: 1, durationMs: 1, refused: [], body: 'json' } as const;
 
 /** The outcome table is not under test: one answer for each kind of outcome. */
@@ -270,20 +265,10 @@ export class SettlementRun {
 
   #context(chunk: number, lock: string, fate: RunFate): ChunkContext {
     const ledger = this.#ledger;
-    const tokens = {
-      get: () => Promise.resolve({ id: 'token', value: 'token' }),
-      renew: () => Promise.resolve(undefined),
-      renewalHelped: () => Promise.resolve(),
-    };
     return {
-      tokens,
-      gate: OPEN_GATE,
+      ...openContext(this.#redis.client),
       lists: new Map(),
-      rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },
-      log: new AttemptLog(silent),
-      sendDeadlineMs: 1_000,
       locks: { of: () => ({ valid: () => !fate.lostLock, release: () => {} }) },
-      stopping: new AbortController().signal,
       service: {
         sendBytes: async (_frame, contacts, _tokens, { guard }) => {
           await guard?.check(new AbortController().signal);
@@ -301,14 +286,6 @@ export class SettlementRun {
         },
       },
       histories: { read: () => Promise.resolve(NO_HISTORY), forget: () => Promise.resolve() },
-      returns: new JobReturns(
-        this.#redis.client,
-        'none',
-        NO_SEALING,
-        new AbortController().signal,
-        { suspend: () => {}, report: () => {} },
-      ),
-      sealing: NO_SEALING,
       unknownResends: RESENDS,
       lockKey: () => lock,
     };
