@@ -138,8 +138,8 @@ async function halve(
 }
 
 /**
- * The contacts of a payload, to be recorded one by one. Undefined where they are not the list that the ledger counts:
- * such a payload was not made by this program, and its parts would not add up to the chunk.
+ * The contacts of a payload, to be halved. Undefined where they are not the list that the ledger counts: such a payload
+ * was not made by this program, and its halves would not add up to the chunk.
  */
 function listOf(
   { contacts, origins }: { readonly contacts: Buffer; readonly origins: string },

@@ -135,12 +135,14 @@ export const CONTACT_STATES = [
 const PHASES: ReadonlySet<string> = new Set(BATCH_PHASES);
 const COUNTS = ['total', 'sending', ...CONTACT_STATES, 'possiblySentTwice'] as const;
 /** A plan as fields and values of the batch's Redis hash, alternating. */
-export function planFields(plan: BatchPlan): (string | number)[] {
-  const { frame, templateCode, chunkSize, delivery, expiresAt, rate, bisect } = plan;
-  const fields = { frame, templateCode, chunkSize, delivery, expiresAt, rate };
-  const reading = plan.reading === undefined ? [] : ['reading', JSON.stringify(plan.reading)];
-  const more = ['bisect', bisect ? 1 : 0, 'startAt', plan.startAt ?? 0];
-  return [...Object.entries(fields).flat(), ...more, ...reading];
+export function planFields({
+  reading,
+  bisect,
+  startAt = 0,
+  ...plan
+}: BatchPlan): (string | number)[] {
+  const read = reading === undefined ? {} : { reading: JSON.stringify(reading) };
+  return Object.entries({ ...plan, bisect: bisect ? 1 : 0, startAt, ...read }).flat();
 }
 
 /** @param mostChunks how many chunks have a state: readers walk over all chunks */
@@ -185,15 +187,4 @@ export interface ImportRecord {
    * Digest of the list up to the last stored chunk, or of all of it once it is imported; empty if no chunk is stored.
    */
   readonly digest: string;
-}
-
-export function importRecordFrom(
-  id: string,
-  fields: Readonly<Record<string, string>>,
-  mostChunks: number,
-): ImportRecord | undefined {
-  const batch = batchFrom(id, fields, mostChunks);
-  if (batch === undefined) return undefined;
-  const { fingerprint = '', digest = '' } = fields;
-  return { batch, fingerprint, digest };
 }

@@ -2,7 +2,7 @@ import { chunkJobId } from '../../contracts/job.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
-import { batchFrom, importRecordFrom, type Batch, type ImportRecord } from './batch-record.ts';
+import { batchFrom, type Batch, type ImportRecord } from './batch-record.ts';
 import { stateOf, type ChunkState } from './settlement.ts';
 
 /** Contacts of a batch that were not accepted, all for the same reason: a chunk or part of one. */
@@ -77,7 +77,10 @@ export class LedgerReader {
 
   /** One batch with what an import compares; undefined if there is none with this id. */
   async importRecord(id: string): Promise<ImportRecord | undefined> {
-    return importRecordFrom(id, ...(await this.#recordOf(id)));
+    const [fields, mostChunks] = await this.#recordOf(id);
+    const batch = batchFrom(id, fields, mostChunks);
+    const { fingerprint = '', digest = '' } = fields;
+    return batch && { batch, fingerprint, digest };
   }
 
   /** Fields of a batch, and how many of its chunks have a state: two in each byte. */

@@ -5,6 +5,7 @@ import { encodePayload } from '../../../src/payload/chunk-payload.ts';
 import { allAccepted, type Settlement } from '../../../src/batch/ledger/settlement.ts';
 import type { Contact } from '../../../src/contracts/notice.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
+import { PLAN as BENCH_PLAN } from './batch-bench.ts';
 
 /** A batch in Redis whose sends the test itself makes up. */
 export interface BuiltBatch {
@@ -26,15 +27,7 @@ interface Parts {
   readonly failed: readonly FailedPart[];
 }
 
-const PLAN: BatchPlan = {
-  frame: '{"templateCode":"T"}',
-  templateCode: 'T',
-  chunkSize: 10,
-  delivery: 'at-least-once',
-  expiresAt: 0,
-  rate: 0,
-  bisect: true,
-};
+const PLAN: BatchPlan = { ...BENCH_PLAN, frame: '{"templateCode":"T"}', templateCode: 'T' };
 
 /** Numbers that do not exist. */
 export function contacts(count: number, from = 0): Contact[] {

@@ -125,7 +125,7 @@ local function freeTurn(now)
 end
 
 -- Keeps the batch among those of its list (keys.ts, \`list\`) until a time, '+inf' while it
--- has not ended. Their key is in the slot of the others, and kept as long as the last of them.
+-- has not ended. Their key is kept as long as the last of them.
 local function keepInList(untilMs)
   local id, list = unpack(redis.call('HMGET', record, 'id', 'listKey'))
   if not list then return end
