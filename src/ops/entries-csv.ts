@@ -1,7 +1,7 @@
 import { csvLine } from '../batch/failures/csv-line.ts';
 import { tracesOf } from '../batch/failures/failures.ts';
 import type { Contact } from '../contracts/notice.ts';
-import { originOf } from '../payload/chunk-payload.ts';
+import { rowOfContact } from '../payload/chunk-payload.ts';
 import { contactsOfJob } from '../payload/sealed-job.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { redisTime } from '../redis/server-clock.ts';
@@ -75,7 +75,7 @@ export async function writeEntries(
   for await (const { contacts, why } of entriesIn(source, select)) {
     if (contacts === undefined) gone += 1;
     for (const contact of contacts ?? []) {
-      const reason: Reason = { row: originOf(contact)?.row, ...why };
+      const reason: Reason = { row: rowOfContact(contact), ...why };
       const added = REASONS.map((name) => String(reason[name] ?? ''));
       text += csvLine([...columns.map((field) => cellOf(contact, field)), ...added]);
       written += 1;

@@ -16,7 +16,7 @@ import {
 
 /*
  * The format of a chunk's contacts in Redis: the compressed JSON array of the request body, which a worker
- * inserts into the body without parsing it, and after it where the contacts came from ({@link Origins}).
+ * inserts into the body without parsing it, and after it where the contacts came from ({@link originsText}).
  *
  * The first byte is the version: 1 is deflated JSON; the others are the same, encrypted (seal.ts).
  */
@@ -42,36 +42,17 @@ const GROWS_AT_MOST = 8;
 const deflate = promisify<Buffer | string, Pieces & { level: number }, Buffer>(deflateRaw);
 const inflate = promisify<Buffer, Pieces & { maxOutputLength: number }, Buffer>(inflateRaw);
 
-/** Where the contacts of a chunk came from; nothing of it is sent. */
-interface Origins {
-  /** Their rows in the list, in order; see {@link RowNumbers}. */
-  readonly rows: string;
-  /** Columns of the list that are carried along, and the cells of each contact. */
-  readonly keep?: readonly string[];
-  readonly cells?: readonly (readonly string[])[];
-}
+const rowOfEach = new WeakMap<object, number>();
 
-/** Where one contact came from. */
-export interface ContactOrigin {
-  readonly row: number;
-  /** Columns of the list that are carried along without being sent, and its cells. */
-  readonly kept: Readonly<Record<string, string>>;
-}
-
-const origins = new WeakMap<object, ContactOrigin>();
-
-/** Where a contact of {@link decodeContacts} came from; undefined where that is not known. */
-export const originOf = (contact: object): ContactOrigin | undefined => origins.get(contact);
+/** The row of the list that a contact of {@link decodeContacts} came from; undefined where that is not known. */
+export const rowOfContact = (contact: object): number | undefined => rowOfEach.get(contact);
 
 /** The rows of contacts, as text; empty where they are not known. */
 export const rowsOfContacts = (contacts: readonly object[]): string =>
-  writeRows(contacts.flatMap((contact) => originOf(contact)?.row ?? []));
+  writeRows(contacts.flatMap((contact) => rowOfContact(contact) ?? []));
 
-/** What follows the JSON array: where the contacts came from. */
-export function originsText({ rows, keep, cells }: Origins): string {
-  const kept = keep === undefined || keep.length === 0 ? {} : { keep, cells };
-  return `\n${JSON.stringify({ rows, ...kept })}`;
-}
+/** What follows the JSON array: the rows of the contacts in the list, in order; see {@link RowNumbers}. */
+export const originsText = (rows: string): string => `\n${JSON.stringify({ rows })}`;
 
 /** No JSON array that is written here has a line break. */
 const MARK = '\n{"rows":';
@@ -79,7 +60,7 @@ const MARK = '\n{"rows":';
 /** The rows of a payload's contacts; empty where they are not known or cannot be read. */
 export async function rowsOfPayload(bytes: Buffer, by?: Seal): Promise<string> {
   try {
-    return readOrigins((await openPayload(bytes, by)).origins).rows;
+    return readOrigins((await openPayload(bytes, by)).origins);
   } catch {
     return '';
   }
@@ -87,34 +68,27 @@ export async function rowsOfPayload(bytes: Buffer, by?: Seal): Promise<string> {
 
 /** Encodes some of the contacts of a chunk again, with where they came from. */
 export function encodeContacts(contacts: readonly unknown[], by?: Seal): Promise<Buffer> {
-  const known = contacts.map((contact) =>
-    typeof contact === 'object' && contact !== null ? originOf(contact) : undefined,
+  const rows = contacts.flatMap((contact) =>
+    typeof contact === 'object' && contact !== null ? (rowOfContact(contact) ?? []) : [],
   );
   const json = JSON.stringify(contacts);
-  if (known.includes(undefined)) return encodePayload(json, by);
-  const found = known.filter((origin) => origin !== undefined);
-  const keep = Object.keys(found[0]?.kept ?? {});
-  const cells = found.map(({ kept }) => keep.map((name) => kept[name] ?? ''));
-  const text = originsText({ rows: writeRows(found.map(({ row }) => row)), keep, cells });
-  return encodePayload(`${json}${text}`, by);
+  if (rows.length < contacts.length) return encodePayload(json, by);
+  return encodePayload(`${json}${originsText(writeRows(rows))}`, by);
 }
 
 /** Remembers where parsed contacts came from. @param text of {@link originsText} */
 export function noteOrigins(contacts: readonly unknown[], text: string): void {
-  const { rows, keep = [], cells } = readOrigins(text);
   let index = 0;
-  for (const row of rowsOf(rows)) {
+  for (const row of rowsOf(readOrigins(text))) {
     const contact = contacts[index];
-    const own = cells?.[index] ?? [];
-    const kept = Object.fromEntries(keep.map((name, at) => [name, own[at] ?? '']));
-    if (typeof contact === 'object' && contact !== null) origins.set(contact, { row, kept });
+    if (typeof contact === 'object' && contact !== null) rowOfEach.set(contact, row);
     index += 1;
   }
 }
 
 /** The rows of {@link originsText}; empty where they are not known. */
-export const readOrigins = (text: string): Origins =>
-  text === '' ? { rows: '' } : (JSON.parse(text) as Origins);
+export const readOrigins = (text: string): string =>
+  text === '' ? '' : (JSON.parse(text) as { readonly rows: string }).rows;
 
 /**
  * Compresses the JSON array of a chunk's contacts, off the main thread.

@@ -7,7 +7,7 @@ import type { FoundContact, FoundState } from './find-answer.ts';
 import type { ChunkState } from '../batch/ledger/settlement.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
-import { decodeContacts, originOf } from '../payload/chunk-payload.ts';
+import { decodeContacts, rowOfContact } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING, type Sealing } from '../payload/seal.ts';
 
 /** Result of a search in batches. */
@@ -88,7 +88,7 @@ async function stateOfHit(
     const contact = contacts?.find((one) => one.contact === number);
     if (contact === undefined) continue;
     const { state, at, code = '' } = place;
-    const row = originOf(contact)?.row;
+    const row = rowOfContact(contact);
     return {
       batch: id,
       template,

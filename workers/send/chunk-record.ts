@@ -70,7 +70,7 @@ export async function recordChunk(
     await halve(run, all, claim.traceIds, context);
     return { outcome: 'halved' };
   }
-  const { rows } = readOrigins(opened.origins);
+  const rows = readOrigins(opened.origins);
   const isUnknown = outcome?.kind === 'unknown';
   const end = endOf(outcome, claim.delivery === 'at-most-once', run.lastAttempt);
   const settlement: Settlement =

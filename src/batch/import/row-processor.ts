@@ -161,7 +161,7 @@ class ChunkBuilder {
 
   take(): { readonly json: Buffer; readonly numbers: readonly string[] } {
     this.#endRun();
-    const origins = Buffer.from(originsText({ rows: this.#rows.toString() }));
+    const origins = Buffer.from(originsText(this.#rows.toString()));
     this.#rows = new RowNumbers();
     const json = Buffer.concat([...this.#pieces, CLOSE, origins]);
     // Replaces the comma before the first contact.
