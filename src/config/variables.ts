@@ -55,12 +55,12 @@ export type Values = Readonly<
 /** Value of every variable at its place in the configuration. */
 export type ValueTree = z.output<typeof tree>;
 
-interface Place {
+interface RowPlace {
   readonly path: readonly string[];
   readonly row: Row & { readonly variable: VariableName };
 }
 
-const PLACES: readonly Place[] = placesIn(tree, []);
+const PLACES: readonly RowPlace[] = placesIn(tree, []);
 
 /** The rows in groups, in the order of the documentation. */
 export const VARIABLE_GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }[] =
@@ -99,11 +99,11 @@ export function asTree(values: Values): ValueTree {
   return root as ValueTree;
 }
 
-function placesIn(schema: z.ZodObject, path: readonly string[]): Place[] {
+function placesIn(schema: z.ZodObject, path: readonly string[]): RowPlace[] {
   return Object.entries(schema.shape).flatMap(([field, inner]) => {
     const at = [...path, field];
     if (inner instanceof z.ZodObject) return placesIn(inner, at);
-    return [{ path: at, row: inner as Place['row'] }];
+    return [{ path: at, row: inner as RowPlace['row'] }];
   });
 }
 
