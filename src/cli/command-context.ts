@@ -32,8 +32,8 @@ export interface CommandContext extends Surroundings {
 }
 
 /**
- * The surroundings of this process. `notices worker`, `notices ops` and `notices alerts watch` also log to
- * its standard output or error themselves, and exit on a second signal.
+ * The surroundings of this process. `notices worker` and `notices ops` also log to its standard output or error
+ * themselves, and exit on a second signal.
  */
 export function processSurroundings(): Surroundings {
   const { stdin, stdout, stderr } = process;

@@ -6,16 +6,20 @@ export interface WatchedState {
   readonly now: number;
   readonly hold: Hold | undefined;
   /** Live workers. */
-  readonly workers: number;
-  /** Jobs of both queues that a worker could take now, and since when the oldest of them waits. */
-  readonly waiting: number;
-  readonly waitingSince: number | undefined;
+  readonly workers: { readonly length: number };
+  /** Jobs that a worker could take now, and since when the oldest of the single notices waits. */
+  readonly noticeJobs: { readonly waiting: number };
+  readonly chunkJobs: { readonly waiting: number };
+  readonly noticeWaitingSince: number | undefined;
   /** What is not known: single notices, and contacts of batches. */
   readonly unknownNotices: number;
   readonly unknownContacts: number;
-  /** Memory of Redis in bytes; a limit of 0 means that it is not known. */
-  readonly usedBytes: number;
-  readonly limitBytes: number;
+  /** Its memory in bytes; a limit of 0 means that it is not known. */
+  readonly redis: {
+    readonly usedBytes: number;
+    readonly maxBytes: number;
+    readonly machineBytes: number;
+  };
   /** Set by the last worker when it stops: later looks may not take place. */
   readonly leaving?: boolean;
 }
@@ -45,7 +49,9 @@ export function judge(
   before: ReportedConditions,
   state: WatchedState,
 ): { readonly findings: readonly WatchFinding[]; readonly conditions: ReportedConditions } {
-  const { now, hold, workers, waiting } = state;
+  const { now, hold, noticeJobs, chunkJobs } = state;
+  const workers = state.workers.length;
+  const waiting = noticeJobs.waiting + chunkJobs.waiting;
   const findings: WatchFinding[] = [];
   const conditions: Record<string, number> = {};
   const judgeOne = (
@@ -86,7 +92,7 @@ export function judge(
   );
   // What waited during a hold is not late right after it.
   if (hold === undefined) conditions['free'] = before['free'] ?? now;
-  const waitingSince = Math.max(state.waitingSince ?? now, conditions['free'] ?? now);
+  const waitingSince = Math.max(state.noticeWaitingSince ?? now, conditions['free'] ?? now);
   const waitedMs = Math.max(0, now - waitingSince);
   judgeOne('waiting', waitedMs >= LONG_MS, (isOn) => ({
     event: isOn ? 'waiting.long' : 'waiting.short',
@@ -98,7 +104,8 @@ export function judge(
     notices,
     contacts,
   }));
-  const { usedBytes, limitBytes } = state;
+  const { usedBytes, maxBytes, machineBytes } = state.redis;
+  const limitBytes = maxBytes || machineBytes;
   const share = limitBytes > 0 ? usedBytes / limitBytes : 0;
   judgeOne(
     'memory',

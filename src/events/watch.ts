@@ -64,8 +64,12 @@ export function createEventWatch(options: WatchOptions): BackgroundService {
   const detect = async (leaving: boolean): Promise<void> => {
     const seen = await look();
     // The heartbeat of this worker may not be there yet.
-    const workers = leaving ? seen.workers : Math.max(seen.workers, isWorker ? 1 : 0);
-    const { findings, conditions } = judge(await store.conditions(), { ...seen, workers, leaving });
+    const length = leaving ? seen.workers.length : Math.max(seen.workers.length, isWorker ? 1 : 0);
+    const { findings, conditions } = judge(await store.conditions(), {
+      ...seen,
+      workers: { length },
+      leaving,
+    });
     leading = await store.report(conditions, findings);
     if (!leading) return;
     for (const finding of findings)

@@ -129,6 +129,21 @@ export async function readFleet<Fact extends FleetFact>(
   }
 }
 
+/** Reads what the watch of events judges. */
+export const readWatched = (source: FleetSource) =>
+  readFleet(
+    source,
+    'now',
+    'hold',
+    'workers',
+    'noticeJobs',
+    'chunkJobs',
+    'noticeWaitingSince',
+    'unknownNotices',
+    'unknownContacts',
+    'redis',
+  );
+
 /** Delayed jobs that are read of each lane. */
 const NEXT_READ = 20;
 

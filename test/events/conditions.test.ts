@@ -5,14 +5,15 @@ const MINUTE = 60_000;
 const CALM: WatchedState = {
   now: 1_000_000,
   hold: undefined,
-  workers: 1,
-  waiting: 0,
-  waitingSince: undefined,
+  workers: [{}],
+  noticeJobs: { waiting: 0 },
+  chunkJobs: { waiting: 0 },
+  noticeWaitingSince: undefined,
   unknownNotices: 0,
   unknownContacts: 0,
-  usedBytes: 10,
-  limitBytes: 100,
+  redis: { usedBytes: 10, maxBytes: 100, machineBytes: 0 },
 };
+const uses = (usedBytes: number) => ({ redis: { ...CALM.redis, usedBytes } });
 const HOLD = {
   kind: 'credit',
   code: 'HTTP_402',
@@ -54,8 +55,8 @@ describe('the watch', () => {
   it('reports missing workers after half a minute, and where something waits', () => {
     const alone = (afterMs: number, waiting = 3) => ({
       now: CALM.now + afterMs,
-      workers: 0,
-      waiting,
+      workers: [],
+      noticeJobs: { waiting },
     });
     expect(looks(alone(0), alone(29_999), alone(30_000), alone(40_000, 0), {})).toEqual([
       [],
@@ -68,13 +69,15 @@ describe('the watch', () => {
   });
 
   it('reports at once that the last worker leaves jobs behind', () => {
-    expect(looks({ workers: 0, waiting: 1, leaving: true })).toEqual([['workers.none']]);
-    expect(looks({ workers: 1, waiting: 1, leaving: true })).toEqual([[]]);
+    expect(looks({ workers: [], chunkJobs: { waiting: 1 }, leaving: true })).toEqual([
+      ['workers.none'],
+    ]);
+    expect(looks({ chunkJobs: { waiting: 1 }, leaving: true })).toEqual([[]]);
   });
 
   it('reports a long wait, which does not count while the queue is held', () => {
     const { now } = CALM;
-    const waits = (afterMs: number) => ({ now: now + afterMs, waitingSince: now, waiting: 1 });
+    const waits = (afterMs: number) => ({ now: now + afterMs, noticeWaitingSince: now });
     const late = 11 * MINUTE;
     expect(looks(waits(0), waits(late), {})).toEqual([[], ['waiting.long'], ['waiting.short']]);
     const held = { ...waits(late), hold: HOLD };
@@ -83,24 +86,20 @@ describe('the watch', () => {
 
   it.each([
     ['unknown', { unknownNotices: 60, unknownContacts: 41 }, ['unknown.many'], ['unknown.few']],
-    ['memory', { usedBytes: 85 }, ['memory.near'], ['memory.eased']],
+    ['memory', uses(85), ['memory.near'], ['memory.eased']],
   ])('reports begin and end of %s once', (_name, on, begun, ended) => {
     expect(looks(on, on, {}, {})).toEqual([begun, [], ended, []]);
   });
 
   it.each([
     ['a hundred unknown outcomes', { unknownNotices: 100 }],
-    ['84 % of memory', { usedBytes: 84 }],
-    ['memory without a limit', { usedBytes: 1_000, limitBytes: 0 }],
+    ['84 % of memory', uses(84)],
+    ['memory without a limit', { redis: { usedBytes: 1_000, maxBytes: 0, machineBytes: 0 } }],
   ])('reports nothing of %s', (_name, state) => {
     expect(looks(state)).toEqual([[]]);
   });
 
   it('reports memory as eased below 80 % only', () => {
-    expect(looks({ usedBytes: 85 }, { usedBytes: 80 }, { usedBytes: 79 })).toEqual([
-      ['memory.near'],
-      [],
-      ['memory.eased'],
-    ]);
+    expect(looks(uses(85), uses(80), uses(79))).toEqual([['memory.near'], [], ['memory.eased']]);
   });
 });

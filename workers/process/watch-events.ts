@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { Config } from '../../src/config/config.ts';
 import { createEventWatch } from '../../src/events/watch.ts';
-import { readWatched } from '../../src/ops/chores/watched-state.ts';
+import { readWatched } from '../../src/ops/snapshot.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 
