@@ -206,7 +206,7 @@ const TO_DO = [
 export const failures = operation({
   name: 'failures',
   summary: 'What was not accepted and why: single notices, contacts of a batch, unknown outcomes.',
-  answers: `By state and code, the newest notices, and the newest ${MOST_BATCHES} batches with unknown contacts.`,
+  answers: `By state and code, the newest notices, and the newest batches with unknown ones, ${MOST_BATCHES} at most.`,
   needs: 'viewer',
   path: '/api/v1/failures',
   perMinute: 120,
