@@ -1,19 +1,30 @@
+import { Job } from 'bullmq';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import { repeat, type Repeated } from '../../src/async/repeat.ts';
 import { boundWaits } from '../../src/fleet/hold/hold-scripts.ts';
+import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
+import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { ServerClock } from '../../src/redis/server-clock.ts';
 import type { WorkerBasis } from './worker-basis.ts';
 
 /** A difference between the wall clock and Redis time that is logged, and a step back of Redis time that counts. */
 const SKEW_MS = 5_000;
 
+/** A job that was tried and waits for its next run longer than this does so since before the clock went back. */
+const LONGEST_WAIT_MS = 120_000;
+
+/** Such jobs that are brought forward; BullMQ keeps the due time in the upper bits of a score. */
+const MOST_JOBS = 10_000;
+const DUE_SHIFT = 0x1000;
+
 /**
  * Reads the clock of Redis at the start and with each heartbeat, and logs once when the wall clock of this
  * process differs: times in logs are wrong then.
  *
- * Sees that the clock of Redis went back: it was set, or a failover led to a server whose clock is behind. What keeps the
- * fleet from taking jobs would last longer by as much, so it ends; that is repeated until it succeeds.
+ * Sees that the clock of Redis went back: it was set, or a failover led to a server whose clock is behind. What the
+ * fleet waits for would last longer by as much, so it ends; that is repeated until it succeeds.
  */
 export class WorkerClock implements BackgroundService {
   readonly #clock: ServerClock;
@@ -48,7 +59,10 @@ export class WorkerClock implements BackgroundService {
         this.#wentBack = true;
         log.warn({ event: 'clock-back', backMs }, 'the clock of Redis went back');
       }
-      if (this.#wentBack) await boundWaits(redis, keys);
+      if (this.#wentBack) {
+        await boundWaits(redis, keys);
+        await bringForward(redis, keys, this.now());
+      }
       this.#wentBack = false;
     } catch (error) {
       log.warn({ event: 'clock-trouble', ...redisErrorFields(error) });
@@ -61,5 +75,29 @@ export class WorkerClock implements BackgroundService {
       log.warn({ event: 'clock-skew', aheadMs }, words);
     }
     this.#warned = differs;
+  }
+}
+
+/** Lets jobs come again that wait for another attempt: it was put off by the clock before it went back. */
+async function bringForward(redis: RedisClient, keys: Keys, now: number): Promise<void> {
+  const lanes = [
+    { name: QUEUE_NAME, delayed: keys.noticesIn('delayed'), jobKey: keys.noticeJob('') },
+    { name: CHUNK_QUEUE_NAME, delayed: keys.delayedChunks, jobKey: keys.chunkJob('') },
+  ] as const;
+  for (const { name, delayed, jobKey } of lanes) {
+    const from = (now + LONGEST_WAIT_MS) * DUE_SHIFT;
+    const ids = await redis.zrangebyscore(delayed, from, '+inf', 'LIMIT', 0, MOST_JOBS);
+    const started = await Promise.all(ids.map((id) => redis.hget(jobKey + id, 'ats')));
+    const tried = ids.filter((_, index) => Number(started[index] ?? 0) > 0);
+    if (tried.length === 0) continue;
+    const queue = openBullQueue(name, redis, keys);
+    try {
+      for (const id of tried) {
+        // Another worker may have brought it forward.
+        await (await Job.fromId(queue, id))?.promote().catch(() => {});
+      }
+    } finally {
+      await queue.close();
+    }
   }
 }
