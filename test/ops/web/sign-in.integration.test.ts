@@ -130,7 +130,14 @@ describe('a session', () => {
     const operator = bench.key('operator');
     const listed = async () => (await operator.get('/api/v1/sessions')).json['sessions'];
     expect(await listed()).toMatchObject([{ user: 'vera', network: '127.0.0.1' }]);
-    await operator.post('/api/v1/sessions/end', { user: 'vera', why: 'a lost phone' });
+    const ended = await operator.post(
+      '/api/v1/sessions/end',
+      'user=vera&why=a+lost+phone&_next=/audit',
+    );
+    expect([ended.headers.location, cookieOf(ended)]).toEqual([
+      '/audit',
+      expect.stringMatching(/^notices-said=Done\.;/),
+    ]);
     expect([await statusWith(bench, second), await listed()]).toEqual([401, []]);
     const third = await enter();
     const stored = JSON.parse((await redis.client.hget(sessions, 'vera')) ?? '') as object;

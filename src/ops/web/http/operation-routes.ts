@@ -45,7 +45,8 @@ export function operationRoutes(row: Operation): Route[] {
           return runParsed(row, context, rest, call);
         });
         if (next === undefined) return answer;
-        sayNext(reply, wordsOf(row, answer));
+        // What its command would print.
+        sayNext(reply, row.text?.(answer, Date.now()).join(' ') ?? 'Done.');
         return redirect(reply, next);
       } finally {
         deadline.close();
@@ -71,16 +72,6 @@ function inUrl({ shape }: z.ZodObject): z.ZodObject {
   const fields = Object.entries(shape);
   const sent = fields.filter(([, field]) => metaOf(field, 'takes') !== 'phone number');
   return z.object(Object.fromEntries(sent));
-}
-
-/** What was done, for the page that follows a form: what its command would print, else the numbers of the answer. */
-function wordsOf(row: Operation, answer: unknown): string {
-  const lines = row.text?.(answer, Date.now());
-  if (lines !== undefined) return lines.join(' ');
-  const counts = Object.entries(answer as Readonly<Record<string, unknown>>).filter(
-    ([, value]) => typeof value === 'number' && value > 0,
-  );
-  return `Done: ${counts.map(([name, value]) => `${String(value)} ${name}`).join(', ') || 'nothing'}.`;
 }
 
 function whyField({ why, maxWhy }: Operation): z.ZodRawShape {
