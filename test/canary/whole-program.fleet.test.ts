@@ -8,11 +8,9 @@ import { run } from '../cli/support/run.ts';
 import { ALLOWED, leaksOf } from './support/allowed.ts';
 import { NOBODY, program, Visits } from './support/visits/ask.ts';
 import { CANARIES, NUMBERS, OPS_VARIABLES, SECRETS } from './support/canaries.ts';
-import { changeWrongly } from './support/visits/changes.ts';
 import { act, enqueue, look, Terminal } from './support/commands.ts';
 import { hashesIn } from './support/dictionary.ts';
 import type { Canary } from './support/forms.ts';
-import { queueCopied, queueMalformed } from './support/hostile-jobs.ts';
 import {
   accepted,
   killWorker,
@@ -26,8 +24,14 @@ import {
   type Sent,
 } from './support/play.ts';
 import { CanarySearch, type Hit, type Written } from './support/search.ts';
-import { loseReplies, refuseWrites, troubleWithService } from './support/trouble.ts';
-import { visitAll, type Unanswered } from './support/visits/visit.ts';
+import {
+  loseReplies,
+  queueCopied,
+  queueMalformed,
+  refuseWrites,
+  troubleWithService,
+} from './support/trouble.ts';
+import { changeWrongly, visitAll, type Unanswered } from './support/visits/visit.ts';
 import { startWorld, type World } from './support/world.ts';
 
 const MINUTES_MS = 60_000;
