@@ -105,7 +105,8 @@ export function judgeEpoch(
   const same = [epoch, before].find(({ id }) => id === memory.id);
   const isThere = same === undefined ? before.bornAt > memory.bornAt : same.beats >= memory.beats;
   if (isThere) return { kind: 'continue' };
-  const copyAt = (same ?? before).at;
+  // A term that began after the remembered one is of heartbeats on the copy.
+  const copyAt = (same ?? (epoch.bornAt > memory.bornAt ? before : epoch)).at;
   // Negative when a clock was set back in between: then the amount is unknown.
   const missingMs = memory.at - copyAt;
   const isTolerable = toleranceMs > 0 && missingMs >= 0 && missingMs <= toleranceMs;

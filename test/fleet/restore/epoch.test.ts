@@ -96,6 +96,13 @@ describe('a Redis that is remembered', () => {
       `suspect went-back, ${3 * MINUTE} ms`,
     ],
     [
+      'the same, and the copy knows a term before its own',
+      LATER,
+      { before: EARLIER },
+      {},
+      `suspect went-back, ${3 * MINUTE} ms`,
+    ],
+    [
       'the same, and new workers went on counting',
       LATER,
       { ...NEXT, id: 'three', bornAt: NOON + 9 * MINUTE },
