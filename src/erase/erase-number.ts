@@ -140,8 +140,9 @@ async function eraseFromBatches(
   { batches, left, unreadable, importing, index }: EraseReport,
 ): Promise<void> {
   const { redis, keys, ledger } = context;
+  const isStopped = () => signal?.aborted === true;
   for await (const { id: batch, chunks, importedAt } of ledger.all()) {
-    if (signal?.aborted === true) return;
+    if (isStopped()) return;
     if (importedAt === 0) importing.push(batch);
     const before = left.length + unreadable.chunks;
     const sums = { batch, waiting: 0, ended: 0 };
@@ -153,6 +154,8 @@ async function eraseFromBatches(
       else left.push({ batch, chunk: Number.parseInt(name, 10), reason: became });
     }
     if (sums.waiting + sums.ended > 0) batches.push(sums);
+    // Of what was not searched the fingerprints stay: these contacts are still there.
+    if (isStopped()) return;
     if (index === null || left.length + unreadable.chunks > before) continue;
     for (const hash of hashesOf(context, forms)) {
       const key = keys.batchFind(batch);
