@@ -1,5 +1,6 @@
 import { Queue } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { NoticeAdmin } from '../../src/admin/index.ts';
 import { NoticeQueue, type SendOptions } from '../../src/index.ts';
 import { changeEnded } from '../../src/notices/end-scripts.ts';
 import { readEnded, type EndedEntry } from '../../src/notices/ended.ts';
@@ -14,7 +15,7 @@ import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { decideOn, unknownNotices, WHO } from '../support/unknown-notices.ts';
 import { until } from '../support/wait.ts';
-import { endWaiting } from './support/failed-notices.ts';
+import { endAs, endWaiting, failNotices } from './support/failed-notices.ts';
 import { parkNotice, type ParkedNotice } from './support/parked-notice.ts';
 
 const redis = testRedis();
@@ -44,7 +45,7 @@ function open() {
     client = redis.client,
   ) => decideOn({ redis: client, keys }, { state, ids: [id] }, decision);
   const waiting = () => redis.client.lrange(keys.noticesIn('wait'), 0, -1);
-  return { keys, queue, board, failed, decide, waiting };
+  return { prefix, keys, queue, board, failed, decide, waiting };
 }
 
 /** A decision to send one notice again whose entry is marked, and whose process sleeps since. */
@@ -151,6 +152,45 @@ describe('a notice that is sent again', () => {
       ]);
     },
   );
+});
+
+describe('a decision on all that match', () => {
+  it('a preview counts what a process that died was sending again, as the decision acts on it', async () => {
+    const { prefix, keys, failed } = open();
+    const id = await failed(UNKNOWN);
+    const [entry] = await readEnded(redis.client, keys, [id]);
+    if (entry === undefined) throw new Error('it has no entry');
+    await changeEnded(redis.client, keys, entry, { text: entry.text, to: 'again' });
+    await redis.client.zadd(keys.endedIn('again'), Date.now() - 60_000, id);
+    const admin = new NoticeAdmin({
+      redis: connectionAs('ops', redis.url),
+      prefix,
+      who: 'kim',
+    });
+    const { contacts } = await admin.run('failures', { state: 'unknown' });
+    expect(contacts).toBe(1);
+    const done = await admin.run('decide', { as: 'resend', state: 'unknown', single: true });
+    expect(done.contacts).toBe(1);
+  });
+
+  it('leaves one that another sends again and that ends meanwhile', async () => {
+    const prefix = redis.freshPrefix();
+    const { ids, keys } = await failNotices(redis, prefix, { count: 501, state: 'unknown' });
+    const last = ids.at(-1) ?? '';
+    const client = redis.connect({ name: 'deciding' });
+    const read = client.hmget.bind(client);
+    client.hmget = (async (...args: Parameters<typeof read>) => {
+      if (args.includes(last)) await endAs(redis.client, keys, last, { at: Date.now() + 1 });
+      return read(...args);
+    }) as typeof client.hmget;
+    const done = await decideOn(
+      { redis: client, keys },
+      { state: 'unknown', single: true },
+      RESEND,
+    );
+    expect(done).toMatchObject({ done: 500 });
+    expect(await redis.client.zrange(keys.endedIn('unknown'), 0, -1)).toEqual([last]);
+  });
 });
 
 describe('a rejected notice that is given up', () => {

@@ -5,6 +5,8 @@ import { countOf, formatCount, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
 import { countEnded } from '../../notices/ended.ts';
 import { endedView } from '../../notices/look-up.ts';
+import { settleAgain } from '../../notices/send-again.ts';
+import { translated } from '../../redis/failure.ts';
 import { failureGroup } from '../answers/batch-schemas.ts';
 import { count } from '../answers/fields.ts';
 import { noticeAnswer } from '../answers/notice-schemas.ts';
@@ -103,6 +105,8 @@ export async function readFailures(
   isBounded = true,
 ): Promise<FailureList> {
   const { redis, keys } = context;
+  // A decision does so first: it acts on what is counted here.
+  if (!isBounded) await translated(settleAgain(redis, keys));
   const at = await redisNow(redis);
   const found: FailureGroup[] = [];
   const notices: FailureList['notices'][number][] = [];
