@@ -10,6 +10,7 @@ import { releaseKey, sendAgain, settleAgain, withNotices } from '../notices/send
 import { rowsOfPayload } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import { redisFailure } from '../redis/failure.ts';
+import { redisTime } from '../redis/server-clock.ts';
 import { count } from './answers/fields.ts';
 import { appendAudit, type Actor } from './audit.ts';
 import {
@@ -143,8 +144,13 @@ export async function decide(
   const onNotices = async (queue: Queue) => {
     let [last, found] = ['', 0];
     const before = { ...sum };
+    // One that is sent again and ends meanwhile is left; those with ids are read at once.
+    const chosen =
+      select.ids === undefined
+        ? { ...select, before: select.before ?? Math.ceil(await redisTime(redis)) }
+        : select;
     const entries = async function* () {
-      for await (const page of noticesIn(context, select, { oldestFirst: true })) {
+      for await (const page of noticesIn(context, chosen, { oldestFirst: true })) {
         found += page.length;
         yield* page;
       }

@@ -179,9 +179,9 @@ describe('a decision on all that match', () => {
     const last = ids.at(-1) ?? '';
     const client = redis.connect({ name: 'deciding' });
     const read = client.hmget.bind(client);
-    client.hmget = (async (...args: Parameters<typeof read>) => {
+    client.hmget = (async (key: string, ...args: string[]) => {
       if (args.includes(last)) await endAs(redis.client, keys, last, { at: Date.now() + 1 });
-      return read(...args);
+      return read(key, ...args);
     }) as typeof client.hmget;
     const done = await decideOn(
       { redis: client, keys },
@@ -189,7 +189,7 @@ describe('a decision on all that match', () => {
       RESEND,
     );
     expect(done).toMatchObject({ done: 500 });
-    expect(await redis.client.zrange(keys.endedIn('unknown'), 0, -1)).toEqual([last]);
+    expect(await redis.client.zrange(keys.endedIn('unknown'), '0', '-1')).toEqual([last]);
   });
 });
 
