@@ -16,14 +16,15 @@ import {
   type CheckName,
   type Finding,
 } from '../../doctor/finding.ts';
-import { judgeQueue, type SoonDeleted } from '../../doctor/judge-queue.ts';
+import { judgeQueue } from '../../doctor/judge-queue.ts';
+import { readMotion } from '../../batch/ledger/batch-motion.ts';
 import { nearEndOfRetention, warningMs } from '../../batch/ledger/retention.ts';
 import { FAILED_NOTICE_STATES } from '../../ops/entries.ts';
 import { translated } from '../../redis/failure.ts';
 import { Ledger } from '../../batch/ledger/ledger.ts';
 import { judgeRedisSnapshot, readRedisSnapshot } from '../../doctor/judge-redis.ts';
 import { appendAudit, type Actor } from '../../ops/audit.ts';
-import { readStatus } from '../../ops/status.ts';
+import { readStatus, type Status } from '../../ops/status.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { keysOf, type Keys } from '../../redis/keys.ts';
 import { withRedis } from '../../redis/with-redis.ts';
@@ -152,25 +153,42 @@ async function examineQueue(redis: RedisClient, config: Config): Promise<Finding
   const { account, worker, redisWatch: redisRules } = config;
   const keys = keysOf(config.redis.prefix, account);
   const status = await readStatus({ redis, keys }, { redis: config.redis, account, redisRules });
-  return judgeQueue(status, await readSoonDeleted(redis, keys, worker.keepFailedMs));
+  const notices = await countSoonDeleted(redis, keys, worker.keepFailedMs);
+  const { batches, stalled } = await readLists(new Ledger(redis, keys), status);
+  const openBatches = [...status.batches.openBatches, ...stalled];
+  return judgeQueue(
+    { ...status, batches: { ...status.batches, openBatches } },
+    { notices, batches },
+  );
 }
 
 /** @param keepFailedMs KEEP_FAILED_MS */
-async function readSoonDeleted(
+async function countSoonDeleted(
   redis: RedisClient,
   keys: Keys,
   keepFailedMs: number,
-): Promise<SoonDeleted> {
-  const now = Date.now();
-  const before = now - keepFailedMs + warningMs(keepFailedMs);
+): Promise<number> {
+  const before = Date.now() - keepFailedMs + warningMs(keepFailedMs);
   const counts = await translated(
     Promise.all(
       FAILED_NOTICE_STATES.map((state) => redis.zcount(keys.endedIn(state), '-inf', before)),
     ),
   );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** All lists: those that will be deleted soon, and those that are stalled, though the status lists only the newest. */
+async function readLists(ledger: Ledger, status: Status) {
+  const { now } = status;
+  const listed = new Set(status.batches.openBatches.map(({ id }) => id));
   const batches: string[] = [];
-  for await (const batch of new Ledger(redis, keys).all()) {
-    if (nearEndOfRetention(batch, now) !== undefined) batches.push(batch.id);
+  const stalled: Status['batches']['openBatches'][number][] = [];
+  for await (const batch of ledger.all()) {
+    const { id, phase, counts } = batch;
+    if (nearEndOfRetention(batch, Date.now()) !== undefined) batches.push(id);
+    if (listed.has(id) || !(await readMotion(ledger, batch, status, now)).stalled) continue;
+    const { total, pending } = counts;
+    stalled.push({ id, phase, total, pending, stalled: true, importStopped: false });
   }
-  return { notices: counts.reduce((sum, count) => sum + count, 0), batches };
+  return { batches, stalled };
 }
