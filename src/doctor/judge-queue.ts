@@ -83,7 +83,7 @@ function retention({ notices, batches }: SoonDeleted): Finding {
   const found = [
     ...(notices === 0
       ? []
-      : [{ what: countOf(notices, 'failed notice'), of: '--csv', again: '--single' }]),
+      : [{ what: countOf(notices, 'failed notice'), of: '--single --csv', again: '--single' }]),
     ...(first === ''
       ? []
       : [

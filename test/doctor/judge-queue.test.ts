@@ -86,15 +86,21 @@ describe('the queue', () => {
   });
 
   it.each([
-    [{ notices: 0, batches: ['autumn'] }, 'autumn'],
-    [{ notices: 12, batches: [] }, '12 failed notices will be deleted soon'],
+    [{ notices: 0, batches: ['autumn'] }, 'autumn', '"notices failures autumn --csv", or'],
+    [
+      { notices: 12, batches: [] },
+      '12 failed notices will be deleted soon',
+      '"notices failures --single --csv", or send them again with "notices decide --single --as resend"',
+    ],
     [
       { notices: 1, batches: ['autumn'] },
       '1 failed notice and failed contacts of 1 batch, such as of autumn, will',
+      '"notices failures --single --csv" and "notices failures autumn --csv"',
     ],
-  ])('what will be deleted soon: %j', (soon, words) => {
+  ])('what will be deleted soon: %j', (soon, words, remedy) => {
     const finding = judgeQueue(GOOD, soon).at(-1);
     expect(finding).toMatchObject({ level: 'warn' });
     expect(finding?.says).toContain(words);
+    expect(finding?.remedy).toContain(remedy);
   });
 });
