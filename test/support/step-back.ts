@@ -17,6 +17,11 @@ export async function stepClockBack(redis: Redis, keys: Keys, ms: number): Promi
       if (at > 0) await redis.hset(key, field, String(at + ms));
     }
   }
+  for (const [name, text] of Object.entries(await redis.hgetall(keys.templateHolds))) {
+    const held = JSON.parse(text) as { readonly since: number; readonly next: number };
+    const later = { ...held, since: held.since + ms, next: held.next + ms };
+    await redis.hset(keys.templateHolds, name, JSON.stringify(later));
+  }
   for (const key of [keys.openBatches, keys.workers]) {
     for (const member of await redis.zrange(key, '0', '-1')) await redis.zincrby(key, ms, member);
   }

@@ -32,6 +32,8 @@ export class WorkerClock implements BackgroundService {
   readonly #reads: Repeated;
   #warned = false;
   #wentBack = false;
+  /** At the start, too: it may have gone back while no worker ran. */
+  #mustBound = true;
 
   constructor(basis: WorkerBasis) {
     this.#basis = basis;
@@ -56,13 +58,12 @@ export class WorkerClock implements BackgroundService {
     try {
       const backMs = Math.round(await this.#clock.read());
       if (backMs >= SKEW_MS) {
-        this.#wentBack = true;
+        this.#wentBack = this.#mustBound = true;
         log.warn({ event: 'clock-back', backMs }, 'the clock of Redis went back');
       }
-      if (this.#wentBack) {
-        await boundWaits(redis, keys);
-        await bringForward(redis, keys, this.now());
-      }
+      if (this.#mustBound) this.#wentBack = await boundWaits(redis, keys, this.#wentBack);
+      this.#mustBound = false;
+      if (this.#wentBack) await bringForward(redis, keys, this.now());
       this.#wentBack = false;
     } catch (error) {
       log.warn({ event: 'clock-trouble', ...redisErrorFields(error) });

@@ -70,7 +70,7 @@ local at = math.max(nextProbe(), now + math.ceil(forMs > 0 and forMs or min))
 if current ~= kind then
   redis.call('HSET', hold, 'kind', kind, 'since', now, 'failedProbes', 0, 'min', min, 'max', max)
 end
-redis.call('HSET', hold, 'code', code, 'passed', 0)
+redis.call('HSET', hold, 'code', code, 'passed', 0, 'ahead', at - now)
 probeAt(at)
 redis.call('PUBLISH', ARGV[6], kind)
 return at`,
@@ -186,27 +186,46 @@ redis.call('PUBLISH', ARGV[1], '')
 return 1`,
 });
 
-/** No look at an open batch is put off for longer, in milliseconds (workers/maintenance/batch-walker.ts). */
+/**
+ * No look at an open batch (workers/maintenance/batch-walker.ts) and no probe of a template is further ahead, in
+ * milliseconds.
+ */
 const MOST_PUT_OFF_MS = 60_000;
 
 /**
  * Ends what the fleet waits for, after the clock of Redis went back: the times of these keys would come later by as
- * much. A hold is probed at once. While BullMQ's limiter keys are there, no job comes to {@link enterHold}; without a hold
+ * much. Holds are probed at once. At a start, when nothing saw the clock before, only those whose probe is further ahead
+ * than any was set. While BullMQ's limiter keys are there, no job comes to {@link enterHold}; without a hold
  * they are those of a rate limit, which sets them anew. Its marks that stalled jobs were looked for a moment ago are
  * deleted: any worker may look at any time. KEYS: as the holds, these marks, the open batches by the time of their next
- * look.
+ * look, the held templates. ARGV: '1' where the clock was seen to go back, channel. Answers 1 where a probe was moved.
  */
 const boundFleet = defineScript({
   name: 'bound waits',
-  keys: 6,
+  keys: 7,
   lua: `${HOLD_PRELUDE}
 redis.call('DEL', KEYS[4], KEYS[5])
 local late = redis.call('ZRANGEBYSCORE', KEYS[6], '(' .. (now + ${MOST_PUT_OFF_MS}), '+inf')
 for _, id in ipairs(late) do redis.call('ZADD', KEYS[6], now, id) end
-local kind = redis.call('HGET', hold, 'kind')
-if isManual(kind) then return 0 end
-if kind then probeAt(now) else unblock() end
-return 0`,
+local found = 0
+local function isLate(at, most) return ARGV[1] == '1' or at > now + most end
+local templates = redis.call('HGETALL', KEYS[7])
+for index = 1, #templates, 2 do
+  local isRead, held = pcall(cjson.decode, templates[index + 1])
+  if isRead and type(held) == 'table' and held.kind ~= 'manual' and isLate(tonumber(held.next) or 0, ${MOST_PUT_OFF_MS}) then
+    held.next, found = now, 1
+    redis.call('HSET', KEYS[7], templates[index], cjson.encode(held))
+  end
+end
+if found == 1 then redis.call('PUBLISH', ARGV[2], '') end
+local record = redis.call('HMGET', hold, 'kind', 'max', 'ahead')
+if isManual(record[1]) then return found end
+if not record[1] then unblock()
+elseif isLate(nextProbe(), math.max(tonumber(record[2] or 0), tonumber(record[3] or 0))) then
+  probeAt(now)
+  found = 1
+end
+return found`,
 });
 
 /** Reads the hold in effect; undefined when there is none. */
@@ -253,8 +272,17 @@ export async function liftManualHold(
   return kind in HOLDS ? (kind as HoldKind) : undefined;
 }
 
-/** To be called when the clock of Redis went back. Safe to repeat. */
-export async function boundWaits(redis: RedisClient, keys: Keys): Promise<void> {
-  const bounded = [...holdKeys(keys), ...keys.stalledChecks, keys.openBatches];
-  await boundFleet(redis, bounded, []);
+/**
+ * To be called at a start, and when the clock of Redis went back. Safe to repeat.
+ * @param wasSeen whether it was seen to go back
+ * @returns whether it went back
+ */
+export async function boundWaits(
+  redis: RedisClient,
+  keys: Keys,
+  wasSeen: boolean,
+): Promise<boolean> {
+  const bounded = [...holdKeys(keys), ...keys.stalledChecks, keys.openBatches, keys.templateHolds];
+  const args = [wasSeen ? '1' : '', hintChannel(redis, keys.holdHints)];
+  return (await boundFleet(redis, bounded, args)) === 1 || wasSeen;
 }

@@ -86,8 +86,7 @@ const enterScript = defineScript({
 local held = read()
 if not held then return { 'open' } end
 if held.kind == 'manual' then return { 'wait', now + ${MANUAL_LOOK_MS} } end
--- A round is never so far ahead: the clock of Redis went back.
-if held.next > now and held.next <= now + math.max(ARGV[2], ARGV[3]) then return { 'wait', held.next } end
+if held.next > now then return { 'wait', held.next } end
 held.left = (tonumber(held.left) or 1) - 1
 if held.left <= 0 then
   held.round = (tonumber(held.round) or 0) + 1

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { boundWaits, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
+import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import { decreaseRateLimit, takePermits } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
 import { redisTime } from '../../../src/redis/server-clock.ts';
@@ -33,7 +34,7 @@ describe('after the clock of Redis went back an hour', () => {
   });
 
   const back = () => stepClockBack(redis.client, keys, HOUR_MS);
-  const bound = () => boundWaits(redis.client, keys);
+  const bound = () => boundWaits(redis.client, keys, true);
   const now = () => redisTime(redis.client);
   const limiters = () =>
     Promise.all([keys.limiter, keys.chunkLimiter].map((key) => redis.client.pttl(key)));
@@ -49,6 +50,22 @@ describe('after the clock of Redis went back an hour', () => {
     const dueAt = Number(await redis.client.zscore(keys.openBatches, 'batch'));
     expect(dueAt).toBeLessThanOrEqual(await now());
     expect(await redis.client.exists(...keys.stalledChecks)).toBe(0);
+  });
+
+  it('a start lets what waits too long come at once, and leaves what it finds in time', async () => {
+    const started = () => boundWaits(redis.client, keys, false);
+    await gate.place('throttled', 'HTTP_429', 5_000);
+    await gate.holdTemplate('T\n', 'template', 'HTTP_400');
+    const before = await redis.client.hgetall(keys.hold);
+    expect([await started(), await redis.client.hgetall(keys.hold)]).toEqual([false, before]);
+    expect(Math.min(...(await limiters()))).toBeGreaterThan(0);
+    await back();
+    expect(await started()).toBe(true);
+    expect((await readHold(redis.client, keys))?.nextProbeAt).toBeLessThanOrEqual(await now());
+    expect(await limiters()).toEqual([-2, -2]);
+    const [held] = await readTemplateHolds(redis.client, keys);
+    expect(held?.nextProbeAt).toBeLessThanOrEqual(await now());
+    expect(await started()).toBe(false);
   });
 
   it('a rate limit neither blocks the lanes nor stays low', async () => {

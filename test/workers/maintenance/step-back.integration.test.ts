@@ -38,3 +38,25 @@ it('a hold ends in time although the clock of Redis goes back an hour', async ()
   const isLifted = async () => (await readHold(redis.client, keys)) === undefined;
   expect(await until(isLifted, { what: 'the end of the hold' })).toBe(true);
 }, 60_000);
+
+it('a hold ends in time although the clock went back while no worker ran', async () => {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
+  onTestFinished(() => queue.close());
+  const before = await startWorkerInProcess(redis.url, prefix);
+  before.emulator.addFault({ on: 'send', status: 402, times: 1 });
+  await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
+  await until(async () => (await readHold(redis.client, keys))?.kind === 'credit', {
+    what: 'the hold',
+  });
+  await before.stop();
+  await stepClockBack(redis.client, keys, HOUR_S * 1_000);
+  const delayed = keys.noticesIn('delayed');
+  for (const id of await redis.client.zrange(delayed, '0', '-1'))
+    await redis.client.zincrby(delayed, HOUR_S * 1_000 * 0x1000, id);
+  const worker = await startWorkerInProcess(redis.url, prefix);
+  onTestFinished(() => worker.stop());
+  const isSent = () => worker.emulator.record().contacts === 1;
+  expect(await until(isSent, { what: 'the notice', deadlineMs: 15_000 })).toBe(true);
+}, 60_000);
