@@ -40,13 +40,15 @@ const decideInput = z.object({
   releaseKey: z
     .boolean()
     .optional()
-    .describe('release the idempotency keys of discarded notices, so that they can be sent anew'),
+    .describe(
+      'release the idempotency keys of discarded notices, so that they can be sent anew; not of unknown ones',
+    ),
 });
 
-/** @throws InputError REQUEST_INVALID where it selects nothing, or what was refused cannot count as accepted */
+/** @throws InputError REQUEST_INVALID where it selects nothing, or the state does not allow it */
 async function readDecision(
   context: OperationContext,
-  { as, limit: _limit, rate: _rate, releaseKey: _key, ...fields }: z.output<typeof decideInput>,
+  { as, limit: _limit, rate: _rate, releaseKey: releases, ...fields }: z.output<typeof decideInput>,
   actor: Actor,
 ): Promise<DecideSelect> {
   const { state = as === 'resend' ? 'rejected' : 'unknown' } = fields;
@@ -56,6 +58,9 @@ async function readDecision(
       : []),
     ...(as === 'accepted' && state !== 'unknown'
       ? [{ field: 'state', problem: 'expected unknown: others were not accepted' }]
+      : []),
+    ...(releases === true && state === 'unknown'
+      ? [{ field: 'releaseKey', problem: 'expected state rejected: unknown ones may have arrived' }]
       : []),
   ];
   if (problems.length > 0) throw new InputError('REQUEST_INVALID', problems);

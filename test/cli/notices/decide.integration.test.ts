@@ -153,6 +153,7 @@ describe('unknown outcomes are decided', () => {
         /cancelled' is invalid. expected rejected, unknown, expired$/,
       ],
       [['--as', 'accepted', '--state', 'rejected'], /^--state: expected unknown/],
+      [['--as', 'discard', '--single', '--release-key'], /^--release-key: expected state rejected/],
     ] as const;
     for (const [args, message] of rows) {
       const ended = await notices('decide', ...args, '--json');

@@ -225,7 +225,12 @@ describe('unknown outcomes over HTTP', () => {
         hiddenFields(form ?? ''),
       );
     expect((await viewer.get('/notices', HTML)).text).not.toMatch(/type="radio"|0100000\d{4}/);
-    const [single, list, all] = formsOf(await page('/notices'));
+    const shown = await page('/notices');
+    expect(shown).not.toMatch(/releaseKey|never sent/);
+    const kept = { as: 'discard', ids: [id], releaseKey: true, why };
+    const refused = await operator.post(DECIDE, kept);
+    expect(refused).toMatchObject({ status: 400, json: { issues: [{ field: 'releaseKey' }] } });
+    const [single, list, all] = formsOf(shown);
     expect(Object.fromEntries(single ?? [])).toMatchObject({ code: 'ECONNRESET', single: 'true' });
     expect(Object.fromEntries(list ?? [])).toMatchObject({ batch: 'b', state: 'unknown' });
     expect([all?.has('batch'), all?.has('single')]).toEqual([false, false]);

@@ -29,7 +29,10 @@ export function decision(
       `Send it again.${isUnknown ? ' It may arrive twice.' : ''}`,
     ],
     isUnknown && ['accepted', 'The service accepted it: settle it as accepted.'],
-    ['discard', 'Give it up: it is never sent.'],
+    [
+      'discard',
+      isUnknown ? 'Settle it without sending it again.' : 'Give it up: it is never sent.',
+    ],
   ] as const;
   return ui.action(view, decideFailures, {
     opens: `Decide on ${what}...`,
@@ -50,7 +53,7 @@ export function decision(
       ...(noResend === undefined && given['ids'] === undefined
         ? { rate: 'Sent again: most contacts a second (empty: no limit)' }
         : {}),
-      ...(given['batch'] === undefined
+      ...(given['batch'] === undefined && !isUnknown
         ? { releaseKey: 'Given up: release its idempotency key, so that it can be sent anew' }
         : {}),
     },
