@@ -49,7 +49,8 @@ export interface ExportReport {
 
 /**
  * Writes the contacts that were not accepted and match as CSV with a header, with their numbers in full: the caller
- * records it in the audit stream first. They are read twice, first to collect the names of their fields, so that memory
+ * records it in the audit stream first. Unknown ones are only written where the state says so: imported again, they would
+ * be sent again and not counted as such. They are read twice, first to collect the names of their fields, so that memory
  * stays bounded.
  *
  * @param write returns false to stop
@@ -63,8 +64,9 @@ export async function writeEntries(
   const now = await redisTime(source.redis).catch((error: unknown) => {
     throw redisFailure(error);
   });
+  const { state = given.batch === undefined ? 'rejected' : undefined } = given;
   // What fails later may have other fields.
-  const select = { ...given, before: given.before ?? Math.ceil(now) };
+  const select = { ...given, state, before: given.before ?? Math.ceil(now) };
   const fields = new Set(['contact']);
   for await (const { contacts = [] } of entriesIn(source, select)) {
     for (const contact of contacts) for (const field of Object.keys(contact)) fields.add(field);
@@ -112,6 +114,7 @@ async function* entriesIn(
   for await (const batch of batchesIn(source, select)) {
     const { id, templateCode: template } = batch;
     for await (const { name, state, code, message, at, some } of partsIn(source, batch, select)) {
+      if (state === 'unknown' && select.state === undefined) continue;
       const contacts = some?.taken ?? (await contactsOfPart(source, batch, name));
       const why = { state, code, reason: message, template, batch: id };
       const trace = { trace_id: tracesOf(message), at: new Date(at).toISOString() };

@@ -94,10 +94,11 @@ describe('the export', () => {
       { contact: '01000000020', var1: '=cmd|1', name: 'a "b", c\nd', tags: ['x', 1] },
       { contact: '01000000021', var2: '김민준' },
     ];
-    const { source, prefix, ...built } = await bench(contacts(2), odd);
+    const { source, prefix, ...built } = await bench(contacts(2), odd, contacts(1, 30));
     const bad = await part('rejected', 'BAD_NUMBER', contacts(1, 1));
     await built.settle(0, { accepted: 1, failed: [bad] });
-    await built.settle(1, allFailed('unknown', 'HTTP_500', 'it broke (trace id t-9)'));
+    await built.settle(1, allFailed('rejected', 'HTTP_500', 'it broke (trace id t-9)'));
+    await built.settle(2, allFailed('unknown', 'HTTP_503', ''));
     const { rows, report, text } = await exported(source);
     expect(report).toEqual({ contacts: 3, gone: 0 });
     const byNumber = new Map(rows.map((row) => [row['contact'], row]));
@@ -123,17 +124,18 @@ describe('the export', () => {
       var1: "'=cmd|1",
       name: 'a "b", c\nd',
       tags: '["x",1]',
-      rejected_state: 'unknown',
+      rejected_state: 'rejected',
       rejected_reason: 'it broke (trace id t-9)',
       rejected_trace_id: 't-9',
     });
     expect(byNumber.get('01000000021')).toMatchObject({ var2: '김민준', var1: '' });
     expect(text.startsWith('"contact",')).toBe(true);
 
-    // Without a batch: notices, and what is unknown of all lists.
+    // Without a batch: notices, and what is unknown of all lists, if it is named.
     const { id } = await parkNotice(redis, {}, prefix, undefined, { traceIds: ['one', 'two'] });
-    const all = await exported(source, {});
-    expect(all.numbers).toEqual(['01000000001', '01000000020', '01000000021']);
+    expect((await exported(source, {})).numbers).toEqual([]);
+    const all = await exported(source, { state: 'unknown' });
+    expect(all.numbers).toEqual(['01000000001', '01000000030']);
     expect(all.rows[0]).toMatchObject({
       rejected_notice: id,
       rejected_stage: 'sent',

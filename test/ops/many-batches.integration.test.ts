@@ -66,7 +66,7 @@ it('the oldest of more than a thousand batches is in the list of a restore, the 
   expect(JSON.parse(unknown.stdout)).toMatchObject({
     batches: [{ batch: 'oldest', contacts: 10 }],
   });
-  expect((await run(['failures', '--csv', '--why', 'check'], env)).stdout).toContain(
+  expect((await run(['failures', '--csv', '--state', 'unknown'], env)).stdout).toContain(
     contacts(1, 10)[0]?.contact,
   );
 

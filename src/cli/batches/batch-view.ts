@@ -113,7 +113,12 @@ function describeRetention(batch: Batch, now: number): string[] {
 function nextSteps(batch: Batch): string[] {
   if (notAccepted(batch) === 0) return [];
   const { id, phase, counts } = batch;
-  const steps = [`"notices failures ${id} --csv" exports them`];
+  const steps: string[] = [];
+  if (notAccepted(batch) > counts.unknown) {
+    const what = counts.unknown > 0 ? 'all but unknown ones' : 'them';
+    steps.push(`"notices failures ${id} --csv" exports ${what}`);
+  }
+  if (counts.unknown > 0) steps.push(`"notices failures ${id} --state unknown" lists unknown ones`);
   if (counts.rejected > 0 && (phase === 'finished' || phase === 'sending')) {
     steps.push(`"notices decide --batch ${id} --as resend" sends the rejected ones again`);
   }

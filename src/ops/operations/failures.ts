@@ -234,10 +234,11 @@ export const failures = operation({
       : [...describeList(found, now), ...TO_DO],
   csv: {
     summary:
-      'Their contacts, as a CSV list that can be imported again, with trace ids to look them up at the service. It contains phone numbers; each download is recorded in the audit stream.',
+      'Their contacts, as a CSV list that can be imported again, with trace ids to look them up at the service; unknown ones only where `state` says so. It contains phone numbers; each download is recorded in the audit stream.',
     open: async (context, { limit: _limit, ...fields }, actor) => {
       const selected = await readSelect(context, fields, actor);
-      const { batch, state = 'all', code: reason, template: name } = selected;
+      const { batch, code: reason, template: name } = selected;
+      const { state = batch === undefined ? 'rejected' : 'all but unknown' } = selected;
       const as = [state, reason, name].filter((part) => part !== undefined).join(' ');
       const target = batch === undefined ? 'failures' : `batch ${batch}`;
       return {

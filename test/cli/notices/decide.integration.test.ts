@@ -131,14 +131,18 @@ describe('unknown outcomes are decided', () => {
   it('are listed and exported with numbers and trace ids, which is recorded', async () => {
     const { notices, reset, audit } = await inDoubt();
     expect((await notices('failures')).stdout).toMatch(/ECONNRESET +1 time +trace-0 trace-1$/m);
-    const csv = await notices('failures', '--csv', '--code', 'ECONNRESET', '--why', 'a question');
+    const known = await notices('failures', '--csv', '--code', 'ECONNRESET');
+    expect(known.stderr).toBe('No contact matches.\n');
+    const flags = ['--state', 'unknown', '--code', 'ECONNRESET', '--why', 'a question'];
+    const csv = await notices('failures', '--csv', ...flags);
     expect(csv.stderr).toBe('Exported 10 contacts.\n');
     const [, first = '', next = ''] = csv.stdout.split('\n');
     expect(first).toMatch(/^"01000000001",.*"unknown","ECONNRESET",.*"ONCE","trace-0 trace-1"/);
     expect(first).toContain(`"${reset}"`);
     expect(next).toMatch(/^"01000000011",.*"unknown","ECONNRESET".*"b"$/);
     expect(await audit()).toMatchObject([
-      { what: 'download', as: 'all ECONNRESET', why: 'a question' },
+      { what: 'download', as: 'unknown ECONNRESET', why: 'a question' },
+      { what: 'download', as: 'rejected ECONNRESET' },
     ]);
   }, 60_000);
 

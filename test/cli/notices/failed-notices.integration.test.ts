@@ -82,7 +82,7 @@ describe('failed single notices', () => {
       new RegExp(`^"${BAD}","'=1\\+1","","rejected","INVALID_CONTACT",.*,"${number.id}",""$`),
     );
     expect(await audit()).toMatchObject([
-      { what: 'download', target: 'failures', as: 'all INVALID_CONTACT', why: 'asked for' },
+      { what: 'download', target: 'failures', as: 'rejected INVALID_CONTACT', why: 'asked for' },
     ]);
   });
 

@@ -51,7 +51,7 @@ describe('contacts that were possibly sent when their batch was cancelled', () =
     expect(JSON.parse((await notices('failures', '--json')).stdout)).toMatchObject({
       batches: [{ batch: 'b', contacts: 3, codes: ['OUTCOME_UNKNOWN'] }],
     });
-    const csv = (await notices('failures', '--csv', '--why', 'to look up')).stdout;
+    const csv = (await notices('failures', '--csv', '--state', 'unknown')).stdout;
     expect(OF_CHUNK.filter((number) => csv.includes(number))).toEqual(OF_CHUNK);
     expect(csv.trim().split('\n')).toHaveLength(4);
   });
@@ -84,7 +84,7 @@ describe('contacts that were possibly sent when their batch was cancelled', () =
     const args = ['--batch', 'b', '--number', FIRST, '--as', 'accepted', '--yes'];
     expect((await notices('decide', ...args)).stdout).toContain('1 contact settled as accepted.');
     expect(await counts()).toEqual({ accepted: 1, unknown: 2, cancelled: 3 });
-    const csv = (await notices('failures', '--csv', '--why', 'to look up')).stdout;
+    const csv = (await notices('failures', '--csv', '--state', 'unknown')).stdout;
     expect(OF_CHUNK.filter((number) => csv.includes(number))).toEqual(OF_CHUNK.slice(1));
     expect(await groupFailures(ledger, await built.read(), { state: 'unknown' })).toMatchObject([
       { code: 'OUTCOME_UNKNOWN', contacts: 2 },
