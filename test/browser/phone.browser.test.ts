@@ -88,7 +88,7 @@ describe('a phone of 375 pixels', () => {
     const inList = cells('Batch', 'Progress', 'Contacts', 'Not accepted', 'Started');
     await expectReadable(page, `batches-${scheme}`, inList);
     await page.goto(`/batches/${ID}`);
-    await page.getByText('Send again...').first().click();
+    await page.getByText('Decide on 10 contacts...').first().click();
     const inBatch = cells('State', 'Code', 'Contacts', 'Answer of the service');
     await expectReadable(page, `batch-${scheme}`, inBatch);
     await page.goto('/audit');
