@@ -208,6 +208,47 @@ describe('unknown outcomes over HTTP', () => {
     expect(ofBatch.json).toMatchObject({ ...alone, groups: { length: 2 } });
   });
 
+  it('on the page, single notices have their own download, and none where none matches', async () => {
+    const { operator } = await inDoubt();
+    const page = async (query: string) => (await operator.get(`/notices${query}`, HTML)).text;
+    expect(await page('')).toMatch(/failures\.csv\?[^"]*single=true/);
+    const none = await page('?code=HTTP_503');
+    expect(none).toContain('No failed notice matches.');
+    expect(none).toContain('href="/batches/b"');
+    expect(none).not.toContain('failures.csv');
+  });
+
+  it('the page decides on what it has counted: all where it is asked to, else none that it did not read', async () => {
+    const { prefix, viewer, operator } = await inDoubt();
+    const page = async (query: string) => (await operator.get(`/notices${query}`, HTML)).text;
+    expect(await page('')).toContain('Decide on all 21 unknown contacts...');
+    expect(await page('')).toContain('1 of single notices, and 20 of 1 list.');
+    await failNotices(redis, prefix, { count: 600, state: 'unknown' });
+    const newest = await page('');
+    expect(newest).not.toMatch(/Decide on all|failures\.csv/);
+    // Of a list the number is known.
+    expect(newest).toContain('Decide on 20 contacts...');
+    const [, path = ''] = /href="\/notices(\?[^"]*all=true)"/.exec(newest) ?? [];
+    const counted = await page(path);
+    expect(counted).toContain('600 contacts of single notices with BAD_NUMBER.');
+    expect(counted).toContain('Decide on all 621 unknown contacts...');
+    expect(counted).toContain('failures.csv');
+    expect(counted).not.toContain('data-refresh');
+    const none = await viewer.get('/notices?all=true&code=NONE', HTML);
+    expect(none.text).not.toContain('data-refresh');
+  });
+
+  it('with an age the page does not read what failed of lists, and says so', async () => {
+    const { operator } = await inDoubt();
+    const page = async (query: string) => (await operator.get(`/notices${query}`, HTML)).text;
+    const says = 'Only single notices: lists with unknown contacts are on the first page';
+    expect(await page('')).not.toContain(says);
+    const young = await page('?olderThanMs=1');
+    expect(young).toContain(says);
+    expect(young).not.toContain('href="/batches/b"');
+    expect(await page('?olderThanMs=1&state=rejected')).not.toContain(says);
+  });
+
   it('a preview by number is recorded as a search, with the masked number', async () => {
     const { viewer, audit } = await inDoubt();
     const { json } = await viewer.post(`${PATH}/preview`, { number: NUMBER });

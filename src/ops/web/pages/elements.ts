@@ -13,9 +13,9 @@ export function mayAct({ who }: PageView): boolean {
   return who?.role === 'operator';
 }
 
-/** A part of a page; the script reads it again. */
-export function card(id: string, title: Part, body: Part): Html {
-  return html`<section class="card" id="${id}" data-refresh>
+/** A part of a page; the script reads it again where it is watched. */
+export function card(id: string, title: Part, body: Part, isWatched = true): Html {
+  return html`<section class="card" id="${id}" ${isWatched && html`data-refresh`}>
     ${title !== undefined && html`<h2>${title}</h2>`} ${body}
   </section>`;
 }

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { FailureGroup } from '../../../batch/failures/failures.ts';
 import { countOf, formatCount } from '../../../format/format.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
@@ -23,6 +23,10 @@ const AGES = [
   ['259200000', '3 days'],
 ] as const;
 
+/** Notices and lists that are shown at most. */
+const MOST_NOTICES = 500;
+const MOST_LISTS = 200;
+
 const milliseconds = whole(0, 10 ** 15).optional();
 
 const input = failures.input.pick({ state: true, code: true, template: true, limit: true }).extend({
@@ -31,15 +35,23 @@ const input = failures.input.pick({ state: true, code: true, template: true, lim
   olderThanMs: milliseconds,
   /** Where a page of the list of notices begins. */
   until: milliseconds,
+  /** Reads all that match, not only the newest. */
+  all: z.boolean().optional(),
 });
 
-type Given = Omit<z.output<typeof input>, 'id' | 'limit' | 'until'>;
+type Given = Omit<z.output<typeof input>, 'id' | 'limit' | 'until' | 'all'>;
 
 /** What is read for the page, and for which filter. */
 interface NotAccepted extends FailureList {
   readonly given: Given;
+  readonly all: boolean;
+  /** The same page, where it counts all that match. */
+  readonly countAll: string;
   /** The filter as operations take it: a form acts on what the page shows, not on what fails later. */
-  readonly selected: Pick<Given, 'state' | 'code' | 'template'> & { readonly before: number };
+  readonly selected: Pick<Given, 'state' | 'code' | 'template'> & {
+    readonly before: number;
+    readonly single: boolean | undefined;
+  };
 }
 
 /** What was not accepted, and the forms that decide on it: single notices by reason, and lists with unknown contacts. */
@@ -60,17 +72,20 @@ export const NOT_ACCEPTED = page({
 /** @throws InputError REQUEST_INVALID for two ages */
 async function read(
   context: OpsContext,
-  { limit, until, ...given }: Omit<z.output<typeof input>, 'id'>,
+  { limit, until, all = false, ...given }: Omit<z.output<typeof input>, 'id'>,
   now: number,
 ): Promise<NotAccepted> {
   const { state, code, template } = given;
   const first = Math.max(0, Math.min(beforeOf(given) ?? Infinity, until ?? Infinity));
   const before = Number.isFinite(first) ? first : undefined;
-  const single = until === undefined ? undefined : true;
-  const list = await readFailures(context, { state, code, template, before, single }, limit);
+  // Of a list, a time is found out from all of its failures.
+  const single = before === undefined ? undefined : true;
+  const filter = { state, code, template, before, single };
+  const list = await readFailures(context, filter, Math.min(limit, MOST_NOTICES), !all);
   // Clocks may differ: what is shown is always part of what the forms act on.
   const shown = Math.max(now, list.at, ...list.notices.map(({ endedAt = 0 }) => endedAt + 1));
-  return { ...list, given, selected: { state, code, template, before: Math.min(first, shown) } };
+  const countAll = ui.linkWith('/notices', { ...given, until, all: true });
+  return { ...list, given, all, countAll, selected: { ...filter, before: Math.min(first, shown) } };
 }
 
 /** A notice by its id, or by an idempotency key of the library or of any sender. */
@@ -96,13 +111,13 @@ function lookUpForm(given = ''): Html {
 }
 
 function ofNotices(found: NotAccepted, view: ui.PageView): Part {
-  const { notices, groups, matching, complete, given, selected } = found;
+  const { notices, groups, matching, complete, all, given, selected } = found;
   const isFiltered = Object.values(given).some((value) => value !== undefined);
-  if (matching === 0 && complete && !isFiltered) {
+  if (matching === 0 && complete && !isFiltered && !all) {
     return ui.empty('failed', ui.para('No single notice failed.'));
   }
   const older = ui.linkWith('/notices', { ...given, until: (notices.at(-1)?.endedAt ?? 0) + 1 });
-  const contacts = ui.linkWith('/api/v1/failures.csv', { ...selected });
+  const contacts = ui.linkWith('/api/v1/failures.csv', { ...selected, single: true });
   return [
     ui.filter('/notices', given, [
       ['state', 'State', ui.choicesOf(FAILED_NOTICE_STATES)],
@@ -110,11 +125,11 @@ function ofNotices(found: NotAccepted, view: ui.PageView): Part {
       ['template', 'Template', ''],
       ['olderThanMs', 'Failed longer ago than', AGES],
     ]),
-    ui.card('failed', 'Single notices', [
+    cardOf(found, 'failed', 'Single notices', [
       matching === 0
         ? ui.para('No failed notice matches.')
         : [
-            groupTable(groups, (group) => groupDecision(group, found, view)),
+            groupTable(groups, (group) => complete && groupDecision(group, found, view)),
             noticeTable(notices, view),
           ],
       // Of the same millisecond one may be shown again.
@@ -124,11 +139,15 @@ function ofNotices(found: NotAccepted, view: ui.PageView): Part {
           ui.link(older, 'Older'),
         ]),
       !complete &&
-        ui.quiet(
-          'Only the newest failed notices and lists were read; choose an age to see older ones.',
-        ),
+        ui.quiet([
+          'Only the newest failed notices and lists were read. ',
+          ui.link(found.countAll, 'Count all that match'),
+          ui.mayAct(view) && ' to decide on them, or to download them',
+        ]),
+      all && ui.quiet('Counted when the page was loaded: it does not refresh.'),
       ui.mayAct(view) &&
-        found.contacts > 0 &&
+        complete &&
+        matching > 0 &&
         ui.para([
           ui.link(contacts, 'Download their contacts'),
           ' with trace ids (recorded in the audit stream)',
@@ -136,6 +155,10 @@ function ofNotices(found: NotAccepted, view: ui.PageView): Part {
     ]),
   ];
 }
+
+/** A card; one that counts all is read once, not every two seconds. */
+const cardOf = ({ all }: NotAccepted, id: string, title: string, body: Part): Html =>
+  ui.card(id, title, body, !all);
 
 /** What was not accepted by state and code, with what can be done. */
 export const groupTable = (
@@ -168,23 +191,29 @@ const noticeTable = (notices: readonly NoticeView[], view: ui.PageView): Part =>
     notices,
   );
 
-function groupDecision(group: FailureGroup, found: NotAccepted, view: ui.PageView): Part {
+function groupDecision(group: FailureGroup, { selected }: NotAccepted, view: ui.PageView): Part {
   const { state, code, contacts } = group;
-  const { selected, complete } = found;
   const { template } = selected;
   const only = template === undefined ? '' : `; only template ${template}`;
-  const older = complete ? '' : '; older ones that match, too';
   return decision(view, {
     what: `all with ${code}`,
-    says: `${countOf(contacts, 'contact')} of single notices with ${code}${only}${older}. `,
+    says: `${countOf(contacts, 'contact')} of single notices with ${code}${only}. `,
     given: { ...selected, state, code, single: true },
   });
 }
 
-function ofLists({ batches, selected }: NotAccepted, view: ui.PageView): Part {
+function ofLists(found: NotAccepted, view: ui.PageView): Part {
+  const { batches, groups, complete, selected } = found;
+  if (selected.single === true && selected.state !== 'rejected') {
+    return ui.quiet(
+      'Only single notices: lists with unknown contacts are on the first page, where no age is chosen.',
+    );
+  }
   if (batches.length === 0) return undefined;
   const given = { ...selected, state: 'unknown' };
-  return ui.card('unknown-batches', 'Lists with unknown contacts', [
+  const alone = sumOf(groups.filter(({ state }) => state === 'unknown'));
+  const total = alone + sumOf(batches);
+  return cardOf(found, 'unknown-batches', 'Lists with unknown contacts', [
     ui.table(
       'Batches with unknown contacts',
       [
@@ -193,17 +222,23 @@ function ofLists({ batches, selected }: NotAccepted, view: ui.PageView): Part {
         ['Unknown', ({ contacts }) => formatCount(contacts), 'number'],
         ['Codes', ({ codes }) => ui.code(codes.join(', '))],
       ],
-      batches,
+      batches.slice(0, MOST_LISTS),
       ({ batch, contacts }) =>
         decision(view, {
           what: countOf(contacts, 'contact'),
           given: { ...given, batch },
         }),
     ),
-    decision(view, {
-      what: 'all unknown outcomes that match',
-      says: 'Of single notices and of all lists, also of those that are not shown. ',
-      given,
-    }),
+    batches.length > MOST_LISTS &&
+      ui.quiet(`The newest ${MOST_LISTS} of ${formatCount(batches.length)}.`),
+    complete &&
+      decision(view, {
+        what: `all ${countOf(total, 'unknown contact')}`,
+        says: `${formatCount(alone)} of single notices, and ${formatCount(total - alone)} of ${countOf(batches.length, 'list')}. `,
+        given,
+      }),
   ]);
 }
+
+const sumOf = (parts: readonly { readonly contacts: number }[]) =>
+  parts.reduce((sum, { contacts }) => sum + contacts, 0);
