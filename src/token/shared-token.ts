@@ -89,7 +89,9 @@ export class SharedToken implements TokenSource {
   async get(cancel?: CancelSignal): Promise<Token> {
     const held = this.#usable();
     if (held === undefined) return (await this.#acquire(this.#refused, cancel)).held.token;
-    if (performance.now() >= this.#renewAt) this.#renewing = this.#renewEarly(held);
+    if (performance.now() >= this.#renewAt) {
+      this.#renewing ??= this.#renewEarly(held).finally(() => (this.#renewing = undefined));
+    }
     this.#options.onWait?.(0);
     return held.token;
   }

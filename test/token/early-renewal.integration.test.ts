@@ -42,6 +42,32 @@ describe('early renewal', () => {
     expect(events).toContainEqual(expect.objectContaining({ kind: 'issued', early: true }));
   });
 
+  it('that is still under way is waited for at a stop, however often the token was used since', async () => {
+    world = new World(redis, { refusedMinMs: 100 });
+    let answer = (_value: string) => {};
+    const answered = new Promise<string>((resolve) => (answer = resolve));
+    world.issuer.plan(
+      () => Promise.resolve({ value: 'old', expiresInMs: 3000 }),
+      async () => ({ value: await answered }),
+    );
+    const { shared } = await world.member();
+    const used = async () => {
+      expect((await shared.get()).value).toBe('old');
+      return world.issuer.asked === 2;
+    };
+    await until(used, { what: 'the renewal' });
+    const startedAt = performance.now();
+    const usedAgain = async () => (await used()) && performance.now() - startedAt > 800;
+    await until(usedAgain, { what: 'the next try' });
+    let isStopped = false;
+    const stopping = shared.stop().then(() => (isStopped = true));
+    await redis.client.ping();
+    expect(isStopped).toBe(false);
+    answer('new');
+    await stopping;
+    expect(world.issuer.issued).toEqual(['old', 'new']);
+  });
+
   it('leaves the old token in use when the endpoint fails, without a refusal', async () => {
     world = new World(redis, { refusedMinMs: 200 });
     world.issuer.plan(() => Promise.resolve({ value: 'old', expiresInMs: 3000 }));
