@@ -1,13 +1,22 @@
 import type { NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf } from '../../format/format.ts';
 import type { NumberPrints } from '../../number-index/number-prints.ts';
-import { nextRows, type SourcePart, type SourceReader } from '../source/source-row.ts';
+import {
+  contactBytes,
+  nextRows,
+  type SourcePart,
+  type SourceReader,
+  type SourceRow,
+} from '../source/source-row.ts';
 import { ListDigest, RowProcessor } from './row-processor.ts';
 import { RowTally } from './row-tally.ts';
 import { invalidList } from '../source/describe-columns.ts';
 
 /** A list that can be read only once is known by its head: so many rows, which are kept in memory. */
 export const HEAD_ROWS = 1_000;
+
+/** Of long rows, no more than so many bytes: one row may have a million characters. */
+const HEAD_BYTES = 8 * 1024 * 1024;
 
 export interface FirstPass {
   readonly tally: RowTally;
@@ -54,24 +63,35 @@ export async function readHead(reader: SourceReader, options: PassOptions): Prom
   const { digest, signal } = options;
   const { tally, processor } = checker({ ...options, digest: new ListDigest('', '') });
   const parts: SourcePart[] = [];
-  let left = HEAD_ROWS;
-  while (left > 0) {
+  let [left, bytes] = [HEAD_ROWS, HEAD_BYTES];
+  const isWhole = () => left > 0 && bytes > 0;
+  while (isWhole()) {
     const next = await nextRows(reader.rows, signal);
     if (next === undefined) break;
     parts.push(...next);
     // Decided row by row: the head is the same wherever the pieces of the text end.
     for (const part of next) {
-      if (left <= 0) break;
-      const rows = 'block' in part ? part.to - part.from : 1;
-      if ('block' in part) digest.addRun(part.block, part.from, part.from + Math.min(rows, left));
-      else digest.addPart(part);
-      left -= rows;
+      if ('block' in part) {
+        let end = part.from;
+        for (; end < part.to && isWhole(); end++, left--) bytes -= contactBytes(part.block, end);
+        digest.addRun(part.block, part.from, end);
+      } else if (isWhole()) {
+        digest.addPart(part);
+        bytes -= rowBytes(part);
+        left--;
+      }
     }
   }
   if (parts.length === 0) throw noContacts();
-  if (left <= 0 && digest.contacts === 0) throw allRefused(parts);
+  if (!isWhole() && digest.contacts === 0) throw allRefused(parts);
   await processor.process(parts);
-  return firstPass(reader, tally, digest, left > 0, parts);
+  return firstPass(reader, tally, digest, isWhole(), parts);
+}
+
+/** Bytes of a contact's JSON, with the comma before it as in a block, or of a refused row. */
+function rowBytes({ check, original = '' }: SourceRow): number {
+  if (check.kind === 'contact') return Buffer.byteLength(check.json) + 1;
+  return Buffer.byteLength(typeof original === 'string' ? original : original.join(','));
 }
 
 function checker({ digest, prints, allowDuplicates }: Omit<PassOptions, 'signal'>) {

@@ -1,5 +1,11 @@
 import { createHash, createHmac, type Hash } from 'node:crypto';
-import type { ContactBlock, SourcePart, SourceRow, SourceRun } from '../source/source-row.ts';
+import {
+  contactBytes,
+  type ContactBlock,
+  type SourcePart,
+  type SourceRow,
+  type SourceRun,
+} from '../source/source-row.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 import { FULL_CHUNK_BYTES, originsText } from '../../payload/chunk-payload.ts';
 import { RowNumbers } from '../../payload/row-numbers.ts';
@@ -138,7 +144,7 @@ class ChunkBuilder {
 
   add(block: ContactBlock, index: number): void {
     this.size++;
-    this.#bytes += (block.ends[index] ?? 0) - (index === 0 ? 0 : (block.ends[index - 1] ?? 0));
+    this.#bytes += contactBytes(block, index);
     this.#rows.add(block.rows[index] ?? 0);
     if (this.#keepsNumbers) this.#numbers.push(numberOf(block, index));
     if (this.#run?.block === block && this.#run.to === index) {
@@ -191,7 +197,8 @@ function numberOf({ numbers, digits }: ContactBlock, index: number): string {
 /**
  * What identifies a list: a keyed hash of the request body that its contacts share (template, sender keys, other
  * fields) and of the contacts that its valid rows become, in order and before duplicates are skipped. File
- * format, compression, encoding and refused rows do not change it; neither do the options of sending.
+ * format, compression, encoding and refused rows do not change it; neither do the options of sending. Of a list that is
+ * read once it is the digest of the head, in which refused rows count.
  */
 export class ListDigest {
   readonly #hash: Hash;

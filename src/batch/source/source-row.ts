@@ -48,6 +48,11 @@ export class ContactBlock {
   }
 }
 
+/** Bytes of the JSON of one contact of a block. */
+export function contactBytes({ ends }: ContactBlock, index: number): number {
+  return (ends[index] ?? 0) - (index === 0 ? 0 : (ends[index - 1] ?? 0));
+}
+
 /** Consecutive valid rows: the contacts of a block from index `from` up to, not including, `to`. */
 export interface SourceRun {
   readonly block: ContactBlock;

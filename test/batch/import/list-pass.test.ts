@@ -88,6 +88,29 @@ describe('the identity of a list', () => {
     expect(await headOf(short)).toMatchObject({ isWhole: true, identity });
   });
 
+  it.each([
+    ['refused', '+82', 'x'.repeat(900_000), 10, 12],
+    ['long, with four variables of 4,000 bytes', '', `${'x'.repeat(4_000)},`.repeat(4), 524, 600],
+  ])(
+    'of rows that are %s is that of eight megabytes of them',
+    async (_, number, rest, most, count) => {
+      const rows = Array.from({ length: count }, (_row, row) => {
+        const contact = number || `010${10_000_000 + row}`;
+        return `${contact},${number === '' ? rest.slice(0, -1) : `${rest},,,`}\n`;
+      });
+      const text = `contact,var1,var2,var3,var4\n01000000001,a,b,c,d\n${rows.join('')}`;
+      const one = await headOf(text, {}, 65_537);
+      const other = await headOf(text + text.slice(text.indexOf('\n') + 1));
+      expect([one.isWhole, other.isWhole, one.identity]).toEqual([false, false, other.identity]);
+      expect(one.contacts).toBe(number === '' ? most : 1);
+      const kept = one.parts.reduce(
+        (sum, part) => sum + ('block' in part ? part.to - part.from : 1),
+        0,
+      );
+      expect(kept).toBeLessThan(count);
+    },
+  );
+
   it('of one that begins with refused rows alone is refused, unless it is read twice', async () => {
     const text = `contact,var1\n${'+82,x\n'.repeat(HEAD_ROWS)}${csvList(50).slice(13)}`;
     await expect(headOf(text)).rejects.toThrow(
