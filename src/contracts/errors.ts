@@ -56,11 +56,12 @@ export const ERROR_CODES = {
   },
   INVALID_ACCESS_KEY: {
     meaning: 'The access key does not exist, the secret is wrong, or the token has expired.',
-    remedy: 'Compare ACCESS_KEY, SECRET_KEY and API_VERSION with the console of the service.',
+    remedy:
+      'Compare ACCESS_KEY, SECRET_KEY and API_VERSION with the console of the service, and restart the workers with the right ones.',
   },
   ACCESS_KEY_NOT_APPROVED: {
     meaning: 'The app is still pending approval.',
-    remedy: 'Have the app approved in the console of the service.',
+    remedy: 'Have the app approved in the console of the service; sending then resumes by itself.',
   },
   IP_NOT_ALLOWED: {
     meaning: "The request came from an address outside the app's IP allowlist.",
@@ -68,7 +69,7 @@ export const ERROR_CODES = {
   },
   SERVICE_REFUSED: {
     meaning: 'The service rejected this request.',
-    remedy: 'Correct what the code and the message of the service name.',
+    remedy: 'Correct what the code and the message of the service name; workers log both.',
   },
   SERVICE_UNREACHABLE: {
     meaning: 'No connection to the service could be made; provably nothing was sent.',
