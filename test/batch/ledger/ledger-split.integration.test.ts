@@ -38,6 +38,16 @@ describe('a refused chunk that is at fault', () => {
     expect(await bench.batch()).toMatchObject({ chunks: 4, chunksOfList: 2 });
   });
 
+  it.each([0, 10])(
+    'is not halved where %d of its ten contacts would be the first half',
+    async (first) => {
+      const bench = await claimOne();
+      await expect(bench.halve(0, first)).rejects.toThrow();
+      expect(await bench.counts()).toEqual({ pending: 20, sending: 10 });
+      expect(await bench.batch()).toMatchObject({ chunks: 2 });
+    },
+  );
+
   it('does not disturb the import that stores the chunks of the list meanwhile', async () => {
     const bench = await openBatch(redis, {}, [10, 10], false);
     await bench.claim(0);

@@ -136,6 +136,8 @@ if not waits and state ~= SENDING and state ~= SENDING_POSSIBLY_SENT then return
 local possiblySent = waits or state == SENDING_POSSIBLY_SENT
 if redis.call('HGET', inflight, chunk) ~= nonce and not (possiblySent and isAccepted) then return { 'known' } end
 
+if said.kind == 'halved' and not (said.first > 0 and said.first < size) then error('neither half may be empty') end
+
 local function waitAgain(number, size, possiblySent)
   if isCancelled then
     redis.call('DECRBY', unsent, size)
