@@ -19,7 +19,7 @@ type Commands = Readonly<Record<string, number>>;
 const LONG = { timeout: 120_000 };
 
 const FEW = 50;
-const MANY = 200;
+const MANY = 350;
 
 /** Id of a notice's job, in any argument of a command. */
 const JOB_ID = /\bn-[\w-]{16}/;

@@ -20,6 +20,7 @@ async function send(
   chunks: readonly (readonly Contact[])[],
   emulated: EmulatorOptions = {},
   more: Partial<BatchPlan> = {},
+  env: Readonly<Record<string, string>> = {},
 ) {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
@@ -27,7 +28,7 @@ async function send(
   const batch = await buildBatch(redis.client, prefix, 'b', chunks, { plan });
   const { ledger } = batch;
   const read = () => batch.read();
-  const worker = await startWorkerInProcess(redis.url, prefix, ENV, emulated);
+  const worker = await startWorkerInProcess(redis.url, prefix, { ...ENV, ...env }, emulated);
   const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
   onTestFinished(async () => {
     await worker.stop();
@@ -66,6 +67,17 @@ describe('a batch whose chunks are', () => {
     expect(emulator.details()[0]).toMatchObject({ vars: { var1: 'value 0' } });
     expect(await ledger.payload('b', '0')).toBeUndefined();
     expect(await queue.getJobCounts()).toMatchObject({ completed: 0, failed: 0, waiting: 0 });
+  });
+
+  it('waiting for a permit: not claimed, so that a worker that dies leaves no doubt', async () => {
+    const { emulator, read } = await send(inFives(60), {}, {}, { RATE_LIMIT: '10' });
+    const sending: number[] = [];
+    const areSent = async () => {
+      sending.push((await read()).counts.sending);
+      return emulator.record().requests >= 10;
+    };
+    await until(areSent, { what: 'ten requests', everyMs: 5, ...LONG });
+    expect(Math.max(...sending)).toBeLessThanOrEqual(3 * 5);
   });
 
   it('spoiled by one contact: it is isolated with the code of the service, the others are sent', async () => {
