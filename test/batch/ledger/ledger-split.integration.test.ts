@@ -42,7 +42,7 @@ describe('a refused chunk that is at fault', () => {
     'is not halved where %d of its ten contacts would be the first half',
     async (first) => {
       const bench = await claimOne();
-      await expect(bench.halve(0, first)).rejects.toThrow();
+      await expect(bench.halve(0, first)).rejects.toThrow('settle failed');
       expect(await bench.counts()).toEqual({ pending: 20, sending: 10 });
       expect(await bench.batch()).toMatchObject({ chunks: 2 });
     },
