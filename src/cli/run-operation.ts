@@ -110,7 +110,7 @@ export async function runOperation(
       });
       lines.end();
       print(context, command, answer, () => [
-        ...(row.text?.(answer, Date.now()) ?? []),
+        ...(row.text?.(answer, Date.now(), checked.input as never) ?? []),
         ...(isStopped ? [STOPPED] : []),
       ]);
       if (isStopped || row.isDone?.(answer) === false) context.end(1);

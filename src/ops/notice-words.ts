@@ -5,6 +5,7 @@ import type {
   Retention,
 } from '../notices/notice-state.ts';
 import { formatCount, formatDuration, shellWord } from '../format/format.ts';
+import type { EntrySelect } from './entries.ts';
 
 /** Why a notice waits, in words: the same in commands and on pages. */
 export function describePending(pending: PendingReason, now: number): string {
@@ -44,6 +45,44 @@ export function nextStep({ id, state, pending }: NoticeView): string | undefined
   }
   if (pending?.reason === 'held') return `To do: ${pending.remedy}.`;
   return undefined;
+}
+
+/** What can be done about what was listed, as commands that select the same; a phone number is not repeated. */
+export function decideSteps(
+  states: readonly string[],
+  select: Omit<EntrySelect, 'ids' | 'state'> & { readonly olderThanMs?: number | undefined },
+): string[] {
+  const { batch, single, code, template, before, olderThanMs, since, number } = select;
+  const flag = (name: string, value: string | undefined) =>
+    value === undefined ? [] : [`--${name} ${shellWord(value)}`];
+  const time = (at: number | undefined) =>
+    at === undefined ? undefined : new Date(at).toISOString();
+  const flags = [
+    ...flag('batch', batch),
+    ...(single === true ? ['--single'] : []),
+    ...flag('code', code),
+    ...flag('template', template),
+    ...flag('before', time(before)),
+    ...flag('older-than', olderThanMs === undefined ? undefined : `${olderThanMs}ms`),
+    ...flag('since', time(since)),
+    ...flag('number', number === undefined ? undefined : '-'),
+  ];
+  const command = (words: string) => `"${['notices decide', words, ...flags].join(' ')}"`;
+  return [
+    ...(states.includes('rejected')
+      ? [
+          `Send the rejected ones again: ${command('--as resend --state rejected')}`,
+          `Give them up: ${command('--as discard --state rejected')}`,
+        ]
+      : []),
+    ...(states.includes('unknown')
+      ? [
+          `Check unknown ones at the service first. Settle those that it has: ${command('--as accepted --state unknown')}`,
+          'The others: --as resend, which may send them twice, or --as discard in its place.',
+        ]
+      : []),
+    'Add --csv to export their contacts, with trace ids; unknown ones with --state unknown.',
+  ];
 }
 
 /** The answer to a request to cancel, after the id of the notice. */

@@ -14,6 +14,7 @@ import { auditSearch, type Actor } from '../audit.ts';
 import { requireBatch } from '../batch-snapshot.ts';
 import { batchesIn, groupsIn, noticesIn, statesIn, type EntrySelect } from '../entries.ts';
 import { writeEntries } from '../entries-csv.ts';
+import { decideSteps } from '../notice-words.ts';
 import {
   ageFields,
   batchId,
@@ -201,12 +202,6 @@ const batchTable = (batches: FailureList['batches']) =>
 
 export const NO_BATCH = { 404: 'There is no such batch.' };
 
-const TO_DO = [
-  '"notices decide --as resend" with the same flags sends them again; --as discard gives them up.',
-  'Check unknown ones at the service first; --as accepted settles those that it has.',
-  'Add --csv to export their contacts, with trace ids.',
-];
-
 export const failures = operation({
   name: 'failures',
   summary: 'What was not accepted and why: single notices, contacts of a batch, unknown outcomes.',
@@ -228,10 +223,14 @@ export const failures = operation({
   problems: NO_BATCH,
   run: async (context, { limit, ...fields }, call) =>
     readFailures(context, await readSelect(context, fields, call), limit, call.bounded === true),
-  text: (found, now) =>
-    found.contacts === 0
-      ? ['No notice or contact that matches failed.']
-      : [...describeList(found, now), ...TO_DO],
+  text: (found, now, selected) => {
+    if (found.contacts === 0) return ['No notice or contact that matches failed.'];
+    const states = [
+      ...found.groups.map(({ state }) => state),
+      ...found.batches.map(() => 'unknown'),
+    ];
+    return [...describeList(found, now), ...decideSteps(states, selected)];
+  },
   csv: {
     summary:
       'Their contacts, as a CSV list that can be imported again, with trace ids to look them up at the service; unknown ones only where `state` says so. It contains phone numbers; each download is recorded in the audit stream.',

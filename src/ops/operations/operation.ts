@@ -115,7 +115,7 @@ export interface OperationSpec<Name extends string, I extends z.ZodObject, O ext
     open(context: OperationContext, input: z.output<I>, actor: Actor): Promise<OperationExport>;
   };
   /** The answer in lines for a terminal; without it there is no command. */
-  text?(answer: Answer<z.output<O>>, now: number): readonly string[];
+  text?(answer: Answer<z.output<O>>, now: number, input: z.output<I>): readonly string[];
   /** Whether a command ends with 0. Default: always */
   isDone?(answer: Answer<z.output<O>>): boolean;
   /** Whether the answer changes by itself: a command can wait for its end. */

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
@@ -7,7 +8,7 @@ import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { parkNotice } from '../../ops/support/parked-notice.ts';
 import { testRedis } from '../../support/redis.ts';
 import { errorOf, run, start } from '../support/run.ts';
-import { endedThen } from '../../ops/support/failed-notices.ts';
+import { endedThen, failNotices } from '../../ops/support/failed-notices.ts';
 
 const redis = testRedis();
 const DAY = 86_400_000;
@@ -145,6 +146,31 @@ describe('unknown outcomes are decided', () => {
       { what: 'download', as: 'rejected ECONNRESET' },
     ]);
   }, 60_000);
+
+  it.each([
+    [[], 'rejected', 'resend', '2 contacts will be sent again.'],
+    [['--older-than', '1ms', '--template', "O'K"], 'rejected', 'discard', '1 contact given up.'],
+    [['b'], 'rejected', 'resend', '1 contact will be sent again.'],
+    [['b', '--code', 'TIMEOUT'], 'unknown', 'accepted', '10 contacts settled as accepted.'],
+    [
+      ['--single', '--since', '2026-01-01'],
+      'unknown',
+      'accepted',
+      '2 contacts settled as accepted.',
+    ],
+    [[], 'unknown', 'accepted', '21 contacts settled as accepted.'],
+  ])('after a list with %j, the printed command for %s ones as %s acts on them', async (...row) => {
+    const [flags, state, as, says] = row;
+    const { prefix, notices } = await inDoubt();
+    await failNotices(redis, prefix, { count: 1, from: 10 });
+    await failNotices(redis, prefix, { count: 1, from: 11, template: "O'K" });
+    const { stdout } = await notices('failures', ...flags);
+    const printed = new RegExp(`"notices (decide --as ${as} --state ${state}[^"]*)"`).exec(stdout);
+    const line = printed?.[1] ?? '';
+    const shell = spawnSync('/bin/sh', ['-c', `printf '%s\\0' ${line}`], { encoding: 'utf8' });
+    const done = await notices(...shell.stdout.split('\0').slice(0, -1), '--yes');
+    expect([done.code, done.stdout]).toEqual([0, `${says}\n`]);
+  });
 
   it('flags that select nothing, or contradict each other, are refused', async () => {
     const { notices, left } = await inDoubt();
