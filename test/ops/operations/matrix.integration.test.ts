@@ -40,6 +40,8 @@ interface Example<Name extends OperationName> {
   readonly audits?: readonly [string, string];
   /** A change with nothing to do here: nothing is recorded, and its command ends with 1. */
   readonly idle?: true;
+  /** Fields that name what does not exist, where no parameter of the path does. */
+  readonly missing?: Readonly<Record<string, unknown>>;
   /** It answers what it knows of an unknown id. */
   readonly answersUnknown?: true;
 }
@@ -136,13 +138,23 @@ const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
     command: 'cancel b --yes',
     audits: ['batch', 'batch b'],
   },
-  failures: { input: {}, bad: [{ state: 'accepted' }, 'state'], command: 'failures' },
-  'failures preview': { input: { code: 'NONE' }, bad: [{ limit: 0 }, 'limit'] },
+  failures: {
+    input: {},
+    bad: [{ state: 'accepted' }, 'state'],
+    command: 'failures',
+    missing: { batch: 'gone' },
+  },
+  'failures preview': {
+    input: { code: 'NONE', state: 'unknown' },
+    bad: [{ limit: 0 }, 'limit'],
+    missing: { batch: 'gone' },
+  },
   decide: {
     input: { as: 'accepted', before: Date.now() + 3_600_000 },
     bad: [{ as: 'maybe' }, 'as'],
     command: 'decide --single --as discard --yes',
     audits: ['decide', 'single notices'],
+    missing: { batch: 'gone' },
   },
   erase: {
     input: { number: NUMBER },
@@ -158,6 +170,13 @@ const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
   },
 };
 
+/** A row with another input: rejected notices are sent again after the unknown ones are decided. */
+const RESEND: Example<'decide'> = {
+  input: { as: 'resend', single: true, before: Date.now() + 3_600_000 },
+  command: 'decide --single --as resend --yes',
+  audits: ['decide', 'single notices'],
+};
+
 interface Row {
   readonly name: OperationName;
   readonly row: Operation;
@@ -165,13 +184,22 @@ interface Row {
 }
 
 /** In the order of the examples: each has something to do after those before it. */
-const ROWS: readonly Row[] = Object.entries(EXAMPLES).flatMap(([name, example]) =>
-  OPERATIONS.filter((row) => row.name === name).map((row) => ({
-    name: row.name,
-    row,
-    example: example as Example<OperationName>,
-  })),
-);
+const ROWS: readonly Row[] = Object.entries(EXAMPLES)
+  .flatMap(([name, example]) =>
+    name === 'decide'
+      ? ([
+          [name, example],
+          [name, RESEND],
+        ] as const)
+      : ([[name, example]] as const),
+  )
+  .flatMap(([name, example]) =>
+    OPERATIONS.filter((row) => row.name === name).map((row) => ({
+      name: row.name,
+      row,
+      example: example as Example<OperationName>,
+    })),
+  );
 const WHY = 'the matrix';
 
 /** Calls the route of an operation. */
@@ -301,12 +329,14 @@ describe('every operation', () => {
     const { rows, env, admin, server } = await account();
     const operator = await (await server()).operator();
     for (const { name, row, example } of rows) {
-      if (paramsOf(row).length === 0 || example.answersUnknown === true) continue;
-      const input = { ...example.input, id: 'gone' };
+      const { missing = { id: 'gone' } } = example;
+      const isNamed = example.missing !== undefined || paramsOf(row).length > 0;
+      if (!isNamed || example.answersUnknown === true) continue;
+      const input = { ...example.input, ...missing };
       const reply = await call(operator, row, input);
       expect([name, reply.status, reply.json['code']]).toEqual([name, 404, 'NOT_FOUND']);
       await expect(admin.run(name, input as never)).rejects.toMatchObject({ code: 'NOT_FOUND' });
-      if (example.command === undefined) continue;
+      if (example.command === undefined || example.missing !== undefined) continue;
       const args = example.command.split(' ').map((word) => (word === 'b' ? 'gone' : word));
       const ended = await run(args, env);
       // A batch with this id, or nothing: a notice, too, can be cancelled by its id.
