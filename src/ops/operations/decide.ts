@@ -6,7 +6,14 @@ import { noticeId } from '../../notices/notice-ref.ts';
 import type { Actor } from '../audit.ts';
 import { requireBatch } from '../batch-snapshot.ts';
 import { decide, decided, DECISIONS, type DecideSelect } from '../decide.ts';
-import { describeList, NO_BATCH, readFailures, readSelect, selectFields } from './failures.ts';
+import {
+  decidable,
+  describeList,
+  NO_BATCH,
+  readFailures,
+  readSelect,
+  selectFields,
+} from './failures.ts';
 import { oneOf, rate, waitAfter, waitMs, whole } from './fields.ts';
 import { operation, redisNow, type OperationContext } from './operation.ts';
 
@@ -29,7 +36,7 @@ const DONE = {
 const decideInput = z.object({
   as: oneOf(DECISIONS).describe('send them again, count them as accepted, or give them up'),
   ids: z.array(noticeId).min(1).max(MOST_IDS).optional().describe('ids of single notices'),
-  state: oneOf(['rejected', 'unknown', 'expired'])
+  state: decidable
     .optional()
     .describe(
       'those in this state; unknown ones that are sent again may arrive twice. Default: rejected ones are sent again, unknown ones settled',

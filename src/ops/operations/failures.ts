@@ -32,6 +32,9 @@ import { operation, redisNow, type Answer, type OperationContext } from './opera
 const MOST_NOTICES = 500;
 const MOST_BATCHES = 200;
 
+/** What is decided on: one state at a time. */
+export const decidable = oneOf(['rejected', 'unknown', 'expired']).describe('those in this state');
+
 /** What selects notices and contacts that were not accepted. */
 export const selectFields = {
   batch: batchId
@@ -251,13 +254,13 @@ export const failures = operation({
 
 export const previewFailures = operation({
   name: 'failures preview',
-  summary: 'All that a decision with the same filter would decide; changes nothing.',
+  summary: 'All that a decision with the same filter and state would decide; changes nothing.',
   answers: 'The preview.',
   needs: 'viewer',
   hidesInput: true,
   path: '/api/v1/failures/preview',
   perMinute: 60,
-  input: failures.input,
+  input: failures.input.extend({ state: decidable }),
   output: list,
   problems: NO_BATCH,
   run: async (context, { limit, ...fields }, call) => {

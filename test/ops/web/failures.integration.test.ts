@@ -155,7 +155,10 @@ describe('rejected notices over HTTP', () => {
 describe('unknown outcomes over HTTP', () => {
   it('are previewed and decided with the same filter, each as documented', async () => {
     const { id, batch, viewer, audit, decide } = await inDoubt();
-    const preview = await viewer.post(`${PATH}/preview`, { code: 'ECONNRESET' });
+    const preview = await viewer.post(`${PATH}/preview`, {
+      code: 'ECONNRESET',
+      state: 'unknown',
+    });
     expectDocumented('POST', `${PATH}/preview`, preview);
     expect(preview.json).toMatchObject({
       contacts: 11,
@@ -182,9 +185,24 @@ describe('unknown outcomes over HTTP', () => {
     ]);
   });
 
+  it('a preview counts what the decision with the same body decides, and needs its state', async () => {
+    const { prefix, viewer, decide } = await inDoubt();
+    await failNotices(redis, prefix, { count: 3, from: 10 });
+    const refused = await viewer.post(`${PATH}/preview`, { single: true });
+    expect(refused).toMatchObject({ status: 400, json: { issues: [{ field: 'state' }] } });
+    for (const [body, contacts] of [
+      [{ state: 'rejected', single: true }, 3],
+      [{ state: 'unknown' }, 21],
+    ] as const) {
+      const { json } = await viewer.post(`${PATH}/preview`, body);
+      const { json: done } = await decide({ as: 'discard', ...body });
+      expect([body, json['contacts'], done['contacts']]).toEqual([body, contacts, contacts]);
+    }
+  });
+
   it('single: only notices, in the preview as in the decision; false selects nothing', async () => {
     const { viewer, decide } = await inDoubt();
-    const preview = await viewer.post(`${PATH}/preview`, { single: true });
+    const preview = await viewer.post(`${PATH}/preview`, { single: true, state: 'unknown' });
     expect(preview.json).toMatchObject({ contacts: 1, matching: 1, batches: [] });
     for (const fields of [{ single: false }, { single: true, batch: 'b' }]) {
       const answer = await decide({ as: 'accepted', ...fields });
@@ -201,7 +219,7 @@ describe('unknown outcomes over HTTP', () => {
     expect(json).toMatchObject({ matching: 500, notices: { length: 500 }, complete: false });
     const codes = expect.arrayContaining(['HTTP_503', 'ECONNRESET']) as string[];
     expect(json['batches']).toEqual([{ batch: 'b', template: 'T', contacts: 20, codes }]);
-    const preview = await viewer.post(`${PATH}/preview`, {});
+    const preview = await viewer.post(`${PATH}/preview`, { state: 'unknown' });
     expect(preview.json).toMatchObject({ matching: 501, complete: true });
     const ofBatch = await viewer.get(`${PATH}?batch=b`);
     const alone = { contacts: 20, matching: 0, notices: [], batches: [], complete: true };
@@ -251,7 +269,7 @@ describe('unknown outcomes over HTTP', () => {
 
   it('a preview by number is recorded as a search, with the masked number', async () => {
     const { viewer, audit } = await inDoubt();
-    const { json } = await viewer.post(`${PATH}/preview`, { number: NUMBER });
+    const { json } = await viewer.post(`${PATH}/preview`, { number: NUMBER, state: 'unknown' });
     expect(json).toMatchObject({ contacts: 1 });
     expect(await audit()).toMatchObject([
       { who: 'vera', what: 'search', target: 'number 010******01', as: 'searched' },

@@ -46,7 +46,7 @@ export function operationRoutes(row: Operation): Route[] {
         });
         if (next === undefined) return answer;
         // What its command would print.
-        sayNext(reply, row.text?.(answer, Date.now(), rest as never).join(' ') ?? 'Done.');
+        sayNext(reply, row.text?.(answer, Date.now(), rest).join(' ') ?? 'Done.');
         return redirect(reply, next);
       } finally {
         deadline.close();

@@ -27,7 +27,7 @@ export async function visitAll(world: World, visits: Visits, sent: Sent): Promis
   for (const who of [vera, otto, program('viewerKey'), program('operatorKey')]) {
     for (const number of [NUMBERS.accepted, NUMBERS.inList, NUMBERS.badNotice]) {
       await visits.ask('/api/v1/find', who, { number });
-      await visits.ask('/api/v1/failures/preview', who, { number });
+      await visits.ask('/api/v1/failures/preview', who, { number, state: 'rejected' });
       const { 'x-csrf-token': token = '' } = who.headers;
       const form = new URLSearchParams({ number, _csrf: token }).toString();
       await visits.ask('/find', who, form);
