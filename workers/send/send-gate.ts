@@ -65,13 +65,19 @@ export class SendGate {
       const complete = isComplete();
       if (!(complete instanceof Promise ? await complete : complete)) return undefined;
       // It would make the row no longer: its place is for another job.
-      if (this.#underWay > 0 && this.#account.has(job.id)) return { putOffMs: AGAIN_MS };
-      while (this.#account.isDoubtful && this.#underWay > 0 && this.#restMs > 0) {
-        await this.#oneEnds();
+      if (this.#underWay > 0 && this.#account.has(job.id, performance.now())) {
+        return { putOffMs: AGAIN_MS };
       }
-      const { trouble: history } = job;
-      const entered = holds.enter(job.template, history !== undefined, job.runs, job.leavesProbes);
-      const passage = entered instanceof Promise ? await entered : entered;
+      const { template, trouble: history, runs, leavesProbes } = job;
+      let passage: Passage | PutOff | undefined;
+      do {
+        while (this.#mustWait) await this.#oneEnds();
+        // It may have stepped aside meanwhile.
+        if (isSuspended()) return undefined;
+        const entered = holds.enter(template, history !== undefined, runs, leavesProbes);
+        passage = entered instanceof Promise ? await entered : entered;
+        // Another attempt may have started or ended while Redis was asked.
+      } while (passage === OPEN && (this.#mustWait || isSuspended()));
       if (passage === undefined || 'putOffMs' in passage) return passage;
       this.#underWay++;
       this.#movedAt = performance.now();
@@ -149,6 +155,11 @@ export class SendGate {
     const closedMs = holds.closedMs(template);
     if (closedMs > 0) return closedMs;
     return holds.isTemplateHeld(template) ? holds.behindMs(template) : undefined;
+  }
+
+  /** Whether an attempt waits for the end of another, which may say that all fail. */
+  get #mustWait(): boolean {
+    return this.#account.isDoubtful && this.#underWay > 0 && this.#restMs > 0;
   }
 
   /** Milliseconds for which an attempt may still wait for the end of another. */

@@ -17,7 +17,7 @@ export const DOUBT_ROW = 3;
 
 /** As {@link ROW} where nothing was accepted for {@link QUIET_MS}: with little traffic a row of twelve takes too long. */
 const QUIET_ROW = 3;
-const QUIET_MS = 10_000;
+export const QUIET_MS = 10_000;
 
 /** So many different notices or chunks of a template, refused alike in a row and none accepted, hold the template. */
 export const TEMPLATE_ROW = 20;
@@ -132,7 +132,8 @@ export class Acceptances {
 
 /** Attempts in a row, in the order of their ends, that concern the whole account. */
 export class AccountRow {
-  readonly #jobs = new Set<string>();
+  /** With the time of the last attempt of each. */
+  readonly #jobs = new Map<string, number>();
   #acceptedAt: number;
 
   /** @param now a monotonic clock, in milliseconds */
@@ -150,14 +151,17 @@ export class AccountRow {
     return this.#jobs.size >= DOUBT_ROW;
   }
 
-  /** Whether one more attempt of this job would not make the row longer. */
-  has(job: string): boolean {
-    return this.#jobs.has(job);
+  /**
+   * Whether one more attempt of this job would not make the row longer. After {@link QUIET_MS} it goes all the same: where
+   * others are only rejected, the row neither ends nor becomes longer.
+   */
+  has(job: string, now: number): boolean {
+    return now - (this.#jobs.get(job) ?? -Infinity) < QUIET_MS;
   }
 
   /** @returns whether the row is long enough for a hold: from then on, until the next acceptance */
   note(job: string, now: number): boolean {
-    this.#jobs.add(job);
+    this.#jobs.set(job, now);
     const isQuiet = now - this.#acceptedAt >= QUIET_MS;
     return this.#jobs.size >= (isQuiet ? QUIET_ROW : ROW);
   }

@@ -248,7 +248,7 @@ export function simulate({
         if (notice === undefined) continue;
         moved = true;
         const { row } = process;
-        if (row.has(String(notice.id)) && process.inFlight > 0) {
+        if (row.has(String(notice.id), now) && process.inFlight > 0) {
           later(AGAIN_MS, notice);
           continue;
         }
