@@ -249,9 +249,9 @@ export class HoldGate {
     this.#note(kind);
   }
 
-  /** A probe met trouble that may concern everybody. @returns whether its hold remains as it is */
+  /** A probe, or any attempt while it is held, met trouble that may concern everybody. @returns whether its hold remains as it is */
   failed({ probes }: Passage, kind: HoldKind, forMs = 0): boolean {
-    if (probes !== undefined) this.#own.inTrouble(0);
+    if (probes !== undefined || this.#known !== undefined) this.#own.inTrouble(0);
     return probes?.kind === kind && forMs === 0;
   }
 

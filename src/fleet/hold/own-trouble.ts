@@ -17,7 +17,7 @@ export const OTHERS_FIRST_MS = 500;
 /**
  * Whether a process is in trouble alone: it has no connection, or another key pair.
  *
- * - usual -> in trouble: it placed the hold, or a probe of it failed.
+ * - usual -> in trouble: it placed the hold, or a request of it failed while that was in effect.
  * - in trouble -> alone: another process has lifted that hold.
  * - in trouble, alone -> usual: a request of it is accepted.
  *
@@ -49,10 +49,11 @@ export class OwnTrouble {
     return this.#state === 'alone' || (!this.#wasAccepted && (await othersAccepted()));
   }
 
-  /** It placed the hold, or a probe of it failed. @param restMs until the next probe is due */
+  /** It placed the hold, or a request of it failed meanwhile. @param restMs until the next probe is due */
   inTrouble(restMs: number): void {
     if (this.#state === 'usual') this.#state = 'in trouble';
-    this.#othersUntil = performance.now() + Math.max(0, restMs) + OTHERS_FIRST_MS;
+    const until = performance.now() + Math.max(0, restMs) + OTHERS_FIRST_MS;
+    this.#othersUntil = Math.max(this.#othersUntil, until);
   }
 
   /** Another process has lifted the hold. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { simulate, type Answer, type Outcome } from './support/simulated-fleet.ts';
+import { simulate, type Answer, type Outcome, type Simulation } from './support/simulated-fleet.ts';
 
 const states = ({ notices }: Outcome) => {
   const counts = { waiting: 0, accepted: 0, rejected: 0, unknown: 0 };
@@ -113,6 +113,40 @@ describe('one worker of three is cut off', () => {
     expect(out.heldMs).toBeLessThan(2_000);
     expect(states(out).rejected).toBe(0);
   });
+});
+
+describe('how often the fleet is held', () => {
+  const seeds = Array.from({ length: 8 }, (_, n) => n + 1);
+  const holdsOf = (given: Omit<Simulation, 'seed' | 'seconds'>) =>
+    seeds.map((seed) => simulate({ ...given, seed, seconds: 90 }).holds);
+  const slots = [2, 5, 20];
+
+  it.each(slots)(
+    'two of four workers are cut off, %i requests at a time: twice at most',
+    (many) => {
+      const holds = holdsOf({
+        processes: 4,
+        slots: many,
+        answer: (_, at, process) => (process < 2 && at > 10_000 ? 'not-sent' : 'accepted'),
+      });
+      expect(Math.max(...holds)).toBeLessThanOrEqual(2);
+    },
+  );
+
+  it.each(slots.flatMap((many) => [2_000, 60_000].map((ms): [number, number] => [many, ms])))(
+    'an outage of all after which 5 percent fail, %i requests at a time, %i ms: once',
+    (many, ms) => {
+      const holds = holdsOf({
+        processes: 4,
+        slots: many,
+        answer: (_, at, __, random) =>
+          (at > 10_000 && at < 10_000 + ms) || (at >= 10_000 + ms && random < 0.05)
+            ? 'not-sent'
+            : 'accepted',
+      });
+      expect(holds).toEqual(seeds.map(() => 1));
+    },
+  );
 });
 
 describe('a gateway that lost its route', () => {

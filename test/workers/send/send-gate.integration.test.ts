@@ -28,11 +28,11 @@ describe('SendGate', () => {
     const keys = freshKeys();
     const takenBack: string[] = [];
     const throttled: number[] = [];
-    const worker = async () => {
-      const { gate: holds } = await process(keys);
+    const worker = async (othersAccepted = false) => {
+      const { gate: holds } = await process(keys, true, othersAccepted);
       const histories = new JobHistories(redis.client, { ...keys, noticeLock: () => '' });
       const gate = new SendGate({
-        isSuspended: () => false,
+        isSuspended: () => holds.isAside,
         isComplete: () => true,
         holds,
         histories,
@@ -62,7 +62,22 @@ describe('SendGate', () => {
         const attempted: Attempted = { outcome, answer, requestedAt: performance.now() };
         return gate.leave(job, entered, attempted);
       };
-      return { gate, holds, attempt };
+      /** Attempts under way, each of which ends when it is called. */
+      const start = (count: number) =>
+        Promise.all(
+          Array.from({ length: count }, async (_, n) => {
+            const job: GateJob = {
+              id: `job${n}`,
+              template: 'T',
+              takeBack: () => Promise.resolve(),
+            };
+            const entered = await gate.enter(job);
+            if (entered === undefined || 'putOffMs' in entered)
+              throw new Error('the gate is closed');
+            return (outcome: Outcome) => gate.leave(job, entered, { outcome, requestedAt: 0 });
+          }),
+        );
+      return { gate, holds, attempt, start };
     };
     return {
       keys,
@@ -111,6 +126,46 @@ describe('SendGate', () => {
     const others = Array.from({ length: 2 * ROW }, async (_, n) => (await enter(n + 10))?.());
     await Promise.all(others);
     expect([await held(), tried]).toEqual(['failing', ROW]);
+  });
+
+  const LOST = hold('unreachable', 'row');
+  /** Notices that come to the gate together; each that is let through fails. @returns how many were */
+  const together = async (attempt: (id: string, outcome: Outcome) => Promise<unknown>) => {
+    const ids = Array.from({ length: 20 }, (_, n) => `waits${n}`);
+    const ends = await Promise.all(ids.map((id) => attempt(id, LOST)));
+    return ends.filter((outcome) => outcome !== undefined).length;
+  };
+
+  it('what waits at the gate of a worker that steps aside is not sent', async () => {
+    const { worker, held } = fleet();
+    const alone = await worker(true);
+    for (let n = 1; n < ROW; n++) await alone.attempt(`n${n}`, LOST);
+    expect(await together(alone.attempt)).toBe(1);
+    expect([alone.holds.isAside, await held()]).toEqual([true, undefined]);
+  });
+
+  it('nor is it after a hold that another worker lifted', async () => {
+    const { worker, held } = fleet();
+    const [alone, other] = [await worker(), await worker()];
+    for (let n = 0; n < ROW; n++) await alone.attempt(`n${n}`, LOST);
+    const accepted = async () => (await other.attempt('good', ACCEPTED)) !== undefined;
+    await until(accepted, { what: 'the probe' });
+    expect(await together(alone.attempt)).toBe(1);
+    expect([alone.holds.isAside, await held()]).toEqual([true, undefined]);
+  });
+
+  it('a worker that met a hold of another does not hold anew for one failure', async () => {
+    const { worker, held } = fleet();
+    const [one, other, third] = [await worker(), await worker(), await worker()];
+    const underWay = await other.start(ROW);
+    for (let n = 0; n < ROW; n++) await one.attempt(`n${n}`, LOST);
+    await until(() => other.holds.isHeld, { what: 'the hint' });
+    for (const fail of underWay) await fail(LOST);
+    const accepted = async () => (await third.attempt('good', ACCEPTED)) !== undefined;
+    await until(accepted, { what: 'the probe' });
+    await until(() => !other.holds.isHeld, { what: 'the hint' });
+    await other.attempt('single', LOST);
+    expect([other.holds.isAside, await held()]).toEqual([true, undefined]);
   });
 
   it('an acceptance ends the row', async () => {

@@ -99,7 +99,7 @@ interface Process {
   readonly rows: TemplateRows;
   readonly acceptances: Acceptances;
   inFlight: number;
-  /** It placed the hold, or its probe failed, and none of its requests was accepted since. */
+  /** It placed the hold, or a request of it failed meanwhile, and none was accepted since. */
   inTrouble: boolean;
   /** Another process has lifted that hold. */
   othersGo: boolean;
@@ -328,8 +328,8 @@ export function simulate({
       return;
     }
     const kind = HOLD_OF[result];
+    if (holds.has(ALL)) process.inTrouble = true;
     if (isProbe) {
-      process.inTrouble = true;
       process.othersUntil = (holds.get(ALL)?.nextAt ?? now) + OTHERS_FIRST_MS;
     } else if (process.row.note(job, now) && !holds.has(ALL) && process.asideUntil <= now) {
       if (process.othersGo) {
