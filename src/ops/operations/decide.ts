@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { whyNotRedrive } from '../../batch/failures/failures.ts';
-import { InputError } from '../../contracts/errors.ts';
+import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { noticeId } from '../../notices/notice-ref.ts';
 import type { Actor } from '../audit.ts';
@@ -74,6 +74,9 @@ async function readDecision(
   return { ...(await readSelect(context, fields, actor)), state };
 }
 
+const notAgain = (batch: string, reason: string) =>
+  `Batch ${batch} cannot be sent again: ${reason}.`;
+
 export const decideFailures = operation({
   name: 'decide',
   summary: 'Sends what was not accepted again, counts it as accepted, or gives it up.',
@@ -95,8 +98,11 @@ export const decideFailures = operation({
     const most = Math.min(limit ?? contacts, contacts);
     const batch =
       chosen.batch === undefined ? undefined : await requireBatch(context, chosen.batch);
-    const isRefused =
-      as === 'resend' && batch !== undefined && whyNotRedrive(batch, Date.now()) !== undefined;
+    const reason = as === 'resend' && batch !== undefined && whyNotRedrive(batch, Date.now());
+    // Without a question it would be sent again where the batch is resumed meanwhile.
+    if (typeof reason === 'string' && contacts > 0) {
+      throw new NoticeQueueError('NOT_POSSIBLE', notAgain(chosen.batch ?? '', reason));
+    }
     const [verb, rest] = ASKS[as];
     const many = `${most < contacts ? `at most ${formatCount(most)} of ` : ''}${countOf(contacts, 'contact')}`;
     const mayBeTwice =
@@ -106,7 +112,7 @@ export const decideFailures = operation({
     const twice = mayBeTwice ? ' The service may have accepted them: some may arrive twice.' : '';
     return {
       lines: describeList({ ...found, notices: notices.slice(0, SHOWN) }, Date.now()),
-      question: contacts === 0 || isRefused ? undefined : `${verb} ${many}${where} ${rest}${twice}`,
+      question: contacts === 0 ? undefined : `${verb} ${many}${where} ${rest}${twice}`,
       input: { ...input, before, olderThanMs: undefined },
     };
   },
@@ -126,7 +132,10 @@ export const decideFailures = operation({
         ]
       : []),
     ...(complete ? [] : ['Not all that match were tried.']),
-    ...refused.map(({ batch, reason }) => `Batch ${batch} cannot be sent again: ${reason}.`),
+    ...(!complete && contacts + gone + late === 0
+      ? ['A chunk is decided as a whole: where --limit is lower than its contacts, raise it.']
+      : []),
+    ...refused.map(({ batch, reason }) => notAgain(batch, reason)),
   ],
   isDone: ({ gone, late, refused }) => gone + late + refused.length === 0,
 });

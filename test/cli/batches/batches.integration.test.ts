@@ -182,6 +182,20 @@ describe('notices decide on a batch', () => {
     expect(stdout).not.toContain('--limit');
   });
 
+  it('a batch that is paused is refused without doing anything; a limit below a chunk is named', async () => {
+    const prefix = redis.freshPrefix();
+    const built = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(1, 10)]);
+    await built.settle(0, allFailed('rejected', 'BAD_NUMBER', ''));
+    const env = envOf(prefix);
+    const limited = await run([...RESEND, '--yes', '--limit', '1'], env);
+    expect(limited.stdout).toMatch(/^Nothing was done\.\n.*\nA chunk is .* --limit /);
+    await built.ledger.control('b', 'pause');
+    const refused = await run([...RESEND, '--yes'], env);
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    expect(refused.stderr).toMatch(/^NOT_POSSIBLE: Batch b cannot be sent again: it is paused/);
+    expect((await built.read()).counts).toMatchObject({ rejected: 2 });
+  });
+
   it('leaves what fails while it asks', async () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(2, 10)]);
