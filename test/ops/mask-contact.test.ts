@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maskContact, maskNumber } from '../../src/ops/mask-contact.ts';
+import { maskNumber } from '../../src/ops/mask-contact.ts';
 import { showJob } from '../../src/ops/web/board/masked-queue.ts';
 
 it.each([
@@ -20,15 +20,6 @@ describe('what is shown of a contact', () => {
     '010-9876-5432': 'x',
     Kim01098765432: [1],
   };
-
-  it('has no number in the name of a field', () => {
-    expect(maskContact(contact)).toEqual({
-      contact: '010******78',
-      var1: 'text of 3 characters',
-      '...-...-...': 'text of 1 characters',
-      'Kim...': 'list of 1',
-    });
-  });
 
   it('has none on the board, at any level', () => {
     const job = {
