@@ -99,6 +99,6 @@ function retention({ notices, batches }: SoonDeleted): Finding {
   return warn(
     'queue.retention',
     `${listOf(({ what }) => what)} will be deleted soon`,
-    `export them with ${listOf(({ of }) => `"notices failures ${of}"`)}, or send them again with ${listOf(({ again }) => `"notices decide ${again} --as resend"`)}`,
+    `export them with ${listOf(({ of }) => `"notices failures ${of}"`)}, or send them again with ${listOf(({ again }) => `"notices decide ${again} --as resend"`)}; those that may have arrived only with --state unknown`,
   );
 }

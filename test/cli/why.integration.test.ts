@@ -75,7 +75,7 @@ describe('what is done by hand on the command line is recorded, with its reason'
       ['hold', 'queue', 'placed', undefined, 'checked'],
       ['token', 'token', 'issued', undefined, 'a complaint'],
       ['search', 'number 010******01', 'searched', undefined, 'a complaint'],
-      ['download', 'batch b', 'all BAD', undefined, 'a complaint'],
+      ['download', 'batch b', 'all but unknown BAD', undefined, 'a complaint'],
     ]);
     expect(JSON.stringify(entries)).not.toContain(NUMBER);
   });

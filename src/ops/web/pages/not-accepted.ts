@@ -150,6 +150,7 @@ function ofNotices(found: NotAccepted, view: ui.PageView): Part {
         matching > 0 &&
         ui.para([
           ui.link(contacts, 'Download their contacts'),
+          given.state === undefined && ', but those with an unknown outcome,',
           ' with trace ids (recorded in the audit stream)',
         ]),
     ]),
