@@ -272,7 +272,7 @@ describe('a notice whose outcome is unknown, decided', () => {
     },
   );
 
-  it('as resend: it waits again with all its attempts, and may be begun once', async () => {
+  it('as resend: it waits again with all its attempts, and its intent may be taken once', async () => {
     const parked = await parkNotice(redis);
     expect(await settle(parked, 'resend')).toEqual(DONE);
     expect(await listed(parked)).toEqual([]);

@@ -48,8 +48,8 @@ export async function beginSession(
   { user, ...session }: ClaimedSession,
   network: string,
 ): Promise<void> {
-  const begun: StoredSession = { ...session, seenAt: session.since, network };
-  await redis.hset(sessions, user, JSON.stringify(begun));
+  const stored: StoredSession = { ...session, seenAt: session.since, network };
+  await redis.hset(sessions, user, JSON.stringify(stored));
 }
 
 /**

@@ -33,14 +33,7 @@ export interface RecordState {
 /** What the script decides, without what it only passes on. */
 export type Verdict =
   | { readonly kind: 'take' | 'young' | 'keep'; readonly id: string }
-  | {
-      readonly kind: 'refused';
-      readonly code: string;
-      readonly restMs: number;
-      readonly fresh: boolean;
-    }
-  | { readonly kind: 'wait'; readonly restMs: number }
-  | { readonly kind: 'lock'; readonly fence: number };
+  | Exclude<AcquireDecision, { readonly stored: unknown }>;
 
 type Limits = Pick<
   TokenSettings,
