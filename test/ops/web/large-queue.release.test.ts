@@ -18,6 +18,8 @@ const CHUNK_SIZE = 10;
 
 /** How often each path is requested. */
 const REQUESTS = 100;
+/** Of an answer of which fewer are allowed in a minute: once, and so many at least. */
+const FEWEST_REQUESTS = 15;
 const MOST_MS = 300;
 /** One pause of the machine is not the program's. */
 const TRIES = 2;
@@ -111,11 +113,16 @@ interface Row {
   readonly p99: number;
 }
 
-async function timesOf(callers: readonly Caller[], path: string): Promise<Row> {
+async function timesOf(all: readonly Caller[], path: string): Promise<Row> {
+  // Some is for operators only.
+  const statuses = await Promise.all(
+    all.map((caller) => caller.get(path, { accept: acceptOf(path) })),
+  );
+  const callers = all.filter((_, index) => statuses[index]?.status !== 403);
   for (let trial = 1; ; trial += 1) {
     const times = await requestAgain(callers, path);
     const p99 = quantile(times, 0.99);
-    if (p99 < MOST_MS || trial === TRIES) {
+    if (p99 < MOST_MS || trial === TRIES || times.length < REQUESTS) {
       return { path, p50: rounded(quantile(times, 0.5)), p99: rounded(p99) };
     }
   }
@@ -129,6 +136,7 @@ async function requestAgain(callers: readonly Caller[], path: string): Promise<n
     const begunAt = performance.now();
     const reply = await caller?.get(path, { accept: acceptOf(path) });
     const took = performance.now() - begunAt;
+    if (reply?.status === 429 && times.length >= FEWEST_REQUESTS) break;
     expect([path, reply?.status]).toEqual([path, 200]);
     if (request > 0) times.push(took);
   }
