@@ -62,8 +62,7 @@ export type AuditEntry = Readonly<Omit<KeptAudit, 'at'>>;
 const KEPT_MS = 90 * 24 * 3_600_000;
 
 /**
- * The most entries of each stream: some 100 MB with short reasons. Only a flood
- * reaches it. Entries are in the log of a worker, too (audit-log.ts).
+ * The most entries of each stream: some 100 MB with short reasons. Only a flood reaches it.
  */
 const MOST = 1_000_000;
 
@@ -86,7 +85,7 @@ const append = defineScript({
 /** What may be a phone number in a reason that a person typed: digits of any script, with any separators. */
 const NUMBER = /\p{Nd}(?:[^\p{L}\p{Nd}]{0,3}\p{Nd}){6,}/gu;
 
-/** A reason without what may be a phone number, for the log and for those who may not see numbers. */
+/** A reason without what may be a phone number, for those who may not see numbers. */
 export function withoutNumbers(why: string): string {
   return why.replace(NUMBER, '[number]');
 }
@@ -145,7 +144,7 @@ export async function auditFor(
 }
 
 /** An entry as it was read. */
-export function keptAudit(id: string, fields: readonly string[]): KeptAudit {
+function keptAudit(id: string, fields: readonly string[]): KeptAudit {
   const of = new Map<string, string>();
   for (let index = 0; index < fields.length; index += 2) {
     of.set(fields[index] ?? '', fields[index + 1] ?? '');

@@ -50,7 +50,6 @@ import { createHash } from 'node:crypto';
  * | `<tag>:retention` | hash | how long the worker that started last keeps ended notices, and its sending hours | forever (some 100 bytes) |
  * | `<tag>:audit` | stream | changes: holds, resolutions, rate limits, sends by hand (audit.ts) | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 1,000,000 at most |
- * | `<tag>:audit:logged` | hash | the last entry of each of these that is in the log of a worker | forever (some 60 bytes) |
  * | `<tag>:chore:<name>` | string | set when a worker has taken its turn at a chore of the fleet (chores.ts) | its interval and a minute during the turn, then three quarters of it |
  * | `<tag>:ops:sessions` | hash | the last sign-in of each user of the ops servers (sessions.ts) | forever (some 150 bytes a user) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
@@ -173,7 +172,6 @@ export function keysOf(prefix: string, account: string) {
     find: (day: number, bucket: string) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,
     auditReads: `${tag}:audit:reads`,
-    auditLogged: `${tag}:audit:logged`,
     chore: (name: string) => `${tag}:chore:${name}`,
     sessions: `${tag}:ops:sessions`,
     retention: `${tag}:retention`,

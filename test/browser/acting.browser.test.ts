@@ -4,7 +4,7 @@ import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { PASSWORD, startOps } from '../ops/web/support/ops-bench.ts';
 import { headline, isSamePage, markPage, tile } from './support/read-page.ts';
-import { PATIENCE_MS, visit } from './support/visit.ts';
+import { PATIENCE_MS, picture, visit } from './support/visit.ts';
 import { rows, startWatched } from './support/watched.ts';
 
 const redis = testRedis();
@@ -164,6 +164,29 @@ describe('a person who acts', () => {
     // It is said once.
     await page.reload();
     expect(await page.getByText('is on hold').count()).toBe(0);
+  });
+
+  it('sets the notices of an old copy of Redis aside, and stops a list of it', async () => {
+    const watched = await startWatched(redis, { processes: 0 });
+    const { notices, keys } = watched.ops.context;
+    await notices.send({ templateCode: 'OLD', contacts: rows(1) });
+    await notices.import(rows(3), { templateCode: 'OLD', batchId: 'old' });
+    const at = Date.now();
+    const event = { event: 'e', eventAt: at, why: 'gap', copyAt: at - 60_000, missingMs: 60_000 };
+    const epoch = { id: 'one', bornAt: at, beats: 1, at, verdict: 'held', ...event };
+    await redis.client.hset(keys.epoch, epoch);
+    await redis.client.hset(keys.hold, { kind: 'restored', code: 'gap', since: at });
+    const { page } = await watched.look();
+    await page.goto('/');
+    await page.getByRole('link', { name: 'what might be sent again' }).click();
+    await page.getByText('1 contact in 1 job').first().waitFor();
+    await picture(page, 'restored');
+    await page.getByText('Set the single notices aside...').click();
+    await page.getByLabel('Why').first().fill('the copy is of yesterday');
+    await page.getByRole('button', { name: 'Set them aside' }).click();
+    await page.getByText('1 contact in 1 job set aside').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.locator('#restored .tag', { hasText: 'paused' }).waitFor();
   });
 
   it('finds what became of a number, which is in no address', async () => {

@@ -1,11 +1,7 @@
-import { pino } from 'pino';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { appendAudit, readAudit, type AuditEntry } from '../../src/ops/audit.ts';
-import { logAudit } from '../../src/ops/chores/audit-log.ts';
-import { createChores } from '../../src/ops/chores/chores.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
-import { until } from '../support/wait.ts';
 
 const redis = testRedis();
 const DAY = 86_400_000;
@@ -62,61 +58,5 @@ describe('the audit streams', () => {
     const who = (await read()).map((entry) => entry.who);
     expect(who.slice(0, 2)).toEqual(['now', 'd89']);
     expect(who.length).toBeLessThan(150);
-  });
-});
-
-describe('the log', () => {
-  it('gets each entry once from one worker of the fleet, also after a restart, without numbers', async () => {
-    const { keys, append } = open();
-    const lines: Record<string, unknown>[] = [];
-    const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line) as never) });
-    const start = () => {
-      const run = (signal: AbortSignal) => logAudit(redis.client, keys, log, signal);
-      const chores = createChores(
-        { redis: redis.client, keys },
-        [{ name: 'audit-log', everyMs: 20, run }],
-        log,
-      );
-      void chores.start();
-      onTestFinished(() => chores.stop());
-      return chores;
-    };
-    const logged = () => lines.filter(({ event }) => event === 'audit').map(({ why }) => why);
-    await append({ why: 'one' });
-    const first = start();
-    const second = start();
-    await until(() => logged().length > 0, { what: 'the first entry' });
-    await append({ what: 'search', why: 'asked by 010-1234-5678', target: 'number 010******78' });
-    await until(() => logged().length > 1, { what: 'the second entry' });
-    await first.stop();
-    await second.stop();
-    await append({ why: 'three' });
-    start();
-    await until(() => logged().includes('three'), { what: 'the third entry' });
-    expect(logged()).toEqual(['one', 'asked by [number]', 'three']);
-    expect(lines[0]).toMatchObject({ event: 'audit', who: 'kim', what: 'hold', as: 'placed' });
-  });
-
-  it('a chore that fails is tried again at its next turn, and stopped with the process', async () => {
-    const { keys } = open();
-    const lines: Record<string, unknown>[] = [];
-    const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line) as never) });
-    let runs = 0;
-    const run = () => {
-      runs += 1;
-      return Promise.reject(new Error('a defect'));
-    };
-    const chores = createChores(
-      { redis: redis.client, keys },
-      [{ name: 'fails', everyMs: 10, run }],
-      log,
-    );
-    await chores.start();
-    await until(() => runs > 2, { what: 'three runs' });
-    await chores.stop();
-    const ended = runs;
-    await redis.client.ping();
-    expect(runs).toBe(ended);
-    expect(lines[0]).toMatchObject({ event: 'chore-trouble', chore: 'fails' });
   });
 });

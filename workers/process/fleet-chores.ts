@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { WorkerConfig } from '../../src/config/config.ts';
 import { trimEvents } from '../../src/events/announce.ts';
-import { logAudit } from '../../src/ops/chores/audit-log.ts';
 import { createChores, type Chore } from '../../src/ops/chores/chores.ts';
 import { deleteEnded } from '../../src/ops/chores/delete-ended.ts';
 import { acceptOldUnknown } from '../../src/ops/chores/accept-old.ts';
@@ -13,14 +12,13 @@ import { KEEP_ACCEPTED_COUNT } from '../queue/send-worker.ts';
 import type { AttemptLog } from '../send/attempt-log.ts';
 
 /** Intervals in milliseconds. */
-const AUDIT_LOG_MS = 10_000;
 const ACCEPT_UNKNOWN_MS = 30_000;
 const DELETE_ENDED_MS = 480_000;
 const TRIM_EVENTS_MS = 10_000;
 
 /**
- * What one worker of the fleet does at intervals: it logs the audit streams, counts old unknown outcomes as accepted, and
- * deletes ended jobs whose time is over, and the oldest events.
+ * What one worker of the fleet does at intervals: it counts old unknown outcomes as accepted, and deletes ended jobs
+ * whose time is over, and the oldest events.
  */
 export function createFleetChores(
   context: EntrySource,
@@ -30,11 +28,6 @@ export function createFleetChores(
   const { redis, keys } = context;
   const { unknownAcceptedAfterMs: acceptedAfterMs, noticeEvents } = config;
   const chores: Chore[] = [
-    {
-      name: 'audit-log',
-      everyMs: AUDIT_LOG_MS,
-      run: (signal) => logAudit(redis, keys, log, signal),
-    },
     {
       name: 'delete-ended',
       everyMs: DELETE_ENDED_MS,

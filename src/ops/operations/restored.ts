@@ -16,7 +16,7 @@ import { readHold } from '../../fleet/hold/hold-scripts.ts';
 import { translated } from '../../redis/failure.ts';
 import { operation, type Answer, type OperationContext } from './operation.ts';
 
-const NEVER = 'No old copy of the queue has been detected in this Redis.';
+export const NEVER_RESTORED = 'No old copy of the queue has been detected in this Redis.';
 
 /** Why Redis seems to hold an old copy. */
 const WHY: Readonly<Record<Suspicion, string>> = {
@@ -157,7 +157,7 @@ export const parkRestored = operation({
 
 function describeRestored(report: Answer<z.output<typeof restoredOutput>>, now: number): string[] {
   const { event, held, notices, batches } = report;
-  if (event === null) return [NEVER];
+  if (event === null) return [NEVER_RESTORED];
   const total = batches.reduce((sum, { contacts }) => sum + contacts, notices.contacts);
   return [
     `An old copy of the queue was detected ${writeTime(event.at, now)}: ${WHY[event.why]}.`,

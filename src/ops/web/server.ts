@@ -32,6 +32,8 @@ declare module 'fastify' {
     identity: Identity | undefined;
     /** Whether the browser uses https, as the trusted proxy or the browser states. */
     isSecure: boolean;
+    /** What the trusted proxy has removed from the path, such as `/notices`; or empty. */
+    prefix: string;
   }
 }
 
@@ -76,8 +78,10 @@ export async function buildOpsServer(
   await app.register(rateLimit, { global: false });
   app.decorateRequest('identity', undefined);
   app.decorateRequest('isSecure', false);
+  app.decorateRequest('prefix', '');
   readForms(app);
   authorizeRequests(app, context);
+  addPrefix(app);
   app.setErrorHandler((error, request, reply) => refuse(error, request, reply, context));
   app.setNotFoundHandler((request, reply) =>
     refuse(new NoticeQueueError('NOT_FOUND'), request, reply, context),
@@ -119,6 +123,25 @@ function readForms(app: FastifyInstance): void {
   );
 }
 
+/** The path below which a proxy shows the server. */
+const PREFIX = /^(\/[\w.~-]+)+$/;
+
+/** Adds what the proxy has removed to the paths of a page, where quotes are only those of attributes, and of a redirect. */
+function addPrefix(app: FastifyInstance): void {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const { prefix } = request;
+    const location = reply.getHeader('location');
+    if (typeof location === 'string') reply.header('location', prefix + location);
+    const isPage = String(reply.getHeader('content-type')).startsWith('text/html');
+    done(
+      null,
+      isPage && typeof payload === 'string' && prefix !== ''
+        ? payload.replaceAll(/ (href|src|action)="\//g, ` $1="${prefix}/`)
+        : payload,
+    );
+  });
+}
+
 /** What the board polls: a page that is only open asks for it, as for its refreshes. */
 const BY_OPEN_PAGE = /^\/queues\/api\//;
 
@@ -139,7 +162,10 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
   };
   app.addHook('onRequest', async (request, reply) => {
     // Each proxy of a chain adds to the list; the browser reached the first.
-    const proto = access.isProxied(request) ? headerOf(request, 'x-forwarded-proto') : undefined;
+    const isProxied = access.isProxied(request);
+    const proto = isProxied ? headerOf(request, 'x-forwarded-proto') : undefined;
+    const prefix = isProxied ? (headerOf(request, 'x-forwarded-prefix') ?? '') : '';
+    request.prefix = PREFIX.test(prefix) ? prefix : '';
     // Without such a proxy the browser itself states it where it signs in, and by its cookie from then on.
     request.isSecure =
       /^\s*https\s*(,|$)/i.test(proto ?? '') ||
@@ -211,7 +237,9 @@ function refuse(
   const { identity } = request;
   const csrf = identity === undefined ? '' : access.sessions.csrfToken(identity.seed);
   const isPage = request.routeOptions.config.kind === 'page' && reads(request.method);
-  const referer = (headerOf(request, 'referer') ?? '').replace(/^https?:\/\/[^/]*/, '');
+  const referer = (headerOf(request, 'referer') ?? '')
+    .replace(/^https?:\/\/[^/]*/, '')
+    .replace(request.prefix, '');
   // A form or a download must not be repeated.
   const back = isPage && problem.status === 503 ? undefined : localPath(referer);
   const html =

@@ -28,3 +28,26 @@ it('a process that runs alone gets a turn whenever it asks', async () => {
   expect(await redis.client.pttl(key)).toBeLessThan(0.8 * everyMs);
   await chores.stop();
 });
+
+it('a chore that fails is tried again at its next turn, and stopped with the process', async () => {
+  const keys = keysOf(redis.freshPrefix(), 'default');
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line) as never) });
+  let runs = 0;
+  const run = () => {
+    runs += 1;
+    return Promise.reject(new Error('a defect'));
+  };
+  const chores = createChores(
+    { redis: redis.client, keys },
+    [{ name: 'fails', everyMs: 10, run }],
+    log,
+  );
+  await chores.start();
+  await until(() => runs > 2, { what: 'three runs' });
+  await chores.stop();
+  const ended = runs;
+  await redis.client.ping();
+  expect(runs).toBe(ended);
+  expect(lines[0]).toMatchObject({ event: 'chore-trouble', chore: 'fails' });
+});

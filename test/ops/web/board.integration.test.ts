@@ -105,7 +105,7 @@ describe('the board of the queues', () => {
     const [, config = '{}'] = /id="__UI_CONFIG__"[^>]*>([^<]*)</.exec(text) ?? [];
     expect(JSON.parse(config)).toMatchObject({
       hideDocsLink: true,
-      miscLinks: [{ url: '/' }, { url: '/batches' }, { url: '/notices' }],
+      miscLinks: [{ url: '../' }, { url: '../batches' }, { url: '../notices' }],
     });
     for (const path of ['/queues', '/queues/', '/queues/queue/send']) {
       const page = await viewer.get(path, { accept: 'text/html' });

@@ -157,3 +157,46 @@ it('a page of another site makes nobody behind a proxy download', async () => {
   expect((await ops.ask('/api/v1/status', from('same-origin'))).status).toBe(200);
   expect((await ops.ask('/batches', from('cross-site'))).status).toBe(200);
 });
+
+it('a proxy may show it below a path: links, assets, forms and redirects have it, of that proxy only', async () => {
+  const ops = await startOps(redis.url, redis.freshPrefix(), {
+    OPS_TRUSTED_PROXY: '127.0.0.1',
+    OPS_HOST_NAMES: '127.0.0.1',
+  });
+  const operator = await ops.operator();
+  const below = (prefix: string) => ({ 'x-forwarded-prefix': prefix, accept: 'text/html' });
+  const targets = async (path: string, prefix: string) => {
+    const { text } = await operator.get(path, below(prefix));
+    return [...text.matchAll(/\s(?:href|src|action)="([^"]*)"/g)].map(([, to = '']) => to);
+  };
+  for (const path of [
+    '/',
+    '/waiting',
+    '/notices',
+    '/batches',
+    '/find',
+    '/audit',
+    '/queues',
+    '/none',
+  ]) {
+    const to = await targets(path, '/ops/one');
+    expect(to.length).toBeGreaterThan(5);
+    const others = to.filter((one) => !/^(\/ops\/one\/|#|\.\.\/|static\/)/.test(one));
+    expect([path, others]).toEqual([path, []]);
+  }
+  const form = '_next=%2Fbatches&name=otto&password=x&next=%2Fbatches';
+  const headers = { ...operator.headers, ...below('/ops/one') };
+  const out = await ops.ask('/sign-out', {
+    method: 'POST',
+    headers,
+    body: `_csrf=${operator.headers['x-csrf-token']}&${form}`,
+  });
+  expect([out.status, out.headers.location]).toEqual([303, '/ops/one/sign-in']);
+  for (const evil of ['//evil.example', '/a"onload="', 'https://evil.example', '/a/'])
+    expect(
+      (await targets('/sign-in', evil)).filter((one) => /evil|onload|^\/a\//.test(one)),
+    ).toEqual([]);
+  const other = await startOps(redis.url, redis.freshPrefix());
+  const { text } = await other.ask('/sign-in', { headers: below('/ops/one') });
+  expect(text).not.toContain('/ops/one');
+});

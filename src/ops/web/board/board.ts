@@ -23,11 +23,11 @@ export function boardNeeds(method: string | readonly string[]): Needs {
   return [method].flat().every(reads) ? 'viewer' : 'closed';
 }
 
-/** Links from the board back to the pages. */
+/** Links from the board back to the pages, relative to its base: a proxy may show the server below a path. */
 const BACK_LINKS = [
-  { text: 'Overview', url: '/' },
-  { text: 'Batches', url: '/batches' },
-  { text: 'Not accepted', url: '/notices' },
+  { text: 'Overview', url: '../' },
+  { text: 'Batches', url: '../batches' },
+  { text: 'Not accepted', url: '../notices' },
 ];
 
 /** Seconds between two polls of the board; each costs some forty commands per queue. */
@@ -88,4 +88,4 @@ function readable(page: string): string {
 }
 
 const READABLE = `<style>kbd, [class*='flagAlert'] { color: inherit !important; }</style>
-<script type="module" src="${assetPath('board.js')}"></script>`;
+<script type="module" src="..${assetPath('board.js')}"></script>`;

@@ -11,6 +11,7 @@ import { HELP } from '../pages/help.ts';
 import { NOT_ACCEPTED } from '../pages/not-accepted.ts';
 import { NOTICE } from '../pages/notice.ts';
 import { OVERVIEW } from '../pages/overview.ts';
+import { RESTORED } from '../pages/restored.ts';
 import { WAITING } from '../pages/waiting.ts';
 import { operationRoutes } from './operation-routes.ts';
 import type { Route } from './route.ts';
@@ -28,6 +29,7 @@ const ROUTES: readonly Route[] = [
   BATCH,
   ...FIND,
   AUDIT,
+  RESTORED,
   HELP,
   ...OPERATIONS.flatMap((row) => operationRoutes(row)),
   ...NOTICE_ROUTES,

@@ -62,6 +62,11 @@ function stateCard({ headline, hold }: Status, view: ui.PageView): Html {
         section !== undefined && ui.link(`/help#${section}`, 'what it means, and what to do'),
       ],
       ['List', batch !== undefined && ui.batchLink(batch)],
+      [
+        'Decide',
+        hold?.kind === 'restored' &&
+          ui.link('/restored', 'what might be sent again, and what to do'),
+      ],
       ...(hold === undefined ? [] : holdFacts(hold, view.now)),
     ])}
     <div class="acts">${holdAction(hold, view)}</div>
