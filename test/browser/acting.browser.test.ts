@@ -187,6 +187,7 @@ describe('a person who acts', () => {
     await page.getByText('1 contact in 1 job set aside').waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.locator('#restored .tag', { hasText: 'paused' }).waitFor();
+    expect((await watched.ops.context.ledger.read('old'))?.phase).toBe('paused');
   });
 
   it('finds what became of a number, which is in no address', async () => {

@@ -1,4 +1,4 @@
-import { countOf, formatDuration } from '../../../format/format.ts';
+import { countOf, formatCount, formatDuration } from '../../../format/format.ts';
 import { cancelBatch, pauseBatch } from '../../operations/batches.ts';
 import type { OperationOutput } from '../../operations/operations.ts';
 import { NEVER_RESTORED, parkRestored, showRestored } from '../../operations/restored.ts';
@@ -79,7 +79,7 @@ const listTable = (batches: Restored['batches'], view: ui.PageView) =>
           importing && ' import not finished: do not run it again',
         ],
       ],
-      ['Contacts', ({ contacts }) => countOf(contacts, 'contact'), 'number'],
+      ['Contacts', ({ contacts }) => formatCount(contacts), 'number'],
     ],
     batches,
     ({ batch: id, phase }) =>
