@@ -7,12 +7,7 @@ import { createHash } from 'node:crypto';
  *
  * | key | type | holds | lifetime |
  * |---|---|---|---|
- * | `<tag>:token:<pair>:current` | hash | the sealed token, its id, fence and times | until replaced |
- * | `<tag>:token:<pair>:lock` | string | nonce of the process that issues | TOKEN_LOCK_TTL_MS |
- * | `<tag>:token:<pair>:fence` | string | counter of issuances | forever (8 bytes) |
- * | `<tag>:token:<pair>:refused` | hash | why the last issuance failed, until when none is issued, failures in a row | ten minutes |
- * | `<tag>:token:<pair>:tried` | sorted set | status and code of refusals for which a token was issued | ten minutes |
- * | `<tag>:token:<pair>:issued` | sorted set | times of issuances, for the budget | TOKEN_BUDGET_WINDOW_MS |
+ * | `<tag>:token:<pair>` | string | the token record as JSON (token-scripts.ts): the sealed token, who issues, refusals, issuances | forever (some 10 kB) |
  * | `<tag>:hold` | hash | the hold in effect | until lifted, or a day after its next probe; without one 365 days |
  * | `<tag>:hold:lifter` | string | id of the process whose request lifted the last hold | a minute |
  * | `<tag>:hold:templates` | hash | held templates (template-hold.ts) | until lifted |
@@ -117,12 +112,7 @@ export function keysOf(prefix: string, account: string) {
     token: (pair: string) => {
       const record = `${tag}:token:${pair}`;
       return {
-        current: `${record}:current`,
-        lock: `${record}:lock`,
-        fence: `${record}:fence`,
-        refused: `${record}:refused`,
-        issued: `${record}:issued`,
-        tried: `${record}:tried`,
+        record,
         /** Of the account: when a person lifted a hold. Refused issuances from before that are over. */
         lifted: `${tag}:hold:lifted`,
         holdHints: `${tag}:hold:hints`,

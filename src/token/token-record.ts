@@ -5,16 +5,13 @@ import { withTimeout } from '../async/repeat.ts';
 import { NoticeQueueError, TokenRefusedError, type ErrorCode } from '../contracts/errors.ts';
 import type { IssuedToken, Token } from '../contracts/token.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { hintChannel } from '../redis/hints.ts';
 import type { TokenKeys } from '../redis/keys.ts';
-import { ScriptFailure, type Script } from '../redis/script.ts';
+import { ScriptFailure } from '../redis/script.ts';
 import { codeOf, holdOf, redisError, type TokenEvent } from './token-status.ts';
 import {
-  acquire,
-  fail,
-  release,
-  scriptKeys,
-  store,
+  KEPT,
+  OVERTAKEN,
+  tokenStep,
   type AcquireDecision,
   type StoredToken,
 } from './token-scripts.ts';
@@ -96,12 +93,9 @@ export interface Grant {
  */
 export class TokenRecord {
   readonly #options: TokenRecordOptions;
-  readonly #keys: readonly string[];
 
   constructor(options: TokenRecordOptions) {
     this.#options = options;
-    const { redis, keys } = options;
-    this.#keys = scriptKeys({ ...keys, hints: hintChannel(redis, keys.hints) });
   }
 
   /**
@@ -175,20 +169,22 @@ export class TokenRecord {
 
   /** A new token ended such a refusal: one is issued for it again. */
   async forget(refusal: string): Promise<void> {
-    const { redis, keys } = this.#options;
-    await this.#bounded(redis.zrem(keys.tried, refusal));
+    await this.#step('forget', { refusal });
   }
 
   /** Decides about a want, and takes the lock when that is the decision. */
   async acquire(nonce: string, want: TokenWant): Promise<AcquireDecision> {
     const { lockTtlMs, budget, budgetWindowMs, refusedMinMs, refusedMaxMs } =
       this.#options.settings;
-    const { refused, refusal, graceMs } = want;
-    const early = want.early ? 1 : 0;
-    const limits = [lockTtlMs, budget, budgetWindowMs, refusedMinMs, refusedMaxMs];
-    const args = [nonce, refused, refusal, early, graceMs, ...limits];
+    const limits = { lockTtlMs, budget, windowMs: budgetWindowMs };
+    const spans = { shortestMs: refusedMinMs, longestMs: refusedMaxMs };
     try {
-      return await this.#bounded(this.#run(acquire, args));
+      return (await this.#step('acquire', {
+        nonce,
+        ...want,
+        ...limits,
+        ...spans,
+      })) as AcquireDecision;
     } catch (error) {
       // It may have run, or still run later: this follows it on the same connection.
       void this.release(nonce).catch(() => undefined);
@@ -240,17 +236,17 @@ export class TokenRecord {
     refusal: string,
     timeoutMs: number,
   ): Promise<boolean> {
-    const { seal, issuer, settings } = this.#options;
+    const { seal, issuer } = this.#options;
     const sealed = seal.seal(token);
-    const begun = performance.now();
+    const startedAt = performance.now();
     for (;;) {
-      const passed = performance.now() - begun;
-      const life = lifeMs === Infinity ? -1 : Math.max(0, Math.round(lifeMs - passed));
-      const of = [token.id, sealed, life, issuer, refusal, settings.budgetWindowMs];
+      const passed = performance.now() - startedAt;
+      const life = lifeMs === Infinity ? undefined : Math.max(0, Math.round(lifeMs - passed));
+      const of = { nonce, fence, id: token.id, sealed, lifeMs: life, issuer, refusal };
       try {
-        return await this.#bounded(this.#run(store, [nonce, fence, ...of]), timeoutMs - passed);
+        return (await this.#step('store', of, timeoutMs - passed)) === true;
       } catch (error) {
-        if (performance.now() - begun + POLL_MS >= timeoutMs) throw error;
+        if (performance.now() - startedAt + POLL_MS >= timeoutMs) throw error;
         await pause(POLL_MS);
       }
     }
@@ -276,8 +272,8 @@ export class TokenRecord {
 
   /** Records a failed issuance for the fleet and releases the lock: how long it is in effect, {@link OVERTAKEN} or {@link KEPT}. */
   async fail({ nonce, fence }: Grant, code: ErrorCode, refusal: string): Promise<number> {
-    const span = this.#refusalSpan(code);
-    return await this.#bounded(this.#run(fail, [nonce, fence, code, refusal, ...span]));
+    const [shortestMs, longestMs] = this.#refusalSpan(code);
+    return Number(await this.#step('fail', { nonce, fence, code, refusal, shortestMs, longestMs }));
   }
 
   /**
@@ -293,7 +289,7 @@ export class TokenRecord {
 
   /** Releases the lock if this holder still has it. */
   async release(nonce: string): Promise<void> {
-    await this.#bounded(this.#run(release, [nonce]));
+    await this.#step('release', { nonce });
   }
 
   /** @param asOf monotonic time from before Redis was asked, so that the life is never overestimated */
@@ -306,12 +302,14 @@ export class TokenRecord {
     return { token, fence, usableUntil: asOf + restMs, lifeMs: Math.max(0, ageMs) + restMs };
   }
 
-  #run<T>(script: Script<T>, args: readonly (string | number)[]): Promise<T> {
-    return script(this.#options.redis, this.#keys, args);
-  }
-
-  async #bounded<T>(asked: Promise<T>, ms = this.#options.settings.issueDeadlineMs): Promise<T> {
+  async #step(
+    name: Parameters<typeof tokenStep>[2],
+    given: Parameters<typeof tokenStep>[3],
+    ms = this.#options.settings.issueDeadlineMs,
+  ): Promise<unknown> {
+    const { redis, keys } = this.#options;
     try {
+      const asked = tokenStep(redis, keys, name, given);
       const answer = await withTimeout(asked, Math.max(0, ms), TIMED_OUT);
       if (answer !== TIMED_OUT) return answer;
       throw new ScriptFailure('of the shared token', 'no answer in time');
@@ -320,11 +318,6 @@ export class TokenRecord {
     }
   }
 }
-
-/** A failed issuance is not recorded: a newer holder exists. */
-export const OVERTAKEN = -1;
-/** A failed issuance is not recorded: the refusal may not be of the token, and one is stored. */
-export const KEPT = -2;
 
 const TIMED_OUT = Symbol('timed out');
 

@@ -7,7 +7,7 @@ import {
 import type { RedisClient } from '../redis/connect.ts';
 import { missingPermissionOf, redisErrorCode } from '../redis/failure.ts';
 import type { TokenKeys } from '../redis/keys.ts';
-import { inspect, scriptKeys } from './token-scripts.ts';
+import { tokenStep } from './token-scripts.ts';
 
 /** The state of the shared token for status; never its value. Times are Redis time, ms since the epoch. */
 export interface TokenStatus {
@@ -57,7 +57,7 @@ export type TokenEvent =
   | { readonly kind: 'early-renewal-failed'; readonly code: ErrorCode };
 
 /**
- * Reads the state of one shared token with one script; needs no key to decrypt the token.
+ * Reads the state of one shared token in one round trip; needs no key to decrypt the token.
  *
  * @param windowMs TOKEN_BUDGET_WINDOW_MS
  * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
@@ -67,11 +67,25 @@ export async function readTokenStatus(
   keys: TokenKeys,
   windowMs = 600_000,
 ): Promise<TokenStatus> {
+  const { wasRefused: _, ...status } = await inspect(redis, keys, windowMs);
+  if (status.refusal === undefined) return status;
+  const code = codeOf(status.refusal.code);
+  return { ...status, refusal: { ...status.refusal, hold: holdOf(code), code } };
+}
+
+/**
+ * Whether an issuance with this key pair was refused in the last ten minutes, and none succeeded since.
+ *
+ * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
+ */
+export async function wasRefused(redis: RedisClient, keys: TokenKeys): Promise<boolean> {
+  return (await inspect(redis, keys, 0)).wasRefused;
+}
+
+async function inspect(redis: RedisClient, keys: TokenKeys, windowMs: number) {
   try {
-    const status = (await inspect(redis, scriptKeys(keys), [windowMs])) as TokenStatus;
-    if (status.refusal === undefined) return status;
-    const code = codeOf(status.refusal.code);
-    return { ...status, refusal: { ...status.refusal, hold: holdOf(code), code } };
+    const reply = await tokenStep(redis, keys, 'inspect', { windowMs });
+    return reply as TokenStatus & { readonly wasRefused: boolean };
   } catch (error) {
     throw redisError(error);
   }

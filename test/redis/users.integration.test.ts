@@ -270,7 +270,7 @@ describe('a user cannot', () => {
       'producer',
       [
         ['SCAN', '0'],
-        ['GET', KEY('token:x:current')],
+        ['GET', KEY('token:x')],
         ['HGETALL', KEY('batch:b')],
         ['XLEN', KEY('audit:reads')],
       ],
@@ -279,7 +279,7 @@ describe('a user cannot', () => {
       'importer',
       [
         ['SCAN', '0'],
-        ['GET', KEY('token:x:current')],
+        ['GET', KEY('token:x')],
         ['HGETALL', KEY('send:1')],
         ['XLEN', KEY('audit:reads')],
         ['DEL', KEY('epoch')],

@@ -10,7 +10,7 @@ import {
   type RecordState,
   type Verdict,
 } from './support/decide-acquire.ts';
-import { writeState } from './support/write-state.ts';
+import { changeRecord, readRecord, redisTime, writeState } from './support/write-state.ts';
 import { PAIR, recordOver } from './support/world.ts';
 
 const redis = testRedis();
@@ -158,10 +158,11 @@ describe('the acquire script', () => {
 
   it.each([after401, early])('answers the same when its reply was lost, %j', async (want) => {
     expect(await ask({ token: { ...T1, restMs: 60_000 }, fence: 7 }, want)).toEqual(lock(8));
-    await redis.client.pexpire(keys.lock, 50);
+    await changeRecord(redis.client, keys, (stored) => (stored.lock.until = Date.now() + 500));
     expect(await record.acquire('me', want)).toEqual(lock(8));
-    expect(await redis.client.get(keys.lock)).toBe('me');
-    const ttl = await redis.client.pttl(keys.lock);
+    const held = (await readRecord(redis.client, keys)).lock;
+    expect(held.nonce).toBe('me');
+    const ttl = Number(held.until) - (await redisTime(redis.client));
     expect(ttl).toBeGreaterThan(limits.lockTtlMs - 1000);
     expect(ttl).toBeLessThanOrEqual(limits.lockTtlMs);
     expect(await record.acquire('another', after401)).toMatchObject({ kind: 'wait' });
@@ -177,8 +178,8 @@ describe('the acquire script', () => {
 
   it('delays the next early renewal for half of the remaining life', async () => {
     await ask({ token: { ...T1, restMs: 60_000 } }, early);
-    const [after, expires] = await redis.client.hmget(keys.current, 'earlyAfter', 'expiresAt');
-    const ahead = Number(expires) - Number(after);
+    const { token } = await readRecord(redis.client, keys);
+    const ahead = Number(token['expiresAt']) - Number(token['earlyAfter']);
     expect(ahead).toBeGreaterThanOrEqual(29_000);
     expect(ahead).toBeLessThanOrEqual(30_001);
   });

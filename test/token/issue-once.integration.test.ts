@@ -5,7 +5,8 @@ import { TokenSeal } from '../../src/token/token-seal.ts';
 import { tokenOf } from '../../src/token/token-seal.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
-import { PAIR, redisTime, SECRET, SETTINGS, World } from './support/world.ts';
+import { PAIR, SECRET, SETTINGS, World } from './support/world.ts';
+import { writeState } from './support/write-state.ts';
 
 const redis = testRedis();
 
@@ -49,12 +50,10 @@ describe('issueOnce', () => {
   });
 
   it('does nothing while another process issues, or a refusal is in effect', async () => {
-    await world.client.set(world.keys.lock, 'another', 'PX', SETTINGS.lockTtlMs);
+    await writeState(world.client, world.keys, { lock: SETTINGS.lockTtlMs });
     expect(await once('')).toBeUndefined();
-    await world.client.del(world.keys.lock);
-    const { refused } = world.keys;
-    const now = await redisTime(world.client);
-    await world.client.hset(refused, { code: 'IP_NOT_ALLOWED', at: now, until: now + 9_000 });
+    const refusal = { code: 'IP_NOT_ALLOWED', ageMs: 0, restMs: 9_000 };
+    await writeState(world.client, world.keys, { refusal });
     expect(await once('')).toBeUndefined();
     expect(world.issuer.asked).toBe(0);
   });

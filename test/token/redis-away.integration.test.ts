@@ -12,6 +12,7 @@ import { SharedToken } from '../../src/token/shared-token.ts';
 import { readTokenStatus } from '../../src/token/token-status.ts';
 import { until } from '../support/wait.ts';
 import { NO_HINTS, PAIR, SECRET, SETTINGS } from './support/world.ts';
+import { readRecord } from './support/write-state.ts';
 
 // A server to kill and freeze; where Redis comes from a container there is no program to start.
 describe.skipIf(localProgram() === undefined)('Redis away', () => {
@@ -72,8 +73,10 @@ describe.skipIf(localProgram() === undefined)('Redis away', () => {
     await expect(shared.get()).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
     await server.kill('SIGCONT');
     // The release follows the acquire on the same connection.
-    await until(async () => (await client.get(keys.fence)) === '1', { what: 'the late acquire' });
-    await until(async () => (await client.exists(keys.lock)) === 0, {
+    await until(async () => (await readRecord(client, keys)).fence === 1, {
+      what: 'the late acquire',
+    });
+    await until(async () => (await readRecord(client, keys)).lock.nonce === undefined, {
       what: 'its release, long before its ttl',
       deadlineMs: SETTINGS.lockTtlMs / 2,
     });

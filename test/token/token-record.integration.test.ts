@@ -2,11 +2,13 @@ import { hintChannel } from '../../src/redis/hints.ts';
 import { inspect } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { keysOf, type TokenKeys } from '../../src/redis/keys.ts';
-import { KEPT, OVERTAKEN, type Grant, type TokenRecord } from '../../src/token/token-record.ts';
+import type { Grant, TokenRecord } from '../../src/token/token-record.ts';
+import { KEPT, OVERTAKEN } from '../../src/token/token-scripts.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
 import { tokenOf } from '../../src/token/token-seal.ts';
 import { testRedis } from '../support/redis.ts';
 import { PAIR, recordOver, SECRET } from './support/world.ts';
+import { changeRecord, dropLock, readRecord } from './support/write-state.ts';
 
 const redis = testRedis();
 const seal = new TokenSeal(SECRET, PAIR);
@@ -37,9 +39,10 @@ const failing = (by: Grant, kind: keyof typeof CODES, refusal = '') =>
   record.fail(by, CODES[kind], refusal);
 
 /** Ends the refusal in effect, as time would. */
-const endRefusal = () => redis.client.hset(keys.refused, 'until', 1);
+const endRefusal = () => change(({ refusal }) => (refusal.until = 1));
 
-const current = (field: string) => redis.client.hget(keys.current, field);
+const stored = () => readRecord(redis.client, keys);
+const change = (by: Parameters<typeof changeRecord>[2]) => changeRecord(redis.client, keys, by);
 
 describe('store', () => {
   it('stores the token encrypted, releases the lock and wakes the waiters', async () => {
@@ -48,48 +51,48 @@ describe('store', () => {
     const heard = new Promise((resolve) => ear.once('message', (_, text) => resolve(text)));
     await expect(store(await grant('one'))).resolves.toBe(true);
 
-    const stored = await redis.client.hgetall(keys.current);
-    expect(seal.unseal(A.id, stored['sealed'] ?? '')).toEqual(A);
-    expect(inspect(stored)).not.toContain(A.value);
-    expect(stored).toMatchObject({ id: A.id, fence: '1', issuer: 'host:1' });
-    expect(stored['expiresAt']).toBe('');
-    expect(await redis.client.exists(keys.lock)).toBe(0);
+    const { token, lock } = await stored();
+    expect(seal.unseal(A.id, String(token['sealed']))).toEqual(A);
+    expect(await redis.client.get(keys.record)).not.toContain(A.value);
+    expect(token).toMatchObject({ id: A.id, fence: 1, issuer: 'host:1' });
+    expect(token).not.toHaveProperty('expiresAt');
+    expect(lock).toEqual({});
     expect(await heard).toBe(`stored:${A.id}`);
   });
 
   it('rejects a late holder, and leaves the newer token and the foreign lock', async () => {
     const late = await grant('late');
-    await redis.client.del(keys.lock);
+    await dropLock(redis.client, keys);
     await store(await grant('second'), B);
     await grant('third', B.id);
 
     await expect(store(late, A)).resolves.toBe(false);
-    expect(await current('id')).toBe(B.id);
-    expect(await redis.client.get(keys.lock)).toBe('third');
+    expect((await stored()).token['id']).toBe(B.id);
+    expect((await stored()).lock.nonce).toBe('third');
   });
 
   it('lets a holder that lost its lock store, as long as its fence is the highest', async () => {
     const first = await grant('first');
-    await redis.client.del(keys.lock);
+    await dropLock(redis.client, keys);
     const second = await grant('second');
     await expect(store(first, A)).resolves.toBe(true);
-    expect(await redis.client.get(keys.lock)).toBe('second');
+    expect((await stored()).lock.nonce).toBe('second');
     await expect(store(second, B)).resolves.toBe(true);
-    expect(await current('id')).toBe(B.id);
+    expect((await stored()).token['id']).toBe(B.id);
   });
 
   it('answers the same to a repetition after a lost answer', async () => {
     const by = await grant('one');
     await store(by);
     await expect(store(by)).resolves.toBe(true);
-    expect(await redis.client.zcard(keys.issued)).toBe(1);
+    expect(Object.keys((await stored()).issued)).toHaveLength(1);
   });
 
   it('ends a refusal and its streak', async () => {
     const by = await grant('one');
     await failing(by, 'credentials');
     await store({ nonce: 'two', fence: by.fence + 1 });
-    expect(await redis.client.exists(keys.refused)).toBe(0);
+    expect((await stored()).refusal).toEqual({});
   });
 });
 
@@ -108,7 +111,7 @@ describe('fail', () => {
 
   it('releases the lock, and the fleet is refused for that time', async () => {
     const span = await failing(await grant('one'), 'credentials');
-    expect(await redis.client.exists(keys.lock)).toBe(0);
+    expect((await stored()).lock).toEqual({});
     const decision = await record.acquire('two', ANY);
     expect(decision).toMatchObject({
       kind: 'refused',
@@ -123,7 +126,7 @@ describe('fail', () => {
     const again = await failing(by, 'credentials');
     expect(again).toBeGreaterThan(0);
     expect(again).toBeLessThanOrEqual(span);
-    expect(await redis.client.hget(keys.refused, 'failures')).toBe('1');
+    expect((await stored()).refusal.failures).toBe(1);
   });
 
   it.each([
@@ -133,37 +136,37 @@ describe('fail', () => {
     ['one while none is stored', '403 OF_NOTICE', { sealed: '' }, false],
   ])('keeps the token after %s', async (_name, refusal, changes, kept) => {
     await store(await grant('first'), A);
-    await redis.client.hset(keys.current, { issuer: 'host:1', ...changes });
+    await change(({ token }) => Object.assign(token, changes));
     const failed = await failing(await grant('one', A.id), 'unavailable', refusal);
     expect(failed === KEPT).toBe(kept);
-    expect(await redis.client.exists(keys.lock)).toBe(0);
-    expect(await redis.client.exists(keys.refused)).toBe(kept ? 0 : 1);
+    expect((await stored()).lock).toEqual({});
+    expect((await stored()).refusal.code === undefined).toBe(kept);
     // Soon such a refusal causes another try.
-    const until = Number(await redis.client.zscore(keys.tried, '403 OF_NOTICE'));
+    const until = (await stored()).tried['403 OF_NOTICE'] ?? 0;
     expect(until > Date.now()).toBe(kept);
     expect(until).toBeLessThan(Date.now() + 1_000);
   });
 
   it('records nothing for a holder that was overtaken by a newer token', async () => {
     const late = await grant('late');
-    await redis.client.del(keys.lock);
+    await dropLock(redis.client, keys);
     await store(await grant('second'), B);
     await expect(failing(late, 'credentials')).resolves.toBe(OVERTAKEN);
-    expect(await redis.client.exists(keys.refused)).toBe(0);
+    expect((await stored()).refusal).toEqual({});
   });
 
   it('records nothing for a holder whose lock is another one now, and leaves that', async () => {
     const late = await grant('late');
-    await redis.client.del(keys.lock);
+    await dropLock(redis.client, keys);
     await grant('second');
     await expect(failing(late, 'unavailable')).resolves.toBe(OVERTAKEN);
-    expect(await redis.client.get(keys.lock)).toBe('second');
+    expect((await stored()).lock.nonce).toBe('second');
   });
 });
 
 describe('a Redis that fails', () => {
   it('is TOKEN_UNAVAILABLE, with nothing of the command in it', async () => {
-    await redis.client.set(keys.current, 'not a hash');
+    await redis.client.hset(keys.record, 'not', 'a text');
     const error: unknown = await store({ nonce: 'canary', fence: 1 }).catch((e: unknown) => e);
     expect(error).toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
     expect(inspect(error, { depth: 9, showHidden: true })).not.toMatch(/canary|v1\./);

@@ -8,6 +8,7 @@ import { testRedis } from '../support/redis.ts';
 import { signal, until } from '../support/wait.ts';
 import { scriptCalls } from './support/server-calls.ts';
 import { World } from './support/world.ts';
+import { changeRecord } from './support/write-state.ts';
 
 const redis = testRedis();
 let world: World;
@@ -72,7 +73,7 @@ describe('refusals', () => {
     expect(await b.shared.renew(token, refusal)).toBeUndefined();
     expect(await b.shared.get()).toEqual(token);
     expect(await c.shared.get()).toEqual(token);
-    expect(await world.client.exists(world.keys.refused)).toBe(0);
+    expect((await world.record()).refusal.code).toBeUndefined();
     expect(world.issuer.asked).toBe(2);
   });
 
@@ -116,7 +117,7 @@ describe('refusals', () => {
     await expect(b.shared.renew(token, { status: 401 })).rejects.toMatchObject({
       hold: 'token-unavailable',
     });
-    expect(await world.client.exists(world.keys.refused)).toBe(1);
+    expect((await world.record()).refusal.code).toBe('SERVICE_UNREACHABLE');
   });
 
   it('of another process: a notice that is refused for itself is judged with the token that works', async () => {
@@ -161,7 +162,7 @@ describe('refusals', () => {
     const { shared } = await world.member();
     const expected = { hold: 'credentials', refusalCode, retryInMs: 2000 };
     await expect(shared.get()).rejects.toMatchObject(expected);
-    await world.client.hset(world.keys.refused, 'code', 'toString');
+    await changeRecord(world.client, world.keys, ({ refusal }) => (refusal.code = 'toString'));
     expect((await world.status()).refusal).toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
   });
 
@@ -177,7 +178,7 @@ describe('refusals', () => {
     await expect(shared.get()).rejects.toMatchObject({ hold: 'token-unavailable' });
     expect(performance.now() - startedAt).toBeLessThan(5_000);
     await aborted.promise;
-    expect(await redis.client.exists(world.keys.lock)).toBe(0);
+    expect((await world.record()).lock).toEqual({});
   });
 
   it('stops at the budget as contested, and reports it once', async () => {

@@ -5,6 +5,7 @@ import { inOneWrite } from '../../src/redis/connect.ts';
 import { pairName } from '../../src/redis/keys.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import { SharedToken } from '../../src/token/shared-token.ts';
+import { wasRefused } from '../../src/token/token-status.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
 import type { AnnounceAccepted } from '../queue/send-job.ts';
 import type { WorkerBasis } from '../maintenance/worker-basis.ts';
@@ -74,4 +75,13 @@ export function createHolds(
       onTemplateHeld(held);
     },
   });
+}
+
+/** A hold for refused keys is of another key pair, where the service did not refuse the one of this worker. */
+export async function probeWithOwnKeys(
+  { redis, keys, config }: WorkerBasis,
+  holds: HoldGate,
+): Promise<void> {
+  const own = keys.token(pairName(config.service));
+  if (!(await wasRefused(redis, own))) await holds.tryOtherKeys();
 }

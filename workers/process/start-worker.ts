@@ -16,7 +16,7 @@ import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/logger.ts';
 import { Hints } from '../../src/redis/hints.ts';
 import { workerSealing } from '../../src/payload/seal.ts';
-import { keysOf, pairName } from '../../src/redis/keys.ts';
+import { keysOf } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
 import { ServiceClient } from '../../src/service/client.ts';
@@ -42,7 +42,7 @@ import { JobReturns } from '../send/job-returns.ts';
 import { NoticeEnds } from '../send/notice-end.ts';
 import { runNotice } from '../send/notice-job.ts';
 import { SendGate } from '../send/send-gate.ts';
-import { announcer, createHolds, createTokens } from './build-workers.ts';
+import { announcer, createHolds, createTokens, probeWithOwnKeys } from './build-workers.ts';
 import { createFleetChores, storeOwnRetention } from './fleet-chores.ts';
 import { waitForRedis } from './wait-for-redis.ts';
 import { watchEvents } from './watch-events.ts';
@@ -243,7 +243,7 @@ export async function startWorker({
   await storeOwnRetention(redis, keys, config.worker, attemptLog);
   await lifecycle.start(clock);
   await lifecycle.start(holds);
-  await holds.tryOwnKeys(keys.token(pairName(config.service)).refused);
+  await probeWithOwnKeys(basis, holds);
   await lifecycle.start(rateLimiter);
   // An issuance that is under way is stored: a lost token would cost the fleet another one.
   await lifecycle.start(tokens, config.token.lockTtlMs);

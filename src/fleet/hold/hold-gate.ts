@@ -120,11 +120,11 @@ export class HoldGate {
   }
 
   /**
-   * To be called once at the start: a hold for refused keys is probed at once where this process has other keys.
-   * @param refused key of a refused issuance of the key pair of this process
+   * To be called once at the start of a process whose key pair was not refused: a hold for refused keys is of another
+   * pair, and probed at once.
    */
-  async tryOwnKeys(refused: string): Promise<void> {
-    await tryOtherKeys(this.#options.redis, [...this.#holdKeys, refused], [this.#channel]);
+  async tryOtherKeys(): Promise<void> {
+    await tryOtherKeys(this.#options.redis, this.#holdKeys, [this.#channel]);
   }
 
   stop(): void {

@@ -173,13 +173,13 @@ return kind`,
 
 /**
  * A worker starts whose key pair was not refused: a refusal of the keys was that of another pair, so that the next probe is
- * due, and those after it are near. KEYS: also the refused issuance of its pair. ARGV: channel.
+ * due, and those after it are near. ARGV: channel.
  */
 export const tryOtherKeys = defineScript({
   name: 'try other keys',
-  keys: 4,
+  keys: 3,
   lua: `${HOLD_PRELUDE}
-if redis.call('HGET', hold, 'kind') ~= 'credentials' or redis.call('EXISTS', KEYS[4]) == 1 then return 0 end
+if redis.call('HGET', hold, 'kind') ~= 'credentials' then return 0 end
 redis.call('HSET', hold, 'failedProbes', 0)
 probeAt(now)
 redis.call('PUBLISH', ARGV[1], '')

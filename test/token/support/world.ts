@@ -13,6 +13,7 @@ import { SharedToken } from '../../../src/token/shared-token.ts';
 import type { TokenSettings } from '../../../src/token/token-record.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
+import { changeRecord, readRecord, type StoredRecord } from './write-state.ts';
 
 export const PAIR = 'pair-of-tests';
 export const SECRET = 'secret-of-tests';
@@ -132,9 +133,16 @@ export class World {
     return readTokenStatus(this.client, this.keys, this.#settings.budgetWindowMs);
   }
 
+  /** What is stored. */
+  record(): Promise<StoredRecord> {
+    return readRecord(this.client, this.keys);
+  }
+
   /** Makes the stored token older than it is. */
   async age(ms: number): Promise<void> {
-    await this.client.hincrby(this.keys.current, 'issuedAt', -ms);
+    await changeRecord(this.client, this.keys, ({ token }) => {
+      token['issuedAt'] = Number(token['issuedAt']) - ms;
+    });
   }
 
   async close(): Promise<void> {
@@ -151,12 +159,6 @@ export class World {
     };
     await until(heard, { what: 'the subscription to hints' });
   }
-}
-
-/** Milliseconds of Redis time, since the epoch. */
-export async function redisTime(redis: Redis): Promise<number> {
-  const [seconds, micros] = await redis.time();
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
 /** A record whose scripts a test calls itself: it issues nothing. */

@@ -1,48 +1,73 @@
 import type { Redis } from 'ioredis';
 import type { TokenKeys } from '../../../src/redis/keys.ts';
 import type { RecordState } from './decide-acquire.ts';
-import { redisTime } from './world.ts';
+
+/** The token record as it is stored; what is not there is empty. */
+export interface StoredRecord {
+  token: Record<string, string | number>;
+  lock: { nonce?: string; until?: number };
+  fence?: number;
+  refusal: { code?: string; at?: number; until?: number; failures?: number };
+  issued: Record<string, number>;
+  tried: Record<string, number>;
+}
+
+export async function readRecord(redis: Redis, keys: TokenKeys): Promise<StoredRecord> {
+  const stored = JSON.parse((await redis.get(keys.record)) ?? '{}') as Partial<StoredRecord>;
+  return { token: {}, lock: {}, refusal: {}, issued: {}, tried: {}, ...stored };
+}
+
+export async function changeRecord(
+  redis: Redis,
+  keys: TokenKeys,
+  change: (record: StoredRecord) => void,
+): Promise<void> {
+  const record = await readRecord(redis, keys);
+  change(record);
+  await redis.set(keys.record, JSON.stringify(record));
+}
+
+/** Ends the lock, as time would. */
+export const dropLock = (redis: Redis, keys: TokenKeys) =>
+  changeRecord(redis, keys, (record) => (record.lock = {}));
+
+/** Milliseconds of Redis time, since the epoch. */
+export async function redisTime(redis: Redis): Promise<number> {
+  const [seconds, micros] = await redis.time();
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+}
 
 /** Writes a state of the token record, replacing the previous one. */
 export async function writeState(redis: Redis, keys: TokenKeys, state: RecordState): Promise<void> {
   const now = await redisTime(redis);
   const { refusal, liftedMsAgo, token, lock, fence, issued = [], tried } = state;
-  const write = redis.multi();
-  write.del(
-    keys.current,
-    keys.lock,
-    keys.fence,
-    keys.refused,
-    keys.issued,
-    keys.tried,
-    keys.lifted,
-  );
-
+  const record: Partial<StoredRecord> = {};
   if (token !== undefined) {
+    const { id, ageMs, restMs, fence: of, earlyInMs, garbled } = token;
     const fields: Record<string, string | number> = {
-      id: token.id,
+      id,
       sealed: 'a sealed text',
-      issuedAt: now - token.ageMs,
-      expiresAt: token.restMs === undefined ? '' : now + token.restMs,
-      fence: token.fence,
+      issuedAt: now - ageMs,
+      fence: of,
       issuer: 'host:1',
+      ...(restMs === undefined ? {} : { expiresAt: now + restMs }),
+      ...(earlyInMs === undefined ? {} : { earlyAfter: now + earlyInMs }),
     };
-    if (token.earlyInMs !== undefined) fields['earlyAfter'] = now + token.earlyInMs;
-    if (token.garbled === 'expiresAt') fields['expiresAt'] = '1e999';
-    else if (token.garbled !== undefined) delete fields[token.garbled];
-    write.hset(keys.current, fields);
+    if (garbled === 'expiresAt') fields['expiresAt'] = '1e999';
+    else if (garbled !== undefined) delete fields[garbled];
+    record.token = fields;
   }
   if (refusal !== undefined) {
     const { code, ageMs, restMs } = refusal;
-    write.hset(keys.refused, { code, at: now - ageMs, until: now + restMs });
+    record.refusal = { code, at: now - ageMs, until: now + restMs };
   }
-  if (liftedMsAgo !== undefined) write.set(keys.lifted, now - liftedMsAgo);
   if (lock !== undefined) {
-    write.set(keys.lock, 'another');
-    if (lock !== 'none') write.pexpire(keys.lock, lock);
+    record.lock = { nonce: 'another', ...(lock === 'none' ? {} : { until: now + lock }) };
   }
-  if (fence !== undefined) write.set(keys.fence, fence);
-  for (const [index, age] of issued.entries()) write.zadd(keys.issued, now - age, `i${index}`);
-  if (tried !== undefined) write.zadd(keys.tried, now + tried.restMs, tried.refusal);
+  if (fence !== undefined) record.fence = fence;
+  record.issued = Object.fromEntries(issued.map((age, index) => [`i${index}`, now - age]));
+  if (tried !== undefined) record.tried = { [tried.refusal]: now + tried.restMs };
+  const write = redis.multi().del(keys.lifted).set(keys.record, JSON.stringify(record));
+  if (liftedMsAgo !== undefined) write.set(keys.lifted, now - liftedMsAgo);
   await write.exec();
 }
