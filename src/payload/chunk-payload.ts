@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import { constants, deflateRaw, inflateRaw } from 'node:zlib';
+import { constants, deflateRaw, inflateRaw, inflateRawSync } from 'node:zlib';
 import type { Contact } from '../contracts/notice.ts';
 import { rowsOf, writeRows } from './row-numbers.ts';
 import {
@@ -38,6 +38,8 @@ const MAX_PIECE_BYTES = 1024 * 1024;
 /** Contacts shrink to a quarter or a fifth: with this estimate most chunks need one piece. */
 const SHRINKS_AT_LEAST = 3;
 const GROWS_AT_MOST = 8;
+/** Another thread takes longer to be asked than so few bytes take to be inflated. */
+const FEW_BYTES = 1_024;
 
 const deflate = promisify<Buffer | string, Pieces & { level: number }, Buffer>(deflateRaw);
 const inflate = promisify<Buffer, Pieces & { maxOutputLength: number }, Buffer>(inflateRaw);
@@ -116,10 +118,12 @@ export async function openPayload(
 ): Promise<{ readonly contacts: Buffer; readonly origins: string }> {
   const deflated = deflatedOf(bytes, by);
   try {
-    const all = await inflate(deflated, {
+    const pieces = {
       maxOutputLength: MAX_JSON_BYTES,
       chunkSize: pieceFor(deflated.length * GROWS_AT_MOST),
-    });
+    };
+    const isShort = deflated.length <= FEW_BYTES;
+    const all = isShort ? inflateRawSync(deflated, pieces) : await inflate(deflated, pieces);
     const end = all.lastIndexOf(MARK);
     if (end < 0) return { contacts: all, origins: '' };
     return { contacts: all.subarray(0, end), origins: all.toString('utf8', end + 1) };

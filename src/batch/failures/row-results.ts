@@ -81,8 +81,8 @@ export async function rowResults(
       const traceId = trace === '-' ? '' : trace;
       add(of, { state: state as ResultState, at: Number(time), traceId, code: '', message: '' });
     }
-    for await (const { name, ...failure } of storedFailures(ledger, batch.id)) {
-      await note(name, { ...failure, traceId: tracesOf(failure.message) });
+    for await (const { name, state, code, message, at } of storedFailures(ledger, batch.id)) {
+      await note(name, { state, code, message, at, traceId: tracesOf(message) });
     }
     for await (const { name, ...chunk } of openChunks(ledger, now)) {
       await note(name, { ...chunk, traceId: '' });

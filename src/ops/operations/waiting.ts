@@ -85,7 +85,7 @@ const sumOf = (groups: readonly WaitingGroup[]) => ({
 });
 
 /** Notices that are read over HTTP where no number is asked for. */
-const MOST_READ = 10_000;
+const MOST_READ = 2_000;
 
 /** Requests per caller and minute: each may read every notice that waits. */
 const PER_MINUTE = 30;

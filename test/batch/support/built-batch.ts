@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Batch, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import { encodePayload } from '../../../src/payload/chunk-payload.ts';
+import { encodeContacts, noteOrigins, originsText } from '../../../src/payload/chunk-payload.ts';
 import { allAccepted, type Settlement } from '../../../src/batch/ledger/settlement.ts';
 import type { Contact } from '../../../src/contracts/notice.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
@@ -55,11 +55,15 @@ export async function buildBatch(
   await ledger.start(id, plan, 'fingerprint', 3_600_000);
   let rows = 0;
   for (const [index, chunk] of chunks.entries()) {
+    noteOrigins(chunk, originsText(`${rows + 2}-${rows + chunk.length + 1}`));
     rows += chunk.length;
-    const payload = await encodePayload(JSON.stringify(chunk));
+    const payload = await encodeContacts(chunk);
     await ledger.store(id, { chunk: index, size: chunk.length, rows, payload });
   }
-  if (options.importing !== true) await ledger.endImport(id, 2, 3);
+  if (options.importing !== true) {
+    const [refused, duplicate] = [`${rows + 2}-${rows + 3}`, `${rows + 4}-${rows + 6}`];
+    await ledger.endImport(id, 2, 3, undefined, { refused, duplicate });
+  }
 
   const claimed = new Map<number, string>();
   const claim = async (chunk: number) => {
@@ -92,7 +96,7 @@ export async function buildBatch(
     if (!claimed.has(chunk)) await claim(chunk);
     const { chunks: cut } = await read();
     // Of what is cut once more the first part's will do.
-    const rest = others[0]?.payload ?? (await encodePayload(JSON.stringify(contacts(left))));
+    const rest = others[0]?.payload ?? (await encodeContacts(contacts(left)));
     await ledger.halve(id, chunk, claimed.get(chunk) ?? '', size, [payload, rest]);
     await settle(cut, { kind: 'failed', ...result });
     await settleParts(cut + 1, { accepted, failed: others });
@@ -106,6 +110,6 @@ export async function part(
   code: string,
   list: readonly Contact[],
 ): Promise<FailedPart> {
-  const payload = await encodePayload(JSON.stringify(list));
+  const payload = await encodeContacts(list);
   return { state, code, message: `about ${code}`, size: list.length, payload };
 }

@@ -20,9 +20,8 @@ const CHUNK_SIZE = 10;
 const REQUESTS = 100;
 /** Of an answer of which fewer are allowed in a minute: once, and so many at least. */
 const FEWEST_REQUESTS = 15;
+/** What takes longer is measured twice: one pause of the machine is not the program's. */
 const MOST_MS = 300;
-/** One pause of the machine is not the program's. */
-const TRIES = 2;
 
 /** What it takes to fill the queue, at most. */
 const FILL_MS = 180_000;
@@ -97,6 +96,9 @@ describe('with a million waiting jobs and 100,000 failed notices', () => {
       bench.key('operator'),
       bench.key('viewer'),
     ];
+    const results = await callers[0]?.get('/api/v1/batches/b0/results');
+    const all = FAILED_CHUNKS * CHUNK_SIZE + 5;
+    expect(results?.json).toMatchObject({ rows: all, found: all });
     const rows: Row[] = [];
     for (const path of [...readPaths('b0'), ...MORE_PATHS]) rows.push(await timesOf(callers, path));
     console.log(`filled in ${Math.round(filledMs / 1_000)} s`);
@@ -119,13 +121,13 @@ async function timesOf(all: readonly Caller[], path: string): Promise<Row> {
     all.map((caller) => caller.get(path, { accept: acceptOf(path) })),
   );
   const callers = all.filter((_, index) => statuses[index]?.status !== 403);
-  for (let trial = 1; ; trial += 1) {
-    const times = await requestAgain(callers, path);
-    const p99 = quantile(times, 0.99);
-    if (p99 < MOST_MS || trial === TRIES || times.length < REQUESTS) {
-      return { path, p50: rounded(quantile(times, 0.5)), p99: rounded(p99) };
-    }
-  }
+  const first = await requestAgain(callers, path);
+  expect([path, first.length >= FEWEST_REQUESTS]).toEqual([path, true]);
+  const isSlow = quantile(first, 0.99) >= MOST_MS && first.length === REQUESTS;
+  // Some of it may be refused, if fewer are allowed in a minute.
+  const second = isSlow ? await requestAgain(callers, path) : [];
+  const times = second.length >= FEWEST_REQUESTS ? second : first;
+  return { path, p50: rounded(quantile(times, 0.5)), p99: rounded(quantile(times, 0.99)) };
 }
 
 /** Milliseconds of each request, the first left out: it loads scripts. The server shares this process. */
@@ -136,7 +138,7 @@ async function requestAgain(callers: readonly Caller[], path: string): Promise<n
     const begunAt = performance.now();
     const reply = await caller?.get(path, { accept: acceptOf(path) });
     const took = performance.now() - begunAt;
-    if (reply?.status === 429 && times.length >= FEWEST_REQUESTS) break;
+    if (reply?.status === 429) break;
     expect([path, reply?.status]).toEqual([path, 200]);
     if (request > 0) times.push(took);
   }

@@ -10,9 +10,6 @@ import { html, type Html, type Part } from '../http/html.ts';
 import * as ui from './elements.ts';
 import { page } from './layout.ts';
 
-/** Notices that wait which the page sums up. */
-const MOST_WAITING = 2_000;
-
 /** What waits, and the templates that are held. */
 interface WaitingFound {
   readonly found: OperationOutput<'waiting'>;
@@ -35,7 +32,7 @@ export const WAITING = page({
     const given = call.input;
     const select = parseInput(listWaiting.input, given, 'REQUEST_INVALID');
     const [found, { templates: held }] = await Promise.all([
-      listWaiting.run(context, { ...select, most: MOST_WAITING }, actor),
+      listWaiting.run(context, select, actor),
       showHold.run(context, {}, actor),
     ]);
     const form = ui.filter('/waiting', given, [
