@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,6 +19,7 @@ import { provideRedis } from './redis/provide-redis.ts';
 const EXAMPLE_REDIS = 'redis://127.0.0.1:6379';
 const EXAMPLE = /<!-- example -->[\s\S]*?```(?:ts|js)\n([\s\S]*?)```/;
 const DEADLINE_MS = 60_000;
+const MOST_PACKAGES = 30;
 const KEYS = { ACCESS_KEY: 'smoke-access-key', SECRET_KEY: 'smoke-secret-key' };
 
 /** The part of the emulator's record that is checked. */
@@ -36,27 +37,38 @@ async function main(): Promise<void> {
 
   const project = mkdtempSync(path.join(tmpdir(), 'notice-queue-package-'));
   try {
-    installInto(project);
-    refusesOps(project);
+    npm(process.cwd(), 'pack', '--silent', '--pack-destination', project);
+    install(project, '--omit=optional');
+    staysLight(project);
+    refuses(project, /npm install axios@/, 'doctor');
+    install(project);
+    refuses(project, /npm install .*fastify@/, 'ops');
     await runExample(project, example);
   } finally {
     rmSync(project, { recursive: true, force: true });
   }
 }
 
-function installInto(project: string): void {
-  npm(process.cwd(), 'pack', '--silent', '--pack-destination', project);
+function install(project: string, ...options: string[]): void {
   const tarball = readdirSync(project).find((file) => file.endsWith('.tgz')) ?? '';
   writeFileSync(path.join(project, 'package.json'), '{ "private": true, "type": "module" }\n');
-  npm(project, 'install', '--silent', `./${tarball}`);
+  npm(project, 'install', '--silent', ...options, `./${tarball}`);
 }
 
-/** Without the packages that only it needs, the ops server says which. */
-function refusesOps(project: string): void {
+/** What an application installs that only sends. */
+function staysLight(project: string): void {
+  const lock = readFileSync(path.join(project, 'node_modules/.package-lock.json'), 'utf8');
+  const { packages } = JSON.parse(lock) as { packages: object };
+  const there = Object.keys(packages).filter((folder) => existsSync(path.join(project, folder)));
+  if (there.length > MOST_PACKAGES) throw new Error(`${there.length} packages are installed`);
+}
+
+/** Where packages that a command needs are left out, it says which. */
+function refuses(project: string, hint: RegExp, command: string): void {
   const program = path.join(project, 'node_modules/.bin/notices');
-  const { status, stderr } = spawnSync(program, ['ops'], { cwd: project, encoding: 'utf8' });
-  if (status !== 2 || !/npm install .*fastify@/.test(stderr)) {
-    throw new Error(`notices ops ended with ${status}: ${stderr}`);
+  const { status, stderr } = spawnSync(program, [command], { cwd: project, encoding: 'utf8' });
+  if (status !== 2 || !hint.test(stderr)) {
+    throw new Error(`notices ${command} ended with ${status}: ${stderr}`);
   }
 }
 

@@ -18,6 +18,8 @@ export interface Dependencies {
   /** package.json */
   readonly manifest: {
     readonly dependencies?: Readonly<Record<string, string>>;
+    /** What workers need: an application that only sends may leave it out. */
+    readonly optionalDependencies?: Readonly<Record<string, string>>;
     readonly devDependencies?: Readonly<Record<string, string>>;
     /** What the ops server needs: the image contains it, an application only if it wants to. */
     readonly peerDependencies?: Readonly<Record<string, string>>;
@@ -61,21 +63,22 @@ const READ_LICENCES: Readonly<Record<string, string>> = {
  * list.
  */
 export function judgeDependencies({ manifest, lock, page }: Dependencies): string[] {
-  const { dependencies = {}, peerDependencies = {} } = manifest;
-  const direct = { ...dependencies, ...peerDependencies };
-  const optional = withAllBelow(Object.keys(peerDependencies), lock.packages);
+  const { dependencies = {}, optionalDependencies = {}, peerDependencies = {} } = manifest;
+  const optional = { ...optionalDependencies, ...peerDependencies };
+  const direct = { ...dependencies, ...optional };
+  const ofImage = withAllBelow(Object.keys(optional), lock.packages);
   const packages = Object.entries(lock.packages)
     .filter(([folder]) => folder !== '')
-    .map(([folder, { dev = false, ...locked }]) => {
+    .map(([folder, { dev = false, devOptional = false, ...locked }]) => {
       const name = folder.replace(/^.*node_modules\//, '');
       // npm counts these as tools, because a clone has them as such, too.
-      return { name, ...locked, dev: dev && !optional.has(folder) };
+      return { name, ...locked, dev: (dev || devOptional) && !ofImage.has(folder) };
     });
   return [
     ...packages.flatMap((one) => [...wrongSource(one), ...wrongLicence(one)]),
     ...wrongScripts(packages, manifest.allowScripts ?? {}),
     ...wrongList(page, 'Direct', [
-      ...Object.keys(manifest.dependencies ?? {}),
+      ...Object.keys({ ...dependencies, ...optionalDependencies }),
       ...Object.keys(manifest.devDependencies ?? {}),
     ]),
     ...wrongList(page, 'Indirect', indirectOf(packages, direct)),
@@ -145,8 +148,7 @@ function indirectOf(
   direct: Readonly<Record<string, string>>,
 ): string[] {
   const contained = packages.filter(
-    ({ dev, devOptional, os, cpu }) =>
-      !dev && !devOptional && os === undefined && cpu === undefined,
+    ({ dev, os, cpu }) => !dev && os === undefined && cpu === undefined,
   );
   const names = contained.map(({ name }) => name).filter((name) => !Object.hasOwn(direct, name));
   return [...new Set(names)];

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { describeFailure, exitCodeOf, InputError, NoticeQueueError } from '../contracts/errors.ts';
 import { VERSION } from '../contracts/version.ts';
@@ -70,9 +71,27 @@ export async function runCli(
       if (json) report(stderr, new UsageError(usageOf(error)), json);
       return 2;
     }
-    report(stderr, error, json);
-    return exitCode || (error instanceof UsageError ? 2 : exitCodeOf(error));
+    const shown = explainMissing(error);
+    report(stderr, shown, json);
+    return exitCode || (shown instanceof UsageError ? 2 : exitCodeOf(shown));
   }
+}
+
+/** An application that only sends may leave out what only workers and the ops server need: says what to install. */
+function explainMissing(error: unknown): unknown {
+  if ((error as NodeJS.ErrnoException | undefined)?.code !== 'ERR_MODULE_NOT_FOUND') return error;
+  const name = /^Cannot find package '([^']+)'/.exec((error as Error).message)?.[1];
+  if (name === undefined) return error;
+  const { optionalDependencies, peerDependencies } = createRequire(import.meta.url)(
+    'notice-queue/package.json',
+  ) as Record<`${'optional' | 'peer'}Dependencies`, Readonly<Record<string, string>>>;
+  const needed = Object.hasOwn(optionalDependencies, name)
+    ? optionalDependencies
+    : peerDependencies;
+  const packages = Object.entries(needed).map(([one, range]) => `${one}@${range}`);
+  return new UsageError(
+    `this command needs packages that are not installed: npm install ${packages.join(' ')}`,
+  );
 }
 
 /** Width of the help, in columns. */

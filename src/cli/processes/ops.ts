@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { formatAddress, parseListenAddress } from '../../config/address.ts';
@@ -41,7 +40,7 @@ function serveCommand(context: CommandContext): Command {
             };
       const config = await readConfig({ env }, { service: false });
       const { describeFirstSignIn, runOpsProcess } =
-        await import('../../../workers/process/ops-process.ts').catch(nameMissingPackage);
+        await import('../../../workers/process/ops-process.ts');
       const code = await runOpsProcess(config, ({ url, firstSignIn }) =>
         print(context, command, { url, firstSignIn: firstSignIn ?? null }, () => [
           `ops at ${url}`,
@@ -50,20 +49,6 @@ function serveCommand(context: CommandContext): Command {
       );
       context.end(code);
     });
-}
-
-/** An application that only sends installs none of what the ops server needs. @throws UsageError that says what to install */
-function nameMissingPackage(error: unknown): never {
-  const isMissing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND';
-  const name = /^Cannot find package '([^']+)'/.exec((error as Error).message)?.[1];
-  if (!isMissing || name === undefined) throw error;
-  const manifest = createRequire(import.meta.url)('notice-queue/package.json') as {
-    readonly peerDependencies: Readonly<Record<string, string>>;
-  };
-  const needed = Object.entries(manifest.peerDependencies).map(([one, range]) => `${one}@${range}`);
-  throw new UsageError(
-    `the ops server needs packages that are not installed: npm install ${needed.join(' ')}`,
-  );
 }
 
 function hashPasswordCommand(context: CommandContext): Command {
