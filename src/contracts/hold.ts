@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from './errors.ts';
 
 /** Whose fault a hold is: who can end its cause. */
@@ -139,6 +140,8 @@ export function remedyOf(kind: HoldKind, code: string): Remedy & { readonly sect
 }
 
 export type HoldKind = keyof typeof HOLDS;
+
+export const holdKind = z.enum(Object.keys(HOLDS) as [HoldKind, ...HoldKind[]]);
 
 /** Whether a job checks from time to time if the hold is over; otherwise only a person ends it. */
 export function isProbed(kind: HoldKind): boolean {

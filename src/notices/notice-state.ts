@@ -1,6 +1,8 @@
-import type { DeliveryPolicy } from '../contracts/outcome.ts';
-import type { HoldKind } from '../contracts/hold.ts';
-import type { STAGES } from './ended.ts';
+import { z } from 'zod';
+import type { Answer } from '../contracts/answer.ts';
+import { holdKind } from '../contracts/hold.ts';
+import { DELIVERY_POLICIES } from '../contracts/outcome.ts';
+import { STAGES } from './ended.ts';
 
 /**
  * State of a single notice:
@@ -28,86 +30,89 @@ export const NOTICE_STATES = [
 /** Name of a state. */
 export type NoticeState = (typeof NOTICE_STATES)[number];
 
-/**
- * Why a notice is pending, with what is known about the end of it. Times are milliseconds since the epoch.
- *
- * - `delayed`: it is not due yet, because of `delay` or `sendAt`, or between two attempts.
- * - `sending-hours`: those of its template are closed (SEND_WINDOWS).
- * - `held`: sending is stopped for the whole account.
- * - `rate-limited`: the account's rate limit is used up for the moment.
- * - `waiting`: for a free worker.
- */
-export type PendingReason =
-  | { readonly reason: 'delayed'; readonly until: number }
-  | {
-      readonly reason: 'sending-hours';
-      readonly until: number;
-      /** That time where the hours count: `08:00 (Asia/Seoul)`. */
-      readonly opens: string;
-    }
-  | {
-      readonly reason: 'held';
-      readonly hold: HoldKind;
-      readonly since: number;
-      /** What the hold means. */
-      readonly meaning: string;
-      /** What to do about it. */
-      readonly remedy: string;
-    }
-  | { readonly reason: 'rate-limited' }
-  | { readonly reason: 'waiting' };
+const count = z.int().min(0);
+const time = z.int().min(0).describe('milliseconds since the epoch');
 
-/** What is known of a notice. Times are Redis time or a producer's, in milliseconds since the epoch. */
-export interface NoticeView {
-  readonly id: string;
-  readonly state: NoticeState;
-  /** Present while it is pending. */
-  readonly pending?: PendingReason;
-  /** Template code; absent where nothing is kept. */
-  readonly template?: string;
-  /** Number of contacts; 0 where nothing is kept. */
-  readonly contacts: number;
-  readonly delivery?: DeliveryPolicy;
-  /** Attempts that were made and counted, since it was queued or sent again. */
-  readonly attempts: number;
-  /**
-   * How many attempts, also before it was sent again, the service may have accepted without an answer that proves it.
-   * Sent again, it may arrive so many times more.
-   */
-  readonly possiblySent: number;
-  /** The service's trace ids for those of them that it answered, oldest first: the newest ten. */
-  readonly traceIds?: readonly string[];
-  /** Of an unknown one: the last known stage of its last attempt. */
-  readonly stage?: (typeof STAGES)[number];
-  /** When it was queued. */
-  readonly enqueuedAt?: number;
-  /** When the last attempt started. */
-  readonly startedAt?: number;
-  /** When it ended. */
-  readonly endedAt?: number;
-  /** Latest time of sending. */
-  readonly expiresAt?: number;
-  /** The code of the service, or one of `ERROR_CODES`, of the last attempt that was not accepted. */
-  readonly code?: string;
-  /** Status and message of the service of that attempt, with phone numbers masked. */
-  readonly message?: string;
-  /** What to do about it. */
-  readonly remedy?: string;
-  /** For an accepted one: false where its acceptance could not be read completely. */
-  readonly confirmed?: boolean;
-  /** How long it is kept once it has ended; absent in lists. */
-  readonly kept?: Retention;
-}
+const pending = z.discriminatedUnion('reason', [
+  z
+    .object({ reason: z.literal('delayed'), until: time })
+    .describe('not due yet: because of `delay` or `sendAt`, or between two attempts'),
+  z
+    .object({
+      reason: z.literal('sending-hours'),
+      until: time,
+      opens: z.string().describe('that time where the hours count: `08:00 (Asia/Seoul)`'),
+    })
+    .describe('the sending hours of its template are closed'),
+  z
+    .object({
+      reason: z.literal('held'),
+      hold: holdKind,
+      since: time,
+      meaning: z.string().describe('what the hold means'),
+      remedy: z.string().describe('what to do about it'),
+    })
+    .describe('sending is stopped for the whole account'),
+  z
+    .object({ reason: z.literal('rate-limited') })
+    .describe('the rate limit of the account is used up for the moment'),
+  z.object({ reason: z.literal('waiting') }).describe('for a free worker'),
+]);
+
+/** Why a notice is pending, with what is known about the end of it. */
+export type PendingReason = Answer<z.output<typeof pending>>;
+
+const retention = z.object({
+  acceptedMs: count.describe('accepted ones (KEEP_ACCEPTED_MS)'),
+  acceptedCount: count.describe('the most accepted ones that are kept, whatever their age'),
+  failedMs: count.describe('all others (KEEP_FAILED_MS)'),
+});
 
 /** How long ended notices are kept, as the worker that started last is configured; absent before the first start. */
-export interface Retention {
-  /** Accepted ones, in milliseconds (KEEP_ACCEPTED_MS). */
-  readonly acceptedMs: number;
-  /** The most accepted ones that are kept, whatever their age; as many cancelled and as many expired ones. */
-  readonly acceptedCount: number;
-  /** All others, in milliseconds (KEEP_FAILED_MS). */
-  readonly failedMs: number;
-}
+export type Retention = Answer<z.output<typeof retention>>;
+
+/** What is known of a notice. */
+export const noticeAnswer = z
+  .object({
+    id: z.string(),
+    state: z.enum(NOTICE_STATES),
+    pending: pending.exactOptional().describe('why it waits; present while it is pending'),
+    template: z.string().exactOptional().describe('absent where nothing is kept'),
+    contacts: count.describe('0 where nothing is kept'),
+    delivery: z.enum(DELIVERY_POLICIES).exactOptional(),
+    attempts: count.describe('that were counted, since it was queued or sent again'),
+    possiblySent: count.describe(
+      'attempts, also before it was sent again, that the service may have accepted',
+    ),
+    traceIds: z
+      .array(z.string())
+      .exactOptional()
+      .describe('of the service, for those of them that it answered, oldest first; the newest ten'),
+    stage: z
+      .enum(STAGES)
+      .exactOptional()
+      .describe('of an unknown one: how far its last attempt came'),
+    enqueuedAt: time.exactOptional(),
+    startedAt: time.exactOptional().describe('start of the last attempt'),
+    endedAt: time.exactOptional(),
+    expiresAt: time.exactOptional(),
+    code: z.string().exactOptional().describe('of the last attempt that was not accepted'),
+    message: z.string().exactOptional().describe('of the service, with phone numbers masked'),
+    remedy: z.string().exactOptional().describe('what to do about it'),
+    confirmed: z
+      .boolean()
+      .exactOptional()
+      .describe('false where the answer that accepted it could not be read completely'),
+    kept: retention
+      .exactOptional()
+      .describe(
+        'how long ended notices are kept; absent in lists, and before the first start of a worker',
+      ),
+  })
+  .meta({ id: 'NoticeState' });
+
+/** What is known of a notice. Times are Redis time or a producer's, in milliseconds since the epoch. */
+export type NoticeView = Answer<z.output<typeof noticeAnswer>>;
 
 /** Names a notice: its id, or the idempotency key with which it was sent. */
 export type NoticeRef = string | { readonly idempotencyKey: string };
@@ -144,13 +149,16 @@ export interface CancelOptions {
   readonly releaseKey?: boolean | undefined;
 }
 
+/** What became of a request to cancel. */
+export const cancelAnswer = z.object({
+  id: z.string().describe('id of the notice; empty where an idempotency key is not in use'),
+  cancelled: z.boolean().describe('true only if no contact of it was sent or will be'),
+  answer: z.enum(CANCEL_ANSWERS),
+  keyReleased: z
+    .boolean()
+    .exactOptional()
+    .describe('present where `releaseKey` released its idempotency key'),
+});
+
 /** Result of cancelling. */
-export interface CancelReport {
-  /** Id of the notice; empty where an idempotency key is not in use. */
-  readonly id: string;
-  /** True only if it was not sent and will not be. */
-  readonly cancelled: boolean;
-  readonly answer: CancelAnswer;
-  /** Present where `releaseKey` released its idempotency key. */
-  readonly keyReleased?: boolean;
-}
+export type CancelReport = Answer<z.output<typeof cancelAnswer>>;

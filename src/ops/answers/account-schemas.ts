@@ -1,15 +1,12 @@
 import { z } from 'zod';
 import { BATCH_PHASES } from '../../batch/ledger/batch-record.ts';
 import { ERROR_CODES, type ErrorCode } from '../../contracts/errors.ts';
-import { FAULTS, HOLDS, remedyOf, type Hold, type HoldKind } from '../../contracts/hold.ts';
+import { FAULTS, holdKind, HOLDS, remedyOf, type Hold } from '../../contracts/hold.ts';
 import type { SeenWorker } from '../../fleet/heartbeat.ts';
 import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
 import type { TokenStatus } from '../../token/token-status.ts';
 import type { TemplateHold } from '../../fleet/hold/template-hold.ts';
 import { count, named, time, type Answer } from './fields.ts';
-
-/** Kinds of holds. */
-export const holdKind = z.enum(Object.keys(HOLDS) as [HoldKind, ...HoldKind[]]);
 
 /** The codes of our errors. */
 export const errorCodes = Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]];

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 
+export type { Answer } from '../../contracts/answer.ts';
+
 /*
  * Fields that many answers have. The schemas of this folder describe what the HTTP API and `--json` both show;
  * the documents are made of them, and tests check answers against them. No program loads them to run a command.
@@ -15,10 +17,3 @@ export const time = z.int().min(0).describe('milliseconds since the epoch');
 export function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
   return schema.meta({ id });
 }
-
-/** A value that its reader does not change. */
-export type Answer<Value> = Value extends readonly (infer Item)[]
-  ? readonly Answer<Item>[]
-  : Value extends object
-    ? { readonly [Field in keyof Value]: Answer<Value[Field]> }
-    : Value;

@@ -7,10 +7,15 @@ import { appendAudit } from '../audit.ts';
 import { countOf, formatCount, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
 import { idempotencyKey, noticeId } from '../../notices/notice-ref.ts';
-import type { CancelReport, NoticeRef, NoticeView } from '../../notices/notice-state.ts';
-import { cancelAnswer, noticeAnswer } from '../answers/notice-schemas.ts';
+import {
+  cancelAnswer,
+  noticeAnswer,
+  type CancelReport,
+  type NoticeRef,
+  type NoticeView,
+} from '../../notices/notice-state.ts';
 import { CANCEL_TEXT, describeNotKept, describePending, nextStep } from '../notice-words.ts';
-import { operation, type Answer, type OperationCall, type OperationContext } from './operation.ts';
+import { operation, type OperationCall, type OperationContext } from './operation.ts';
 
 /** The path of one notice. */
 const id = { id: noticeId.describe('id of the notice, or of one of its jobs') };
@@ -64,8 +69,8 @@ const shown = {
   perMinute: 'notices',
   output: noticeAnswer,
   text: describeNotice,
-  isDone: ({ state }: Answer<NoticeView>) => state !== 'not-kept',
-  moves: ({ state }: Answer<NoticeView>) => state === 'pending' || state === 'sending',
+  isDone: ({ state }: NoticeView) => state !== 'not-kept',
+  moves: ({ state }: NoticeView) => state === 'pending' || state === 'sending',
 } as const;
 
 export const showNotice = operation({
@@ -138,7 +143,7 @@ export const cancelByKey = operation({
 });
 
 /** Describes a notice in lines of text. It shows no phone number in full. */
-function describeNotice(view: Answer<NoticeView>, now: number): string[] {
+function describeNotice(view: NoticeView, now: number): string[] {
   const { id, state, kept } = view;
   if (state === 'not-kept') {
     return [
@@ -156,12 +161,12 @@ function describeNotice(view: Answer<NoticeView>, now: number): string[] {
   ];
 }
 
-function stateText({ state, pending, confirmed }: Answer<NoticeView>, now: number): string {
+function stateText({ state, pending, confirmed }: NoticeView, now: number): string {
   if (pending !== undefined) return `${state}, ${describePending(pending, now)}`;
   return confirmed === false ? `${state}, but the answer could not be read completely` : state;
 }
 
-function rowsOf(view: Answer<NoticeView>, now: number): string[][] {
+function rowsOf(view: NoticeView, now: number): string[][] {
   const { template, contacts, attempts, possiblySent, delivery, code, message, remedy } = view;
   const { traceIds } = view;
   const { enqueuedAt, startedAt, endedAt, expiresAt } = view;

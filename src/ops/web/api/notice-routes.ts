@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
-import { receiptAnswer } from '../../answers/notice-schemas.ts';
+import { count, named } from '../../answers/fields.ts';
 import { DELIVERY_POLICIES } from '../../../contracts/outcome.ts';
-import { type GivenNotice, noticeSchema } from '../../../contracts/notice.ts';
+import { type GivenNotice, noticeSchema, type Receipt } from '../../../contracts/notice.ts';
 import type { SendOptions } from '../../../contracts/send-options.ts';
 import { InputError } from '../../../contracts/errors.ts';
 import { route, type Route } from '../http/route.ts';
@@ -11,6 +11,18 @@ import { scopedKey, senderOf } from '../../operations/notice.ts';
 const time = z
   .union([z.int().positive(), z.iso.datetime({ offset: true })])
   .describe('milliseconds since the epoch, or ISO 8601 with a zone');
+
+/** What `send` answers. */
+const receiptAnswer = named(
+  'Receipt',
+  z.object({
+    id: z.string().describe('id of the notice'),
+    contacts: count,
+    duplicate: z
+      .boolean()
+      .describe('whether it was queued before with the same idempotency key; nothing is queued'),
+  }),
+) satisfies z.ZodType<Receipt>;
 
 /** Schema of the body for the document; NoticeQueue.send validates it as it does for the library. */
 const bodyDoc = z.strictObject({
