@@ -1,5 +1,5 @@
 import type { CancelSignal } from '../contracts/token.ts';
-import { eraseFingerprints, searchChunks } from '../number-index/chunk-fingerprints.ts';
+import { searchChunks } from '../number-index/chunk-fingerprints.ts';
 import { withNotices } from '../notices/send-again.ts';
 import { removeEntries, storedEntries } from '../number-index/notice-number-index.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
@@ -12,40 +12,6 @@ import { eraseContacts, storedContacts, type ContactSource } from './stored-cont
 import { readStored, storedNotices, type NoticeWithNumber } from './stored-notices.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
-import { defineScript } from '../redis/script.ts';
-import { scanKeys } from '../redis/with-redis.ts';
-
-/** Removes a key that still names this notice: it may have expired, and another notice have it, since it was read. */
-const removeKey = defineScript({
-  name: 'remove an idempotency key',
-  keys: 1,
-  lua: `return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1]) or 0`,
-  parse: Number,
-});
-
-/**
- * Removes the idempotency keys of notices whose jobs are deleted already: their values contain a fingerprint of the
- * notice. Scans all keys of the server in steps.
- *
- * @param notices ids of the notices' jobs
- * @returns how many were removed
- */
-export async function eraseIdempotencyKeys(
-  redis: RedisClient,
-  keys: Pick<Keys, 'noticeJob'>,
-  notices: ReadonlySet<string>,
-): Promise<number> {
-  if (notices.size === 0) return 0;
-  let erased = 0;
-  for await (const page of scanKeys(redis, `${keys.noticeJob('de:')}*`)) {
-    const held = await Promise.all(page.map((key) => redis.get(key)));
-    for (const [index, key] of page.entries()) {
-      const id = held[index] ?? '';
-      if (notices.has(id)) erased += await removeKey(redis, [key], [id]);
-    }
-  }
-  return erased;
-}
 
 /** Where a person's data is stored. */
 export interface EraseContext extends ContactSource {
@@ -82,7 +48,7 @@ export async function eraseNumber(context: EraseContext, erasure: Erasure): Prom
     number: maskNumber(forms[0] ?? ''),
     notices: { cancelled: 0, removed: 0, shortened: 0 },
     batches: [],
-    index: context.settings.findKey === undefined ? null : { notices: 0, chunks: 0, keys: 0 },
+    index: context.settings.findKey === undefined ? null : { notices: 0, chunks: 0 },
     left: [],
     unreadable: { notices: 0, chunks: 0 },
     importing: [],
@@ -159,14 +125,13 @@ async function eraseFromBatches(
     if (index === null || left.length + unreadable.chunks > before) continue;
     for (const hash of hashesOf(context, forms)) {
       const key = keys.batchFind(batch);
-      const { hits } = await searchChunks(redis, key, chunks, hash);
-      index.chunks +=
-        actor === undefined ? hits.length : await eraseFingerprints(redis, key, hits, hash);
+      const { hits } = await searchChunks(redis, key, chunks, hash, actor !== undefined);
+      index.chunks += hits.length;
     }
   }
 }
 
-/** Erases the entries of notices, but not of those that are left: they are found by it, and it names their idempotency key. */
+/** Erases the entries of notices, but not of those that are left: they are found by it. */
 async function eraseEntries(
   context: EraseContext,
   { forms, actor }: Erasure,
@@ -174,7 +139,6 @@ async function eraseEntries(
 ): Promise<void> {
   if (index === null) return;
   const { redis, keys, settings } = context;
-  const gone = new Set<string>();
   for (const hash of hashesOf(context, forms)) {
     const found = await storedEntries(redis, keys, hash, settings.keepFailedMs, Date.now());
     if (actor === undefined) {
@@ -184,13 +148,11 @@ async function eraseEntries(
     const kept = new Set<string>();
     for (const { jobId } of found) {
       const stored = await readStored(context, jobId, forms);
-      if (stored === undefined) gone.add(jobId);
-      else if (stored.held !== 'no') kept.add(jobId);
+      if (stored !== undefined && stored.held !== 'no') kept.add(jobId);
     }
     const removed = found.filter(({ jobId }) => !kept.has(jobId));
     index.notices += await removeEntries(redis, removed);
   }
-  index.keys = await eraseIdempotencyKeys(redis, keys, gone);
 }
 
 function hashesOf({ settings: { findKey: secret } }: EraseContext, forms: readonly string[]) {

@@ -21,7 +21,6 @@ export const eraseReport = z.object({
     .object({
       notices: count.describe('entries of single notices'),
       chunks: count.describe('fingerprints'),
-      keys: count.describe('idempotency keys of notices whose jobs were deleted before'),
     })
     .nullable()
     .describe('null without FIND_KEY: the search index is not changed then'),
@@ -47,7 +46,7 @@ export function sumOf({ notices, batches, index }: ShownReport) {
   const inBatches = batches.reduce((sum, { waiting, ended }) => sum + waiting + ended, 0);
   return {
     contacts: cancelled + removed + shortened + inBatches,
-    entries: index === null ? 0 : index.notices + index.chunks + index.keys,
+    entries: index === null ? 0 : index.notices + index.chunks,
   };
 }
 
@@ -84,7 +83,7 @@ function describeErased(report: ShownReport): string[] {
     ...(index === null
       ? []
       : [
-          `Search index: ${countOf(index.notices, 'entry', 'entries')}, ${countOf(index.chunks, 'fingerprint')}; ${countOf(index.keys, 'idempotency key')} of deleted notices.`,
+          `Search index: ${countOf(index.notices, 'entry', 'entries')}, ${countOf(index.chunks, 'fingerprint')}.`,
         ]),
   ];
 }

@@ -2,33 +2,26 @@ import type { RedisClient } from '../redis/connect.ts';
 import { defineScript } from '../redis/script.ts';
 
 /**
- * The fingerprints of a chunk: the first four bytes of the hash of each of its numbers, sorted for binary
- * search. They are stored in one field of the batch's find hash, named by the chunk's number, and are kept
- * longer than the contacts.
- *
- * The hash also has `><failure>` fields, which record what became of a failed chunk: the number of the
- * chunk that it was redriven to, or `accepted <size>` or `cancelled <size>` when a person decided. A chunk
- * made by a redrive or split off another has an empty field: the fingerprints of its contacts are those of their first chunk.
+ * The fingerprints of a chunk of a list: the rows of its contacts as text, a line break, then the first four bytes of the
+ * hash of each of their numbers, in the same order. They are stored in one field of the batch's find hash, named by the
+ * chunk's number, and are kept longer than the contacts. A place among them leads to the row, and the results of the list
+ * tell what became of it.
  */
-export const FINGERPRINT_BYTES = 4;
+const FINGERPRINT_BYTES = 4;
 
-/** Probability, per searched contact, that the fingerprint of a number matches another number. */
-export const FALSE_POSITIVE_RATE = 1 / 2 ** (8 * FINGERPRINT_BYTES);
-
-/** The fingerprints as they are stored. @param hashes of a chunk's numbers */
-export function encodeFingerprints(hashes: readonly Buffer[]): Buffer {
-  const sorted = Uint32Array.from(hashes, (hash) => hash.readUInt32BE(0)).sort();
-  const fingerprints = Buffer.allocUnsafe(sorted.length * FINGERPRINT_BYTES);
-  for (const [index, fingerprint] of sorted.entries())
-    fingerprints.writeUInt32BE(fingerprint, index * FINGERPRINT_BYTES);
-  return fingerprints;
+/** The fingerprints as they are stored. @param hashes of a chunk's numbers @param rows of these, as text */
+export function encodeFingerprints(hashes: readonly Buffer[], rows: string): Buffer {
+  const prints = hashes.map((hash) => hash.subarray(0, FINGERPRINT_BYTES));
+  return Buffer.concat([Buffer.from(`${rows}\n`), ...prints]);
 }
 
-/** A chunk that contains a fingerprint. */
+/** A contact with a fingerprint. */
 export interface FingerprintHit {
   readonly chunk: number;
-  /** Contacts that the chunk had when it was stored. */
-  readonly size: number;
+  /** Which of the contacts that the chunk had when it was stored: 0 for the first. */
+  readonly place: number;
+  /** The rows of all of them, as text. */
+  readonly rows: string;
 }
 
 /** The result of a search. */
@@ -44,40 +37,36 @@ export interface FingerprintSearch {
 const CHUNKS_AT_ONCE = 200;
 
 /**
- * KEYS: the batch's find hash. ARGV: first chunk, the one after the last, the fingerprint as a number.
- * Answers the number of contacts and of chunks without fingerprints, then chunk and size of each hit.
+ * KEYS: the batch's find hash. ARGV: first chunk, the one after the last, the fingerprint, and `erase` to replace it by
+ * zeros. Answers the number of contacts and of chunks without fingerprints, then chunk, place and rows of each hit.
  */
 const searchScript = defineScript({
   name: 'search fingerprints',
   keys: 1,
-  parse: (reply: unknown) => (reply as readonly unknown[]).map(Number),
+  parse: (reply: unknown) => reply as readonly [number, number, readonly (string | number)[]],
   lua: `
-local first, last, wanted = tonumber(ARGV[1]), tonumber(ARGV[2]) - 1, tonumber(ARGV[3])
+local width, wanted = ${FINGERPRINT_BYTES}, ARGV[3]
 local contacts, unindexed, found = 0, 0, {}
-for chunk = first, last do
-  local fingerprints = redis.call('HGET', KEYS[1], chunk)
-  if not fingerprints then
+for chunk = tonumber(ARGV[1]), tonumber(ARGV[2]) - 1 do
+  local prints = redis.call('HGET', KEYS[1], chunk)
+  local head = prints and string.find(prints, '\\n', 1, true)
+  if not head then
     unindexed = unindexed + 1
   else
-    local from, to = 1, #fingerprints / ${FINGERPRINT_BYTES}
-    contacts = contacts + to
-    while from <= to do
-      local middle = math.floor((from + to) / 2)
-      local a, b, c, d = string.byte(fingerprints, middle * ${FINGERPRINT_BYTES} - 3, middle * ${FINGERPRINT_BYTES})
-      local fingerprint = ((a * 256 + b) * 256 + c) * 256 + d
-      if fingerprint == wanted then
-        found[#found + 1] = chunk
-        found[#found + 1] = #fingerprints / ${FINGERPRINT_BYTES}
-        break
-      elseif fingerprint < wanted then
-        from = middle + 1
-      else
-        to = middle - 1
+    contacts = contacts + (#prints - head) / width
+    local at, erased = string.find(prints, wanted, head + 1, true), prints
+    while at do
+      local place = (at - head - 1) / width
+      if place % 1 == 0 then
+        for _, one in ipairs({ chunk, place, string.sub(prints, 1, head - 1) }) do found[#found + 1] = one end
+        erased = string.sub(erased, 1, at - 1) .. string.rep('\\0', width) .. string.sub(erased, at + width)
       end
+      at = string.find(prints, wanted, at + 1, true)
     end
+    if ARGV[4] == 'erase' and erased ~= prints then redis.call('HSET', KEYS[1], chunk, erased) end
   end
 end
-return { contacts, unindexed, unpack(found) }`,
+return { contacts, unindexed, found }`,
 });
 
 /**
@@ -85,80 +74,27 @@ return { contacts, unindexed, unpack(found) }`,
  * leaves Redis.
  *
  * @param key the batch's find hash
+ * @param erase whether the fingerprint is removed where it is found
  */
 export async function searchChunks(
   redis: RedisClient,
   key: string,
   chunks: number,
   hash: Buffer,
+  erase = false,
 ): Promise<FingerprintSearch> {
   const hits: FingerprintHit[] = [];
   let [contacts, unindexed] = [0, 0];
   for (let first = 0; first < chunks; first += CHUNKS_AT_ONCE) {
     const end = Math.min(chunks, first + CHUNKS_AT_ONCE);
-    const [seen = 0, missing = 0, ...found] = await searchScript(
-      redis,
-      [key],
-      [first, end, hash.readUInt32BE(0)],
-    );
+    const args = [first, end, hash.subarray(0, FINGERPRINT_BYTES), erase ? 'erase' : ''];
+    const [seen, missing, found] = await searchScript(redis, [key], args);
     contacts += seen;
     unindexed += missing;
-    for (let at = 0; at + 1 < found.length; at += 2) {
-      hits.push({ chunk: found[at] ?? 0, size: found[at + 1] ?? 0 });
+    for (let at = 0; at < found.length; at += 3) {
+      const [chunk, place, rows] = found.slice(at, at + 3);
+      hits.push({ chunk: Number(chunk), place: Number(place), rows: String(rows) });
     }
   }
   return { hits, contacts, unindexed };
-}
-
-/**
- * Replaces a fingerprint in chunks by that of their nearest contact, or by zeros if there is no other, so that the
- * numbers of contacts stay right. KEYS: the batch's find hash. ARGV: the fingerprint, the chunks. Answers in how
- * many chunks it was.
- */
-const eraseScript = defineScript({
-  name: 'erase fingerprints',
-  keys: 1,
-  parse: Number,
-  lua: `
-local wanted, width, erased = ARGV[1], ${FINGERPRINT_BYTES}, 0
-for index = 2, #ARGV do
-  local prints = redis.call('HGET', KEYS[1], ARGV[index]) or ''
-  local from = 1
-  repeat
-    from = string.find(prints, wanted, from, true)
-    if from and (from - 1) % width == 0 then break end
-    if from then from = from + 1 end
-  until not from
-  if from then
-    local to = from + width
-    while string.sub(prints, to, to + width - 1) == wanted do to = to + width end
-    local other = string.sub(prints, from - width, from - 1)
-    if from == 1 then other = string.sub(prints, to, to + width - 1) end
-    if other == '' then other = string.rep('\\0', width) end
-    prints = string.sub(prints, 1, from - 1) .. string.rep(other, (to - from) / width) .. string.sub(prints, to)
-    redis.call('HSET', KEYS[1], ARGV[index], prints)
-    erased = erased + 1
-  end
-end
-return erased`,
-});
-
-/**
- * Removes the fingerprint of a number from a batch's chunks.
- *
- * @param key the batch's find hash
- * @returns the number of chunks that had it
- */
-export async function eraseFingerprints(
-  redis: RedisClient,
-  key: string,
-  hits: readonly Pick<FingerprintHit, 'chunk'>[],
-  hash: Buffer,
-): Promise<number> {
-  let erased = 0;
-  for (let from = 0; from < hits.length; from += CHUNKS_AT_ONCE) {
-    const chunks = hits.slice(from, from + CHUNKS_AT_ONCE).map(({ chunk }) => chunk);
-    erased += await eraseScript(redis, [key], [hash.subarray(0, FINGERPRINT_BYTES), ...chunks]);
-  }
-  return erased;
 }

@@ -40,3 +40,16 @@ export function rangesOf(rows: string): readonly (readonly [from: number, to: nu
 export function* rowsOf(text: string): Generator<number> {
   for (const [from, to] of rangesOf(text)) for (let row = from; row <= to; row++) yield row;
 }
+
+/** The row at a place among them, 0 for the first. */
+export function rowAt(text: string, place: number): number | undefined {
+  let before = 0;
+  for (const [from, to] of rangesOf(text)) {
+    if (place - before <= to - from) return from + place - before;
+    before += to - from + 1;
+  }
+  return undefined;
+}
+
+export const hasRow = (text: string, row: number): boolean =>
+  rangesOf(text).some(([from, to]) => from <= row && row <= to);

@@ -41,9 +41,6 @@ export const findAnswer = z.object({
       batches: count,
       contacts: count,
       unindexedChunks: count.describe('chunks stored without FIND_KEY, or too long ago'),
-      wrongHit: z
-        .number()
-        .describe('probability that an unconfirmed contact belongs to another number, 0 to 1'),
     })
     .describe('what the search covered'),
 });
@@ -56,9 +53,3 @@ export type FoundNotice = FindReport['notices'][number];
 export type FoundContact = FindReport['contacts'][number];
 /** State of a contact. */
 export type FoundState = FoundNotice['states'][number];
-
-/** The chance (0 to 1) that an unconfirmed result belongs to another number, as text. */
-export function describeFalsePositiveRate(chance: number): string {
-  const percent = chance * 100;
-  return percent < 0.01 ? 'less than 0.01 %' : `${percent.toPrecision(2)} %`;
-}

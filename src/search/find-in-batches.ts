@@ -6,8 +6,8 @@ import { searchChunks, type FingerprintHit } from '../number-index/chunk-fingerp
 import type { FoundContact, FoundState } from './find-answer.ts';
 import type { ChunkState } from '../batch/ledger/settlement.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
-import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import { decodeContacts, rowOfContact } from '../payload/chunk-payload.ts';
+import { hasRow, rowAt } from '../payload/row-numbers.ts';
 import { batchSeal, NO_SEALING, type Sealing } from '../payload/seal.ts';
 
 /** Result of a search in batches. */
@@ -31,8 +31,8 @@ export interface BatchSearchContext {
 
 /**
  * Searches the stored batches for a phone number, the newest first. Reads only the index (one command for
- * each batch and each 200 of its chunks), and the contacts of chunks that contain the fingerprint of the
- * number.
+ * each batch and each 200 of its chunks), and of a chunk that contains the fingerprint of the number its contacts and the
+ * results of its list.
  */
 export async function findInBatches(
   parts: BatchSearchContext,
@@ -46,7 +46,8 @@ export async function findInBatches(
     const find = parts.keys.batchFind(batch.id);
     const search = await translated(searchChunks(parts.redis, find, batch.chunks, hash));
     contacts += search.contacts;
-    unindexed += search.unindexed;
+    // Others than those of the list have no fingerprints of their own.
+    unindexed += search.unindexed - (batch.chunks - batch.chunksOfList);
     for (const hit of search.hits) {
       const contact = await stateOfHit(parts, batch, hit, number);
       if (contact !== undefined) found.push(contact);
@@ -55,103 +56,64 @@ export async function findInBatches(
   return { found, batches, contacts, unindexed };
 }
 
-/** Contacts of a chunk: where they are, or what a person has decided about them. */
-interface ContactPlace {
-  readonly chunk: number;
-  /** Under which they may still be stored: a chunk that is not settled, or a failure. Those decided on are deleted. */
-  readonly name?: string;
-  readonly state: FoundState;
-  readonly size: number;
-  readonly at: number;
-  readonly code?: string;
-}
+/** Contacts move to another chunk or failure, or end, while they are read: then all is read once more. */
+const MOST_READS = 3;
 
 /**
- * The state of the contact in a chunk, from the contacts of the chunk that are still stored.
- *
- * If one of them has the number, it is confirmed. If all are stored and none has it, the fingerprint is
- * that of another number. Otherwise the contact is deleted: it was accepted, or a person decided on it.
+ * What became of a contact of a chunk. Where it is stored, it is confirmed, or has another number; else it is deleted, and
+ * the results of its list say what became of its row.
  */
 async function stateOfHit(
   parts: BatchSearchContext,
   batch: Batch,
-  { chunk, size }: FingerprintHit,
+  { chunk, place, rows }: FingerprintHit,
   number: string,
 ): Promise<FoundContact | undefined> {
-  const { id, templateCode: template, begunAt } = batch;
-  let gone = size;
-  const states = new Set<FoundState>();
-  for (const place of await placesOf(parts, batch, chunk)) {
-    const contacts = await contactsOf(parts, id, place.name);
-    gone -= contacts?.length ?? place.size;
-    if (contacts === undefined) states.add(place.state);
-    const contact = contacts?.find((one) => one.contact === number);
-    if (contact === undefined) continue;
-    const { state, at, code = '' } = place;
-    const row = rowOfContact(contact);
-    return {
-      batch: id,
-      template,
-      chunk: place.chunk,
-      ...(row === undefined ? {} : { row }),
-      states: [state],
-      confirmed: true,
-      at,
-      ...(code === '' ? {} : { code }),
-    };
+  const { ledger } = parts;
+  const { id, templateCode: template } = batch;
+  const row = rowAt(rows, place);
+  const about = { batch: id, template, ...(row === undefined ? {} : { row }) };
+  for (let read = 1; ; read++) {
+    const unreadable: FoundContact[] = [];
+    for (const name of await ledger.payloadNamesOf(id, chunk)) {
+      const contacts = await contactsOf(parts, id, name);
+      const contact = contacts?.find(
+        (one) => one.contact === number && (rowOfContact(one) ?? row) === row,
+      );
+      if (contacts !== undefined && contact === undefined) {
+        if (row !== undefined && contacts.some((one) => rowOfContact(one) === row))
+          return undefined;
+        continue;
+      }
+      const state = await stateOfPart(ledger, batch, name);
+      const found = { ...about, chunk: Number.parseInt(name, 10), ...state };
+      if (contact !== undefined) return { ...found, confirmed: true };
+      unreadable.push({ ...found, confirmed: false });
+    }
+    for await (const line of ledger.ends(id)) {
+      const [state = '', at, , of = ''] = line.split(' ');
+      if (row === undefined || !hasRow(of, row)) continue;
+      const states = [state as FoundState];
+      return { ...about, chunk, states, at: Number(at), confirmed: false };
+    }
+    if (unreadable.length > 0 || read === MOST_READS) return unreadable[0];
   }
-  if (gone > 0) states.add('accepted');
-  if (states.size === 0) return undefined;
-  return { batch: id, template, chunk, states: [...states], confirmed: false, at: begunAt };
 }
 
-/** Follows a chunk and its failures through all redrives, and what was split off. */
-async function placesOf(
-  { redis, keys, ledger }: BatchSearchContext,
+/** The state of contacts that are stored: those of a failure, or of a chunk without an end. */
+async function stateOfPart(
+  ledger: Ledger,
   batch: Batch,
-  first: number,
-): Promise<readonly ContactPlace[]> {
-  const { sizes, failures } = keys.batch(batch.id);
-  const find = keys.batchFind(batch.id);
-  const at = batch.begunAt;
-  const places: ContactPlace[] = [];
-  const chunks = [first];
-  // Chunks that others became are added during the loop; their numbers only increase.
-  for (const chunk of chunks.values()) {
-    const [state = 'none'] = await ledger.states(batch.id, chunk, chunk + 1);
-    const [[kept, parts], failureCount, foundCount] = await translated(
-      Promise.all([
-        redis.hmget(sizes, String(chunk), `${chunk}.parts`),
-        redis.hlen(failures),
-        redis.hlen(find),
-      ]),
-    );
-    // Each part has left a failure, or the record of what became of it.
-    const length = Math.min(Number(parts ?? 0), failureCount + foundCount) + 1;
-    const names = Array.from({ length }, (_, part) =>
-      part === 0 ? String(chunk) : `${chunk}.${part}`,
-    );
-    const [failed, became] = await translated(
-      Promise.all([
-        redis.hmget(failures, ...names),
-        redis.hmget(find, ...names.map((name) => `>${name}`)),
-      ]),
-    );
-    if (state !== 'settled' && state !== 'none') {
-      const size = Number(kept ?? batch.chunkSize);
-      places.push({ chunk, name: String(chunk), state: openState(batch, state), size, at });
-    }
-    for (const [index, name] of names.entries()) {
-      const failure = failed[index];
-      const [word = '', size] = became[index]?.split(' ') ?? [];
-      if (typeof failure === 'string') {
-        places.push({ ...(JSON.parse(failure) as FailureRecord), chunk, name });
-      } else if (word === 'accepted' || word === 'cancelled') {
-        places.push({ chunk, state: word, size: Number(size), at });
-      } else if (/^\d+$/.test(word) && Number(word) > chunk) chunks.push(Number(word));
-    }
+  name: string,
+): Promise<Pick<FoundContact, 'states' | 'at' | 'code'>> {
+  const failure = await ledger.failure(batch.id, name);
+  if (failure !== undefined) {
+    const { state, at, code } = failure;
+    return { states: [state], at, ...(code === '' ? {} : { code }) };
   }
-  return places;
+  const chunk = Number(name);
+  const [state = 'none'] = await ledger.states(batch.id, chunk, chunk + 1);
+  return { states: [openState(batch, state)], at: batch.begunAt };
 }
 
 /** State of the contacts of a chunk that is not settled; in a cancelled batch it may be final. */
@@ -165,9 +127,9 @@ function openState({ phase }: Batch, state: ChunkState): FoundState {
 async function contactsOf(
   { ledger, sealing = NO_SEALING }: BatchSearchContext,
   batch: string,
-  name: string | undefined,
+  name: string,
 ): Promise<readonly { readonly contact?: unknown }[] | undefined> {
-  const payload = name === undefined ? undefined : await ledger.payload(batch, name);
+  const payload = await ledger.payload(batch, name);
   if (payload === undefined) return undefined;
   return decodeContacts(payload, batchSeal(sealing, batch)).catch(() => undefined);
 }

@@ -2,7 +2,6 @@ import { Ledger } from '../batch/ledger/ledger.ts';
 import { lookUpNumber } from '../batch/source/check-number.ts';
 import { InputError } from '../contracts/errors.ts';
 import { formsOf } from '../format/country.ts';
-import { FALSE_POSITIVE_RATE } from '../number-index/chunk-fingerprints.ts';
 import { noticeView } from '../notices/look-up.ts';
 import { readJob, type NoticeSource, type StoredJob } from '../notices/read-job.ts';
 import { findEntries, type FindEntry } from '../number-index/notice-number-index.ts';
@@ -65,7 +64,6 @@ export async function findInQueue(
       batches: searched.batches,
       contacts: searched.contacts,
       unindexedChunks: searched.unindexed,
-      wrongHit: -Math.expm1(-searched.contacts * forms.length * FALSE_POSITIVE_RATE),
     },
   };
 }

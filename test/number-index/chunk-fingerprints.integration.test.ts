@@ -1,11 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import {
-  encodeFingerprints,
-  eraseFingerprints,
-  FINGERPRINT_BYTES,
-  searchChunks,
-} from '../../src/number-index/chunk-fingerprints.ts';
+import { encodeFingerprints, searchChunks } from '../../src/number-index/chunk-fingerprints.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 
@@ -16,21 +11,13 @@ const hashOf = (print: number) => {
   hash.writeUInt32BE(print);
   return hash;
 };
+const encode = (prints: readonly number[], rows = `2-${prints.length + 1}`) =>
+  encodeFingerprints(prints.map(hashOf), rows);
+const findKey = () => keysOf(redis.freshPrefix(), 'default').batchFind('b');
 
 describe('prints of chunks', () => {
-  it('are sorted as numbers, four bytes each', () => {
-    const prints = encodeFingerprints([
-      hashOf(0xffff_ffff),
-      hashOf(256),
-      hashOf(1),
-      hashOf(0x8000_0000),
-    ]);
-    expect(prints.toString('hex')).toBe('000000010000010080000000ffffffff');
-    expect(encodeFingerprints([])).toHaveLength(0);
-  });
-
-  it('are found at any position, and no others', async () => {
-    const key = keysOf(redis.freshPrefix(), 'default').batchFind('b');
+  it('are found at any place, and no others', async () => {
+    const key = findKey();
     // Chunks of every small size, and one of full size, with prints at both ends of the range.
     const sizes = [...Array.from({ length: 20 }, (_, size) => size), 1_000];
     const chunks = sizes.map((size) =>
@@ -39,34 +26,23 @@ describe('prints of chunks', () => {
       ),
     );
     for (const [chunk, prints] of chunks.entries()) {
-      await redis.client.hset(key, chunk, encodeFingerprints(prints.map(hashOf)));
+      await redis.client.hset(key, chunk, encode(prints));
     }
     const all = new Set(chunks.flat());
     const asked = [...all, ...Array.from({ length: 50 }, () => randomBytes(4).readUInt32BE())];
     for (const print of asked) {
-      const { hits, contacts, unindexed } = await searchChunks(
-        redis.client,
-        key,
-        chunks.length,
-        hashOf(print),
-      );
-      const expected = chunks.flatMap((prints, chunk) =>
-        prints.includes(print) ? [{ chunk, size: prints.length }] : [],
-      );
-      expect(hits).toEqual(expected);
-      expect([contacts, unindexed]).toEqual([chunks.flat().length, 0]);
+      const found = await searchChunks(redis.client, key, chunks.length, hashOf(print));
+      const hits = chunks.flatMap((prints, chunk) => {
+        const place = prints.indexOf(print);
+        return place < 0 ? [] : [{ chunk, place, rows: `2-${prints.length + 1}` }];
+      });
+      expect(found).toEqual({ hits, contacts: chunks.flat().length, unindexed: 0 });
     }
   });
 
   it('are searched with one command per 200 chunks; chunks without fingerprints are counted', async () => {
-    const key = keysOf(redis.freshPrefix(), 'default').batchFind('b');
-    await redis.client.hset(
-      key,
-      450,
-      encodeFingerprints([hashOf(7)]),
-      3,
-      encodeFingerprints([hashOf(7)]),
-    );
+    const key = findKey();
+    await redis.client.hset(key, 450, encode([7], '9'), 3, encode([7], '5'));
     const calls = async () => {
       const stats = await redis.client.info('commandstats');
       return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
@@ -78,36 +54,31 @@ describe('prints of chunks', () => {
     expect(await calls()).toBe(before + 3);
     expect(search).toEqual({
       hits: [
-        { chunk: 3, size: 1 },
-        { chunk: 450, size: 1 },
+        { chunk: 3, place: 0, rows: '5' },
+        { chunk: 450, place: 0, rows: '9' },
       ],
       contacts: 2,
       unindexed: 499,
     });
-    expect(FINGERPRINT_BYTES).toBe(4);
   });
 });
 
-describe('an erased fingerprint', () => {
-  const bytes = (numbers: readonly number[]) => encodeFingerprints(numbers.map(hashOf));
-  const [WANTED, LESS, MORE] = [0x0101_0101, 0x0001_0101, 0x0102_0202];
+const [WANTED, LESS, MORE] = [0x0101_0101, 0x0001_0101, 0x0102_0202];
 
-  it.each([
-    ['between others', [1, WANTED, MORE], [1, 1, MORE]],
-    ['the first', [WANTED, MORE], [MORE, MORE]],
-    ['the last', [1, WANTED], [1, 1]],
-    ['the only one', [WANTED], [0]],
-    ['several times', [1, WANTED, WANTED, MORE], [1, 1, 1, MORE]],
-    ['nothing else', [WANTED, WANTED], [0, 0]],
-    ['behind its bytes at an odd place', [LESS, WANTED, MORE], [LESS, LESS, MORE]],
-    ['only its bytes at an odd place', [LESS, MORE], [LESS, MORE]],
-    ['not there', [1, 9], [1, 9]],
-  ])('%s: the others stay, and so does their number', async (_, before, after) => {
-    const key = keysOf(redis.freshPrefix(), 'default').batchFind('b');
-    await redis.client.hset(key, 3, bytes(before));
-    const erase = () => eraseFingerprints(redis.client, key, [{ chunk: 3 }], hashOf(WANTED));
-    expect(await erase()).toBe(before.includes(WANTED) ? 1 : 0);
-    expect(await redis.client.hgetBuffer(key, '3')).toEqual(bytes(after));
-    expect(await erase()).toBe(0);
-  });
-});
+it.each([
+  ['between others', [1, WANTED, MORE], [1, 0, MORE]],
+  ['several times', [WANTED, WANTED, 9, WANTED], [0, 0, 9, 0]],
+  ['behind its bytes at an odd place', [LESS, WANTED, MORE], [LESS, 0, MORE]],
+  ['only its bytes at an odd place', [LESS, MORE], [LESS, MORE]],
+  ['not there', [1, 9], [1, 9]],
+])(
+  'an erased fingerprint, %s: the others stay, and so does their number',
+  async (_, before, after) => {
+    const key = findKey();
+    await redis.client.hset(key, 3, encode(before));
+    const erase = () => searchChunks(redis.client, key, 4, hashOf(WANTED), true);
+    expect((await erase()).hits).toHaveLength(before.filter((print) => print === WANTED).length);
+    expect(await redis.client.hgetBuffer(key, '3')).toEqual(encode(after));
+    expect(await erase()).toMatchObject({ hits: [], contacts: before.length });
+  },
+);

@@ -7,9 +7,7 @@ const FLEET = { workers: [someWorker({ active: 0 })], hold: undefined, templateH
 const sum = {
   state: 'rejected',
   code: 'TEMPLATE_NOT_APPROVED',
-  parts: 1,
   message: '',
-  first: '0',
 } as const;
 function of(id: string, phase: BatchPhase, some: Partial<Batch> = {}): Batch {
   const batch = batchFrom(id, { phase, importedAt: '5' });

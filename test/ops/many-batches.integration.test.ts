@@ -22,7 +22,10 @@ async function behindManyBatches() {
   const old = await buildBatch(redis.client, prefix, 'oldest', lists);
   await old.settle(1, allFailed('unknown', 'HTTP_503', 'HTTP 503'));
   const prints = lists.map((list) =>
-    encodeFingerprints(list.map(({ contact }) => hashNumber(findKey(FIND_KEY), contact))),
+    encodeFingerprints(
+      list.map(({ contact }) => hashNumber(findKey(FIND_KEY), contact)),
+      '',
+    ),
   );
   await redis.client.hset(keys.batchFind('oldest'), { '0': prints[0] ?? '', '1': prints[1] ?? '' });
   const { begunAt } = await old.read();

@@ -1,35 +1,57 @@
-import { describe, expect, it } from 'vitest';
-import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
-import type { FoundContact } from '../../src/search/find-answer.ts';
-import { findInBatches } from '../../src/search/find-in-batches.ts';
-import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
+import { expect, describe, it } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { allBack, allFailed, type Settlement } from '../../src/batch/ledger/settlement.ts';
+import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
+import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
+import { decodeContacts, encodeContacts, rowsOfPayload } from '../../src/payload/chunk-payload.ts';
 import { sealingOf } from '../../src/payload/seal.ts';
-import { allAccepted, allBack, allFailed } from '../../src/batch/ledger/settlement.ts';
 import { keysOf } from '../../src/redis/keys.ts';
-import { testRedis } from '../support/redis.ts';
-import { buildBatch, contacts, part, type BuiltBatch } from '../batch/support/built-batch.ts';
+import { findInBatches } from '../../src/search/find-in-batches.ts';
 import { csvList, numberOf } from '../batch/support/csv-list.ts';
 import { importWorld, listFile } from '../batch/support/import-world.ts';
+import { testRedis } from '../support/redis.ts';
 
 const redis = testRedis();
 const SECRET = 'f'.repeat(64);
 const KEY = findKey(SECRET);
 
-/** A batch of two chunks of five contacts, with its index. */
-async function indexed(plan = {}): Promise<BuiltBatch & { readonly prefix: string }> {
-  const prefix = redis.freshPrefix();
-  const chunks = [contacts(5), contacts(5, 5)];
-  const built = await buildBatch(redis.client, prefix, 'b', chunks, { plan });
-  const keys = keysOf(prefix, 'default');
-  for (const [chunk, list] of chunks.entries()) {
-    const prints = encodeFingerprints(list.map(({ contact }) => hashNumber(KEY, contact)));
-    await redis.client.hset(keys.batchFind('b'), chunk, prints);
-  }
-  return { ...built, prefix };
+/** A list of two chunks of five contacts, in rows 2 to 11, with its index; its sends the test makes up. */
+async function indexed() {
+  const { prefix, keys, ledger, ...world } = importWorld(redis, { findKey: SECRET });
+  await world.import(listFile(csvList(10)), { batchId: 'b', chunkSize: 5 });
+  const claim = async (chunk: number) => {
+    const lock = { key: keys.chunkLock(`c-b-${chunk}`), token: 'worker' };
+    await redis.client.set(lock.key, lock.token);
+    expect(await ledger.claim('b', chunk, 'a', lock)).toMatchObject({ kind: 'send' });
+  };
+  const payload = async (name: number) => (await ledger.payload('b', `${name}`)) ?? Buffer.alloc(0);
+  const settle = async (chunk: number, settlement: Settlement) => {
+    await claim(chunk);
+    expect(await ledger.settle('b', chunk, 'a', settlement)).toBe('settled');
+  };
+  const accept = async (chunk: number) => {
+    const rows = await rowsOfPayload(await payload(chunk));
+    await settle(chunk, { kind: 'accepted', rows, traceId: 'trace-1' });
+  };
+  /** @returns the chunks that it becomes */
+  const halve = async (chunk: number, first: number) => {
+    const contacts = await decodeContacts(await payload(chunk));
+    const halves = [contacts.slice(0, first), contacts.slice(first)] as const;
+    const [one, other] = await Promise.all(halves.map((half) => encodeContacts(half)));
+    await claim(chunk);
+    await ledger.halve('b', chunk, 'a', first, [one ?? Buffer.alloc(0), other ?? Buffer.alloc(0)]);
+    const { chunks = 0 } = (await ledger.read('b')) ?? {};
+    return [chunks - 2, chunks - 1] as const;
+  };
+  const resolve = async (name: number, as: 'accepted' | 'cancelled') => {
+    const rows = await rowsOfPayload(await payload(name));
+    expect(await ledger.resolve('b', `${name}`, as, 'unknown', rows)).toBe(true);
+  };
+  /** What is found of the contact with this index, without what is the same for all. */
+  const found = async (index: number) =>
+    (await find(prefix, numberOf(index))).found.map(({ batch: _, template: __, ...one }) => one);
+  return { prefix, keys, ledger, claim, settle, accept, halve, resolve, found };
 }
-
-const nth = (index: number) => contacts(1, index)[0]?.contact ?? '';
 
 async function find(prefix: string, number: string, payload = {}) {
   const keys = keysOf(prefix, 'default');
@@ -42,119 +64,101 @@ async function find(prefix: string, number: string, payload = {}) {
   return findInBatches(parts, number, hashNumber(KEY, number));
 }
 
-/** What became of the contact, in short; undefined where it is not found. */
-async function stateOf(
-  { prefix }: { prefix: string },
-  index: number,
-): Promise<Pick<FoundContact, 'states' | 'confirmed'> | undefined> {
-  const [found, ...others] = (await find(prefix, nth(index))).found;
-  expect(others).toEqual([]);
-  return found && { states: found.states, confirmed: found.confirmed };
-}
+const at: unknown = expect.any(Number);
 
 describe('a number in a batch', () => {
-  it('waits, is being sent, and was accepted; what is gone is only probable', async () => {
-    const batch = await indexed();
-    expect((await find(batch.prefix, nth(7))).found).toEqual([
+  it('waits, is being sent, and was accepted: its row is known, what is deleted is only probable', async () => {
+    const list = await indexed();
+    const { begunAt } = (await list.ledger.read('b')) ?? {};
+    expect((await find(list.prefix, numberOf(7))).found).toEqual([
       {
         batch: 'b',
         template: 'T',
         chunk: 1,
+        row: 9,
         states: ['pending'],
         confirmed: true,
-        at: (await batch.read()).begunAt,
+        at: begunAt,
       },
     ]);
-    await batch.claim(1);
-    expect(await stateOf(batch, 7)).toEqual({ states: ['pending'], confirmed: true });
-    await batch.settle(1, allAccepted());
-    expect(await stateOf(batch, 7)).toEqual({ states: ['accepted'], confirmed: false });
-    expect(await stateOf(batch, 2)).toEqual({ states: ['pending'], confirmed: true });
-    expect((await find(batch.prefix, nth(99))).found).toEqual([]);
+    await list.accept(1);
+    expect(await list.found(7)).toEqual([
+      { chunk: 1, row: 9, states: ['accepted'], confirmed: false, at },
+    ]);
+    await list.claim(0);
+    expect(await list.found(2)).toMatchObject([{ row: 4, states: ['pending'], confirmed: true }]);
+    expect(await list.found(99)).toEqual([]);
   });
 
   it.each(['rejected', 'unknown', 'expired'] as const)('was %s with its chunk', async (state) => {
-    const batch = await indexed();
-    await batch.settle(0, allFailed(state, 'SOME_CODE', 'message'));
-    const [found] = (await find(batch.prefix, nth(2))).found;
-    expect(found).toMatchObject({ states: [state], confirmed: true, code: 'SOME_CODE', chunk: 0 });
-    expect(found?.at).toBeGreaterThan(0);
+    const list = await indexed();
+    await list.settle(0, allFailed(state, 'SOME_CODE', 'message'));
+    expect(await list.found(2)).toEqual([
+      { chunk: 0, row: 4, states: [state], confirmed: true, code: 'SOME_CODE', at },
+    ]);
   });
 
-  it('was rejected alone, while the others of its chunk were accepted', async () => {
-    const batch = await indexed();
-    await batch.settle(0, {
-      accepted: 3,
-      failed: [
-        await part('rejected', 'A', contacts(1, 2)),
-        await part('unknown', 'B', contacts(1, 3)),
-      ],
-    });
-    expect(await stateOf(batch, 2)).toEqual({ states: ['rejected'], confirmed: true });
-    expect(await stateOf(batch, 3)).toEqual({ states: ['unknown'], confirmed: true });
-    expect(await stateOf(batch, 0)).toEqual({ states: ['accepted'], confirmed: false });
-  });
-
-  it('is followed through redrives', async () => {
-    const batch = await indexed();
-    await batch.settle(0, {
-      accepted: 3,
-      failed: [await part('rejected', 'A', contacts(2, 3))],
-    });
-    expect(await batch.ledger.redrive('b', '2', 'rejected')).toBe('redriven');
-    expect((await find(batch.prefix, nth(4))).found).toMatchObject([
-      { chunk: 4, states: ['pending'], confirmed: true },
+  it('is followed through halves and what is sent again', async () => {
+    const list = await indexed();
+    const [one, other] = await list.halve(0, 2);
+    await list.settle(one, allFailed('rejected', 'A', ''));
+    await list.accept(other);
+    expect(await list.found(1)).toMatchObject([
+      { chunk: one, row: 3, states: ['rejected'], code: 'A' },
     ]);
-    await batch.settle(4, {
-      accepted: 1,
-      failed: [await part('rejected', 'C', contacts(1, 4))],
-    });
-    expect((await find(batch.prefix, nth(4))).found).toMatchObject([
-      { chunk: 5, states: ['rejected'], confirmed: true, code: 'C' },
+    expect(await list.found(3)).toMatchObject([{ row: 5, states: ['accepted'], confirmed: false }]);
+    expect(await list.ledger.redrive('b', `${one}`, 'rejected')).toBe('redriven');
+    const again = other + 1;
+    expect(await list.found(1)).toMatchObject([
+      { chunk: again, states: ['pending'], confirmed: true },
     ]);
-    expect(await stateOf(batch, 3)).toEqual({ states: ['accepted'], confirmed: false });
-    expect((await find(batch.prefix, nth(3))).unindexed).toBe(0);
+    const [accepted, refused] = await list.halve(again, 1);
+    await list.accept(accepted);
+    await list.settle(refused, allFailed('rejected', 'C', ''));
+    expect(await list.found(0)).toMatchObject([{ row: 2, states: ['accepted'], confirmed: false }]);
+    expect(await list.found(1)).toMatchObject([
+      { chunk: refused, states: ['rejected'], code: 'C' },
+    ]);
+    expect((await find(list.prefix, numberOf(1))).unindexed).toBe(0);
   });
 
   it('was decided on by a person', async () => {
-    const batch = await indexed();
-    await batch.settle(0, allFailed('unknown', 'C', ''));
-    await batch.settle(1, {
-      accepted: 3,
-      failed: [await part('unknown', 'C', contacts(2, 8))],
-    });
-    await batch.ledger.resolve('b', '0', 'cancelled');
-    await batch.ledger.resolve('b', '2', 'cancelled');
-    expect(await stateOf(batch, 1)).toEqual({ states: ['cancelled'], confirmed: false });
-    // It is no longer known which of the chunk's contacts these were.
-    expect(await stateOf(batch, 8)).toEqual({
-      states: ['cancelled', 'accepted'],
-      confirmed: false,
-    });
+    const list = await indexed();
+    await list.settle(0, allFailed('unknown', 'C', ''));
+    await list.resolve(0, 'cancelled');
+    const [one, other] = await list.halve(1, 2);
+    await list.settle(one, allFailed('unknown', 'C', ''));
+    await list.resolve(one, 'accepted');
+    await list.settle(other, allFailed('unknown', 'C', ''));
+    expect(await list.found(1)).toMatchObject([{ states: ['cancelled'], confirmed: false }]);
+    expect(await list.found(6)).toMatchObject([{ states: ['accepted'], confirmed: false }]);
+    expect(await list.found(9)).toMatchObject([{ states: ['unknown'], confirmed: true }]);
   });
 
   it('was in a batch that was cancelled: not sent, or possibly sent', async () => {
-    const batch = await indexed();
-    await batch.settle(1, allBack(true));
-    await batch.ledger.control('b', 'cancel');
-    expect(await stateOf(batch, 0)).toEqual({ states: ['cancelled'], confirmed: true });
-    expect(await stateOf(batch, 9)).toEqual({ states: ['unknown'], confirmed: true });
+    const list = await indexed();
+    await list.settle(1, allBack(true));
+    await list.ledger.control('b', 'cancel');
+    expect(await list.found(0)).toMatchObject([{ states: ['cancelled'], confirmed: true }]);
+    expect(await list.found(9)).toMatchObject([{ states: ['unknown'], confirmed: true }]);
   });
 
-  it('is another one whose print is the same: all of the chunk is there, and it is not', async () => {
-    const batch = await indexed();
-    const keys = keysOf(batch.prefix, 'default');
-    const list = [nth(99), ...contacts(4).map(({ contact }) => contact)];
-    const prints = encodeFingerprints(list.map((number) => hashNumber(KEY, number)));
-    await redis.client.hset(keys.batchFind('b'), 0, prints);
-    const search = await find(batch.prefix, nth(99));
+  it('is another one with the same print: the contact of its row has another number', async () => {
+    const list = await indexed();
+    const numbers = [99, 1, 2, 3, 4].map(numberOf);
+    const prints = encodeFingerprints(
+      numbers.map((one) => hashNumber(KEY, one)),
+      '2-6',
+    );
+    await redis.client.hset(list.keys.batchFind('b'), 0, prints);
+    const search = await find(list.prefix, numberOf(99));
     expect([search.found, search.contacts]).toEqual([[], 10]);
   });
 
   it('cannot be searched in chunks without an index, which is reported', async () => {
-    const batch = await indexed();
-    await redis.client.hdel(keysOf(batch.prefix, 'default').batchFind('b'), '1');
-    const search = await find(batch.prefix, nth(7));
+    const list = await indexed();
+    await redis.client.hdel(list.keys.batchFind('b'), '1');
+    const search = await find(list.prefix, numberOf(7));
     expect(search).toEqual({ found: [], batches: 1, contacts: 5, unindexed: 1 });
   });
 });

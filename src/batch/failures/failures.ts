@@ -127,9 +127,7 @@ export async function groupFailures(
   { id, phase, counts }: Pick<Batch, 'id' | 'phase' | 'counts'>,
   filter: FailureFilter = {},
 ): Promise<FailureGroup[]> {
-  const sums: FailureGroup[] = (await ledger.failureSums(id)).map(
-    ({ state, code, contacts, message }) => ({ state, code, contacts, message }),
-  );
+  const sums: FailureGroup[] = [...(await ledger.failureSums(id))];
   if (phase === 'cancelled') {
     // Cancelling stores no failures.
     const ofUnknown = sums.filter(({ state }) => state === 'unknown');

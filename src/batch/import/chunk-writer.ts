@@ -52,6 +52,8 @@ export interface NewChunk {
   readonly size: number;
   /** Their phone numbers; empty unless {@link ChunkWriter.wantsNumbers}. */
   readonly numbers: readonly string[];
+  /** Their rows, as text. */
+  readonly ofRows: string;
   readonly rows: number;
   /** Digest of the list up to the end of this chunk. */
   readonly digest: string;
@@ -97,7 +99,7 @@ export class ChunkWriter {
   }
 
   /** Accepts the next chunk; resolves before it is stored. @throws NoticeQueueError BATCH_CONFLICT for another list */
-  async add({ json, size, numbers, rows, digest }: NewChunk): Promise<void> {
+  async add({ json, size, numbers, ofRows, rows, digest }: NewChunk): Promise<void> {
     const chunk = this.chunks++;
     this.#digest = digest;
     this.#contacts += size;
@@ -111,7 +113,10 @@ export class ChunkWriter {
     const payload = encodePayload(json, batchSeal(this.#keys.sealing, this.#target?.id ?? ''));
     const { find: index } = this.#keys;
     const find = index && {
-      prints: encodeFingerprints(numbers.map((number) => hashNumber(index.key, number))),
+      prints: encodeFingerprints(
+        numbers.map((number) => hashNumber(index.key, number)),
+        ofRows,
+      ),
       keepMs: index.keepMs,
     };
     const before = this.#pending.at(-1);

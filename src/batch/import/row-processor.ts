@@ -6,7 +6,7 @@ import {
   type SourceRow,
   type SourceRun,
 } from '../source/source-row.ts';
-import type { ChunkWriter } from './chunk-writer.ts';
+import type { ChunkWriter, NewChunk } from './chunk-writer.ts';
 import { FULL_CHUNK_BYTES, originsText } from '../../payload/chunk-payload.ts';
 import { RowNumbers } from '../../payload/row-numbers.ts';
 import type { NumberPrints } from '../../number-index/number-prints.ts';
@@ -112,8 +112,7 @@ export class RowProcessor {
     const { tally, writer, digest } = this.#options;
     if (this.#chunk === undefined) return;
     const { size } = this.#chunk;
-    const { json, numbers } = this.#chunk.take();
-    await writer?.add({ json, size, numbers, rows: tally.rows, digest: digest.content() });
+    await writer?.add({ ...this.#chunk.take(), size, rows: tally.rows, digest: digest.content() });
   }
 }
 
@@ -165,11 +164,11 @@ class ChunkBuilder {
     this.#pieces.push(piece);
   }
 
-  take(): { readonly json: Buffer; readonly numbers: readonly string[] } {
+  take(): Pick<NewChunk, 'json' | 'numbers' | 'ofRows'> {
     this.#endRun();
-    const origins = Buffer.from(originsText(this.#rows.toString()));
+    const ofRows = this.#rows.toString();
     this.#rows = new RowNumbers();
-    const json = Buffer.concat([...this.#pieces, CLOSE, origins]);
+    const json = Buffer.concat([...this.#pieces, CLOSE, Buffer.from(originsText(ofRows))]);
     // Replaces the comma before the first contact.
     json[0] = OPEN;
     this.#pieces = [];
@@ -177,7 +176,7 @@ class ChunkBuilder {
     this.#numbers = [];
     this.size = 0;
     this.#bytes = 0;
-    return { json, numbers };
+    return { json, numbers, ofRows };
   }
 
   #endRun(): void {

@@ -31,7 +31,7 @@ export class LedgerActions extends LedgerReader {
     duringImport = false,
   ): Promise<'redriven' | 'known' | 'gone' | RedriveRefusal> {
     const { possiblySentTwice } = this.keys;
-    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID()), possiblySentTwice];
+    const keys = [this.keys.done(randomUUID()), possiblySentTwice];
     const [result, why] = await this.run(
       redriveFailure,
       id,
@@ -55,7 +55,7 @@ export class LedgerActions extends LedgerReader {
     state: FailureRecord['state'] = 'unknown',
     rows = '',
   ): Promise<boolean> {
-    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
+    const keys = [this.keys.done(randomUUID())];
     const [result] = await this.run(resolveFailure, id, [name, as, state, rows], keys);
     return result === 'resolved';
   }
@@ -91,7 +91,7 @@ export class LedgerActions extends LedgerReader {
     size: number,
     taken: { readonly size: number; readonly rows?: string; readonly rest: Buffer | undefined },
   ): Promise<'taken' | 'sending' | 'possibly-sent' | 'known' | 'gone'> {
-    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
+    const keys = [this.keys.done(randomUUID())];
     const args = [chunk, size, taken.size, taken.rest ?? '', taken.rows ?? ''];
     const [result] = await this.run(takeOutOfChunk, id, args, keys);
     return result as 'taken' | 'sending' | 'possibly-sent' | 'known' | 'gone';

@@ -20,17 +20,15 @@ export interface FailureRecord {
 }
 
 /** Failures of a batch with the same state and code, as the ledger sums them up. */
-export interface FailureSum extends Pick<FailureRecord, 'state' | 'code'> {
+export type FailureSum = Pick<FailureRecord, 'state' | 'code' | 'message'> & {
   readonly contacts: number;
-  /** Chunks and parts of chunks that contain them. */
-  readonly parts: number;
-  readonly message: string;
-  /** Name of one of these failures; empty where the first one was sent again or decided on. */
-  readonly first: string;
-}
+};
 
 /** Redis is busy for about a millisecond per read, and a page that shows the reasons of failures needs few. */
 const FAILURES_PER_READ = 1_000;
+
+/** Chunks whose fields are read at a time. */
+const NAMES_PER_READ = 1_000;
 
 /** Batches that {@link LedgerReader.all} holds in memory at a time. */
 const BATCHES_PER_READ = 100;
@@ -228,6 +226,24 @@ export class LedgerReader {
   async payloadNames(id: string): Promise<string[]> {
     const { payload } = this.keys.batch(id);
     return this.ask(() => this.redis.hkeys(payload));
+  }
+
+  /** Those of them that have contacts of a chunk of the list, also where these were cut from it or sent again. */
+  async payloadNamesOf(id: string, chunk: number): Promise<string[]> {
+    const { sizes } = this.keys.batch(id);
+    const names = await this.payloadNames(id);
+    const found: string[] = [];
+    for (let from = 0; from < names.length; from += NAMES_PER_READ) {
+      const some = names.slice(from, from + NAMES_PER_READ);
+      const fields = some.map((name) => `${Number.parseInt(name, 10)}.root`);
+      const roots = await this.ask(() => this.redis.hmget(sizes, ...fields));
+      found.push(
+        ...some.filter(
+          (name, index) => Number(roots[index] ?? Number.parseInt(name, 10)) === chunk,
+        ),
+      );
+    }
+    return found;
   }
 
   /** Failures of a batch by state and code, in one round trip whatever their number. */

@@ -192,8 +192,7 @@ export class Ledger extends LedgerActions {
     payloads: readonly Buffer[] = [],
   ): Promise<'settled' | 'known'> {
     const args = [chunk, nonce, JSON.stringify(said), ...payloads];
-    const keys = [this.keys.batchFind(id), this.keys.possiblySentTwice];
-    const [result] = await this.run(settleChunk, id, args, keys);
+    const [result] = await this.run(settleChunk, id, args, [this.keys.possiblySentTwice]);
     return result as 'settled' | 'known';
   }
 

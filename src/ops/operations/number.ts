@@ -5,11 +5,7 @@ import { describeErasure, eraseReport, previewLines } from '../../erase/erase-wo
 import { formsOf } from '../../format/country.ts';
 import { countOf, table } from '../../format/format.ts';
 import { writeInstant, writeTime } from '../../format/time.ts';
-import {
-  describeFalsePositiveRate,
-  findAnswer,
-  type FindReport,
-} from '../../search/find-answer.ts';
+import { findAnswer, type FindReport } from '../../search/find-answer.ts';
 import { auditSearch, withoutNumbers, type Actor } from '../audit.ts';
 import { maskNumber } from '../mask-contact.ts';
 import { digitsOf, number } from './fields.ts';
@@ -94,7 +90,7 @@ function describeStates(states: readonly string[], possiblySent: number): string
 }
 
 function describeSearch(
-  { since, batches, contacts, unindexedChunks, wrongHit }: FindReport['searched'],
+  { since, batches, contacts, unindexedChunks }: FindReport['searched'],
   now: number,
 ): string[] {
   const span = writeTime(since, now, (length) => `of the last ${length}`);
@@ -104,11 +100,6 @@ function describeSearch(
   if (unindexedChunks > 0) {
     lines.push(
       `Not searchable: ${countOf(unindexedChunks, 'chunk')}, stored without FIND_KEY or too long ago.`,
-    );
-  }
-  if (contacts > 0) {
-    lines.push(
-      `Probability that an unconfirmed contact belongs to another number: ${describeFalsePositiveRate(wrongHit)}.`,
     );
   }
   return lines;

@@ -3,13 +3,7 @@ import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
-import {
-  AT_MOST_ONCE,
-  openBatch,
-  PLAN,
-  RETENTION_MS,
-  type BatchBench,
-} from '../support/batch-bench.ts';
+import { openBatch, PLAN, RETENTION_MS, type BatchBench } from '../support/batch-bench.ts';
 
 const redis = testRedis();
 
@@ -71,18 +65,6 @@ it('reads failures page by page, each once', async () => {
   expect(found).toHaveLength(1_500);
   expect(found.find(({ name }) => name === '0')).toMatchObject({ code: 'C0', size: 1 });
   expect(found.every(({ at }) => at > 0)).toBe(true);
-});
-
-it('names an example of failures alike, and none that was decided on, of chunks without an answer', async () => {
-  const bench = await openBatch(redis, AT_MOST_ONCE, [10, 10]);
-  for (const chunk of [0, 1]) {
-    await bench.claim(chunk, 'a');
-    await bench.claim(chunk, 'b');
-  }
-  const examples = async () => (await bench.ledger.failureSums(bench.id)).map(({ first }) => first);
-  expect(await examples()).toEqual(['0']);
-  expect(await bench.ledger.resolve(bench.id, '0', 'accepted', 'unknown')).toBe(true);
-  expect(await examples()).toEqual(['']);
 });
 
 it('fails with an error of ours, and nothing of the command in it', async () => {

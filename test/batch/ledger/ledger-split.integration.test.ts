@@ -1,6 +1,5 @@
 import { hintChannel } from '../../../src/redis/hints.ts';
 import { describe, expect, it } from 'vitest';
-import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 import { openBatch } from '../support/batch-bench.ts';
@@ -61,17 +60,6 @@ describe('a refused chunk that is at fault', () => {
     expect(await store(2)).toBe('known');
     expect(await bench.payload(4)).toBe('third');
     expect(await bench.counts()).toEqual({ pending: 30 });
-  });
-
-  it('is found by the search index, also where it was redriven', async () => {
-    const bench = await claimOne();
-    await bench.settle(0, allFailed('rejected', 'C', ''));
-    const find = bench.keys.batchFind(bench.id);
-    await redis.client.hset(find, '0', 'prints');
-    await bench.ledger.redrive(bench.id, '0', 'rejected');
-    await bench.claim(2);
-    expect(await bench.halve(2, 5)).toBe('halved');
-    expect(await redis.client.hgetall(find)).toMatchObject({ '>2.1': '3', '>2.2': '4' });
   });
 
   it('is halved down to one contact, and its parts know the chunk that they were cut from', async () => {

@@ -153,7 +153,6 @@ export class LedgerModel {
     const state = chunk.state === 'sending' ? 'pending' : 'pending-possibly-sent';
     if (state === 'pending-possibly-sent') this.#twice -= chunk.contacts.length;
     for (const half of [chunk.contacts.slice(0, first), chunk.contacts.slice(first)]) {
-      chunk.parts += 1;
       this.#add(half, state);
     }
     this.#end(chunk);
@@ -227,7 +226,6 @@ export class LedgerModel {
     if (chunk.holder !== undefined) return 'sending';
     if (this.phase !== 'cancelled' && chunk.state !== 'pending') return 'possibly-sent';
     this.#gone.cancelled += taken;
-    chunk.parts += 1;
     chunk.contacts = chunk.contacts.slice(taken);
     if (chunk.contacts.length === 0) this.#end(chunk);
     this.#finishIfDone();

@@ -52,7 +52,7 @@ export const NOTHING: EraseReport = {
   number: MASKED,
   notices: { cancelled: 0, removed: 0, shortened: 0 },
   batches: [],
-  index: { notices: 0, chunks: 0, keys: 0 },
+  index: { notices: 0, chunks: 0 },
   left: [],
   unreadable: { notices: 0, chunks: 0 },
   importing: [],

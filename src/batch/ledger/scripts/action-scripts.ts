@@ -2,8 +2,8 @@ import { DONE_MS } from '../../../redis/keys.ts';
 import { ledgerScript } from './ledger-prelude.ts';
 
 /**
- * What people do with contacts of a batch (ledger-actions.ts). Their last keys but the count of possibly sent twice are
- * the search index, and the mark that this request is done: a connection that is reopened repeats its commands.
+ * What people do with contacts of a batch (ledger-actions.ts). Their first own key is the mark that this request is
+ * done: a connection that is reopened repeats its commands.
  */
 
 /**
@@ -17,7 +17,7 @@ export const redriveFailure = ledgerScript(
   `
 local name, phase = ARGV[1], field('phase')
 if not phase then return { 'gone' } end
-local done = redis.call('GET', KEYS[13])
+local done = redis.call('GET', KEYS[12])
 if done then return { 'redriven', done } end
 local isHeld = ARGV[4] == '1' and (phase == 'importing' or phase == 'paused')
 local mayBe = phase == 'finished' or phase == 'sending' or isHeld
@@ -31,15 +31,15 @@ local failure = cjson.decode(stored)
 if failure.state ~= ARGV[2] or (ARGV[3] ~= '' and failure.code ~= ARGV[3]) then return { 'known' } end
 local chunk, size = chunkCount(), failure.size
 redis.call('HDEL', failures, name)
-sumUp(failure, name, -size, -1)
+sumUp(failure, -size)
 redis.call('HDEL', payload, name)
 redis.call('HSET', payload, chunk, bytes)
-redis.call('HSET', sizes, chunk, size)
+redis.call('HSET', sizes, chunk, size, chunk .. '.root', rootOf(string.match(name, '^%d+')))
 -- Resent on request: its outcome will be known again, but a message may arrive twice.
 setState(chunk, PENDING)
 add(failure.state, -size)
 add('pending', size)
-if failure.state == 'unknown' then countTwice(KEYS[14], size) end
+if failure.state == 'unknown' then countTwice(KEYS[13], size) end
 redis.call('INCRBY', unsent, size)
 redis.call('HSET', record, 'chunks', chunk + 1, 'finishedAt', 0)
 if phase == 'finished' then redis.call('HSET', record, 'phase', 'sending') end
@@ -48,12 +48,9 @@ moved(now)
 if phase ~= 'paused' then lookAtOnce(now) end
 for index = 1, 7 do redis.call('PERSIST', KEYS[index]) end
 keepInList('+inf')
-if redis.call('EXISTS', KEYS[12]) == 1 then
-  redis.call('HSET', KEYS[12], '>' .. name, chunk, chunk, '')
-end
-redis.call('SET', KEYS[13], size, 'PX', ${DONE_MS})
+redis.call('SET', KEYS[12], size, 'PX', ${DONE_MS})
 return { 'redriven', size }`,
-  { extraKeys: 3 },
+  { extraKeys: 2 },
 );
 
 /**
@@ -65,22 +62,19 @@ export const resolveFailure = ledgerScript(
   `
 local name = ARGV[1]
 if not field('phase') then return { 'gone' } end
-if redis.call('GET', KEYS[13]) then return { 'resolved' } end
+if redis.call('GET', KEYS[12]) then return { 'resolved' } end
 local failure = failureOf(name)
 if not failure or failure.state ~= ARGV[3] then return { 'known' } end
 redis.call('HDEL', failures, name)
-sumUp(failure, name, -failure.size, -1)
+sumUp(failure, -failure.size)
 redis.call('HDEL', payload, name)
 add(failure.state, -failure.size)
 add(ARGV[2], failure.size)
 noteEnd(name, ARGV[2], clock(), '', ARGV[4])
 keepWithRecord(sizes)
-if redis.call('EXISTS', KEYS[12]) == 1 then
-  redis.call('HSET', KEYS[12], '>' .. name, ARGV[2] .. ' ' .. failure.size)
-end
-redis.call('SET', KEYS[13], failure.size, 'PX', ${DONE_MS})
+redis.call('SET', KEYS[12], failure.size, 'PX', ${DONE_MS})
 return { 'resolved' }`,
-  { extraKeys: 2 },
+  { extraKeys: 1 },
 );
 
 /**
@@ -107,7 +101,6 @@ redis.call('HSET', failures, name, cjson.encode(failure))
 redis.call('HSET', payload, name, ARGV[4])
 failure.size = taken
 redis.call('HSET', failures, part, cjson.encode(failure))
-sumUp(failure, part, 0, 1)
 redis.call('HSET', payload, part, ARGV[5])
 keepWithRecord(sizes)
 redis.call('SET', KEYS[12], part, 'PX', ${DONE_MS})
@@ -130,7 +123,7 @@ local phase = field('phase')
 if not phase then return { 'gone' } end
 -- Part of a chunk, which was a failure until now: it does not wait.
 if chunk % 1 ~= 0 then return { 'known' } end
-if redis.call('EXISTS', KEYS[13]) == 1 then return { 'taken' } end
+if redis.call('EXISTS', KEYS[12]) == 1 then return { 'taken' } end
 local state = stateOf(chunk)
 if state == SENDING or state == SENDING_POSSIBLY_SENT then return { 'sending' } end
 local waits = state == PENDING or state == PENDING_POSSIBLY_SENT
@@ -145,10 +138,6 @@ elseif state == PENDING_POSSIBLY_SENT then
   add('unknown', -taken)
   add('cancelled', taken)
 end
-local part = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
-if redis.call('EXISTS', KEYS[12]) == 1 then
-  redis.call('HSET', KEYS[12], '>' .. part, 'cancelled ' .. taken)
-end
 noteEnd(chunk, 'cancelled', clock(), '', ARGV[5])
 if taken == size then
   setState(chunk, SETTLED)
@@ -161,7 +150,7 @@ keepWithRecord(sizes)
 local now = clock()
 moved(now)
 finishIfDone(now)
-redis.call('SET', KEYS[13], taken, 'PX', ${DONE_MS})
+redis.call('SET', KEYS[12], taken, 'PX', ${DONE_MS})
 return { 'taken' }`,
-  { extraKeys: 2 },
+  { extraKeys: 1 },
 );

@@ -115,8 +115,8 @@ return send(possiblySent)`,
 /**
  * What an attempt makes of the chunk that it has claimed (settlement.ts). ARGV: chunk, nonce, the settlement as JSON
  * (settlement.ts) with the trace ids of the service for what it may have accepted; or kind 'halved', how many contacts
- * the first half has, and the payloads of both. The last keys are the search index, which may not exist and records new
- * chunks, and the count of possibly sent twice, of which what the service did not take is taken off again.
+ * the first half has, and the payloads of both. The last key is the
+ * count of possibly sent twice, of which what the service did not take is taken off again.
  *
  * Only a chunk that is being sent can be settled, once, by the attempt that claimed it. One that lost its claim may
  * still report that it was accepted, also while the chunk waits for its next attempt. Under at-most-once, a chunk to try
@@ -156,8 +156,6 @@ local function newChunk(size, bytes)
   if said.traceIds ~= '' then redis.call('HSET', sizes, number .. '.traces', said.traceIds) end
   redis.call('HSET', record, 'chunks', number + 1)
   add('derived', 1)
-  local name = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
-  if redis.call('EXISTS', KEYS[12]) == 1 then redis.call('HSET', KEYS[12], '>' .. name, number, number, '') end
   waitAgain(number, size, possiblySent)
 end
 
@@ -167,7 +165,7 @@ if waits then add('possiblySentPending', -size) end
 redis.call('HDEL', inflight, chunk)
 local unanswered = said.possiblySent or said.state == 'unknown'
 -- The claim counted all of them as possibly sent twice.
-if possiblySent and not isAccepted and not unanswered then countTwice(KEYS[13], -size) end
+if possiblySent and not isAccepted and not unanswered then countTwice(KEYS[12], -size) end
 local againPossiblySent = possiblySent or unanswered
 if said.kind == 'back' and againPossiblySent and field('delivery') == 'at-most-once' then
   said = { kind = 'failed', state = 'unknown', code = 'OUTCOME_UNKNOWN', message = 'the service may have accepted it' }
@@ -203,5 +201,5 @@ elseif said.kind == 'failed' then
 end
 finishIfDone(now)
 return { 'settled' }`,
-  { extraKeys: 2 },
+  { extraKeys: 1 },
 );

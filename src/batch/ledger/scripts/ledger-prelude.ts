@@ -13,7 +13,7 @@ import { stateNumber, type ChunkState } from '../settlement.ts';
  *
  * - `<chunk>.parts`: how many names of its parts were given;
  * - `<chunk>.sent`: number of its attempts that the service may have accepted;
- * - `<chunk>.root`: it is a part of a chunk that was refused: the chunk of the list that it was cut from;
+ * - `<chunk>.root`: it is a part of a chunk that was refused or sent again: the chunk of the list that it is of;
  * - `<chunk>.ends`: what became of contacts that are deleted, each line: state, time, trace id, rows (row-results.ts).
  *
  * `derived` is the number of chunks that are not of the list, but of a redrive or halves of others. `queued` is the
@@ -176,11 +176,9 @@ local function cancelUnderWay(chunk)
   cancelChunk(chunk, size, true)
 end
 
--- Adds so many contacts and parts to the sum of failures like this one, or takes them away, before the failure is
--- stored: it names the sum where that is not the one of its code. The first one that is still there is an example of
--- them; a chunk is named by its number.
-local function sumUp(failure, name, contacts, parts)
-  name = tostring(name)
+-- Adds so many contacts to the sum of failures like this one, or takes them away, before the failure is
+-- stored: it names the sum where that is not the one of its code.
+local function sumUp(failure, contacts)
   local code = failure.summed or failure.code
   local stored = redis.call('HGET', groups, failure.state .. ' ' .. code)
   if not stored and (contacts <= 0 or redis.call('HLEN', groups) >= ${MOST_GROUPS}) then
@@ -190,12 +188,10 @@ local function sumUp(failure, name, contacts, parts)
   end
   local group = failure.state .. ' ' .. code
   local sum = stored and cjson.decode(stored) or { state = failure.state, code = code,
-    contacts = 0, parts = 0, message = '', first = '' }
-  sum.contacts, sum.parts = sum.contacts + contacts, sum.parts + parts
-  if sum.contacts <= 0 or sum.parts <= 0 then return redis.call('HDEL', groups, group) end
+    contacts = 0, message = '' }
+  sum.contacts = sum.contacts + contacts
+  if sum.contacts <= 0 then return redis.call('HDEL', groups, group) end
   if contacts > 0 and sum.message == '' then sum.message = failure.message end
-  if parts > 0 and sum.first == '' then sum.first = name end
-  if parts < 0 and tostring(sum.first) == name then sum.first = '' end
   redis.call('HSET', groups, group, cjson.encode(sum))
 end
 
@@ -211,7 +207,7 @@ end
 local function fail(name, now, state, size, code, message)
   add(state, size)
   local failure = { at = now, state = state, size = size, code = code, message = message }
-  sumUp(failure, name, size, 1)
+  sumUp(failure, size)
   redis.call('HSET', failures, name, cjson.encode(failure))
 end
 
@@ -227,7 +223,7 @@ local function failureOf(name)
   local failure = { at = at, state = '${POSSIBLY_SENT_AT_CANCEL.state}', size = size,
     code = '${POSSIBLY_SENT_AT_CANCEL.code}', message = '${POSSIBLY_SENT_AT_CANCEL.message}' }
   setState(name, SETTLED)
-  sumUp(failure, name, size, 1)
+  sumUp(failure, size)
   redis.call('HSET', failures, name, cjson.encode(failure))
   keepWithRecord(failures)
   keepWithRecord(groups)

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { lookUpNumber } from '../../../batch/source/check-number.ts';
 import { countOf, formatCount } from '../../../format/format.ts';
-import { describeFalsePositiveRate, type FindReport } from '../../../search/find-answer.ts';
+import type { FindReport } from '../../../search/find-answer.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../../operations/number.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import type { Route } from '../http/route.ts';
@@ -122,7 +122,7 @@ function confirmedOf(one: FoundRow): string {
 
 /** What the search covered. */
 function coverage(searched: FindReport['searched'], now: number): Part {
-  const { since, batches, contacts, unindexedChunks, wrongHit } = searched;
+  const { since, batches, contacts, unindexedChunks } = searched;
   return [
     quiet([
       'Searched what was enqueued ',
@@ -132,10 +132,6 @@ function coverage(searched: FindReport['searched'], now: number): Part {
     unindexedChunks > 0 &&
       note(
         `${countOf(unindexedChunks, 'chunk')} could not be searched: stored without FIND_KEY, or too long ago.`,
-      ),
-    contacts > 0 &&
-      quiet(
-        `The probability that an unconfirmed contact belongs to another number: ${describeFalsePositiveRate(wrongHit)}.`,
       ),
   ];
 }
