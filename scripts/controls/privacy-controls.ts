@@ -131,14 +131,6 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
     words: 'what is being sent is left as it is',
   },
   {
-    prevents: 'idempotency keys that survive an erasure, with a fingerprint of the notice',
-    file: 'src/erase/erase-number.ts',
-    from: "and redis.call('DEL', KEYS[1]) or 0",
-    to: 'and 1 or 0',
-    test: 'erase/erase-number.integration.test.ts',
-    words: 'the idempotency key of a notice whose job is deleted',
-  },
-  {
     prevents: 'phone numbers in the reasons of erasures',
     file: 'src/ops/audit.ts',
     from: "why.replace(NUMBER, '[number]')",
