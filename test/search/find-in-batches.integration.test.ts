@@ -49,7 +49,11 @@ async function indexed() {
   };
   /** What is found of the contact with this index, without what is the same for all. */
   const found = async (index: number) =>
-    (await find(prefix, numberOf(index))).found.map(({ batch: _, template: __, ...one }) => one);
+    (await find(prefix, numberOf(index))).found.map(
+      ({ chunk, row, states, confirmed, at: since, code }) => {
+        return { chunk, row, states, confirmed, at: since, code };
+      },
+    );
   return { prefix, keys, ledger, claim, settle, accept, halve, resolve, found };
 }
 
