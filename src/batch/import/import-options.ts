@@ -5,7 +5,7 @@ import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 import { parseInput } from '../../contracts/parse-input.ts';
 import { sendOptionsSchema } from '../../contracts/send-options.ts';
 import { FORBIDDEN_NAMES } from '../source/column-map.ts';
-import { isMisspelt, type SentColumns } from '../source/sent-columns.ts';
+import { isMisspelt, readPairs, type FieldMap } from '../source/sent-columns.ts';
 import { ENCODINGS } from '../source/read-utf8.ts';
 
 export interface CheckedList {
@@ -30,71 +30,99 @@ export interface ImportProgress {
   readonly waiting: boolean;
 }
 
+const count = z.int().min(0);
+const place = {
+  field: z.string().describe('column or field; empty for the whole row'),
+  reason: z.string().describe('what was expected, and what to do'),
+};
+
 /** Result of an import. */
-export interface ImportReport {
-  /** Id of the batch; of a dry run the one of its options, or empty. */
-  readonly batch: string;
-  /** Rows of the list, without the header and empty lines: contacts + duplicates + refused. */
-  readonly rows: number;
-  /** Rows that are contacts of the batch. */
-  readonly contacts: number;
-  /** Chunks of the batch; each is one send request. */
-  readonly chunks: number;
-  /** Rows that were skipped because an earlier row has the same phone number. */
-  readonly duplicates: number;
-  /** Contacts that `onlyNew` left out; they count as duplicates. */
-  readonly repeated: number;
-  /** Rows that were refused because they are invalid; `rejectsFile` contains them. */
-  readonly refused: number;
-  /** Columns of the list (for objects: fields) that are sent to the service, and those that are not. */
-  readonly columns: SentColumns;
-  /** Contacts whose phone number was repaired. */
-  readonly normalised: number;
-  /** How many of them in each way, such as `separators` or `country code`. */
-  readonly repaired: Readonly<Record<string, number>>;
-  /** Redis memory of the chunks that this run stored, in bytes, estimated. */
-  readonly bytes: number;
-  /** Whether this run continued an unfinished import. */
-  readonly resumed: boolean;
-  /** Whether the list was imported before; then nothing was queued and the counts are of that import. */
-  readonly alreadyImported: boolean;
-  readonly dryRun: boolean;
-  /** Of a dry run: why an import refuses the list as a whole; absent if it does not. */
-  readonly problem?: string;
-  /** Path of the file of refused rows; absent if there is none. */
-  readonly rejectsFile?: string;
-  /** The first 20 refused rows, without their values. */
-  readonly firstRefused: readonly {
-    /** As a spreadsheet counts rows: from 1 with that of the titles. */
-    readonly row: number;
-    /** Of the text: another one after cells with line breaks in them. */
-    readonly line: number;
-    /** Column or field; empty for the whole row. */
-    readonly field: string;
-    /** What was expected, and what to do. */
-    readonly reason: string;
-  }[];
-  /** Why rows were refused, the most frequent reason first; at most 20. */
-  readonly reasons: readonly {
-    readonly field: string;
-    readonly reason: string;
-    readonly count: number;
-    /** Two of them. */
-    readonly rows: readonly number[];
-  }[];
-  /** Rows of the first 20 duplicates. */
-  readonly firstDuplicates: readonly number[];
-}
+export const importReport = z
+  .object({
+    batch: z.string().describe('id of the batch; of a dry run the one of its options, or empty'),
+    rows: count.describe(
+      'rows of the list, without that of the titles and empty ones: contacts + duplicates + refused',
+    ),
+    contacts: count.describe('rows that are contacts of the batch'),
+    chunks: count.describe('chunks of the batch; each is one send request'),
+    duplicates: count.describe('rows that were skipped because an earlier one has the same number'),
+    repeated: count.describe('contacts that onlyNew left out; they count as duplicates'),
+    refused: count.describe('rows that were refused because they are invalid'),
+    columns: z
+      .object({ sent: z.array(z.string()).readonly(), leftOut: z.array(z.string()).readonly() })
+      .readonly()
+      .describe('columns of the list (for objects: fields) that are sent, and those that are not'),
+    normalised: count.describe('contacts whose phone number was repaired'),
+    repaired: z
+      .record(z.string(), count)
+      .readonly()
+      .describe('how many of them in each way, such as separators or country code'),
+    bytes: count.describe('Redis memory of the chunks that this run stored, estimated'),
+    resumed: z.boolean().describe('whether this run continued an unfinished import'),
+    alreadyImported: z
+      .boolean()
+      .describe('whether it was imported before; then nothing was queued, and counts are of then'),
+    dryRun: z.boolean(),
+    problem: z
+      .string()
+      .exactOptional()
+      .describe('of a dry run: why an import refuses the list as a whole'),
+    rejectsFile: z.string().exactOptional().describe('path of the file of refused rows'),
+    firstRefused: z
+      .array(
+        z
+          .object({
+            row: count.describe('as a spreadsheet counts rows: from 1 with that of the titles'),
+            line: count.describe('of the text: another one after cells with line breaks in them'),
+            ...place,
+          })
+          .readonly(),
+      )
+      .readonly()
+      .describe('the first 20 refused rows, without their values'),
+    reasons: z
+      .array(
+        z
+          .object({ ...place, count, rows: z.array(count).readonly().describe('two of them') })
+          .readonly(),
+      )
+      .readonly()
+      .describe('why rows were refused, the most frequent reason first; at most 20'),
+    firstDuplicates: z.array(count).readonly().describe('rows of the first 20 duplicates'),
+  })
+  .readonly()
+  .meta({ id: 'ImportReport' });
+
+export type ImportReport = z.output<typeof importReport>;
 
 const flag = z.boolean('expected true or false').optional();
 
-const count = (what: string, max: number) => {
+const limit = (what: string, max: number) => {
   const message = `expected a whole number of ${what} from 1 to ${max}`;
   return z.int(message).min(1, message).max(max, message).optional();
 };
 
 const callback = <Call>() =>
   z.custom<Call>((value) => typeof value === 'function', 'expected a function').optional();
+
+const mapSchema = z
+  .record(
+    z.string(),
+    z.union(
+      [z.string().min(1), z.int().min(1)],
+      'expected the title of a column, or its position from 1 on',
+    ),
+    'expected an object such as { contact: "Phone", var1: "Name" }',
+  )
+  .refine(
+    (map) => !Object.keys(map).some(isMisspelt),
+    'expected contact and var1, var2, ... in lower case, without leading zeros or blanks',
+  )
+  .refine((map) => Object.hasOwn(map, 'contact'), 'expected an entry for contact')
+  .refine(
+    (map) => !Object.keys(map).some((name) => name === '' || FORBIDDEN_NAMES.has(name)),
+    'expected valid names of contact fields',
+  );
 
 const optionsSchema = z
   .strictObject(
@@ -135,31 +163,22 @@ const optionsSchema = z
       /**
        * Maps fields of a contact to columns of a CSV list (title, or position from 1, without the columns that a file
        * of refused rows adds) or to fields of an object; only these are sent. Without it, the columns `contact`,
-       * `var1`, `var2`, ... are. @example { contact: 'Phone', var1: 'Name' }
+       * `var1`, `var2`, ... are. @example { contact: 'Phone', var1: 'Name' }, or as text: 'contact=Phone,var1=Name'
        */
       map: z
-        .record(
-          z.string(),
-          z.union(
-            [z.string().min(1), z.int().min(1)],
-            'expected the title of a column, or its position from 1 on',
-          ),
-          'expected an object such as { contact: "Phone", var1: "Name" }',
-        )
-        .refine(
-          (map) => !Object.keys(map).some(isMisspelt),
-          'expected contact and var1, var2, ... in lower case, without leading zeros or blanks',
-        )
-        .refine((map) => Object.hasOwn(map, 'contact'), 'expected an entry for contact')
-        .refine(
-          (map) => !Object.keys(map).some((name) => name === '' || FORBIDDEN_NAMES.has(name)),
-          'expected valid names of contact fields',
-        )
+        .custom<FieldMap | string>()
+        .transform((given, context) => {
+          const read = typeof given === 'string' ? readPairs(given) : given;
+          if (typeof read !== 'string') return read;
+          context.addIssue({ code: 'custom', message: read });
+          return z.NEVER;
+        })
+        .pipe(mapSchema)
         .optional(),
       /** Also send the other columns, as fields of their own names. @default false */
       passThrough: flag.default(false),
       /** Contacts of one send request: fewer where they have 16 MiB of JSON. @default the queue's `chunkSize` (1000) */
-      chunkSize: count('contacts', 10_000),
+      chunkSize: limit('contacts', 10_000),
       /** What happens after an unknown outcome; see `SendOptions`. @default the queue's `delivery` */
       delivery: z
         .enum(DELIVERY_POLICIES, `expected one of ${DELIVERY_POLICIES.join(', ')}`)
@@ -176,7 +195,7 @@ const optionsSchema = z
        */
       confirm: callback<(list: CheckedList) => Promise<boolean>>(),
       /** Contacts per second at most. @default no limit but that of the account */
-      rate: count('contacts per second', 1_000_000_000),
+      rate: limit('contacts per second', 1_000_000_000),
       /**
        * Country whose national numbers the list has: any other number is refused; international numbers and those that
        * lost their leading zero are repaired. @default the queue's `country`; without it numbers have 8 to 15 digits
@@ -194,7 +213,7 @@ const optionsSchema = z
       /** Only read and check the list; queue nothing. Does not need Redis. @default false */
       dryRun: flag.default(false),
       /** Wait while Redis holds this many unsent contacts of all batches. @default the queue's `highWater` */
-      highWater: count('contacts', 1_000_000_000),
+      highWater: limit('contacts', 1_000_000_000),
       /** Format of the list. @default detected from the file name and the first character */
       format: z.enum(['csv', 'ndjson'], 'expected csv or ndjson').optional(),
       /** Delimiter of CSV cells: one character. @default ',' */
@@ -264,3 +283,32 @@ export type CheckedImportOptions = z.output<typeof optionsSchema>;
 export function readImportOptions(options: unknown): CheckedImportOptions {
   return parseInput(optionsSchema, options, 'NOTICE_INVALID', '', 'options');
 }
+
+const { shape } = optionsSchema;
+
+/** The options as the query of a request: those that are no phone number, no file and no object. */
+export const listQuery = z.strictObject({
+  templateCode: z.string().min(1),
+  scheduleType: z.string().optional(),
+  batchId: shape.batchId.describe(
+    'id of the batch: repeated with it, a request continues the import',
+  ),
+  map: shape.map.describe('columns to use, such as contact=phone,var1=name'),
+  passThrough: shape.passThrough,
+  again: shape.again,
+  onlyNew: shape.onlyNew,
+  paused: shape.paused,
+  startAt: shape.startAt,
+  expiresAt: shape.expiresAt,
+  rate: shape.rate,
+  chunkSize: shape.chunkSize,
+  delivery: shape.delivery,
+  bisect: shape.bisect,
+  country: shape.country,
+  allowImplausible: shape.allowImplausible,
+  allowDuplicates: shape.allowDuplicates,
+  delimiter: shape.delimiter,
+  encoding: shape.encoding,
+  header: shape.header,
+  dryRun: shape.dryRun,
+});

@@ -6,6 +6,25 @@ import { VARIABLE_NAME } from '../../contracts/notice.ts';
  */
 export type FieldMap = Readonly<Record<string, string | number>>;
 
+/** A comma before another `field=`, or before nothing: other commas belong to the title of a column. */
+const NEXT_PAIR = /,(?=[^,=]+=|\s*(?:,|$))/;
+
+/** Reads a map that is written as `contact=Phone, mobile,var1=Name`. @returns what is wrong with it, as text */
+export function readPairs(text: string): FieldMap | string {
+  const pairs = text.split(NEXT_PAIR).map((pair): [string, string] => {
+    const at = pair.indexOf('=');
+    return [pair.slice(0, Math.max(0, at)).trim(), pair.slice(at + 1).trim()];
+  });
+  const fields = pairs.map(([field]) => field);
+  if (pairs.some((pair) => pair.includes(''))) {
+    return 'expected field=column pairs, such as contact=phone,var1=name';
+  }
+  // Schemas drop it without a word.
+  if (fields.includes('__proto__')) return '__proto__ is no field';
+  const twice = fields.find((field, index) => fields.indexOf(field) !== index);
+  return twice === undefined ? Object.fromEntries(pairs) : `${twice} is named twice`;
+}
+
 /** Prefix of the columns that a rejects file adds; imports ignore them, so it can be imported again. */
 export const REJECTED_PREFIX = 'rejected_';
 

@@ -1,5 +1,4 @@
 import type { ImportOptions } from '../../batch/import/import-options.ts';
-import { UsageError } from '../command-context.ts';
 import { collect, wholeNumber, batchId, whyOption } from '../arguments.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { refusedLimit, type RefusedLimit } from './refused-limit.ts';
@@ -35,7 +34,7 @@ export function importOptions(flags: ImportFlags): ImportOptions {
     ...same,
     templateCode: template,
     batchId: batch,
-    map: fieldMap(map),
+    map: map?.join(','),
     chunkSize: chunk,
     expiresAt: expires,
     // Not set unless it is asked for: a batch is continued with its own options.
@@ -137,32 +136,4 @@ function delimiter(text: string): string {
   const character = /^(tab|\\t)$/i.test(text) ? '\t' : text;
   if (character.length !== 1) throw new InvalidArgumentError('Expected one character, or TAB.');
   return character;
-}
-
-/** A comma before another `field=`, or before nothing: other commas belong to the title of a column. */
-const NEXT_PAIR = /,(?=[^,=]+=|\s*(?:,|$))/;
-
-/**
- * Parses `contact=phone,var1=name`. A title may contain commas: `contact=Phone, mobile`.
- *
- * @throws UsageError for anything else, and for a field that is named twice
- */
-export function fieldMap(texts: readonly string[] = []): Record<string, string> | undefined {
-  if (texts.length === 0) return undefined;
-  const pairs = texts
-    .flatMap((text) => text.split(NEXT_PAIR))
-    .map((pair): [string, string] => {
-      const at = pair.indexOf('=');
-      const [field, column] = [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
-      if (at < 1 || field === '' || column === '') {
-        throw new UsageError('--map: expected field=column pairs, such as contact=phone,var1=name');
-      }
-      return [field, column];
-    });
-  const fields = pairs.map(([field]) => field);
-  // Schemas drop it without a word.
-  if (fields.includes('__proto__')) throw new UsageError('--map: __proto__ is no field');
-  const twice = fields.find((field, index) => fields.indexOf(field) !== index);
-  if (twice !== undefined) throw new UsageError(`--map: ${twice} is named twice`);
-  return Object.fromEntries(pairs);
 }

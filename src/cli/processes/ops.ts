@@ -89,7 +89,7 @@ function newKeyCommand(context: CommandContext): Command {
     .addOption(
       new Option(
         '--role <role>',
-        'a sender enqueues single notices, looks them up and cancels them',
+        'a sender enqueues notices and lists, and looks them up',
       )
         .choices(['sender', 'viewer', 'operator'])
         .default('sender'),

@@ -46,7 +46,7 @@ export const opsVariables = {
     ).exactOptional(),
     {
       description:
-        'Programs that may call the API with `Authorization: Bearer`, each `name:role:hash` as `notices ops new-key` prints it, or `name:role:hash:date` with the last day on which it can be used (UTC). Two keys may have the same name, to replace one by the other. A sender enqueues single notices, looks them up and cancels them by id or key, and nothing else.',
+        'Programs that may call the API with `Authorization: Bearer`, each `name:role:hash` as `notices ops new-key` prints it, or `name:role:hash:date` with the last day on which it can be used (UTC). Two keys may have the same name, to replace one by the other. A sender enqueues single notices and lists, looks them up by id or key, cancels single ones, and nothing else.',
     },
   ),
   sessionKey: variable(

@@ -102,7 +102,7 @@ export const batch = operation({
   name: 'batch',
   summary: 'The state of a batch, and why nothing of it is sent.',
   answers: 'The batch.',
-  needs: 'viewer',
+  needs: 'any',
   path: '/api/v1/batches/:id',
   input: z.object({ id: batchId }),
   output: z.object({

@@ -68,11 +68,13 @@ export function openApi(routes: readonly Route[]): Json {
 
 function operation(one: Route, schemas: Record<string, Json>): Json {
   const { method, path, needs, kind, summary, answers = {}, input, bodyDoc, headers = {} } = one;
+  const { streams } = one;
   const isOpen = needs === 'open';
   const shape = input instanceof z.ZodObject ? (input.shape as Record<string, z.ZodType>) : {};
   const isInPath = (name: string) => path.includes(`:${name}`);
   const fields = Object.entries(shape);
-  const inUrl = fields.filter(([name]) => method === 'GET' || isInPath(name));
+  const inUrl = fields.filter(([name]) => method === 'GET' || streams !== undefined || isInPath(name),
+  );
   const parameters = [
     ...inUrl.map(([name, field]) => parameterOf(name, field, isInPath(name), schemas)),
     ...Object.entries(headers).map(([name, description]) => ({
@@ -101,8 +103,11 @@ function operation(one: Route, schemas: Record<string, Json>): Json {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(method === 'POST' && {
       requestBody: {
-        required: !body.safeParse({}).success,
-        content: { 'application/json': { schema: toJson(body, 'input', schemas) } },
+        required: streams !== undefined || !body.safeParse({}).success,
+        content:
+          streams === undefined
+            ? { 'application/json': { schema: toJson(body, 'input', schemas) } }
+            : Object.fromEntries(streams.map((type) => [type, { schema: { type: 'string' } }])),
       },
     }),
     responses: Object.fromEntries([...own, ...problems]),

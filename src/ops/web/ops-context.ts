@@ -75,6 +75,8 @@ export async function openOps(config: Config, logger: Logger) {
     sendQueue,
     chunkQueue,
     notices,
+    /** Lists that are being imported over HTTP. */
+    imports: { running: 0 },
     sealing: sealingOf(account, queue),
     /** Of the search for a phone number. */
     findSettings: queue,

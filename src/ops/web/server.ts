@@ -24,6 +24,8 @@ declare module 'fastify' {
     /** The role that the route needs. */
     needs?: Needs;
     kind?: Route['kind'];
+    /** Whether its body may take any time. */
+    streams?: boolean;
     /** Highest number of requests per caller and minute. */
     perMinute?: number;
   }
@@ -39,7 +41,7 @@ declare module 'fastify' {
 
 /** Connections at a time; further ones are closed at once. */
 const MOST_CONNECTIONS = 512;
-/** Milliseconds in which a request must have arrived: its headers, and all of it. */
+/** Milliseconds in which a request must have arrived: its headers, and all of it, unless its body is a list. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 20_000;
 /** How often these are checked. */
@@ -67,7 +69,6 @@ export async function buildOpsServer(
     exposeHeadRoutes: false,
     frameworkErrors: (error, _request, { raw }) => refuseUnreadable(error, raw),
     connectionTimeout: SILENCE_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
@@ -80,6 +81,7 @@ export async function buildOpsServer(
   app.decorateRequest('isSecure', false);
   app.decorateRequest('prefix', '');
   readForms(app);
+  limitArrival(app);
   authorizeRequests(app, context);
   addPrefix(app);
   app.setErrorHandler((error, request, reply) => refuse(error, request, reply, context));
@@ -139,6 +141,20 @@ function addPrefix(app: FastifyInstance): void {
         ? payload.replaceAll(/ (href|src|action)="\//g, ` $1="${prefix}/`)
         : payload,
     );
+  });
+}
+
+/** Ends requests that take too long to arrive: Node's own limit would be one for lists, too. */
+function limitArrival(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { raw, routeOptions } = request;
+    if (routeOptions.config.streams === true) return done();
+    const end = () => {
+      if (!raw.complete) raw.socket.destroy();
+    };
+    const timer = setTimeout(end, REQUEST_TIMEOUT_MS);
+    raw.once('close', () => clearTimeout(timer));
+    return done();
   });
 }
 

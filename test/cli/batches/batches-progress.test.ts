@@ -1,6 +1,5 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { fieldMap } from '../../../src/cli/batches/import-flags.ts';
 import { refusedLimit, whyNotTaken } from '../../../src/cli/batches/refused-limit.ts';
 import { ProgressLines, ProgressRate } from '../../../src/cli/progress.ts';
 
@@ -70,34 +69,6 @@ describe('ProgressRate', () => {
     progress.read(0, 100);
     progress.read(1_000, 50);
     expect(progress.rate).toBe(0);
-  });
-});
-
-describe('fieldMap', () => {
-  it.each([
-    [[], undefined],
-    [['contact=phone,var1=name'], { contact: 'phone', var1: 'name' }],
-    [['contact=1', ' var1 = full name '], { contact: '1', var1: 'full name' }],
-    [['contact=a=b'], { contact: 'a=b' }],
-    [['contact=Phone, mobile'], { contact: 'Phone, mobile' }],
-    [
-      ['contact=Phone, mobile, var1=a, b,var2=c'],
-      { contact: 'Phone, mobile', var1: 'a, b', var2: 'c' },
-    ],
-  ])('%j', (texts, map) => {
-    expect(fieldMap(texts)).toEqual(map);
-  });
-
-  it.each([
-    ['contact', /field=column/],
-    ['=x', /field=column/],
-    ['contact=', /field=column/],
-    ['contact=a,,var1=b', /field=column/],
-    ['contact=a,', /field=column/],
-    ['contact=a,contact=b', /contact is named twice/],
-    ['contact=a,__proto__=b', /__proto__ is no field/],
-  ])('refuses %j', (text, message) => {
-    expect(() => fieldMap([text])).toThrow(message);
   });
 });
 

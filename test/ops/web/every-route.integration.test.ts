@@ -149,7 +149,7 @@ describe('a role that is not enough', () => {
     expect(await written(bench)).toEqual([]);
   });
 
-  it("a sender's key opens nothing but the intake, the look-up and the cancelling of single notices", async () => {
+  it("a sender's key opens nothing but notices, their cancelling, lists, and what became of them", async () => {
     const bench = await startOps(redis.url, redis.freshPrefix());
     const { headers } = bench.key('sender');
     const own = new Set(['sender', 'any', 'sender-or-operator']);
@@ -162,7 +162,9 @@ describe('a role that is not enough', () => {
       'GET /api/v1/notices',
       'POST /api/v1/notices/:id/cancel',
       'POST /api/v1/notices/cancel',
+      'GET /api/v1/batches/:id',
       'POST /api/v1/notices',
+      'POST /api/v1/batches',
     ]);
   });
 });

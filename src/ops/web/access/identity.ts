@@ -5,8 +5,8 @@ import type { ClaimedSession } from '../../operations/sessions.ts';
  *
  * - viewer: sees everything except phone numbers.
  * - operator: a viewer who may also change things and download contacts.
- * - sender: a program that may enqueue single notices, look them up and
- *   cancel them by id or key, and nothing else.
+ * - sender: a program that may enqueue single notices and lists, look them up by id or key, and cancel single ones,
+ *   and nothing else.
  */
 export const ROLES = ['viewer', 'operator', 'sender'] as const;
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   ERROR_CODES,
+  ImportError,
   InputError,
   NoticeQueueError,
   type ErrorCode,
@@ -18,6 +19,8 @@ export const problemAnswer = named(
     detail: z.string(),
     code: z.enum([...errorCodes, 'DEFECT']),
     issues: z.array(z.object({ field: z.string(), problem: z.string() })).optional(),
+    batch: z.string().optional().describe('of an import that ended after it was created'),
+    queued: z.int().optional().describe('contacts of that batch that are queued'),
     retryAfter: z.number().optional().describe('in seconds'),
   }),
 );
@@ -34,11 +37,16 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   NOT_POSSIBLE: 409,
   IDEMPOTENCY_CONFLICT: 409,
   PAYLOAD_UNREADABLE: 409,
+  LIST_REPEATED: 409,
+  BATCH_CONFLICT: 409,
+  BATCH_CANCELLED: 409,
   NOTICE_INVALID: 422,
+  SOURCE_INVALID: 422,
   TOO_MANY_REQUESTS: 429,
   QUEUE_UNAVAILABLE: 503,
   QUEUE_REFUSED: 503,
   REDIS_FULL: 503,
+  IMPORT_STOPPED: 503,
   QUEUE_CLOSED: 503,
   REDIS_UNSUITABLE: 503,
   TOKEN_UNAVAILABLE: 503,
@@ -54,7 +62,7 @@ const REDIS_RETRY_AFTER = 2;
 const UNREADABLE: Readonly<Record<number, string>> = {
   413: 'The body is larger than the limit of this route: 4 MiB for notices, 64 KiB for all others.',
   414: 'The URL is too long.',
-  415: 'The media type of the body is not supported: send application/json.',
+  415: 'The media type of the body is not supported: send application/json; for lists text/csv or application/x-ndjson.',
 };
 
 /** A request above a rate limit of this server. */
@@ -105,6 +113,7 @@ function problem(error: NoticeQueueError, status: number): Problem {
     detail,
     code,
     ...(error instanceof InputError ? { issues: [...error.issues] } : {}),
+    ...(error instanceof ImportError ? { batch: error.batch, queued: error.queued } : {}),
   };
 }
 

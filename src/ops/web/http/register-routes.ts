@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { parseInput } from '../../../contracts/parse-input.ts';
@@ -23,6 +24,8 @@ const SMALL_BODY_BYTES = 65_536;
  */
 export const SILENCE_MS = 30_000;
 
+const LINGER_MS = 10_000;
+
 /** Registers the routes of a table. */
 export function registerRoutes(
   app: FastifyInstance,
@@ -30,18 +33,45 @@ export function registerRoutes(
   context: OpsContext,
 ): void {
   const { config } = context;
-  for (const route of routes) {
-    const { method, path, needs, kind, perMinute } = route;
+  const register = (to: FastifyInstance, route: Route) => {
+    const { method, path, needs, kind, perMinute, streams } = route;
     const limit = perMinute === 'notices' ? config.noticesPerMinute : perMinute;
-    app.route({
+    to.route({
       // Load balancers ask for the health with HEAD.
       method: kind === 'health' ? [method, 'HEAD'] : method,
       url: path,
       bodyLimit: route.bodyDoc === undefined ? SMALL_BODY_BYTES : config.maxBodyBytes,
-      config: { needs, kind, ...(limit === undefined ? {} : { perMinute: limit }) },
+      config: {
+        needs,
+        kind,
+        streams: streams !== undefined,
+        ...(limit === undefined ? {} : { perMinute: limit }),
+      },
       handler: (request, reply) => serve(route, request, reply, context),
     });
+  };
+  for (const route of routes) {
+    const { streams } = route;
+    if (streams === undefined) register(app, route);
+    else {
+      void app.register((own, _options, done) => {
+        own.removeAllContentTypeParsers();
+        own.addContentTypeParser([...streams], (_request, body, parsed) => parsed(null, body));
+        register(own, route);
+        done();
+      });
+    }
   }
+}
+
+/**
+ * Reads what is left of a body whose import has ended, for a while: a caller that is still sending would not see why.
+ */
+function discardRest(body: IncomingMessage): void {
+  if (body.complete || body.destroyed) return;
+  body.resume();
+  const timer = setTimeout(() => body.destroy(), LINGER_MS);
+  body.once('close', () => clearTimeout(timer));
 }
 
 async function serve(
@@ -78,6 +108,7 @@ async function serve(
     answer = await route.handle(call, context);
   } finally {
     raw.setTimeout(SILENCE_MS);
+    if (route.streams !== undefined) discardRest(raw);
   }
   if (isPost && route.reads !== true)
     logger.info({ event: 'ops-change', route: route.path, who: name });
@@ -115,12 +146,12 @@ function requireCsrfToken(who: Identity, sent: unknown, { access }: OpsContext):
 
 /** @throws InputError REQUEST_INVALID */
 function readInput(
-  { input, method, kind }: Route,
+  { input, method, kind, streams }: Route,
   { query, body, params }: FastifyRequest,
   form: URLSearchParams | undefined,
 ): unknown {
   if (input === undefined) return undefined;
-  const isQuery = method === 'GET';
+  const isQuery = method === 'GET' || streams !== undefined;
   const texts = kind === 'page' ? withoutBlanks(query) : query;
   const others = form === undefined ? (body ?? {}) : fromForm(form, input);
   const given = isQuery ? fromQuery(texts, input) : others;

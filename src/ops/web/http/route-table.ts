@@ -1,3 +1,4 @@
+import { LIST_ROUTES } from '../api/list-routes.ts';
 import { NOTICE_ROUTES } from '../api/notice-routes.ts';
 import { OPERATIONS } from '../../operations/operations.ts';
 import { openApiRoute } from '../openapi.ts';
@@ -33,6 +34,7 @@ const ROUTES: readonly Route[] = [
   HELP,
   ...OPERATIONS.flatMap((row) => operationRoutes(row)),
   ...NOTICE_ROUTES,
+  ...LIST_ROUTES,
 ];
 
 /**

@@ -53,6 +53,8 @@ interface RouteSpec<Input extends z.ZodType | undefined> {
   /** Request headers that it reads, with their meaning. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly input?: Input;
+  /** Media types of a body of any size, which the handler reads while it arrives; the input is then the query. */
+  readonly streams?: readonly string[];
   /** Schema of the body for the document, where the handler validates more than `input` does. */
   readonly bodyDoc?: z.ZodType;
   /** Answers a page, a stream, bytes, an object that becomes JSON; nothing where it has redirected. */
