@@ -87,10 +87,7 @@ function newKeyCommand(context: CommandContext): Command {
     .description('create an API key: print it once, with its entry for OPS_API_KEYS')
     .argument('<name>', 'name of the calling program, for the audit stream', name)
     .addOption(
-      new Option(
-        '--role <role>',
-        'a sender enqueues notices and lists, and looks them up',
-      )
+      new Option('--role <role>', 'a sender enqueues notices and lists, and looks them up')
         .choices(['sender', 'viewer', 'operator'])
         .default('sender'),
     )

@@ -73,7 +73,8 @@ function operation(one: Route, schemas: Record<string, Json>): Json {
   const shape = input instanceof z.ZodObject ? (input.shape as Record<string, z.ZodType>) : {};
   const isInPath = (name: string) => path.includes(`:${name}`);
   const fields = Object.entries(shape);
-  const inUrl = fields.filter(([name]) => method === 'GET' || streams !== undefined || isInPath(name),
+  const inUrl = fields.filter(
+    ([name]) => method === 'GET' || streams !== undefined || isInPath(name),
   );
   const parameters = [
     ...inUrl.map(([name, field]) => parameterOf(name, field, isInPath(name), schemas)),
