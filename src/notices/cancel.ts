@@ -27,14 +27,39 @@ export async function cancelNotice(
 export async function cancelJob(
   redis: RedisClient,
   keys: Keys,
-  { mode, text }: RefArguments,
+  asked: RefArguments,
   { releaseKey = false }: CancelOptions,
   nonce: string = randomUUID(),
 ): Promise<CancelReport> {
+  return endJob(redis, keys, asked, releaseKey ? 'release' : '', nonce);
+}
+
+/**
+ * Parks a notice of an old copy of Redis, whose outcome the copy does not know: it ends as unknown, for a person to decide.
+ *
+ * @returns whether it is parked now
+ */
+export async function parkNotice(
+  redis: RedisClient,
+  keys: Keys,
+  id: string,
+): Promise<'parked' | 'not-held' | 'changed'> {
+  const asked = { mode: 'id', text: id } as const;
+  const { answer } = await translated(endJob(redis, keys, asked, 'park', randomUUID()));
+  const said: string = answer;
+  return said === 'parked' || said === 'not-held' ? said : 'changed';
+}
+
+function endJob(
+  redis: RedisClient,
+  keys: Keys,
+  { mode, text }: RefArguments,
+  how: 'release' | 'park' | '',
+  nonce: string,
+): Promise<CancelReport> {
   const { hold, history, ended, retention, events } = keys;
   const from = [hold, history, ended, retention, events, keys.done(nonce)];
-  const release = releaseKey ? 'release' : '';
-  return cancelScript(redis, from, [keys.noticeJob(''), mode, text, release]);
+  return cancelScript(redis, from, [keys.noticeJob(''), mode, text, how]);
 }
 
 /**
@@ -53,10 +78,13 @@ export async function cancelJob(
  * | waits, while Redis is held as an old copy | possibly-sent: it may have been sent after the copy was made |
  * | waits | cancelled: it leaves the queue in this moment |
  *
+ * Only while Redis is held as an old copy, so that no run is in progress, a notice is parked: it ends as unknown, also
+ * where a worker had it when the copy was made.
+ *
  * A released key finds nothing any more, so the mark of the request tells its repetition which notice it was.
  *
  * KEYS: hold, histories of jobs, entries, retention, events, mark of the request. ARGV: the prefix of BullMQ's keys, `id`
- * or `key`, the id or the hash of the key, `release` or empty.
+ * or `key`, the id or the hash of the key, `release`, `park` or empty.
  */
 export const cancelScript = defineScript<CancelReport>({
   name: 'cancel a notice',
@@ -65,6 +93,7 @@ export const cancelScript = defineScript<CancelReport>({
 local jobs = ARGV[1]
 ${FIND_JOB}${ANNOUNCE}${REMOVE_JOB}
 local isOldCopy = redis.call('HGET', KEYS[1], 'kind') == 'restored'
+local parks = ARGV[4] == 'park'
 local function indexOf(state) return KEYS[3] .. ':at:' .. state end
 local function isIn(state, id) return redis.call('ZSCORE', indexOf(state), id) end
 local function stateOf(id)
@@ -90,43 +119,51 @@ local function wasPossiblySent(id, job, data)
     or redis.call('HEXISTS', KEYS[2], 'unknown:' .. id) == 1
     or redis.call('HEXISTS', KEYS[2], 'intent:' .. id) == 1
 end
-local function record(id, job, text, data)
+local function record(id, job, text, data, state, code, possiblySent)
   local now = clock()
   local added, priority, key = unpack(redis.call('HMGET', job, 'timestamp', 'priority', 'deid'))
   local template, contacts = nested(data.notice, 'templateCode'), nested(data.notice, 'contacts')
   local hash = key and key ~= id and key or nested(data.earlier, 'key')
-  redis.call('HSET', KEYS[3], id, cjson.encode({ at = now, state = 'cancelled', code = '',
+  redis.call('HSET', KEYS[3], id, cjson.encode({ at = now, state = state, code = code,
     template = type(template) == 'string' and template or '',
     contacts = type(contacts) == 'table' and #contacts or finite(contacts) or 0,
-    attempts = finite(redis.call('HGET', job, 'atm')) or 0, possiblySent = 0, delivery = data.delivery == 'at-most-once' and data.delivery or nil,
+    attempts = finite(redis.call('HGET', job, 'atm')) or 0, possiblySent = possiblySent, delivery = data.delivery == 'at-most-once' and data.delivery or nil,
     enqueuedAt = finite(added), expiresAt = finite(data.expiresAt),
     priority = finite(priority), key = type(hash) == 'string' and hash or nil, data = text }))
-  redis.call('ZADD', indexOf('cancelled'), now, id)
-  announce(KEYS[4], KEYS[5], id, 'cancelled', '')
+  redis.call('ZADD', indexOf(state), now, id)
+  announce(KEYS[4], KEYS[5], id, state, code)
 end
 local function cancel(id)
+  if parks and not isOldCopy then return 'not-held' end
   local state = stateOf(id)
   if state then return state end
   if not exists(id) then return 'not-kept' end
   local place, job = placeOf(id), jobs .. id
   if place == 'completed' then return 'accepted' end
   if place == 'failed' then return 'unknown' end
-  if place == 'active' then return 'sending' end
+  if place == 'active' and not parks then return 'sending' end
   local text = redis.call('HGET', job, 'data')
   local data = dataOf(text)
-  if wasPossiblySent(id, job, data) or isOldCopy then return 'possibly-sent' end
+  if not parks and (isOldCopy or wasPossiblySent(id, job, data)) then return 'possibly-sent' end
   local left
   if place == 'wait' then
     -- New jobs are at this end, and are what is cancelled most.
     left = redis.call('LREM', jobs .. 'wait', 1, id) + redis.call('LREM', jobs .. 'paused', 1, id)
+  elseif place == 'active' then
+    left = redis.call('LREM', jobs .. 'active', 1, id)
   else
     left = redis.call('ZREM', jobs .. place, id)
   end
   if left == 0 then return 'sending' end
   redis.call('HDEL', KEYS[2], 'trouble:' .. id)
-  record(id, job, text, data)
+  if parks then
+    redis.call('HDEL', KEYS[2], 'unknown:' .. id, 'intent:' .. id)
+    record(id, job, text, data, 'unknown', 'OUTCOME_UNKNOWN', (finite(nested(data.earlier, 'possiblySent')) or 0) + 1)
+  else
+    record(id, job, text, data, 'cancelled', '', 0)
+  end
   removeJob(id)
-  return 'cancelled'
+  return parks and 'parked' or 'cancelled'
 end
 local mode, marked = ARGV[2], redis.call('GET', KEYS[6])
 local id = mode == 'key' and marked or idOf(mode, ARGV[3])

@@ -1,4 +1,5 @@
 import { csvLine } from '../batch/failures/csv-line.ts';
+import { openChunks } from '../batch/failures/failures.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import { readEpoch } from '../fleet/restore/epoch-store.ts';
@@ -20,9 +21,6 @@ export interface RestoredTarget {
 
 /** Allowance for producers' clocks: listing a newer notice is better than missing one that was sent. */
 const CLOCK_SLACK_MS = 120_000;
-
-/** Chunks whose states are read per command. */
-const CHUNKS_PER_READ = 4_096;
 
 /** Size of the pieces of text that are written, in characters. */
 const PIECE = 32_768;
@@ -93,19 +91,15 @@ async function* rows(target: RestoredTarget, event: RestoreEvent): AsyncGenerato
       yield [contact, template, id, '', '', state, new Date(queuedAt).toISOString()];
     }
   }
-  for await (const { id, templateCode, chunks, begunAt } of unsettledBatches(target, event)) {
+  for await (const batch of unsettledBatches(target, event)) {
+    const { id, templateCode, begunAt } = batch;
     const at = new Date(begunAt).toISOString();
-    for (let first = 0; first < chunks; first += CHUNKS_PER_READ) {
-      const end = Math.min(chunks, first + CHUNKS_PER_READ);
-      for (const [index, state] of (await ledger.states(id, first, end)).entries()) {
-        if (state === 'settled' || state === 'none') continue;
-        const chunk = String(first + index);
-        const payload = await ledger.payload(id, chunk);
-        // The chunk was settled between the two reads.
-        if (payload === undefined) continue;
-        for (const { contact } of await decodeContacts(payload, batchSeal(sealing, id))) {
-          yield [contact, templateCode, '', id, chunk, state, at];
-        }
+    for await (const { name, state } of openChunks(ledger, batch)) {
+      const payload = await ledger.payload(id, name);
+      // The chunk was settled between the two reads.
+      if (payload === undefined) continue;
+      for (const { contact } of await decodeContacts(payload, batchSeal(sealing, id))) {
+        yield [contact, templateCode, '', id, name, state, at];
       }
     }
   }

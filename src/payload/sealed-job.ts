@@ -48,8 +48,7 @@ export function sealJob(data: JobData, id: string, sealing: Sealing): StoredJobD
 }
 
 /**
- * The data of a job, decrypted and checked. Of what stands beside the sealed part only a delivery of at-most-once counts,
- * which is set for notices of an older copy of the queue (park-restored.ts), and what is known of earlier runs.
+ * The data of a job, decrypted and checked. Of what stands beside the sealed part only what is known of earlier runs counts.
  *
  * @param id of the job
  * @throws NoticeQueueError JOB_INVALID, or PAYLOAD_UNREADABLE as unseal() does
@@ -69,12 +68,8 @@ export function openJob(data: unknown, id: string, sealing: Sealing = NO_SEALING
     throw unreadable('are damaged');
   }
   const read = readJobData(parsed);
-  const { delivery, earlier } = data as Partial<SealedJobData>;
-  return {
-    ...read,
-    ...(delivery === 'at-most-once' ? { delivery } : {}),
-    ...(isEarlier(earlier) ? { earlier } : {}),
-  };
+  const { earlier } = data as Partial<SealedJobData>;
+  return { ...read, ...(isEarlier(earlier) ? { earlier } : {}) };
 }
 
 /**

@@ -88,14 +88,6 @@ describe('contacts of a batch that are sent again', () => {
     expect(await counts()).toMatchObject({ rejected: 10, pending: 3 });
   });
 
-  it('keep to the rate', async () => {
-    const { act } = await failedBatch();
-    const startedAt = performance.now();
-    await act({ state: 'rejected' }, { rate: 26 });
-    // 13 contacts at 26 a second: the whole takes half a second.
-    expect(performance.now() - startedAt).toBeGreaterThan(480);
-  });
-
   it('are counted beside one for which Redis failed', async () => {
     const { act, counts, ledger, keys } = await failedBatch();
     let asked = 0;

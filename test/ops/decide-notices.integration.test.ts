@@ -40,7 +40,7 @@ function open() {
   };
   const decide = (
     id: string,
-    decision: Pick<Decision, 'as' | 'releaseKey'> = RESEND,
+    decision: Pick<Decision, 'as'> = RESEND,
     state: 'rejected' | 'unknown' = 'rejected',
     client = redis.client,
   ) => decideOn({ redis: client, keys }, { state, ids: [id] }, decision);
@@ -216,22 +216,6 @@ describe('a rejected notice that is given up', () => {
     }) as typeof client.zmscore;
     expect(await decide(id, DISCARD, 'rejected', client)).toMatchObject({ done: 0, gone: 1 });
     expect(await queue.get(id)).toMatchObject({ state });
-  });
-
-  it.each([
-    { releaseKey: true, duplicate: false },
-    { releaseKey: false, duplicate: true },
-  ])('releases its key only where it is asked for: $releaseKey', async (row) => {
-    const { releaseKey, duplicate } = row;
-    const { keys, queue, failed, decide } = open();
-    const key = { idempotencyKey: 'order-1' };
-    const id = await failed({}, key);
-    await decide(id, { ...DISCARD, releaseKey });
-    expect(await redis.client.keys(`${keys.noticeJob(id)}*`)).toEqual([]);
-    expect(await redis.client.hget(keys.ended, id)).not.toContain('01000000001');
-    const again = await queue.send(NOTICE, key);
-    expect(again.duplicate).toBe(duplicate);
-    expect(again.id === id).toBe(duplicate);
   });
 });
 

@@ -3,6 +3,7 @@ import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { OperationContext } from '../../src/ops/operations/operation.ts';
 import { parkRestored, showRestored } from '../../src/ops/operations/restored.ts';
 import { exportRestored, restoredNotices } from '../../src/ops/restored.ts';
+import { readEnded } from '../../src/notices/ended.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
 import { run } from '../cli/support/run.ts';
@@ -144,11 +145,21 @@ describe('what an old copy might send again', () => {
     });
     expect(await redis.client.exists(keys.history)).toBe(0);
     await redis.client.hset(keys.hold, { kind: 'restored' });
+    // One was being sent when the copy was made.
+    const [wait, active] = [keys.noticeJob('wait'), keys.noticeJob('active')];
+    await redis.client.lmove(wait, active, 'RIGHT', 'LEFT');
     expect(await parkRestored.run(target, {}, ME)).toMatchObject({
       jobs: 2,
       contacts: 2,
       notHeld: false,
     });
+    expect(await redis.client.exists(wait, active)).toBe(0);
+    const ids = await redis.client.zrange(keys.endedIn('unknown'), '0', '-1');
+    expect(await readEnded(redis.client, keys, ids)).toMatchObject([
+      { state: 'unknown', code: 'OUTCOME_UNKNOWN', possiblySent: 1, contacts: 1 },
+      { state: 'unknown' },
+    ]);
+    expect(await parkRestored.run(target, {}, ME)).toMatchObject({ jobs: 0, notHeld: false });
   });
 
   it('can be stopped while it is set aside, and leaves the rest as it is', async () => {

@@ -70,14 +70,9 @@ describe('the data of an encrypted job', () => {
     expect(openJob(DATA, 'n-1')).toBe(DATA);
   });
 
-  it('is at-most-once if what stands beside it is, and not the other way round', () => {
-    const { delivery: _, ...twice } = DATA;
-    const open = (data: object) => openJob(data, 'n-1', sealing).delivery;
-    expect(open({ ...sealJob(twice, 'n-1', sealing), delivery: 'at-most-once' })).toBe(
-      'at-most-once',
-    );
-    const { delivery: __, ...frame } = sealed;
-    expect(open(frame)).toBe('at-most-once');
+  it('is at-most-once as it was sealed, whatever stands beside it', () => {
+    const { delivery: _, ...frame } = sealed;
+    expect(openJob(frame, 'n-1', sealing).delivery).toBe('at-most-once');
   });
 
   it('has its contacts for who has the key, and says so to others', () => {

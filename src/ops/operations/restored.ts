@@ -11,7 +11,7 @@ import {
   restoredNotices,
   unsettledBatches,
 } from '../restored.ts';
-import { parkRestoredNotice } from '../../fleet/restore/park-restored.ts';
+import { parkNotice } from '../../notices/cancel.ts';
 import { readHold } from '../../fleet/hold/hold-scripts.ts';
 import { translated } from '../../redis/failure.ts';
 import { operation, type Answer, type OperationContext } from './operation.ts';
@@ -119,7 +119,6 @@ export const parkRestored = operation({
       input,
     };
   },
-  /** Once the hold is lifted, workers do not send them but list them as unknown. Safe to repeat. */
   run: async (context, _input, { who, why, signal }) => {
     const { redis, keys } = context;
     const sum = { jobs: 0, contacts: 0, notHeld: false, stopped: false };
@@ -131,7 +130,7 @@ export const parkRestored = operation({
       for await (const notice of restoredNotices(context, event)) {
         if (signal?.aborted === true) return { ...sum, stopped: true };
         if (notice.contacts === 0) continue;
-        const result = await parkRestoredNotice(redis, keys, notice);
+        const result = await parkNotice(redis, keys, notice.id);
         if (result === 'not-held') return { ...sum, notHeld: true };
         if (result === 'changed') continue;
         sum.jobs += 1;
@@ -149,7 +148,7 @@ export const parkRestored = operation({
   text: ({ jobs, contacts, notHeld }) => [
     notHeld && jobs === 0
       ? 'Nothing was done: sending is not on hold for an old copy.'
-      : `${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} set aside. After "notices hold lift", "notices failures --state unknown" lists them.`,
+      : `${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} set aside. "notices failures --state unknown" lists them.`,
     ...(notHeld && jobs > 0 ? ['Stopped: the hold was lifted meanwhile.'] : []),
   ],
   isDone: ({ notHeld, stopped }) => !notHeld && !stopped,
@@ -192,7 +191,7 @@ function whatToDo({ notices, batches }: Answer<z.output<typeof restoredOutput>>)
         ? [
             [
               '  check the notices first',
-              '"notices restored park", and later "notices failures --state unknown"',
+              '"notices restored park", and then "notices failures --state unknown"',
             ],
           ]
         : []),

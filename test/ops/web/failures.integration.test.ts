@@ -9,7 +9,6 @@ import { openJob, sealJob } from '../../../src/payload/sealed-job.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
-import { until } from '../../support/wait.ts';
 import { endAs, failNotices } from '../support/failed-notices.ts';
 import { parkNotice } from '../support/parked-notice.ts';
 import { expectDocumented, startOps } from './support/ops-bench.ts';
@@ -332,18 +331,6 @@ describe('a decision with a rate', () => {
     expectDocumented('POST', DECIDE, reply);
     expect(reply.json).toMatchObject({ done: 4, contacts: 8, gone: 0, complete: true });
     expect((await batch.read()).counts).toMatchObject({ pending: 8, rejected: 0 });
-  });
-
-  it('on a batch that is paused meanwhile answers why the rest is left', async () => {
-    const { batch, decide } = await rejected();
-    const request = decide({ as: 'resend', batch: 'b', rate: 2 });
-    const reached = async () => (await batch.read()).counts.rejected === 6;
-    await until(reached, { what: '6 contacts rejected' });
-    await batch.ledger.control('b', 'pause');
-    const reason = 'it is paused; run "notices resume b" first';
-    const { json } = await request;
-    expect(json).toMatchObject({ contacts: 2, gone: 0, refused: [{ batch: 'b', reason }] });
-    expect((await batch.read()).counts).toMatchObject({ rejected: 6 });
   });
 
   it('answers how long to wait before it is repeated, so that the rate holds across requests', async () => {
