@@ -1,10 +1,10 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { SET_ASIDE_FIELD, type JobData } from '../contracts/job.ts';
 import type { CancelSignal } from '../contracts/token.ts';
-import { readEnded, type EndedNotice } from '../notices/ended.ts';
+import { ENDED_STATES, endedIds, readEnded, type EndedNotice } from '../notices/ended.ts';
+import { idsIn } from '../notices/waiting.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
 import { openJob } from '../payload/sealed-job.ts';
-import type { RedisClient } from '../redis/connect.ts';
 import type { NoticeList } from '../redis/keys.ts';
 import { spellingsOf } from '../service/response/value-pieces.ts';
 
@@ -35,9 +35,7 @@ const PLACES: readonly (readonly [NoticeList | 'entries', NoticeWithNumber['plac
   ['wait', 'waiting'],
 ];
 
-const IS_LIST: ReadonlySet<string> = new Set(['wait', 'paused', 'active']);
-
-/** Ids and jobs per read. */
+/** Jobs per read. */
 const PAGE = 200;
 
 /**
@@ -57,24 +55,22 @@ export async function* storedNotices(
   for (const [list, place] of PLACES) {
     const ids =
       list === 'entries'
-        ? scanned((cursor) => redis.hscan(keys.ended, cursor, 'COUNT', PAGE))
-        : idsIn(redis, keys.noticesIn(list), IS_LIST.has(list));
-    // Gathered first: what its reader removes would move the rest of the list.
-    const found: NoticeWithNumber[] = [];
-    for await (const page of ids) {
+        ? await endedIds(redis, keys, ENDED_STATES)
+        : await idsIn(redis, keys, list);
+    const unseen = ids.filter((id) => !seen.has(id));
+    for (const id of unseen) seen.add(id);
+    for (let from = 0; from < unseen.length; from += PAGE) {
       if (signal?.aborted === true) return;
-      const unseen = page.filter((id) => !seen.has(id));
-      for (const id of unseen) seen.add(id);
-      const read = await Promise.all(unseen.map((id) => readStored(source, id, forms)));
-      for (const [index, id] of unseen.entries()) {
+      const some = unseen.slice(from, from + PAGE);
+      const read = await Promise.all(some.map((id) => readStored(source, id, forms)));
+      for (const [index, id] of some.entries()) {
         const held = read[index]?.held;
         if (held === 'unreadable') onUnreadable();
         else if (held === 'alone' || held === 'shared') {
-          found.push({ id, place, shared: held === 'shared' });
+          yield { id, place, shared: held === 'shared' };
         }
       }
     }
-    yield* found;
   }
 }
 
@@ -146,33 +142,4 @@ function patternOf(number: string): RegExp {
   const prefix = `(?:(?:00)?82${SEPARATORS}(?:0${SEPARATORS})?|0${SEPARATORS})?`;
   const start = digits === number ? '' : prefix;
   return new RegExp(`(?<!\\p{N})${start}${Array.from(digits).join(SEPARATORS)}(?!\\p{N})`, 'u');
-}
-
-/** The ids in one of BullMQ's lists or sorted sets, page by page. An id may come twice. */
-async function* idsIn(
-  redis: RedisClient,
-  key: string,
-  isList: boolean,
-): AsyncGenerator<readonly string[]> {
-  if (isList) {
-    // New jobs are added at the start of a list: what is behind moves back, and is read again.
-    for (let from = 0; ; from += PAGE) {
-      const ids = await redis.lrange(key, from, from + PAGE - 1);
-      yield ids;
-      if (ids.length < PAGE) return;
-    }
-  }
-  yield* scanned((cursor) => redis.zscan(key, cursor, 'COUNT', PAGE));
-}
-
-/** The names that a scan finds: each is followed by its value. */
-async function* scanned(
-  scan: (cursor: string) => Promise<[string, string[]]>,
-): AsyncGenerator<readonly string[]> {
-  let cursor = '0';
-  do {
-    const [next, found] = await scan(cursor);
-    yield found.filter((_, index) => index % 2 === 0);
-    cursor = next;
-  } while (cursor !== '0');
 }

@@ -111,11 +111,11 @@ export interface EndedRange {
 }
 
 /** Ids of entries in these states, the newest first. What ends meanwhile is not among them. */
-async function endedIds(
+export async function endedIds(
   redis: RedisClient,
   { endedIn }: Pick<Keys, 'endedIn'>,
   states: readonly EndedState[],
-  { before = Infinity, since = 0, most = Infinity, oldestFirst = false }: EndedRange,
+  { before = Infinity, since = 0, most = Infinity, oldestFirst = false }: EndedRange = {},
 ): Promise<string[]> {
   // What is no number is refused by Redis: it may not select all.
   const newest = before === Infinity ? '+inf' : `(${before}`;

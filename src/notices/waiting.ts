@@ -1,7 +1,7 @@
 import { readFrame } from '../payload/sealed-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
-import type { Keys } from '../redis/keys.ts';
+import type { Keys, NoticeList } from '../redis/keys.ts';
 
 /** Where notices wait: for a worker, or for their time or their next attempt. */
 export const WAITING_STATES = ['waiting', 'delayed'] as const;
@@ -55,13 +55,12 @@ export async function* waitingNotices(
   try {
     // A job moves from here to below only, so that none is missed; those that are active may also move back.
     const places = ['delayed', 'prioritized', 'wait', 'paused'] as const;
-    const active = filter.withActive === true ? ['active'] : [];
+    const active = filter.withActive === true ? (['active'] as const) : [];
     for (const place of [...active, ...places, ...active]) {
       const state = place === 'delayed' ? 'delayed' : 'waiting';
       if (filter.state !== undefined && filter.state !== state) continue;
-      const ids = (await idsIn(redis, keys, place, filter, most - seen.size)).filter(
-        (id) => !seen.has(id),
-      );
+      const found = await idsIn(redis, keys, place, most - seen.size, filter.dueBefore);
+      const ids = found.filter((id) => !seen.has(id));
       for (let from = 0; from < ids.length; from += WAITING_PAGE) {
         if (signal?.aborted === true) return;
         const some = ids.slice(from, from + WAITING_PAGE);
@@ -76,14 +75,14 @@ export async function* waitingNotices(
 }
 
 /** The ids of a place, from the end where no worker takes them: they keep their order while they are read. */
-async function idsIn(
+export async function idsIn(
   redis: RedisClient,
   keys: Keys,
-  place: string,
-  { dueBefore = Infinity }: WaitingFilter,
-  most: number,
+  place: NoticeList,
+  most = Infinity,
+  dueBefore = Infinity,
 ): Promise<string[]> {
-  const key = keys.noticeJob(place);
+  const key = keys.noticesIn(place);
   const isList = place === 'wait' || place === 'paused' || place === 'active';
   const due = place === 'delayed' && dueBefore < Infinity ? dueBefore * DELAYED_SHIFT : '+inf';
   const ids = new Set<string>();
