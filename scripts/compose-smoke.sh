@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the image and brings docker-compose.yml up with its emulator profile, two workers and new secrets, sends
-# a notice from a third container, and reads from the emulator's own record that each contact was
+# a list from a third container, and reads from the emulator's own record that each contact was
 # accepted once, with one token. All of it in a copy of the checkout in which secrets, a list of contacts and
 # variables lie where users have them: none of them may be in a layer of
 # the image, or in what the containers show and log. Takes everything down again, volumes included. Needs a Docker engine and docker-compose; the
@@ -149,9 +149,9 @@ $compose up --detach --no-build --scale emulator-worker=2
 until_true 60 'the emulator' emulator_answers
 until_true 90 'two healthy workers' workers_are_healthy
 
-# shellcheck disable=SC2046 # split into flags and numbers
-COMPOSE_PROFILES=emulator,cli $compose run --rm --no-deps -T cli send --template COMPOSE_SMOKE \
-  $(sed 's/^/--contact /; s/,.*//' list.csv) | tee "$left/output"
+{ echo contact; sed 's/,.*//' list.csv; } |
+  COMPOSE_PROFILES=emulator,cli $compose run --rm --no-deps -T cli import - --template COMPOSE_SMOKE |
+  tee "$left/output"
 
 until_true 60 "$contacts accepted contacts" all_accepted
 counts=$(record requests distinct twice tokens.issued)
