@@ -37,8 +37,8 @@ export const DEPLOYMENT_CONTROLS: readonly Control[] = [
   {
     prevents: 'an importer that may read single notices',
     file: 'docs/redis.md',
-    from: ':unsent ~{notices:*}:hold ~',
-    to: ':unsent ~{notices:*}:send:* ~{notices:*}:hold ~',
+    from: ':counts ~{notices:*}:hold ~',
+    to: ':counts ~{notices:*}:send:* ~{notices:*}:hold ~',
     test: 'redis/users.integration.test.ts',
     words: 'as importer: ["HGETALL"',
   },

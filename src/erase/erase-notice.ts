@@ -31,7 +31,6 @@ export type ErasedNotice =
  */
 const replaceData = defineScript<'done' | 'gone' | 'changed' | 'sending'>({
   name: 'replace the data of a notice',
-  keys: 1,
   lua: `
 local jobs, id = ARGV[1], ARGV[2]
 ${FIND_JOB}

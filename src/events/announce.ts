@@ -30,7 +30,6 @@ export async function announceAccepted(
  */
 const append = defineScript({
   name: 'append an event',
-  keys: 2,
   // Before the command that ends the job.
   inOrder: true,
   lua: `

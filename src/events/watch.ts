@@ -4,7 +4,7 @@ import { repeat, withTimeout } from '../async/repeat.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisErrorFields } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
-import { judge, type WatchedState } from './conditions.ts';
+import { judge, type ReportedConditions, type WatchedState } from './conditions.ts';
 import { readAccountEvents } from './follow.ts';
 import { EventStore } from './store.ts';
 import { Webhook, type WebhookSettings } from './webhook.ts';
@@ -32,16 +32,16 @@ const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 300_000;
 /** Events of one post. */
 const EVENTS_PER_POST = 500;
-/** Longest duration of the posts of a round, in milliseconds; shorter than the lease. */
+/** Longest duration of the posts of a round, in milliseconds; shorter than the turn. */
 const ROUND_MS = 8_000;
 /** Limit for the last round when a process stops, in milliseconds. */
 const LAST_ROUND_MS = 3_000;
 
 /**
  * Watches the account and posts its events to the webhook. Every process with a webhook runs this; one of them leads,
- * by a lease in Redis, and the others only try to get the lease.
+ * by a turn in Redis, and the others only try to get it.
  *
- * One round of the leader: renew the lease, look, judge, append what was found to the stream, post what is new in it.
+ * One round of the leader: renew the turn, look, judge, append what was found to the stream, post what is new in it.
  * The cursor in Redis is behind the last event that the receiver took. A post that it does not take is repeated with
  * growing delays until it does, and later events wait in the stream.
  */
@@ -65,12 +65,14 @@ export function createEventWatch(options: WatchOptions): BackgroundService {
     const seen = await look();
     // The heartbeat of this worker may not be there yet.
     const length = leaving ? seen.workers.length : Math.max(seen.workers.length, isWorker ? 1 : 0);
-    const { findings, conditions } = judge(await store.conditions(), {
+    const before = await store.conditions();
+    const reported = (before === '' ? {} : JSON.parse(before)) as ReportedConditions;
+    const { findings, conditions } = judge(reported, {
       ...seen,
       workers: { length },
       leaving,
     });
-    leading = await store.report(conditions, findings);
+    leading = await store.report(before, conditions, findings);
     if (!leading) return;
     for (const finding of findings)
       log.warn({ ...finding, event: 'watch', finding: finding.event });
@@ -78,7 +80,8 @@ export function createEventWatch(options: WatchOptions): BackgroundService {
 
   /** Posts one page. @returns whether there can be more */
   const postPage = async (): Promise<boolean> => {
-    const before = await store.cursor();
+    const stored = await store.cursor();
+    const before = stored === '' ? '0' : stored;
     const { events, cursor } = await readAccountEvents(redis, keys, before, EVENTS_PER_POST);
     if (cursor === before) return false;
     const missed = await store.isDeleted(before);
@@ -93,7 +96,7 @@ export function createEventWatch(options: WatchOptions): BackgroundService {
     }
     failures = 0;
     if (missed) log.error({ event: 'events-missed', after: before });
-    return store.advance(before, cursor);
+    return store.advance(stored, cursor);
   };
 
   const post = async (isLast: boolean): Promise<void> => {

@@ -48,7 +48,7 @@ const MISSED_HEARTBEATS = 3;
  */
 export async function beat(
   redis: RedisClient,
-  keys: Pick<Keys, 'epoch' | 'worker' | 'workers'>,
+  keys: Pick<Keys, 'epoch' | 'workers'>,
   heartbeat: Heartbeat,
   everyMs: number,
   memory?: Term,
@@ -56,7 +56,7 @@ export async function beat(
   const { id } = heartbeat;
   const kept = [id, JSON.stringify(heartbeat), everyMs * MISSED_HEARTBEATS];
   const args = [memory?.id ?? '', memory?.beats ?? 0, ...kept, randomUUID()];
-  return beatEpoch(redis, [keys.epoch, keys.worker(id), keys.workers], args);
+  return beatEpoch(redis, [keys.epoch, keys.workers], args);
 }
 
 /**
@@ -65,33 +65,25 @@ export async function beat(
  */
 export async function endHeartbeat(
   redis: RedisClient,
-  keys: Pick<Keys, 'epoch' | 'worker' | 'workers'>,
+  keys: Pick<Keys, 'epoch' | 'workers'>,
   id: string,
   everyMs: number,
   memory?: Term,
 ): Promise<void> {
   const args = [memory?.id ?? '', memory?.beats ?? 0, id, everyMs * MISSED_HEARTBEATS];
-  await endEpochBeats(redis, [keys.epoch, keys.worker(id), keys.workers], args);
+  await endEpochBeats(redis, [keys.epoch, keys.workers], args);
 }
 
 /** The running workers, in the order of their start. */
 export async function readWorkers(redis: RedisClient, keys: Keys): Promise<SeenWorker[]> {
-  const flat = await redis.zrange(keys.workers, '0', '-1', 'WITHSCORES');
-  const lastBeats = flat.filter((_, index) => index % 2 === 1).map(Number);
-  const ids = flat.filter((_, index) => index % 2 === 0);
-  const texts = await Promise.all(ids.map((id) => redis.get(keys.worker(id))));
+  const texts = await redis.hvals(keys.workers);
   const now = Math.floor(await redisTime(redis));
   return texts
-    .flatMap((text, index) =>
-      text === null
-        ? []
-        : [
-            {
-              ...(JSON.parse(text) as Heartbeat),
-              ageMs: Math.max(0, now - (lastBeats[index] ?? 0)),
-            },
-          ],
-    )
+    .map((text) => {
+      const at = Number.parseInt(text, 10);
+      const heartbeat = JSON.parse(text.slice(text.indexOf(' '))) as Heartbeat;
+      return { ...heartbeat, ageMs: Math.max(0, now - at) };
+    })
     .sort((a, b) => a.startedAt - b.startedAt);
 }
 

@@ -79,7 +79,6 @@ function parsed<Schema extends z.ZodType>(
 /** KEYS: the histories, the lock of the job. ARGV: token of the lock, field, the attempt as JSON. */
 const noteUnknown = defineScript({
   name: 'note an unknown attempt',
-  keys: 2,
   lua: `
 local lock = redis.call('GET', KEYS[2])
 if lock and lock ~= ARGV[1] then return 0 end
@@ -169,7 +168,6 @@ alsoWhenFull()
  */
 export const beginIntent = defineScript<IntentVerdict>({
   name: 'begin an intent',
-  keys: 3,
   lua: `${INTENT_PRELUDE}
 if redis.call('GET', jobs .. job .. ':lock') ~= ARGV[4] then return 'lost' end
 if intent and intent.accepted then return 'accepted' end
@@ -186,7 +184,6 @@ return 'send'`,
  */
 export const endIntent = defineScript({
   name: 'end an intent',
-  keys: 3,
   lua: `${INTENT_PRELUDE}
 if not intent or intent.nonce ~= nonce then
   -- Another run has ended the notice as unknown meanwhile: the person who decides sees this stage.

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { LANES, type LaneName } from '../contracts/outcome.ts';
+import type { LaneName } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
@@ -11,33 +11,24 @@ import { defineScript } from '../redis/script.ts';
  */
 export type PossiblySentTwice = Readonly<Record<LaneName, number>>;
 
-/** KEYS: the counts. ARGV: the contacts. */
-const count = defineScript({
+/** Adds to the count. KEYS: the counts; then a mark, which is removed, and without which nothing is added. ARGV: contacts. */
+export const addTwice = defineScript({
   name: 'count possibly sent twice',
-  keys: 1,
   lua: `
 alsoWhenFull()
-redis.call('HINCRBY', KEYS[1], 'notices', ARGV[1])`,
-});
-
-/** Takes a count back if the mark exists, which it removes. KEYS: the counts, the mark. ARGV: the contacts. */
-export const takeBackCount = defineScript({
-  name: 'take back possibly sent twice',
-  keys: 2,
-  lua: `
-if redis.call('DEL', KEYS[2]) == 1 then redis.call('HINCRBY', KEYS[1], 'notices', -ARGV[1]) end`,
+if KEYS[2] and redis.call('DEL', KEYS[2]) == 0 then return end
+redis.call('HINCRBY', KEYS[1], 'noticesTwice', ARGV[1])`,
 });
 
 /** The count of contacts of single notices, as an attempt uses it. */
 export function sentTwiceCounts(redis: RedisClient, keys: Keys) {
-  const { possiblySentTwice } = keys;
   return {
     /**
      * Counts contacts right before they are sent again, so that a worker that dies in between leaves no
      * duplicate uncounted. A lost reply may count them twice.
      */
     countTwice: async (contacts: number) => {
-      await translated(count(redis, [possiblySentTwice], [contacts]));
+      await translated(addTwice(redis, [keys.counts], [contacts]));
     },
     /**
      * Takes that back where the service provably accepted nothing; once, also where a reply is lost and the connection
@@ -47,7 +38,7 @@ export function sentTwiceCounts(redis: RedisClient, keys: Keys) {
       const mark = keys.done(randomUUID());
       // Answered before it is used, so that a repetition cannot make the mark anew.
       await translated(redis.set(mark, '1', 'PX', DONE_MS));
-      await translated(takeBackCount(redis, [possiblySentTwice, mark], [contacts]));
+      await translated(addTwice(redis, [keys.counts, mark], [-contacts]));
     },
   };
 }
@@ -56,7 +47,7 @@ export async function readPossiblySentTwice(
   redis: RedisClient,
   keys: Keys,
 ): Promise<PossiblySentTwice> {
-  const counts = await redis.hmget(keys.possiblySentTwice, ...LANES);
+  const counts = await redis.hmget(keys.counts, 'noticesTwice', 'chunksTwice');
   const [notices, chunks] = counts.map((count) => Math.max(0, Number(count ?? 0)));
   return { notices: notices ?? 0, chunks: chunks ?? 0 };
 }

@@ -57,8 +57,8 @@ function endJob(
   how: 'release' | 'park' | '',
   nonce: string,
 ): Promise<CancelReport> {
-  const { hold, history, ended, retention, events } = keys;
-  const from = [hold, history, ended, retention, events, keys.done(nonce)];
+  const { hold, history, ended, account, events } = keys;
+  const from = [hold, history, ended, account, events, keys.done(nonce)];
   return cancelScript(redis, from, [keys.noticeJob(''), mode, text, how]);
 }
 
@@ -83,12 +83,11 @@ function endJob(
  *
  * A released key finds nothing any more, so the mark of the request tells its repetition which notice it was.
  *
- * KEYS: hold, histories of jobs, entries, retention, events, mark of the request. ARGV: the prefix of BullMQ's keys, `id`
+ * KEYS: hold, histories of jobs, entries, account, events, mark of the request. ARGV: the prefix of BullMQ's keys, `id`
  * or `key`, the id or the hash of the key, `release`, `park` or empty.
  */
 export const cancelScript = defineScript<CancelReport>({
   name: 'cancel a notice',
-  keys: 6,
   lua: `
 local jobs = ARGV[1]
 ${FIND_JOB}${ANNOUNCE}${REMOVE_JOB}

@@ -25,7 +25,6 @@ export const ERASED = 'notices:erased';
  */
 const recordScript = defineScript<RecordedEnd>({
   name: 'record the end of a notice',
-  keys: 5,
   lua: `
 local id, state, now = ARGV[1], ARGV[4], clock()
 local lock = redis.call('GET', KEYS[5])
@@ -86,13 +85,12 @@ export async function recordEnd(
 /**
  * Changes an entry, or removes it, unless it has changed since it was read. Safe to repeat.
  *
- * KEYS: entries, retention, events, mark of the request, counts of possibly sent twice, the job. ARGV: the id, its text as
+ * KEYS: entries, account, events, mark of the request, counts of the account, the job. ARGV: the id, its text as
  * it was read, its new text or empty, its index before and after, the state and code of the event or empty, contacts that
  * are sent again although they were possibly sent, `none` where no job may exist.
  */
 export const changeScript = defineScript({
   name: 'change the end of a notice',
-  keys: 6,
   lua: `
 local id, was, text, from, to = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 ${ANNOUNCE}
@@ -109,7 +107,7 @@ else
   if text ~= was then redis.call('HSET', KEYS[1], id, text) end
 end
 if ARGV[6] ~= '' then announce(KEYS[2], KEYS[3], id, ARGV[6], ARGV[7]) end
-if tonumber(ARGV[8]) > 0 then redis.call('HINCRBY', KEYS[5], 'notices', ARGV[8]) end
+if tonumber(ARGV[8]) > 0 then redis.call('HINCRBY', KEYS[5], 'noticesTwice', ARGV[8]) end
 redis.call('SET', KEYS[4], 1, 'PX', ${DONE_MS})
 return 1`,
   parse: (reply: unknown) => reply === 1,
@@ -140,11 +138,11 @@ export function changeEnded(
   change: EndedChange,
 ): Promise<boolean> {
   const { text = '', to = '', state = '', code = '', twice = 0, withoutJob = false } = change;
-  const taken = [keys.ended, keys.retention, keys.events, keys.done(randomUUID())];
+  const taken = [keys.ended, keys.account, keys.events, keys.done(randomUUID())];
   const args = [id, was, text, change.from ?? from, to, state, code, twice];
   return changeScript(
     redis,
-    [...taken, keys.possiblySentTwice, keys.noticeJob(id)],
+    [...taken, keys.counts, keys.noticeJob(id)],
     [...args, withoutJob ? 'none' : ''],
   );
 }

@@ -41,10 +41,10 @@ local function removeJob(id)
 end
 `;
 
-/** Appends an event where the workers keep events of notices; one of them deletes the oldest. `retention` and `stream` are keys. */
+/** Appends an event where the workers keep events of notices; one of them deletes the oldest. `account` and `stream` are keys. */
 export const ANNOUNCE = `
-local function announce(retention, stream, id, state, code)
-  if tonumber(redis.call('HGET', retention, 'events') or 0) < 1 then return end
+local function announce(account, stream, id, state, code)
+  if tonumber(redis.call('HGET', account, 'events') or 0) < 1 then return end
   redis.call('XADD', stream, '*', 'notice', id, 'state', state, 'code', code)
 end
 `;

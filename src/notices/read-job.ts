@@ -59,8 +59,8 @@ export async function readJob(source: NoticeSource, id: string): Promise<StoredJ
 
 /** A job, and the state of the account at the same moment. @throws ScriptFailure */
 export function readNoticeJob({ redis, keys }: NoticeSource, { mode, text }: RefArguments) {
-  const { hold, rateLimit, retention, history, ended } = keys;
-  const from = [hold, rateLimit, retention, history, ended, keys.endedIn('again')];
+  const { hold, rateLimit, account, history, ended } = keys;
+  const from = [hold, rateLimit, account, history, ended, keys.endedIn('again')];
   return lookUpScript(redis, from, [keys.noticeJob(''), mode, text]);
 }
 
@@ -77,12 +77,11 @@ end
  * A notice whose end is recorded has ended, also while BullMQ still has its job; one that is being put back into the queue
  * has not, once it has a job again.
  *
- * KEYS: hold, rate limit, retention, histories of jobs, notices that were not accepted, those that are being put back.
+ * KEYS: hold, rate limit, account, histories of jobs, notices that were not accepted, those that are being put back.
  * ARGV: the prefix of BullMQ's keys, `id` or `key`, the id or the hash of the key.
  */
 const lookUpScript = defineScript<readonly [StoredJob, StoredAccount]>({
   name: 'look up a notice',
-  keys: 6,
   lua: `
 local jobs = ARGV[1]
 ${FIND_JOB}${FIELDS_OF_JOB}

@@ -75,7 +75,6 @@ function dataAgain({ data, possiblySent, traceIds, key }: EndedNotice): object |
  */
 const settleScript = defineScript<number>({
   name: 'settle what is sent again',
-  keys: 2,
   lua: `
 local before = clock() - ARGV[2]
 local ids = { unpack(ARGV, 3) }

@@ -42,7 +42,6 @@ const CHUNKS_AT_ONCE = 200;
  */
 const searchScript = defineScript({
   name: 'search fingerprints',
-  keys: 1,
   parse: (reply: unknown) => reply as readonly [number, number, readonly (string | number)[]],
   lua: `
 local width, wanted = ${FINGERPRINT_BYTES}, ARGV[3]

@@ -75,23 +75,21 @@ export async function writeEntries(
     const sets = some.map(({ set }) => set);
     // A day's set takes entries until the day ends.
     const args = [keepMs + DAY_MS, ...some.map(({ member }) => member)];
-    runs.push(writeScript(sets.length)(redis, sets, args));
+    runs.push(addToSets(redis, sets, args));
   }
   await Promise.all(runs);
 }
 
 /** ARGV: lifetime in milliseconds, then one member per key. */
-const writeScript = (keys: number) =>
-  defineScript({
-    name: 'write find index',
-    keys,
-    lua: `
+const addToSets = defineScript({
+  name: 'write find index',
+  lua: `
 for index, set in ipairs(KEYS) do
   redis.call('ZADD', set, 0, ARGV[index + 1])
   redis.call('PEXPIRE', set, ARGV[1])
 end
 return #KEYS`,
-  });
+});
 
 /**
  * Removes entries: of jobs that the queue did not accept, and of a number that is erased.

@@ -75,7 +75,6 @@ const READS: ReadonlySet<AuditEntry['what']> = new Set(['search', 'download']);
  */
 const append = defineScript({
   name: 'audit',
-  keys: 2,
   lua: `
   redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[1])
   if not redis.call('SET', KEYS[2], 1, 'NX', 'PX', ${DONE_MS}) then return end

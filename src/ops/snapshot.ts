@@ -65,7 +65,7 @@ const READERS = {
   hold: ({ redis, keys }) => readHold(redis, keys),
   templateHolds: ({ redis, keys }) => readTemplateHolds(redis, keys),
   /** SEND_WINDOWS of the worker that started last; empty without it. */
-  sendWindows: async ({ redis, keys }) => (await redis.hget(keys.retention, 'sendWindows')) ?? '',
+  sendWindows: async ({ redis, keys }) => (await redis.hget(keys.account, 'sendWindows')) ?? '',
   workers: ({ workers }) => workers(),
   /** Undefined where no rate limit is or was in force. */
   rateLimit: ({ redis, keys, rateLimit = 0 }) => readRateLimit(redis, keys, rateLimit),

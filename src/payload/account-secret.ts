@@ -7,25 +7,26 @@ interface Store {
   readonly hsetnx: (key: string, field: string, value: string) => Promise<number>;
 }
 
-/** Field of the secret where no key is set. */
-const PLAIN = 'plain';
+/** Field of the secret, by the id of the key. */
+const fieldOf = (key: { readonly id: Buffer } | undefined) =>
+  `secret ${key?.id.toString('hex') ?? 'plain'}`;
 
 /**
  * Reads the secret of the account, with which digests of lists and fingerprints in ids are keyed; makes it where there is
  * none. It is a hash in Redis: for each key that producers use, its id and the secret encrypted with it; without a key, the
  * secret. A change of the key keeps it, once a process has had both keys. A secret that is not encrypted is not taken
- * over: anyone who can read a backup knows it.
+ * over: anyone who can read a backup knows it. {@link Keys.account} has other fields, too.
  */
 export async function readAccountSecret(
   redis: Store,
   key: string,
   sealing: Sealing,
 ): Promise<string> {
-  const name = sealing.keys[0]?.id.toString('hex') ?? PLAIN;
+  const name = fieldOf(sealing.keys[0]);
   const stored = await redis.hgetall(key);
   const own = stored[name];
   if (own !== undefined) return opened(own, sealing);
-  const earlier = sealing.keys.map(({ id }) => stored[id.toString('hex')]).find(Boolean);
+  const earlier = sealing.keys.map((one) => stored[fieldOf(one)]).find(Boolean);
   const secret =
     earlier === undefined ? randomBytes(32).toString('base64url') : opened(earlier, sealing);
   const sealed = seal(Buffer.from(secret), accountSeal(sealing))?.toString('base64') ?? secret;
@@ -45,5 +46,5 @@ export async function isKeyOfAccount(
   { keys }: Sealing,
 ): Promise<boolean> {
   const stored = await redis.hgetall(key);
-  return keys.some(({ id }) => id.toString('hex') in stored);
+  return keys.some((one) => fieldOf(one) in stored);
 }

@@ -62,7 +62,7 @@ async function runImport(
       room: new MemoryRoom(client, 'lists'),
       recent: repeatWindowMs > 0 ? new RecentLists(client, keys, repeatWindowMs) : undefined,
       queueChunks: (id: string) => queueChunks(ledger, queue, id),
-      secret: () => translated(readAccountSecret(client, keys.secret, importSettings.sealing)),
+      secret: () => translated(readAccountSecret(client, keys.account, importSettings.sealing)),
     };
     return await importBatch(target, source, options, importSettings);
   } finally {

@@ -215,7 +215,7 @@ export class ProducerConnection {
    * producers have the same.
    */
   async #askAccount(): Promise<void> {
-    const { secret: key } = this.#keys;
+    const { account: key } = this.#keys;
     const [secret] = await Promise.all([
       readAccountSecret(this.#client, key, this.#sealing),
       this.#clock.read(),

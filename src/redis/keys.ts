@@ -28,27 +28,21 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch:<id>:numbers` | hash | prints of the numbers of a list, in pieces (src/number-index), with REPEAT_WINDOW | REPEAT_WINDOW after the import |
  * | `<tag>:list:recent:<template>` | sorted set | batches of lists of a template, by their start | REPEAT_WINDOW after the last import |
  * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | KEEP_FAILED_MS and a day after its last entry |
- * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
  * | `<tag>:events` | stream | events of the account: ends of notices and batches, holds, findings of the watch | the last NOTICE_EVENTS, but at least 10,000 |
- * | `<tag>:events:lease` | string | which process watches and posts events | 30 s |
- * | `<tag>:events:state` | hash | conditions that were reported, and the cursor of the webhook | forever |
  * | `<tag>:batches:open` | sorted set | ids of the batches that may need jobs, by the time of the next look | until the batch is paused or has ended |
  * | `<tag>:batches:unknown` | sorted set | unknown contacts of each batch that has any | until it is read after the end of the batch |
- * | `<tag>:batches:listed` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
  * | `<tag>:intents:accepted` | sorted set | the notices with an accepted intent, oldest first | with it |
  * | `<tag>:ended` | hash | single notices that were not accepted (src/notices/ended.ts) | KEEP_FAILED_MS after their end, or until they are sent again or deleted |
  * | `<tag>:ended:at:<state>` | sorted set | their ids by the time of their end; under `again` those that are being put back into the queue | with them |
- * | `<tag>:possibly-sent-twice` | hash | contacts that were sent again after an unknown outcome, by lane | forever (some 60 bytes) |
  * | `<tag>:epoch` | hash | count of heartbeats, and the last time Redis looked like an old copy (epoch.ts) | forever (some 500 bytes) |
- * | `<tag>:secret` | hash | random secret for keyed hashes in ids of jobs and digests of lists, encrypted with each key that producers use | forever (some 150 bytes) |
+ * | `<tag>:account` | hash | random secret for keyed hashes in ids of jobs and digests of lists, encrypted with each key that producers use; how long the worker that started last keeps ended notices, and its sending hours | forever (some 300 bytes) |
+ * | `<tag>:counts` | hash | contacts of batches that wait in Redis; contacts that were sent again after an unknown outcome, by lane | forever (some 100 bytes) |
+ * | `<tag>:turns` | hash | what one process of the fleet does at a time, by whom and until when (turns.ts); conditions that were reported, and the cursor of the webhook | forever (some kB) |
  * | `<tag>:done:<nonce>` | string | mark of a request that is done, so that it can be repeated | ten minutes |
- * | `<tag>:retention` | hash | how long the worker that started last keeps ended notices, and its sending hours | forever (some 100 bytes) |
  * | `<tag>:audit` | stream | changes: holds, resolutions, rate limits, sends by hand (audit.ts) | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 1,000,000 at most |
- * | `<tag>:chore:<name>` | string | set when a worker has taken its turn at a chore of the fleet (chores.ts) | its interval and a minute during the turn, then three quarters of it |
  * | `<tag>:ops:sessions` | hash | the last sign-in of each user of the ops servers (sessions.ts) | forever (some 150 bytes a user) |
- * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
- * | `<tag>:worker:<id>` | string | JSON of host, pid, version, jobs in flight | three heartbeats |
+ * | `<tag>:workers` | hash | worker processes: time of the last heartbeat, host, pid, version, jobs in flight, as JSON | three heartbeats |
  * | `<tag>:traffic:<hour>` | hash | requests, and contacts by outcome, of each minute and lane | four hours |
  */
 
@@ -106,7 +100,6 @@ export function keysOf(prefix: string, account: string) {
     rateLimitHints: `${tag}:rate-limit:hints`,
     epoch: `${tag}:epoch`,
     workers: `${tag}:workers`,
-    worker: (id: string) => `${tag}:worker:${id}`,
     /** @param hour hours since the epoch */
     traffic: (hour: number) => `${tag}:traffic:${hour}`,
     token: (pair: string) => {
@@ -121,13 +114,9 @@ export function keysOf(prefix: string, account: string) {
       };
     },
     batches: `${tag}:batches`,
-    unsent: `${tag}:unsent`,
     events: `${tag}:events`,
-    eventsLease: `${tag}:events:lease`,
-    eventsState: `${tag}:events:state`,
     openBatches: `${tag}:batches:open`,
     unknownContacts: `${tag}:batches:unknown`,
-    batchesListed: `${tag}:batches:listed`,
     /** Channel: hints that a batch has chunks without jobs. */
     batchHints: `${tag}:batch-hints`,
     /** In the order in which the ledger's scripts take them. */
@@ -150,21 +139,20 @@ export function keysOf(prefix: string, account: string) {
     endedIn: (state: EndedIndex) => `${tag}:ended:at:${state}`,
     /** @param name delivery policy and digest of the head of the list */
     list: (name: string) => `${tag}:list:${name}`,
-    possiblySentTwice: `${tag}:possibly-sent-twice`,
     batchImport: (id: string) => `${tag}:batch:${id}:import`,
     batchFind: (id: string) => `${tag}:batch:${id}:find`,
     /** Prints of the numbers of a batch's list (number-prints.ts). */
     batchNumbers: (id: string) => `${tag}:batch:${id}:numbers`,
     /** Batches of lists of a template, which has this digest, by their start. */
     recentLists: (template: string) => `${tag}:list:recent:${template}`,
-    secret: `${tag}:secret`,
     done: (nonce: string) => `${tag}:done:${nonce}`,
     find: (day: number, bucket: string) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,
     auditReads: `${tag}:audit:reads`,
-    chore: (name: string) => `${tag}:chore:${name}`,
     sessions: `${tag}:ops:sessions`,
-    retention: `${tag}:retention`,
+    account: `${tag}:account`,
+    counts: `${tag}:counts`,
+    turns: `${tag}:turns`,
     /** BullMQ's key of a notice's job; with '' the prefix of all. */
     noticeJob: (jobId: string) => `${tag}:${QUEUE_NAME}:${jobId}`,
     /** BullMQ's lock of a job: its holder may send. */

@@ -20,7 +20,6 @@ local function alsoWhenFull() redis.call('DEL', (string.match(KEYS[1], '^{.-}') 
 /** One Lua script. Redis runs it as a whole, with no other command in between. */
 interface ScriptDefinition {
   readonly name: string;
-  readonly keys: number;
   /** The body; `clock()` and `exactClock()` are defined in front of it. */
   readonly lua: string;
   /** Whether texts in the reply are bytes (Buffers) instead of strings. Default false. */
@@ -82,7 +81,6 @@ export function defineScript<Reply>(
 ): Script<Reply>;
 export function defineScript({
   name,
-  keys: count,
   lua: body,
   binary = false,
   inOrder = false,
@@ -91,17 +89,14 @@ export function defineScript({
   const lua = `${PRELUDE}${body}`;
   const sha = createHash('sha1').update(lua).digest('hex');
   return async (redis, keys, args) => {
-    if (keys.length !== count) {
-      throw new ScriptFailure(name, `takes ${count} keys`, { isMistake: true });
-    }
     const withText = () =>
       binary
-        ? redis.callBuffer('EVAL', lua, count, ...keys, ...args)
-        : redis.eval(lua, count, ...keys, ...args);
+        ? redis.callBuffer('EVAL', lua, keys.length, ...keys, ...args)
+        : redis.eval(lua, keys.length, ...keys, ...args);
     const withHash = () =>
       binary
-        ? redis.callBuffer('EVALSHA', sha, count, ...keys, ...args)
-        : redis.evalsha(sha, count, ...keys, ...args);
+        ? redis.callBuffer('EVALSHA', sha, keys.length, ...keys, ...args)
+        : redis.evalsha(sha, keys.length, ...keys, ...args);
     let reply: unknown;
     try {
       reply = await (inOrder ? withText() : withHash());

@@ -254,7 +254,6 @@ return cjson.encode(steps[ARGV[1]]())`;
 
 const step = defineScript({
   name: 'token',
-  keys: 3,
   parse: (reply: unknown): unknown => JSON.parse(String(reply)),
   lua: `${RECORD}${ACQUIRE}${STORE}${FAIL}${REST}`,
 });

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import {
   readPossiblySentTwice,
   sentTwiceCounts,
-  takeBackCount,
+  addTwice,
 } from '../../src/fleet/possibly-sent-twice.ts';
 import { connectRedis, readyWithin } from '../../src/redis/connect.ts';
 import { keysOf } from '../../src/redis/keys.ts';
@@ -15,7 +15,7 @@ const redis = testRedis();
 /** The steps of taking a count back, by a text of their commands. */
 const STEPS = [
   { step: 'the mark', when: () => Promise.resolve(':done:') },
-  { step: 'the count', when: () => shaOf(takeBackCount) },
+  { step: 'the count', when: () => shaOf(addTwice) },
 ];
 
 it.each(STEPS)(

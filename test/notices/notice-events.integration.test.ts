@@ -176,7 +176,7 @@ describe('events()', () => {
 
     const bounded = await startWorkerInProcess(redis.url, prefix, { NOTICE_EVENTS: '10' });
     onTestFinished(() => bounded.stop());
-    expect(await redis.client.hget(keys.retention, 'events')).toBe('10');
+    expect(await redis.client.hget(keys.account, 'events')).toBe('10');
   });
 
   it.each([{ from: 'yesterday' }, { from: '-1' }, { signal: 'x' }, { since: 3 }])(

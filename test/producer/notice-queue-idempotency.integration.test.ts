@@ -170,17 +170,17 @@ describe('the window', () => {
 describe('the id of a notice with a key', () => {
   it('is keyed with one secret of the account, which is read once', async () => {
     const prefix = redis.freshPrefix();
-    const { secret } = keysOf(prefix, 'default');
+    const { account } = keysOf(prefix, 'default');
     const queues = [queueIn(prefix), queueIn(prefix)];
     await queues[0]?.send(NOTICE);
-    expect(await redis.client.exists(secret)).toBe(0);
+    expect(await redis.client.exists(account)).toBe(0);
     const receipts = await Promise.all(
       queues.flatMap((queue) => [queue.send(NOTICE, KEY), queue.send(NOTICE, KEY)]),
     );
     expect(receipts.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
-    expect(await redis.client.hget(secret, 'plain')).toMatch(/^[\w-]{43}$/);
-    // Another secret would make the same notice a conflict: it is not read again.
-    await redis.client.hset(secret, 'plain', 'another');
+    expect(await redis.client.hget(account, 'secret plain')).toMatch(/^[\w-]{43}$/);
+    // Another account would make the same notice a conflict: it is not read again.
+    await redis.client.hset(account, 'secret plain', 'another');
     expect(await queues[0]?.send(NOTICE, KEY)).toMatchObject({ duplicate: true });
   });
 });

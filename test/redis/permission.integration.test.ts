@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 const KEY = '{nq:a}:send:canary-of-a-key';
-const script = (lua: string) => defineScript({ name: 'probe', keys: 1, lua });
+const script = (lua: string) => defineScript({ name: 'probe', lua });
 
 /** What is refused, and what the message has to name. */
 const REFUSED: readonly (readonly [string, () => Promise<unknown>, RegExp])[] = [

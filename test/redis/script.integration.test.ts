@@ -8,7 +8,7 @@ const redis = testRedis();
 describe('defineScript', () => {
   it('runs on a server that does not hold the script, and again by its hash alone', async () => {
     const text = `return { KEYS[1], ARGV[1] } -- ${redis.prefix}`;
-    const echo = defineScript({ name: 'echo', keys: 1, lua: text });
+    const echo = defineScript({ name: 'echo', lua: text });
     const client = redis.client;
     await expect(echo(client, ['a'], ['b'])).resolves.toEqual(['a', 'b']);
     const before = await calls('eval');
@@ -19,22 +19,15 @@ describe('defineScript', () => {
   it('hands the reply through parse', async () => {
     const twice = defineScript({
       name: 'twice',
-      keys: 0,
       lua: 'return ARGV[1] * 2',
       parse: (reply: unknown) => ({ number: Number(reply) }),
     });
     await expect(twice(redis.client, [], [21])).resolves.toEqual({ number: 42 });
   });
 
-  it('refuses a wrong number of keys without asking Redis', async () => {
-    const script = defineScript({ name: 'two', keys: 2, lua: 'return 1' });
-    await expect(script(redis.client, ['one'], [])).rejects.toThrow('takes 2 keys');
-  });
-
   it('tells the reason of an error in one word and nothing of the arguments', async () => {
     const script = defineScript({
       name: 'broken',
-      keys: 1,
       lua: `return redis.error_reply('OOM ' .. ARGV[1])`,
     });
     const failure: unknown = await script(redis.client, ['k'], ['canary-of-arguments']).catch(
@@ -50,7 +43,7 @@ describe('defineScript', () => {
     const client = redis.connect();
     await client.ping();
     client.disconnect();
-    const script = defineScript({ name: 'gone', keys: 0, lua: 'return 1' });
+    const script = defineScript({ name: 'gone', lua: 'return 1' });
     await expect(script(client, [], [])).rejects.toBeInstanceOf(ScriptFailure);
   });
 });

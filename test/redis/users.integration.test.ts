@@ -260,7 +260,7 @@ describe('a user cannot', () => {
     ['SWAPDB', '0', '1'],
     ['MIGRATE', '127.0.0.1', '1', KEY('secret'), '0', '10'],
     ['COPY', KEY('secret'), KEY('secret2')],
-    ['SORT', KEY('unsent')],
+    ['SORT', KEY('counts')],
     ['MONITOR'],
     ['SHUTDOWN', 'NOSAVE'],
     ['REPLICAOF', 'NO', 'ONE'],

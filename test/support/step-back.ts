@@ -22,8 +22,14 @@ export async function stepClockBack(redis: Redis, keys: Keys, ms: number): Promi
     const later = { ...held, since: held.since + ms, next: held.next + ms };
     await redis.hset(keys.templateHolds, name, JSON.stringify(later));
   }
-  for (const key of [keys.openBatches, keys.workers]) {
-    for (const member of await redis.zrange(key, '0', '-1')) await redis.zincrby(key, ms, member);
+  for (const id of await redis.zrange(keys.openBatches, '0', '-1')) {
+    await redis.zincrby(keys.openBatches, ms, id);
+  }
+  for (const key of [keys.workers, keys.turns]) {
+    for (const [name, text] of Object.entries(await redis.hgetall(key))) {
+      const later = text.replace(/^\d{13}(?= )/, (at) => String(Number(at) + ms));
+      await redis.hset(key, name, later);
+    }
   }
   for (const key of await redis.keys(`${keys.bullPrefix.replace(/[[\]*?\\]/g, '\\$&')}*`)) {
     const rest = await redis.pttl(key);

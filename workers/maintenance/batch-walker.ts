@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { Batch } from '../../src/batch/ledger/batch-record.ts';
@@ -14,6 +15,7 @@ import { redisErrorFields } from '../../src/redis/failure.ts';
 import { hintChannel } from '../../src/redis/hints.ts';
 import { CHUNK_QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
+import { takeTurn } from '../../src/redis/turns.ts';
 import type { WorkerBasis } from './worker-basis.ts';
 
 /** A worker looks for batches that are due at this interval, and after a hint. */
@@ -123,7 +125,8 @@ class BatchWalk {
   async listIfDue(): Promise<void> {
     const { redis, keys } = this.#basis;
     const ledger = this.#ledger;
-    if ((await redis.set(keys.batchesListed, '1', 'PX', LIST_EVERY_MS, 'NX')) === null) return;
+    const nonce = randomUUID();
+    if (!(await takeTurn(redis, keys, 'list batches', nonce, LIST_EVERY_MS))) return;
     try {
       for await (const batch of ledger.all()) {
         this.#warnAboutRetention(batch);
@@ -131,7 +134,7 @@ class BatchWalk {
       }
     } catch (error) {
       // Another round reads it.
-      await redis.del(keys.batchesListed);
+      await takeTurn(redis, keys, 'list batches', nonce, 0);
       throw error;
     }
   }

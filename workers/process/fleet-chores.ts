@@ -59,7 +59,7 @@ export function createFleetChores(
  */
 export async function storeOwnRetention(
   redis: RedisClient,
-  { retention }: Keys,
+  { account }: Keys,
   { keepAcceptedMs, keepFailedMs, noticeEvents, sendWindows = '' }: WorkerConfig,
   log: Pick<AttemptLog, 'trouble'>,
 ): Promise<void> {
@@ -70,5 +70,5 @@ export async function storeOwnRetention(
     events: noticeEvents,
     sendWindows,
   };
-  await redis.hset(retention, kept).catch((error: unknown) => log.trouble('retention', error));
+  await redis.hset(account, kept).catch((error: unknown) => log.trouble('retention', error));
 }

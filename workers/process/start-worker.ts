@@ -162,7 +162,7 @@ export async function startWorker({
     workers.suspend('redis-unsuitable', unfit);
   });
   const sealing = workerSealing(config.account, config.queue);
-  const returns = new JobReturns(redis, keys.secret, sealing, stopping.signal, {
+  const returns = new JobReturns(redis, keys.account, sealing, stopping.signal, {
     suspend: (reason, applies) => workers.suspend(reason, applies),
     report: (reason, forMs) => readiness.report(reason, forMs),
   });

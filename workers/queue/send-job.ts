@@ -26,7 +26,6 @@ import { guardFetches, repairActiveJobs } from './unreadable-job.ts';
  */
 const keepLock = defineScript({
   name: 'keep the lock of a job',
-  keys: 2,
   lua: `
 local lock = redis.call('GET', KEYS[2])
 if not lock then

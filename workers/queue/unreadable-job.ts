@@ -121,7 +121,6 @@ function readable(reply: unknown): unknown {
 /** ARGV: names of fields, each with its text and with what takes its place, or nothing. */
 const setAside = defineScript({
   name: 'set fields of a job aside',
-  keys: 1,
   lua: `
 alsoWhenFull()
 for at = 1, #ARGV, 3 do

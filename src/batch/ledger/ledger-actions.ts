@@ -30,8 +30,7 @@ export class LedgerActions extends LedgerReader {
     code = '',
     duringImport = false,
   ): Promise<'redriven' | 'known' | 'gone' | RedriveRefusal> {
-    const { possiblySentTwice } = this.keys;
-    const keys = [this.keys.done(randomUUID()), possiblySentTwice];
+    const keys = [this.keys.done(randomUUID())];
     const [result, why] = await this.run(
       redriveFailure,
       id,
@@ -105,9 +104,9 @@ export class LedgerActions extends LedgerReader {
     moreKeys: readonly string[] = [],
   ): Promise<readonly unknown[]> {
     const { record, chunks, payload, sizes, inflight, failures, groups } = this.keys.batch(id);
-    const { unsent, events, batches, openBatches, unknownContacts } = this.keys;
+    const { counts, events, batches, openBatches, unknownContacts } = this.keys;
     const ofBatch = [record, chunks, payload, sizes, inflight, failures, groups];
-    const ofAccount = [unsent, events, batches, openBatches];
+    const ofAccount = [counts, events, batches, openBatches];
     const keys = [...ofBatch, ...ofAccount, ...moreKeys, unknownContacts];
     const reply = await this.ask(() => script(this.redis, keys, args));
     return reply as readonly unknown[];

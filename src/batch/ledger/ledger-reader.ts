@@ -310,7 +310,7 @@ export class LedgerReader {
   }
 
   async unsent(): Promise<number> {
-    return Number((await this.ask(() => this.redis.get(this.keys.unsent))) ?? 0);
+    return Number((await this.ask(() => this.redis.hget(this.keys.counts, 'unsent'))) ?? 0);
   }
 
   protected async ask<Reply>(command: () => Promise<Reply>): Promise<Reply> {

@@ -139,8 +139,7 @@ export class Ledger extends LedgerActions {
     mostSent = Number.MAX_SAFE_INTEGER,
   ): Promise<Claim> {
     const args = [chunk, nonce, lock.token, mostSent];
-    const keys = [lock.key, this.keys.possiblySentTwice];
-    const [result, text = '{}', frame, payload] = await this.run(claimChunk, id, args, keys);
+    const [result, text = '{}', frame, payload] = await this.run(claimChunk, id, args, [lock.key]);
     const { traces, ...said } = JSON.parse(String(text)) as Claimed;
     if (String(result) !== 'send') return { kind: String(result), ...said } as Claim;
     const traceIds = traces?.split(' ').filter((one) => one !== '') ?? [];
@@ -192,7 +191,7 @@ export class Ledger extends LedgerActions {
     payloads: readonly Buffer[] = [],
   ): Promise<'settled' | 'known'> {
     const args = [chunk, nonce, JSON.stringify(said), ...payloads];
-    const [result] = await this.run(settleChunk, id, args, [this.keys.possiblySentTwice]);
+    const [result] = await this.run(settleChunk, id, args);
     return result as 'settled' | 'known';
   }
 

@@ -60,7 +60,6 @@ end
  */
 export const placeHold = defineScript({
   name: 'place hold',
-  keys: 3,
   lua: `${HOLD_PRELUDE}
 local kind, code, forMs, min, max = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local current = redis.call('HGET', hold, 'kind')
@@ -83,7 +82,6 @@ return at`,
  */
 export const enterHold = defineScript({
   name: 'enter hold',
-  keys: 4,
   lua: `${HOLD_PRELUDE}
 local record = redis.call('HMGET', hold, 'kind', 'since', 'failedProbes', 'min', 'max')
 local kind = record[1]
@@ -109,7 +107,6 @@ return { 'probe', kind, record[2] or '' }`,
  */
 export const endProbe = defineScript({
   name: 'end probe',
-  keys: 4,
   lua: `${HOLD_PRELUDE}
 local record = redis.call('HMGET', hold, 'kind', 'since', 'failedProbes')
 local kind, how = record[1], ARGV[2]
@@ -135,7 +132,6 @@ return 1`,
  */
 const placeManual = defineScript({
   name: 'place manual hold',
-  keys: 3,
   lua: `${HOLD_PRELUDE}
 local kind = redis.call('HGET', hold, 'kind')
 if kind == 'restored' then return 0 end
@@ -157,7 +153,6 @@ return 1`,
  */
 export const liftManual = defineScript({
   name: 'lift hold',
-  keys: 5,
   lua: `${HOLD_PRELUDE}
 local done = redis.call('GET', KEYS[4])
 if done then return done end
@@ -177,7 +172,6 @@ return kind`,
  */
 export const tryOtherKeys = defineScript({
   name: 'try other keys',
-  keys: 3,
   lua: `${HOLD_PRELUDE}
 if redis.call('HGET', hold, 'kind') ~= 'credentials' then return 0 end
 redis.call('HSET', hold, 'failedProbes', 0)
@@ -202,7 +196,6 @@ const MOST_PUT_OFF_MS = 60_000;
  */
 const boundFleet = defineScript({
   name: 'bound waits',
-  keys: 7,
   lua: `${HOLD_PRELUDE}
 redis.call('DEL', KEYS[4], KEYS[5])
 local late = redis.call('ZRANGEBYSCORE', KEYS[6], '(' .. (now + ${MOST_PUT_OFF_MS}), '+inf')

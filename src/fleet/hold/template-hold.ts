@@ -69,7 +69,6 @@ local function write(held) redis.call('HSET', holds, template, cjson.encode(held
 
 const placeScript = defineScript({
   name: 'hold template',
-  keys: 1,
   lua: `${PRELUDE}
 local held = read()
 if held and (held.kind == 'manual' or ARGV[2] ~= 'manual') then return 0 end
@@ -81,7 +80,6 @@ return 1`,
 
 const enterScript = defineScript({
   name: 'enter held template',
-  keys: 1,
   lua: `${PRELUDE}
 local held = read()
 if not held then return { 'open' } end
@@ -99,7 +97,6 @@ return { 'probe', held.round }`,
 
 const liftScript = defineScript({
   name: 'lift template hold',
-  keys: 1,
   lua: `${PRELUDE}
 local held = read()
 local lifted = 0

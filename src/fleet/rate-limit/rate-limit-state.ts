@@ -81,7 +81,6 @@ export type Permits =
  */
 export const takePermits = defineScript({
   name: 'takePermits',
-  keys: 3,
   lua: `${PRELUDE}
 local blocked = 9007199254740991
 local function isBlocked(key) return tonumber(redis.call('GET', key) or 0) >= blocked end
@@ -130,7 +129,6 @@ return { 'permits', count, text(at - now), text(gap) }`,
  */
 export const decreaseRateLimit = defineScript({
   name: 'decreaseRateLimit',
-  keys: 3,
   lua: `${PRELUDE}
 local later = math.max(tonumber(redis.call('HGET', KEYS[2], 'nextProbeAt') or 0), now)
 alsoWhenFull()
@@ -140,7 +138,7 @@ if to and (now < risesFrom or fellAt <= now and now < fellAt + 1000) then
   if later > risesFrom then redis.call('HSET', state, 'risesFrom', text(later)) end
   return {}
 end
-local refused = inForce() or tonumber(ARGV[5]) * math.max(1, redis.call('ZCARD', KEYS[3]))
+local refused = inForce() or tonumber(ARGV[5]) * math.max(1, redis.call('HLEN', KEYS[3]))
 local left = math.max(tonumber(ARGV[2]), refused * tonumber(ARGV[3]))
 redis.call('HSET', state, 'fellAt', text(now), 'fellFrom', text(refused), 'fellTo', text(left),
   'risesFrom', text(later), 'recoveryMs', ARGV[4])
@@ -155,7 +153,6 @@ return { text(refused), text(left) }`,
 /** Sets the limit manually, or returns to the configured one ('manual'); forgets the last decrease. */
 const setScript = defineScript({
   name: 'setRateLimit',
-  keys: 1,
   lua: `
 redis.call('HDEL', KEYS[1], 'manual', 'fellAt', 'fellFrom', 'fellTo', 'risesFrom', 'recoveryMs')
 if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], 'manual', ARGV[1]) end
@@ -204,7 +201,6 @@ export interface RateLimitStatus {
 
 const readScript = defineScript({
   name: 'readRateLimit',
-  keys: 1,
   lua: `
 local configured = redis.call('HGET', KEYS[1], 'configured')
 if configured then ARGV[1] = configured end

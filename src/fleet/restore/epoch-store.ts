@@ -22,8 +22,11 @@ local server = string.match(info, 'run_id:(%x+)') or ''
 local function field(epoch, name) return redis.call('HGET', epoch, name) or '' end
 -- Also those from before the clock went back: a worker that lives is added by its next heartbeat.
 local function dropGone(workers, now, keptMs)
-  redis.call('ZREMRANGEBYSCORE', workers, '-inf', '(' .. (now - keptMs))
-  redis.call('ZREMRANGEBYSCORE', workers, '(' .. now, '+inf')
+  local all = redis.call('HGETALL', workers)
+  for index = 1, #all, 2 do
+    local at = tonumber(string.match(all[index + 1], '^%d+') or 0)
+    if at < now - keptMs or at > now then redis.call('HDEL', workers, all[index]) end
+  end
 end
 
 -- Whether Redis has what the caller remembers: epoch.ts decides all other cases.
@@ -57,21 +60,20 @@ function termFrom(reply: unknown): Term | undefined {
 }
 
 /**
- * A heartbeat. KEYS: epoch, the worker's own key, the set of workers. ARGV: id and beats of the term that the worker
+ * A heartbeat. KEYS: epoch, the workers. ARGV: id and beats of the term that the worker
  * remembers (id '' for nothing), worker id, its state as JSON, how long that is kept in milliseconds, id for a new term.
  * Answers the term; or [], without writing, when Redis lacks something that the worker remembers.
  */
 export const beatEpoch = defineScript({
   name: 'heartbeat',
-  keys: 3,
   parse: termFrom,
   lua: `${PRELUDE}
 local epoch, now = KEYS[1], clock()
 if (ARGV[1] ~= '' or field(epoch, 'id') ~= '') and not has(epoch, ARGV[1], tonumber(ARGV[2])) then return {} end
 alsoWhenFull()
-redis.call('SET', KEYS[2], ARGV[4], 'PX', ARGV[5])
-redis.call('ZADD', KEYS[3], now, ARGV[3])
-dropGone(KEYS[3], now, ARGV[5])
+redis.call('HSET', KEYS[2], ARGV[3], string.format('%.0f %s', now, ARGV[4]))
+redis.call('PEXPIRE', KEYS[2], ARGV[5])
+dropGone(KEYS[2], now, tonumber(ARGV[5]))
 return advance(epoch, now, ARGV[6])`,
 });
 
@@ -81,12 +83,10 @@ return advance(epoch, now, ARGV[6])`,
  */
 export const endEpochBeats = defineScript({
   name: 'deregister worker',
-  keys: 3,
   lua: `${PRELUDE}
-redis.call('DEL', KEYS[2])
-redis.call('ZREM', KEYS[3], ARGV[3])
-dropGone(KEYS[3], clock(), ARGV[4])
-if redis.call('ZCARD', KEYS[3]) > 0 or not has(KEYS[1], ARGV[1], tonumber(ARGV[2])) then return 0 end
+redis.call('HDEL', KEYS[2], ARGV[3])
+dropGone(KEYS[2], clock(), tonumber(ARGV[4]))
+if redis.call('EXISTS', KEYS[2]) == 1 or not has(KEYS[1], ARGV[1], tonumber(ARGV[2])) then return 0 end
 redis.call('HSET', KEYS[1], 'stopped', 1)
 return 1`,
 });
@@ -94,7 +94,6 @@ return 1`,
 /** KEYS: epoch. Answers [fields and values in turn, now, server, its start time or 0]. */
 const fetchEpoch = defineScript({
   name: 'fetch epoch',
-  keys: 1,
   lua: `${PRELUDE}
 local now, up = clock(), string.match(info, 'uptime_in_seconds:(%d+)')
 return { redis.call('HGETALL', KEYS[1]), now, server, up and now - up * 1000 or 0 }`,
@@ -109,7 +108,6 @@ return { redis.call('HGETALL', KEYS[1]), now, server, up and now - up * 1000 or 
  */
 const markRestored = defineScript({
   name: 'mark restored',
-  keys: 4,
   parse: termFrom,
   lua: `${HOLD_PRELUDE}${PRELUDE}
 local epoch = KEYS[4]

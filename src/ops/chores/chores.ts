@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../async/lifecycle.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisErrorCode } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { takeTurn } from '../../redis/turns.ts';
 
 /** Something that one process of the fleet does at intervals. It does no harm if two do it at the same time. */
 export interface Chore {
@@ -28,7 +30,7 @@ const REST_SHARE = 0.75;
  * or whose process dies, is followed by the next one.
  */
 export function createChores(
-  { redis, keys }: { readonly redis: RedisClient; readonly keys: Pick<Keys, 'chore'> },
+  { redis, keys }: { readonly redis: RedisClient; readonly keys: Pick<Keys, 'turns' | 'events'> },
   chores: readonly Chore[],
   log: Logger,
 ): BackgroundService {
@@ -42,12 +44,12 @@ export function createChores(
     if (busy.has(chore) || stopping.signal.aborted) return;
     busy.add(chore);
     try {
-      const key = keys.chore(name);
-      if ((await redis.set(key, '1', 'PX', everyMs + LEASE_MS, 'NX')) === null) return;
+      const nonce = randomUUID();
+      if (!(await takeTurn(redis, keys, name, nonce, everyMs + LEASE_MS))) return;
       try {
         await run(stopping.signal);
       } finally {
-        await redis.pexpire(key, Math.ceil(everyMs * REST_SHARE));
+        await takeTurn(redis, keys, name, nonce, Math.ceil(everyMs * REST_SHARE));
       }
     } catch (error) {
       log.warn({ event: 'chore-trouble', chore: name, code: redisErrorCode(error) });

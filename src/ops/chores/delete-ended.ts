@@ -26,7 +26,6 @@ export interface KeepTimes {
  */
 const deleteOldest = defineScript<number>({
   name: 'delete ended jobs',
-  keys: 1,
   lua: `
 local jobs, before, most = ARGV[1], clock() - ARGV[2], ARGV[3]
 ${REMOVE_JOB}
@@ -47,7 +46,6 @@ const MOST_KEPT = 10_000;
  */
 const deleteRecords = defineScript<number>({
   name: 'delete records of ended notices',
-  keys: 2,
   lua: `
 local most = tonumber(ARGV[3])
 local ids = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', clock() - ARGV[1], 'LIMIT', 0, most)

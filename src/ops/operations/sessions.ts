@@ -34,7 +34,6 @@ export interface ClaimedSession {
 /** ARGV: the user, what was read of him or '', and what replaces it: not where he has signed in or was ended meanwhile. */
 const storeUse = defineScript({
   name: 'session-use',
-  keys: 1,
   lua: `
   if (redis.call('HGET', KEYS[1], ARGV[1]) or '') == ARGV[2] then redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end`,
 });

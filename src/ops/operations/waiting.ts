@@ -116,7 +116,7 @@ export const listWaiting = operation({
     const at = await redisNow(redis);
     const complete = (await countWaiting(redis, keys)) <= most;
     const found = await groupWaiting(redis, keys, filter, signal, most);
-    const sendWindows = (await redis.hget(keys.retention, 'sendWindows')) ?? '';
+    const sendWindows = (await redis.hget(keys.account, 'sendWindows')) ?? '';
     const groups = found.map((one) => {
       const closed = closedHours(sendWindows, one.template, at);
       return closed === undefined ? one : { ...one, hours: closed.words };

@@ -119,7 +119,7 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
       expect.stringMatching(message),
     ]);
     expect(failure.message).not.toMatch(/01000000101|01000000102/);
-    const stored = (await redis.keys(world.prefix)).filter((key) => key !== world.keys.secret);
+    const stored = (await redis.keys(world.prefix)).filter((key) => key !== world.keys.account);
     expect(stored).toStrictEqual([]);
   });
 
@@ -163,7 +163,7 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
       expect.stringMatching(/Line 2, .*longer than/),
     ]);
     expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
-    const stored = (await redis.keys(world.prefix)).filter((key) => key !== world.keys.secret);
+    const stored = (await redis.keys(world.prefix)).filter((key) => key !== world.keys.account);
     expect(stored).toEqual([]);
   });
 });

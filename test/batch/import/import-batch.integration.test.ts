@@ -161,7 +161,7 @@ describe('back-pressure', () => {
     expect(await world.ledger.unsent()).toBe(300);
     expect(await world.jobIds()).toHaveLength(3);
     // As if workers had sent them.
-    const drain = () => redis.client.set(world.keys.unsent, 0);
+    const drain = () => redis.client.hset(world.keys.counts, 'unsent', 0);
     const done = signal();
     void running.then(
       () => done.resolve(),

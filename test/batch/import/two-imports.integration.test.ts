@@ -37,7 +37,7 @@ it.each([
     const second = await world.import(listFile(csvList(3_000)), more);
     expect(second).toMatchObject({ resumed: true, contacts: 3_000 });
     // As if workers had sent them.
-    await redis.client.set(world.keys.unsent, 0);
+    await redis.client.hset(world.keys.counts, 'unsent', 0);
     await first;
     expect(await numbersOf(world, 'b')).toStrictEqual(csvList(3_000).match(/^010\d+/gm));
   },

@@ -37,7 +37,7 @@ describe('settle', () => {
     await bench.settle(0, allFailed('rejected', 'C', ''));
     expect(await bench.counts()).toEqual({ unknown: 10 });
     expect(await bench.events()).toMatchObject([{ event: 'batch.finished' }]);
-    expect(await redis.client.hget(bench.keys.possiblySentTwice, 'chunks')).toBe('0');
+    expect(await redis.client.hget(bench.keys.counts, 'chunksTwice')).toBe('0');
   });
 
   it('accepts the result of an attempt that lost the chunk only if all was accepted', async () => {

@@ -146,7 +146,7 @@ describe('notices import', () => {
     }
     // The secret of the account is no part of a list.
     const keys = await redis.keys(prefix);
-    expect(keys.filter((key) => !key.endsWith(':secret'))).toEqual([]);
+    expect(keys.filter((key) => !key.endsWith(':account'))).toEqual([]);
   }, 60_000);
 
   it('a list that breaks after contacts were queued: exit code 1, and 2 only where nothing was done', async () => {

@@ -10,7 +10,7 @@ const numbers = (count: number, make = (index: number) => `0100000${1_000 + inde
 
 async function isEmpty(prefix: string): Promise<boolean> {
   // The secret of the account is no part of a list.
-  return (await redis.keys(prefix)).every((key) => key.endsWith(':secret'));
+  return (await redis.keys(prefix)).every((key) => key.endsWith(':account'));
 }
 
 describe('the column with the numbers', () => {

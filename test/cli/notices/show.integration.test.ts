@@ -58,7 +58,7 @@ describe('notices show', () => {
     expect(unknown.stdout).toContain('it never existed, or was deleted after its end');
     const ages = { acceptedMs: 3_600_000, failedMs: 604_800_000 };
     const retention = { ...ages, acceptedCount: 10_000, sendWindows: '', events: 0 };
-    await redis.client.hset(keys.retention, retention);
+    await redis.client.hset(keys.account, retention);
     expect((await show('no such id')).stdout).toMatch(
       /are kept for .+ \(KEEP_ACCEPTED_MS\), the last 10,000 at most; rejected and unknown ones for .+ \(KEEP_FAILED_MS\)/,
     );

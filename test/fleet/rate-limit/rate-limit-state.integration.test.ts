@@ -216,7 +216,7 @@ describe('the scripts of the rate limit', () => {
 
   it('without a limit, decrease from the rate of all processes together', async () => {
     const keys = freshKeys();
-    await redis.client.zadd(keys.workers, 1, 'one', 1, 'two');
+    await redis.client.hset(keys.workers, { one: '', two: '' });
     expect(await decrease(keys, 0, 50)).toEqual({ from: 100, to: 50 });
     expect(await readRateLimit(redis.client, keys, 0)).toMatchObject({
       configured: 0,

@@ -197,7 +197,7 @@ describe('RateLimiter', () => {
     const keys = freshKeys();
     const [one, two, idle] = [await process(keys), await process(keys), await process(keys)];
     await Promise.all([sendAWhile(one.limiter, 6), sendAWhile(two.limiter, 3)]);
-    await redis.client.zadd(keys.workers, 1, 'one', 1, 'two', 1, 'idle');
+    await redis.client.hset(keys.workers, { one: '', two: '', idle: '' });
     await one.limiter.throttled();
     const [own] = one.decreases;
     expect(own?.to).toBeCloseTo((own?.from ?? NaN) / 2, 2);

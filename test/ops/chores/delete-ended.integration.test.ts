@@ -55,7 +55,7 @@ it('ended notices whose time is over are deleted in an idle queue, and no others
   await deleteEnded(redis.client, keys, config, AbortSignal.abort());
   const counts = async () => [await board.getCompletedCount(), await redis.client.hlen(keys.ended)];
   expect(await counts()).toEqual([2, 2]);
-  await redis.client.del(keys.chore('delete-ended'));
+  await redis.client.hdel(keys.turns, 'delete-ended');
   const second = startProcess(['worker'], env);
   await second.says(/"event":"started"/);
   await until(async () => String(await counts()) === '1,1', { what: 'the deletion' });

@@ -39,8 +39,8 @@ redis.call('HSET', sizes, chunk, size, chunk .. '.root', rootOf(string.match(nam
 setState(chunk, PENDING)
 add(failure.state, -size)
 add('pending', size)
-if failure.state == 'unknown' then countTwice(KEYS[13], size) end
-redis.call('INCRBY', unsent, size)
+if failure.state == 'unknown' then countTwice(size) end
+addUnsent(size)
 redis.call('HSET', record, 'chunks', chunk + 1, 'finishedAt', 0)
 if phase == 'finished' then redis.call('HSET', record, 'phase', 'sending') end
 add('derived', 1)
@@ -50,7 +50,6 @@ for index = 1, 7 do redis.call('PERSIST', KEYS[index]) end
 keepInList('+inf')
 redis.call('SET', KEYS[12], size, 'PX', ${DONE_MS})
 return { 'redriven', size }`,
-  { extraKeys: 2 },
 );
 
 /**
@@ -74,7 +73,6 @@ noteEnd(name, ARGV[2], clock(), '', ARGV[4])
 keepWithRecord(sizes)
 redis.call('SET', KEYS[12], failure.size, 'PX', ${DONE_MS})
 return { 'resolved' }`,
-  { extraKeys: 1 },
 );
 
 /**
@@ -105,7 +103,6 @@ redis.call('HSET', payload, part, ARGV[5])
 keepWithRecord(sizes)
 redis.call('SET', KEYS[12], part, 'PX', ${DONE_MS})
 return { 'split', part }`,
-  { extraKeys: 1 },
 );
 
 /**
@@ -133,7 +130,7 @@ if phase ~= 'cancelled' then
   if state == PENDING_POSSIBLY_SENT then return { 'possibly-sent' } end
   add('pending', -taken)
   add('cancelled', taken)
-  redis.call('DECRBY', unsent, taken)
+  addUnsent(-taken)
 elseif state == PENDING_POSSIBLY_SENT then
   add('unknown', -taken)
   add('cancelled', taken)
@@ -152,5 +149,4 @@ moved(now)
 finishIfDone(now)
 redis.call('SET', KEYS[12], taken, 'PX', ${DONE_MS})
 return { 'taken' }`,
-  { extraKeys: 1 },
 );

@@ -2,8 +2,8 @@ import { ledgerScript } from './ledger-prelude.ts';
 
 /**
  * Claims a chunk (settlement.ts) before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the job's
- * lock, after how many possibly sent attempts none follows; the last keys are that lock and the count of possibly sent
- * twice. Returns the kind of a claim (settlement.ts) and what it has, as JSON; with 'send', the only one after which
+ * lock, after how many possibly sent attempts none follows; the last key is that lock.
+ * Returns the kind of a claim (settlement.ts) and what it has, as JSON; with 'send', the only one after which
  * something is sent, also the frame and the payload.
  *
  * A claim that the rate refuses gets a turn of its own: if all of them waited for the next free moment, each of these
@@ -104,19 +104,18 @@ if count('rate') > 0 then
 end
 uncount()
 add('sending', size)
-if possiblySent then countTwice(KEYS[13], size) end
+if possiblySent then countTwice(size) end
 setState(chunk, possiblySent and SENDING_POSSIBLY_SENT or SENDING)
 redis.call('HSET', inflight, chunk, nonce)
 moved(now)
 return send(possiblySent)`,
-  { extraKeys: 2, binary: true },
+  { binary: true },
 );
 
 /**
  * What an attempt makes of the chunk that it has claimed (settlement.ts). ARGV: chunk, nonce, the settlement as JSON
  * (settlement.ts) with the trace ids of the service for what it may have accepted; or kind 'halved', how many contacts
- * the first half has, and the payloads of both. The last key is the
- * count of possibly sent twice, of which what the service did not take is taken off again.
+ * the first half has, and the payloads of both.
  *
  * Only a chunk that is being sent can be settled, once, by the attempt that claimed it. One that lost its claim may
  * still report that it was accepted, also while the chunk waits for its next attempt. Under at-most-once, a chunk to try
@@ -140,7 +139,7 @@ if said.kind == 'halved' and not (said.first > 0 and said.first < size) then err
 
 local function waitAgain(number, size, possiblySent)
   if isCancelled then
-    redis.call('DECRBY', unsent, size)
+    addUnsent(-size)
     return cancelChunk(number, size, possiblySent)
   end
   setState(number, possiblySent and PENDING_POSSIBLY_SENT or PENDING)
@@ -165,7 +164,7 @@ if waits then add('possiblySentPending', -size) end
 redis.call('HDEL', inflight, chunk)
 local unanswered = said.possiblySent or said.state == 'unknown'
 -- The claim counted all of them as possibly sent twice.
-if possiblySent and not isAccepted and not unanswered then countTwice(KEYS[12], -size) end
+if possiblySent and not isAccepted and not unanswered then countTwice(-size) end
 local againPossiblySent = possiblySent or unanswered
 if said.kind == 'back' and againPossiblySent and field('delivery') == 'at-most-once' then
   said = { kind = 'failed', state = 'unknown', code = 'OUTCOME_UNKNOWN', message = 'the service may have accepted it' }
@@ -178,7 +177,7 @@ if said.kind == 'back' then
   waitAgain(chunk, size, againPossiblySent)
 else
   setState(chunk, SETTLED)
-  if said.kind ~= 'halved' then redis.call('DECRBY', unsent, size) end
+  if said.kind ~= 'halved' then addUnsent(-size) end
   if said.kind ~= 'failed' then redis.call('HDEL', payload, chunk) end
 end
 if said.kind == 'accepted' then
@@ -201,5 +200,4 @@ elseif said.kind == 'failed' then
 end
 finishIfDone(now)
 return { 'settled' }`,
-  { extraKeys: 1 },
 );

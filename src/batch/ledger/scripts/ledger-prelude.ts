@@ -4,7 +4,7 @@ import { stateNumber, type ChunkState } from '../settlement.ts';
 
 /**
  * The keys that all ledger scripts take, in this order: record, chunks, payload, sizes, inflight, failures and groups
- * of the batch; then the unsent counter, the events, the set of batches and the set of open batches of the account.
+ * of the batch; then the counts, the events, the set of batches and the set of open batches of the account.
  * After the keys of the script itself, the last has the batches with unknown contacts.
  *
  * In the record, `pending` and `sending` exclude each other; `possiblySentPending` is the part of `pending` that was
@@ -27,8 +27,6 @@ import { stateNumber, type ChunkState } from '../settlement.ts';
  *
  * `unknowns` has the number of unknown contacts of each batch that has any.
  */
-const KEY_COUNT = 11;
-
 /** A start that was missed by more, because workers or Redis were away, is for a person to decide. */
 const MOST_LATE_MS = 3_600_000;
 
@@ -39,7 +37,7 @@ const number = (state: ChunkState) => stateNumber(state);
 
 const PRELUDE = `
 local record, chunks, payload, sizes, inflight, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local groups, unsent, events, batches, open = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local groups, counts, events, batches, open = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local unknowns = KEYS[#KEYS]
 local NONE, PENDING, PENDING_POSSIBLY_SENT = ${number('none')}, ${number('pending')}, ${number('pending-possibly-sent')}
 local SENDING, SENDING_POSSIBLY_SENT = ${number('sending')}, ${number('sending-possibly-sent')}
@@ -56,10 +54,13 @@ local function add(name, by)
   local now, id = count('unknown'), field('id')
   if now > 0 then redis.call('ZADD', unknowns, now, id) else redis.call('ZREM', unknowns, id) end
 end
+local function addUnsent(by)
+  if by ~= 0 then redis.call('HINCRBY', counts, 'unsent', by) end
+end
 -- Contacts that are sent again after an unknown outcome, for the batch and in the count of the account.
-local function countTwice(ofAccount, by)
+local function countTwice(by)
   add('possiblySentTwice', by)
-  redis.call('HINCRBY', ofAccount, 'chunks', by)
+  redis.call('HINCRBY', counts, 'chunksTwice', by)
 end
 local function moved(now)
   -- The clock went back: so do the turns that were given before.
@@ -159,7 +160,7 @@ end
 -- Ends the claim of a chunk, whose contacts are no longer unsent.
 local function release(chunk, size)
   redis.call('HDEL', inflight, chunk)
-  redis.call('DECRBY', unsent, size)
+  addUnsent(-size)
 end
 
 -- A chunk that would be tried again, but its batch was cancelled meanwhile: its final state.
@@ -231,16 +232,7 @@ local function failureOf(name)
 end
 `;
 
-/**
- * Defines a ledger script. Its result is a list whose first element names the result.
- *
- * @param extraKeys number of keys beside those that all ledger scripts take
- */
-export function ledgerScript(
-  name: string,
-  lua: string,
-  { extraKeys = 0, binary = false } = {},
-): Script<unknown> {
-  const keys = KEY_COUNT + extraKeys + 1;
-  return defineScript({ name: `ledger ${name}`, keys, binary, lua: `${PRELUDE}${lua}` });
+/** Defines a ledger script. Its result is a list whose first element names the result. */
+export function ledgerScript(name: string, lua: string, { binary = false } = {}): Script<unknown> {
+  return defineScript({ name: `ledger ${name}`, binary, lua: `${PRELUDE}${lua}` });
 }

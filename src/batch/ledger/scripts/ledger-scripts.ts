@@ -42,7 +42,6 @@ if count('startAt') ~= 0 then
   lookAtStart()
 end
 return { 'started' }`,
-  { extraKeys: 2 },
 );
 
 /**
@@ -66,14 +65,13 @@ setState(chunk, PENDING)
 redis.call('HSET', record, 'chunks', chunk + 1, 'rows', ARGV[3], 'digest', ARGV[7])
 add('total', size)
 add('pending', size)
-redis.call('INCRBY', unsent, size)
+addUnsent(size)
 if ARGV[5] ~= '' then
   redis.call('HSET', KEYS[12], chunk, ARGV[5])
   redis.call('PEXPIRE', KEYS[12], ARGV[6])
 end
 moved(clock())
 return { 'stored' }`,
-  { extraKeys: 1 },
 );
 
 /**
@@ -140,7 +138,7 @@ elseif verb == 'cancel' and (isOpen(phase) or phase == 'paused') then
   if field('importedAt') == '0' then redis.call('HSET', record, 'importedAt', now) end
   add('unknown', possiblySent)
   add('cancelled', pending - possiblySent)
-  redis.call('DECRBY', unsent, pending)
+  addUnsent(-pending)
   moved(now)
   lookAtOnce(now)
   finishIfDone(now)

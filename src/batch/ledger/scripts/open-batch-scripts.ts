@@ -84,7 +84,6 @@ return { 'stalled' }`,
  */
 export const takeOpenBatch = defineScript({
   name: 'take open batch',
-  keys: 1,
   lua: `
 local now = clock()
 local id = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 1)[1]

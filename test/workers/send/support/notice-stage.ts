@@ -362,7 +362,7 @@ export class NoticeStage {
       { redis: this.#redis.client, keys: this.#keys },
       this.#id,
     );
-    const twice = await this.#redis.client.hget(this.#keys.possiblySentTwice, 'notices');
+    const twice = await this.#redis.client.hget(this.#keys.counts, 'noticesTwice');
     deepStrictEqual(
       { state, attempts, possiblySent, twice: Number(twice ?? 0), accepted: this.#accepted },
       {
