@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { ERROR_CODES, type ErrorCode } from './errors.ts';
 
@@ -154,11 +155,30 @@ export interface Hold {
   /** The code of the service or of ours that caused it, for the log and the pages. */
   readonly code: string;
   readonly since: number;
-  /** When one job is sent as a probe. */
+  /** When one job is sent as a probe; of a template some of its notices. */
   readonly nextProbeAt: number;
-  /** Probes that failed in a row; the time to the next one grows with it. */
+  /** Probes, of a template rounds of them, that failed in a row; the time to the next one grows with it. */
   readonly failedProbes: number;
 }
 
 /** Longest reason of a manual hold, in characters; it is stored as the code of the hold. */
 export const MAX_HOLD_REASON = 100;
+
+/**
+ * The name under which notices of a template are held: with their sender keys, since the service refuses what is sent
+ * by an unknown sender, too, and those of another sender are not at fault. A person holds the template alone.
+ */
+export function heldName(
+  templateCode: string,
+  { senderKey, chatSenderKey }: { readonly senderKey?: unknown; readonly chatSenderKey?: unknown },
+): string {
+  if (senderKey === undefined && chatSenderKey === undefined) return `${templateCode}\n`;
+  const senders = JSON.stringify([senderKey, chatSenderKey]);
+  return `${templateCode}\n${createHash('sha256').update(senders).digest('hex').slice(0, 8)}`;
+}
+
+/** The template in such a name. */
+export function heldTemplate(name: string): string {
+  const end = name.lastIndexOf('\n');
+  return end < 0 ? name : name.slice(0, end);
+}

@@ -91,7 +91,8 @@ export const cancelScript = defineScript<CancelReport>({
   lua: `
 local jobs = ARGV[1]
 ${FIND_JOB}${ANNOUNCE}${REMOVE_JOB}
-local isOldCopy = redis.call('HGET', KEYS[1], 'kind') == 'restored'
+local held = redis.call('HGET', KEYS[1], 'queue')
+local isOldCopy = held and cjson.decode(held).kind == 'restored'
 local parks = ARGV[4] == 'park'
 local function indexOf(state) return KEYS[3] .. ':at:' .. state end
 local function isIn(state, id) return redis.call('ZSCORE', indexOf(state), id) end

@@ -1,8 +1,8 @@
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { failureOf } from '../contracts/outcome.ts';
 import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
-import { readHold } from '../fleet/hold/hold-scripts.ts';
-import { readTemplateHolds } from '../fleet/hold/template-hold.ts';
+import { readHold } from '../fleet/hold/holds.ts';
+import { readTemplateHolds } from '../fleet/hold/holds.ts';
 import { readPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { readRateLimit } from '../fleet/rate-limit/rate-limit-state.ts';
 import { countEnded } from '../notices/ended.ts';

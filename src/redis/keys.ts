@@ -8,10 +8,7 @@ import { createHash } from 'node:crypto';
  * | key | type | holds | lifetime |
  * |---|---|---|---|
  * | `<tag>:token:<pair>` | string | the token record as JSON (token-scripts.ts): the sealed token, who issues, refusals, issuances | forever (some 10 kB) |
- * | `<tag>:hold` | hash | the hold in effect | until lifted, or a day after its next probe; without one 365 days |
- * | `<tag>:hold:lifter` | string | id of the process whose request lifted the last hold | a minute |
- * | `<tag>:hold:templates` | hash | held templates (template-hold.ts) | until lifted |
- * | `<tag>:hold:lifted` | string | when a person lifted a hold: refused issuances from before are over | a minute |
+ * | `<tag>:hold` | hash | the holds of the queue and of templates, and who lifted the last one (hold-scripts.ts) | until lifted; without one some 100 bytes forever |
  * | `<tag>:history` | hash | what is remembered of jobs in trouble, and the intents of at-most-once notices (job-history.ts) | until the end of the job is recorded |
  * | `<tag>:rate-limit` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
  * | `<tag>:batches` | sorted set | ids of batches by start time | with the batch |
@@ -89,11 +86,8 @@ export function keysOf(prefix: string, account: string) {
       `${tag}:${CHUNK_QUEUE_NAME}:stalled-check`,
     ] as const,
     hold: `${tag}:hold`,
-    holdLifter: `${tag}:hold:lifter`,
-    templateHolds: `${tag}:hold:templates`,
     /** Channel: hints that a hold was placed, extended or lifted. */
     holdHints: `${tag}:hold:hints`,
-    lifted: `${tag}:hold:lifted`,
     history: `${tag}:history`,
     rateLimit: `${tag}:rate-limit`,
     /** Channel: hints that the rate limit was set manually or decreased. */
@@ -106,8 +100,8 @@ export function keysOf(prefix: string, account: string) {
       const record = `${tag}:token:${pair}`;
       return {
         record,
-        /** Of the account: when a person lifted a hold. Refused issuances from before that are over. */
-        lifted: `${tag}:hold:lifted`,
+        /** Of the account: has when a person lifted a hold. Refused issuances from before that are over. */
+        hold: `${tag}:hold`,
         holdHints: `${tag}:hold:hints`,
         /** Channel: hints that a token was stored or an issuance refused. */
         hints: `${record}:hints`,

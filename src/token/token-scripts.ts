@@ -60,7 +60,7 @@ const LONGEST_REFUSAL_MS = 60_000;
  * A time ahead of what is ever set is of a clock that went back. A refusal from before a person lifted a hold is over.
  */
 const RECORD = `
-local key, lifted, hints = unpack(KEYS)
+local key, hold, hints = unpack(KEYS)
 local given = cjson.decode(ARGV[2])
 local now = clock()
 local function number(value)
@@ -91,7 +91,7 @@ local function release()
   if record.lock.nonce == given.nonce then record.lock = {} end
 end
 local function liveRefusal()
-  if (number(refusal.at) or 0) <= (tonumber(redis.call('GET', lifted) or 0) or 0) then return nil end
+  if (number(refusal.at) or 0) <= (tonumber(redis.call('HGET', hold, 'lifted') or 0) or 0) then return nil end
   return rest(refusal['until'], ${LONGEST_REFUSAL_MS})
 end
 local function wasRefused() return math.abs(now - (number(refusal.at) or 0)) <= ${STREAK_MS} end
@@ -265,6 +265,6 @@ export function tokenStep(
   name: 'acquire' | 'store' | 'fail' | 'release' | 'forget' | 'inspect',
   given: Readonly<Record<string, string | number | boolean | undefined>>,
 ): Promise<unknown> {
-  const of = [keys.record, keys.lifted, hintChannel(redis, keys.hints)];
+  const of = [keys.record, keys.hold, hintChannel(redis, keys.hints)];
   return step(redis, of, [name, JSON.stringify(given)]);
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { placeManualHold, liftManualHold } from '../../src/fleet/hold/hold-scripts.ts';
+import { placeManualHold, liftManualHold } from '../../src/fleet/hold/holds.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { IS_SHORT, policiesOf } from './scenarios/all.ts';

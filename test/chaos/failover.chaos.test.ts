@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { DELIVERY_POLICIES } from '../../src/contracts/outcome.ts';
-import { liftManualHold } from '../../src/fleet/hold/hold-scripts.ts';
+import { liftManualHold } from '../../src/fleet/hold/holds.ts';
 import { IS_SHORT } from './scenarios/all.ts';
 import { conclude } from './support/laws.ts';
 import { Load } from './support/load.ts';

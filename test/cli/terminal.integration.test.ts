@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
-import { placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
+import { placeManualHold } from '../../src/fleet/hold/holds.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { testRedis } from '../support/redis.ts';

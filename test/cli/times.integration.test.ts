@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { beat } from '../../src/fleet/heartbeat.ts';
-import { placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
+import { placeManualHold } from '../../src/fleet/hold/holds.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { failNotices } from '../ops/support/failed-notices.ts';

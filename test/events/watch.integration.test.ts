@@ -6,7 +6,7 @@ import { EventStore } from '../../src/events/store.ts';
 import { createEventWatch } from '../../src/events/watch.ts';
 import { signatureOf } from '../../src/events/webhook.ts';
 import { readWatched } from '../../src/ops/snapshot.ts';
-import { placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
+import { placeManualHold } from '../../src/fleet/hold/holds.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';

@@ -73,9 +73,9 @@ describe('the metrics of the fleet', () => {
 
   it('tell the hold in force, and zero for every other', async () => {
     const { keys, read } = world();
-    const since = String(Date.now() - 90_000);
-    const hold = { kind: 'credit', code: 'HTTP_402', since, nextProbeAt: since, failedProbes: '4' };
-    await redis.client.hset(keys.hold, hold);
+    const since = Date.now() - 90_000;
+    const hold = { kind: 'credit', code: 'HTTP_402', since, next: since, round: 4 };
+    await redis.client.hset(keys.hold, 'queue', JSON.stringify(hold));
     const { value, samples } = await read();
     expect(value('notices_held', { hold: 'credit' })).toBe(1);
     expect(value('notices_hold_seconds', { hold: 'credit' })).toBeGreaterThanOrEqual(89);

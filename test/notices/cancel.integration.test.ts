@@ -140,7 +140,11 @@ describe('a notice that was sent, or may have been', () => {
   it('is not cancelled while Redis is held as an old copy', async () => {
     const { queue, keys } = open();
     const { id } = await queue.send(NOTICE);
-    await redis.client.hset(keys.hold, { kind: 'restored', since: 1, nextProbeAt: 1 });
+    await redis.client.hset(
+      keys.hold,
+      'queue',
+      JSON.stringify({ kind: 'restored', since: 1, next: 1 }),
+    );
     expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'possibly-sent' });
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
+import { placeManualHold } from '../../src/fleet/hold/holds.ts';
 import { NoticeQueue, type NoticeRef, type NoticeState, type NoticeView } from '../../src/index.ts';
 import type { NoticeQueueOptions } from '../../src/index.ts';
 import { keysOf } from '../../src/redis/keys.ts';

@@ -65,7 +65,7 @@ describe('the headline is the worst thing that is true', () => {
       code: 'TEMPLATE_NOT_APPROVED',
       since: NOW - 9_000,
       nextProbeAt: NOW + 9_000,
-      rounds: 1,
+      failedProbes: 1,
     } as const;
     const batches = someBatches({ pending: 400, openBatches: [{ ...open, heldTemplate: 'SALE' }] });
     const found = of({ templateHolds: [held], batches });

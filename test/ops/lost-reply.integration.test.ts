@@ -2,12 +2,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { redriveFailure, resolveFailure } from '../../src/batch/ledger/scripts/action-scripts.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
-import {
-  liftManualHold,
-  placeManualHold,
-  readHold,
-  liftManual,
-} from '../../src/fleet/hold/hold-scripts.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../src/fleet/hold/holds.ts';
+import { liftManual } from '../../src/fleet/hold/hold-scripts.ts';
 import { cancelScript } from '../../src/notices/cancel.ts';
 import { changeEnded, changeScript } from '../../src/notices/end-scripts.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';

@@ -57,7 +57,7 @@ it('the oldest of more than a thousand batches is in the list of a restore, the 
     verdict: 'held',
     ...event,
   });
-  await redis.client.hset(keys.hold, { kind: 'restored', code: 'gap' });
+  await redis.client.hset(keys.hold, 'queue', JSON.stringify({ kind: 'restored', code: 'gap' }));
 
   const restored = await run(['restored', '--json'], env);
   expect(JSON.parse(restored.stdout)).toMatchObject({

@@ -33,7 +33,8 @@ async function looksOld(keys: Keys, at: number, held = true): Promise<void> {
   const event = { event: 'e', eventAt: at, why: 'gap', copyAt: at - HOUR, missingMs: HOUR };
   const epoch = { id: 'one', bornAt: at - HOUR, beats: 1, at, verdict: 'held', ...event };
   await redis.client.hset(keys.epoch, epoch);
-  if (held) await redis.client.hset(keys.hold, { kind: 'restored', code: 'gap' });
+  if (held)
+    await redis.client.hset(keys.hold, 'queue', JSON.stringify({ kind: 'restored', code: 'gap' }));
 }
 
 const notice = (contact: string) => ({ templateCode: 'T', contacts: [{ contact }] });
@@ -138,13 +139,13 @@ describe('what an old copy might send again', () => {
       jobs: 0,
       notHeld: true,
     });
-    await redis.client.hset(keys.hold, { kind: 'manual', code: 'x' });
+    await redis.client.hset(keys.hold, 'queue', JSON.stringify({ kind: 'manual', code: 'x' }));
     expect(await parkRestored.run(target, {}, ME)).toMatchObject({
       jobs: 0,
       notHeld: true,
     });
     expect(await redis.client.exists(keys.history)).toBe(0);
-    await redis.client.hset(keys.hold, { kind: 'restored' });
+    await redis.client.hset(keys.hold, 'queue', JSON.stringify({ kind: 'restored' }));
     // One was being sent when the copy was made.
     const [wait, active] = [keys.noticeJob('wait'), keys.noticeJob('active')];
     await redis.client.lmove(wait, active, 'RIGHT', 'LEFT');

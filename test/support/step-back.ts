@@ -7,7 +7,6 @@ import type { Keys } from '../../src/redis/keys.ts';
  */
 export async function stepClockBack(redis: Redis, keys: Keys, ms: number): Promise<void> {
   const times: readonly (readonly [key: string, fields: readonly string[]])[] = [
-    [keys.hold, ['since', 'nextProbeAt']],
     [keys.rateLimit, ['nextAt', 'fellAt', 'risesFrom']],
     [keys.epoch, ['bornAt', 'at']],
   ];
@@ -17,10 +16,14 @@ export async function stepClockBack(redis: Redis, keys: Keys, ms: number): Promi
       if (at > 0) await redis.hset(key, field, String(at + ms));
     }
   }
-  for (const [name, text] of Object.entries(await redis.hgetall(keys.templateHolds))) {
-    const held = JSON.parse(text) as { readonly since: number; readonly next: number };
-    const later = { ...held, since: held.since + ms, next: held.next + ms };
-    await redis.hset(keys.templateHolds, name, JSON.stringify(later));
+  for (const [scope, text] of Object.entries(await redis.hgetall(keys.hold))) {
+    if (!text.startsWith('{')) continue;
+    const { since, next, at, ...held } = JSON.parse(text) as Record<
+      'since' | 'next' | 'at',
+      number
+    >;
+    const later = { ...held, since: since + ms, next: next + ms, at: at + ms };
+    await redis.hset(keys.hold, scope, JSON.stringify(later));
   }
   for (const id of await redis.zrange(keys.openBatches, '0', '-1')) {
     await redis.zincrby(keys.openBatches, ms, id);

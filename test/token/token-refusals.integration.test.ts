@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { IssuedToken, Refusal } from '../../src/contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
-import { liftManualHold, placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
+import { liftManualHold, placeManualHold } from '../../src/fleet/hold/holds.ts';
 import { testRedis } from '../support/redis.ts';
 import { signal, until } from '../support/wait.ts';
 import { scriptCalls } from './support/server-calls.ts';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
+import { placeManualHold } from '../../src/fleet/hold/holds.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { startReceiver } from '../events/support/receiver.ts';
 import { readNoticeEvents } from '../support/events.ts';

@@ -5,7 +5,7 @@ import { pause } from '../../src/async/cancellation.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
-import { readHold, placeManualHold } from '../../src/fleet/hold/hold-scripts.ts';
+import { readHold, placeManualHold } from '../../src/fleet/hold/holds.ts';
 import { changeBatchRate } from '../../src/ops/operations/batches.ts';
 import type { OperationContext } from '../../src/ops/operations/operation.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';

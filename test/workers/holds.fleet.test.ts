@@ -49,7 +49,7 @@ describe('templates of which everything is refused', () => {
         deadlineMs: 15_000,
       });
       expect(await held()).toMatchObject(templates.map((template) => ({ template, kind, code })));
-      await until(async () => (await held()).every(({ rounds }) => rounds >= 4), {
+      await until(async () => (await held()).every(({ failedProbes }) => failedProbes >= 4), {
         what: 'rounds of probes',
         deadlineMs: 20_000,
       });

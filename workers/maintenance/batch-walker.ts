@@ -10,7 +10,7 @@ import {
   removeFailedJobs,
 } from '../../src/batch/import/queue-chunks.ts';
 import { nearEndOfRetention } from '../../src/batch/ledger/retention.ts';
-import { readHold } from '../../src/fleet/hold/hold-scripts.ts';
+import { readHold } from '../../src/fleet/hold/holds.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
 import { hintChannel } from '../../src/redis/hints.ts';
 import { CHUNK_QUEUE_NAME } from '../../src/redis/keys.ts';

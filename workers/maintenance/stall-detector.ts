@@ -2,7 +2,7 @@ import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import { repeat } from '../../src/async/repeat.ts';
-import { readHold } from '../../src/fleet/hold/hold-scripts.ts';
+import { readHold } from '../../src/fleet/hold/holds.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';

@@ -1,7 +1,7 @@
 import { Job } from 'bullmq';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import { repeat, type Repeated } from '../../src/async/repeat.ts';
-import { boundWaits } from '../../src/fleet/hold/hold-scripts.ts';
+import { boundWaits } from '../../src/fleet/hold/holds.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';

@@ -6,7 +6,7 @@ import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { readChunkJob, type ChunkJobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
-import { heldName } from '../../src/fleet/hold/template-hold.ts';
+import { heldName } from '../../src/contracts/hold.ts';
 import { openChunk } from '../../src/payload/chunk-payload.ts';
 import { PayloadKeyMissing } from '../../src/payload/seal.ts';
 import { enter, leaveUnsent, runAttempt, type Entry } from './attempt.ts';

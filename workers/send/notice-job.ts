@@ -3,7 +3,7 @@ import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import { newestTraceIds, type Outcome } from '../../src/contracts/outcome.ts';
 import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
-import { heldName } from '../../src/fleet/hold/template-hold.ts';
+import { heldName } from '../../src/contracts/hold.ts';
 import { possibleSends, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
 import { PayloadKeyMissing, type Sealing } from '../../src/payload/seal.ts';
 import { openJob } from '../../src/payload/sealed-job.ts';

@@ -114,17 +114,17 @@ export class SendGate {
             return await this.templates.refused(job, entered, outcome, attempted.answer);
           return await this.#met(job, entered, outcome);
         case 'rejected':
-          await this.#options.holds.answered(passage, job.template, 'rejected');
+          await this.#options.holds.answered(passage, 'rejected');
           return await this.templates.rejected(job, entered, outcome, attempted.answer);
         case 'unknown':
           await this.#concernsAll(job, { hold: 'failing', code: outcome.code }, passage);
           break;
         case 'retry':
-          await this.#options.holds.answered(passage, job.template, 'inconclusive');
+          await this.#options.holds.answered(passage, 'inconclusive');
           break;
         case 'expired':
         case undefined:
-          await this.#options.holds.answered(passage, job.template, 'abandoned');
+          await this.#options.holds.answered(passage, 'abandoned');
           break;
       }
     } catch (error) {
@@ -184,7 +184,7 @@ export class SendGate {
     this.#account.accepted(monotonic);
     this.templates.accepted(job.template);
     this.#acceptances.note(answer?.tokenId ?? '', now() - (monotonic - requestedAt));
-    await holds.answered(passage, job.template, 'accepted');
+    await holds.answered(passage, 'accepted');
     if (history !== undefined) await histories.forgetTrouble(job.id);
   }
 

@@ -1,6 +1,7 @@
 import { pause } from '../../src/async/cancellation.ts';
 import type { HoldGate, Passage } from '../../src/fleet/hold/hold-gate.ts';
-import { heldTemplate, type NamedHold } from '../../src/fleet/hold/template-hold.ts';
+import { type NamedHold } from '../../src/fleet/hold/holds.ts';
+import { heldTemplate } from '../../src/contracts/hold.ts';
 import {
   judgeTrouble,
   TemplateRows,
@@ -112,7 +113,7 @@ export async function judgeJob(
 
 /**
  * Rejections, refusals and pages, which concern one notice, or all of its template: then the template is held
- * (src/fleet/hold/template-hold.ts), and what was rejected in the row goes back to waiting.
+ * (src/fleet/hold), and what was rejected in the row goes back to waiting.
  */
 export class TemplateRefusals {
   readonly #basis: GateBasis;
@@ -181,7 +182,7 @@ export class TemplateRefusals {
     const { holds } = this.#basis;
     const { template } = job;
     const { hold, code, rejectAfter } = outcome;
-    await holds.answered(entered.passage, template, 'inconclusive');
+    await holds.answered(entered.passage, 'inconclusive');
     const tokenId = hold === 'credentials' ? answer?.tokenId : undefined;
     const wasHeld = holds.isTemplateHeld(template);
     const isOfSender = this.#isOfSender(template);
@@ -194,9 +195,9 @@ export class TemplateRefusals {
     );
     const waits = () => ({ ...outcome, behindMs: holds.behindMs(template) });
     if (wasHeld && job.isHalved === true) {
-      const { probesTemplate = Infinity } = entered.passage;
+      const { round = Infinity } = entered.passage.probesTemplate ?? {};
       // Where each chunk has a contact that is refused, only their smaller parts are accepted.
-      const isSplit = probesTemplate <= HALVING_ROUNDS && !isOfSender;
+      const isSplit = round <= HALVING_ROUNDS && !isOfSender;
       return isSplit ? { kind: 'rejected', code, own: true } : waits();
     }
     if (verdict.kind === 'reject') return { kind: 'rejected', code, own: true };

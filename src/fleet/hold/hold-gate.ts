@@ -1,26 +1,29 @@
 import { pause } from '../../async/cancellation.ts';
+import { heldTemplate, type HoldKind } from '../../contracts/hold.ts';
 import { closedHours } from '../../contracts/send-windows.ts';
-import type { HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel, type Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
-import { OTHERS_FIRST_MS, OwnTrouble, type Aside } from './own-trouble.ts';
-import { endProbe, enterHold, holdKeys, placeHold, tryOtherKeys } from './hold-scripts.ts';
 import {
-  enterTemplate,
-  heldTemplate,
-  holdTemplate,
-  liftTemplate,
-  readNamedHolds,
-  type NamedHold,
-} from './template-hold.ts';
+  endProbe,
+  enterHold,
+  holdKeys,
+  nameIn,
+  placeHold,
+  templateScope,
+  tryOtherKeys,
+  type HoldScope,
+  type Probe,
+} from './hold-scripts.ts';
+import { readHolds, type NamedHold } from './holds.ts';
+import { OTHERS_FIRST_MS, OwnTrouble, type Aside } from './own-trouble.ts';
 import { probeLimits } from './trouble.ts';
 
 export interface Passage {
-  /** It probes the hold that is in effect since then. */
-  readonly probes?: { readonly kind: HoldKind; readonly since: string };
-  /** It probes the hold of its template, in this round. */
-  readonly probesTemplate?: number;
+  /** It probes the hold of the queue. */
+  readonly probes?: Probe;
+  /** It probes the hold of its template. */
+  readonly probesTemplate?: Probe;
 }
 
 export const OPEN: Passage = {};
@@ -80,8 +83,8 @@ const MOST_SPREAD = 30;
  * | address, throttled, token-contested, token-unavailable, unreachable | an acceptance or rejection |
  * | manual, restored | a person |
  *
- * A template is held in the same way, apart from the others (template-hold.ts): its jobs are put off one by one, and so
- * are those of a template whose sending hours are closed.
+ * A template is held in the same way, apart from the others: its jobs are put off one by one, and so are those of a template
+ * whose sending hours are closed. An acceptance lifts it.
  *
  * A process that is in trouble alone places no hold, and steps aside (own-trouble.ts).
  *
@@ -99,7 +102,7 @@ export class HoldGate {
   #news = 0;
   /** The held templates by name, with the time of their next round of probes as far as it is known. */
   #templates = new Map<string, number>();
-  #mustReadTemplates = true;
+  #mustRead = true;
   #known: HoldKind | undefined;
   #unsubscribe: (() => void) | undefined;
 
@@ -137,7 +140,7 @@ export class HoldGate {
   forget(): void {
     this.#news++;
     this.#mustAsk = true;
-    this.#mustReadTemplates = true;
+    this.#mustRead = true;
   }
 
   /** Whether this process takes no jobs because it alone is in trouble. */
@@ -161,7 +164,7 @@ export class HoldGate {
   ): Passage | PutOff | Promise<Passage | PutOff | undefined> {
     const closedMs = this.closedMs(template);
     if (closedMs > 0) return { putOffMs: closedMs };
-    const isOpen = !this.#mustAsk && !this.#mustReadTemplates && !this.isTemplateHeld(template);
+    const isOpen = !this.#mustAsk && !this.#mustRead && !this.isTemplateHeld(template);
     return isOpen ? OPEN : this.#ask(template, wasRefused, runs, leavesProbes);
   }
 
@@ -179,11 +182,11 @@ export class HoldGate {
     runs: number,
     leavesProbes: boolean,
   ): Promise<Passage | PutOff | undefined> {
-    if (this.#mustReadTemplates) await this.#readTemplates();
+    if (this.#mustRead) await this.#read();
     const ofTemplate = await this.#enterTemplate(template, wasRefused, runs);
     if (ofTemplate !== undefined && 'putOffMs' in ofTemplate) return ofTemplate;
     if (leavesProbes && this.#known !== undefined) await pause(OTHERS_FIRST_MS);
-    const probes = await this.#enterHold();
+    const probes = await this.#enterQueue();
     if (probes === 'held') return undefined;
     return probes === undefined ? (ofTemplate ?? OPEN) : { ...ofTemplate, probes };
   }
@@ -193,18 +196,18 @@ export class HoldGate {
     wasRefused: boolean,
     runs: number,
   ): Promise<Passage | PutOff | undefined> {
-    const { redis, keys, settings, now } = this.#options;
+    const { redis, now } = this.#options;
     const held = this.#heldAs(template);
     if (held === undefined) return undefined;
     let { nextAt } = held;
     if (nextAt <= now()) {
-      const limits = limitsOf('template', settings);
-      const verdict = await enterTemplate(redis, keys, held.name, limits);
-      if (verdict === 'open') this.#templates.delete(held.name);
-      if (typeof verdict !== 'number')
-        return verdict === 'open' ? undefined : { probesTemplate: verdict.probeOf };
-      this.#templates.set(held.name, verdict);
-      nextAt = verdict;
+      const entered = await enterHold(redis, this.#holdKeys, [templateScope(held.name)]);
+      if ('lifter' in entered) this.#templates.delete(held.name);
+      if (!('nextAt' in entered)) {
+        return 'lifter' in entered ? undefined : { probesTemplate: entered };
+      }
+      this.#templates.set(held.name, entered.nextAt);
+      ({ nextAt } = entered);
     }
     // Where nothing was tried yet goes first.
     const behindMs = wasRefused ? OTHERS_FIRST_MS : 0;
@@ -215,18 +218,17 @@ export class HoldGate {
   }
 
   /** @returns the hold that is probed, undefined without one, or `held` */
-  async #enterHold(): Promise<Passage['probes'] | 'held'> {
+  async #enterQueue(): Promise<Probe | 'held' | undefined> {
     if (!this.#mustAsk) return undefined;
-    const { redis, keys, id } = this.#options;
+    const { redis, id } = this.#options;
     await this.#own.othersFirst();
     const news = this.#news;
-    const reply = await enterHold(redis, [...this.#holdKeys, keys.holdLifter], []);
-    const [verdict, kind, at] = reply as [string, string, unknown?];
-    if (verdict === 'probe' || verdict === 'wait') {
-      this.#note(kind as HoldKind);
-      return verdict === 'wait' ? 'held' : { kind: kind as HoldKind, since: String(at) };
+    const entered = await enterHold(redis, this.#holdKeys, ['queue']);
+    if (!('lifter' in entered)) {
+      this.#note(entered.kind);
+      return 'nextAt' in entered ? 'held' : entered;
     }
-    if (kind !== '' && kind !== id) this.#own.othersLifted();
+    if (entered.lifter !== '' && entered.lifter !== id) this.#own.othersLifted();
     this.#note(undefined);
     if (news === this.#news) this.#mustAsk = false;
     return undefined;
@@ -237,13 +239,11 @@ export class HoldGate {
    * @param forMs milliseconds to the next probe, where the cause names them
    */
   async place(kind: HoldKind, code: string, forMs = 0): Promise<void> {
-    const { redis, settings, othersAccepted } = this.#options;
+    const { othersAccepted } = this.#options;
     const isAlone = await this.#own.isAlone(othersAccepted);
     if (isAlone && !this.isAside) this.#own.stepAside({ hold: kind, code }, forMs);
     if (this.isAside) return;
-    const { minMs, maxMs } = limitsOf(kind, settings);
-    const args = [kind, code, Math.ceil(this.boundedMs(forMs)), minMs, maxMs, this.#channel];
-    const nextAt = Number(await placeHold(redis, this.#holdKeys, args));
+    const nextAt = await this.#place('queue', kind, code, this.boundedMs(forMs));
     this.#own.inTrouble(nextAt - this.#options.now());
     this.forget();
     this.#note(kind);
@@ -258,25 +258,30 @@ export class HoldGate {
   /** The service answered, or an attempt ended without a request: ends a probe by the table above. */
   async answered(
     { probes, probesTemplate }: Passage,
-    template: string,
     how: 'accepted' | 'rejected' | 'abandoned' | 'inconclusive',
   ): Promise<void> {
-    const { redis, keys, id } = this.#options;
     if (how === 'accepted') this.#own.accepted();
-    if (how === 'accepted' && probesTemplate !== undefined) {
-      await liftTemplate(redis, keys, template, 'acceptance');
-      this.#templates.delete(template);
-    }
-    if (probes === undefined || how === 'inconclusive') return;
-    const args = [probes.since, how, id, this.#channel];
-    await endProbe(redis, [...this.#holdKeys, keys.holdLifter], args);
+    if (how === 'accepted' && probesTemplate !== undefined) await this.#end(probesTemplate, how);
+    if (how !== 'inconclusive' && probes !== undefined) await this.#end(probes, how);
+  }
+
+  async #end({ scope, since }: Probe, how: 'accepted' | 'rejected' | 'abandoned'): Promise<void> {
+    const { redis, id } = this.#options;
+    await endProbe(redis, this.#holdKeys, [this.#channel, scope, since, how, id]);
+    this.#templates.delete(nameIn(scope));
   }
 
   async holdTemplate(template: string, kind: HoldKind, code: string): Promise<void> {
-    const { redis, keys, settings } = this.#options;
-    const { minMs } = limitsOf('template', settings);
-    await holdTemplate(redis, keys, template, kind, code, minMs);
-    await this.#readTemplates();
+    await this.#place(templateScope(template), kind, code);
+    await this.#read();
+  }
+
+  /** @returns the time of the next probe */
+  async #place(scope: HoldScope, kind: HoldKind, code: string, forMs = 0): Promise<number> {
+    const { redis, settings } = this.#options;
+    const { minMs, maxMs } = limitsOf(scope === 'queue' ? kind : 'template', settings);
+    const args = [this.#channel, scope, kind, code, Math.ceil(forMs), minMs, maxMs];
+    return placeHold(redis, this.#holdKeys, args);
   }
 
   /** Whether a template is held, as far as this process knows. */
@@ -310,22 +315,23 @@ export class HoldGate {
     return Math.max(0, nextAt - this.#options.now()) + (1 + Math.random()) * OTHERS_FIRST_MS;
   }
 
-  async #readTemplates(): Promise<void> {
+  /** @returns the kind of the queue's hold */
+  async #read(): Promise<HoldKind | undefined> {
     const { redis, keys, onTemplateHeld } = this.#options;
     const news = this.#news;
-    const held = await readNamedHolds(redis, keys);
+    const { queue, templates } = await readHolds(redis, keys);
     const before = this.#templates;
-    this.#templates = new Map(held.map(({ name, nextProbeAt }) => [name, nextProbeAt]));
-    for (const one of held) if (!before.has(one.name)) onTemplateHeld(one);
-    if (news === this.#news) this.#mustReadTemplates = false;
+    this.#templates = new Map(templates.map(({ name, nextProbeAt }) => [name, nextProbeAt]));
+    for (const one of templates) if (!before.has(one.name)) onTemplateHeld(one);
+    if (news === this.#news) this.#mustRead = false;
+    return queue?.kind;
   }
 
   /** Reads what a hint is about. */
   async #learn(): Promise<void> {
-    const { redis, keys } = this.#options;
-    const [kind] = await Promise.all([redis.hget(keys.hold, 'kind'), this.#readTemplates()]);
-    this.#note(kind === null ? undefined : (kind as HoldKind));
-    if (kind === null) this.#own.return();
+    const kind = await this.#read();
+    this.#note(kind);
+    if (kind === undefined) this.#own.return();
   }
 
   #note(kind: HoldKind | undefined): void {

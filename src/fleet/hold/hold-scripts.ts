@@ -1,12 +1,10 @@
-import { randomUUID } from 'node:crypto';
-import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
-import type { RedisClient } from '../../redis/connect.ts';
-import { hintChannel } from '../../redis/hints.ts';
-import { type Keys, DONE_MS } from '../../redis/keys.ts';
+import type { HoldKind } from '../../contracts/hold.ts';
+import { DONE_MS, type Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
+import { MOST_PROBES } from './trouble.ts';
 
-/** Lifetime of a hold that only a person lifts, in milliseconds. */
-export const MANUAL_HOLD_MS = 365 * 24 * 3_600_000;
+/** Lifetime of BullMQ's limiter keys while only a person lifts the hold, in milliseconds. */
+const MANUAL_HOLD_MS = 365 * 24 * 3_600_000;
 
 /** Acceptances without a failed probe in between that lift the hold `failing`: where half of all fail, one proves little. */
 const PASSES = 2;
@@ -14,30 +12,59 @@ const PASSES = 2;
 /** For so long after a hold is lifted it is known by whose request, in milliseconds. */
 const LIFTED_MS = 60_000;
 
-/**
- * KEYS of the transitions of a hold (hold-gate.ts), which are one script each, so that they are atomic for the
- * fleet: the hold's hash, and BullMQ's limiter keys, one for each queue.
- */
-export const holdKeys = (keys: Keys): readonly string[] => [
-  keys.hold,
-  keys.limiter,
-  keys.chunkLimiter,
+/** Most templates that are held at a time: more are not, and their notices end by themselves. */
+const MOST_HELD = 1_000;
+
+/** Jobs of a template that a person holds look at it again after this time. */
+const MANUAL_LOOK_MS = 15_000;
+
+/** A hold written so much later than it is now is from before the clock of Redis went back. */
+const SKEW_MS = 5_000;
+
+/** No look at an open batch (workers/maintenance/batch-walker.ts) is further ahead, in milliseconds. */
+const MOST_PUT_OFF_MS = 60_000;
+
+/** What a hold is about: everything, or the notices of a template by their name (`heldName`). */
+export type HoldScope = 'queue' | `template:${string}`;
+
+export const templateScope = (name: string): HoldScope => `template:${name}`;
+
+/** The name in the scope of a template. */
+export const nameIn = (scope: string) => scope.slice('template:'.length);
+
+/** KEYS of all transitions. */
+export const holdKeys = ({ hold, limiter, chunkLimiter }: Keys): readonly string[] => [
+  hold,
+  limiter,
+  chunkLimiter,
 ];
 
 /**
- * Shared by the scripts. The time of the next probe is in the hash; the limiter keys follow it. A limiter key
- * contains a small counter of BullMQ while the queue is open, and BLOCKED while it is held; only BLOCKED may
- * be extended or removed here.
+ * Shared by the transitions of a hold (hold-gate.ts), which are one script each, so that they are atomic for the fleet.
+ * KEYS: the holds, and BullMQ's limiter keys, one for each queue.
+ *
+ * A hold is JSON in the field of its scope: kind, code, since, next (time of the next round of probes), round, left (probes
+ * of this round that are not taken yet), passed, min and max (time between rounds), at (time of this record). The worker
+ * that takes the last probe of a round moves the next one away: nothing is lost with a probe whose worker dies. Of the
+ * queue a round is one probe. Of a template they are 1, 2, 4, ...: a refusal takes nothing, so several at a time find a good
+ * notice behind many that are at fault. The field `lifter` has when and by which process the queue was lifted last,
+ * `lifted` when by a person.
+ *
+ * The limiter keys follow the hold of the queue. They contain a small counter of BullMQ while it is open, and BLOCKED
+ * while it is held; only BLOCKED may be extended or removed here.
  */
 export const HOLD_PRELUDE = `
-local hold = KEYS[1]
-local now = clock()
+local holds, now = KEYS[1], clock()
 alsoWhenFull()
 local BLOCKED = 9007199254740991
-
-local function nextProbe() return tonumber(redis.call('HGET', hold, 'nextProbeAt') or 0) or 0 end
+local function read(scope)
+  local isRead, held = pcall(cjson.decode, redis.call('HGET', holds, scope) or 'null')
+  if not isRead or type(held) ~= 'table' or type(held.kind) ~= 'string' then return nil end
+  held.next, held.round = tonumber(held.next) or 0, tonumber(held.round) or 0
+  return held
+end
 -- Such a hold has no probe: only a person lifts it.
-local function isManual(kind) return kind == 'manual' or kind == 'restored' end
+local function isManual(held) return held.kind == 'manual' or held.kind == 'restored' end
 local function block(ms)
   for index = 2, 3 do redis.call('SET', KEYS[index], BLOCKED, 'PX', ms) end
 end
@@ -46,121 +73,166 @@ local function unblock()
     if tonumber(redis.call('GET', KEYS[index]) or 0) >= BLOCKED then redis.call('DEL', KEYS[index]) end
   end
 end
-local function probeAt(at)
-  redis.call('HSET', hold, 'nextProbeAt', at)
-  redis.call('PEXPIRE', hold, at - now + 86400000)
-  if at > now then block(at - now) else unblock() end
+local function write(scope, held, at)
+  held.next, held.at = math.ceil(at), now
+  redis.call('HSET', holds, scope, cjson.encode(held))
+  if scope ~= 'queue' then return end
+  if isManual(held) then block(${MANUAL_HOLD_MS})
+  elseif held.next > now then block(held.next - now)
+  else unblock() end
+end
+local function placeManual(scope, kind, code)
+  local held = read(scope)
+  if not held or held.kind ~= kind then held = { kind = kind, since = now } end
+  held.code = code
+  write(scope, held, 0)
 end
 `;
 
 /**
- * Places a hold, or replaces one of another kind; a manual hold stays as it is, and the next probe only moves
- * further away. ARGV: kind, code, milliseconds to the next probe where the cause names them (else 0), shortest and
- * longest time between probes, channel. Answers the time of the next probe.
+ * Places a hold, or replaces one of another kind; a manual hold stays as it is, and the next probe only moves further away.
+ * A person replaces any but `restored`, whose report comes first. ARGV: channel, scope, kind, code, and of a hold that is
+ * probed: milliseconds to the next probe where the cause names them (else 0), shortest and longest time between probes.
+ * Answers the time of the next probe; -1 where `restored` stays.
  */
 export const placeHold = defineScript({
   name: 'place hold',
   lua: `${HOLD_PRELUDE}
-local kind, code, forMs, min, max = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local current = redis.call('HGET', hold, 'kind')
-if isManual(current) then return nextProbe() end
-if current == kind and forMs == 0 then return nextProbe() end
-local at = math.max(nextProbe(), now + math.ceil(forMs > 0 and forMs or min))
-if current ~= kind then
-  redis.call('HSET', hold, 'kind', kind, 'since', now, 'failedProbes', 0, 'min', min, 'max', max)
+local scope, kind, code = ARGV[2], ARGV[3], ARGV[4]
+local held = read(scope)
+if kind == 'manual' then
+  if held and held.kind == 'restored' then return -1 end
+  placeManual(scope, kind, code)
+  redis.call('PUBLISH', ARGV[1], kind)
+  return 0
 end
-redis.call('HSET', hold, 'code', code, 'passed', 0, 'ahead', at - now)
-probeAt(at)
-redis.call('PUBLISH', ARGV[6], kind)
-return at`,
+local forMs, min, max = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+if held and (isManual(held) or held.kind == kind and forMs == 0) then return held.next end
+if not held and scope ~= 'queue' and redis.call('HLEN', holds) >= ${MOST_HELD} then return 0 end
+local at = math.max(held and held.next or 0, now + (forMs > 0 and forMs or min))
+if not held or held.kind ~= kind then
+  held = { kind = kind, since = now, round = 0, min = min, max = max }
+end
+held.code, held.passed, held.left = code, 0, 1
+write(scope, held, at)
+redis.call('PUBLISH', ARGV[1], kind)
+return held.next`,
+  parse: Number,
 });
 
+/** A probe of the hold that is in effect since then. */
+export interface Probe {
+  readonly scope: HoldScope;
+  readonly kind: HoldKind;
+  readonly since: number;
+  readonly round: number;
+}
+
+type HoldVerdict =
+  /** It is open; `lifter`: whose request lifted the last hold of the queue a moment ago. */
+  | { readonly lifter: string }
+  | Probe
+  /** It is held until then. */
+  | { readonly kind: HoldKind; readonly nextAt: number };
+
 /**
- * Asks to make an attempt. The process that takes the probe moves the next one further away: one that ends without an answer needs
- * no replacement. KEYS: also who lifted the last hold. Answers ['open', who lifted the last hold or ''],
- * ['probe', kind, since], or ['wait', kind, time of the next probe].
+ * Asks to make an attempt. ARGV: scope. Answers ['open', who lifted the last hold of the queue a moment ago or ''],
+ * ['probe', kind, since, round, scope], or ['wait', kind, time of the next probe].
  */
 export const enterHold = defineScript({
   name: 'enter hold',
   lua: `${HOLD_PRELUDE}
-local record = redis.call('HMGET', hold, 'kind', 'since', 'failedProbes', 'min', 'max')
-local kind = record[1]
-if not kind then return { 'open', redis.call('GET', KEYS[4]) or '' } end
-if isManual(kind) then
-  block(60000)
-  return { 'wait', kind, now + 60000 }
+local scope = ARGV[1]
+local held, isQueue = read(scope), scope == 'queue'
+if not held then
+  local at, id = string.match(redis.call('HGET', holds, 'lifter') or '', '^(%d+) (.*)$')
+  return { 'open', at and now < tonumber(at) + ${LIFTED_MS} and id or '' }
 end
-local at = nextProbe()
+if isManual(held) then
+  if isQueue then block(60000) end
+  return { 'wait', held.kind, now + ${MANUAL_LOOK_MS} }
+end
+local at = held.next
 if at > now then
-  block(at - now)
-  return { 'wait', kind, at }
+  if isQueue then block(at - now) end
+  return { 'wait', held.kind, at }
 end
-local failed = redis.call('HINCRBY', hold, 'failedProbes', 1)
-probeAt(now + math.min(tonumber(record[4] or 1000) * 2 ^ math.min(failed, 30), tonumber(record[5] or 60000)))
-return { 'probe', kind, record[2] or '' }`,
+held.left = (tonumber(held.left) or 1) - 1
+if held.left <= 0 then
+  held.round = held.round + 1
+  held.left = isQueue and 1 or math.min(2 ^ math.min(held.round, 10), ${MOST_PROBES})
+  at = now + math.min((held.min or 1000) * 2 ^ math.min(held.round, 30), held.max or 60000)
+end
+write(scope, held, at)
+return { 'probe', held.kind, held.since, held.round, scope }`,
+  parse: (reply: unknown): HoldVerdict => {
+    const [verdict, what, at, round, scope] = reply as [
+      'open' | 'probe' | 'wait',
+      string,
+      number,
+      number,
+      HoldScope,
+    ];
+    if (verdict === 'open') return { lifter: what };
+    const kind = what as HoldKind;
+    return verdict === 'wait' ? { kind, nextAt: at } : { scope, kind, since: at, round };
+  },
 });
 
 /**
- * Ends a probe that the service answered (hold-gate.ts has the table), or that made no request. KEYS: also who
- * lifted the last hold. ARGV: since when the hold was in effect that it probed, 'accepted', 'rejected' or 'abandoned', id
- * of the process, channel. Answers 1 when the hold was lifted.
+ * Ends a probe that the service answered (hold-gate.ts has the table), or that made no request. ARGV: channel, scope, since
+ * when the hold was in effect that it probed, 'accepted', 'rejected' or 'abandoned', id of the process.
  */
 export const endProbe = defineScript({
   name: 'end probe',
   lua: `${HOLD_PRELUDE}
-local record = redis.call('HMGET', hold, 'kind', 'since', 'failedProbes')
-local kind, how = record[1], ARGV[2]
-if not kind or isManual(kind) or record[2] ~= ARGV[1] then return 0 end
-local another = how == 'abandoned'
+local scope, how = ARGV[2], ARGV[4]
+local held = read(scope)
+if not held or isManual(held) or held.since ~= tonumber(ARGV[3]) then return 0 end
+local kind = held.kind
+if how == 'accepted' then held.passed = (held.passed or 0) + 1 end
+if how == 'abandoned'
   or how == 'rejected' and (kind == 'failing' or kind == 'credit' or kind == 'credentials')
-  or how == 'accepted' and kind == 'failing' and redis.call('HINCRBY', hold, 'passed', 1) < ${PASSES}
-if another then
-  redis.call('HSET', hold, 'failedProbes', math.max(0, tonumber(record[3] or 0) - 1))
-  probeAt(now)
+  or how == 'accepted' and kind == 'failing' and held.passed < ${PASSES} then
+  held.round = math.max(0, held.round - 1)
+  write(scope, held, now)
   return 0
 end
-redis.call('DEL', hold)
-redis.call('SET', KEYS[4], ARGV[3], 'PX', ${LIFTED_MS})
-unblock()
-redis.call('PUBLISH', ARGV[4], '')
-return 1`,
-});
-
-/**
- * Holds the queue manually. Replaces an automatic hold, but not `restored`: a person who lifts that one
- * must have read its report. ARGV: why, channel.
- */
-const placeManual = defineScript({
-  name: 'place manual hold',
-  lua: `${HOLD_PRELUDE}
-local kind = redis.call('HGET', hold, 'kind')
-if kind == 'restored' then return 0 end
-if kind ~= 'manual' then
-  redis.call('DEL', hold)
-  redis.call('HSET', hold, 'kind', 'manual', 'since', now, 'nextProbeAt', 0, 'failedProbes', 0)
+redis.call('HDEL', holds, scope)
+if scope == 'queue' then
+  redis.call('HSET', holds, 'lifter', string.format('%.0f %s', now, ARGV[5]))
+  unblock()
 end
-redis.call('HSET', hold, 'code', ARGV[1])
-redis.call('PEXPIRE', hold, ${MANUAL_HOLD_MS})
-block(${MANUAL_HOLD_MS})
-redis.call('PUBLISH', ARGV[2], 'manual')
+redis.call('PUBLISH', ARGV[1], '')
 return 1`,
 });
 
 /**
- * Lifts the hold in effect; refused issuances from before are over then. KEYS: also the mark of the request, so that it
- * answers the same when it is repeated, and the time of the lift. ARGV: channel, the kind of the hold that was seen, or '' for any. Answers the kind of the hold in effect, or ''; with another
- * one than was seen, nothing is lifted.
+ * Lifts the hold in effect: of the queue, whose refused issuances from before are over then, or of a template with all
+ * sender keys. KEYS: also the mark of the request, so that it answers the same when it is repeated. ARGV: channel, scope,
+ * the kind of the hold that was seen, or '' for any. Answers the kind of the hold in effect, or ''; with another one than was
+ * seen, nothing is lifted.
  */
 export const liftManual = defineScript({
   name: 'lift hold',
   lua: `${HOLD_PRELUDE}
 local done = redis.call('GET', KEYS[4])
 if done then return done end
-local kind = redis.call('HGET', hold, 'kind') or ''
-if kind ~= '' and ARGV[2] ~= '' and kind ~= ARGV[2] then return kind end
-redis.call('DEL', hold)
-unblock()
-redis.call('SET', KEYS[5], string.format('%.0f', now), 'PX', ${LIFTED_MS})
+local scope, seen = ARGV[2], ARGV[3]
+local kind, found = '', {}
+for _, name in ipairs(redis.call('HKEYS', holds)) do
+  if name == scope or string.match(name, '^(template:.*)\\n') == scope then
+    found[#found + 1] = name
+    local held = read(name)
+    if held and (kind == '' or held.kind == seen) then kind = held.kind end
+  end
+end
+if kind ~= '' and seen ~= '' and kind ~= seen then return kind end
+for _, name in ipairs(found) do redis.call('HDEL', holds, name) end
+if scope == 'queue' then
+  unblock()
+  redis.call('HSET', holds, 'lifted', string.format('%.0f', now))
+end
 redis.call('PUBLISH', ARGV[1], '')
 redis.call('SET', KEYS[4], kind, 'PX', ${DONE_MS})
 return kind`,
@@ -173,109 +245,38 @@ return kind`,
 export const tryOtherKeys = defineScript({
   name: 'try other keys',
   lua: `${HOLD_PRELUDE}
-if redis.call('HGET', hold, 'kind') ~= 'credentials' then return 0 end
-redis.call('HSET', hold, 'failedProbes', 0)
-probeAt(now)
+local held = read('queue')
+if not held or held.kind ~= 'credentials' then return 0 end
+held.round = 0
+write('queue', held, now)
 redis.call('PUBLISH', ARGV[1], '')
 return 1`,
 });
 
 /**
- * No look at an open batch (workers/maintenance/batch-walker.ts) and no probe of a template is further ahead, in
- * milliseconds.
- */
-const MOST_PUT_OFF_MS = 60_000;
-
-/**
  * Ends what the fleet waits for, after the clock of Redis went back: the times of these keys would come later by as
- * much. Holds are probed at once. At a start, when nothing saw the clock before, only those whose probe is further ahead
- * than any was set. While BullMQ's limiter keys are there, no job comes to {@link enterHold}; without a hold
- * they are those of a rate limit, which sets them anew. Its marks that stalled jobs were looked for a moment ago are
- * deleted: any worker may look at any time. KEYS: as the holds, these marks, the open batches by the time of their next
- * look, the held templates. ARGV: '1' where the clock was seen to go back, channel. Answers 1 where a probe was moved.
+ * much. Holds are probed at once. At a start, when nothing saw the clock before, only those that were written later than
+ * it is. While BullMQ's limiter keys are there, no job comes to {@link enterHold}; without a hold they are those of a rate
+ * limit, which sets them anew. Its marks that stalled jobs were looked for a moment ago are deleted: any worker may look at
+ * any time. KEYS: as the holds, these marks, the open batches by the time of their next look. ARGV: channel, '1' where the
+ * clock was seen to go back. Answers 1 where a probe was moved.
  */
-const boundFleet = defineScript({
+export const boundFleet = defineScript({
   name: 'bound waits',
   lua: `${HOLD_PRELUDE}
 redis.call('DEL', KEYS[4], KEYS[5])
 local late = redis.call('ZRANGEBYSCORE', KEYS[6], '(' .. (now + ${MOST_PUT_OFF_MS}), '+inf')
 for _, id in ipairs(late) do redis.call('ZADD', KEYS[6], now, id) end
+if not read('queue') then unblock() end
 local found = 0
-local function isLate(at, most) return ARGV[1] == '1' or at > now + most end
-local templates = redis.call('HGETALL', KEYS[7])
-for index = 1, #templates, 2 do
-  local isRead, held = pcall(cjson.decode, templates[index + 1])
-  if isRead and type(held) == 'table' and held.kind ~= 'manual' and isLate(tonumber(held.next) or 0, ${MOST_PUT_OFF_MS}) then
-    held.next, found = now, 1
-    redis.call('HSET', KEYS[7], templates[index], cjson.encode(held))
+for _, scope in ipairs(redis.call('HKEYS', holds)) do
+  local held = read(scope)
+  local isLate = held and (ARGV[2] == '1' or (tonumber(held.at) or 0) > now + ${SKEW_MS})
+  if isLate and not isManual(held) then
+    write(scope, held, now)
+    found = 1
   end
 end
-if found == 1 then redis.call('PUBLISH', ARGV[2], '') end
-local record = redis.call('HMGET', hold, 'kind', 'max', 'ahead')
-if isManual(record[1]) then return found end
-if not record[1] then unblock()
-elseif isLate(nextProbe(), math.max(tonumber(record[2] or 0), tonumber(record[3] or 0))) then
-  probeAt(now)
-  found = 1
-end
+if found == 1 then redis.call('PUBLISH', ARGV[1], '') end
 return found`,
 });
-
-/** Reads the hold in effect; undefined when there is none. */
-export async function readHold(redis: RedisClient, keys: Keys): Promise<Hold | undefined> {
-  const fields = await redis.hgetall(keys.hold);
-  const kind = fields['kind'];
-  if (kind === undefined || !(kind in HOLDS)) return undefined;
-  return {
-    kind: kind as HoldKind,
-    code: fields['code'] ?? '',
-    since: Number(fields['since']),
-    nextProbeAt: Number(fields['nextProbeAt']),
-    failedProbes: Number(fields['failedProbes']),
-  };
-}
-
-/**
- * Holds the queue manually, until {@link liftManualHold}.
- * @param why a few words, shown as the hold's code by `notices status`
- * @returns false where the hold `restored` is in effect, which stays
- */
-export async function placeManualHold(
-  redis: RedisClient,
-  keys: Keys,
-  why: string,
-): Promise<boolean> {
-  const args = [why, hintChannel(redis, keys.holdHints)];
-  return (await placeManual(redis, holdKeys(keys), args)) === 1;
-}
-
-/**
- * Lifts the hold in effect. If its cause persists, the next send places it again.
- * @param seen the kind that the person has seen: no other one is lifted. Default: any
- * @returns the kind of the hold in effect; undefined when there was none
- */
-export async function liftManualHold(
-  redis: RedisClient,
-  keys: Keys,
-  seen?: HoldKind,
-): Promise<HoldKind | undefined> {
-  const from = [...holdKeys(keys), keys.done(randomUUID()), keys.lifted];
-  const args = [hintChannel(redis, keys.holdHints), seen ?? ''];
-  const kind = String(await liftManual(redis, from, args));
-  return kind in HOLDS ? (kind as HoldKind) : undefined;
-}
-
-/**
- * To be called at a start, and when the clock of Redis went back. Safe to repeat.
- * @param wasSeen whether it was seen to go back
- * @returns whether it went back
- */
-export async function boundWaits(
-  redis: RedisClient,
-  keys: Keys,
-  wasSeen: boolean,
-): Promise<boolean> {
-  const bounded = [...holdKeys(keys), ...keys.stalledChecks, keys.openBatches, keys.templateHolds];
-  const args = [wasSeen ? '1' : '', hintChannel(redis, keys.holdHints)];
-  return (await boundFleet(redis, bounded, args)) === 1 || wasSeen;
-}

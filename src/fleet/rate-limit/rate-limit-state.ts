@@ -124,13 +124,14 @@ return { 'permits', count, text(at - now), text(gap) }`,
  * Decreases the limit after 429s: once a second, and once for a hold, until whose next probe it does not rise. Without a
  * limit it decreases from the rate of this process times the number of workers, which share the work.
  *
- * KEYS: the hash, the hash of the hold, the workers. ARGV: RATE_LIMIT, lowest limit, share that is left after a decrease,
+ * KEYS: the hash, the holds, the workers. ARGV: RATE_LIMIT, lowest limit, share that is left after a decrease,
  * RATE_LIMIT_RECOVERY_MS, requests per second of this process, channel. Answers what it was and is, if it decreased.
  */
 export const decreaseRateLimit = defineScript({
   name: 'decreaseRateLimit',
   lua: `${PRELUDE}
-local later = math.max(tonumber(redis.call('HGET', KEYS[2], 'nextProbeAt') or 0), now)
+local held = redis.call('HGET', KEYS[2], 'queue')
+local later = math.max(held and cjson.decode(held).next or 0, now)
 alsoWhenFull()
 fellAt = tonumber(fellAt or nil)
 -- A decrease in the future is from before the clock went back.

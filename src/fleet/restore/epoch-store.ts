@@ -4,7 +4,7 @@ import type { RedisClient } from '../../redis/connect.ts';
 import { translated } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
-import { HOLD_PRELUDE, MANUAL_HOLD_MS } from '../hold/hold-scripts.ts';
+import { HOLD_PRELUDE, holdKeys } from '../hold/hold-scripts.ts';
 import type { Epoch, EpochReading, RestoreEvent, Suspicion, Term } from './epoch.ts';
 
 /**
@@ -116,10 +116,7 @@ if field(epoch, 'before') ~= ARGV[4] then redis.call('HSET', epoch, 'id', ARGV[3
 redis.call('HSET', epoch, 'server', server, 'before', ARGV[4], 'beforeBornAt', ARGV[5], 'beforeBeats', ARGV[6],
   'beforeAt', ARGV[8], 'eventAt', now, 'why', ARGV[7], 'copyAt', ARGV[8], 'missingMs', ARGV[9], 'verdict', ARGV[10])
 if ARGV[10] == 'held' then
-  redis.call('DEL', hold)
-  redis.call('HSET', hold, 'kind', 'restored', 'code', ARGV[7], 'since', now, 'nextProbeAt', 0, 'failedProbes', 0)
-  redis.call('PEXPIRE', hold, ${MANUAL_HOLD_MS})
-  block(${MANUAL_HOLD_MS})
+  placeManual('queue', 'restored', ARGV[7])
   redis.call('PUBLISH', ARGV[11], 'restored')
 end
 return advance(epoch, now, '')`,
@@ -175,11 +172,10 @@ export async function recordRestored(
   missing: Term,
   { why, copyAt, missingMs, verdict }: Omit<RestoreEvent, 'at'>,
 ): Promise<Term | undefined> {
-  const { hold, limiter, chunkLimiter, holdHints } = keys;
   // Once a person decides, nothing else is missing of that term.
   const beats = verdict === 'held' ? Number.MAX_SAFE_INTEGER : missing.beats;
   const of = [missing.id, missing.bornAt, beats];
-  const what = [why, copyAt, Math.round(missingMs), verdict, hintChannel(redis, holdHints)];
+  const what = [why, copyAt, Math.round(missingMs), verdict, hintChannel(redis, keys.holdHints)];
   const args = [epoch.id, epoch.event?.at ?? '', randomUUID(), ...of, ...what];
-  return translated(markRestored(redis, [hold, limiter, chunkLimiter, keys.epoch], args));
+  return translated(markRestored(redis, [...holdKeys(keys), keys.epoch], args));
 }

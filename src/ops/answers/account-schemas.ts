@@ -5,7 +5,7 @@ import { FAULTS, holdKind, HOLDS, remedyOf, type Hold } from '../../contracts/ho
 import type { SeenWorker } from '../../fleet/heartbeat.ts';
 import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
 import type { TokenStatus } from '../../token/token-status.ts';
-import type { TemplateHold } from '../../fleet/hold/template-hold.ts';
+import type { TemplateHold } from '../../fleet/hold/holds.ts';
 import { count, named, time, type Answer } from './fields.ts';
 
 /** The codes of our errors. */
@@ -21,13 +21,8 @@ const holdFacts = z.object({
 }) satisfies z.ZodType<Hold>;
 
 /** A held template. */
-export const templateHold = z.object({
+export const templateHold = holdFacts.extend({
   template: z.string(),
-  kind: holdKind,
-  code: z.string().describe('what its notices were refused with'),
-  since: time,
-  nextProbeAt: z.number().describe('when some of its notices try again'),
-  rounds: count.describe('rounds of probes so far'),
 }) satisfies z.ZodType<TemplateHold>;
 
 export const holdAnswer = named(

@@ -1,4 +1,4 @@
-import { readHold } from '../../fleet/hold/hold-scripts.ts';
+import { readHold } from '../../fleet/hold/holds.ts';
 import { writeDuration } from '../../format/time.ts';
 import { redisTime } from '../../redis/server-clock.ts';
 import { decide, type DecideReport } from '../decide.ts';

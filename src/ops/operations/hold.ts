@@ -8,13 +8,8 @@ import {
   type Hold,
   type HoldKind,
 } from '../../contracts/hold.ts';
-import { liftManualHold, placeManualHold, readHold } from '../../fleet/hold/hold-scripts.ts';
-import {
-  holdTemplate,
-  liftTemplate,
-  readTemplateHolds,
-  type TemplateHold,
-} from '../../fleet/hold/template-hold.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../fleet/hold/holds.ts';
+import { readTemplateHolds, type TemplateHold } from '../../fleet/hold/holds.ts';
 import {
   MAX_RATE_LIMIT,
   MAX_RATE_LIMIT_REASON,
@@ -81,11 +76,7 @@ export const placeHold = operation({
     const { redis, keys } = context;
     // Every page shows it, also to viewers.
     const reason = withoutNumbers(why);
-    const isPlaced =
-      code === undefined
-        ? await translated(placeManualHold(redis, keys, reason))
-        : await translated(holdTemplate(redis, keys, code, 'manual', reason).then(() => true));
-    if (isPlaced) {
+    if (await translated(placeManualHold(redis, keys, reason, code))) {
       const target = code === undefined ? 'queue' : `template ${code}`;
       await appendAudit(redis, keys, { who, why, what: 'hold', target, as: 'placed' });
     }
@@ -122,12 +113,8 @@ export const liftHold = operation({
     template: z.string().optional().describe('the template that was named'),
   }),
   problems: { 409: 'A hold of another kind is in force.' },
-  run: async (context, { template: code, kind }, { who, why }) => {
-    const { redis, keys } = context;
-    const lifted =
-      code === undefined
-        ? sameKind(await translated(liftManualHold(redis, keys, kind)), kind)
-        : await liftTemplateHold(context, code, kind);
+  run: async ({ redis, keys }, { template: code, kind }, { who, why }) => {
+    const lifted = sameKind(await translated(liftManualHold(redis, keys, kind, code)), kind);
     if (lifted !== undefined) {
       const target = code === undefined ? 'queue' : `template ${code}`;
       await appendAudit(redis, keys, { who, why, what: 'hold', target, as: `lifted ${lifted}` });
@@ -139,17 +126,6 @@ export const liftHold = operation({
     return [lifted === null ? `No hold${of} was active.` : `Hold "${lifted}"${of} lifted.`];
   },
 });
-
-async function liftTemplateHold(
-  { redis, keys }: OperationContext,
-  code: string,
-  seen: HoldKind | undefined,
-): Promise<HoldKind | undefined> {
-  const all = await translated(readTemplateHolds(redis, keys));
-  const kind = sameKind(all.find((one) => one.template === code)?.kind, seen);
-  if (kind === undefined) return undefined;
-  return (await translated(liftTemplate(redis, keys, code, 'manual'))) ? kind : undefined;
-}
 
 /** @throws NoticeQueueError NOT_POSSIBLE if a hold of another kind than the seen one is in force */
 function sameKind(kind: HoldKind | undefined, seen: HoldKind | undefined): HoldKind | undefined {

@@ -12,7 +12,7 @@ import {
   unsettledBatches,
 } from '../restored.ts';
 import { parkNotice } from '../../notices/cancel.ts';
-import { readHold } from '../../fleet/hold/hold-scripts.ts';
+import { readHold } from '../../fleet/hold/holds.ts';
 import { translated } from '../../redis/failure.ts';
 import { operation, type Answer, type OperationContext } from './operation.ts';
 

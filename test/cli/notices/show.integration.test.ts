@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { placeManualHold } from '../../../src/fleet/hold/hold-scripts.ts';
+import { placeManualHold } from '../../../src/fleet/hold/holds.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { parkNotice } from '../../ops/support/parked-notice.ts';

@@ -1,26 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import {
-  heldName,
-  liftTemplate,
-  readTemplateHolds,
-} from '../../../src/fleet/hold/template-hold.ts';
+import { readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
+import { heldName } from '../../../src/contracts/hold.ts';
 import type { HoldKind } from '../../../src/contracts/hold.ts';
-import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/holds.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import { until } from '../../support/wait.ts';
 import { hasGates, SETTINGS, type GateProcess } from './support/gates.ts';
 
 const CODE = { hold: 'unreachable', code: 'SERVICE_UNREACHABLE' } as const;
 
+/** Until a process may probe that leaves the probe to others first. */
+const enters = async ({ gate }: GateProcess) => {
+  const passage = await gate.enter('T', false);
+  return passage === undefined || 'putOffMs' in passage ? undefined : passage;
+};
+
 describe('HoldGate', () => {
   const { redis, process, freshKeys, untilDue, evals } = hasGates();
   const held = (keys: Keys) => readHold(redis.client, keys);
-  /** Until a process may probe that leaves the probe to others first. */
-  const enters = async ({ gate }: GateProcess) => {
-    const passage = await gate.enter('T', false);
-    return passage === undefined || 'putOffMs' in passage ? undefined : passage;
-  };
-
   it('lets every attempt pass without asking Redis while there is no hold', async () => {
     const { open } = await process(freshKeys());
     const before = await evals();
@@ -98,7 +95,7 @@ describe('HoldGate', () => {
     await one.gate.place('credit', 'HTTP_402');
     await until(() => other.moves.length > 0, { what: 'the hint' });
     await untilDue(keys);
-    await other.gate.answered(await other.open(), 'T', 'accepted');
+    await other.gate.answered(await other.open(), 'accepted');
     expect(await held(keys)).toBeUndefined();
     expect(await redis.client.exists(keys.limiter)).toBe(0);
     await until(() => one.moves.at(-1)?.kind === 'lifted', { what: 'the hint' });
@@ -111,9 +108,9 @@ describe('HoldGate', () => {
     await one.gate.place('failing', 'HTTP_500');
     await until(() => other.moves.length > 0, { what: 'the hint' });
     await untilDue(keys);
-    await other.gate.answered(await other.open(), 'T', 'accepted');
+    await other.gate.answered(await other.open(), 'accepted');
     expect(await held(keys)).toMatchObject({ kind: 'failing' });
-    await other.gate.answered(await other.open(), 'T', 'accepted');
+    await other.gate.answered(await other.open(), 'accepted');
     expect(await held(keys)).toBeUndefined();
   });
 
@@ -124,7 +121,7 @@ describe('HoldGate', () => {
       const one = await process(keys);
       await one.gate.place(kind, 'CODE');
       await untilDue(keys);
-      await one.gate.answered(await one.open(), 'T', 'rejected');
+      await one.gate.answered(await one.open(), 'rejected');
       expect(await held(keys)).toBeUndefined();
     },
   );
@@ -137,7 +134,7 @@ describe('HoldGate', () => {
     const probe = await one.open();
     await liftManualHold(redis.client, keys);
     await one.gate.place('credit', 'HTTP_402');
-    await one.gate.answered(probe, 'T', 'accepted');
+    await one.gate.answered(probe, 'accepted');
     expect(await held(keys)).toMatchObject({ kind: 'credit' });
   });
 });
@@ -152,7 +149,7 @@ describe('a process that is alone in trouble', () => {
     await bad.gate.place('unreachable', 'SERVICE_UNREACHABLE');
     await until(() => good.moves.length > 0, { what: 'the hint' });
     await untilDue(keys);
-    await good.gate.answered(await good.open(), 'T', 'accepted');
+    await good.gate.answered(await good.open(), 'accepted');
     await until(() => bad.moves.at(-1)?.kind === 'lifted', { what: 'the hint' });
     return { keys, bad, good };
   }
@@ -170,7 +167,7 @@ describe('a process that is alone in trouble', () => {
       expect(await good.open()).toEqual({});
       await until(() => !bad.gate.isAside, { what: 'its return' });
     }
-    await bad.gate.answered(await bad.open(), 'T', 'accepted');
+    await bad.gate.answered(await bad.open(), 'accepted');
     await bad.gate.place(hold, code);
     expect(await readHold(redis.client, keys)).toMatchObject({ kind: hold });
   });
@@ -190,7 +187,7 @@ describe('a process that is alone in trouble', () => {
     const one = await process(keys);
     await one.gate.place('unreachable', 'SERVICE_UNREACHABLE');
     await untilDue(keys);
-    await one.gate.answered(await one.open(), 'T', 'accepted');
+    await one.gate.answered(await one.open(), 'accepted');
     await one.gate.place('unreachable', 'SERVICE_UNREACHABLE');
     expect(await readHold(redis.client, keys)).toMatchObject({ kind: 'unreachable' });
   });
@@ -230,10 +227,10 @@ describe('a held template', () => {
     const keys = freshKeys();
     const one = await process(keys);
     await one.gate.holdTemplate('T', 'template', 'HTTP_404');
-    await until(async () => (await putOff(one)) === undefined, { what: 'the probe' });
-    await one.gate.answered({ probesTemplate: 1 }, 'T', 'accepted');
+    const passage = await until(() => enters(one), { what: 'the probe' });
+    await one.gate.answered(passage, 'accepted');
     expect(await one.open()).toEqual({});
-    expect(await redis.client.exists(keys.templateHolds)).toBe(0);
+    expect(await readTemplateHolds(redis.client, keys)).toEqual([]);
   });
 
   it('is held for the senders that were refused; by a person for all of them', async () => {
@@ -244,22 +241,22 @@ describe('a held template', () => {
       !('putOffMs' in ((await one.gate.enter(name, false)) ?? {}));
     await one.gate.holdTemplate(foreign ?? '', 'template', 'HTTP_403');
     expect([await isOpen(own), await isOpen(foreign)]).toEqual([true, false]);
-    await one.gate.holdTemplate('T', 'manual', 'wrong text');
-    expect([await isOpen(own), await isOpen(foreign)]).toEqual([false, false]);
-    expect(await liftTemplate(redis.client, keys, foreign ?? '', 'acceptance')).toBe(true);
-    expect(await liftTemplate(redis.client, keys, 'T', 'acceptance')).toBe(false);
-    await one.gate.holdTemplate(foreign ?? '', 'template', 'HTTP_403');
+    expect(await placeManualHold(redis.client, keys, 'wrong text', 'T')).toBe(true);
+    await until(async () => !(await isOpen(own)), { what: 'the hint' });
+    expect(await isOpen(foreign)).toBe(false);
     expect((await readTemplateHolds(redis.client, keys)).map(({ template }) => template)).toEqual([
       'T',
       'T',
     ]);
-    expect(await liftTemplate(redis.client, keys, 'T', 'manual')).toBe(true);
-    expect(await redis.client.exists(keys.templateHolds)).toBe(0);
+    expect(await liftManualHold(redis.client, keys, 'credit', 'T')).not.toBe('credit');
+    expect(await readTemplateHolds(redis.client, keys)).toHaveLength(2);
+    expect(await liftManualHold(redis.client, keys, 'manual', 'T')).toBe('manual');
+    expect(await readTemplateHolds(redis.client, keys)).toEqual([]);
   });
 
   it('a record that cannot be read holds nothing', async () => {
     const keys = freshKeys();
-    await redis.client.hset(keys.templateHolds, 'T', '{broken', 'U', '[]');
+    await redis.client.hset(keys.hold, 'template:T', '{broken', 'template:U', '[]');
     const one = await process(keys);
     expect(await one.open('T')).toEqual({});
     expect(await one.open('U')).toEqual({});

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { boundWaits, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
-import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
+import { boundWaits, placeManualHold, readHold } from '../../../src/fleet/hold/holds.ts';
+import { readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import { decreaseRateLimit, takePermits } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
 import { redisTime } from '../../../src/redis/server-clock.ts';

@@ -184,7 +184,11 @@ describe('the scripts of the rate limit', () => {
     const keys = freshKeys();
     const holdFor = async (ms: number) => {
       const nextProbeAt = Math.floor((await now()) + ms);
-      await redis.client.hset(keys.hold, { kind: 'throttled', nextProbeAt });
+      await redis.client.hset(
+        keys.hold,
+        'queue',
+        JSON.stringify({ kind: 'throttled', next: nextProbeAt }),
+      );
       return nextProbeAt;
     };
     await holdFor(10_000);

@@ -66,7 +66,11 @@ describe('unknown outcomes that count as accepted', () => {
 
   it('are none while Redis is held as an old copy', async () => {
     const { keys, accept, left } = await inDoubt();
-    await redis.client.hset(keys.hold, { kind: 'restored', since: 1, nextProbeAt: 1 });
+    await redis.client.hset(
+      keys.hold,
+      'queue',
+      JSON.stringify({ kind: 'restored', since: 1, next: 1 }),
+    );
     expect(await accept(-HOUR)).toBeUndefined();
     expect((await left())[1]).toBe(19);
   });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
 import { beat } from '../../../src/fleet/heartbeat.ts';
-import { placeManualHold } from '../../../src/fleet/hold/hold-scripts.ts';
+import { placeManualHold } from '../../../src/fleet/hold/holds.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { failNotices } from '../support/failed-notices.ts';

@@ -4,8 +4,8 @@ import { loadConfig, type Config, type ServiceConfig } from '../../../src/config
 import type { Notice, Receipt } from '../../../src/contracts/notice.ts';
 import type { Emulator } from '../../../src/emulator/emulator.ts';
 import { EMULATOR_DEFAULTS, type EmulatorOptions } from '../../../src/emulator/options.ts';
-import { readHold } from '../../../src/fleet/hold/hold-scripts.ts';
-import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
+import { readHold } from '../../../src/fleet/hold/holds.ts';
+import { readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { ServiceClient } from '../../../src/service/client.ts';

@@ -67,7 +67,7 @@ export async function writeState(redis: Redis, keys: TokenKeys, state: RecordSta
   if (fence !== undefined) record.fence = fence;
   record.issued = Object.fromEntries(issued.map((age, index) => [`i${index}`, now - age]));
   if (tried !== undefined) record.tried = { [tried.refusal]: now + tried.restMs };
-  const write = redis.multi().del(keys.lifted).set(keys.record, JSON.stringify(record));
-  if (liftedMsAgo !== undefined) write.set(keys.lifted, now - liftedMsAgo);
+  const write = redis.multi().del(keys.hold).set(keys.record, JSON.stringify(record));
+  if (liftedMsAgo !== undefined) write.hset(keys.hold, 'lifted', now - liftedMsAgo);
   await write.exec();
 }

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { RestoreConfig } from '../../../src/config/config.ts';
 import { readEpoch } from '../../../src/fleet/restore/epoch-store.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
-import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/hold-scripts.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/holds.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import { Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
-import { placeManualHold, liftManualHold } from '../../../src/fleet/hold/hold-scripts.ts';
+import { placeManualHold, liftManualHold } from '../../../src/fleet/hold/holds.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { UnreadyReasons } from '../../../workers/health/readiness.ts';
 import { createStallDetector } from '../../../workers/maintenance/stall-detector.ts';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { readHold } from '../../../src/fleet/hold/hold-scripts.ts';
+import { readHold } from '../../../src/fleet/hold/holds.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { clockProxy } from '../../cli/account/support/clock-proxy.ts';

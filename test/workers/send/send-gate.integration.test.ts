@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
-import { readHold } from '../../../src/fleet/hold/hold-scripts.ts';
-import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
+import { readHold } from '../../../src/fleet/hold/holds.ts';
+import { readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
 import { ROW, TEMPLATE_ROW } from '../../../src/fleet/hold/trouble.ts';
 import { JobHistories } from '../../../src/fleet/job-history.ts';
 import type { Attempted, GateJob } from '../../../workers/send/template-refusals.ts';
@@ -289,7 +289,7 @@ describe('SendGate', () => {
       code: 'CODE',
       since: 0,
       nextProbeAt: 0,
-      rounds: 0,
+      failedProbes: 0,
     });
     const all = TEMPLATE_ROW - 1 + 4;
     await until(() => takenBack.length >= all, { what: 'all to go back' });

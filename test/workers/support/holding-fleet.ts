@@ -1,7 +1,7 @@
 import type { Job, Queue } from 'bullmq';
 import { afterEach } from 'vitest';
-import { readHold } from '../../../src/fleet/hold/hold-scripts.ts';
-import { readTemplateHolds } from '../../../src/fleet/hold/template-hold.ts';
+import { readHold } from '../../../src/fleet/hold/holds.ts';
+import { readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
 import { countEnded } from '../../../src/notices/ended.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';

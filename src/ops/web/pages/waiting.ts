@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { countOf, formatCount } from '../../../format/format.ts';
 import { parseInput } from '../../../contracts/parse-input.ts';
-import type { TemplateHold } from '../../../fleet/hold/template-hold.ts';
+import type { TemplateHold } from '../../../fleet/hold/holds.ts';
 import { WAITING_STATES, type WaitingGroup } from '../../../notices/waiting.ts';
 import { liftHold, placeHold, showHold } from '../../operations/hold.ts';
 import type { OperationOutput } from '../../operations/operations.ts';

@@ -97,7 +97,8 @@ describe('contacts that the service refuses for themselves', () => {
     const others = await amongOthers(on, async () => {
       const { batch: id } = await on.queue.import(contacts, list);
       // Rounds of probes, after which parts of it would have become jobs.
-      const isProbed = async () => (await templateHolds(on)).some(({ rounds }) => rounds >= 10);
+      const isProbed = async () =>
+        (await templateHolds(on)).some(({ failedProbes }) => failedProbes >= 10);
       await until(isProbed, { what: 'rounds of probes', deadlineMs: 60_000 });
       expect((await templateHolds(on)).map(({ template, code }) => [template, code])).toEqual([
         ['T', 'SENDER_NOT_YOURS'],

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { heldTemplate, holdKind, HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
+import type { RedisClient } from '../../redis/connect.ts';
+import { hintChannel } from '../../redis/hints.ts';
+import type { Keys } from '../../redis/keys.ts';
+import {
+  boundFleet,
+  holdKeys,
+  liftManual,
+  nameIn,
+  placeHold,
+  templateScope,
+} from './hold-scripts.ts';
+
+const stored = z.object({
+  kind: holdKind,
+  code: z.string().default(''),
+  since: z.number().default(0),
+  next: z.number().default(0),
+  round: z.number().default(0),
+});
+
+/** A template whose notices and chunks wait, while those of others are sent; a probe is a round of them. */
+export interface TemplateHold extends Hold {
+  readonly template: string;
+}
+
+/** A held template with its name (`heldName`). */
+export type NamedHold = TemplateHold & { readonly name: string };
+
+/** @returns undefined for what cannot be read */
+function holdFrom(text: string | null): Hold | undefined {
+  if (text === null) return undefined;
+  try {
+    const { next: nextProbeAt, round: failedProbes, ...hold } = stored.parse(JSON.parse(text));
+    return { ...hold, nextProbeAt, failedProbes };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads the hold of the queue; undefined when there is none. */
+export async function readHold(
+  redis: RedisClient,
+  { hold }: Pick<Keys, 'hold'>,
+): Promise<Hold | undefined> {
+  return holdFrom(await redis.hget(hold, 'queue'));
+}
+
+/** All holds: of the queue, and the templates that are held, once for each group of senders. */
+export async function readHolds(
+  redis: RedisClient,
+  { hold }: Pick<Keys, 'hold'>,
+): Promise<{ readonly queue: Hold | undefined; readonly templates: readonly NamedHold[] }> {
+  const { queue = null, ...others } = await redis.hgetall(hold);
+  const templates = Object.entries(others).flatMap(([scope, text]) => {
+    const name = nameIn(scope);
+    const held = scope === templateScope(name) ? holdFrom(text) : undefined;
+    return held === undefined ? [] : [{ ...held, name, template: heldTemplate(name) }];
+  });
+  return { queue: holdFrom(queue), templates };
+}
+
+export async function readTemplateHolds(
+  redis: RedisClient,
+  keys: Pick<Keys, 'hold'>,
+): Promise<TemplateHold[]> {
+  const { templates } = await readHolds(redis, keys);
+  return templates.map(({ template, kind, code, since, nextProbeAt, failedProbes }) => {
+    return { template, kind, code, since, nextProbeAt, failedProbes };
+  });
+}
+
+const scopeOf = (template: string | undefined) =>
+  template === undefined ? 'queue' : templateScope(template);
+
+/**
+ * Holds manually, until {@link liftManualHold}.
+ * @param why a few words, shown as the hold's code by `notices status`
+ * @param template its code, whatever the sender keys. Default: everything
+ * @returns false where the hold `restored` is in effect, which stays
+ */
+export async function placeManualHold(
+  redis: RedisClient,
+  keys: Keys,
+  why: string,
+  template?: string,
+): Promise<boolean> {
+  const args = [hintChannel(redis, keys.holdHints), scopeOf(template), 'manual', why];
+  return (await placeHold(redis, holdKeys(keys), args)) === 0;
+}
+
+/**
+ * Lifts the hold in effect. If its cause persists, the next send places it again.
+ * @param seen the kind that the person has seen: no other one is lifted. Default: any
+ * @param template as above
+ * @returns the kind of the hold in effect; undefined when there was none
+ */
+export async function liftManualHold(
+  redis: RedisClient,
+  keys: Keys,
+  seen?: HoldKind,
+  template?: string,
+): Promise<HoldKind | undefined> {
+  const args = [hintChannel(redis, keys.holdHints), scopeOf(template), seen ?? ''];
+  const kind = await liftManual(redis, [...holdKeys(keys), keys.done(randomUUID())], args);
+  return String(kind) in HOLDS ? (kind as HoldKind) : undefined;
+}
+
+/**
+ * To be called at a start, and when the clock of Redis went back. Safe to repeat.
+ * @param wasSeen whether it was seen to go back
+ * @returns whether it went back
+ */
+export async function boundWaits(
+  redis: RedisClient,
+  keys: Keys,
+  wasSeen: boolean,
+): Promise<boolean> {
+  const bounded = [...holdKeys(keys), ...keys.stalledChecks, keys.openBatches];
+  const args = [hintChannel(redis, keys.holdHints), wasSeen ? '1' : ''];
+  return (await boundFleet(redis, bounded, args)) === 1 || wasSeen;
+}
