@@ -7,7 +7,6 @@ import { defineScript, type Script } from '../redis/script.ts';
 import type { TroubleHistory } from './hold/trouble.ts';
 
 const troubleSchema = z.object({
-  count: z.number(),
   contradicted: z.number(),
   at: z.number(),
   tokenId: z.string().optional(),

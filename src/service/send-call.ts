@@ -47,8 +47,6 @@ export interface SendAnswer {
   readonly refused: readonly (Refusal & { readonly tokenId: string })[];
   /** The call was given up after the first of these refusals, and not because its answer did not end. */
   readonly givenUp?: true;
-  /** Monotonic time of the first of these refusals. */
-  readonly refusedAt?: number;
   /** Requests written to a connected socket. */
   readonly requests: number;
   /** Milliseconds from the last request to the end of its answer, if there is one. */
@@ -83,7 +81,6 @@ export class SendCall extends Exchange {
   readonly #cancel: CancelSignal;
   readonly #refused: SendAnswer['refused'][number][] = [];
   readonly #startedAt = performance.now();
-  #refusedAt: number | undefined;
   #tokenId: string | undefined;
   /** Of the tokens so far. */
   #secrets: readonly ValuePieces[] = [];
@@ -157,7 +154,6 @@ export class SendCall extends Exchange {
     const { facts } = this;
     const status = facts?.status;
     if (facts === undefined || (status !== 401 && status !== 403)) return undefined;
-    this.#refusedAt ??= performance.now();
     const { code } = readAnswer(facts, this.#mask);
     const refusal: Refusal = code === undefined ? { status } : { status, code };
     // A request that was cancelled before it was made leaves the facts of the one before.
@@ -177,7 +173,6 @@ export class SendCall extends Exchange {
       durationMs: Math.round(performance.now() - this.#startedAt),
     };
     if (this.#tokenId !== undefined) answer.tokenId = this.#tokenId;
-    if (this.#refusedAt !== undefined) answer.refusedAt = this.#refusedAt;
     if (facts?.status === undefined) {
       answer.stage = facts?.started === true ? 'sent' : 'not-sent';
       return { ...answer, ...this.#failure() };

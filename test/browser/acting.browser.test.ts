@@ -175,7 +175,11 @@ describe('a person who acts', () => {
     const event = { event: 'e', eventAt: at, why: 'gap', copyAt: at - 60_000, missingMs: 60_000 };
     const epoch = { id: 'one', bornAt: at, beats: 1, at, verdict: 'held', ...event };
     await redis.client.hset(keys.epoch, epoch);
-    await redis.client.hset(keys.hold, { kind: 'restored', code: 'gap', since: at });
+    await redis.client.hset(
+      keys.hold,
+      'queue',
+      JSON.stringify({ kind: 'restored', code: 'gap', since: at }),
+    );
     const { page } = await watched.look();
     await page.goto('/');
     await page.getByRole('link', { name: 'what might be sent again' }).click();

@@ -1,7 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
-import type { Batch } from '../../src/batch/ledger/batch-record.ts';
 import { restartAfterMs } from '../../src/batch/ledger/batch-motion.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import {
@@ -9,13 +7,11 @@ import {
   queueChunks,
   removeFailedJobs,
 } from '../../src/batch/import/queue-chunks.ts';
-import { nearEndOfRetention } from '../../src/batch/ledger/retention.ts';
 import { readHold } from '../../src/fleet/hold/holds.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
 import { hintChannel } from '../../src/redis/hints.ts';
 import { CHUNK_QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
-import { takeTurn } from '../../src/redis/turns.ts';
 import type { WorkerBasis } from './worker-basis.ts';
 
 /** A worker looks for batches that are due at this interval, and after a hint. */
@@ -27,8 +23,6 @@ const DUE_AFTER_MS = 10_000;
 /** A worker that dies during its look delays the next one by at most this time. */
 const LEASE_MS = JOBS_AHEAD_MS;
 
-const LIST_EVERY_MS = 3_600_000;
-
 /**
  * Gives jobs to the chunks of open batches that have none: their importer died in between, their batch
  * was resumed, failed chunks were redriven, Redis lost the jobs, or the batch has a rate, which gets jobs
@@ -36,22 +30,15 @@ const LIST_EVERY_MS = 3_600_000;
  *
  * The ledger keeps the set of open batches, so it does not matter how many batches are kept. Each worker
  * takes those that are due, one after the other; a look has a lease and no lock. A hint only wakes.
- *
- * Once an hour one worker reads the list of all batches and adds the open ones to the set.
  */
 export function createBatchWalker(basis: WorkerBasis, ledger: Ledger): BackgroundService {
   const { redis, hints, keys, log } = basis;
   const walk = new BatchWalk(basis, ledger);
-  const named = new Set<string>();
   let running: Promise<void> | undefined;
   let again = false;
   let stopped = false;
 
   const round = async () => {
-    await walk.listIfDue();
-    const ids = [...named];
-    named.clear();
-    await ledger.addOpen(ids);
     for (let more = true; more; more = !stopped && (await walk.next()));
   };
   const run = () => {
@@ -70,10 +57,7 @@ export function createBatchWalker(basis: WorkerBasis, ledger: Ledger): Backgroun
   let timer: NodeJS.Timeout | undefined;
   return {
     start: () => {
-      unsubscribe ??= hints.subscribe(hintChannel(redis, keys.batchHints), (id) => {
-        if (id !== undefined) named.add(id);
-        run();
-      });
+      unsubscribe ??= hints.subscribe(hintChannel(redis, keys.batchHints), run);
       // Random, so that the workers of a fleet do not all ask at once.
       timer ??= setInterval(run, EVERY_MS * (0.8 + Math.random() * 0.4));
     },
@@ -91,7 +75,6 @@ class BatchWalk {
   readonly #basis: WorkerBasis;
   readonly #ledger: Ledger;
   readonly #queue: Queue;
-  readonly #warned = new Set<string>();
 
   constructor(basis: WorkerBasis, ledger: Ledger) {
     this.#basis = basis;
@@ -120,37 +103,4 @@ class BatchWalk {
     await ledger.putBack(id, leaseEnds, DUE_AFTER_MS);
     return true;
   }
-
-  /** Reads the list of all batches, if no worker of the fleet has done so for an hour. */
-  async listIfDue(): Promise<void> {
-    const { redis, keys } = this.#basis;
-    const ledger = this.#ledger;
-    const nonce = randomUUID();
-    if (!(await takeTurn(redis, keys, 'list batches', nonce, LIST_EVERY_MS))) return;
-    try {
-      for await (const batch of ledger.all()) {
-        this.#warnAboutRetention(batch);
-        if (isOpen(batch)) await ledger.addOpen([batch.id]);
-      }
-    } catch (error) {
-      // Another round reads it.
-      await takeTurn(redis, keys, 'list batches', nonce, 0);
-      throw error;
-    }
-  }
-
-  /** Logs once per process and batch that undecided contacts are about to be deleted. */
-  #warnAboutRetention(batch: Batch): void {
-    const near = nearEndOfRetention(batch, Date.now());
-    if (near === undefined || this.#warned.has(batch.id)) return;
-    this.#warned.add(batch.id);
-    this.#basis.log.warn({ event: 'batch-retention-near', batch: batch.id, ...near });
-  }
-}
-
-/** A cancelled batch is not finished while attempts of dead workers count as in progress. */
-function isOpen({ phase, finishedAt }: Batch): boolean {
-  return (
-    phase === 'importing' || phase === 'sending' || (phase === 'cancelled' && finishedAt === 0)
-  );
 }

@@ -38,7 +38,7 @@ import { WorkerGroup } from '../queue/worker-group.ts';
 import { AttemptLog } from '../send/attempt-log.ts';
 import { runChunk } from '../send/chunk-job.ts';
 import type { SeenList } from '../send/chunk-record.ts';
-import { JobReturns } from '../send/job-returns.ts';
+import { JobReturns } from '../send/disposition.ts';
 import { NoticeEnds } from '../send/notice-end.ts';
 import { runNotice } from '../send/notice-job.ts';
 import { SendGate } from '../send/send-gate.ts';

@@ -23,7 +23,6 @@ import {
   PUT_OFF,
   requeue,
   withoutStack,
-  type JobResult,
   type LockedJob,
   readHistory,
 } from './disposition.ts';
@@ -49,7 +48,7 @@ const MOST_LISTS = 1_000;
  * The ledger decides: without a claim nothing is sent, and the result of the chunk is recorded there
  * before the job ends. A job that is done, lost or run twice changes nothing there.
  */
-export async function runChunk(locked: LockedJob, context: ChunkContext): Promise<JobResult> {
+export async function runChunk(locked: LockedJob, context: ChunkContext): Promise<void> {
   const { job } = locked;
   const data = chunkOf(job);
   const lock = context.locks.of(job);
@@ -83,7 +82,7 @@ async function sendClaimed(
   gateJob: GateJob,
   entry: Entry,
   context: ChunkContext,
-): Promise<JobResult> {
+): Promise<void> {
   const { locked, data, lock } = run;
   const { size, possiblySent } = claim;
   const release = () => settle(run, allBack(false), context);
@@ -141,7 +140,7 @@ async function sendClaimed(
 }
 
 /** Puts the chunk off; at its deadline it expires, whatever it waits for. */
-async function putOff(run: ChunkRun, ms: number, context: ChunkContext): Promise<JobResult> {
+async function putOff(run: ChunkRun, ms: number, context: ChunkContext): Promise<void> {
   const { expiresAt = Infinity } = context.lists.get(run.data.batch) ?? {};
   const restMs = Math.ceil(expiresAt - performance.now());
   if (restMs > 0) return delayJob(run.locked, Math.min(ms, restMs), PUT_OFF);
@@ -206,7 +205,7 @@ async function endUnclaimed(
   { locked, data: { batch, chunk } }: ChunkRun,
   claim: Exclude<Claim, SendClaim> | undefined,
   { log }: ChunkContext,
-): Promise<JobResult> {
+): Promise<void> {
   // A paused batch gets new jobs when it is resumed.
   if (claim === undefined || claim.kind === 'lost') requeue();
   if (claim.kind === 'later') return delayJob(locked, claim.afterMs, 'the rate of the batch');
@@ -218,5 +217,4 @@ async function endUnclaimed(
         : { kind: 'unknown', code, earlier: true };
     log.begin(locked.job).end(outcome, undefined, { batch, chunk, contacts, possiblySent });
   }
-  return { outcome: claim.kind };
 }

@@ -14,9 +14,8 @@ import { batchSeal, type Sealing } from '../../src/payload/seal.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { JobLock, JobLocks } from '../queue/send-worker.ts';
 import type { AttemptContext } from './attempt.ts';
-import { detailOf, endOf, tryAgain, type JobResult, type LockedJob } from './disposition.ts';
+import { detailOf, endOf, tryAgain, type JobReturns, type LockedJob } from './disposition.ts';
 import { mayBeOneContact, type Attempted } from './template-refusals.ts';
-import type { JobReturns } from './job-returns.ts';
 
 /** What a process knows of a list before it claims a chunk of it. */
 export interface SeenList {
@@ -59,7 +58,7 @@ export async function recordChunk(
   opened: Awaited<ReturnType<typeof openChunk>>,
   { outcome, answer }: Attempted,
   context: ChunkContext,
-): Promise<JobResult> {
+): Promise<void> {
   const { size } = claim;
   const detail = detailOf(answer);
   const own = answer?.traceId === undefined ? [] : [answer.traceId];
@@ -67,8 +66,7 @@ export async function recordChunk(
   if (claim.bisect && size > 1 && mayBeOneContact(outcome, answer?.status)) {
     const all = listOf(opened, size);
     if (all === undefined) return rejectUnreadable(run, detail, context);
-    await halve(run, all, claim.traceIds, context);
-    return { outcome: 'halved' };
+    return halve(run, all, claim.traceIds, context);
   }
   const rows = readOrigins(opened.origins);
   const isUnknown = outcome?.kind === 'unknown';
@@ -86,17 +84,16 @@ export async function recordChunk(
         ? { kind: 'accepted', rows, traceId: answer?.traceId ?? '' }
         : { kind: 'back', possiblySent: isUnknown };
   await settle(run, settlement, context, withOwn);
-  if (settlement.kind !== 'back') return { outcome: outcome?.kind ?? '' };
-  return tryAgain(run.locked, outcome, answer, claim.possiblySent + (isUnknown ? 1 : 0));
+  if (settlement.kind !== 'back') return;
+  await tryAgain(run.locked, outcome, answer, claim.possiblySent + (isUnknown ? 1 : 0));
 }
 
 export async function rejectUnreadable(
   run: ChunkRun,
   detail: string,
   context: ChunkContext,
-): Promise<JobResult> {
+): Promise<void> {
   await settle(run, allFailed('rejected', 'PAYLOAD_UNREADABLE', detail), context);
-  return { outcome: 'rejected' };
 }
 
 /**

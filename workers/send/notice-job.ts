@@ -18,13 +18,13 @@ import {
   requeue,
   tryAgain,
   type JobResult,
+  type JobReturns,
   type LockedJob,
   isLaterRun,
   readHistory,
   readOrRequeue,
 } from './disposition.ts';
 import { type Attempted, type GateJob } from './template-refusals.ts';
-import type { JobReturns } from './job-returns.ts';
 import { endNotice, entryOf, unreadableEntry, type NoticeEnds } from './notice-end.ts';
 import {
   beginIntent,

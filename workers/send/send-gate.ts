@@ -3,6 +3,7 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import { OPEN, type Passage, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
 import { AccountRow, Acceptances, Throttled } from '../../src/fleet/hold/trouble.ts';
 import type { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
+import { REDIS_AGAIN_MS } from './disposition.ts';
 import {
   type Attempted,
   type Entered,
@@ -16,9 +17,6 @@ import {
 
 /** Shortest wait after a 429, whatever its Retry-After says. */
 const THROTTLED_MIN_MS = 1_000;
-
-/** The job is requeued at once: while Redis refuses, not more often than this. */
-const REDIS_AGAIN_MS = 200;
 
 /** Where the requests before it fail, one more waits for an end; where for so long none began or ended, it goes. */
 const ONE_ENDS_MS = 1_000;

@@ -263,13 +263,6 @@ export class Ledger extends LedgerActions {
     await this.run(putBackBatch, id, [leaseEnds, afterMs, id]);
   }
 
-  /** Adds batches to the open ones if they are missing there; those that are not open are taken out later. */
-  async addOpen(ids: readonly string[]): Promise<void> {
-    if (ids.length === 0) return;
-    const { openBatches } = this.keys;
-    await this.ask(() => this.redis.zadd(openBatches, 'NX', ...ids.flatMap((id) => [0, id])));
-  }
-
   /**
    * Restarts a batch whose jobs were lost, so that its chunks get jobs again. A cancelled one is finished: attempts
    * without an answer for that long become unknown.

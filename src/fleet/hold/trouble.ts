@@ -49,8 +49,7 @@ export interface Trouble {
 
 /** What is remembered of a job that was in trouble, until it ends. */
 export interface TroubleHistory {
-  readonly count: number;
-  /** How many of them the acceptance of another notice contradicted. */
+  /** How many troubles the acceptance of another notice contradicted. */
   readonly contradicted: number;
   readonly at: number;
   readonly tokenId?: string | undefined;
@@ -100,7 +99,6 @@ export function withTrouble(
   at: number,
 ): TroubleHistory {
   return {
-    count: (earlier?.count ?? 0) + 1,
     contradicted: (earlier?.contradicted ?? 0) + (isContradicted ? 1 : 0),
     at,
     ...(tokenId === undefined ? {} : { tokenId }),

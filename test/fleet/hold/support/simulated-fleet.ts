@@ -26,6 +26,7 @@ export interface Notice {
   requests: number;
   possiblySent: number;
   history: TroubleHistory | undefined;
+  troubles: number;
   state: 'waiting' | 'accepted' | 'rejected' | 'unknown';
   endedAt: number;
 }
@@ -140,6 +141,7 @@ export function simulate({
       requests: 0,
       possiblySent: 0,
       history: undefined,
+      troubles: 0,
       state: 'waiting',
       endedAt: Infinity,
     };
@@ -323,6 +325,7 @@ export function simulate({
         }
       }
       if (isEnded) return;
+      notice.troubles++;
       notice.history = withTrouble(trouble, history, contradicted, now);
       again(notice, verdict);
       return;
@@ -348,6 +351,7 @@ export function simulate({
     const trouble = { hold: kind };
     const isHeld = holds.has(ALL) || process.asideUntil > now;
     const verdict = judgeTrouble(trouble, history, contradicted, isHeld);
+    notice.troubles++;
     notice.history = withTrouble(trouble, history, contradicted, now);
     if (verdict.kind === 'reject') finish(notice, 'rejected');
     else again(notice, verdict);
@@ -363,6 +367,7 @@ export function simulate({
       const notice = all[Number(refused.job)];
       if (notice === undefined || refused.takeBack === undefined) continue;
       finish(notice, 'waiting');
+      notice.troubles++;
       notice.history = withTrouble({ hold: 'credentials' }, notice.history, false, refused.at);
       waiting.push(notice);
     }
@@ -373,7 +378,7 @@ export function simulate({
       finish(notice, 'rejected');
       return;
     }
-    const troubles = notice.history?.count ?? 1;
+    const { troubles } = notice;
     const isNear = verdict.kind === 'again' && verdict.backoff === 'near';
     const far = troubles <= 1 ? 1_000 : Math.min(5_000 * 4 ** (troubles - 2), 600_000);
     const ownMs = isNear ? Math.min(1_000 * 2 ** (troubles - 1), 16_000) : far;

@@ -4,7 +4,7 @@ import { NO_SEALING } from '../../../../src/payload/seal.ts';
 import type { RedisClient } from '../../../../src/redis/connect.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import type { AttemptContext } from '../../../../workers/send/attempt.ts';
-import { JobReturns } from '../../../../workers/send/job-returns.ts';
+import { JobReturns } from '../../../../workers/send/disposition.ts';
 import type { Entered, GateJob } from '../../../../workers/send/template-refusals.ts';
 
 /** What lets most attempts begin. */
