@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { keysOf } from '../../src/redis/keys.ts';
-import { startFleet, type Fleet } from '../support/fleet.ts';
+import { fleetOn } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 
@@ -36,12 +36,9 @@ function* lines(): Generator<string> {
 
 describe('a list of a million', () => {
   const redis = testRedis();
-  let fleet: Fleet | undefined;
   let folder = '';
 
   afterEach(async () => {
-    await fleet?.close();
-    fleet = undefined;
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -51,8 +48,7 @@ describe('a list of a million', () => {
     await pipeline(Readable.from(lines()), createWriteStream(file));
     expect(statSync(file).size).toBeGreaterThan(30_000_000);
     const prefix = redis.freshPrefix();
-    const on = await startFleet({ redisUrl: redis.url, prefix, processes: 2 });
-    fleet = on;
+    const on = await fleetOn(redis, { prefix, processes: 2 });
 
     const importer = spawn(
       process.execPath,

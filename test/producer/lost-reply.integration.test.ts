@@ -1,15 +1,13 @@
-import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
-import { loadConfig } from '../../src/config/config.ts';
 import { DELIVERY_POLICIES } from '../../src/contracts/outcome.ts';
-import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
+import type { Emulator } from '../../src/emulator/emulator.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
-import { startWorker } from '../../workers/process/start-worker.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
-import { environmentAs, connectionAs } from '../support/redis-users.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
+import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
 
 const cleanups: (() => Promise<unknown>)[] = [];
 
@@ -26,25 +24,9 @@ describe('the reply to an add is lost, and the job ends before the add is repeat
   /** A worker that keeps no accepted notice, and an application behind a proxy. */
   async function open(options: NoticeQueueOptions) {
     const prefix = redis.freshPrefix();
-    const emulator = await startEmulator();
-    cleanups.push(() => emulator.close());
-    const { service, ...config } = loadConfig(
-      environmentAs('worker', {
-        REDIS_URL: redis.url,
-        REDIS_PREFIX: prefix,
-        BASE_URL: emulator.url,
-        ACCESS_KEY: 'emulator-access-key',
-        SECRET_KEY: 'emulator-secret-key',
-        KEEP_ACCEPTED_MS: '0',
-      }),
-    );
-    if (service === undefined) throw new Error('the configuration has no service');
-    const worker = await startWorker({
-      config: { ...config, service },
-      logger: pino({ level: 'silent' }),
-      abandoned: new AbortController().signal,
-    });
-    cleanups.push(async () => worker?.stop());
+    const worker = await startWorkerInProcess(redis.url, prefix, { KEEP_ACCEPTED_MS: '0' });
+    cleanups.push(() => worker.stop());
+    const { emulator } = worker;
     const proxy = await startFaultProxy(Number(new URL(redis.url).port));
     cleanups.push(() => proxy.close());
     const queue = new NoticeQueue({

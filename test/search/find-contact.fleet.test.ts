@@ -3,7 +3,7 @@ import { findContact, NoticeQueue } from '../../src/index.ts';
 import { statesOfDeleted } from '../../src/search/find-in-queue.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
-import { startFleet } from '../support/fleet.ts';
+import { fleetOn } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs, type Program } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
@@ -31,13 +31,7 @@ function options(prefix: string, user: Program = 'ops') {
 describe('findContact', () => {
   it('finds single notices: accepted, rejected, waiting, and what the queue has forgotten', async () => {
     const prefix = redis.freshPrefix();
-    const fleet = await startFleet({
-      redisUrl: redis.url,
-      prefix,
-      processes: 1,
-      emulator: { rejectContacts: ['01000000002'] },
-    });
-    onTestFinished(() => fleet.close());
+    await fleetOn(redis, { prefix, emulator: { rejectContacts: ['01000000002'] } });
     const queue = new NoticeQueue(options(prefix, 'application'));
     onTestFinished(() => queue.close());
     const send = (contact: string, more = {}) =>

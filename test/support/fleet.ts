@@ -1,10 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { onTestFinished } from 'vitest';
 import type { DeliveryPolicy } from '../../src/contracts/outcome.ts';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
+import type { TestRedis } from './redis.ts';
 import { asUser, connectionAs } from './redis-users.ts';
 import { until } from './wait.ts';
 
@@ -30,6 +32,7 @@ export interface Fleet {
   readonly emulator: Emulator;
   readonly queue: NoticeQueue;
   readonly workers: readonly FleetWorker[];
+  readonly prefix: string;
   readonly env: Readonly<Record<string, string>>;
   /** The line of every attempt of every worker, without jobs that were returned unsent. */
   attempts(): LogLine[];
@@ -58,20 +61,36 @@ export function numbers(count: number, from = 0): string[] {
   );
 }
 
-/**
- * Starts a fleet.
- *
- * @param options `processes` worker processes, each with the environment's `env` on top of what
- *   reaches this test's emulator and Redis; `delivery` is the policy of the producer, which decides it
- */
-export async function startFleet(options: {
-  redisUrl: string;
-  prefix: string;
-  processes: number;
-  env?: Readonly<Record<string, string>>;
-  emulator?: EmulatorOptions;
-  delivery?: DeliveryPolicy;
-}): Promise<Fleet> {
+/** A fleet to start. */
+interface FleetPlan {
+  readonly redisUrl: string;
+  readonly prefix: string;
+  /** Worker processes. */
+  readonly processes: number;
+  /** On top of what reaches this test's emulator and Redis. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly emulator?: EmulatorOptions;
+  /** Policy of the producer, which decides it. */
+  readonly delivery?: DeliveryPolicy;
+}
+
+/** Starts a fleet that ends with the test. Default: one worker, in a namespace of its own */
+export async function fleetOn(
+  { url, freshPrefix }: TestRedis,
+  plan: Partial<FleetPlan> = {},
+): Promise<Fleet> {
+  const fleet = await startFleet({
+    redisUrl: url,
+    prefix: plan.prefix ?? freshPrefix(),
+    processes: 1,
+    ...plan,
+  });
+  onTestFinished(() => fleet.close());
+  return fleet;
+}
+
+/** Starts a fleet. */
+export async function startFleet(options: FleetPlan): Promise<Fleet> {
   const emulator = await startEmulator(options.emulator);
   const env = {
     PATH: process.env['PATH'] ?? '',
@@ -95,6 +114,7 @@ export async function startFleet(options: {
     emulator,
     queue,
     workers,
+    prefix: options.prefix,
     env,
     attempts: () => workers.flatMap(({ lines }) => lines.filter(isAttempt)),
     addWorker: async (extra = {}, processes = 1) => {

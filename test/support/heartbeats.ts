@@ -9,7 +9,7 @@ import { until } from './wait.ts';
  */
 export async function heartbeats(fleet: Fleet, rounds: number): Promise<void> {
   const redis = new Redis(fleet.env['REDIS_URL'] ?? '');
-  const { epoch } = keysOf(fleet.env['REDIS_PREFIX'] ?? '', 'default');
+  const { epoch } = keysOf(fleet.prefix, 'default');
   const beats = async () => Number(await redis.hget(epoch, 'beats'));
   try {
     const wanted = (await beats()) + rounds * fleet.workers.filter(({ gone }) => !gone).length;

@@ -6,17 +6,18 @@ import {
   SimpleSpanProcessor,
   type ReadableSpan,
 } from '@opentelemetry/sdk-trace-base';
-import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { loadConfig } from '../../src/config/config.ts';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf } from '../../src/redis/keys.ts';
-import { startWorker, type RunningWorker } from '../../workers/process/start-worker.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
-import { connectionAs, environmentAs } from '../support/redis-users.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
+import {
+  startWorkerInProcess,
+  type WorkerInProcess,
+} from '../workers/support/worker-in-process.ts';
 
 const SLOWLY = { deadlineMs: 20_000 };
 
@@ -26,7 +27,7 @@ describe('a trace', () => {
   const exporter = new InMemorySpanExporter();
   let emulator: Emulator;
   let queue: NoticeQueue;
-  let worker: RunningWorker | undefined;
+  let worker: WorkerInProcess | undefined;
   let prefix: string;
 
   beforeEach(async () => {
@@ -52,23 +53,8 @@ describe('a trace', () => {
   }
 
   async function work(): Promise<void> {
-    const { service, ...config } = loadConfig(
-      environmentAs('worker', {
-        REDIS_URL: redis.url,
-        REDIS_PREFIX: prefix,
-        BASE_URL: emulator.url,
-        ACCESS_KEY: 'emulator-access-key',
-        SECRET_KEY: 'emulator-secret-key',
-        BACKOFF_BASE_MS: '10',
-      }),
-    );
-    if (service === undefined) throw new Error('the configuration has no service');
-    const logger = pino({ level: 'silent' });
-    worker = await startWorker({
-      config: { ...config, service },
-      logger,
-      abandoned: new AbortController().signal,
-    });
+    const env = { BASE_URL: emulator.url, BACKOFF_BASE_MS: '10' };
+    worker = await startWorkerInProcess(redis.url, prefix, env);
   }
 
   const spans = (name: string) => exporter.getFinishedSpans().filter((span) => span.name === name);

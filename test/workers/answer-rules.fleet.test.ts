@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { EXAMPLE_RULES } from '../../scripts/answers-page.ts';
-import { numbers, startFleet } from '../support/fleet.ts';
+import { numbers, fleetOn } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { run } from '../cli/support/run.ts';
 import { until } from '../support/wait.ts';
@@ -15,13 +15,9 @@ it('answers are judged by ANSWER_RULES_FILE where the built-in table would accep
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = path.join(folder, 'rules.json');
   writeFileSync(file, JSON.stringify(EXAMPLE_RULES));
-  const on = await startFleet({
-    redisUrl: redis.url,
-    prefix: redis.freshPrefix(),
-    processes: 1,
+  const on = await fleetOn(redis, {
     env: { ANSWER_RULES_FILE: file, BACKOFF_BASE_MS: '50', BACKOFF_CAP_MS: '100' },
   });
-  onTestFinished(() => on.close());
   const { emulator, queue } = on;
   const contacts = numbers(3);
   /** Sends a notice that is answered so once. */

@@ -1,7 +1,7 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { unknownNotices } from '../support/unknown-notices.ts';
 import { keysOf } from '../../src/redis/keys.ts';
-import { numbers, startFleet } from '../support/fleet.ts';
+import { fleetOn, numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 
@@ -20,8 +20,7 @@ const SHORT_LOCK = {
 it('a notice sent at most once: killed before its request it is sent later, killed after it is listed', async () => {
   const prefix = redis.freshPrefix();
   const source = { redis: redis.client, keys: keysOf(prefix, 'default') };
-  const on = await startFleet({ redisUrl: redis.url, prefix, processes: 1, env: SHORT_LOCK });
-  onTestFinished(() => on.close());
+  const on = await fleetOn(redis, { prefix, env: SHORT_LOCK });
   const { emulator, queue } = on;
   const send = (contact: string) =>
     queue.send({ templateCode: 'ONCE', contacts: [{ contact }] }, { delivery: 'at-most-once' });

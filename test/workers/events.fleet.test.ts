@@ -1,9 +1,9 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { placeManualHold } from '../../src/fleet/hold/holds.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { startReceiver } from '../events/support/receiver.ts';
 import { readNoticeEvents } from '../support/events.ts';
-import { numbers, startFleet } from '../support/fleet.ts';
+import { fleetOn, numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 
@@ -15,8 +15,7 @@ it('a worker is killed while notices end: each has its event; a list has one of 
   const receiver = await startReceiver();
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
-  const fleet = await startFleet({
-    redisUrl: redis.url,
+  const fleet = await fleetOn(redis, {
     prefix,
     processes: 2,
     env: {
@@ -31,7 +30,6 @@ it('a worker is killed while notices end: each has its event; a list has one of 
       CONNECT_TIMEOUT_MS: '400',
     },
   });
-  onTestFinished(() => fleet.close());
   const [first, last] = fleet.workers;
   fleet.emulator.addFault({ on: 'send', latencyMs: 20 });
   await fleet.sendEach(numbers(NOTICES));

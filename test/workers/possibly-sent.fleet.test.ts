@@ -1,8 +1,8 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import type { UnknownNotice } from '../support/unknown-notices.ts';
 import type { Status } from '../../src/ops/status.ts';
 import { run } from '../cli/support/run.ts';
-import { numbers, startFleet } from '../support/fleet.ts';
+import { fleetOn, numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 
@@ -13,17 +13,13 @@ const LONG = { deadlineMs: 40_000 };
  * That each duplicate is counted and named in the log after a kill is a law of the chaos scenarios (test/chaos/support).
  */
 it('a notice that may have been accepted counts as sent twice once it is, not before', async () => {
-  const on = await startFleet({
-    redisUrl: redis.url,
-    prefix: redis.freshPrefix(),
-    processes: 1,
+  const on = await fleetOn(redis, {
     env: {
       BACKOFF_BASE_MS: '50',
       BACKOFF_CAP_MS: '100',
       ATTEMPTS: '3',
     },
   });
-  onTestFinished(() => on.close());
   const { emulator } = on;
   const json = async <Answer>(...args: string[]) =>
     JSON.parse((await run([...args, '--json'], { ...on.env })).stdout) as Answer;

@@ -1,5 +1,5 @@
-import { expect, it, onTestFinished } from 'vitest';
-import { numbers, startFleet } from '../support/fleet.ts';
+import { expect, it } from 'vitest';
+import { fleetOn, numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 
@@ -24,13 +24,10 @@ function beyondRate(times: readonly number[]): number {
 }
 
 it('two processes, notices and chunks: together never beyond the rate limit, and no attempt is spent on waiting', async () => {
-  const on = await startFleet({
-    redisUrl: redis.url,
-    prefix: redis.freshPrefix(),
+  const on = await fleetOn(redis, {
     processes: 2,
     env: { CONCURRENCY: '16', BATCH_CONCURRENCY: '8', RATE_LIMIT: String(RATE) },
   });
-  onTestFinished(() => on.close());
   const list = numbers(CONTACTS, 5_000).map((contact) => ({ contact }));
   await Promise.all([
     on.sendEach(numbers(NOTICES)),

@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { run } from '../cli/support/run.ts';
-import { numbers, startFleet, type Fleet, type FleetWorker } from '../support/fleet.ts';
+import { fleetOn, numbers, type Fleet, type FleetWorker } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { amongOthers } from './support/holding-fleet.ts';
@@ -12,18 +12,10 @@ const FROM_ADDRESS = new URL('../support/from-address.mjs', import.meta.url).pat
 
 describe('a worker that the service refuses', () => {
   const redis = testRedis();
-  let fleet: Fleet | undefined;
-
-  afterEach(async () => {
-    await fleet?.close();
-    fleet = undefined;
-  });
 
   /** A fleet that sends 60 requests a second, and whose refused workers try again every second. */
-  async function open(processes: number, emulator?: EmulatorOptions): Promise<Fleet> {
-    fleet = await startFleet({
-      redisUrl: redis.url,
-      prefix: redis.freshPrefix(),
+  function open(processes: number, emulator?: EmulatorOptions): Promise<Fleet> {
+    return fleetOn(redis, {
       processes,
       env: {
         CONCURRENCY: '4',
@@ -37,7 +29,6 @@ describe('a worker that the service refuses', () => {
       },
       ...(emulator === undefined ? {} : { emulator }),
     });
-    return fleet;
   }
 
   const eventsOf = ({ lines }: FleetWorker, event: string) =>

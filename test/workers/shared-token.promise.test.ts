@@ -1,5 +1,5 @@
-import { expect, it, onTestFinished } from 'vitest';
-import { numbers, startFleet } from '../support/fleet.ts';
+import { expect, it } from 'vitest';
+import { fleetOn, numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 
@@ -7,9 +7,7 @@ const redis = testRedis();
 
 /** issuances <= 1 + invalidations + 2 x faults; exactly one each without faults. */
 it('a fleet shares one token: 4 processes x 16 jobs, 2,500 sends, 20 revocations: 1 + 20 issuances, none failed, none twice', async () => {
-  const fleet = await startFleet({
-    redisUrl: redis.url,
-    prefix: redis.freshPrefix(),
+  const fleet = await fleetOn(redis, {
     processes: 4,
     // A crowded machine may leave the emulator without a turn for longer than the default allows.
     // In groups all would be sent before the last tokens were asked for.
@@ -20,7 +18,6 @@ it('a fleet shares one token: 4 processes x 16 jobs, 2,500 sends, 20 revocations
     },
     emulator: { tokenMode: 'single' },
   });
-  onTestFinished(() => fleet.close());
   const { emulator } = fleet;
   const accepted = () => emulator.record().contacts;
   const sending = fleet.sendEach(numbers(2_500));

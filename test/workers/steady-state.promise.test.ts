@@ -116,7 +116,7 @@ describe('in steady state', () => {
     await until(async () => (await redis.zcard(done)) === jobs, {
       what: 'all done',
       everyMs: 50,
-      deadlineMs: 30_000,
+      deadlineMs: 90_000,
     });
   }
 

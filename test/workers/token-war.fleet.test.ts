@@ -1,6 +1,6 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { run } from '../cli/support/run.ts';
-import { numbers, startFleet } from '../support/fleet.ts';
+import { fleetOn, numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 
@@ -19,9 +19,7 @@ const EACH = 10;
 const redis = testRedis();
 
 it('another program issues tokens with the same key pair: held as token-contested once the budget is spent, then all is sent once', async () => {
-  const on = await startFleet({
-    redisUrl: redis.url,
-    prefix: redis.freshPrefix(),
+  const on = await fleetOn(redis, {
     processes: 2,
     env: {
       CONCURRENCY: '8',
@@ -31,7 +29,6 @@ it('another program issues tokens with the same key pair: held as token-conteste
     },
     emulator: { tokenMode: 'single' },
   });
-  onTestFinished(() => on.close());
   const { emulator } = on;
   const heldAs = async () => {
     const { stdout } = await run(['status', '--json'], on.env);
@@ -71,14 +68,11 @@ it('another program issues tokens with the same key pair: held as token-conteste
 
 it('tokens that live for a second and die with the documented code are not taken for contested', async () => {
   const lifeMs = 1_000;
-  const on = await startFleet({
-    redisUrl: redis.url,
-    prefix: redis.freshPrefix(),
+  const on = await fleetOn(redis, {
     processes: 2,
     env: { CONCURRENCY: '8' },
     emulator: { tokenMode: 'single', tokenLifetimeMs: lifeMs },
   });
-  onTestFinished(() => on.close());
   const { emulator } = on;
   const startedAt = performance.now();
   let sent = 0;

@@ -12,6 +12,7 @@ import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
+import { randomFrom } from '../../chaos/support/random.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 
@@ -67,17 +68,6 @@ export function killMatrix() {
     fleet = undefined;
     server = undefined;
   });
-
-  /** Numbers from 0 to 1 that a seed repeats (mulberry32). */
-  function randomFrom(seed: number): () => number {
-    let state = seed;
-    return () => {
-      state = (state + 0x6d2b79f5) | 0;
-      let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-      mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-      return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-    };
-  }
 
   /** `notices import`, run again with the same command whenever it did not end by itself. */
   function importer(

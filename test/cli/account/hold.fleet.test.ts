@@ -1,5 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { describe, expect, it } from 'vitest';
+import { fleetOn, numbers } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { heartbeats } from '../../support/heartbeats.ts';
 import { until } from '../../support/wait.ts';
@@ -7,24 +7,16 @@ import { run } from '../support/run.ts';
 
 describe('notices hold', () => {
   const redis = testRedis();
-  let fleet: Fleet | undefined;
-
-  afterEach(async () => {
-    await fleet?.close();
-    fleet = undefined;
-  });
 
   const freshEnv = () => ({ REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() });
 
   it('holds a fleet by hand, whatever probes would say, until it is lifted by hand', async () => {
     const env = freshEnv();
-    const on = await startFleet({
-      redisUrl: redis.url,
+    const on = await fleetOn(redis, {
       prefix: env.REDIS_PREFIX,
       processes: 2,
       env: { HOLD_PROBE_MIN_MS: '100', HEARTBEAT_MS: '300' },
     });
-    fleet = on;
     const placed = await run(['hold', 'place', '--why', 'new template under review'], env);
     expect(placed).toMatchObject({ code: 0, stderr: '' });
 
@@ -46,13 +38,11 @@ describe('notices hold', () => {
 
   it('lifts a hold that came by itself; its cause brings it back', async () => {
     const env = freshEnv();
-    const on = await startFleet({
-      redisUrl: redis.url,
+    const on = await fleetOn(redis, {
       prefix: env.REDIS_PREFIX,
       processes: 1,
       env: { HOLD_PROBE_MIN_MS: '60000' },
     });
-    fleet = on;
     on.emulator.addFault({ on: 'send', status: 402, times: 2 });
     await on.sendEach(numbers(1));
     const isHeld = async () =>

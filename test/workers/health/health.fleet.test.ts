@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import { readTraffic } from '../../../src/traffic/traffic.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { readExposition } from '../../metrics/exposition.ts';
-import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { fleetOn, numbers } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
@@ -13,20 +13,12 @@ const SLOWLY = { deadlineMs: 30_000, everyMs: 100 };
 
 describe('the health port of a worker', () => {
   const redis = testRedis();
-  let fleet: Fleet | undefined;
-
-  afterEach(async () => {
-    await fleet?.close();
-    fleet = undefined;
-  });
 
   async function start(env: Record<string, string> = {}) {
     const port = await freePort();
     const prefix = redis.freshPrefix();
-    fleet = await startFleet({
-      redisUrl: redis.url,
+    const fleet = await fleetOn(redis, {
       prefix,
-      processes: 1,
       env: { HEALTH_ADDRESS: String(port), HEARTBEAT_MS: '200', ...env },
     });
     const get = async (path: string) => {

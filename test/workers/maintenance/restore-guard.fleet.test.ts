@@ -2,28 +2,28 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
+import { pause } from '../../../src/async/cancellation.ts';
 import { run } from '../../cli/support/run.ts';
 import { numbers } from '../../support/fleet.ts';
 import { heartbeats } from '../../support/heartbeats.ts';
 import { until } from '../../support/wait.ts';
-import { IN_FLIGHT, PATIENCE, restoredQueue } from './support/restored-queue.ts';
+import {
+  copyOf,
+  freshFolder,
+  handOver,
+  held,
+  IN_FLIGHT,
+  listed,
+  PATIENCE,
+  putBack,
+  said,
+  sent,
+  start,
+  stopAll,
+  takenTwice,
+} from './support/restored-queue.ts';
 
 describe('an old copy of the queue', () => {
-  const {
-    freshFolder,
-    start,
-    copyOf,
-    putBack,
-    said,
-    sent,
-    held,
-    leaveDown,
-    stopAll,
-    listed,
-    takenTwice,
-    handOver,
-  } = restoredQueue();
-
   it('restored under running workers: they remember, and send nothing from it', async () => {
     const { server, fleet: on, dir } = await start({ processes: 2 });
     await handOver(on);
@@ -164,7 +164,7 @@ describe('an old copy of the queue', () => {
       await sent(on, 100);
       await server.kill('SIGKILL');
       // So long that only memory tells it from a copy; a newcomer waits for those who remember.
-      await leaveDown(1_500);
+      await pause(1_500);
       const late = on.addWorker();
       await server.restart();
       await late;

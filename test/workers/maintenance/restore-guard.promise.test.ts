@@ -1,24 +1,23 @@
 import { describe, expect, it } from 'vitest';
+import { pause } from '../../../src/async/cancellation.ts';
 import { run } from '../../cli/support/run.ts';
 import { heartbeats } from '../../support/heartbeats.ts';
 import { until } from '../../support/wait.ts';
-import { PATIENCE, restoredQueue } from './support/restored-queue.ts';
+import {
+  copyOf,
+  handOver,
+  held,
+  listed,
+  PATIENCE,
+  putBack,
+  said,
+  sent,
+  start,
+  stopAll,
+  takenTwice,
+} from './support/restored-queue.ts';
 
 describe('an old copy of the queue', () => {
-  const {
-    start,
-    copyOf,
-    putBack,
-    said,
-    sent,
-    held,
-    leaveDown,
-    stopAll,
-    listed,
-    takenTwice,
-    handOver,
-  } = restoredQueue();
-
   it('restored while everything was stopped: held before anything is sent, reported, and lifted manually', async () => {
     // So slow that the copy is taken, and all stopped, long before the last send.
     const { server, fleet: on, dir } = await start({ processes: 2, env: { RATE_LIMIT: '150' } });
@@ -31,7 +30,7 @@ describe('an old copy of the queue', () => {
     const before = on.emulator.record();
     putBack(copy, dir);
     // So long that it may be a copy from last night.
-    await leaveDown(1_500);
+    await pause(1_500);
     await server.restart();
 
     await Promise.all([on.addWorker(), on.addWorker()]);

@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
-import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { fleetOn, numbers, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
@@ -15,27 +15,15 @@ describe('a stalled worker process', () => {
   const redis = testRedis();
   let keys: Keys;
   let prefix = '';
-  let fleet: Fleet | undefined;
 
   beforeEach(() => {
     prefix = redis.freshPrefix();
     keys = keysOf(prefix, 'default');
   });
 
-  afterEach(async () => {
-    await fleet?.close();
-    fleet = undefined;
-  });
-
   async function start(env: Readonly<Record<string, string>> = {}): Promise<Fleet> {
     await redis.client.set(keys.noticeJob('active'), 'no list');
-    fleet = await startFleet({
-      redisUrl: redis.url,
-      prefix,
-      processes: 1,
-      env: { ...ENV, ...env },
-    });
-    return fleet;
+    return fleetOn(redis, { prefix, env: { ...ENV, ...env } });
   }
 
   it('logs it and ends with code 1; the next one sends the waiting notices, once', async () => {
@@ -55,10 +43,8 @@ describe('a stalled worker process', () => {
   }, 60_000);
 
   it('does not end while it has an answer that Redis refuses to record', async () => {
-    const on = await startFleet({
-      redisUrl: redis.url,
+    const on = await fleetOn(redis, {
       prefix,
-      processes: 1,
       env: {
         ...ENV,
         CONCURRENCY: '1',
@@ -70,7 +56,6 @@ describe('a stalled worker process', () => {
         SHUTDOWN_TIMEOUT_MS: '2500',
       },
     });
-    fleet = on;
     on.emulator.addFault({ on: 'send', latencyMs: 700 });
     await on.sendEach(numbers(2));
     await until(() => on.emulator.record().requests === 1, { what: 'the first request' });

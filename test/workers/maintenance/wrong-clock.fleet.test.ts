@@ -1,5 +1,5 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { startFleet, type Fleet } from '../../support/fleet.ts';
+import { describe, expect, it } from 'vitest';
+import { fleetOn, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
@@ -8,22 +8,13 @@ const TWO_MINUTES_MS = 120_000;
 
 describe('a worker whose wall clock is wrong', () => {
   const redis = testRedis();
-  let fleet: Fleet | undefined;
-
-  afterEach(async () => {
-    await fleet?.close();
-    fleet = undefined;
-  });
 
   /** A fleet whose first worker is not yet started. */
   async function begin(shiftMs: number): Promise<Fleet> {
-    const on = await startFleet({
-      redisUrl: redis.url,
-      prefix: redis.freshPrefix(),
+    const on = await fleetOn(redis, {
       processes: 0,
       env: { NODE_OPTIONS: `--import=${PRELOAD}`, CLOCK_SHIFT_MS: String(shiftMs) },
     });
-    fleet = on;
     return on;
   }
   const notice = (contact: string) => ({ templateCode: 'CLOCK', contacts: [{ contact }] });

@@ -1,28 +1,16 @@
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
-import { afterEach, describe, expect, it } from 'vitest';
-import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { describe, expect, it } from 'vitest';
+import { fleetOn, numbers } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
 describe('notices worker with several processes', () => {
   const redis = testRedis();
-  let fleet: Fleet | undefined;
-
-  afterEach(async () => {
-    await fleet?.close();
-    fleet = undefined;
-  });
 
   it('runs them, starts one again that died, and stops them all', async () => {
     const prefix = redis.freshPrefix();
-    fleet = await startFleet({
-      redisUrl: redis.url,
-      prefix,
-      processes: 1,
-      env: { PROCESSES: '3', HEARTBEAT_MS: '200' },
-    });
-    const on = fleet;
+    const on = await fleetOn(redis, { prefix, env: { PROCESSES: '3', HEARTBEAT_MS: '200' } });
     const pids = async () =>
       (await readWorkers(redis.client, keysOf(prefix, 'default'))).map(({ pid }) => pid);
     const three = async () => {
@@ -51,13 +39,7 @@ describe('notices worker with several processes', () => {
 
   it('is killed: its processes finish what they send, and stop', async () => {
     const prefix = redis.freshPrefix();
-    fleet = await startFleet({
-      redisUrl: redis.url,
-      prefix,
-      processes: 1,
-      env: { PROCESSES: '2', HEARTBEAT_MS: '200' },
-    });
-    const on = fleet;
+    const on = await fleetOn(redis, { prefix, env: { PROCESSES: '2', HEARTBEAT_MS: '200' } });
     const [supervisor] = on.workers;
     const said = (name: string) => supervisor?.lines.filter(({ event }) => event === name) ?? [];
     await until(() => said('started').length === 2, { what: 'both to start' });

@@ -3,7 +3,7 @@ import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
-import { numbers, startFleet } from '../../support/fleet.ts';
+import { numbers, fleetOn } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
@@ -11,14 +11,11 @@ const redis = testRedis();
 
 it('a notice overtakes a batch, and the batch moves however many notices there are', async () => {
   const prefix = redis.freshPrefix();
-  const on = await startFleet({
-    redisUrl: redis.url,
+  const on = await fleetOn(redis, {
     prefix,
-    processes: 1,
     env: { CONCURRENCY: '4', BATCH_CONCURRENCY: '4' },
     emulator: { latencyMs: 25 },
   });
-  onTestFinished(() => on.close());
   const chunks = contacts(1_500).map((contact) => [contact]);
   const plan = { frame: '{"templateCode":"BATCH","scheduleType":"DIRECTLY"}' };
   const batch = await buildBatch(redis.client, prefix, 'long', chunks, { plan });

@@ -7,7 +7,7 @@ import { encodePayload } from '../../../src/payload/chunk-payload.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch } from '../../batch/support/built-batch.ts';
-import { startFleet } from '../../support/fleet.ts';
+import { fleetOn } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
@@ -63,8 +63,7 @@ it('the contacts of an accepted chunk travel as the bytes they are, unread', asy
   await queueChunks(ledger, queue, 'raw');
 
   const env = { BASE_URL: url };
-  const fleet = await startFleet({ redisUrl: redis.url, prefix, processes: 1, env });
-  onTestFinished(() => fleet.close());
+  await fleetOn(redis, { prefix, env });
   await until(async () => (await batch.read()).counts.accepted === 1_000, {
     what: 'the chunk to be accepted',
     deadlineMs: 30_000,

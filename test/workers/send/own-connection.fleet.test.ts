@@ -1,23 +1,16 @@
-import { afterEach, expect, it } from 'vitest';
-import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { expect, it } from 'vitest';
+import { fleetOn, numbers } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 import { wireTo } from '../../service-coverage/support/wire.ts';
 
 const redis = testRedis();
-let fleet: Fleet | undefined;
-
-afterEach(async () => {
-  await fleet?.close();
-  fleet = undefined;
-});
 
 it.each([
   ['at-most-once', 'close'],
   ['at-least-once', 'keep-alive'],
 ] as const)('%s: notices and chunks go with "connection: %s"', async (delivery, connection) => {
-  fleet = await startFleet({ redisUrl: redis.url, prefix: redis.freshPrefix(), processes: 0 });
-  const on = fleet;
+  const on = await fleetOn(redis, { processes: 0 });
   const wire = await wireTo(on.emulator);
   await on.addWorker({ BASE_URL: wire.url });
   for (const contact of numbers(3)) {
@@ -33,8 +26,7 @@ it.each([
 it.each(['a notice', 'a chunk'])(
   'at-least-once: the probe of a hold by %s goes with "connection: close", for kept connections may have died',
   async (what) => {
-    fleet = await startFleet({ redisUrl: redis.url, prefix: redis.freshPrefix(), processes: 0 });
-    const on = fleet;
+    const on = await fleetOn(redis, { processes: 0 });
     const { emulator, addWorker, queue } = on;
     const wire = await wireTo(emulator);
     await addWorker({

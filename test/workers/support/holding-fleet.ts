@@ -1,33 +1,23 @@
 import type { Job, Queue } from 'bullmq';
-import { afterEach } from 'vitest';
-import { readHold } from '../../../src/fleet/hold/holds.ts';
-import { readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
+import { onTestFinished } from 'vitest';
+import { readHold, readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
 import { countEnded } from '../../../src/notices/ended.ts';
-import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { numbers, fleetOn, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 
 /** A fleet that probes a hold often. */
 export function holdingFleet() {
   const redis = testRedis();
-  let fleet: Fleet | undefined;
   let board: Queue | undefined;
-
-  afterEach(async () => {
-    await board?.close();
-    await fleet?.close();
-    fleet = undefined;
-  });
+  let keys: Keys = keysOf('', 'default');
 
   async function start(
     processes: number,
     env: Readonly<Record<string, string>> = {},
   ): Promise<Fleet> {
-    const prefix = redis.freshPrefix();
-    fleet = await startFleet({
-      redisUrl: redis.url,
-      prefix,
+    const fleet = await fleetOn(redis, {
       processes,
       env: {
         CONCURRENCY: '16',
@@ -37,24 +27,20 @@ export function holdingFleet() {
         ...env,
       },
     });
-    board = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keysOf(prefix, 'default'));
+    keys = keysOf(fleet.prefix, 'default');
+    const opened = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keys);
+    onTestFinished(() => opened.close());
+    board = opened;
     return fleet;
   }
 
-  const hold = (on: Fleet) =>
-    readHold(redis.client, keysOf(on.env['REDIS_PREFIX'] ?? '', 'default'));
+  const hold = (on: Fleet) => readHold(redis.client, keysOf(on.prefix, 'default'));
 
   const templateHolds = (on: Fleet) =>
-    readTemplateHolds(redis.client, keysOf(on.env['REDIS_PREFIX'] ?? '', 'default'));
+    readTemplateHolds(redis.client, keysOf(on.prefix, 'default'));
 
   /** Notices that were rejected, or are unknown. Exact at a moment. */
-  const failedJobs = async (): Promise<number> =>
-    fleet === undefined
-      ? 0
-      : countEnded(redis.client, keysOf(fleet.env['REDIS_PREFIX'] ?? '', 'default'), [
-          'rejected',
-          'unknown',
-        ]);
+  const failedJobs = () => countEnded(redis.client, keys, ['rejected', 'unknown']);
 
   const jobsLeft = async (): Promise<Job[]> =>
     (await board?.getJobs(['waiting', 'active', 'delayed', 'failed'])) ?? [];
