@@ -38,9 +38,7 @@ describe('a list of a million', () => {
   const redis = testRedis();
   let folder = '';
 
-  afterEach(async () => {
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   it('arrives from the file at the service: the same set, none twice', async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'notices-million-'));

@@ -75,13 +75,10 @@ interface FleetPlan {
 }
 
 /** Starts a fleet that ends with the test. Default: one worker, in a namespace of its own */
-export async function fleetOn(
-  { url, freshPrefix }: TestRedis,
-  plan: Partial<FleetPlan> = {},
-): Promise<Fleet> {
+export async function fleetOn(redis: TestRedis, plan: Partial<FleetPlan> = {}): Promise<Fleet> {
   const fleet = await startFleet({
-    redisUrl: url,
-    prefix: plan.prefix ?? freshPrefix(),
+    redisUrl: redis.url,
+    prefix: plan.prefix ?? redis.freshPrefix(),
     processes: 1,
     ...plan,
   });

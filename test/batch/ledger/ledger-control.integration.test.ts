@@ -28,14 +28,14 @@ describe('control', () => {
     const small = await openBatch(redis, { chunkSize: 1 }, [], false);
     const big = await openBatch(redis, { chunkSize: 1 }, [], false);
     await storeMany(small, 3);
-    await storeMany(big, 100_000);
-    expect((await big.batch()).counts.pending).toBe(100_000);
+    await storeMany(big, 20_000);
+    expect((await big.batch()).counts.pending).toBe(20_000);
     for (const verb of ['pause', 'resume', 'pause', 'cancel'] as const) {
       const [few, many] = [await commandsOf(small, verb), await commandsOf(big, verb)];
       expect(many).toBe(few);
       expect(many).toBeLessThan(50);
     }
-    expect(await big.counts()).toMatchObject({ cancelled: 100_000 });
+    expect(await big.counts()).toMatchObject({ cancelled: 20_000 });
   }, 60_000);
 });
 

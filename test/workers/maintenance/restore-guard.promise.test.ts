@@ -20,8 +20,9 @@ import {
 describe('an old copy of the queue', () => {
   it('restored while everything was stopped: held before anything is sent, reported, and lifted manually', async () => {
     // So slow that the copy is taken, and all stopped, long before the last send.
-    const { server, fleet: on, dir } = await start({ processes: 2, env: { RATE_LIMIT: '150' } });
+    const { server, fleet: on, dir } = await start({ processes: 0, env: { RATE_LIMIT: '100' } });
     await handOver(on);
+    await on.addWorker();
     await sent(on, 100);
     const copy = copyOf(dir);
     await sent(on, Number(on.emulator.record().distinct) + 200);
