@@ -1,7 +1,7 @@
 import { csvLine } from '../batch/failures/csv-line.ts';
 import { tracesOf } from '../batch/failures/failures.ts';
 import type { Contact } from '../contracts/notice.ts';
-import { rowOfContact } from '../payload/chunk-payload.ts';
+import { keptOfContact, rowOfContact } from '../payload/chunk-payload.ts';
 import { contactsOfJob } from '../payload/sealed-job.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { redisTime } from '../redis/server-clock.ts';
@@ -68,17 +68,25 @@ export async function writeEntries(
   // What fails later may have other fields.
   const select = { ...given, state, before: given.before ?? Math.ceil(now) };
   const fields = new Set(['contact']);
+  const kept = new Set<string>();
   for await (const { contacts = [] } of entriesIn(source, select)) {
-    for (const contact of contacts) for (const field of Object.keys(contact)) fields.add(field);
+    for (const contact of contacts) {
+      for (const field of Object.keys(contact)) fields.add(field);
+      for (const name of Object.keys(keptOfContact(contact))) kept.add(name);
+    }
   }
   const columns = [...fields];
-  let text = csvLine([...columns, ...ADDED]);
+  // With the prefix, an import of the file does not send them either.
+  const keptTitles = [...kept].map((name) => `rejected_keep_${name}`);
+  let text = csvLine([...columns, ...ADDED, ...keptTitles]);
   let [written, gone] = [0, 0];
   for await (const { contacts, why } of entriesIn(source, select)) {
     if (contacts === undefined) gone += 1;
     for (const contact of contacts ?? []) {
       const reason: Reason = { row: rowOfContact(contact), ...why };
       const added = REASONS.map((name) => String(reason[name] ?? ''));
+      const own = keptOfContact(contact);
+      added.push(...[...kept].map((name) => own[name] ?? ''));
       text += csvLine([...columns.map((field) => cellOf(contact, field)), ...added]);
       written += 1;
       if (text.length < PIECE) continue;

@@ -44,17 +44,32 @@ const FEW_BYTES = 1_024;
 const deflate = promisify<Buffer | string, Pieces & { level: number }, Buffer>(deflateRaw);
 const inflate = promisify<Buffer, Pieces & { maxOutputLength: number }, Buffer>(inflateRaw);
 
-const rowOfEach = new WeakMap<object, number>();
+/** Where a contact came from; nothing of it is sent. */
+interface ContactOrigin {
+  readonly row: number;
+  /** Columns of the list that are kept with it, and its cells. */
+  readonly kept: Readonly<Record<string, string>>;
+}
+
+const origins = new WeakMap<object, ContactOrigin>();
 
 /** The row of the list that a contact of {@link decodeContacts} came from; undefined where that is not known. */
-export const rowOfContact = (contact: object): number | undefined => rowOfEach.get(contact);
+export const rowOfContact = (contact: object): number | undefined => origins.get(contact)?.row;
+
+/** Columns of the list that are kept with it. */
+export const keptOfContact = (contact: object): ContactOrigin['kept'] =>
+  origins.get(contact)?.kept ?? {};
 
 /** The rows of contacts, as text; empty where they are not known. */
 export const rowsOfContacts = (contacts: readonly object[]): string =>
   writeRows(contacts.flatMap((contact) => rowOfContact(contact) ?? []));
 
-/** What follows the JSON array: the rows of the contacts in the list, in order; see {@link RowNumbers}. */
-export const originsText = (rows: string): string => `\n${JSON.stringify({ rows })}`;
+/** What follows the JSON array: the rows of the contacts in the list, in order ({@link RowNumbers}), and what is kept. */
+export const originsText = (
+  rows: string,
+  keep: readonly string[] = [],
+  cells: readonly (readonly string[])[] = [],
+): string => `\n${JSON.stringify({ rows, ...(keep.length === 0 ? {} : { keep, cells }) })}`;
 
 /** No JSON array that is written here has a line break. */
 const MARK = '\n{"rows":';
@@ -75,22 +90,34 @@ export function encodeContacts(contacts: readonly unknown[], by?: Seal): Promise
   );
   const json = JSON.stringify(contacts);
   if (rows.length < contacts.length) return encodePayload(json, by);
-  return encodePayload(`${json}${originsText(writeRows(rows))}`, by);
+  const kept = contacts.map((contact) => keptOfContact(contact as object));
+  const keep = Object.keys(kept[0] ?? {});
+  const cells = kept.map((own) => keep.map((name) => own[name] ?? ''));
+  return encodePayload(`${json}${originsText(writeRows(rows), keep, cells)}`, by);
 }
 
 /** Remembers where parsed contacts came from. @param text of {@link originsText} */
 export function noteOrigins(contacts: readonly unknown[], text: string): void {
+  const { rows, keep = [], cells = [] } = parseOrigins(text);
   let index = 0;
-  for (const row of rowsOf(readOrigins(text))) {
+  for (const row of rowsOf(rows)) {
     const contact = contacts[index];
-    if (typeof contact === 'object' && contact !== null) rowOfEach.set(contact, row);
+    const own = cells[index] ?? [];
+    const kept = Object.fromEntries(keep.map((name, at) => [name, own[at] ?? '']));
+    if (typeof contact === 'object' && contact !== null) origins.set(contact, { row, kept });
     index += 1;
   }
 }
 
 /** The rows of {@link originsText}; empty where they are not known. */
-export const readOrigins = (text: string): string =>
-  text === '' ? '' : (JSON.parse(text) as { readonly rows: string }).rows;
+export const readOrigins = (text: string): string => parseOrigins(text).rows;
+
+const parseOrigins = (text: string) =>
+  JSON.parse(text === '' ? '{"rows":""}' : text) as {
+    readonly rows: string;
+    readonly keep?: readonly string[];
+    readonly cells?: readonly (readonly string[])[];
+  };
 
 /**
  * Compresses the JSON array of a chunk's contacts, off the main thread.

@@ -176,6 +176,8 @@ function repeated(
 const READING = [
   'map',
   'pass-through',
+  'keep',
+  'require',
   'country',
   'allow-implausible',
   'format',

@@ -1,5 +1,5 @@
 import { COUNTRIES } from '../../format/country.ts';
-import { NoticeQueueError } from '../../contracts/errors.ts';
+import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { invalidList } from '../source/describe-columns.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
@@ -67,7 +67,7 @@ export async function importBatch(
 class ImportRun {
   readonly #list: OpenSource;
   readonly #options: CheckedImportOptions;
-  readonly #plan: ImportPlan;
+  #plan: ImportPlan;
   readonly #settings: ImportSettings;
   readonly #tally = new RowTally();
   #secret = '';
@@ -108,10 +108,23 @@ class ImportRun {
       if (problem !== undefined) throw invalidList(problem);
       // An export of what was not accepted is sent to people who were in a list before.
       if (!first.isFailures) this.#prints = prints?.sorted();
+      this.#spread(first);
       return await this.#import(reader, { ...target, first });
     } finally {
       abandon(reader);
     }
+  }
+
+  /** Computes the rate with which the list takes as long as its options say. */
+  #spread({ isWhole, tally }: FirstPass): void {
+    const { spread } = this.#options;
+    if (spread === undefined) return;
+    if (!isWhole) {
+      const problem = 'expected a rate: how long this list is, is not known before its end';
+      throw new InputError('NOTICE_INVALID', [{ field: 'spread', problem }]);
+    }
+    const rate = Math.max(1, Math.ceil((tally.contacts * 1_000) / spread));
+    this.#plan = planImport({ ...this.#options, rate }, this.#settings, this.#list);
   }
 
   async #import(
@@ -201,7 +214,8 @@ class ImportRun {
     if (confirm === undefined || !this.#list.canReread) return;
     const { contacts, refused, duplicates } = tally;
     const left = this.#people?.leftOut?.size ?? 0;
-    if (await confirm({ contacts: contacts - left, refused, duplicates })) return;
+    const { rate } = this.#plan.plan;
+    if (await confirm({ contacts: contacts - left, refused, duplicates, rate })) return;
     throw new NoticeQueueError('IMPORT_STOPPED', 'It was not confirmed; nothing was enqueued.');
   }
 
@@ -253,6 +267,7 @@ class ImportRun {
       writer,
       rejects,
       chunkSize,
+      keep: this.#options.keep,
       // It was read before, and has none.
       allowDuplicates: allowDuplicates || (this.#list.canReread && first?.tally.duplicates === 0),
       digest,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { BATCH_ID } from '../../contracts/batch-id.ts';
 import { COUNTRY_NAMES } from '../../format/country.ts';
+import { DURATION_EXAMPLES, parseDuration } from '../../format/time.ts';
 import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 import { parseInput } from '../../contracts/parse-input.ts';
 import { sendOptionsSchema } from '../../contracts/send-options.ts';
@@ -12,6 +13,8 @@ export interface CheckedList {
   readonly contacts: number;
   readonly refused: number;
   readonly duplicates: number;
+  /** Contacts per second; 0 for no limit. */
+  readonly rate: number;
 }
 
 /** Progress of an import. */
@@ -88,6 +91,10 @@ export const importReport = z
       )
       .readonly()
       .describe('why rows were refused, the most frequent reason first; at most 20'),
+    empty: z
+      .record(z.string(), count)
+      .readonly()
+      .describe('rows in which a variable of the template, such as var1, is empty'),
     firstDuplicates: z.array(count).readonly().describe('rows of the first 20 duplicates'),
   })
   .readonly()
@@ -101,6 +108,10 @@ const limit = (what: string, max: number) => {
   const message = `expected a whole number of ${what} from 1 to ${max}`;
   return z.int(message).min(1, message).max(max, message).optional();
 };
+
+const names = z.array(z.string().min(1), 'expected a list of names').default([]);
+
+const NO_SPREAD = `expected a duration such as ${DURATION_EXAMPLES}, or milliseconds`;
 
 const callback = <Call>() =>
   z.custom<Call>((value) => typeof value === 'function', 'expected a function').optional();
@@ -175,6 +186,13 @@ const optionsSchema = z
         })
         .pipe(mapSchema)
         .optional(),
+      /**
+       * Columns (of objects: fields) that stay with their contact in Redis and are not sent: exports of what was not
+       * accepted have them. @default []
+       */
+      keep: names,
+      /** Fields, such as var1, that must not be empty: a row in which one is empty is refused. @default [] */
+      require: names,
       /** Also send the other columns, as fields of their own names. @default false */
       passThrough: flag.default(false),
       /** Contacts of one send request: fewer where they have 16 MiB of JSON. @default the queue's `chunkSize` (1000) */
@@ -196,6 +214,19 @@ const optionsSchema = z
       confirm: callback<(list: CheckedList) => Promise<boolean>>(),
       /** Contacts per second at most. @default no limit but that of the account */
       rate: limit('contacts per second', 1_000_000_000),
+      /**
+       * Instead of a rate: so that the list takes so long, such as '4h', or milliseconds. Needs a list that can be read
+       * twice, unless it has no more than 1,000 rows.
+       */
+      spread: z
+        .custom<number | string>()
+        .transform((given, context) => {
+          const ms = typeof given === 'string' ? parseDuration(given) : given;
+          if (typeof ms === 'number' && ms > 0) return ms;
+          context.addIssue({ code: 'custom', message: NO_SPREAD });
+          return z.NEVER;
+        })
+        .optional(),
       /**
        * Country whose national numbers the list has: any other number is refused; international numbers and those that
        * lost their leading zero are repaired. @default the queue's `country`; without it numbers have 8 to 15 digits
@@ -250,6 +281,8 @@ const optionsSchema = z
       context.addIssue({ code: 'custom', path: [field], message });
     if (options.again && options.onlyNew)
       refuse('onlyNew', 'expected only one of again and onlyNew');
+    if (options.rate !== undefined && options.spread !== undefined)
+      refuse('spread', 'expected only one of rate and spread');
     if (!options.header && options.map === undefined) {
       refuse(
         'map',
@@ -295,12 +328,15 @@ export const listQuery = z.strictObject({
   ),
   map: shape.map.describe('columns to use, such as contact=phone,var1=name'),
   passThrough: shape.passThrough,
+  keep: shape.keep,
+  require: shape.require,
   again: shape.again,
   onlyNew: shape.onlyNew,
   paused: shape.paused,
   startAt: shape.startAt,
   expiresAt: shape.expiresAt,
   rate: shape.rate,
+  spread: shape.spread,
   chunkSize: shape.chunkSize,
   delivery: shape.delivery,
   bisect: shape.bisect,

@@ -87,6 +87,8 @@ function flagsOf(options: CheckedImportOptions): Record<string, string> {
   const given: Readonly<Record<string, string | number | boolean | undefined>> = {
     map: pairs.length === 0 ? undefined : pairs.join(','),
     'pass-through': options.passThrough,
+    keep: options.keep.join(',') || undefined,
+    require: options.require.join(',') || undefined,
     'schedule-type': typeof scheduleType === 'string' ? scheduleType : undefined,
     'chat-sender-key': options.chatSenderKey === undefined ? undefined : 'KEY',
     'sender-key': options.senderKey === undefined ? undefined : 'KEY',

@@ -6,6 +6,7 @@ import {
   type SourceRow,
   type SourceRun,
 } from '../source/source-row.ts';
+import type { ContactRow } from '../source/check-row.ts';
 import type { ChunkWriter, NewChunk } from './chunk-writer.ts';
 import { FULL_CHUNK_BYTES, originsText } from '../../payload/chunk-payload.ts';
 import { RowNumbers } from '../../payload/row-numbers.ts';
@@ -22,6 +23,8 @@ export interface RowProcessorOptions {
   readonly rejects: RejectsFile | undefined;
   readonly chunkSize: number;
   readonly allowDuplicates: boolean;
+  /** Names of what is kept of each row and not sent. */
+  readonly keep?: readonly string[];
   /** Collects the prints of the numbers that become contacts. */
   readonly prints?: NumberPrints | undefined;
   /** Prints of numbers that are left out. */
@@ -42,8 +45,8 @@ export class RowProcessor {
 
   constructor(options: RowProcessorOptions) {
     this.#options = options;
-    const { writer } = options;
-    this.#chunk = writer && new ChunkBuilder(writer.wantsNumbers);
+    const { writer, keep } = options;
+    this.#chunk = writer && new ChunkBuilder(writer.wantsNumbers, keep);
     this.#seen = options.allowDuplicates ? undefined : new NumberSet();
   }
 
@@ -61,7 +64,10 @@ export class RowProcessor {
 
   async #processRow({ row, line, check, original }: SourceRow): Promise<void> {
     const { tally, rejects, chunkSize, digest } = this.#options;
-    if (check.kind === 'contact') digest.addJson(check.json);
+    if (check.kind === 'contact') {
+      digest.addJson(check.json);
+      tally.countEmpty(check.empty);
+    }
     if (check.kind === 'refused') {
       tally.countRefused(row, line, check);
       await rejects?.add(row, line, check, original);
@@ -72,13 +78,14 @@ export class RowProcessor {
     } else {
       tally.countContact(check.repaired);
       this.#options.prints?.addText(check.number);
-      this.#chunk?.addJson(row, check.json, check.number);
+      this.#chunk?.addJson(row, check);
       if (this.#chunk?.isFull(chunkSize) === true) await this.#writeChunk();
     }
   }
 
-  async #processRun({ block, from, to }: SourceRun): Promise<void> {
+  async #processRun({ block, from, to, empty }: SourceRun): Promise<void> {
     const { tally, chunkSize, digest, prints } = this.#options;
+    tally.countEmpty(empty);
     let digested = from;
     for (let index = from; index < to; index++) {
       if (this.#seen?.addNumber(block.numbers[index] ?? 0, block.digits[index] ?? 0) === false) {
@@ -127,13 +134,16 @@ class ChunkBuilder {
   #pieces: Buffer[] = [];
   #numbers: string[] = [];
   #rows = new RowNumbers();
+  #cells: (readonly string[])[] = [];
+  readonly #keep: readonly string[];
   readonly #keepsNumbers: boolean;
   /** The last piece, which may still grow: contacts of this block, from one index to another. */
   #run: { readonly block: ContactBlock; readonly from: number; to: number } | undefined;
 
   /** @param keepsNumbers whether {@link take} also returns the phone numbers */
-  constructor(keepsNumbers: boolean) {
+  constructor(keepsNumbers: boolean, keep: readonly string[] = []) {
     this.#keepsNumbers = keepsNumbers;
+    this.#keep = keep;
   }
 
   /** Whether it ends with the last contact. @param chunkSize the most contacts */
@@ -154,21 +164,27 @@ class ChunkBuilder {
     this.#run = { block, from: index, to: index + 1 };
   }
 
-  addJson(row: number, json: string, number: string): void {
+  addJson(row: number, { json, number, kept }: ContactRow): void {
     this.size++;
     this.#rows.add(row);
     if (this.#keepsNumbers) this.#numbers.push(number);
     this.#endRun();
     const piece = Buffer.from(`,${json}`);
     this.#bytes += piece.length;
+    if (kept !== undefined) {
+      this.#cells.push(kept);
+      this.#bytes += kept.join('').length;
+    }
     this.#pieces.push(piece);
   }
 
   take(): Pick<NewChunk, 'json' | 'numbers' | 'ofRows'> {
     this.#endRun();
     const ofRows = this.#rows.toString();
+    const origins = Buffer.from(originsText(ofRows, this.#keep, this.#cells));
     this.#rows = new RowNumbers();
-    const json = Buffer.concat([...this.#pieces, CLOSE, Buffer.from(originsText(ofRows))]);
+    this.#cells = [];
+    const json = Buffer.concat([...this.#pieces, CLOSE, origins]);
     // Replaces the comma before the first contact.
     json[0] = OPEN;
     this.#pieces = [];

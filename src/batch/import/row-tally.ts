@@ -25,6 +25,7 @@ export class RowTally {
   readonly #firstRefused: ImportReport['firstRefused'][number][] = [];
   readonly #reasons = new Map<string, ImportReport['reasons'][number]>();
   readonly #firstDuplicates: number[] = [];
+  readonly #empty = new Map<string, number>();
 
   get rows(): number {
     return this.contacts + this.duplicates + this.refused;
@@ -37,6 +38,11 @@ export class RowTally {
     for (const repair of repaired) {
       this.#repaired.set(repair, (this.#repaired.get(repair) ?? 0) + 1);
     }
+  }
+
+  /** @param rows how many have no value for each variable */
+  countEmpty(rows: Iterable<readonly [name: string, rows: number]> = []): void {
+    for (const [name, count] of rows) this.#empty.set(name, (this.#empty.get(name) ?? 0) + count);
   }
 
   countDuplicate(row: number): void {
@@ -91,6 +97,7 @@ export class RowTally {
       repaired: Object.fromEntries(this.#repaired),
       firstRefused: this.#firstRefused,
       reasons: [...this.#reasons.values()].sort((one, other) => other.count - one.count),
+      empty: Object.fromEntries(this.#empty),
       firstDuplicates: this.#firstDuplicates,
     };
   }

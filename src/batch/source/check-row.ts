@@ -7,11 +7,15 @@ import { compareFields, type FieldChoice } from './sent-columns.ts';
 /** Result of checking a row: a contact, ready for the body of the send request, or a refusal. */
 export type RowCheck = ContactRow | RowRefusal;
 
-interface ContactRow {
+export interface ContactRow {
   readonly kind: 'contact';
   readonly number: string;
   readonly json: string;
   readonly repaired: readonly Repair[];
+  /** Variables without a value, each with 1. */
+  readonly empty?: readonly (readonly [name: string, rows: 1])[];
+  /** Cells that are kept and not sent. */
+  readonly kept?: readonly string[] | undefined;
 }
 
 export interface RowRefusal {
@@ -25,6 +29,8 @@ export interface RowRefusal {
   /** Its number has the form of one, and no phone has it. */
   readonly implausible?: boolean;
 }
+
+const EMPTY = 'it is empty, and must not be (--require, in a program: require)';
 
 /** Checks a row of cells. Hand-written: a schema would take four times as long. */
 export function checkCells(cells: readonly string[], columns: Columns): RowCheck {
@@ -45,14 +51,24 @@ export function checkCells(cells: readonly string[], columns: Columns): RowCheck
   }
   const { number, repaired } = checked;
   let json = `{"contact":"${number}"`;
+  const empty: [string, 1][] = [];
   for (const column of columns.others) {
     const value = columns.unescape(cells[column.index] ?? '');
+    if (column.required && value.trim() === '') return refused(column.title, value, EMPTY);
+    if (column.variable && value === '') empty.push([column.name, 1]);
     const problem = problemOfText(value, column.variable);
     if (problem !== undefined) return refused(column.title, value, problem);
     json += column.json + JSON.stringify(value);
   }
-  return { kind: 'contact', number, json: `${json}}`, repaired };
+  const kept = columns.kept.map((index) => columns.unescape(cells[index] ?? ''));
+  return { kind: 'contact', number, json: `${json}}`, repaired, ...moreOf(empty, kept) };
 }
+
+/** What few rows have. */
+const moreOf = (empty: NonNullable<ContactRow['empty']>, kept: readonly string[]) => ({
+  ...(empty.length === 0 ? {} : { empty }),
+  ...(kept.length === 0 ? {} : { kept }),
+});
 
 /** Checks a contact object of an iterable or of a line of NDJSON. */
 export function checkContact(
@@ -80,6 +96,9 @@ export function checkContact(
   for (const [field, [name = '']] of choice.mapped) {
     if (!fields.has(name)) return refused(field, '', 'the field is missing; the map uses it');
   }
+  const isEmpty = (name: string) => textOf(fields.get(name) ?? '').trim() === '';
+  const missing = choice.required.find(isEmpty);
+  if (missing !== undefined) return refused(missing, '', EMPTY);
   const text = fields.get('contact');
   if (typeof text !== 'string') {
     return refused('contact', textOf(text), 'expected a phone number as text, in quotes');
@@ -97,7 +116,12 @@ export function checkContact(
   for (const [name, value] of [...fields].sort(([left], [right]) => compareFields(left, right))) {
     json += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
   }
-  return { kind: 'contact', number, json: `${json}}`, repaired };
+  const empty = [...fields].flatMap(([name, value]): [string, 1][] =>
+    value === '' && VARIABLE_NAME.test(name) ? [[name, 1]] : [],
+  );
+  const all = contact as Readonly<Record<string, unknown>>;
+  const kept = choice.kept.map((name) => (Object.hasOwn(all, name) ? textOf(all[name]) : ''));
+  return { kind: 'contact', number, json: `${json}}`, repaired, ...moreOf(empty, kept) };
 }
 
 export function refused(field: string, value: string, reason: string): RowRefusal {

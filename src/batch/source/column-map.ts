@@ -33,10 +33,15 @@ export interface CsvOptions {
   readonly passThrough: boolean;
   /** By default those of numbers of any country. */
   readonly rules?: NumberRules | undefined;
+  readonly require?: readonly string[];
+  readonly keep?: readonly string[];
 }
 
 interface Column {
   readonly index: number;
+  /** Of the field of the contact. */
+  readonly name: string;
+  readonly required: boolean;
   readonly title: string;
   /** Whether the field is a template variable, `varN`. */
   readonly variable: boolean;
@@ -51,6 +56,8 @@ export interface Columns {
   readonly titles: readonly string[];
   readonly contact: Column;
   readonly others: readonly Column[];
+  /** Indexes of the columns that are kept and not sent. */
+  readonly kept: readonly number[];
   /** Titles of the columns that are sent, and of those that are not. */
   readonly sent: SentColumns;
   /** Returns the value of a cell: without the escape of a rejects file, if the list is one. */
@@ -84,7 +91,7 @@ export function readColumns(
     readonly sample?: readonly (readonly string[])[];
   },
 ): Columns {
-  const { rules = {}, sample = [] } = options;
+  const { rules = {}, sample = [], require: required = [], keep = [] } = options;
   const isPlain = !first.some((cell) => cell.trim() === REASON_COLUMN);
   const header = options.header || !isPlain;
   const unescape = isPlain ? unchanged : unescapeCell;
@@ -104,13 +111,21 @@ export function readColumns(
     const other = DELIMITERS.find((one) => one !== options.delimiter && only.includes(one));
     return describeColumns(titles, other, sample, rules.country);
   };
-  const mapped = byMap(header ? titles : [], positions, options.map ?? {}, hint);
+  const of = (map: FieldMap) => byMap(header ? titles : [], positions, map, hint);
+  const mapped = of(options.map ?? {});
+  const kept = of(Object.fromEntries(keep.map((title) => [title, title])));
   const named = byName(header ? names : [], mapped);
   const chosen = [
     ...mapped,
     ...named.filter(({ name }) => all || (options.map === undefined && isSentByName(name))),
   ];
   if (header) refuseRepeated(chosen);
+  const missing = required.find((field) => !chosen.some(({ name }) => name === field));
+  if (missing !== undefined) {
+    throw invalidList(
+      `Line 1: no column is sent as ${shownTitle(missing)}, which is required. ${hint()}`,
+    );
+  }
   const contact = chosen.find(({ name }) => name === 'contact');
   if (contact === undefined) {
     throw invalidList(
@@ -123,11 +138,12 @@ export function readColumns(
     width: first.length,
     header,
     titles: titles.filter(isOwn),
-    contact: columnOf(contact.index, titles[contact.index] ?? '', 'contact'),
+    contact: columnOf(contact.index, titles[contact.index] ?? '', 'contact', required),
+    kept: kept.map(({ index }) => index),
     others: chosen
       .filter((column) => column !== contact)
       .sort((left, right) => compareFields(left.name, right.name))
-      .map(({ index, name }) => columnOf(index, titles[index] ?? '', name)),
+      .map(({ index, name }) => columnOf(index, titles[index] ?? '', name, required)),
     sent: sentColumns(titles, chosen),
     unescape,
     original: isPlain ? unchanged : (cells) => cells.filter(isOwn).map(unescape),
@@ -236,9 +252,11 @@ function byMap(
   });
 }
 
-function columnOf(index: number, title: string, name: string): Column {
+function columnOf(index: number, title: string, name: string, required: readonly string[]): Column {
   return {
     index,
+    name,
+    required: required.includes(name),
     title,
     variable: VARIABLE_NAME.test(name),
     json: `,${JSON.stringify(name)}:`,

@@ -18,6 +18,7 @@ const MIN_ROOM_BYTES = 8 * 1024;
 /** The fewest digits of a number that is taken without a country. */
 const MIN_DIGITS = 8;
 const ZERO = 0x30;
+const BLANK = 0x20;
 const LF = 0x0a;
 const CR = 0x0d;
 const CLOSE = Buffer.from('"}');
@@ -25,6 +26,9 @@ const CLOSE = Buffer.from('"}');
 /** A field of the contact: the index of its cell, and the JSON before its value. */
 interface Value {
   readonly cell: number;
+  readonly name: string;
+  readonly variable: boolean;
+  readonly required: boolean;
   readonly before: Buffer;
 }
 
@@ -55,6 +59,7 @@ export class FastCsvReader {
   readonly #stops: Uint32Array;
   /** Filled by several calls. */
   #block = new ContactBlock();
+  #empty: Map<string, number> | undefined;
 
   constructor(columns: Columns, delimiter: number) {
     this.#kinds.fill(SPECIAL, 0, 0x20);
@@ -66,8 +71,11 @@ export class FastCsvReader {
     this.#width = columns.width;
     this.#contactCell = columns.contact.index;
     this.#country = columns.rules.country;
-    this.#values = columns.others.map(({ index, json }) => ({
+    this.#values = columns.others.map(({ index, json, name, variable, required }) => ({
       cell: index,
+      name,
+      variable,
+      required,
       before: Buffer.from(`"${json}"`),
     }));
     this.#frameBytes = this.#values.reduce(
@@ -86,6 +94,7 @@ export class FastCsvReader {
     if (!this.#block.hasRoom(MIN_ROOM_BYTES)) this.#block = new ContactBlock();
     const block = this.#block;
     const first = block.count;
+    this.#empty = undefined;
     let at = from;
     let nextRow = row;
     while (at < text.length) {
@@ -103,7 +112,7 @@ export class FastCsvReader {
       at = next;
       nextRow++;
     }
-    return { block, from: first, to: block.count, next: at, nextRow };
+    return { block, from: first, to: block.count, empty: this.#empty, next: at, nextRow };
   }
 
   /** Finds the cells of a row. @returns offset of its end, or -1 if it is not plain */
@@ -139,6 +148,13 @@ export class FastCsvReader {
     const digits = stop - from;
     if (!isCertainlyValid(text, from, digits, this.#country)) return false;
 
+    for (const { cell, required } of this.#values) {
+      const start = starts[cell] ?? 0;
+      const length = (stops[cell] ?? 0) - start;
+      // The limit is in UTF-16 units; a character has at least as many bytes.
+      if (length > MAX_VALUE_LENGTH) return false;
+      if (required && (length === 0 || text[start] === BLANK)) return false;
+    }
     let to = copy(this.#open, 0, this.#open.length, json, block.length);
     let number = 0;
     for (let at = from; at < stop; at++) {
@@ -147,11 +163,13 @@ export class FastCsvReader {
       number = number * 10 + (byte - ZERO);
       json[to++] = byte;
     }
-    for (const { cell, before } of this.#values) {
+    for (const { cell, before, name, variable } of this.#values) {
       const start = starts[cell] ?? 0;
       const end = stops[cell] ?? 0;
-      // The limit is in UTF-16 units; a character has at least as many bytes.
-      if (end - start > MAX_VALUE_LENGTH) return false;
+      if (end === start && variable) {
+        this.#empty ??= new Map();
+        this.#empty.set(name, (this.#empty.get(name) ?? 0) + 1);
+      }
       to = copy(before, 0, before.length, json, to);
       to = copy(text, start, end, json, to);
     }

@@ -35,10 +35,11 @@ export interface OpenSource {
 type SourceOptions = Pick<
   CheckedImportOptions,
   'format' | 'delimiter' | 'encoding' | 'header' | 'map' | 'passThrough' | 'signal'
-> & {
-  /** By default those of numbers of any country. */
-  readonly rules?: NumberRules;
-};
+> &
+  Partial<Pick<CheckedImportOptions, 'require' | 'keep'>> & {
+    /** By default those of numbers of any country. */
+    readonly rules?: NumberRules;
+  };
 
 const READ_BYTES = 128 * 1024;
 
@@ -173,16 +174,19 @@ function openStream(stream: Readable, options: SourceOptions): OpenSource {
 
 function openContacts(
   contacts: Iterable<object> | AsyncIterable<object>,
-  { map, passThrough, rules = {} }: SourceOptions,
+  options: SourceOptions,
 ): OpenSource {
   return {
     file: undefined,
     totalBytes: undefined,
     canReread: Array.isArray(contacts),
     bytesRead: () => 0,
-    read: () => Promise.resolve(readContacts(contacts, new FieldChoice(map, passThrough), rules)),
+    read: () => Promise.resolve(readContacts(contacts, choiceOf(options), options.rules)),
   };
 }
+
+const choiceOf = ({ map, passThrough, require: required, keep }: SourceOptions) =>
+  new FieldChoice(map, passThrough, required, keep);
 
 type Format = 'csv' | 'ndjson';
 
@@ -209,5 +213,5 @@ async function readAs(
     yield* text;
   };
   if ((format ?? formatByText(beginning)) === 'csv') return readCsv(all(), options);
-  return readNdjson(all(), new FieldChoice(options.map, options.passThrough), options.rules ?? {});
+  return readNdjson(all(), choiceOf(options), options.rules);
 }

@@ -111,7 +111,10 @@ class CsvText {
       }
       const [byte] = this.#delimiter;
       const fast =
-        this.#delimiter.length === 1 && byte !== undefined && columns.isPlain
+        this.#delimiter.length === 1 &&
+        byte !== undefined &&
+        columns.isPlain &&
+        columns.kept.length === 0
           ? new FastCsvReader(columns, byte)
           : undefined;
       for (;;) {

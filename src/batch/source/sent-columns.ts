@@ -79,8 +79,19 @@ export class FieldChoice {
   readonly #targets: ReadonlySet<string>;
   readonly #passThrough: boolean;
   readonly #seen = new Map<string, readonly string[]>();
+  /** Fields of the contact that must not be empty. */
+  readonly required: readonly string[];
+  /** Fields of the list that are kept and not sent. */
+  readonly kept: readonly string[];
 
-  constructor(map: FieldMap | undefined, passThrough: boolean) {
+  constructor(
+    map: FieldMap | undefined,
+    passThrough: boolean,
+    required: readonly string[] = [],
+    kept: readonly string[] = [],
+  ) {
+    this.required = required;
+    this.kept = kept;
     const mapped = new Map<string, string[]>();
     for (const [name, source] of Object.entries(map ?? {})) {
       mapped.set(String(source), [...(mapped.get(String(source)) ?? []), name]);

@@ -58,6 +58,8 @@ export interface SourceRun {
   readonly block: ContactBlock;
   readonly from: number;
   readonly to: number;
+  /** How many of them have no value for a variable, by its name; undefined for none. */
+  readonly empty?: ReadonlyMap<string, number> | undefined;
 }
 
 export type SourcePart = SourceRow | SourceRun;

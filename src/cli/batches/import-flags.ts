@@ -6,7 +6,10 @@ import { COUNTRY_NAMES } from '../../format/country.ts';
 import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 
 /** Options that flags of other names set. */
-type Renamed = Pick<ImportOptions, 'fields' | 'confirm' | 'onProgress' | 'signal'> &
+type Renamed = Pick<
+  ImportOptions,
+  'keep' | 'require' | 'fields' | 'confirm' | 'onProgress' | 'signal'
+> &
   Pick<ImportOptions, 'templateCode' | 'batchId' | 'map' | 'chunkSize' | 'expiresAt' | 'bisect'> &
   Pick<ImportOptions, 'rejectsFile' | 'overwriteRejects'>;
 
@@ -14,6 +17,8 @@ type Renamed = Pick<ImportOptions, 'fields' | 'confirm' | 'onProgress' | 'signal
 export interface ImportFlags extends Omit<ImportOptions, keyof Renamed> {
   readonly template: string;
   readonly map?: readonly string[];
+  readonly keep?: readonly string[];
+  readonly require?: readonly string[];
   readonly batch?: string;
   readonly chunk?: number;
   readonly expires?: string;
@@ -28,13 +33,16 @@ export interface ImportFlags extends Omit<ImportOptions, keyof Renamed> {
 
 /** Options that are not set have the defaults of the library. */
 export function importOptions(flags: ImportFlags): ImportOptions {
-  const { template, map, batch, chunk, expires, bisect, rejects, force, ...more } = flags;
+  const { template, map, keep, require: required, batch, chunk, expires, ...others } = flags;
+  const { bisect, rejects, force, ...more } = others;
   const { maxRefused: _, yes: _yes, wait: _wait, why: _why, ...same } = more;
   return {
     ...same,
     templateCode: template,
     batchId: batch,
     map: map?.join(','),
+    keep: namesOf(keep),
+    require: namesOf(required),
     chunkSize: chunk,
     expiresAt: expires,
     // Not set unless it is asked for: a batch is continued with its own options.
@@ -43,6 +51,9 @@ export function importOptions(flags: ImportFlags): ImportOptions {
     overwriteRejects: force,
   };
 }
+
+const namesOf = (texts: readonly string[] | undefined) =>
+  texts?.flatMap((text) => text.split(',')).map((name) => name.trim());
 
 const BILLION = 1_000_000_000;
 
@@ -64,6 +75,8 @@ export function withImportFlags(command: Command): Command {
       '--pass-through',
       'also send the columns that are neither mapped nor named contact, var1, var2, ...',
     )
+    .option('--keep <column,...>', 'columns that stay with a contact and are not sent', collect)
+    .option('--require <field,...>', 'refuse rows in which it is empty, such as var1', collect)
     .option(
       '--batch <id>',
       'id of the batch: a new one, or the batch to continue (default: a random id)',
@@ -87,6 +100,7 @@ export function withImportFlags(command: Command): Command {
     .option('--start-at <time>', 'start sending at this time: ISO 8601 with a zone')
     .option('--yes', 'do not ask for confirmation; on a terminal the command asks')
     .option('--rate <n>', 'maximum number of contacts per second', wholeNumber(1, BILLION))
+    .option('--spread <duration>', 'instead: so that the list takes so long, such as 4h')
     .addOption(
       new Option(
         '--country <code>',

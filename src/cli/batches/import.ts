@@ -105,10 +105,10 @@ const asks = ({ stdin, stderr }: CommandContext, { yes, paused }: ImportFlags): 
   stdin.isTTY === true && stderr.isTTY === true && yes !== true && paused !== true;
 
 /** The question before the first message of a list is sent. */
-function questionOf({ template, rate, startAt }: ImportFlags, { contacts }: CheckedList): string {
+function questionOf({ template, startAt }: ImportFlags, { contacts, rate }: CheckedList): string {
   const people = contacts === 1 ? '1 person' : `${formatCount(contacts)} people`;
-  const ms = rate === undefined ? 0 : (contacts / rate) * 1_000;
-  const long = rate === undefined ? '' : `, about ${roughDuration(ms)} at ${formatCount(rate)}/s`;
+  const ms = rate === 0 ? 0 : (contacts / rate) * 1_000;
+  const long = rate === 0 ? '' : `, about ${roughDuration(ms)} at ${formatCount(rate)}/s`;
   const first = startAt === undefined ? 'now' : `at ${new Date(startAt).toISOString()}`;
   return `Send ${template} to ${people}${long}, first ${first}?`;
 }
@@ -144,6 +144,9 @@ function describeReport(report: ImportReport, flags: ImportFlags): string[] {
       ['  columns', describeColumns(report.columns)],
     ]),
     ...report.reasons.slice(0, MAX_SHOWN).map((one) => describeReason(one, report)),
+    ...Object.entries(report.empty).map(
+      ([name, rows]) => `${name} is empty in ${countOf(rows, 'row')}`,
+    ),
     ...(report.reasons.length > MAX_SHOWN ? ['and other reasons'] : []),
     ...(rejectsFile === undefined ? [] : [`Correct ${rejectsFile} and import only that file.`]),
     ...next,

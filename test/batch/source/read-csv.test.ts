@@ -28,7 +28,7 @@ function slowly(text: string, delimiter: string): Row[] {
   return rows.flatMap(({ record, info }) => {
     breaks += breaksIn(record.join(''));
     if (record.every((cell) => cell.trim() === '')) return [];
-    return [{ row: info.lines - breaks, check: checkCells(record, columns) }];
+    return [withoutCut({ row: info.lines - breaks, check: checkCells(record, columns) })];
   });
 }
 
@@ -48,9 +48,12 @@ async function ours(text: string, delimiter: string, sizes: readonly number[]): 
   return all.map(withoutCut);
 }
 
-/** A last row without the end of its line says so; csv-parse does not know. */
+/** A last row without the end of its line says so, and csv-parse does not know; empty values are counted by run. */
 function withoutCut({ row, check }: Row): Row {
-  if (check.kind === 'contact') return { row, check };
+  if (check.kind === 'contact') {
+    const { empty: _, ...rest } = check;
+    return { row, check: rest };
+  }
   return { row, check: { ...check, reason: check.reason.replace(/; the list ends here.*/, '') } };
 }
 
