@@ -1,5 +1,5 @@
 import { COUNTRIES } from '../../format/country.ts';
-import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { invalidList } from '../source/describe-columns.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
@@ -21,12 +21,21 @@ import {
 } from './begin-batch.ts';
 import {
   planImport,
+  spreadOver,
   type ImportPlan,
   type ImportSettings,
   type ImportTarget,
 } from './import-plan.ts';
-import { abandon, noContacts, readHead, readWhole, rowsOf, type FirstPass } from './list-pass.ts';
-import { RejectsFile } from './rejects-file.ts';
+import {
+  abandon,
+  digestOf,
+  noContacts,
+  readHead,
+  readWhole,
+  rowsOf,
+  type FirstPass,
+} from './list-pass.ts';
+import { prepareRejects, type RejectsFile } from './rejects-file.ts';
 import { retryWhileAway } from './retry-while-away.ts';
 import { ListDigest, RowProcessor } from './row-processor.ts';
 import { RowTally } from './row-tally.ts';
@@ -108,23 +117,11 @@ class ImportRun {
       if (problem !== undefined) throw invalidList(problem);
       // An export of what was not accepted is sent to people who were in a list before.
       if (!first.isFailures) this.#prints = prints?.sorted();
-      this.#spread(first);
+      this.#plan = planImport(spreadOver(this.#options, first), this.#settings, this.#list);
       return await this.#import(reader, { ...target, first });
     } finally {
       abandon(reader);
     }
-  }
-
-  /** Computes the rate with which the list takes as long as its options say. */
-  #spread({ isWhole, tally }: FirstPass): void {
-    const { spread } = this.#options;
-    if (spread === undefined) return;
-    if (!isWhole) {
-      const problem = 'expected a rate: how long this list is, is not known before its end';
-      throw new InputError('NOTICE_INVALID', [{ field: 'spread', problem }]);
-    }
-    const rate = Math.max(1, Math.ceil((tally.contacts * 1_000) / spread));
-    this.#plan = planImport({ ...this.#options, rate }, this.#settings, this.#list);
   }
 
   async #import(
@@ -132,7 +129,7 @@ class ImportRun {
     target: (ImportTarget & { readonly first: FirstPass }) | undefined,
   ): Promise<ImportReport> {
     const { signal, dryRun } = this.#options;
-    const rejects = await this.#prepareRejects(reader.titles);
+    const rejects = await prepareRejects(this.#list.file, reader.titles, this.#options);
     const started = target && (await this.#begin(target.ledger, reader, target.first));
     const id = started?.batch.id ?? this.#options.batchId ?? '';
     const writer = this.#writer(target, started);
@@ -199,16 +196,6 @@ class ImportRun {
     );
   }
 
-  async #prepareRejects(titles: readonly string[] | undefined): Promise<RejectsFile | undefined> {
-    const { file: list } = this.#list;
-    const ending = titles === undefined ? 'ndjson' : 'csv';
-    const file = this.#options.rejectsFile ?? (list && `${list}.rejected.${ending}`);
-    if (file === undefined) return undefined;
-    const { overwriteRejects: overwrite, encoding, delimiter } = this.#options;
-    const marked = encoding !== 'utf-8';
-    return RejectsFile.prepare(file, { list, titles, delimiter, overwrite, marked });
-  }
-
   async #confirm({ tally }: FirstPass): Promise<void> {
     const { confirm } = this.#options;
     if (confirm === undefined || !this.#list.canReread) return;
@@ -240,13 +227,7 @@ class ImportRun {
         if (this.#prints !== undefined) await this.#people?.decide(this.#prints, this.#options);
         await this.#confirm(first);
       },
-      readOn: async () => {
-        const digest = this.#digest();
-        for await (const parts of rowsOf(reader, this.#options.signal, first.parts)) {
-          for (const part of parts) digest.addPart(part);
-        }
-        return digest.content();
-      },
+      readOn: () => digestOf(reader, this.#digest(), this.#options.signal, first.parts),
     });
   }
 

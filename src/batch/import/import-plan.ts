@@ -1,6 +1,8 @@
 import path from 'node:path';
 import type { OpenSource } from '../source/open-source.ts';
 import type { DeliveryPolicy } from '../../contracts/outcome.ts';
+import { InputError } from '../../contracts/errors.ts';
+import type { FirstPass } from './list-pass.ts';
 import { readNotice } from '../../contracts/notice.ts';
 import type { CountryName } from '../../format/country.ts';
 import type { FindKey } from '../../number-index/number-key.ts';
@@ -78,6 +80,20 @@ export function planImport(
     },
   };
   return { plan, identity: JSON.stringify(sorted(frame)) };
+}
+
+/** The options with the rate at which a list takes as long as they say. @throws InputError NOTICE_INVALID */
+export function spreadOver(
+  options: CheckedImportOptions,
+  { isWhole, tally }: FirstPass,
+): CheckedImportOptions {
+  const { spread } = options;
+  if (spread === undefined) return options;
+  if (!isWhole) {
+    const problem = 'expected a rate: how long this list is, is not known before its end';
+    throw new InputError('NOTICE_INVALID', [{ field: 'spread', problem }]);
+  }
+  return { ...options, rate: Math.max(1, Math.ceil((tally.contacts * 1_000) / spread)) };
 }
 
 /** The flags with which the same list is read again. */

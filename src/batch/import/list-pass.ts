@@ -126,6 +126,19 @@ export async function* rowsOf(
   }
 }
 
+/** Digest of all rows, those that were read before included. */
+export async function digestOf(
+  reader: SourceReader,
+  digest: ListDigest,
+  signal: AbortSignal | undefined,
+  before: readonly SourcePart[],
+): Promise<string> {
+  for await (const parts of rowsOf(reader, signal, before)) {
+    for (const part of parts) digest.addPart(part);
+  }
+  return digest.content();
+}
+
 /** Ends reading. Not awaited: a source that does not answer would block here. */
 export function abandon({ rows }: SourceReader): void {
   void rows.return?.().catch(() => {});

@@ -14,6 +14,7 @@ import {
 import path from 'node:path';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RowRefusal } from '../source/check-row.ts';
+import type { CheckedImportOptions } from './import-options.ts';
 import { csvLine } from '../failures/csv-line.ts';
 import { BYTE_ORDER_MARK } from '../source/read-utf8.ts';
 
@@ -123,6 +124,24 @@ export class RejectsFile {
       throw unwritable(this.#path, error);
     }
   }
+}
+
+/**
+ * The file of a list's refused rows; undefined for a list that is no file, unless the options name one.
+ *
+ * @throws NoticeQueueError REJECTS_UNWRITABLE
+ */
+export async function prepareRejects(
+  list: string | undefined,
+  titles: readonly string[] | undefined,
+  options: CheckedImportOptions,
+): Promise<RejectsFile | undefined> {
+  const ending = titles === undefined ? 'ndjson' : 'csv';
+  const file = options.rejectsFile ?? (list && `${list}.rejected.${ending}`);
+  if (file === undefined) return undefined;
+  const { overwriteRejects: overwrite, encoding, delimiter } = options;
+  const marked = encoding !== 'utf-8';
+  return RejectsFile.prepare(file, { list, titles, delimiter, overwrite, marked });
 }
 
 const HEAD = ['rejected_row', 'rejected_field', 'rejected_value', 'rejected_reason'];

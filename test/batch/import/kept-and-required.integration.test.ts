@@ -55,7 +55,7 @@ describe.each([
     await world.ledger.control('kept', 'cancel');
     let csv = '';
     const source = { ...world, redis: redis.client, sealing: NO_SEALING };
-    await writeEntries(source as never, { batch: 'kept', state: 'cancelled' } as never, (piece) => {
+    await writeEntries(source, { batch: 'kept', state: 'cancelled' }, (piece) => {
       csv += piece;
       return Promise.resolve(true);
     });
