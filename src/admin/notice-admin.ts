@@ -1,22 +1,19 @@
-import { Ledger } from '../batch/ledger/ledger.ts';
 import { InputError, NoticeQueueError } from '../contracts/errors.ts';
 import { parseInput } from '../contracts/parse-input.ts';
-import { runParsed, type Operation, type OperationContext } from '../ops/operations/operation.ts';
+import { operationContext } from '../ops/operations/context.ts';
+import { runParsed, type Operation } from '../ops/operations/operation.ts';
 import {
   OPERATIONS,
   type OperationInput,
   type OperationName,
   type OperationOutput,
 } from '../ops/operations/operations.ts';
-import { readStatus } from '../ops/status.ts';
-import { sealingOf } from '../payload/seal.ts';
 import {
   withEnvironment,
   readQueueOptions,
   type NoticeQueueOptions,
   type QueueSettings,
 } from '../producer/options.ts';
-import { keysOf } from '../redis/keys.ts';
 import { withRedis } from '../redis/with-redis.ts';
 
 /** Options of {@link NoticeAdmin}: those of the queue, and a name. */
@@ -83,24 +80,14 @@ export class NoticeAdmin {
     if (row === undefined) throw new NoticeQueueError('NOT_FOUND', 'No operation has this name.');
     const parsed = parseInput(row.input.strict(), input, 'REQUEST_INVALID', '', 'input');
     const { redis: server, enqueueTimeoutMs, prefix, account } = this.#settings;
-    const keys = keysOf(prefix, account);
     return withRedis(server, enqueueTimeoutMs, (redis) => {
-      const ledger = new Ledger(redis, keys);
-      const sealing = sealingOf(account, this.#settings);
-      const redisRules = {
-        persistence: 'warn',
-        memoryHeadroom: 10,
-      } as const;
-      const context: OperationContext = {
-        redis,
-        keys,
-        ledger,
-        sealing,
-        configuredRateLimit: 0,
-        findSettings: this.#settings,
-        status: () =>
-          readStatus({ redis, keys }, { redis: { ...server, prefix }, account, redisRules }),
-      };
+      const context = operationContext(redis, {
+        account,
+        redis: { ...server, prefix },
+        queue: this.#settings,
+        worker: { rateLimit: { limit: 0 } },
+        redisWatch: { persistence: 'warn', memoryHeadroom: 10 },
+      });
       const call = { who: this.#who, why, signal };
       return runParsed(row, context, parsed, call) as Promise<OperationOutput<Name>>;
     });

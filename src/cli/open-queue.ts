@@ -1,19 +1,11 @@
-import type { Ledger } from '../batch/ledger/ledger.ts';
-import type { Sealing } from '../payload/seal.ts';
 import type { Config } from '../config/config.ts';
 import type { ReadOptions } from '../config/read.ts';
 import type { NoticeQueue } from '../producer/notice-queue.ts';
-import type { RedisClient } from '../redis/connect.ts';
-import type { Keys } from '../redis/keys.ts';
-import { type CommandContext } from './command-context.ts';
+import type { OperationContext } from '../ops/operations/operation.ts';
+import type { CommandContext } from './command-context.ts';
 
-/** What commands about batches and notices work with. */
-export interface OpenLedger {
-  readonly ledger: Ledger;
-  readonly redis: RedisClient;
-  readonly keys: Keys;
-  /** Decrypts stored contacts. */
-  readonly sealing: Sealing;
+/** What operations work with, and the configuration. */
+export interface OpenLedger extends OperationContext {
   readonly config: Config;
 }
 
@@ -52,16 +44,12 @@ export async function withLedger<Result>(
   use: (open: OpenLedger) => Promise<Result>,
 ): Promise<Result> {
   const config = await readConfig(context);
-  const [{ keysOf }, { sealingOf }, { withRedis }, { Ledger }] = await Promise.all([
-    import('../redis/keys.ts'),
-    import('../payload/seal.ts'),
+  const [{ withRedis }, { operationContext }] = await Promise.all([
     import('../redis/with-redis.ts'),
-    import('../batch/ledger/ledger.ts'),
+    import('../ops/operations/context.ts'),
   ]);
-  const keys = keysOf(config.redis.prefix, config.account);
-  const sealing = sealingOf(config.account, config.queue);
   return withRedis(config.redis, TIMEOUT_MS, (redis) =>
-    use({ ledger: new Ledger(redis, keys), redis, keys, sealing, config }),
+    use({ ...operationContext(redis, config), config }),
   );
 }
 

@@ -23,7 +23,7 @@ import {
   type CommandContext,
 } from './command-context.ts';
 import { agreed } from './confirm.ts';
-import { withLedger, type OpenLedger } from './open-queue.ts';
+import { withLedger } from './open-queue.ts';
 import { saysExported, print, wantsJson, writeLines, writeOut, writeText } from './output.ts';
 import { ProgressLines } from './progress.ts';
 
@@ -82,8 +82,7 @@ export async function runOperation(
   }
   const actor = { who: currentUser(), why };
   try {
-    return await withLedger(context, async (open) => {
-      const target = contextOf(open);
+    return await withLedger(context, async (target) => {
       if (csv === true) {
         await writeCsv(context, row, target, input, actor);
         return undefined;
@@ -147,21 +146,6 @@ async function writeCsv(
     const chunks = countOf(gone, 'chunk or part of a chunk', 'chunks or parts of chunks');
     writeText(stderr, `${chunks} left out: sent again meanwhile.\n`);
   }
-}
-
-/** What the operation works with. */
-export function contextOf({ config, ...open }: OpenLedger): OperationContext {
-  const { redis, account, worker, redisWatch: redisRules } = config;
-  return {
-    ...open,
-    configuredRateLimit: worker.rateLimit.limit,
-    findSettings: config.queue,
-    status: async () => {
-      const { readStatus } = await import('../ops/status.ts');
-      const source = { redis: open.redis, keys: open.keys, rateLimit: worker.rateLimit.limit };
-      return readStatus(source, { redis, account, redisRules });
-    },
-  };
 }
 
 /** Shows what would be done and asks. @returns the input to go on with; undefined where the user declines */

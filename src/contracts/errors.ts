@@ -166,6 +166,8 @@ export const ERROR_CODES = {
 /** All codes. A code is never reused for another meaning. */
 export type ErrorCode = keyof typeof ERROR_CODES;
 
+export const errorCodes = Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]];
+
 /** Codes of a state that passes: the same call may succeed later. */
 const PASSING = /^(?:QUEUE_UNAVAILABLE|QUEUE_REFUSED|REDIS_FULL|IMPORT_STOPPED)$/;
 

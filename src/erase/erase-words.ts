@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, type Answer } from '../ops/answers/fields.ts';
+import { count, type Answer } from '../contracts/answer.ts';
 import { countOf } from '../format/format.ts';
 
 /** Result of an erasure. It contains no number in full. */

@@ -1,40 +1,49 @@
 import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { count, named, time, type Answer } from '../contracts/answer.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
 import type { Term } from './restore/epoch.ts';
 import { beatEpoch, endEpochBeats } from './restore/epoch-store.ts';
 
-/** The state of a worker process, stored every few seconds. */
-export interface Heartbeat {
-  readonly id: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly version: string;
-  /** Name of its key pair (pairName). */
-  readonly pair: string;
-  /** Jobs in progress, and how many may be. */
-  readonly active: number;
-  readonly concurrency: number;
-  /** Milliseconds since the epoch, by the worker's clock. */
-  readonly startedAt: number;
-  /** Longest time since the last heartbeat for which the event loop was blocked, in milliseconds. */
-  readonly loopDelayMs: number;
-  /** Milliseconds since a request of it was accepted; absent where none was. */
-  readonly acceptedAgoMs?: number;
-  /** Requests, and contacts that were accepted, in the time before the heartbeat; absent in the first one. */
-  readonly sent?:
-    { readonly requests: number; readonly contacts: number; readonly forMs: number } | undefined;
-  /** Digests of the variables in which workers should agree, by name. */
-  readonly settings?: Readonly<Record<string, string>>;
-  /** Why it is not ready, and since when by the worker's clock; absent or empty when it is ready. */
-  readonly unready?: readonly { readonly reason: string; readonly since: number }[];
-}
+/** A running worker process, as its last heartbeat has it. */
+export const workerAnswer = named(
+  'Worker',
+  z.object({
+    id: z.string(),
+    host: z.string(),
+    pid: z.int(),
+    version: z.string(),
+    pair: z.string().describe('name of its key pair: a hash'),
+    active: count.describe('jobs in progress'),
+    concurrency: count.describe('jobs that it takes at the same time'),
+    startedAt: time.describe('by the clock of the worker'),
+    loopDelayMs: z.number().describe('longest recent event loop delay, in milliseconds'),
+    settings: z
+      .record(z.string(), z.string())
+      .exactOptional()
+      .describe('digests of the variables in which workers should agree'),
+    sent: z
+      .object({ requests: count, contacts: count, forMs: z.number() })
+      .optional()
+      .describe('requests, and contacts that were accepted, in the time before the heartbeat'),
+    unready: z
+      .array(z.object({ reason: z.string(), since: time }))
+      .exactOptional()
+      .describe('why it is not ready; absent or empty when it is'),
+    ageMs: z.number().describe('milliseconds since its last heartbeat'),
+    acceptedAgoMs: z
+      .number()
+      .exactOptional()
+      .describe('milliseconds from its last acceptance to its last heartbeat'),
+  }),
+);
 
-export interface SeenWorker extends Heartbeat {
-  /** Milliseconds since the heartbeat, by the clock of Redis. */
-  readonly ageMs: number;
-}
+export type SeenWorker = Answer<z.output<typeof workerAnswer>>;
+
+/** What a worker stores every few seconds. */
+export type Heartbeat = Omit<SeenWorker, 'ageMs'>;
 
 /** A worker counts as gone after this many missed heartbeats. */
 const MISSED_HEARTBEATS = 3;

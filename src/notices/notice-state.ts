@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Answer } from '../contracts/answer.ts';
+import { count, time, type Answer } from '../contracts/answer.ts';
 import { holdKind } from '../contracts/hold.ts';
 import { DELIVERY_POLICIES } from '../contracts/outcome.ts';
 import { STAGES } from './ended.ts';
@@ -29,9 +29,6 @@ export const NOTICE_STATES = [
 
 /** Name of a state. */
 export type NoticeState = (typeof NOTICE_STATES)[number];
-
-const count = z.int().min(0);
-const time = z.int().min(0).describe('milliseconds since the epoch');
 
 const pending = z.discriminatedUnion('reason', [
   z

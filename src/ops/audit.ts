@@ -5,7 +5,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
-import { count, named, time } from './answers/fields.ts';
+import { count, named, time } from '../contracts/answer.ts';
 import { maskNumber } from './mask-contact.ts';
 
 /** Kinds of entries. */

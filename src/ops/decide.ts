@@ -11,7 +11,7 @@ import { rowsOfPayload } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { redisTime } from '../redis/server-clock.ts';
-import { count } from './answers/fields.ts';
+import { count } from '../contracts/answer.ts';
 import { appendAudit, type Actor } from './audit.ts';
 import {
   batchesIn,

@@ -15,13 +15,13 @@ export type { Status };
 export interface StatusTarget {
   readonly redis: RedisSettings & { readonly prefix: string };
   readonly account: string;
-  readonly redisRules: RedisRules;
+  readonly redisWatch: RedisRules;
 }
 
 /** Reads the status. */
 export async function readStatus(
   source: FleetSource,
-  { account, redisRules, redis: settings }: StatusTarget,
+  { account, redisWatch, redis: settings }: StatusTarget,
 ): Promise<Status> {
   const found = await readFleet(
     source,
@@ -63,7 +63,7 @@ export async function readStatus(
     ...(token === undefined ? {} : { token }),
     workers,
     differing: differingSettings(workers),
-    redis: { ...redis, address: addressOf(settings), findings: judgeRedis(redis, redisRules) },
+    redis: { ...redis, address: addressOf(settings), findings: judgeRedis(redis, redisWatch) },
   };
   return { headline: headlineOf(status), ...status };
 }

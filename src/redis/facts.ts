@@ -1,27 +1,25 @@
+import { z } from 'zod';
+import { count, type Answer } from '../contracts/answer.ts';
 import type { RedisClient } from './connect.ts';
 import { translated } from './failure.ts';
 
 /** What a Redis server reports about itself. Managed services hide some of it. */
-export interface RedisFacts {
-  readonly version: string;
-  /** `maxmemory-policy`; empty when unknown. */
-  readonly policy: string;
+export const redisFacts = z.object({
+  version: z.string(),
+  policy: z.string().describe('maxmemory-policy; empty when unknown'),
   /**
-   * What survives a crash: `aof`, all but about a second; `rdb`, the last snapshot; `none`, nothing;
-   * `unknown` when the server does not report it. Without permission for CONFIG, a snapshot since the start of the
-   * server shows that there are some.
+   * What survives a crash: `aof`, all but about a second; `rdb`, the last snapshot; `none`, nothing. Without permission for
+   * CONFIG, a snapshot since the start of the server shows that there are some.
    */
-  readonly persistence: 'aof' | 'rdb' | 'none' | 'unknown';
-  /** Its last write to the append-only file, or its last snapshot, failed. */
-  readonly saveFailed: boolean;
-  /** Bytes in use, and their limit (`maxmemory`); 0 when there is none or it is unknown. */
-  readonly usedBytes: number;
-  readonly maxBytes: number;
-  /** Memory of its machine in bytes; 0 when unknown. */
-  readonly machineBytes: number;
-  /** `unknown` when the server does not report it. */
-  readonly role: 'master' | 'replica' | 'unknown';
-}
+  persistence: z.enum(['aof', 'rdb', 'none', 'unknown']),
+  saveFailed: z.boolean().describe('its last write to its disk failed'),
+  usedBytes: count,
+  maxBytes: count.describe('maxmemory; 0 when there is none or it is unknown'),
+  machineBytes: count.describe('memory of its machine; 0 when unknown'),
+  role: z.enum(['master', 'replica', 'unknown']),
+});
+
+export type RedisFacts = Answer<z.output<typeof redisFacts>>;
 
 /**
  * Reads the facts. INFO needs no admin permission; without permission for CONFIG it is unknown whether

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import type { Answer } from '../contracts/answer.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { RedisClient } from './connect.ts';
 import { readRedisFacts, type RedisFacts } from './facts.ts';
@@ -10,24 +12,25 @@ export interface RedisRules {
 }
 
 /** A property of Redis that can lose notices. */
-export interface RedisFinding {
-  readonly code: FindingCode;
-  /** `refuse`: no worker starts, and a running one takes no further jobs until it is fixed. */
-  readonly severity: 'refuse' | 'warn';
-  /** What was found, for people. The field is part of the status API. */
-  readonly words: string;
-  readonly remedy: string;
-}
+export const redisFinding = z.object({
+  code: z.enum([
+    'too-old',
+    'evicts',
+    'replica',
+    'not-persistent',
+    'persistence-unknown',
+    'snapshots-only',
+    'save-failed',
+    'memory',
+  ]),
+  severity: z.enum(['refuse', 'warn']).describe('refuse: no worker sends until it is fixed'),
+  words: z.string(),
+  remedy: z.string(),
+});
 
-export type FindingCode =
-  | 'too-old'
-  | 'evicts'
-  | 'replica'
-  | 'not-persistent'
-  | 'persistence-unknown'
-  | 'snapshots-only'
-  | 'save-failed'
-  | 'memory';
+export type RedisFinding = Answer<z.output<typeof redisFinding>>;
+
+export type FindingCode = RedisFinding['code'];
 
 /** Oldest Redis that BullMQ supports without restrictions. */
 const MIN_VERSION = '6.2.0';

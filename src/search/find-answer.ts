@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FAILED_STATES } from '../batch/failures/failures.ts';
-import { count, time, type Answer } from '../ops/answers/fields.ts';
+import { count, time, type Answer } from '../contracts/answer.ts';
 
 const found = {
   states: z

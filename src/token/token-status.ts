@@ -1,5 +1,8 @@
+import { z } from 'zod';
+import { count, named, time, type Answer } from '../contracts/answer.ts';
 import {
   ERROR_CODES,
+  errorCodes,
   NoticeQueueError,
   type ErrorCode,
   type TokenRefusedError,
@@ -9,29 +12,33 @@ import { missingPermissionOf, redisErrorCode } from '../redis/failure.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import { tokenStep } from './token-scripts.ts';
 
-/** The state of the shared token for status; never its value. Times are Redis time, ms since the epoch. */
-export interface TokenStatus {
-  /** Absent when none is stored. */
-  readonly token?: {
-    readonly id: string;
-    readonly issuedAt: number;
-    readonly ageMs: number;
-    /** Absent when the service does not report it. */
-    readonly expiresAt?: number;
-    readonly fence: number;
-    /** Id of the worker, or name of the command, that issued it. */
-    readonly issuer: string;
-  };
-  /** Absent when tokens may be issued. */
-  readonly refusal?: {
-    readonly hold: TokenRefusedError['hold'];
-    readonly code: ErrorCode;
-    readonly until: number;
-  };
-  readonly issuing: boolean;
-  /** Issuances within the window of the budget. */
-  readonly issuances: number;
-}
+/** The state of the shared token for status; never its value. Times are Redis time. */
+export const tokenAnswer = named(
+  'Token',
+  z.object({
+    token: z
+      .object({
+        id: z.string().describe('a hash that identifies the token, not the token itself'),
+        issuedAt: time,
+        ageMs: z.number(),
+        expiresAt: time.exactOptional(),
+        fence: z.int(),
+        issuer: z.string(),
+      })
+      .exactOptional(),
+    refusal: z
+      .object({
+        hold: z.enum(['credentials', 'token-contested', 'token-unavailable']),
+        code: z.enum(errorCodes),
+        until: z.number(),
+      })
+      .exactOptional(),
+    issuing: z.boolean(),
+    issuances: count.describe('within ten minutes'),
+  }),
+);
+
+export type TokenStatus = Answer<z.output<typeof tokenAnswer>>;
 
 /** An event for logs and metrics. No event contains a token; times are milliseconds. */
 export type TokenEvent =

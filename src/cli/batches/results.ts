@@ -5,7 +5,7 @@ import { currentUser, UsageError, type CommandContext } from '../command-context
 import { operationCommand, typedOf } from '../operation-command.ts';
 import { withLedger } from '../open-queue.ts';
 import { saysExported, wantsJson, writeOut } from '../output.ts';
-import { contextOf, runOperation, type CommonFlags, type Typed } from '../run-operation.ts';
+import { runOperation, type CommonFlags, type Typed } from '../run-operation.ts';
 import { withReadingFlags, type ReadingFlags } from './import-flags.ts';
 
 /** `notices results ID [FILE]`: what became of each row; with the list, after its own columns. */
@@ -53,8 +53,7 @@ async function writeJoined(
     ]);
   const list = await openBytes(file);
   try {
-    await withLedger(context, async (open) => {
-      const target = contextOf(open);
+    await withLedger(context, async (target) => {
       const results = await resultsOf(target, id);
       const entry = { who: currentUser(), why, what: 'download', target: `batch ${id}` } as const;
       await appendAudit(target.redis, target.keys, { ...entry, as: 'results' });

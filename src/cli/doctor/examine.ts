@@ -150,10 +150,9 @@ export async function examine(
 }
 
 async function examineQueue(redis: RedisClient, config: Config): Promise<Finding[]> {
-  const { account, worker, redisWatch: redisRules } = config;
-  const keys = keysOf(config.redis.prefix, account);
-  const status = await readStatus({ redis, keys }, { redis: config.redis, account, redisRules });
-  const notices = await countSoonDeleted(redis, keys, worker.keepFailedMs);
+  const keys = keysOf(config.redis.prefix, config.account);
+  const status = await readStatus({ redis, keys }, config);
+  const notices = await countSoonDeleted(redis, keys, config.worker.keepFailedMs);
   const { batches, stalled } = await readLists(new Ledger(redis, keys), status);
   const openBatches = [...status.batches.openBatches, ...stalled];
   return judgeQueue(

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import { named, time, type Answer } from '../../contracts/answer.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -145,7 +147,7 @@ redis.call('HSET', state, 'fellAt', text(now), 'fellFrom', text(refused), 'fellT
   'risesFrom', text(later), 'recoveryMs', ARGV[4])
 redis.call('PUBLISH', ARGV[6], 'changed')
 return { text(refused), text(left) }`,
-  parse: (reply: unknown): Pick<RateLimitDecrease, 'from' | 'to'> | undefined => {
+  parse: (reply: unknown): { from: number; to: number } | undefined => {
     const [from, to] = reply as readonly string[];
     return from === undefined ? undefined : { from: Number(from), to: Number(to) };
   },
@@ -174,31 +176,30 @@ export async function setManualRateLimit(
   await setScript(redis, [keys.rateLimit], args);
 }
 
-/** A decrease of the rate limit after a 429. */
-interface RateLimitDecrease {
-  readonly at: number;
-  /** The rate that was refused: the limit in effect or, without one, the rate of all workers. */
-  readonly from: number;
-  readonly to: number;
-  /** When the limit starts to rise: at the next probe of the hold that the 429 caused. */
-  readonly risesFrom: number;
-  /** How long a rise from zero to the target would take, in milliseconds. */
-  readonly recoveryMs: number;
-}
-
 /** The rate limit as `notices status` and `notices rate-limit` show it. */
-export interface RateLimitStatus {
-  /** RATE_LIMIT of the worker that asked last; 0 is no limit. */
-  readonly configured: number;
-  /** Set manually while running; replaces `configured`, and 0 is no limit here, too. */
-  readonly manual?: number;
-  /** The last decrease, also after its recovery. */
-  readonly fall?: RateLimitDecrease;
-  /** The limit in effect; absent without one. */
-  readonly now?: number;
-  /** Until when a decrease lowers the limit; absent when none does. */
-  readonly lowUntil?: number;
-}
+const rate = z.number().min(0);
+
+export const rateLimitAnswer = named(
+  'RateLimit',
+  z.object({
+    configured: rate.describe('the configured limit, in send requests per second; 0 for no limit'),
+    fall: z
+      .object({
+        at: time,
+        from: rate.describe('the rate that was refused'),
+        to: rate,
+        risesFrom: time.describe('the next probe of the hold that the 429 caused'),
+        recoveryMs: z.number().describe('how long a rise from 0 to the target would take'),
+      })
+      .exactOptional()
+      .describe('the last decrease after a 429, also when it is over'),
+    now: rate.exactOptional().describe('the limit in force; absent where there is none'),
+    lowUntil: z.number().exactOptional().describe('when the decrease is over; absent where it is'),
+    manual: rate.exactOptional().describe('set manually in its place; 0 for no limit'),
+  }),
+);
+
+export type RateLimitStatus = Answer<z.output<typeof rateLimitAnswer>>;
 
 const readScript = defineScript({
   name: 'readRateLimit',

@@ -1,15 +1,13 @@
 import { z } from 'zod';
 import { BATCH_PHASES } from '../../batch/ledger/batch-record.ts';
-import { ERROR_CODES, type ErrorCode } from '../../contracts/errors.ts';
+import { count, named, time, type Answer } from '../../contracts/answer.ts';
 import { FAULTS, holdKind, HOLDS, remedyOf, type Hold } from '../../contracts/hold.ts';
-import type { SeenWorker } from '../../fleet/heartbeat.ts';
-import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
-import type { TokenStatus } from '../../token/token-status.ts';
+import { workerAnswer } from '../../fleet/heartbeat.ts';
 import type { TemplateHold } from '../../fleet/hold/holds.ts';
-import { count, named, time, type Answer } from './fields.ts';
-
-/** The codes of our errors. */
-export const errorCodes = Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]];
+import { rateLimitAnswer } from '../../fleet/rate-limit/rate-limit-state.ts';
+import { redisFacts } from '../../redis/facts.ts';
+import { redisFinding } from '../../redis/suitability.ts';
+import { tokenAnswer } from '../../token/token-status.ts';
 
 /** A hold, without its texts. */
 const holdFacts = z.object({
@@ -44,80 +42,6 @@ export function explainHold(hold: Hold): ExplainedHold {
   return { ...hold, reason: HOLDS[hold.kind].reason, ...remedyOf(hold.kind, hold.code) };
 }
 
-const workerAnswer = named(
-  'Worker',
-  z.object({
-    id: z.string(),
-    host: z.string(),
-    pid: z.int(),
-    version: z.string(),
-    pair: z.string().describe('name of its key pair: a hash'),
-    active: count.describe('jobs in progress'),
-    concurrency: count.describe('jobs that it takes at the same time'),
-    startedAt: time,
-    loopDelayMs: z.number().describe('longest recent event loop delay, in milliseconds'),
-    settings: z
-      .record(z.string(), z.string())
-      .exactOptional()
-      .describe('digests of the variables in which workers should agree'),
-    sent: z
-      .object({ requests: count, contacts: count, forMs: z.number() })
-      .optional()
-      .describe('requests, and contacts that were accepted, in the time before the heartbeat'),
-    unready: z
-      .array(z.object({ reason: z.string(), since: time }))
-      .exactOptional()
-      .describe('why it is not ready; absent or empty when it is'),
-    ageMs: z.number().describe('milliseconds since its last heartbeat'),
-    acceptedAgoMs: z
-      .number()
-      .exactOptional()
-      .describe('milliseconds from its last acceptance to its last heartbeat'),
-  }),
-) satisfies z.ZodType<SeenWorker>;
-
-const tokenAnswer = named(
-  'Token',
-  z.object({
-    token: z
-      .object({
-        id: z.string().describe('a hash that identifies the token, not the token itself'),
-        issuedAt: time,
-        ageMs: z.number(),
-        expiresAt: time.exactOptional(),
-        fence: z.int(),
-        issuer: z.string(),
-      })
-      .exactOptional(),
-    refusal: z
-      .object({
-        hold: z.enum(['credentials', 'token-contested', 'token-unavailable']),
-        code: z.enum(errorCodes),
-        until: z.number(),
-      })
-      .exactOptional(),
-    issuing: z.boolean(),
-    issuances: count.describe('within ten minutes'),
-  }),
-) satisfies z.ZodType<TokenStatus>;
-
-const rate = z.number().min(0);
-const limited = {
-  configured: rate.describe('the configured limit, in send requests per second; 0 for no limit'),
-  fall: z
-    .object({ at: time, from: rate, to: rate, risesFrom: time, recoveryMs: z.number() })
-    .exactOptional()
-    .describe('the last decrease after a 429, also when it is over'),
-  now: rate.exactOptional().describe('the limit in force; absent where there is none'),
-  lowUntil: z.number().exactOptional().describe('when the decrease is over; absent where it is'),
-};
-const manualLimit = rate.exactOptional().describe('set manually in its place; 0 for no limit');
-
-export const rateLimitAnswer = named(
-  'RateLimit',
-  z.object({ ...limited, manual: manualLimit }),
-) satisfies z.ZodType<RateLimitStatus>;
-
 const openBatch = z.object({
   id: z.string(),
   phase: z.enum(BATCH_PHASES),
@@ -137,34 +61,9 @@ const openBatch = z.object({
 });
 
 const redisAnswer = z.object({
-  version: z.string(),
-  policy: z.string().describe('maxmemory-policy; empty when unknown'),
-  persistence: z.enum(['aof', 'rdb', 'none', 'unknown']),
-  saveFailed: z.boolean().describe('its last write to its disk failed'),
-  usedBytes: count,
-  maxBytes: count.describe('maxmemory; 0 when there is none or it is unknown'),
-  machineBytes: count.describe('memory of its machine; 0 when unknown'),
-  role: z.enum(['master', 'replica', 'unknown']),
+  ...redisFacts.shape,
   address: z.string().describe('without user and password'),
-  findings: z
-    .array(
-      z.object({
-        code: z.enum([
-          'too-old',
-          'evicts',
-          'replica',
-          'not-persistent',
-          'persistence-unknown',
-          'snapshots-only',
-          'save-failed',
-          'memory',
-        ]),
-        severity: z.enum(['refuse', 'warn']).describe('refuse: no worker sends until it is fixed'),
-        words: z.string(),
-        remedy: z.string(),
-      }),
-    )
-    .describe('properties of this Redis that can lose notices'),
+  findings: z.array(redisFinding).describe('properties of this Redis that can lose notices'),
 });
 
 /** The state of the account at one moment. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { FAILED_STATES, type FailureGroup } from '../../batch/failures/failures.ts';
 import type { BatchCounts } from '../../batch/ledger/batch-record.ts';
 import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
-import { count, named, time } from './fields.ts';
+import { count, named, time } from '../../contracts/answer.ts';
 
 /** Contacts of a batch by state. */
 const batchCounts = z

@@ -7,11 +7,10 @@ import { unreadyWords } from '../answers/headline.ts';
 import { appendAudit, auditEntry, auditFor } from '../audit.ts';
 import { describeEvent } from '../../events/describe.ts';
 import type { AccountEvent } from '../../events/event.ts';
-import { time } from '../answers/fields.ts';
+import { time, type Answer } from '../../contracts/answer.ts';
 import type { Status } from '../status.ts';
 import { whole } from './fields.ts';
 import { describeHold, describeRateLimit, describeTemplateHold } from './hold.ts';
-import type { Answer } from '../answers/fields.ts';
 import { operation } from './operation.ts';
 
 export const status = operation({

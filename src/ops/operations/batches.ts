@@ -12,7 +12,7 @@ import { appendAudit } from '../audit.ts';
 import { batchToJson } from '../answers/batch-json.ts';
 import { noSuchBatch, readBatchSnapshot, requireBatch } from '../batch-snapshot.ts';
 import { readFleet } from '../snapshot.ts';
-import { count } from '../answers/fields.ts';
+import { count } from '../../contracts/answer.ts';
 import { batchId, duration, whole } from './fields.ts';
 import { operation, type OperationContext } from './operation.ts';
 

@@ -9,7 +9,7 @@ import { endedView } from '../../notices/look-up.ts';
 import { settleAgain } from '../../notices/send-again.ts';
 import { translated } from '../../redis/failure.ts';
 import { failureGroup } from '../answers/batch-schemas.ts';
-import { count } from '../answers/fields.ts';
+import { count } from '../../contracts/answer.ts';
 import { auditSearch, type Actor } from '../audit.ts';
 import { requireBatch } from '../batch-snapshot.ts';
 import { batchesIn, groupsIn, noticesIn, statesIn, type EntrySelect } from '../entries.ts';

@@ -13,6 +13,7 @@ import { readTemplateHolds, type TemplateHold } from '../../fleet/hold/holds.ts'
 import {
   MAX_RATE_LIMIT,
   MAX_RATE_LIMIT_REASON,
+  rateLimitAnswer,
   readRateLimit,
   setManualRateLimit,
   type RateLimitStatus,
@@ -20,12 +21,7 @@ import {
 import { shellWord } from '../../format/format.ts';
 import { translated } from '../../redis/failure.ts';
 import { writeTime } from '../../format/time.ts';
-import {
-  explainHold,
-  holdAnswer,
-  rateLimitAnswer,
-  templateHold,
-} from '../answers/account-schemas.ts';
+import { explainHold, holdAnswer, templateHold } from '../answers/account-schemas.ts';
 import { appendAudit, withoutNumbers } from '../audit.ts';
 import { template } from './fields.ts';
 import { operation, type OperationContext } from './operation.ts';

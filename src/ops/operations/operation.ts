@@ -8,7 +8,7 @@ import type { Keys } from '../../redis/keys.ts';
 import { redisTime } from '../../redis/server-clock.ts';
 import type { Actor, AuditEntry } from '../audit.ts';
 import type { Status } from '../answers/account-schemas.ts';
-import type { Answer } from '../answers/fields.ts';
+import type { Answer } from '../../contracts/answer.ts';
 
 export type { Answer };
 

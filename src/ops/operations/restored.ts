@@ -3,7 +3,7 @@ import { BATCH_PHASES } from '../../batch/ledger/batch-record.ts';
 import type { RestoreEvent, Suspicion } from '../../fleet/restore/epoch.ts';
 import { countOf, formatDuration, table } from '../../format/format.ts';
 import { writeInstant, writeTime } from '../../format/time.ts';
-import { count, time } from '../answers/fields.ts';
+import { count, time } from '../../contracts/answer.ts';
 import { appendAudit } from '../audit.ts';
 import {
   exportRestored,

@@ -3,7 +3,7 @@ import type { RedisClient } from '../../redis/connect.ts';
 import { translated } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
-import { time } from '../answers/fields.ts';
+import { time } from '../../contracts/answer.ts';
 import { appendAudit } from '../audit.ts';
 import { operation } from './operation.ts';
 

@@ -18,7 +18,7 @@ import {
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
-import { count, time } from '../answers/fields.ts';
+import { count, time } from '../../contracts/answer.ts';
 import { appendAudit } from '../audit.ts';
 import {
   duration,

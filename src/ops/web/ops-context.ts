@@ -1,6 +1,4 @@
 import type { Logger } from 'pino';
-import { Ledger } from '../../batch/ledger/ledger.ts';
-import { sealingOf } from '../../payload/seal.ts';
 import type { Config } from '../../config/config.ts';
 import type { CancelSignal } from '../../contracts/token.ts';
 import { optionsOf } from '../../producer/options.ts';
@@ -9,7 +7,7 @@ import { connectRedis, readyWithin } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME } from '../../redis/keys.ts';
 import { openBullQueue } from '../../redis/open-queue.ts';
 import { fleetMetrics } from '../../metrics/fleet-metrics.ts';
-import { readStatus } from '../status.ts';
+import { operationContext } from '../operations/context.ts';
 import { openAccess } from './access/access.ts';
 import { RedisErrorMonitor } from './http/redis-error-monitor.ts';
 
@@ -29,9 +27,10 @@ const START_TIMEOUT_MS = 1_000;
  */
 export async function openOps(config: Config, logger: Logger) {
   const { access, firstSignIn } = await openAccess(config.ops);
-  const { redis: settings, account, queue, worker } = config;
+  const { redis: settings, account, worker } = config;
   const keys = keysOf(settings.prefix, account);
   const redisWatch = new RedisErrorMonitor(settings);
+  // Commands fail at once while Redis is away, and within this time when it hangs.
   const redis = connectRedis(
     settings,
     'ops',
@@ -45,45 +44,29 @@ export async function openOps(config: Config, logger: Logger) {
   const chunkQueue = openBullQueue(CHUNK_QUEUE_NAME, redis, keys);
   const notices = new NoticeQueue(optionsOf(config));
   const closing = new AbortController();
-  const fleet = {
-    redis,
-    keys,
-    rateLimit: worker.rateLimit.limit,
-    onError: (error: unknown) => redisWatch.failed(error),
-  };
-  const status = async () => {
-    const found = await readStatus(fleet, {
-      account,
-      redis: settings,
-      redisRules: config.redisWatch,
-    });
-    redisWatch.recovered();
-    return found;
-  };
+  const onError = (error: unknown) => redisWatch.failed(error);
+  const fleet = { redis, keys, rateLimit: worker.rateLimit.limit, onError };
+  const shared = operationContext(redis, config, onError);
   const context = {
+    ...shared,
     config: config.ops,
     account,
     /** For the top of pages: the account whose queue the server shows, and the name of its environment. */
     place: { account, name: config.ops.name },
     logger,
     access,
-    /** Commands fail at once while Redis is away, and within {@link COMMAND_TIMEOUT_MS} when it hangs. */
-    redis,
     redisWatch,
-    keys,
-    ledger: new Ledger(redis, keys),
     sendQueue,
     chunkQueue,
     notices,
     /** Lists that are being imported over HTTP. */
     imports: { running: 0 },
-    sealing: sealingOf(account, queue),
-    /** Of the search for a phone number. */
-    findSettings: queue,
-    /** Shown until a worker has reported its own; 0 for no limit. */
-    configuredRateLimit: worker.rateLimit.limit,
     fleet,
-    status,
+    status: async () => {
+      const found = await shared.status();
+      redisWatch.recovered();
+      return found;
+    },
     metrics: fleetMetrics(fleet),
     /** Aborted when the server closes: long operations stop at their next step. */
     closing: closing.signal as CancelSignal,

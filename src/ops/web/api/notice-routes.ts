@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
-import { count, named } from '../../answers/fields.ts';
+import { count, named } from '../../../contracts/answer.ts';
 import { DELIVERY_POLICIES } from '../../../contracts/outcome.ts';
 import { type GivenNotice, noticeSchema, type Receipt } from '../../../contracts/notice.ts';
 import type { SendOptions } from '../../../contracts/send-options.ts';

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import {
   ERROR_CODES,
+  errorCodes,
   ImportError,
   InputError,
   NoticeQueueError,
   type ErrorCode,
 } from '../../../contracts/errors.ts';
-import { errorCodes } from '../../answers/account-schemas.ts';
-import { named } from '../../answers/fields.ts';
+import { named } from '../../../contracts/answer.ts';
 
 /** An error in a response of the API (RFC 9457, `application/problem+json`). */
 export const problemAnswer = named(
