@@ -20,7 +20,6 @@ const AUDITED = [
   'search',
   'import',
   'send',
-  'token',
   'erase',
   'session',
   'events',

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startEmulator } from '../../src/emulator/emulator.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { keysOf } from '../../src/redis/keys.ts';
@@ -52,8 +51,6 @@ describe('what is done by hand on the command line is recorded, with its reason'
 
   it('exports of a batch, searches, the end of a hold, a real notice and a token of the doctor', async () => {
     const { prefix, env, audit } = open();
-    const emulator = await startEmulator();
-    onTestFinished(() => emulator.close());
     const batch = await buildBatch(redis.client, prefix, 'b', [contacts(3)]);
     await batch.settle(0, allFailed('rejected', 'BAD', ''));
     const why = ['--why', 'a complaint'];
@@ -61,19 +58,12 @@ describe('what is done by hand on the command line is recorded, with its reason'
     expect(csv.stderr).toBe('Exported 3 contacts.\n');
     const findable = { ...env, FIND_KEY: Buffer.alloc(32, 7).toString('base64') };
     await run(['find', NUMBER, ...why], findable);
-    const service = {
-      BASE_URL: emulator.url,
-      ACCESS_KEY: 'emulator-access-key',
-      SECRET_KEY: 'emulator-secret-key',
-    };
-    await run(['doctor', '--issue', ...why], { ...env, ...service });
     await run(['hold', 'place', '--why', 'checked'], env);
     await run(['hold', 'lift', ...why], env);
     const entries = await audit();
     expect(entries).toEqual([
       ['hold', 'queue', 'lifted manual', undefined, 'a complaint'],
       ['hold', 'queue', 'placed', undefined, 'checked'],
-      ['token', 'token', 'issued', undefined, 'a complaint'],
       ['search', 'number 010******01', 'searched', undefined, 'a complaint'],
       ['download', 'batch b', 'all but unknown BAD', undefined, 'a complaint'],
     ]);

@@ -1,23 +1,18 @@
 import { Command } from 'commander';
 import { isCancelled, worstOf, type Finding } from '../../doctor/finding.ts';
-import { whyOption } from '../arguments.ts';
-import { currentUser, type CommandContext, untilStopped } from '../command-context.ts';
+import { untilStopped, type CommandContext } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { readConfig } from '../open-queue.ts';
 import { wantsJson, writeLines, writeText } from '../output.ts';
 
 interface DoctorFlags {
-  issue?: boolean;
-  why?: string;
   strict?: boolean;
 }
 
 /** `notices doctor`: checks everything that sending needs, and shows how to fix problems. */
 export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
-    .option('--issue', 'issue a new token even if there is a valid one; the fleet switches to it')
     .option('--strict', 'exit with 1 also for warnings')
-    .addOption(whyOption())
     .action(async (flags: DoctorFlags, command: Command) => {
       const json = wantsJson(command);
       const report = json
@@ -29,13 +24,12 @@ export function doctorCommand(context: CommandContext): Command {
       for (const finding of found) report(finding);
       const usable = worstOf(found) !== 'fail';
       const config = usable ? await readConfig(context) : undefined;
-      const actor = { who: currentUser(), why: flags.why ?? '' };
       const findings =
         config === undefined
           ? found
           : await untilStopped(context, async (signal) => [
               ...found,
-              ...(await examine({ config, issue: flags.issue === true, actor, signal }, report)),
+              ...(await examine(config, signal, report)),
             ]);
       const worst = worstOf(findings);
       if (json) writeText(context.stdout, `${JSON.stringify({ worst, findings }, null, 2)}\n`);

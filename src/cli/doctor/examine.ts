@@ -23,23 +23,11 @@ import { FAILED_NOTICE_STATES } from '../../ops/entries.ts';
 import { translated } from '../../redis/failure.ts';
 import { Ledger } from '../../batch/ledger/ledger.ts';
 import { judgeRedisSnapshot, readRedisSnapshot } from '../../doctor/judge-redis.ts';
-import { appendAudit, type Actor } from '../../ops/audit.ts';
 import { readStatus, type Status } from '../../ops/status.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { keysOf, type Keys } from '../../redis/keys.ts';
 import { withRedis } from '../../redis/with-redis.ts';
 import { probeToken } from './token-probe.ts';
-
-/** Options of {@link examine}. */
-export interface Examination {
-  readonly config: Config;
-  /** Issue a token even if there is a valid one. */
-  readonly issue: boolean;
-  /** Recorded in the audit stream with a token that is issued. */
-  readonly actor: Actor;
-  /** Cancels it between two steps. */
-  readonly signal: AbortSignal;
-}
 
 /** Timeout of the first connection to Redis, and of each command, in milliseconds. */
 const TIMEOUT_MS = 5_000;
@@ -100,7 +88,8 @@ function plainText(values: Values): Finding[] {
  * @param report called with each finding as it is made
  */
 export async function examine(
-  { config, issue, actor, signal }: Examination,
+  config: Config,
+  signal: AbortSignal,
   report: (finding: Finding) => void,
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
@@ -114,15 +103,11 @@ export async function examine(
     add(ok('redis.connection', 'Redis answers'));
     add(...judgeRedisSnapshot(await readRedisSnapshot(redis), config.redisWatch));
     if (signal.aborted) return;
-    const keys = keysOf(config.redis.prefix, config.account);
-    if (issue) {
-      await appendAudit(redis, keys, { ...actor, what: 'token', target: 'token', as: 'issued' });
-    }
     const { service } = config;
     if (service === undefined) {
       const says = 'skipped: BASE_URL, ACCESS_KEY and SECRET_KEY are not set';
       add(skip('service.token', says), skip('service.address', says));
-    } else add(...(await probeToken(redis, { ...config, service }, issue)));
+    } else add(...(await probeToken(redis, { ...config, service })));
     if (signal.aborted) return;
     add(...(await examineQueue(redis, config)));
   };

@@ -16,13 +16,11 @@ const CHECK = 'service.token';
  * Checks whether the fleet has a valid token, or can get one. A valid one is left unchanged; without one,
  * a token is issued for the fleet, as a worker does. A failure of it is not stored for the fleet.
  *
- * @param force issue a token in any case: the fleet switches to it without interruption
  * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
  */
 export async function probeToken(
   redis: RedisClient,
   config: Config & { readonly service: ServiceConfig },
-  force: boolean,
 ): Promise<Finding[]> {
   const { service, token: settings } = config;
   const pair = pairName(service);
@@ -40,7 +38,7 @@ export async function probeToken(
   }
   const isValid =
     token !== undefined && (token.expiresAt ?? Infinity) > token.issuedAt + token.ageMs;
-  if (!force && (isValid || issuing)) {
+  if (isValid || issuing) {
     return [isValid ? inUse(token.id, issuances, settings.budget) : LEFT, addressOf()];
   }
   const client = new ServiceClient(service);
