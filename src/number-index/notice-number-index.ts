@@ -1,7 +1,6 @@
 import { hashNumber, type FindKey } from './number-key.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
-import { defineScript } from '../redis/script.ts';
 import type { JobData } from '../contracts/job.ts';
 
 /**
@@ -23,9 +22,6 @@ const NAME_AT = 6;
 const NAME_BYTES = 6;
 const HEAD_BYTES = NAME_BYTES + 5;
 const DAY_MS = 24 * 3_600_000;
-
-/** Entries per run of the script, which blocks Redis. */
-const ENTRIES_AT_ONCE = 2_000;
 
 /** A notice's job, found by a number in it. */
 export interface FindEntry {
@@ -63,33 +59,18 @@ export function entriesOf(
   );
 }
 
-/** Writes entries: one script per {@link ENTRIES_AT_ONCE} entries, all in parallel. @param keepMs KEEP_FAILED_MS */
+/** Writes entries, in one round trip. @param keepMs KEEP_FAILED_MS */
 export async function writeEntries(
   redis: RedisClient,
   entries: readonly WrittenEntry[],
   keepMs: number,
 ): Promise<void> {
-  const runs: Promise<unknown>[] = [];
-  for (let from = 0; from < entries.length; from += ENTRIES_AT_ONCE) {
-    const some = entries.slice(from, from + ENTRIES_AT_ONCE);
-    const sets = some.map(({ set }) => set);
-    // A day's set takes entries until the day ends.
-    const args = [keepMs + DAY_MS, ...some.map(({ member }) => member)];
-    runs.push(addToSets(redis, sets, args));
-  }
-  await Promise.all(runs);
+  // A day's set takes entries until the day ends.
+  const ms = keepMs + DAY_MS;
+  await Promise.all(
+    entries.flatMap(({ set, member }) => [redis.zadd(set, 0, member), redis.pexpire(set, ms)]),
+  );
 }
-
-/** ARGV: lifetime in milliseconds, then one member per key. */
-const addToSets = defineScript({
-  name: 'write find index',
-  lua: `
-for index, set in ipairs(KEYS) do
-  redis.call('ZADD', set, 0, ARGV[index + 1])
-  redis.call('PEXPIRE', set, ARGV[1])
-end
-return #KEYS`,
-});
 
 /**
  * Removes entries: of jobs that the queue did not accept, and of a number that is erased.
