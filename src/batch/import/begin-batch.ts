@@ -1,11 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { ERROR_CODES, ImportError, NoticeQueueError } from '../../contracts/errors.ts';
+import { ERROR_CODES, ImportError, InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf } from '../../format/format.ts';
 import { sealFrame } from '../../payload/chunk-payload.ts';
 import type { Sealing } from '../../payload/seal.ts';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { CheckedImportOptions, ImportReport } from './import-options.ts';
+import {
+  isPast,
+  NOT_PAST,
+  type CheckedImportOptions,
+  type ImportReport,
+} from './import-options.ts';
 import type { ImportPlan } from './import-plan.ts';
 import type { FirstPass } from './list-pass.ts';
 
@@ -140,6 +145,9 @@ export async function beginBatch(
       case 'repeated':
         throw repeated(decision.batch, decision.differing, list);
       case 'create':
+        if (isPast(options.startAt)) {
+          throw new InputError('NOTICE_INVALID', [{ field: 'startAt', problem: NOT_PAST }]);
+        }
         await request.beforeCreate();
     }
     const id = options.batchId ?? randomId();

@@ -113,6 +113,10 @@ const names = z.array(z.string().min(1), 'expected a list of names').default([])
 
 const NO_SPREAD = `expected a duration such as ${DURATION_EXAMPLES}, or milliseconds`;
 
+export const NOT_PAST = 'expected a time in the future';
+
+export const isPast = (at: number | undefined) => at !== undefined && at <= Date.now();
+
 const callback = <Call>() =>
   z.custom<Call>((value) => typeof value === 'function', 'expected a function').optional();
 
@@ -289,12 +293,9 @@ const optionsSchema = z
         'expected positions of columns, such as { contact: 1 }, because header is false',
       );
     }
-    if (options.expiresAt !== undefined && options.expiresAt <= Date.now()) {
-      refuse('expiresAt', 'expected a time in the future');
-    }
-    if (options.startAt !== undefined && options.startAt <= Date.now()) {
-      refuse('startAt', 'expected a time in the future');
-    }
+    if (isPast(options.expiresAt)) refuse('expiresAt', NOT_PAST);
+    // Of an import that is continued it may have passed.
+    if (options.dryRun && isPast(options.startAt)) refuse('startAt', NOT_PAST);
     if (options.startAt !== undefined && options.paused) {
       refuse('startAt', 'expected only one of startAt and paused');
     }

@@ -81,3 +81,15 @@ it('a list is spread over a time: its rate follows from its contacts', async () 
   expect(await world.ledger.read('slow')).toMatchObject({ rate: 2 });
   await expect(world.import(list, { rate: 1, spread: 1_000 })).rejects.toThrow(/only one of rate/);
 });
+
+it('an import goes on when its start has passed; a new one is refused', async () => {
+  const world = importWorld(redis);
+  const list = [{ contact: '01000000001' }];
+  const [soon, past] = [Date.now() + 600_000, Date.now() - 1_000];
+  await world.import(list, { batchId: 'nine', startAt: soon });
+  const again = await world.import(list, { batchId: 'nine', startAt: past });
+  expect(again).toMatchObject({ alreadyImported: true });
+  await expect(world.import(list, { batchId: 'new', again: true, startAt: past })).rejects.toThrow(
+    /startAt: expected a time in the future/,
+  );
+});
