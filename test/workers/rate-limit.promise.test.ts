@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { run } from '../cli/support/run.ts';
 import { fleetOn, numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -28,11 +29,14 @@ it('two processes, notices and chunks: together never beyond the rate limit, and
     processes: 2,
     env: { CONCURRENCY: '16', BATCH_CONCURRENCY: '8', RATE_LIMIT: String(RATE) },
   });
+  // Both lanes are full before anything is sent.
+  await run(['hold', 'place', '--why', 'a start together'], on.env);
   const list = numbers(CONTACTS, 5_000).map((contact) => ({ contact }));
   await Promise.all([
     on.sendEach(numbers(NOTICES)),
     on.queue.import(list, { templateCode: 'PACE', batchId: 'b', chunkSize: 1 }),
   ]);
+  await run(['hold', 'lift'], on.env);
   await until(() => on.emulator.record().requests >= NOTICES + CONTACTS, {
     what: 'all requests',
     deadlineMs: 60_000,
