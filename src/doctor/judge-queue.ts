@@ -1,7 +1,7 @@
 import { VERSION } from '../contracts/version.ts';
 import { countOf } from '../format/format.ts';
 import { writeTime } from '../format/time.ts';
-import { judgementsOf, type Judgement } from '../ops/answers/headline.ts';
+import { judgementsOf, SLOW_LOOP_MS, type Judgement } from '../ops/answers/headline.ts';
 import type { Status } from '../ops/status.ts';
 import { fail, ok, warn, type CheckName, type Finding } from './finding.ts';
 
@@ -15,9 +15,6 @@ export interface SoonDeleted {
 
 /** Waiting time in milliseconds that is a warning while workers run and the queue is not held. */
 const LONG_WAIT_MS = 300_000;
-
-/** Event loop delay from which on locks and deadlines of a worker are at risk, in milliseconds. */
-const SLOW_LOOP_MS = 1_000;
 
 /** Checks what delays notices, and what will be deleted soon: what the headline is made of, and a few more. */
 export function judgeQueue(status: Status, soon: SoonDeleted): Finding[] {

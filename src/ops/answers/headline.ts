@@ -116,6 +116,17 @@ function unsuitable({ redis }: HeadlineFacts): Judged | undefined {
   );
 }
 
+/** From this delay of its event loop on, in milliseconds, locks and deadlines of a worker are at risk. */
+export const SLOW_LOOP_MS = 1_000;
+
+/** What survives a crash of Redis, in words. */
+export const PERSISTENCE = {
+  aof: 'append-only file',
+  rdb: 'snapshots only',
+  none: 'nothing on disk',
+  unknown: 'persistence unknown',
+} as const;
+
 /** What the reasons for which a worker is not ready mean (workers/health/readiness.ts). */
 const WORDS: Readonly<Record<string, string>> = {
   'redis-away': 'it has no connection to Redis',

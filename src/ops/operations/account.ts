@@ -3,7 +3,7 @@ import { countOf, formatCount, formatDuration, formatSize, table } from '../../f
 import { allClosed } from '../../contracts/send-windows.ts';
 import { writeInstant, writeTime } from '../../format/time.ts';
 import { statusAnswer } from '../answers/account-schemas.ts';
-import { unreadyWords } from '../answers/headline.ts';
+import { PERSISTENCE, SLOW_LOOP_MS, unreadyWords } from '../answers/headline.ts';
 import { appendAudit, auditEntry, auditFor } from '../audit.ts';
 import { describeEvent } from '../../events/describe.ts';
 import type { AccountEvent } from '../../events/event.ts';
@@ -226,16 +226,10 @@ function describeRedis({
   usedBytes,
   maxBytes,
 }: Status['redis']): string {
-  const kept = {
-    aof: 'append-only file',
-    rdb: 'snapshots only',
-    none: 'nothing on disk',
-    unknown: 'persistence unknown',
-  };
   return [
     version,
     policy === '' ? 'eviction policy unknown' : policy,
-    kept[persistence],
+    PERSISTENCE[persistence],
     formatSize(usedBytes) + (maxBytes > 0 ? ` of ${formatSize(maxBytes)}` : ''),
   ].join(', ');
 }
@@ -244,9 +238,6 @@ function unreadyReasons(unready: Status['workers'][number]['unready']): string {
   if (unready === undefined || unready.length === 0) return '';
   return `, not ready: ${unready.map(({ reason }) => unreadyWords(reason)).join(', ')}`;
 }
-
-/** From this delay of the event loop on, locks and deadlines of a worker are at risk. */
-const SLOW_LOOP_MS = 1_000;
 
 function slowLoop(loopDelayMs: number): string {
   return loopDelayMs < SLOW_LOOP_MS ? '' : `, was blocked for ${formatDuration(loopDelayMs)}`;

@@ -7,7 +7,7 @@ import {
 } from '../../../format/format.ts';
 import type { SeenWorker } from '../../../fleet/heartbeat.ts';
 import { LEAST_OBSERVED, MAX_RATE_LIMIT } from '../../../fleet/rate-limit/rate-limit-state.ts';
-import { unreadyWords } from '../../answers/headline.ts';
+import { PERSISTENCE, SLOW_LOOP_MS, unreadyWords } from '../../answers/headline.ts';
 import { setRateLimit } from '../../operations/hold.ts';
 import type { Status } from '../../status.ts';
 import { html, type Html, type Part } from '../http/html.ts';
@@ -23,13 +23,6 @@ import {
   table,
   type PageView,
 } from './elements.ts';
-
-const PERSISTENCE = {
-  aof: 'append-only file',
-  rdb: 'snapshots only',
-  none: 'none',
-  unknown: 'not shown',
-} as const;
 
 /** Redis: version, memory and settings. */
 export function redisCard({ redis }: Status): Html {
@@ -59,9 +52,6 @@ export function tokenCard({ token: shared }: Status, { now }: PageView): Html {
   ];
   return card('token', 'Token', facts(rows));
 }
-
-/** From this event loop delay on, in milliseconds, locks and deadlines of a worker are at risk. */
-const SLOW_LOOP_MS = 1_000;
 
 /** The live worker processes, and why a worker takes no jobs. */
 export function workersCard(all: readonly SeenWorker[], { now }: PageView): Html {
