@@ -92,8 +92,9 @@ export async function look(terminal: Terminal, sent: Sent): Promise<void> {
   for (const batch of sent.batches) {
     await terminal.lines(`batch ${batch}`, `failures ${batch}`, `results ${batch}`);
     await terminal.run(['failures', batch, '--csv'], EXPORTS);
+    await terminal.run(['failures', batch, '--state', 'unknown', '--csv'], EXPORTS);
   }
-  for (const line of ['failures', 'restored show']) {
+  for (const line of ['failures', 'failures --state unknown', 'restored show']) {
     await terminal.run([...line.split(' '), '--csv'], EXPORTS);
   }
   await terminal.lines('show --key order-1', 'batches', 'failures', 'audit', 'config');

@@ -99,8 +99,11 @@ export class Visits {
       for (const one of paths) isAnswered = (await read(one)) || isAnswered;
       if (!isAnswered) unanswered.push(path);
     }
-    const ofLists = ids.batches.map((id) => `/api/v1/failures.csv?batch=${encodeURIComponent(id)}`);
-    for (const path of ofLists) await read(path);
+    const exports = '/api/v1/failures.csv?';
+    const ofLists = ids.batches.map((id) => `${exports}batch=${encodeURIComponent(id)}&`);
+    for (const one of [exports, ...ofLists]) {
+      for (const path of [one, `${one}state=unknown`]) await read(path);
+    }
     for (const path of BOARD_LISTS) if (!(await read(path))) unanswered.push(path);
     // The job of a notice that was not accepted is gone.
     let isShown = false;

@@ -42,7 +42,7 @@ export async function visitAll(world: World, visits: Visits, sent: Sent): Promis
 
 const sentIds = ({ ids, batches }: Sent) => ({ notices: ids, batches });
 
-/** Notices over HTTP, most of them not valid. */
+/** Notices and lists over HTTP, most of them not valid. */
 async function enqueue(visits: Visits): Promise<void> {
   const shop = program('senderKey');
   const bodies = [
@@ -57,6 +57,16 @@ async function enqueue(visits: Visits): Promise<void> {
   const cutOff = JSON.stringify(bodies[1]).slice(0, -5);
   const asJson = { headers: { ...shop.headers, 'content-type': 'application/json' } };
   await visits.ask('/api/v1/notices', asJson, cutOff);
+  const rows = [
+    { contact: NUMBERS.inList, var1: VALUES.value },
+    { contact: NUMBERS.badRow, var1: VALUES.badRowValue, other: VALUES.value },
+    { contact: VALUES.value },
+  ];
+  const list = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+  const asList = { headers: { ...shop.headers, 'content-type': 'application/x-ndjson' } };
+  for (const body of [list, list.slice(0, -5), list.slice(5)]) {
+    await visits.ask('/api/v1/batches?templateCode=CANARY&dryRun=true', asList, body);
+  }
 }
 
 const why = 'a test';
