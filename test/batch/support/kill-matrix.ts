@@ -10,7 +10,8 @@ import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
+import { rowResults } from '../../../src/batch/failures/row-results.ts';
+import { decodeContacts, rowsOfPayload } from '../../../src/payload/chunk-payload.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { randomFrom } from '../../chaos/support/random.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
@@ -18,6 +19,7 @@ import { until } from '../../support/wait.ts';
 
 const WORKERS = 3;
 const BATCH = 'kill-matrix';
+const START_AFTER_MS = 3_000;
 
 const CLI = new URL('../../../dist/src/cli/main.js', import.meta.url).pathname;
 
@@ -78,8 +80,10 @@ export function killMatrix() {
   ) {
     let child: ChildProcess | undefined;
     let done = false;
+    // It has passed when the command runs again.
+    const startAt = new Date(Date.now() + START_AFTER_MS).toISOString();
     const start = () => {
-      const args = ['import', file, '--template', 'KILL', '--batch', BATCH];
+      const args = ['import', file, '--template', 'KILL', '--batch', BATCH, '--start-at', startAt];
       child = spawn(
         process.execPath,
         [CLI, ...args, '--chunk', String(chunk), '--delivery', delivery, '--json'],
@@ -117,7 +121,9 @@ export function killMatrix() {
     const random = randomFrom(seed);
     folder = mkdtempSync(path.join(tmpdir(), 'notices-kill-'));
     const file = path.join(folder, 'contacts.csv');
-    writeFileSync(file, `contact,var1\n${numbers(contacts).join(',a\n')},a\n`);
+    // With a row that is refused and one that is there twice.
+    const [first = ''] = numbers(1);
+    writeFileSync(file, `contact,var1\n${numbers(contacts).join(',a\n')},a\nx,a\n${first},a\n`);
 
     const redisServer = await startRedisServer({ persistence: true });
     server = redisServer;
@@ -209,6 +215,18 @@ export function killMatrix() {
       }
     }
     expect(unknown.size).toBe(counts.unknown);
+    const { results, rows, found } = await rowResults(ledger, batch, (bytes) =>
+      rowsOfPayload(bytes),
+    );
+    expect([rows, found]).toEqual([contacts + 2, contacts + 2]);
+    const states = new Map<string, number>();
+    for (const { from, to, state } of results) {
+      states.set(state, (states.get(state) ?? 0) + to - from + 1);
+    }
+    for (const state of ['accepted', 'unknown'] as const) {
+      expect([state, states.get(state) ?? 0]).toEqual([state, counts[state]]);
+    }
+    expect([states.get('refused'), states.get('duplicate')]).toEqual([1, 1]);
     // Neither taken by the service nor listed as unknown.
     const lost = numbers(contacts).filter((number) => !taken.has(number) && !unknown.has(number));
     expect(counts.rejected + counts.expired + counts.cancelled).toBe(0);
