@@ -95,6 +95,7 @@ function describe(outcome: Outcome): string {
     case 'unknown':
       return `${outcome.kind}${codeText(outcome.code)}`;
     case 'expired':
+    case 'suppressed':
       return outcome.kind;
   }
 }

@@ -97,6 +97,11 @@ export const ERROR_CODES = {
     remedy:
       'What is `expired` was not sent in this run; send it again with a later expiresAt if it is still needed.',
   },
+  SUPPRESSED: {
+    meaning: 'The number is on the do-not-send list; nothing was sent to it.',
+    remedy:
+      'If its holder wants notices again, remove it (`notices suppress remove`) and send a new notice.',
+  },
   PAYLOAD_UNREADABLE: {
     meaning:
       'Stored contacts cannot be decrypted, are damaged, or belong to another batch or notice; they were not sent.',

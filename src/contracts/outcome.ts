@@ -14,6 +14,7 @@ import type { HoldKind } from './hold.ts';
  * - `unknown`: the service may have accepted it; the delivery policy decides.
  * - `expired`: its `expiresAt` passed before it could be sent.
  * - `cancelled`: its batch was cancelled first.
+ * - `suppressed`: its contacts are on the do-not-send list.
  */
 export type Outcome =
   | { readonly kind: 'accepted'; readonly confirmed: boolean }
@@ -57,7 +58,7 @@ export type Outcome =
       /** An earlier attempt may have been accepted; this one was not. */
       readonly earlier?: true;
     }
-  | { readonly kind: 'expired' };
+  | { readonly kind: 'expired' | 'suppressed' };
 
 /** Names of the outcomes, for logs, metrics and tables. */
 export type OutcomeKind = Outcome['kind'];
@@ -70,6 +71,7 @@ export const OUTCOME_KINDS = [
   'hold',
   'unknown',
   'expired',
+  'suppressed',
 ] as const satisfies readonly OutcomeKind[];
 
 /*

@@ -14,6 +14,7 @@ const NOTICE_STATES = [
   'unknown',
   'expired',
   'cancelled',
+  'suppressed',
   'pending',
 ] as const;
 
@@ -37,7 +38,7 @@ export interface BatchFinished extends EventHead {
   readonly event: 'batch.finished';
   readonly batch: string;
   readonly phase: 'finished' | 'cancelled';
-  /** Contacts of the batch; the five counts below add up to it. */
+  /** Contacts of the batch; the six counts below add up to it. */
   readonly total: number;
   readonly accepted: number;
   readonly rejected: number;
@@ -46,6 +47,8 @@ export interface BatchFinished extends EventHead {
   /** Contacts not sent before `expiresAt`. */
   readonly expired: number;
   readonly cancelled: number;
+  /** Contacts on the do-not-send list. */
+  readonly suppressed: number;
   /** Contacts sent again after an unknown outcome: the most messages that can have arrived twice. */
   readonly possiblySentTwice: number;
 }
@@ -118,6 +121,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
     'unknown',
     'expired',
     'cancelled',
+    'suppressed',
     'possiblySentTwice',
   ],
   'batch.stalled': ['batch', 'pending'],

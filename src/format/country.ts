@@ -65,3 +65,6 @@ export function formsOf(number: string): readonly string[] {
   const national = [COUNTRIES.KR, COUNTRIES.JP].map((country) => nationalForm(number, country));
   return [number, ...national.filter((form) => form !== undefined)];
 }
+
+/** The one form under which a number is on the do-not-send list: its national one where there is one. */
+export const canonicalForm = (number: string): string => formsOf(number).at(-1) ?? number;

@@ -11,7 +11,14 @@ import type { Keys } from '../redis/keys.ts';
  */
 
 /** States of entries. `accepted`: by the decision of a person about an unknown one. */
-export const ENDED_STATES = ['rejected', 'unknown', 'expired', 'cancelled', 'accepted'] as const;
+export const ENDED_STATES = [
+  'rejected',
+  'unknown',
+  'expired',
+  'cancelled',
+  'suppressed',
+  'accepted',
+] as const;
 
 export type EndedState = (typeof ENDED_STATES)[number];
 

@@ -14,6 +14,7 @@ import { STAGES } from './ended.ts';
  * - `unknown`: it was possibly sent; the service may or may not have accepted it.
  * - `expired`: its `expiresAt` passed before it was sent.
  * - `cancelled`: it was cancelled and will not be sent, or an operator discarded it.
+ * - `suppressed`: its contacts were on the do-not-send list when it was to be sent.
  * - `not-kept`: nothing is stored under this id (any more): see {@link Retention}.
  */
 export const NOTICE_STATES = [
@@ -24,6 +25,7 @@ export const NOTICE_STATES = [
   'unknown',
   'expired',
   'cancelled',
+  'suppressed',
   'not-kept',
 ] as const;
 
@@ -121,7 +123,7 @@ export type NoticeRef = string | { readonly idempotencyKey: string };
  * - `sending`: a worker has it. It may be sent at any moment; try again, or look up what became of it.
  * - `possibly-sent`: it waits for another attempt, and an earlier one may have been accepted. It is not
  *   cancelled: that it was not sent would not be true.
- * - `accepted`, `rejected`, `unknown`, `expired`, `not-kept`: it had ended before, as {@link NoticeState}.
+ * - `accepted`, `rejected`, `unknown`, `expired`, `suppressed`, `not-kept`: it had ended before, as {@link NoticeState}.
  */
 export const CANCEL_ANSWERS = [
   'cancelled',
@@ -131,6 +133,7 @@ export const CANCEL_ANSWERS = [
   'rejected',
   'unknown',
   'expired',
+  'suppressed',
   'not-kept',
 ] as const;
 

@@ -96,6 +96,27 @@ function writeText(block: Uint32Array, at: number, number: string): void {
   block[at + 3] = number.length;
 }
 
+/** Bytes of a print of {@link wholePrints}. */
+export const WHOLE_BYTES = 8;
+
+/** Longer prints, for a list that every contact is looked up in: 64 bits of each number, one after the other. */
+export function wholePrints(key: Buffer, numbers: readonly string[]): Buffer {
+  const input = new Uint32Array((numbers.length * BLOCK_BYTES) / 4);
+  for (const [index, number] of numbers.entries()) writeText(input, index * 4, number);
+  const cipher = createCipheriv('aes-256-ecb', key, null).setAutoPadding(false);
+  const blocks = cipher.update(bytesOf(input));
+  const prints = Buffer.allocUnsafe(numbers.length * WHOLE_BYTES);
+  for (let index = 0; index < numbers.length; index++) {
+    blocks.copy(
+      prints,
+      index * WHOLE_BYTES,
+      index * BLOCK_BYTES,
+      index * BLOCK_BYTES + WHOLE_BYTES,
+    );
+  }
+  return prints;
+}
+
 /**
  * Bits of the prints that are stored for each number beyond those that tell numbers of a list apart: a number that a list
  * does not have is found in it once in 268 million times.

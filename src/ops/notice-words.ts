@@ -96,5 +96,6 @@ export const CANCEL_TEXT: Readonly<Record<CancelAnswer, string>> = {
   unknown:
     'is not cancelled: it was possibly sent; "notices failures --state unknown" says how to decide',
   expired: 'is not cancelled: it has expired, and is not sent',
+  suppressed: 'is not cancelled: its number is on the do-not-send list, and it is not sent',
   'not-kept': 'is not cancelled: nothing is kept under this id or key',
 };

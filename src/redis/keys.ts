@@ -35,6 +35,8 @@ import { createHash } from 'node:crypto';
  * | `<tag>:account` | hash | random secret for keyed hashes in ids of jobs and digests of lists, encrypted with each key that producers use; how long the worker that started last keeps ended notices, and its sending hours | forever (some 300 bytes) |
  * | `<tag>:counts` | hash | contacts of batches that wait in Redis; contacts that were sent again after an unknown outcome, by lane | forever (some 100 bytes) |
  * | `<tag>:turns` | hash | what one process of the fleet does at a time, by whom and until when (turns.ts); conditions that were reported, and the cursor of the webhook | forever (some kB) |
+ * | `<tag>:suppress` | hash | how many numbers are on the do-not-send list, and by which key they are hashed (src/suppression) | until the last is removed |
+ * | `<tag>:suppress:<bucket>` | hash | numbers of that list, as keyed hashes, with the reason and the minute | until they are removed |
  * | `<tag>:done:<nonce>` | string | mark of a request that is done, so that it can be repeated | ten minutes |
  * | `<tag>:audit` | stream | changes: holds, resolutions, rate limits, sends by hand (audit.ts) | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 1,000,000 at most |
@@ -60,7 +62,8 @@ export type NoticeList =
   'wait' | 'paused' | 'active' | 'prioritized' | 'delayed' | 'completed' | 'failed';
 
 /** The states in which a single notice has an entry; `again`: it is being put back into the queue. */
-export type EndedIndex = 'rejected' | 'unknown' | 'expired' | 'cancelled' | 'accepted' | 'again';
+export type EndedIndex =
+  'rejected' | 'unknown' | 'expired' | 'cancelled' | 'suppressed' | 'accepted' | 'again';
 
 export type Keys = Readonly<ReturnType<typeof keysOf>>;
 
@@ -139,6 +142,10 @@ export function keysOf(prefix: string, account: string) {
     batchNumbers: (id: string) => `${tag}:batch:${id}:numbers`,
     /** Batches of lists of a template, which has this digest, by their start. */
     recentLists: (template: string) => `${tag}:list:recent:${template}`,
+    /** The do-not-send list; its buckets are `:<number>` behind it. */
+    suppress: `${tag}:suppress`,
+    /** Channel: hints that the list is no longer empty. */
+    suppressHints: `${tag}:suppress:hints`,
     done: (nonce: string) => `${tag}:done:${nonce}`,
     find: (day: number, bucket: string) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,

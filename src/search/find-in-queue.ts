@@ -78,7 +78,7 @@ export async function findInQueue(
 export function statesOfDeleted(expires: boolean, isOver: boolean): readonly FoundState[] {
   const unknown: FoundState[] = isOver ? ['unknown'] : [];
   const late: FoundState[] = expires ? ['expired'] : [];
-  return ['accepted', 'rejected', ...unknown, ...late, 'cancelled'];
+  return ['accepted', 'rejected', ...unknown, ...late, 'cancelled', 'suppressed'];
 }
 
 /** The most notices that are returned; the newest. */

@@ -18,6 +18,7 @@ const COUNTS: Evidence['batch'] = {
   unknown: 0,
   expired: 0,
   cancelled: 0,
+  suppressed: 0,
   possiblySentTwice: 0,
 };
 const batch = (counts: Partial<Evidence['batch']>) => ({ batch: { ...COUNTS, ...counts } });

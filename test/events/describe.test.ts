@@ -14,6 +14,7 @@ const finished = (batch: string, accepted: number): BatchFinished => ({
   unknown: 0,
   expired: 0,
   cancelled: 0,
+  suppressed: 0,
   possiblySentTwice: 0,
 });
 const ended: NoticeEvent = {

@@ -12,6 +12,7 @@ const counts = (
   unknown: 0,
   expired: 0,
   cancelled: 0,
+  suppressed: 0,
   possiblySentTwice: 0,
   ...change,
 });

@@ -20,6 +20,8 @@ import { keysOf } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
 import { ServiceClient } from '../../src/service/client.ts';
+import { DoNotSendList } from '../../src/suppression/do-not-send.ts';
+import { SendCheck } from '../../src/suppression/send-check.ts';
 import { noteAttempt } from '../../src/tracing/spans.ts';
 import { TrafficTally } from '../../src/traffic/traffic.ts';
 import type { ProcessHealth } from '../health/process-health.ts';
@@ -177,6 +179,8 @@ export async function startWorker({
     log: attemptLog,
     now: clock.now,
   });
+  const list = new DoNotSendList(redis, keys, sealing);
+  const doNotSend = new SendCheck(list, redis, hints, keys);
   const context = {
     service,
     tokens,
@@ -186,6 +190,7 @@ export async function startWorker({
     log: attemptLog,
     intents: new Intents(redis, keys),
     histories,
+    doNotSend,
     worker: id,
     ends: new NoticeEnds(redis, keys, config.worker.noticeEvents),
     ...sentTwiceCounts(redis, keys),
@@ -244,6 +249,7 @@ export async function startWorker({
   await lifecycle.start(clock);
   await lifecycle.start(holds);
   await probeWithOwnKeys(basis, holds);
+  await lifecycle.start(doNotSend);
   await lifecycle.start(rateLimiter);
   // An issuance that is under way is stored: a lost token would cost the fleet another one.
   await lifecycle.start(tokens, config.token.lockTtlMs);

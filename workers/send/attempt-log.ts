@@ -174,6 +174,7 @@ const LEVELS = {
   rejected: 'error',
   unknown: 'error',
   expired: 'warn',
+  suppressed: 'info',
   hold: 'warn',
   retry: 'warn',
 } as const;

@@ -26,6 +26,7 @@ import {
   type LockedJob,
   readHistory,
 } from './disposition.ts';
+import { takeOutSuppressed } from './suppression.ts';
 import { untilDone, type GateJob } from './template-refusals.ts';
 
 /** The body of the request of a chunk, without its contacts. */
@@ -77,30 +78,32 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
 
 async function sendClaimed(
   run: ChunkRun,
-  claim: SendClaim,
+  claimed: SendClaim,
   askedAt: number,
   gateJob: GateJob,
   entry: Entry,
   context: ChunkContext,
 ): Promise<void> {
   const { locked, data, lock } = run;
-  const { size, possiblySent } = claim;
+  const leaveFirst = async (error: unknown) => {
+    await leaveUnsent(gateJob, entry, context);
+    throw error;
+  };
   const release = () => settle(run, allBack(false), context);
-  let opened: Awaited<ReturnType<typeof openChunk>>;
+  let whole: Awaited<ReturnType<typeof openChunk>>;
   try {
-    opened = await openChunk(claim, data.batch, context.sealing);
+    whole = await openChunk(claimed, data.batch, context.sealing);
   } catch (error) {
     await leaveUnsent(gateJob, entry, context);
     if (error instanceof PayloadKeyMissing) return context.returns.returnJob(locked, release);
     context.log.trouble('payload', error);
     return rejectUnreadable(run, '', context);
   }
-  const { contacts } = opened;
   const line = context.log.begin(locked.job);
-  const frame = JSON.parse(opened.frame) as ChunkFrame;
+  const frame = JSON.parse(whole.frame) as ChunkFrame;
   const template = heldName(frame.templateCode, frame);
-  const expiresAt = askedAt + (claim.msToDeadline ?? Infinity);
-  const isOnce = claim.delivery === 'at-most-once';
+  const expiresAt = askedAt + (claimed.msToDeadline ?? Infinity);
+  const isOnce = claimed.delivery === 'at-most-once';
   if (context.lists.size >= MOST_LISTS) context.lists.clear();
   context.lists.set(data.batch, { template, isOnce, expiresAt });
   const restMs = context.gate.restOf(template);
@@ -110,6 +113,13 @@ async function sendClaimed(
     await release();
     return putOff(run, restMs, context);
   }
+  const allowed = await takeOutSuppressed(run, claimed, whole, context).catch(leaveFirst);
+  if ('outcome' in allowed) {
+    await leaveUnsent(gateJob, entry, context);
+    return allowed;
+  }
+  const { claim, opened } = allowed;
+  const { size, possiblySent } = claim;
   const attempted = await runAttempt(
     {
       job: {
@@ -118,7 +128,7 @@ async function sendClaimed(
         rowId: `${data.batch} ${claim.root}`,
         isHalved: claim.bisect && size > 1,
       },
-      send: (tokens, options) => context.service.sendBytes(frame, contacts, tokens, options),
+      send: (tokens, options) => context.service.sendBytes(frame, opened.contacts, tokens, options),
       isOnce,
       mayBegin: () => lock.valid() && performance.now() < expiresAt,
     },

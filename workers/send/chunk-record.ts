@@ -12,6 +12,7 @@ import {
 } from '../../src/payload/chunk-payload.ts';
 import { batchSeal, type Sealing } from '../../src/payload/seal.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
+import type { SendCheck } from '../../src/suppression/send-check.ts';
 import type { JobLock, JobLocks } from '../queue/send-worker.ts';
 import type { AttemptContext } from './attempt.ts';
 import { detailOf, endOf, tryAgain, type JobReturns, type LockedJob } from './disposition.ts';
@@ -28,12 +29,13 @@ export interface SeenList {
 
 export interface ChunkContext extends AttemptContext {
   readonly service: Pick<ServiceClient, 'sendBytes'>;
-  readonly ledger: Pick<Ledger, 'claim' | 'halve' | 'redrive' | 'settle'>;
+  readonly ledger: Pick<Ledger, 'claim' | 'halve' | 'redrive' | 'settle' | 'suppress'>;
   readonly histories: Pick<JobHistories, 'read' | 'forget'>;
   /** The lists that this process has seen, by the ids of their batches. */
   readonly lists: Map<string, SeenList>;
   readonly locks: Pick<JobLocks, 'of'>;
   readonly returns: Pick<JobReturns, 'returnJob'>;
+  readonly doNotSend: Pick<SendCheck, 'isEmpty' | 'hits'>;
   readonly sealing: Sealing;
   readonly lockKey: (jobId: string) => string;
   readonly unknownResends: number;
@@ -72,9 +74,10 @@ export async function recordChunk(
   const isUnknown = outcome?.kind === 'unknown';
   const end = endOf(outcome, claim.delivery === 'at-most-once', run.lastAttempt);
   const settlement: Settlement =
-    end !== undefined
+    end !== undefined && end.state !== 'suppressed'
       ? {
           ...end,
+          state: end.state,
           kind: 'failed',
           message: withTraceIds(detail, isUnknown ? withOwn : claim.traceIds),
           // For an event: not more than a person reads.
@@ -135,10 +138,10 @@ async function halve(
 }
 
 /**
- * The contacts of a payload, to be halved. Undefined where they are not the list that the ledger counts: such a payload
- * was not made by this program, and its halves would not add up to the chunk.
+ * The contacts of a payload, to be halved or looked up. Undefined where they are not the list that the ledger counts: such a payload
+ * was not made by this program, and its parts would not add up to the chunk.
  */
-function listOf(
+export function listOf(
   { contacts, origins }: { readonly contacts: Buffer; readonly origins: string },
   size: number,
 ): readonly object[] | undefined {

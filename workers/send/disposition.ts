@@ -21,11 +21,13 @@ export interface LockedJob {
 export interface JobResult extends Partial<PossibleSends> {
   readonly outcome: string;
   readonly confirmed?: boolean;
+  /** Contacts of an accepted notice that were left out: they are on the do-not-send list. */
+  readonly suppressed?: number;
 }
 
 /** The state in which a notice or a chunk ends, and why. */
 export type EndState = Pick<EndedEntry, 'code'> & {
-  readonly state: 'rejected' | 'unknown' | 'expired';
+  readonly state: 'rejected' | 'unknown' | 'expired' | 'suppressed';
 };
 
 /**
@@ -35,7 +37,7 @@ export type EndState = Pick<EndedEntry, 'code'> & {
  * |---|---|
  * | rejected; retry that is counted, with no attempts left | rejected |
  * | unknown, at-most-once, final, or with no attempts left | unknown |
- * | expired | the same |
+ * | expired, suppressed | the same |
  */
 export function endOf(
   outcome: Outcome | undefined,
@@ -53,6 +55,8 @@ export function endOf(
         : undefined;
     case 'expired':
       return { state: 'expired', code: 'EXPIRED' };
+    case 'suppressed':
+      return { state: 'suppressed', code: 'SUPPRESSED' };
     case undefined:
     case 'accepted':
     case 'hold':

@@ -63,6 +63,8 @@ export class NoticeEnds {
   }
 }
 
+const isUnsent = ({ state }: EndState) => state === 'expired' || state === 'suppressed';
+
 export function entryOf(
   { job }: LockedJob,
   { data, before, ...run }: NoticeIntent,
@@ -79,14 +81,16 @@ export function entryOf(
     ...end,
     template: notice.templateCode,
     contacts: notice.contacts.length,
-    attempts: job.attemptsMade + (end.state === 'expired' ? 0 : 1),
+    attempts: job.attemptsMade + (isUnsent(end) ? 0 : 1),
     ...(end.state === 'unknown'
       ? {
           possiblySent: Math.max(1, possiblySent),
           traceIds: [...(before.traceIds ?? []), ...run.traceIds, ...own],
           stage,
         }
-      : { possiblySent: 0 }),
+      : end.state === 'suppressed'
+        ? { possiblySent, traceIds: [...(before.traceIds ?? []), ...run.traceIds] }
+        : { possiblySent: 0 }),
     ...(delivery === undefined ? {} : { delivery }),
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...factsOf(job, detailOf(answer), earlier),

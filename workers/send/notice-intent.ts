@@ -64,7 +64,7 @@ export function noticeIntent(
  * | never | any other | any | the same |
  * | at least once | rejected, expired | any | unknown, and no attempt follows |
  * | at least once | retry, counted | none | unknown, and no attempt follows |
- * | at least once | any other | any | the same |
+ * | at least once | any other, such as suppressed | any | the same |
  */
 export function knownAfter(
   outcome: Outcome | undefined,

@@ -10,7 +10,7 @@ import { openJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { JobLock, JobLocks } from '../queue/send-worker.ts';
-import { enter, runAttempt, type AttemptContext } from './attempt.ts';
+import { enter, leaveUnsent, runAttempt, type AttemptContext } from './attempt.ts';
 import {
   delayJob,
   endOf,
@@ -40,8 +40,10 @@ import {
   type NoticeIntent,
 } from './notice-intent.ts';
 
+import { suppressedOf, type SuppressionContext } from './suppression.ts';
+
 /** What the jobs of single notices need; a worker process composes it once. */
-export interface NoticeContext extends AttemptContext, IntentContext {
+export interface NoticeContext extends AttemptContext, IntentContext, SuppressionContext {
   readonly service: Pick<ServiceClient, 'send'>;
   readonly locks: Pick<JobLocks, 'of'>;
   readonly ends: NoticeEnds;
@@ -91,13 +93,14 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
         return afterProgramError(intent, context);
       },
     );
-    const { outcome, answer, probe, putOffMs } = end;
+    const { outcome, answer, probe, putOffMs, suppressed = 0 } = end;
     const { possiblySent } = intent;
-    line.end(outcome, answer, { contacts: data.notice.contacts.length, possiblySent, probe });
+    const contacts = data.notice.contacts.length - suppressed;
+    line.end(outcome, answer, { contacts, possiblySent, probe });
     context.inOneWrite();
     if (putOffMs !== undefined) return await delayJob(locked, putOffMs, PUT_OFF);
     if (outcome === undefined) requeue();
-    return await endRun(locked, intent, { outcome, answer }, context);
+    return await endRun(locked, intent, { outcome, answer, suppressed }, context);
   } finally {
     lock.release();
   }
@@ -107,6 +110,8 @@ interface NoticeEnd extends Attempted {
   readonly probe?: boolean;
   /** Its template is held or closed: it comes again after so many milliseconds. */
   readonly putOffMs?: number;
+  /** Contacts that were left out: they are on the do-not-send list. */
+  readonly suppressed?: number;
 }
 
 async function attemptNotice(
@@ -151,10 +156,27 @@ async function attemptNotice(
     const putOffMs = Math.min(entry.putOffMs, Math.max(0, expiresAt - context.now()));
     return { outcome: undefined, putOffMs };
   }
+  const hits = await suppressedOf(notice.contacts, context);
+  const suppressed = hits?.size ?? 0;
+  if (hits === undefined || suppressed === notice.contacts.length) {
+    await leaveUnsent(gateJob, entry, context);
+    if (hits === undefined) return { outcome: undefined };
+    // The intent tells of an earlier run that may have sent it.
+    const isDecided = isOnce && !(await beginIntent(intent, context));
+    return record({ outcome: isDecided ? undefined : { kind: 'suppressed' } });
+  }
+  const sent =
+    suppressed === 0
+      ? notice
+      : { ...notice, contacts: notice.contacts.filter((_, index) => !hits.has(index)) };
+  if (suppressed > 0) {
+    const facts = { contacts: suppressed, possiblySent: intent.possiblySent };
+    context.log.begin(job).end({ kind: 'suppressed' }, undefined, facts);
+  }
   const attempted = await runAttempt(
     {
       job: gateJob,
-      send: (tokens, options) => context.service.send(notice, tokens, options),
+      send: (tokens, options) => context.service.send(sent, tokens, options),
       isOnce,
       mayBegin,
       recordIntent: intentRecorder(intent, context),
@@ -162,14 +184,21 @@ async function attemptNotice(
     entry,
     context,
   );
-  return { ...(await record(attempted)), probe: entry.entered.passage !== OPEN };
+  return { ...(await record(attempted)), probe: entry.entered.passage !== OPEN, suppressed };
 }
 
 /** Ends the run by the outcome; the history of the job keeps an attempt that ended unknown and is followed by others. */
 async function endRun(
   locked: LockedJob,
   intent: NoticeIntent,
-  { outcome, answer }: Attempted & { readonly outcome: Outcome },
+  {
+    outcome,
+    answer,
+    suppressed,
+  }: Attempted & {
+    readonly outcome: Outcome;
+    readonly suppressed: number;
+  },
   context: NoticeContext,
 ): Promise<JobResult> {
   const { histories, log } = context;
@@ -184,7 +213,12 @@ async function endRun(
       possiblySent: before.possiblySent + possiblySent,
       traceIds: newestTraceIds([...(before.traceIds ?? []), ...traceIds]),
     };
-    return { outcome: 'accepted', confirmed, ...(sends.possiblySent === 0 ? {} : sends) };
+    return {
+      outcome: 'accepted',
+      confirmed,
+      ...(sends.possiblySent === 0 ? {} : sends),
+      ...(suppressed === 0 ? {} : { suppressed }),
+    };
   }
   if (outcome.kind === 'unknown') {
     const traceId = answer?.traceId === undefined ? {} : { traceId: answer.traceId };

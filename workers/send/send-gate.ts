@@ -121,6 +121,7 @@ export class SendGate {
           await this.#options.holds.answered(passage, 'inconclusive');
           break;
         case 'expired':
+        case 'suppressed':
         case undefined:
           await this.#options.holds.answered(passage, 'abandoned');
           break;

@@ -49,8 +49,8 @@ export type BatchPhase = (typeof BATCH_PHASES)[number];
 export const BATCH_PHASES = ['importing', 'sending', 'paused', 'cancelled', 'finished'] as const;
 
 /**
- * Contacts by state. At any time pending, accepted, rejected, unknown, expired and cancelled add up to
- * `total`, because each script changes them together.
+ * Contacts by state. At any time pending, accepted, rejected, unknown, expired, cancelled and
+ * suppressed add up to `total`, because each script changes them together.
  */
 export interface BatchCounts {
   readonly total: number;
@@ -62,6 +62,8 @@ export interface BatchCounts {
   readonly unknown: number;
   readonly expired: number;
   readonly cancelled: number;
+  /** On the do-not-send list at the moment of sending. */
+  readonly suppressed: number;
   /**
    * Contacts sent again after an attempt with an unknown outcome, counted each time: the most messages
    * that can have arrived twice. Not a state.
@@ -130,6 +132,7 @@ export const CONTACT_STATES = [
   'unknown',
   'expired',
   'cancelled',
+  'suppressed',
 ] as const;
 
 const PHASES: ReadonlySet<string> = new Set(BATCH_PHASES);

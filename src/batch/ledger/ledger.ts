@@ -1,5 +1,5 @@
 import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
-import { claimChunk, settleChunk } from './scripts/chunk-scripts.ts';
+import { claimChunk, settleChunk, suppressInChunk } from './scripts/chunk-scripts.ts';
 import { LedgerActions } from './ledger-actions.ts';
 import {
   changeRate,
@@ -181,6 +181,25 @@ export class Ledger extends LedgerActions {
     if ((await this.#settle(id, chunk, nonce, said, payloads)) === 'known') return 'known';
     await this.publishHint(id);
     return 'halved';
+  }
+
+  /**
+   * Takes contacts that nothing may be sent to out of a claimed chunk; they end as suppressed.
+   *
+   * @param size contacts of the chunk, as it was claimed
+   * @returns `known` if another attempt has claimed it
+   */
+  async suppress(
+    id: string,
+    chunk: number,
+    nonce: string,
+    size: number,
+    taken: { readonly size: number; readonly rows: string; readonly rest: Buffer | undefined },
+    traceId = '',
+  ): Promise<'taken' | 'known'> {
+    const args = [chunk, nonce, size, taken.size, taken.rest ?? '', taken.rows, traceId];
+    const [result] = await this.run(suppressInChunk, id, args);
+    return result as 'taken' | 'known';
   }
 
   async #settle(

@@ -15,12 +15,13 @@ const batchCounts = z
     unknown: count,
     expired: count,
     cancelled: count,
+    suppressed: count.describe('on the do-not-send list when they were to be sent'),
     possiblySentTwice: count.describe(
       'contacts sent again after an unknown outcome: the most messages that can have arrived twice; not a state',
     ),
   })
   .describe(
-    'contacts by state; pending, accepted, rejected, unknown, expired and cancelled add up to the total',
+    'contacts by state; pending, accepted, rejected, unknown, expired, cancelled and suppressed add up to the total',
   ) satisfies z.ZodType<BatchCounts>;
 
 /** Contacts that were not accepted, with the same state and code. */

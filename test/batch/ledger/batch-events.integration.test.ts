@@ -87,6 +87,7 @@ describe('batchEvents', () => {
         unknown: 0,
         expired: 0,
         cancelled: 0,
+        suppressed: 0,
         possiblySentTwice: 0,
       },
     ]);

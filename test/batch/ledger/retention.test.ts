@@ -13,6 +13,7 @@ describe('nearEndOfRetention', () => {
     unknown: 1,
     expired: 1,
     cancelled: 0,
+    suppressed: 0,
     possiblySentTwice: 0,
   };
   const batch = { finishedAt: 100 * DAY, retentionMs: 30 * DAY, counts };

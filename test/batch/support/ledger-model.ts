@@ -67,6 +67,7 @@ export class LedgerModel {
       unknown: failed('unknown') + (cancelled ? inState('pending-possibly-sent') : 0),
       expired: failed('expired'),
       cancelled: this.#gone.cancelled + (cancelled ? inState('pending') : 0),
+      suppressed: 0,
       possiblySentTwice: this.#twice,
     };
   }

@@ -113,6 +113,40 @@ return send(possiblySent)`,
 );
 
 /**
+ * Takes the contacts on the do-not-send list out of a chunk, by the attempt that has claimed it, before its request. ARGV:
+ * chunk, nonce, its number of contacts, how many are taken out, the payload of the rest ('' if nothing is left), their
+ * rows, a trace id of the service for an earlier attempt. Returns ['taken'], or ['known'] if another attempt has claimed it, or nothing was left of it.
+ */
+export const suppressInChunk = ledgerScript(
+  'suppress',
+  `
+local chunk, nonce, size, taken = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local state, now = stateOf(chunk), clock()
+if redis.call('HGET', inflight, chunk) ~= nonce then return { 'known' } end
+-- The connection was reopened and has repeated the command.
+if sizeOf(chunk) == size - taken then return { 'taken' } end
+if sizeOf(chunk) ~= size or state ~= SENDING and state ~= SENDING_POSSIBLY_SENT then return { 'known' } end
+alsoWhenFull()
+add('sending', -taken)
+add('suppressed', taken)
+addUnsent(-taken)
+-- The claim counted all of them as possibly sent twice.
+if state == SENDING_POSSIBLY_SENT then countTwice(-taken) end
+noteEnd(chunk, 'suppressed', now, ARGV[7], ARGV[6])
+if taken == size then
+  setState(chunk, SETTLED)
+  redis.call('HDEL', inflight, chunk)
+  redis.call('HDEL', payload, chunk)
+else
+  redis.call('HSET', payload, chunk, ARGV[5])
+  redis.call('HSET', sizes, chunk, size - taken)
+end
+moved(now)
+finishIfDone(now)
+return { 'taken' }`,
+);
+
+/**
  * What an attempt makes of the chunk that it has claimed (settlement.ts). ARGV: chunk, nonce, the settlement as JSON
  * (settlement.ts) with the trace ids of the service for what it may have accepted; or kind 'halved', how many contacts
  * the first half has, and the payloads of both.

@@ -148,7 +148,8 @@ local function finishIfDone(now)
   keepInList(now + count('retentionMs'))
   event('batch.finished', 'phase', field('phase'), 'total', count('total'),
     'accepted', count('accepted'), 'rejected', count('rejected'), 'unknown', count('unknown'),
-    'expired', count('expired'), 'cancelled', count('cancelled'), 'possiblySentTwice', count('possiblySentTwice'))
+    'expired', count('expired'), 'cancelled', count('cancelled'), 'suppressed', count('suppressed'),
+    'possiblySentTwice', count('possiblySentTwice'))
 end
 
 -- What is written after the end of the batch is kept as long as its record.

@@ -268,6 +268,7 @@ function runEndOf(outcome: Outcome | undefined): RunEnd {
     case undefined:
     case 'hold':
     case 'expired':
+    case 'suppressed':
     case 'rejected':
       return { kind: 'requeued' };
   }

@@ -278,6 +278,7 @@ export class SettlementRun {
       ledger: {
         claim: (...args) => this.#command(() => ledger.claim(...args), fate),
         redrive: (...args) => ledger.redrive(...args),
+        suppress: (...args) => this.#command(() => ledger.suppress(...args), fate),
         halve: (...args) => this.#command(() => ledger.halve(...args), fate),
         settle: (...args) => {
           const settling = this.#command(() => ledger.settle(...args), fate);
@@ -403,7 +404,7 @@ export class SettlementRun {
   }
 }
 
-const NONE = { pending: 0, sending: 0, expired: 0, cancelled: 0 };
+const NONE = { pending: 0, sending: 0, expired: 0, cancelled: 0, suppressed: 0 };
 
 function fail(): never {
   throw new Error('it is not there');

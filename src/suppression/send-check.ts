@@ -1,0 +1,59 @@
+import type { RedisClient } from '../redis/connect.ts';
+import { hintChannel, type Hints } from '../redis/hints.ts';
+import type { Keys } from '../redis/keys.ts';
+import type { DoNotSendList } from './do-not-send.ts';
+
+const NONE: ReadonlySet<number> = new Set();
+
+/**
+ * The do-not-send list as a worker asks it before it sends. While the process knows that the list is empty, nothing is
+ * asked; a hint that it no longer is, or a gap in the hints, makes it ask.
+ */
+export class SendCheck {
+  readonly #list: Pick<DoNotSendList, 'find'>;
+  readonly #hints: Hints;
+  readonly #channel: string;
+  #isEmpty = false;
+  /** Raised by each hint: an answer that was asked for before is then outdated. */
+  #news = 0;
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(
+    list: Pick<DoNotSendList, 'find'>,
+    redis: RedisClient,
+    hints: Hints,
+    keys: Pick<Keys, 'suppressHints'>,
+  ) {
+    this.#list = list;
+    this.#hints = hints;
+    this.#channel = hintChannel(redis, keys.suppressHints);
+  }
+
+  start(): void {
+    this.#unsubscribe ??= this.#hints.subscribe(this.#channel, () => {
+      this.#news++;
+      this.#isEmpty = false;
+      // Where it fails, the next attempt asks.
+      void this.hits([]).catch(() => {});
+    });
+  }
+
+  stop(): void {
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
+  }
+
+  /** Whether nothing has to be asked. */
+  get isEmpty(): boolean {
+    return this.#isEmpty;
+  }
+
+  /** Which of the numbers must not be sent to, by their index. @throws NoticeQueueError */
+  async hits(numbers: readonly string[]): Promise<ReadonlySet<number>> {
+    const news = this.#news;
+    const found = await this.#list.find(numbers);
+    if (found !== undefined) return new Set(found.keys());
+    if (news === this.#news) this.#isEmpty = true;
+    return NONE;
+  }
+}

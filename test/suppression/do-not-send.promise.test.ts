@@ -1,0 +1,149 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { rowResults } from '../../src/batch/failures/row-results.ts';
+import { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { lookUpNotice } from '../../src/notices/look-up.ts';
+import { rowsOfPayload } from '../../src/payload/chunk-payload.ts';
+import { NO_SEALING } from '../../src/payload/seal.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { DoNotSendList } from '../../src/suppression/do-not-send.ts';
+import { numbers, startFleet } from '../support/fleet.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+
+const redis = testRedis();
+
+async function world(env: Readonly<Record<string, string>> = {}) {
+  const prefix = redis.freshPrefix();
+  const fast = {
+    BACKOFF_BASE_MS: '1500',
+    BACKOFF_CAP_MS: '1500',
+    HOLD_PROBE_MIN_MS: '100',
+    ...env,
+  };
+  const on = await startFleet({ redisUrl: redis.url, prefix, processes: 1, env: fast });
+  onTestFinished(() => on.close());
+  const keys = keysOf(prefix, 'default');
+  const list = new DoNotSendList(redis.client, keys, NO_SEALING);
+  const ledger = new Ledger(redis.client, keys);
+  const source = { redis: redis.client, keys };
+  return {
+    ...on,
+    list,
+    ledger,
+    /** A second from now: then a hint has arrived. */
+    send: async (...contacts: string[]) => {
+      const notice = { templateCode: 'ONE', contacts: contacts.map((contact) => ({ contact })) };
+      const { id } = await on.queue.send(notice, { delay: 1_000 });
+      return { id, view: () => lookUpNotice(source, id) };
+    },
+    importList: async (some: readonly string[]) => {
+      const { batch } = await on.queue.import(
+        some.map((contact) => ({ contact })),
+        { templateCode: 'LIST', chunkSize: 10 },
+      );
+      return batch;
+    },
+    ended: (batch: string) =>
+      until(
+        async () => {
+          const found = await ledger.read(batch);
+          return found?.phase === 'finished' ? found : undefined;
+        },
+        { what: 'the end of the list', deadlineMs: 20_000 },
+      ),
+  };
+}
+
+const sentTo = (emulator: { contacts(): Iterable<{ readonly contact: string }> }) =>
+  [...emulator.contacts()].map(({ contact }) => contact).sort();
+
+describe('nothing is sent to a number on the do-not-send list', () => {
+  it('of a list: its row is suppressed, the others go, and all add up', async () => {
+    const { emulator, list, ledger, importList, ended, queue } = await world();
+    const all = numbers(40);
+    // One whole chunk, and one in each of two others.
+    const suppressed = [...all.slice(0, 10), all[15] ?? '', all[39] ?? ''];
+    await list.add(suppressed, 'opt-out');
+    const batch = await ended(await importList(all));
+    expect(batch.counts).toMatchObject({ total: 40, accepted: 28, suppressed: 12, rejected: 0 });
+    expect(sentTo(emulator)).toEqual(all.filter((number) => !suppressed.includes(number)));
+    const { results, rows, found } = await rowResults(ledger, batch, (bytes) =>
+      rowsOfPayload(bytes),
+    );
+    expect([rows, found]).toEqual([40, 40]);
+    const states = results.flatMap(({ from, to, state }) =>
+      Array.from({ length: to - from + 1 }, () => state),
+    );
+    const expected = all.map((number) => (suppressed.includes(number) ? 'suppressed' : 'accepted'));
+    expect(states).toEqual(expected);
+    expect(await ledger.failureSums(batch.id)).toEqual([]);
+    expect(await ledger.unsent()).toBe(0);
+    const events = [];
+    for await (const event of queue.events({ from: '0', signal: AbortSignal.timeout(1_000) })) {
+      if (event.event === 'batch.finished') events.push(event);
+      if (events.length > 0) break;
+    }
+    expect(events).toMatchObject([{ accepted: 28, suppressed: 12 }]);
+  }, 60_000);
+
+  it('of a single notice, a second after the first entry; and the others of a notice get it', async () => {
+    const { emulator, list, send } = await world();
+    const [one = '', two = '', three = ''] = numbers(3);
+    const before = await send(one);
+    await until(async () => (await before.view()).state === 'accepted', { what: 'the first' });
+    await list.add([two, `82${one.slice(1)}`], 'complaint');
+    const alone = await send(two);
+    await until(async () => (await alone.view()).state === 'suppressed', { what: 'the end' });
+    expect(await alone.view()).toMatchObject({ code: 'SUPPRESSED', attempts: 0, possiblySent: 0 });
+    const inNationalForm = await send(one);
+    await until(async () => (await inNationalForm.view()).state === 'suppressed', { what: 'it' });
+    const together = await send(two, three);
+    await until(async () => (await together.view()).state === 'accepted', { what: 'the others' });
+    expect(sentTo(emulator)).toEqual([one, three].sort());
+    await list.remove([two]);
+    const again = await send(two);
+    await until(async () => (await again.view()).state === 'accepted', { what: 'after a removal' });
+  }, 60_000);
+
+  it('of a retry: it is asked for at each attempt', async () => {
+    const { emulator, list, ledger, send, importList, ended } = await world();
+    const [one = '', ...others] = numbers(11);
+    emulator.addFault({ on: 'send', status: 500, afterActing: true, times: 2 });
+    const notice = await send(one);
+    const id = await importList(others);
+    await until(() => emulator.record().contacts === 11, { what: 'the first attempts' });
+    await list.add([one, others[3] ?? ''], 'opt-out');
+    await until(async () => (await notice.view()).state === 'suppressed', {
+      what: 'the second attempt',
+      deadlineMs: 20_000,
+    });
+    // The history tells that the first may have arrived.
+    expect(await notice.view()).toMatchObject({ possiblySent: 1 });
+    const { counts } = await ended(id);
+    expect(counts).toMatchObject({ accepted: 9, suppressed: 1, possiblySentTwice: 9 });
+    expect(emulator.record()).toMatchObject({ twice: 9 });
+    expect((await ledger.read(id))?.phase).toBe('finished');
+  }, 60_000);
+
+  it('of what is sent again by a person', async () => {
+    const { emulator, list, ledger, importList, ended } = await world();
+    const all = numbers(10);
+    emulator.addFault({ on: 'send', status: 401, code: 'SENDER', times: 1 });
+    emulator.addFault({ on: 'send', status: 400, code: 'NO' });
+    const id = await importList(all);
+    const refused = await ended(id);
+    expect(refused.counts).toMatchObject({ rejected: 10 });
+    emulator.clearFaults();
+    await list.add(all.slice(0, 4), 'wrong-number');
+    for await (const { name } of ledger.failures(id)) await ledger.redrive(id, name, 'rejected');
+    const { counts } = await until(
+      async () => {
+        const found = await ledger.read(id);
+        return found?.counts.pending === 0 && found.counts.accepted > 0 ? found : undefined;
+      },
+      { what: 'the redrive', deadlineMs: 20_000 },
+    );
+    expect(counts).toMatchObject({ total: 10, accepted: 6, suppressed: 4, rejected: 0 });
+    expect(sentTo(emulator)).toEqual(all.slice(4));
+  }, 60_000);
+});
