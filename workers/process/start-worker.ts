@@ -4,7 +4,6 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { Cancellation } from '../../src/async/cancellation.ts';
 import { Lifecycle } from '../../src/async/lifecycle.ts';
-import { repeat } from '../../src/async/repeat.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { LaneName } from '../../src/contracts/outcome.ts';
@@ -18,10 +17,7 @@ import { Hints } from '../../src/redis/hints.ts';
 import { workerSealing } from '../../src/payload/seal.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/connect.ts';
-import { redisErrorFields } from '../../src/redis/failure.ts';
 import { ServiceClient } from '../../src/service/client.ts';
-import { DoNotSendList } from '../../src/suppression/do-not-send.ts';
-import { SendCheck } from '../../src/suppression/send-check.ts';
 import { noteAttempt } from '../../src/tracing/spans.ts';
 import { TrafficTally } from '../../src/traffic/traffic.ts';
 import type { ProcessHealth } from '../health/process-health.ts';
@@ -48,6 +44,7 @@ import { announcer, createHolds, createTokens, probeWithOwnKeys } from './build-
 import { createFleetChores, storeOwnRetention } from './fleet-chores.ts';
 import { waitForRedis } from './wait-for-redis.ts';
 import { watchEvents } from './watch-events.ts';
+import { createReports, createSendCheck } from './worker-parts.ts';
 
 export interface RunningWorker {
   readonly id: string;
@@ -179,8 +176,7 @@ export async function startWorker({
     log: attemptLog,
     now: clock.now,
   });
-  const list = new DoNotSendList(redis, keys, sealing);
-  const doNotSend = new SendCheck(list, redis, hints, keys);
+  const doNotSend = createSendCheck(basis, sealing);
   const context = {
     service,
     tokens,
@@ -257,13 +253,7 @@ export async function startWorker({
   await lifecycle.start(watchEvents(redis, keys, config, log, true));
   await lifecycle.start(heartbeat);
   // The last report must not use up the time of the others when Redis does not answer.
-  const report = () =>
-    traffic.write(redis, keys, clock.now()).catch((error: unknown) => {
-      log.warn({ event: 'traffic-trouble', ...redisErrorFields(error) });
-    });
-  const reports = repeat(report, heartbeatMs);
-  const stopReports = () => reports.stop().then(report);
-  await lifecycle.start({ start: () => reports.start(), stop: stopReports }, 1_000);
+  await lifecycle.start(createReports(basis, traffic, clock.now), 1_000);
   await lifecycle.start(createBatchWalker(basis, ledger));
   await lifecycle.start(createFleetChores({ redis, keys, ledger }, config.worker, log));
   await lifecycle.start(stallDetector);
