@@ -174,6 +174,12 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     example: 'notices restored show --csv',
     load: async () => (await accountCommands()).restoredCommand,
   },
+  suppress: {
+    group: 'Account:',
+    description: 'add, remove or check a number of the do-not-send list; import, sync or export it',
+    example: 'notices suppress add 01012345678 --reason complaint',
+    load: async () => (await import('./suppress/suppress-commands.ts')).suppressCommand,
+  },
   doctor: {
     group: 'Account:',
     description:

@@ -99,7 +99,8 @@ export const ERROR_CODES = {
   },
   SUPPRESSED: {
     meaning: 'The number is on the do-not-send list; nothing was sent to it.',
-    remedy: 'If its holder wants notices again, remove it from the list and send a new notice.',
+    remedy:
+      'If its holder wants notices again, remove it (`notices suppress remove`) and send a new notice.',
   },
   PAYLOAD_UNREADABLE: {
     meaning:

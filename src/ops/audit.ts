@@ -23,6 +23,7 @@ const AUDITED = [
   'erase',
   'session',
   'events',
+  'suppress',
 ] as const;
 
 /** Who does something manually, and why. */

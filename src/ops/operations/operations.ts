@@ -17,6 +17,7 @@ import { erase, find } from './number.ts';
 import { parkRestored, showRestored } from './restored.ts';
 import type { Answer } from './operation.ts';
 import { endUserSession, listSessions } from './sessions.ts';
+import { addSuppression, checkSuppression, removeSuppression } from './suppress.ts';
 import { cancelSelected, listWaiting } from './waiting.ts';
 
 /** Every operation. A new one is a row here: its route, command, library call and matrix of tests come with it. */
@@ -29,6 +30,9 @@ export const OPERATIONS = [
   cancelByKey,
   find,
   erase,
+  addSuppression,
+  removeSuppression,
+  checkSuppression,
   listEvents,
   replayEvents,
   showRestored,

@@ -162,6 +162,23 @@ const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
     command: `erase ${NUMBER} --yes`,
     audits: ['erase', 'number 010******01'],
   },
+  'suppress add': {
+    input: { number: NUMBER, reason: 'complaint' },
+    bad: [{ reason: 'none' }, 'reason'],
+    command: `suppress add ${NUMBER} --reason complaint --why test`,
+    audits: ['suppress', 'number 010******01'],
+  },
+  'suppress check': {
+    input: { number: NUMBER },
+    bad: [{ number: 'x' }, 'number'],
+    command: `suppress check ${NUMBER}`,
+  },
+  'suppress remove': {
+    input: { number: NUMBER },
+    bad: [{ number: 'x' }, 'number'],
+    command: `suppress remove ${NUMBER}`,
+    audits: ['suppress', 'number 010******01'],
+  },
   sessions: { input: {} },
   'sessions end': {
     input: { user: 'kim' },

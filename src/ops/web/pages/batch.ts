@@ -71,6 +71,7 @@ const STATES = [
   ['unknown', 'the service may have accepted it'],
   ['expired', 'its deadline passed before it was sent'],
   ['cancelled', 'the batch was cancelled before it was sent'],
+  ['suppressed', 'its number is on the do-not-send list'],
 ] as const;
 
 function progress(data: BatchPageData, view: ui.PageView): Part {

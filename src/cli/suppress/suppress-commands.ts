@@ -1,0 +1,45 @@
+import { Command } from 'commander';
+import {
+  addSuppression,
+  checkSuppression,
+  removeSuppression,
+} from '../../ops/operations/suppress.ts';
+import { whyOption } from '../arguments.ts';
+import { withReadingFlags } from '../batches/import-flags.ts';
+import type { CommandContext } from '../command-context.ts';
+import { operationCommand } from '../operation-command.ts';
+import { exportList, importList, syncList, type FileFlags } from './suppress-files.ts';
+
+/** `notices suppress`: the do-not-send list of the account. */
+export const suppressCommand = (context: CommandContext): Command =>
+  new Command('suppress')
+    .addCommand(operationCommand(context, addSuppression))
+    .addCommand(operationCommand(context, removeSuppression))
+    .addCommand(operationCommand(context, checkSuppression))
+    .addCommand(
+      withFile(new Command('import'))
+        .description('put the numbers of a file on the list')
+        .action((file: string, flags: FileFlags, command: Command) =>
+          importList(context, command, file, flags),
+        ),
+    )
+    .addCommand(
+      withFile(new Command('sync'))
+        .description('make the list equal to a file: adds numbers, and removes those that it lacks')
+        .option('--yes', 'do not ask for confirmation')
+        .action((file: string, flags: FileFlags, command: Command) =>
+          syncList(context, command, file, flags),
+        ),
+    )
+    .addCommand(
+      new Command('export')
+        .description('write the list as CSV: keyed hashes, from which no number follows')
+        .addOption(whyOption())
+        .action(({ why }: FileFlags) => exportList(context, why)),
+    );
+
+const withFile = (command: Command): Command =>
+  withReadingFlags(command)
+    .argument('<file>', 'CSV or NDJSON with the column contact and perhaps reason')
+    .option('--contact <column>', 'column of the phone numbers (default: contact)')
+    .addOption(whyOption());

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { SUPPRESS_REASONS } from '../../contracts/suppression.ts';
+import { formatCount } from '../../format/format.ts';
+import { writeTime } from '../../format/time.ts';
+import { DoNotSendList } from '../../suppression/do-not-send.ts';
+import { count, time } from '../answers/fields.ts';
+import { appendAudit, auditSearch, type Actor } from '../audit.ts';
+import { maskNumber } from '../mask-contact.ts';
+import { digitsOf, number, oneOf } from './fields.ts';
+import { operation, type OperationContext } from './operation.ts';
+
+const listed = count.describe('numbers on the list');
+
+const listOf = ({ redis, keys, sealing }: OperationContext) =>
+  new DoNotSendList(redis, keys, sealing);
+
+async function record(
+  { redis, keys }: OperationContext,
+  { who, why }: Actor,
+  digits: string,
+  as: string,
+): Promise<void> {
+  const target = `number ${maskNumber(digits)}`;
+  await appendAudit(redis, keys, { who, why, what: 'suppress', target, as });
+}
+
+const stands = (count: number) => `The do-not-send list has ${formatCount(count)}.`;
+
+export const addSuppression = operation({
+  name: 'suppress add',
+  summary: 'Puts a phone number on the do-not-send list, such as for an opt-out link.',
+  answers: 'Whether it was put there. One that is on the list keeps its reason and time.',
+  needs: 'sender-or-operator',
+  why: 'may',
+  perMinute: 'notices',
+  path: '/api/v1/suppress/add',
+  args: ['number'],
+  input: z.object({
+    number,
+    reason: oneOf(SUPPRESS_REASONS).default('opt-out').describe('why nothing may be sent to it'),
+  }),
+  output: z.object({ added: z.boolean(), listed }),
+  run: async (context, { number: written, reason }, { who, why }) => {
+    const list = listOf(context);
+    const digits = digitsOf(written);
+    const added = (await list.add([digits], reason)) === 1;
+    if (added) await record(context, { who, why }, digits, reason);
+    return { added, listed: await list.count() };
+  },
+  text: ({ added, listed: all }) => [
+    added ? 'Nothing more is sent to this number.' : 'The number was on the list.',
+    stands(all),
+  ],
+});
+
+export const removeSuppression = operation({
+  name: 'suppress remove',
+  summary: 'Takes a phone number off the do-not-send list.',
+  answers: 'Whether it was on the list.',
+  needs: 'operator',
+  why: 'over-http',
+  path: '/api/v1/suppress/remove',
+  args: ['number'],
+  input: z.object({ number }),
+  output: z.object({ removed: z.boolean(), listed }),
+  run: async (context, { number: written }, { who, why }) => {
+    const list = listOf(context);
+    const digits = digitsOf(written);
+    const removed = (await list.remove([digits])) === 1;
+    if (removed) await record(context, { who, why }, digits, 'removed');
+    return { removed, listed: await list.count() };
+  },
+  text: ({ removed, listed: all }) => [
+    removed ? 'What is sent to this number from now on goes.' : 'The number is not on the list.',
+    stands(all),
+  ],
+  isDone: ({ removed }) => removed,
+});
+
+export const checkSuppression = operation({
+  name: 'suppress check',
+  summary: 'Whether a phone number is on the do-not-send list, why and since when.',
+  answers: 'The entry, without the number.',
+  needs: 'viewer',
+  hidesInput: true,
+  path: '/api/v1/suppress/check',
+  args: ['number'],
+  input: z.object({ number }),
+  output: z.object({
+    suppressed: z.boolean(),
+    reason: oneOf(SUPPRESS_REASONS).exactOptional(),
+    since: time.exactOptional(),
+    listed,
+  }),
+  run: async (context, { number: written }, { who, why }) => {
+    const list = listOf(context);
+    const digits = digitsOf(written);
+    await auditSearch(context.redis, context.keys, { who, why }, digits);
+    const entry = (await list.find([digits]))?.get(0);
+    return { suppressed: entry !== undefined, ...entry, listed: await list.count() };
+  },
+  text: ({ reason, since, listed: all }, now) => [
+    reason === undefined || since === undefined
+      ? 'The number is not on the list.'
+      : `Nothing is sent to this number: ${reason}, ${writeTime(since, now)}.`,
+    stands(all),
+  ],
+  isDone: ({ suppressed }) => suppressed,
+});
