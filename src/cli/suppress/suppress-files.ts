@@ -61,9 +61,9 @@ class NumberFile {
             const from = part.from === 0 ? 0 : (part.block.ends[part.from - 1] ?? 0);
             // Each starts with a comma.
             const json = part.block.json.toString('utf8', from + 1, part.block.ends[part.to - 1]);
-            for (const one of JSON.parse(`[${json}]`) as Row[]) yield this.#taken(one);
+            for (const one of JSON.parse(`[${json}]`) as NumberRow[]) yield this.#taken(one);
           } else if (part.check.kind === 'contact') {
-            yield this.#taken(JSON.parse(part.check.json) as Row, part.row);
+            yield this.#taken(JSON.parse(part.check.json) as NumberRow, part.row);
           } else this.#refuse(part.row, part.check.reason);
         }
       }
@@ -73,7 +73,7 @@ class NumberFile {
     }
   }
 
-  #taken({ contact, reason = '' }: Row, row = this.rows + 1): NumberToAdd {
+  #taken({ contact, reason = '' }: NumberRow, row = this.rows + 1): NumberToAdd {
     this.rows += 1;
     const known = SUPPRESS_REASONS.find((one) => one === String(reason).trim().toLowerCase());
     if (known === undefined && String(reason).trim() !== '') {
@@ -96,7 +96,7 @@ class NumberFile {
   }
 }
 
-interface Row {
+interface NumberRow {
   readonly contact: string;
   readonly reason?: unknown;
 }
@@ -179,7 +179,11 @@ async function run(
   { why = '' }: Pick<FileFlags, 'why'>,
   use: (open: OpenLedger, tools: Tools, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const [{ DoNotSendList: List }, whole, { appendAudit }] = await Promise.all([
+  const [
+    { DoNotSendList: List },
+    { addAll, differenceTo, printsOfAll, removeAll, storedSuppressions },
+    { appendAudit },
+  ] = await Promise.all([
     import('../../suppression/do-not-send.ts'),
     import('../../suppression/whole-list.ts'),
     import('../../ops/audit.ts'),
@@ -193,6 +197,7 @@ async function run(
           ...{ who: currentUser(), why, what: 'suppress', target: 'do-not-send list', as },
           ...(contacts === undefined ? {} : { contacts }),
         });
+      const whole = { addAll, differenceTo, printsOfAll, removeAll, storedSuppressions };
       return use(open, { ...whole, list, audited }, signal);
     }),
   );
