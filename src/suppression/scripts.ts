@@ -31,7 +31,6 @@ type FoundNumbers = 'empty' | typeof OTHER_KEY | ReadonlyMap<number, number>;
 /** Answers which of the numbers are on the list, by index, with their values. */
 export const lookUp = defineScript<FoundNumbers>({
   name: 'look up numbers not to send to',
-  keys: 1,
   lua: `${PRELUDE}
 if not known then return 'empty' end
 if known ~= ofKey then return '${OTHER_KEY}' end
@@ -59,7 +58,6 @@ return hits`,
  */
 export const changeList = defineScript({
   name: 'change numbers not to send to',
-  keys: 1,
   lua: `${PRELUDE}
 if known and known ~= ofKey then return -1 end
 local changed, isAdd = 0, ARGV[3] == 'add'
@@ -89,7 +87,6 @@ export interface StoredBucket {
 /** Reads the buckets from one on, up to another one. ARGV: these two. Empty ones are left out. */
 export const readBuckets = defineScript<readonly StoredBucket[]>({
   name: 'read numbers not to send to',
-  keys: 1,
   binary: true,
   lua: `
 local found = {}

@@ -114,10 +114,7 @@ async function sendClaimed(
     return putOff(run, restMs, context);
   }
   const allowed = await takeOutSuppressed(run, claimed, whole, context).catch(leaveFirst);
-  if ('outcome' in allowed) {
-    await leaveUnsent(gateJob, entry, context);
-    return allowed;
-  }
+  if (allowed === undefined) return leaveUnsent(gateJob, entry, context);
   const { claim, opened } = allowed;
   const { size, possiblySent } = claim;
   const attempted = await runAttempt(

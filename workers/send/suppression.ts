@@ -14,7 +14,7 @@ import {
   type SendClaim,
 } from './chunk-record.ts';
 import { allBack } from '../../src/batch/ledger/settlement.ts';
-import { requeue, type JobResult } from './disposition.ts';
+import { requeue } from './disposition.ts';
 
 export interface SuppressionContext {
   readonly doNotSend: Pick<SendCheck, 'isEmpty' | 'hits'>;
@@ -54,19 +54,22 @@ interface Allowed {
 /**
  * Takes the contacts on the do-not-send list out of a claimed chunk: the ledger counts them as suppressed before the
  * request for the others, so that a worker that dies in between leaves a chunk without them.
- * @returns the result of the job where no request follows
+ * @returns undefined where no request follows: the chunk is settled
  */
 export async function takeOutSuppressed(
   run: ChunkRun,
   claim: SendClaim,
   opened: Allowed['opened'],
   context: ChunkContext,
-): Promise<Allowed | JobResult> {
+): Promise<Allowed | undefined> {
   if (context.doNotSend.isEmpty) return { claim, opened };
   const { batch, chunk } = run.data;
   const { size, possiblySent, traceIds } = claim;
   const all = listOf(opened, size);
-  if (all === undefined) return rejectUnreadable(run, '', context);
+  if (all === undefined) {
+    await rejectUnreadable(run, '', context);
+    return undefined;
+  }
   const hits = await suppressedOf(all, context);
   if (hits === undefined) {
     await settle(run, allBack(false), context);
@@ -86,7 +89,7 @@ export async function takeOutSuppressed(
   if (said === 'known') requeue();
   const facts = { batch, chunk, contacts: hits.size, possiblySent };
   context.log.begin(run.locked.job).end({ kind: 'suppressed' }, undefined, facts);
-  if (rest === undefined) return { outcome: 'suppressed' };
+  if (rest === undefined) return undefined;
   const payload = await openPayload(rest, seal);
   return { claim: { ...claim, size: left.length }, opened: { frame: opened.frame, ...payload } };
 }
