@@ -25,8 +25,8 @@ function world() {
     return path.join(folder, name);
   };
   const found = async (some: readonly string[]) => {
-    const hits = (await list.find(some)) ?? new Map();
-    return [...hits].map(([index, { reason }]) => [some[index], reason]);
+    const hits = await list.find(some);
+    return [...(hits ?? [])].map(([index, { reason }]) => [some[index], reason]);
   };
   return { keys, list, env, file, found };
 }

@@ -114,7 +114,14 @@ function tableOf(batches: readonly BatchAnswer[], now: number): Html {
 }
 
 /** States of contacts in the order of the bar; the empty rest of it is pending. */
-const BAR_STATES = ['accepted', 'rejected', 'unknown', 'expired', 'cancelled', 'suppressed'] as const;
+const BAR_STATES = [
+  'accepted',
+  'rejected',
+  'unknown',
+  'expired',
+  'cancelled',
+  'suppressed',
+] as const;
 
 const WIDTH = 1_000;
 
