@@ -2,7 +2,15 @@ import type { Command } from 'commander';
 import { SUPPRESS_REASONS, type SuppressReason } from '../../contracts/suppression.ts';
 import { COUNTRIES } from '../../format/country.ts';
 import { countOf, formatCount } from '../../format/format.ts';
-import type { DoNotSendList, NumberToAdd } from '../../suppression/do-not-send.ts';
+import { appendAudit } from '../../ops/audit.ts';
+import { DoNotSendList, type NumberToAdd } from '../../suppression/do-not-send.ts';
+import {
+  addAll,
+  differenceTo,
+  printsOfAll,
+  removeAll,
+  storedSuppressions,
+} from '../../suppression/whole-list.ts';
 import type { ReadingFlags } from '../batches/import-flags.ts';
 import { currentUser, UsageError, untilStopped, type CommandContext } from '../command-context.ts';
 import { agreed } from '../confirm.ts';
@@ -108,7 +116,7 @@ export function importList(
   name: string,
   flags: FileFlags,
 ): Promise<void> {
-  return run(context, flags, async (open, { list, addAll, audited }, signal) => {
+  return run(context, flags, async (open, { list, audited }, signal) => {
     const file = new NumberFile(name, flags, open.config);
     const added = await addAll(list, file.numbers(signal));
     await audited('imported', added);
@@ -129,19 +137,19 @@ export function syncList(
   name: string,
   flags: FileFlags,
 ): Promise<void> {
-  return run(context, flags, async (open, { list, addAll, audited, ...whole }, signal) => {
+  return run(context, flags, async (open, { list, audited }, signal) => {
     const file = new NumberFile(name, flags, open.config);
-    const wanted = await whole.printsOfAll(list, file.numbers(signal));
+    const wanted = await printsOfAll(list, file.numbers(signal));
     if (file.refused > 0) {
       throw new UsageError(
         `${name}: ${countOf(file.refused, 'row')} refused, such as ${file.problems[0] ?? ''}; nothing was changed`,
       );
     }
-    const { toAdd, toRemove } = await whole.differenceTo(open.redis, open.keys, wanted);
+    const { toAdd, toRemove } = await differenceTo(open.redis, open.keys, wanted);
     const question = `Add ${countOf(toAdd, 'number')} to the do-not-send list and remove ${formatCount(toRemove.length)}?`;
     if (toAdd + toRemove.length > 0 && !(await agreed(context, question, flags.yes))) return;
     const added = await addAll(list, file.numbers(signal));
-    const removed = await whole.removeAll(list, toRemove);
+    const removed = await removeAll(list, toRemove);
     await audited('synced', added + removed);
     const answer = { rows: file.rows, added, removed, listed: await list.count() };
     print(context, command, answer, () => [
@@ -152,7 +160,7 @@ export function syncList(
 
 /** `notices suppress export`. */
 export function exportList(context: CommandContext, why: string | undefined): Promise<void> {
-  return run(context, { why }, async ({ redis, keys }, { storedSuppressions, audited }) => {
+  return run(context, { why }, async ({ redis, keys }, { audited }) => {
     await audited('exported');
     const { csvLine } = await import('../../batch/failures/csv-line.ts');
     let written = 0;
@@ -166,12 +174,11 @@ export function exportList(context: CommandContext, why: string | undefined): Pr
   });
 }
 
-/** What works with the list as a whole, which is loaded when it is needed. */
-type Tools = typeof import('../../suppression/whole-list.ts') & {
+/** The list, and how what was done with it is recorded. */
+interface Tools {
   readonly list: DoNotSendList;
-  /** Records what was done. */
   readonly audited: (as: string, contacts?: number) => Promise<void>;
-};
+}
 
 /** Opens the list, and runs a command on it until it is stopped. */
 async function run(
@@ -179,26 +186,19 @@ async function run(
   { why = '' }: Pick<FileFlags, 'why'>,
   use: (open: OpenLedger, tools: Tools, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const [
-    { DoNotSendList: List },
-    { addAll, differenceTo, printsOfAll, removeAll, storedSuppressions },
-    { appendAudit },
-  ] = await Promise.all([
-    import('../../suppression/do-not-send.ts'),
-    import('../../suppression/whole-list.ts'),
-    import('../../ops/audit.ts'),
-  ]);
   await untilStopped(context, (signal) =>
     withLedger(context, (open) => {
       const { redis, keys, sealing } = open;
-      const list = new List(redis, keys, sealing);
+      const list = new DoNotSendList(redis, keys, sealing);
+      const what = 'suppress';
+      const entry = { who: currentUser(), why, what, target: 'do-not-send list' } as const;
       const audited = (as: string, contacts?: number) =>
         appendAudit(redis, keys, {
-          ...{ who: currentUser(), why, what: 'suppress', target: 'do-not-send list', as },
+          ...entry,
+          as,
           ...(contacts === undefined ? {} : { contacts }),
         });
-      const whole = { addAll, differenceTo, printsOfAll, removeAll, storedSuppressions };
-      return use(open, { ...whole, list, audited }, signal);
+      return use(open, { list, audited }, signal);
     }),
   );
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { count, time } from '../../contracts/answer.ts';
 import { SUPPRESS_REASONS } from '../../contracts/suppression.ts';
 import { formatCount } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
 import { DoNotSendList } from '../../suppression/do-not-send.ts';
-import { count, time } from '../answers/fields.ts';
 import { appendAudit, auditSearch, type Actor } from '../audit.ts';
 import { maskNumber } from '../mask-contact.ts';
 import { digitsOf, number, oneOf } from './fields.ts';
