@@ -11,8 +11,8 @@ import {
 } from './do-not-send.ts';
 import { BUCKETS, FIELD_BYTES, readBuckets } from './scripts.ts';
 
-/** Buckets per run of the script: some five thousand numbers of ten million. */
-const BUCKETS_AT_ONCE = 128;
+/** Buckets per run of the script: some ten thousand numbers of ten million. */
+const BUCKETS_AT_ONCE = 256;
 
 /** Numbers that are added together. */
 const NUMBERS_AT_ONCE = 2_000;

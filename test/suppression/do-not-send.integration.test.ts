@@ -120,4 +120,4 @@ it('import, sync and export work on files', async () => {
   expect(stdout).toMatch(/^"[0-9a-f]{16}","wrong-number","\d{4}-\d\d-\d\dT\d\d:\d\d:00\.000Z"$/m);
   const audited = (await readAudit(redis.client, keys, 9)).map(({ what, as }) => `${what} ${as}`);
   expect(audited).toEqual(['suppress exported', 'suppress synced', 'suppress imported']);
-});
+}, 90_000);
