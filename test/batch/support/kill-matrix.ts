@@ -12,8 +12,10 @@ import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { rowResults } from '../../../src/batch/failures/row-results.ts';
 import { decodeContacts, rowsOfPayload } from '../../../src/payload/chunk-payload.ts';
+import { NO_SEALING } from '../../../src/payload/seal.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { randomFrom } from '../../chaos/support/random.ts';
+import { DoNotSendList } from '../../../src/suppression/do-not-send.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 
@@ -110,7 +112,8 @@ export function killMatrix() {
     counts.rejected +
     counts.unknown +
     counts.expired +
-    counts.cancelled;
+    counts.cancelled +
+    counts.suppressed;
 
   /** Answers who was lost, and the looks at which the states did not add up to the total. */
   async function play(
@@ -138,7 +141,11 @@ export function killMatrix() {
     fleet = on;
     const redis = new Redis(redisServer.url, { maxRetriesPerRequest: 0, commandTimeout: 500 });
     redis.on('error', () => {});
-    const ledger = new Ledger(redis, keysOf('kill', 'default'));
+    const keys = keysOf('kill', 'default');
+    const ledger = new Ledger(redis, keys);
+    // They end suppressed, or unknown where a worker died with their chunk before it had taken them out.
+    const doNotSend = numbers(contacts).filter((_, index) => index % 100 === 50);
+    await new DoNotSendList(redis, keys, NO_SEALING).add(doNotSend, 'opt-out');
 
     // Fifty times a second the states must add up to the total; a Redis that is away says nothing.
     let polls = 0;
@@ -228,7 +235,11 @@ export function killMatrix() {
     }
     expect([states.get('refused'), states.get('duplicate')]).toEqual([1, 1]);
     // Neither taken by the service nor listed as unknown.
-    const lost = numbers(contacts).filter((number) => !taken.has(number) && !unknown.has(number));
+    const known = new Set([...taken, ...unknown, ...doNotSend]);
+    const lost = numbers(contacts).filter((number) => !known.has(number));
+    expect(doNotSend.filter((number) => taken.has(number))).toEqual([]);
+    expect(counts.suppressed).toBeGreaterThan(0);
+    expect(counts.suppressed).toBeLessThanOrEqual(doNotSend.length);
     expect(counts.rejected + counts.expired + counts.cancelled).toBe(0);
     // Twice got a contact only what the ledger has counted as handed out twice, or nothing at all.
     expect(record.twice).toBeLessThanOrEqual(counts.possiblySentTwice);
