@@ -1,6 +1,6 @@
 import { ERROR_CODES } from '../contracts/errors.ts';
 import { closedHours, type ClosedHours } from '../contracts/send-windows.ts';
-import { HOLDS, remedyOf as remedyOfHold, type HoldKind } from '../contracts/hold.ts';
+import { HOLDS, remedyOf as remedyOfHold } from '../contracts/hold.ts';
 import { isEarlier, SEALED_JOB_VERSION } from '../contracts/job.ts';
 import { isName } from '../contracts/notice.ts';
 import type { NoticeRef, NoticeView, PendingReason, Retention } from './notice-state.ts';
@@ -25,15 +25,14 @@ interface Account {
 const NO_ACCOUNT: Account = { hold: undefined, limited: false, closed: () => undefined };
 
 function accountOf({ hold, rateLimit, retention, now }: StoredAccount): Account {
-  const { kind, since } = hold;
-  const isHeld = kind !== undefined && kind in HOLDS;
-  const held = isHeld ? (kind as HoldKind) : 'manual';
-  const { reason: meaning } = HOLDS[held];
-  const { remedy } = remedyOfHold(held, hold['code'] ?? '');
   return {
-    hold: isHeld
-      ? ({ reason: 'held', hold: kind as HoldKind, since: Number(since), meaning, remedy } as const)
-      : undefined,
+    hold: hold && {
+      reason: 'held',
+      hold: hold.kind,
+      since: hold.since,
+      meaning: HOLDS[hold.kind].reason,
+      remedy: remedyOfHold(hold.kind, hold.code).remedy,
+    },
     limited: Number(rateLimit['nextAt'] ?? 0) > now,
     closed: (template = '') => closedHours(retention['sendWindows'] ?? '', template, now),
   };

@@ -1,6 +1,8 @@
+import type { Hold } from '../contracts/hold.ts';
 import type { Sealing } from '../payload/seal.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
+import { parseHold } from '../fleet/hold/holds.ts';
 import { NO_HISTORY, parseHistory, type JobHistory } from '../fleet/job-history.ts';
 import { defineScript } from '../redis/script.ts';
 import { parseEnded, type EndedNotice } from './ended.ts';
@@ -42,11 +44,11 @@ export interface StoredJob {
   readonly ended: EndedNotice | undefined;
 }
 
-/** The state of the account at the moment of a look-up: the hashes of hold, rate limit and retention. */
+/** The state of the account at the moment of a look-up: its hold, and the hashes of rate limit and retention. */
 export interface StoredAccount {
   /** Redis time, milliseconds since the epoch. */
   readonly now: number;
-  readonly hold: Readonly<Record<string, string>>;
+  readonly hold: Hold | undefined;
   readonly rateLimit: Readonly<Record<string, string>>;
   readonly retention: Readonly<Record<string, string>>;
 }
@@ -95,17 +97,18 @@ end
 if job[2] == 'none' or not redis.call('ZSCORE', KEYS[6], id) then
   job[5] = text(redis.call('HGET', KEYS[5], id))
 end
-return { job, clock(), redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]),
-  redis.call('HGETALL', KEYS[3]) }`,
+return { job, clock(), text(redis.call('HGET', KEYS[1], 'queue')),
+  redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[3]) }`,
   parse: (reply) => {
     const [job, now, hold, rateLimit, retention] = reply as readonly [
       JobReply,
       number,
+      string,
       ...(readonly string[])[],
     ];
     const account = {
       now,
-      hold: recordOf(hold),
+      hold: parseHold(hold),
       rateLimit: recordOf(rateLimit),
       retention: recordOf(retention),
     };

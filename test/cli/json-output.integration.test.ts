@@ -25,7 +25,7 @@ const FIELDS: ReadonlyMap<string, readonly string[]> = new Map(
 );
 
 /** Commands that write no result as JSON. */
-const WITHOUT_RESULT = ['worker'];
+const WITHOUT_RESULT = ['worker', 'suppress export'];
 
 /** Fields of what a command wrote that the page does not name. */
 function undocumented(name: string, stdout: string): string[] {
@@ -79,6 +79,11 @@ const ENDING: Readonly<Record<string, readonly [string, number]>> = {
   config: ['config', 0],
   'events replay': ['events replay 1-1', 0],
   'ops new-key': ['ops new-key caller', 0],
+  'suppress add': ['suppress add 01000000001', 0],
+  'suppress check': ['suppress check 01000000001', 0],
+  'suppress remove': ['suppress remove 01000000001', 0],
+  'suppress import': ['suppress import LIST', 0],
+  'suppress sync': ['suppress sync LIST --yes', 0],
   erase: ['erase 01000000001 --yes', 0],
 };
 

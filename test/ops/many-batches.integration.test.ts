@@ -21,10 +21,10 @@ async function behindManyBatches() {
   const lists = [contacts(10), contacts(10, 10)];
   const old = await buildBatch(redis.client, prefix, 'oldest', lists);
   await old.settle(1, allFailed('unknown', 'HTTP_503', 'HTTP 503'));
-  const prints = lists.map((list) =>
+  const prints = lists.map((list, index) =>
     encodeFingerprints(
       list.map(({ contact }) => hashNumber(findKey(FIND_KEY), contact)),
-      '',
+      ['2-11', '12-21'][index] ?? '',
     ),
   );
   await redis.client.hset(keys.batchFind('oldest'), { '0': prints[0] ?? '', '1': prints[1] ?? '' });

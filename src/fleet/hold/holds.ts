@@ -29,8 +29,8 @@ export interface TemplateHold extends Hold {
 /** A held template with its name (`heldName`). */
 export type NamedHold = TemplateHold & { readonly name: string };
 
-/** @returns undefined for what cannot be read */
-function holdFrom(text: string | null): Hold | undefined {
+/** A hold as it is stored. @returns undefined for none, and for what cannot be read */
+export function parseHold(text: string | null): Hold | undefined {
   if (text === null) return undefined;
   try {
     const { next: nextProbeAt, round: failedProbes, ...hold } = stored.parse(JSON.parse(text));
@@ -45,7 +45,7 @@ export async function readHold(
   redis: RedisClient,
   { hold }: Pick<Keys, 'hold'>,
 ): Promise<Hold | undefined> {
-  return holdFrom(await redis.hget(hold, 'queue'));
+  return parseHold(await redis.hget(hold, 'queue'));
 }
 
 /** All holds: of the queue, and the templates that are held, once for each group of senders. */
@@ -56,10 +56,10 @@ export async function readHolds(
   const { queue = null, ...others } = await redis.hgetall(hold);
   const templates = Object.entries(others).flatMap(([scope, text]) => {
     const name = nameIn(scope);
-    const held = scope === templateScope(name) ? holdFrom(text) : undefined;
+    const held = scope === templateScope(name) ? parseHold(text) : undefined;
     return held === undefined ? [] : [{ ...held, name, template: heldTemplate(name) }];
   });
-  return { queue: holdFrom(queue), templates };
+  return { queue: parseHold(queue), templates };
 }
 
 export async function readTemplateHolds(

@@ -41,7 +41,7 @@ describe('notices batches', () => {
     await buildBatch(redis.client, prefix, 'older', [contacts(10)]);
     await halfFailed(prefix, 'newer');
     const words = await run(['batches'], envOf(prefix));
-    expect(words.stdout).toMatch(/^newer +finished .* T +20 +0 +17 +2 +1 +0 +0$/m);
+    expect(words.stdout).toMatch(/^newer +finished .* T +20 +0 +17 +2 +1 +0 +0 +0$/m);
     expect(words.stdout).toMatch(/^older +sending .* T +10 +10 +0 /m);
     const json = await run(['batches', '--limit', '1', '--json'], envOf(prefix));
     const { batches, next } = JSON.parse(json.stdout) as { batches: Batch[]; next: number };

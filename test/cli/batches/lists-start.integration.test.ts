@@ -5,7 +5,6 @@ import { listWorlds } from '../support/list-world.ts';
 import { run, start } from '../support/run.ts';
 
 const { redis, file, world } = listWorlds();
-const LIST = file('start.csv', 'contact\n01000000001\n01000000002\n01000000002\n1\n');
 const ROWS = Array.from({ length: 400 }, (_, row) => `0101${String(row).padStart(7, '0')}\n`);
 const LONG = file('long.csv', `contact\n${ROWS.join('')}`);
 const flags = (list: string, ...more: string[]) => [
@@ -117,7 +116,7 @@ describe('--start-at', () => {
     [['--start-at', '2099-01-01T00:00:00Z', '--paused'], 'startAt'],
     [['--start-at', '2099-01-02T00:00:00Z', '--expires', '2099-01-01T00:00:00Z'], 'expiresAt'],
   ])('is refused with %j', async (more, field) => {
-    const { code, stderr } = await run(flags(LIST, ...more), own().env);
+    const { code, stderr } = await run(flags(LONG, ...more), own().env);
     expect([code, stderr]).toEqual([2, expect.stringContaining(field)]);
   });
 });

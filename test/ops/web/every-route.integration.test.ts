@@ -68,6 +68,7 @@ it('these routes are open, change without a role for it, or only read by a POST,
   expect(reading.map(name)).toEqual([
     'POST /find',
     'POST /api/v1/find',
+    'POST /api/v1/suppress/check',
     'POST /api/v1/failures/preview',
   ]);
 });
@@ -149,7 +150,7 @@ describe('a role that is not enough', () => {
     expect(await written(bench)).toEqual([]);
   });
 
-  it("a sender's key opens nothing but notices, their cancelling, lists, and what became of them", async () => {
+  it("a sender's key opens nothing but notices, their cancelling, lists, what became of them, and opt-outs", async () => {
     const bench = await startOps(redis.url, redis.freshPrefix());
     const { headers } = bench.key('sender');
     const own = new Set(['sender', 'any', 'sender-or-operator']);
@@ -162,6 +163,7 @@ describe('a role that is not enough', () => {
       'GET /api/v1/notices',
       'POST /api/v1/notices/:id/cancel',
       'POST /api/v1/notices/cancel',
+      'POST /api/v1/suppress/add',
       'GET /api/v1/batches/:id',
       'POST /api/v1/notices',
       'POST /api/v1/batches',
