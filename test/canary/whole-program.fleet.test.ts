@@ -90,7 +90,8 @@ async function play(): Promise<Shown> {
   const world = await startWorld();
   const sent: Sent = await sendNotices(world);
   const terminal = new Terminal(world);
-  await enqueue(terminal, world, sent, writeLists(world));
+  const lists = writeLists(world);
+  await enqueue(terminal, world, sent, lists);
   const { batches } = JSON.parse(await terminal.run(['batches', '--json'])) as {
     batches: { id: string }[];
   };
@@ -145,7 +146,7 @@ async function play(): Promise<Shown> {
     await terminal.both('status');
     await terminal.both('send', '--template', 'CANARY', '--contact', NUMBERS.whileAway);
   });
-  await act(terminal, sent);
+  await act(terminal, sent, lists.optedOut);
   await world.collect();
   const { written } = world;
   const canaries = [

@@ -12,10 +12,10 @@ const redis = testRedis();
 const SECRET = '7'.repeat(64);
 
 it.each([
-  [false, false, ['accepted', 'rejected', 'cancelled']],
-  [true, false, ['accepted', 'rejected', 'expired', 'cancelled']],
-  [false, true, ['accepted', 'rejected', 'unknown', 'cancelled']],
-  [true, true, ['accepted', 'rejected', 'unknown', 'expired', 'cancelled']],
+  [false, false, ['accepted', 'rejected', 'cancelled', 'suppressed']],
+  [true, false, ['accepted', 'rejected', 'expired', 'cancelled', 'suppressed']],
+  [false, true, ['accepted', 'rejected', 'unknown', 'cancelled', 'suppressed']],
+  [true, true, ['accepted', 'rejected', 'unknown', 'expired', 'cancelled', 'suppressed']],
 ])(
   'a single notice of which nothing is kept, deadline %s, too old %s: %j',
   (expires, isOver, states) => {
@@ -72,7 +72,12 @@ describe('findContact', () => {
     onTestFinished(() => board.close());
     await board.remove(accepted.id);
     expect(await of('01000000001')).toEqual([
-      { job: accepted.id, states: ['accepted', 'rejected', 'cancelled'], confirmed: false, at },
+      {
+        job: accepted.id,
+        states: ['accepted', 'rejected', 'cancelled', 'suppressed'],
+        confirmed: false,
+        at,
+      },
     ]);
   });
 

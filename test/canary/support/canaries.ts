@@ -73,6 +73,7 @@ export const NUMBERS = {
   copied: number(42),
   malformed: number(43),
   notJson: number(44),
+  optedOut: number(45),
 } as const;
 
 /** Values of template variables. */

@@ -116,7 +116,7 @@ export async function look(terminal: Terminal, sent: Sent): Promise<void> {
 }
 
 /** Everything that changes something. */
-export async function act(terminal: Terminal, sent: Sent): Promise<void> {
+export async function act(terminal: Terminal, sent: Sent, optedOut: string): Promise<void> {
   await terminal.lines('hold place --why test');
   await terminal.run(['send', '--template', 'CANARY', '--contact', NUMBERS.heldBack]);
   await terminal.lines(
@@ -133,6 +133,12 @@ export async function act(terminal: Terminal, sent: Sent): Promise<void> {
     `decide ${sent.ids[1] ?? ''} --as discard --state rejected --yes`,
     ...sent.ids.slice(-2).map((id) => `cancel ${id}`),
     'cancel spring --yes',
+    `suppress add ${NUMBERS.optedOut}`,
+    `suppress check ${NUMBERS.optedOut}`,
+    `suppress remove ${NUMBERS.optedOut}`,
+    `suppress import ${optedOut}`,
+    'suppress export',
+    `suppress sync ${optedOut} --yes`,
   );
   await terminal.run(['ops', 'hash-password', 'kim'], { stdin: SECRETS.viewerPassword });
   await terminal.run(['ops', 'hash-password', 'kim'], { stdin: 'short' });

@@ -180,8 +180,8 @@ export async function sendUnencrypted(world: World): Promise<void> {
   });
 }
 
-/** The lists of an import: with bad rows, and with a single row. */
-export function writeLists({ folder }: World): { readonly spring: string; readonly one: string } {
+/** The lists of an import, with bad rows and with a single row; and numbers for the do-not-send list. */
+export function writeLists({ folder }: World) {
   const cell = (value: string) => `"${value.replaceAll('"', '""')}"`;
   const list = [
     'contact,var1',
@@ -193,10 +193,13 @@ export function writeLists({ folder }: World): { readonly spring: string; readon
     `not a number,${cell(VALUES.badRowValue)}`,
     `${NUMBERS.inList},${cell(VALUES.badRowValue)},too many`,
   ];
-  const [spring, one] = [path.join(folder, 'lists/spring.csv'), path.join(folder, 'lists/one.csv')];
+  const [spring, one, optedOut] = ['spring', 'one', 'opted-out'].map((name) =>
+    path.join(folder, `lists/${name}.csv`),
+  ) as [string, string, string];
   writeFileSync(spring, `${list.join('\n')}\n`);
   writeFileSync(one, `contact\n${NUMBERS.onlyOne}\n`);
-  return { spring, one };
+  writeFileSync(optedOut, `contact,reason\n${NUMBERS.optedOut},complaint\n`);
+  return { spring, one, optedOut };
 }
 
 /** The file of rejected rows, which `notices import` writes beside a list. */

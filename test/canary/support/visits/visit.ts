@@ -27,6 +27,7 @@ export async function visitAll(world: World, visits: Visits, sent: Sent): Promis
   for (const who of [vera, otto, program('viewerKey'), program('operatorKey')]) {
     for (const number of [NUMBERS.accepted, NUMBERS.inList, NUMBERS.badNotice]) {
       await visits.ask('/api/v1/find', who, { number });
+      await visits.ask('/api/v1/suppress/check', who, { number });
       await visits.ask('/api/v1/failures/preview', who, { number, state: 'rejected' });
       const { 'x-csrf-token': token = '' } = who.headers;
       const form = new URLSearchParams({ number, _csrf: token }).toString();
@@ -99,6 +100,8 @@ async function changeAll(
     ['account-events/replay', { cursor: '0' }],
     ['restored/park'],
     ['sessions/end', { user: 'of-nobody' }],
+    ['suppress/add', { number: NUMBERS.optedOut }],
+    ['suppress/remove', { number: NUMBERS.optedOut }],
     ['erase', { number: NUMBERS.searched }],
     ['failures/decide', { as: 'accepted', number: NUMBERS.unknownToo }],
   ]);
