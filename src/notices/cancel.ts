@@ -78,8 +78,8 @@ function endJob(
  * | waits, while Redis is held as an old copy | possibly-sent: it may have been sent after the copy was made |
  * | waits | cancelled: it leaves the queue in this moment |
  *
- * Only while Redis is held as an old copy, so that no run is in progress, a notice is parked: it ends as unknown, also
- * where a worker had it when the copy was made.
+ * Only while Redis is held as an old copy a notice is parked: it ends as unknown, also where a worker had it when the copy
+ * was made. A worker whose lock is in effect may be sending it, and records the end itself.
  *
  * A released key finds nothing any more, so the mark of the request tells its repetition which notice it was.
  *
@@ -91,8 +91,8 @@ export const cancelScript = defineScript<CancelReport>({
   lua: `
 local jobs = ARGV[1]
 ${FIND_JOB}${ANNOUNCE}${REMOVE_JOB}
-local held = redis.call('HGET', KEYS[1], 'queue')
-local isOldCopy = held and cjson.decode(held).kind == 'restored'
+local isHeld, held = pcall(cjson.decode, redis.call('HGET', KEYS[1], 'queue') or 'null')
+local isOldCopy = isHeld and type(held) == 'table' and held.kind == 'restored'
 local parks = ARGV[4] == 'park'
 local function indexOf(state) return KEYS[3] .. ':at:' .. state end
 local function isIn(state, id) return redis.call('ZSCORE', indexOf(state), id) end
@@ -141,7 +141,7 @@ local function cancel(id)
   local place, job = placeOf(id), jobs .. id
   if place == 'completed' then return 'accepted' end
   if place == 'failed' then return 'unknown' end
-  if place == 'active' and not parks then return 'sending' end
+  if place == 'active' and (not parks or redis.call('EXISTS', job .. ':lock') == 1) then return 'sending' end
   local text = redis.call('HGET', job, 'data')
   local data = dataOf(text)
   if not parks and (isOldCopy or wasPossiblySent(id, job, data)) then return 'possibly-sent' end

@@ -2,7 +2,7 @@ import { Queue, Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
-import { cancelScript } from '../../src/notices/cancel.ts';
+import { cancelScript, parkNotice as parkWaiting } from '../../src/notices/cancel.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { shaOf } from '../chaos/support/script-sha.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
@@ -137,6 +137,17 @@ describe('a notice that was sent, or may have been', () => {
     expect(await queue.cancel(id)).toMatchObject({ cancelled: false });
   });
 
+  it('is not parked while a worker sends it, and ends as accepted', async () => {
+    const { prefix, queue, keys } = open();
+    const { emulator } = await worker(prefix, {}, { latencyMs: 1_000 });
+    const { id } = await queue.send(NOTICE);
+    await until(() => emulator.record().contacts === 1, { what: 'the request' });
+    await redis.client.hset(keys.hold, 'queue', JSON.stringify({ kind: 'restored', since: 1 }));
+    expect(await parkWaiting(redis.client, keys, id)).toBe('changed');
+    const ended = async () => (await queue.get(id)).state === 'accepted';
+    await until(ended, { what: 'its acceptance' });
+  });
+
   it('is not cancelled while Redis is held as an old copy', async () => {
     const { queue, keys } = open();
     const { id } = await queue.send(NOTICE);
@@ -148,6 +159,16 @@ describe('a notice that was sent, or may have been', () => {
     expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'possibly-sent' });
   });
 });
+
+it.each(['{"kind":', '7', 'null'])(
+  'is cancelled where the hold is not readable: %s',
+  async (text) => {
+    const { queue, keys } = open();
+    const { id } = await queue.send(NOTICE);
+    await redis.client.hset(keys.hold, 'queue', text);
+    expect(await queue.cancel(id)).toEqual({ id, ...CANCELLED });
+  },
+);
 
 it.each([
   { what: 'text', options: { releaseKey: 'false' }, field: 'releaseKey' },
