@@ -65,6 +65,11 @@ export class Hints {
     };
   }
 
+  /** Whether hints of a channel arrive now, as far as this connection knows. */
+  hears(channel: string): boolean {
+    return this.#open.has(channel);
+  }
+
   /** Safe to repeat; after a lost connection `ready` repeats it. Resolves with an answer of Redis or without the connection. */
   async #subscribe(channels: readonly string[]): Promise<void> {
     if (channels.length === 0) return;

@@ -62,7 +62,11 @@ export const changeList = defineScript({
 if known and known ~= ofKey then return -1 end
 local changed, isAdd = 0, ARGV[3] == 'add'
 local value = string.format('%.0f', math.floor(clock() / 60000) * ${REASONS} + tonumber(ARGV[4]))
-if isAdd and not known then redis.call('HSET', list, 'key', ofKey) end
+-- Workers that know that it is empty have to ask. First: where it is refused, nothing is written.
+if isAdd and not known then
+  redis.call('PUBLISH', ARGV[5], '')
+  redis.call('HSET', list, 'key', ofKey)
+end
 for index = 0, last do
   local bucket, field = place(index)
   if isAdd then changed = changed + redis.call('HSETNX', bucket, field, value)
@@ -72,8 +76,6 @@ if changed > 0 then
   local count = redis.call('HINCRBY', list, 'count', isAdd and changed or -changed)
   if count <= 0 then redis.call('DEL', list) end
 end
--- Workers that know that it is empty have to ask.
-if isAdd and not known then redis.call('PUBLISH', ARGV[5], '') end
 return changed`,
   parse: Number,
 });

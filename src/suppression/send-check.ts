@@ -3,17 +3,21 @@ import { hintChannel, type Hints } from '../redis/hints.ts';
 import type { Keys } from '../redis/keys.ts';
 import type { DoNotSendList } from './do-not-send.ts';
 
+/** So long it counts as empty: then one that got no hint, and did not notice that, asks again. In milliseconds. */
+const EMPTY_FOR_MS = 2_000;
+
 const NONE: ReadonlySet<number> = new Set();
 
 /**
  * The do-not-send list as a worker asks it before it sends. While the process knows that the list is empty, nothing is
- * asked; a hint that it no longer is, or a gap in the hints, makes it ask.
+ * asked: while it gets hints, and for two seconds at most.
  */
 export class SendCheck {
   readonly #list: Pick<DoNotSendList, 'find'>;
   readonly #hints: Hints;
   readonly #channel: string;
-  #isEmpty = false;
+  /** Until when the list counts as empty, by performance.now(). */
+  #emptyUntil = 0;
   /** Raised by each hint: an answer that was asked for before is then outdated. */
   #news = 0;
   #unsubscribe: (() => void) | undefined;
@@ -32,7 +36,7 @@ export class SendCheck {
   start(): void {
     this.#unsubscribe ??= this.#hints.subscribe(this.#channel, () => {
       this.#news++;
-      this.#isEmpty = false;
+      this.#emptyUntil = 0;
       // Where it fails, the next attempt asks.
       void this.hits([]).catch(() => {});
     });
@@ -45,15 +49,16 @@ export class SendCheck {
 
   /** Whether nothing has to be asked. */
   get isEmpty(): boolean {
-    return this.#isEmpty;
+    return performance.now() < this.#emptyUntil && this.#hints.hears(this.#channel);
   }
 
   /** Which of the numbers must not be sent to, by their index. @throws NoticeQueueError */
   async hits(numbers: readonly string[]): Promise<ReadonlySet<number>> {
     const news = this.#news;
+    const asked = performance.now();
     const found = await this.#list.find(numbers);
     if (found !== undefined) return new Set(found.keys());
-    if (news === this.#news) this.#isEmpty = true;
+    if (news === this.#news) this.#emptyUntil = asked + EMPTY_FOR_MS;
     return NONE;
   }
 }

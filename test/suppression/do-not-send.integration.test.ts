@@ -73,6 +73,20 @@ it('a process with another key is refused, and makes no second list', async () =
   expect(await first.count()).toBe(1);
 });
 
+it('nothing is stored where the hint about it is refused', async () => {
+  const { keys } = world();
+  const username = `mute-${redis.prefix}`;
+  await redis.client.call('ACL', 'SETUSER', username, 'on', '>x', '+@all', '~*', 'resetchannels');
+  onTestFinished(async () => void (await redis.client.call('ACL', 'DELUSER', username)));
+  const mute = redis.client.duplicate({ username, password: 'x' });
+  onTestFinished(() => mute.disconnect());
+  const list = new DoNotSendList(mute, keys, NO_SEALING);
+  await expect(list.add(['01012345678'], 'opt-out')).rejects.toMatchObject({
+    code: 'QUEUE_REFUSED',
+  });
+  expect(await redis.client.keys(`${keys.suppress}*`)).toEqual([]);
+});
+
 it('import, sync and export work on files', async () => {
   const { keys, list, env, file, found } = world();
   const [one = '', two = '', three = '', four = ''] = numbers(4);

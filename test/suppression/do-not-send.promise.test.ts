@@ -105,6 +105,23 @@ describe('nothing is sent to a number on the do-not-send list', () => {
     await until(async () => (await again.view()).state === 'accepted', { what: 'after a removal' });
   }, 60_000);
 
+  it('by a worker that gets no hints', async () => {
+    const user = { REDIS_USERNAME: `deaf-${redis.prefix}`, REDIS_PASSWORD: 'x' };
+    const rules = ['on', '>x', '+@all', '~*', 'resetchannels', '&*:send', '&*:chunks'];
+    await redis.client.call('ACL', 'SETUSER', user.REDIS_USERNAME, ...rules);
+    onTestFinished(
+      async () => void (await redis.client.call('ACL', 'DELUSER', user.REDIS_USERNAME)),
+    );
+    const { emulator, list, send } = await world(user);
+    const [one = '', two = ''] = numbers(2);
+    const before = await send(one);
+    await until(async () => (await before.view()).state === 'accepted', { what: 'the first' });
+    await list.add([two], 'opt-out');
+    const after = await send(two);
+    await until(async () => (await after.view()).state === 'suppressed', { what: 'the end' });
+    expect(sentTo(emulator)).toEqual([one]);
+  }, 60_000);
+
   it('of a retry: it is asked for at each attempt', async () => {
     const { emulator, list, ledger, send, importList, ended } = await world();
     const [one = '', ...others] = numbers(11);
