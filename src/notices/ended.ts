@@ -35,7 +35,10 @@ export const endedEntry = z.object({
   message: z.string().exactOptional(),
   /** Empty where its data cannot be read. */
   template: z.string(),
+  /** Without those that were left out. */
   contacts: z.number(),
+  /** Left out of the last request, because they are on the do-not-send list. */
+  suppressed: z.number().exactOptional(),
   /** Attempts that were counted, in its last run. */
   attempts: z.number(),
   /** How many attempts, in all runs, the service may have accepted. */

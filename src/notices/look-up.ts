@@ -87,8 +87,9 @@ function viewOf(job: StoredJob, account: Account): NoticeView {
   if (ended !== undefined) return endedView(ended);
   if (place === 'none') return notKept(id);
   const result = parsed(fields.returnvalue) as
-    (Partial<PossibleSends> & { confirmed?: boolean }) | undefined;
+    (Partial<PossibleSends> & { confirmed?: boolean; suppressed?: number }) | undefined;
   const data = readable(fields.data);
+  const suppressed = result?.suppressed ?? 0;
   const { possiblySent, traceIds } = sendsOf(job, result ?? {}, data);
   const pending = pendingOf(job, account, account.closed(data.view.template));
   const state = pending === undefined ? STATES[place] : 'pending';
@@ -97,6 +98,7 @@ function viewOf(job: StoredJob, account: Account): NoticeView {
     state,
     ...defined({ pending }),
     ...data.view,
+    ...(suppressed === 0 ? {} : { contacts: data.view.contacts - suppressed, suppressed }),
     attempts: numberOf(fields.atm) ?? 0,
     possiblySent,
     ...(traceIds.length === 0 ? {} : { traceIds }),
@@ -127,6 +129,7 @@ const STATES = {
 export function endedView(ended: EndedNotice): NoticeView {
   const { id, at, state, code, message, template, contacts, attempts, possiblySent } = ended;
   const { delivery = 'at-least-once', enqueuedAt, startedAt, expiresAt, traceIds, stage } = ended;
+  const { suppressed } = ended;
   const isShown = code !== '' && state !== 'accepted' && state !== 'cancelled';
   return {
     id,
@@ -136,7 +139,7 @@ export function endedView(ended: EndedNotice): NoticeView {
     delivery,
     attempts,
     possiblySent,
-    ...defined({ traceIds, stage, enqueuedAt, startedAt, endedAt: at, expiresAt }),
+    ...defined({ suppressed, traceIds, stage, enqueuedAt, startedAt, endedAt: at, expiresAt }),
     ...(isShown ? { code, ...defined({ message }), remedy: remedyOf(code, state) } : {}),
   };
 }

@@ -14,7 +14,7 @@ import { STAGES } from './ended.ts';
  * - `unknown`: it was possibly sent; the service may or may not have accepted it.
  * - `expired`: its `expiresAt` passed before it was sent.
  * - `cancelled`: it was cancelled and will not be sent, or an operator discarded it.
- * - `suppressed`: its contacts were on the do-not-send list when it was to be sent.
+ * - `suppressed`: all its contacts were on the do-not-send list when it was to be sent.
  * - `not-kept`: nothing is stored under this id (any more): see {@link Retention}.
  */
 export const NOTICE_STATES = [
@@ -77,7 +77,10 @@ export const noticeAnswer = z
     state: z.enum(NOTICE_STATES),
     pending: pending.exactOptional().describe('why it waits; present while it is pending'),
     template: z.string().exactOptional().describe('absent where nothing is kept'),
-    contacts: count.describe('0 where nothing is kept'),
+    contacts: count.describe('without those that were left out; 0 where nothing is kept'),
+    suppressed: count
+      .exactOptional()
+      .describe('left out of the last request: on the do-not-send list; absent for none'),
     delivery: z.enum(DELIVERY_POLICIES).exactOptional(),
     attempts: count.describe('that were counted, since it was queued or sent again'),
     possiblySent: count.describe(

@@ -38,6 +38,20 @@ export function describeNotKept(kept: Retention | undefined): string {
   );
 }
 
+/** How many contacts a notice has, and how many were left out. */
+export function describeContacts({
+  contacts,
+  suppressed = 0,
+}: Pick<NoticeView, 'contacts' | 'suppressed'>): string {
+  const count = formatCount(contacts);
+  return suppressed === 0
+    ? count
+    : `${count}, and ${formatCount(suppressed)} left out: on the do-not-send list`;
+}
+
+/** Why the state of a found notice may not be that of the number. */
+export const SOME_LEFT_OUT = 'no: contacts of it were left out';
+
 /** What can be done about a notice in its state, as a command; undefined where nothing has to be done. */
 export function nextStep({ id, state, pending }: NoticeView): string | undefined {
   if (state === 'unknown') {

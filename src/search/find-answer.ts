@@ -17,7 +17,9 @@ export const findAnswer = z.object({
       job: z.string(),
       template: z.string().exactOptional().describe('absent where the job is no longer kept'),
       ...found,
-      confirmed: z.boolean().describe('false where the job is no longer kept'),
+      confirmed: z
+        .boolean()
+        .describe('false where the job is no longer kept, or contacts of it were left out'),
       possiblySent: count
         .exactOptional()
         .describe('attempts that the service may have accepted without saying so; absent for none'),

@@ -109,12 +109,14 @@ async function findNotices(
 
 /** As a look-up of the notice shows it; what is being sent is pending. */
 function keptNotice({ jobId, at }: FindEntry, job: StoredJob): FoundNotice {
-  const { template, state, code, possiblySent } = noticeView(job);
+  const { template, state, code, possiblySent, suppressed = 0 } = noticeView(job);
+  const known = state === 'sending' || state === 'not-kept' ? 'pending' : state;
   return {
     job: jobId,
     ...(template === undefined ? {} : { template }),
-    states: [state === 'sending' || state === 'not-kept' ? 'pending' : state],
-    confirmed: true,
+    // Which of its contacts were left out is not kept.
+    states: suppressed === 0 ? [known] : [known, 'suppressed'],
+    confirmed: suppressed === 0,
     at,
     ...(code === undefined ? {} : { code }),
     ...(possiblySent === 0 ? {} : { possiblySent }),

@@ -1,13 +1,17 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { rowResults } from '../../src/batch/failures/row-results.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { readPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { lookUpNotice } from '../../src/notices/look-up.ts';
 import { rowsOfPayload } from '../../src/payload/chunk-payload.ts';
 import { NO_SEALING } from '../../src/payload/seal.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf } from '../../src/redis/keys.ts';
+import { findContact } from '../../src/search/find-contact.ts';
 import { DoNotSendList } from '../../src/suppression/do-not-send.ts';
 import { numbers, startFleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 
 const redis = testRedis();
@@ -30,6 +34,8 @@ async function world(env: Readonly<Record<string, string>> = {}) {
     ...on,
     list,
     ledger,
+    show: (id: string) => lookUpNotice(source, id),
+    status: () => readPossiblySentTwice(redis.client, keys),
     /** A second from now: then a hint has arrived. */
     send: async (...contacts: string[]) => {
       const notice = { templateCode: 'ONE', contacts: contacts.map((contact) => ({ contact })) };
@@ -140,6 +146,32 @@ describe('nothing is sent to a number on the do-not-send list', () => {
     expect(counts).toMatchObject({ accepted: 9, suppressed: 1, possiblySentTwice: 9 });
     expect(emulator.record()).toMatchObject({ twice: 9 });
     expect((await ledger.read(id))?.phase).toBe('finished');
+  }, 60_000);
+
+  it('of one of several: the others alone are counted, and no answer says that it was sent to', async () => {
+    const { emulator, list, queue, prefix, show, status } = await world();
+    const findKey = Buffer.alloc(32, 7).toString('base64');
+    const finding = { redis: connectionAs('application', redis.url), prefix, findKey };
+    const producer = new NoticeQueue(finding);
+    onTestFinished(() => producer.close());
+    const [one = '', two = ''] = numbers(2);
+    await list.add([one], 'opt-out');
+    const notice = { templateCode: 'ONE', contacts: [{ contact: one }, { contact: two }] };
+    emulator.addFault({ on: 'send', status: 500, afterActing: true, times: 1 });
+    const { id } = await producer.send(notice, { delay: 1_000 });
+    const end = async (of: string, state: string) =>
+      until(async () => (await show(of)).state === state, { what: state, deadlineMs: 20_000 });
+    await end(id, 'accepted');
+    expect(await show(id)).toMatchObject({ contacts: 1, suppressed: 1, possiblySent: 1 });
+    expect(await status()).toMatchObject({ notices: 1 });
+    for (const number of [one, two]) {
+      const { notices } = await findContact(number, finding);
+      expect(notices).toMatchObject([{ states: ['accepted', 'suppressed'], confirmed: false }]);
+    }
+    emulator.addFault({ on: 'send', status: 400, code: 'NO' });
+    const refused = await queue.send(notice);
+    await end(refused.id, 'rejected');
+    expect(await show(refused.id)).toMatchObject({ contacts: 1, suppressed: 1 });
   }, 60_000);
 
   it('of what is sent again by a person', async () => {

@@ -12,7 +12,7 @@ import type { SendAnswer } from '../../src/service/send-call.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { detailOf, requeue, type EndState, type JobResult, type LockedJob } from './disposition.ts';
 import { untilDone } from './template-refusals.ts';
-import type { NoticeIntent } from './notice-intent.ts';
+import { contactsSent, type NoticeIntent } from './notice-intent.ts';
 
 /** An entry before Redis gives it its time. */
 type NewEntry = Omit<EndedEntry, 'at'>;
@@ -67,11 +67,12 @@ const isUnsent = ({ state }: EndState) => state === 'expired' || state === 'supp
 
 export function entryOf(
   { job }: LockedJob,
-  { data, before, ...run }: NoticeIntent,
+  intent: NoticeIntent,
   end: EndState,
   outcome: Outcome,
   answer: SendAnswer | undefined,
 ): NewEntry {
+  const { data, before, suppressed, ...run } = intent;
   const { notice, delivery, expiresAt, earlier } = data;
   const isOwn = outcome.kind === 'unknown' && outcome.earlier !== true;
   const own = isOwn && answer?.traceId !== undefined ? [answer.traceId] : [];
@@ -80,7 +81,8 @@ export function entryOf(
   return {
     ...end,
     template: notice.templateCode,
-    contacts: notice.contacts.length,
+    contacts: contactsSent(intent),
+    ...(suppressed === 0 ? {} : { suppressed }),
     attempts: job.attemptsMade + (isUnsent(end) ? 0 : 1),
     ...(end.state === 'unknown'
       ? {

@@ -23,6 +23,8 @@ export interface NoticeIntent {
   readonly before: EarlierRuns;
   readonly mostResends: number;
   countedTwice: boolean;
+  /** Contacts that this run left out of its request: they are on the do-not-send list. */
+  suppressed: number;
   /** `asked` while there is no answer; undefined until asked for, and for at-least-once. */
   verdict: IntentVerdict | 'asked' | undefined;
 }
@@ -48,6 +50,7 @@ export function noticeIntent(
     ...(isOnce ? NOTHING_SENT : sends),
     before: data.earlier ?? NOTHING_SENT,
     countedTwice: false,
+    suppressed: 0,
     mostResends,
     verdict: undefined,
   };
@@ -92,6 +95,10 @@ export const unknownEarlier = (code: string): Outcome => ({
   final: true,
   earlier: true,
 });
+
+/** How many contacts a request of this run has. */
+export const contactsSent = ({ data, suppressed }: NoticeIntent): number =>
+  data.notice.contacts.length - suppressed;
 
 /** Whether a notice was possibly sent as often as it may be: no request follows. */
 const isUsedUp = ({ possiblySent, mostResends }: NoticeIntent) => possiblySent > mostResends;
@@ -178,7 +185,7 @@ async function countSentAgain(
 ): Promise<boolean> {
   if (intent.countedTwice) return true;
   try {
-    await countTwice(intent.data.notice.contacts.length);
+    await countTwice(contactsSent(intent));
   } catch (error) {
     log.trouble('possibly-sent-twice', error);
     return false;
@@ -196,7 +203,7 @@ export async function uncountSentAgain(
   if (!intent.countedTwice || outcome?.kind === 'accepted' || outcome?.kind === 'unknown') return;
   intent.countedTwice = false;
   // Without an answer they stay counted: the count must never be too low.
-  await uncountTwice(intent.data.notice.contacts.length).catch((error: unknown) =>
+  await uncountTwice(contactsSent(intent)).catch((error: unknown) =>
     log.trouble('possibly-sent-twice', error),
   );
 }

@@ -28,6 +28,7 @@ import { type Attempted, type GateJob } from './template-refusals.ts';
 import { endNotice, entryOf, unreadableEntry, type NoticeEnds } from './notice-end.ts';
 import {
   beginIntent,
+  contactsSent,
   endIntent,
   intentRecorder,
   knownAfter,
@@ -93,14 +94,14 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
         return afterProgramError(intent, context);
       },
     );
-    const { outcome, answer, probe, putOffMs, suppressed = 0 } = end;
+    const { outcome, answer, probe, putOffMs } = end;
     const { possiblySent } = intent;
-    const contacts = data.notice.contacts.length - suppressed;
+    const contacts = contactsSent(intent);
     line.end(outcome, answer, { contacts, possiblySent, probe });
     context.inOneWrite();
     if (putOffMs !== undefined) return await delayJob(locked, putOffMs, PUT_OFF);
     if (outcome === undefined) requeue();
-    return await endRun(locked, intent, { outcome, answer, suppressed }, context);
+    return await endRun(locked, intent, { outcome, answer }, context);
   } finally {
     lock.release();
   }
@@ -110,8 +111,6 @@ interface NoticeEnd extends Attempted {
   readonly probe?: boolean;
   /** Its template is held or closed: it comes again after so many milliseconds. */
   readonly putOffMs?: number;
-  /** Contacts that were left out: they are on the do-not-send list. */
-  readonly suppressed?: number;
 }
 
 async function attemptNotice(
@@ -170,6 +169,7 @@ async function attemptNotice(
       ? notice
       : { ...notice, contacts: notice.contacts.filter((_, index) => !hits.has(index)) };
   if (suppressed > 0) {
+    intent.suppressed = suppressed;
     const facts = { contacts: suppressed, possiblySent: intent.possiblySent };
     context.log.begin(job).end({ kind: 'suppressed' }, undefined, facts);
   }
@@ -184,25 +184,18 @@ async function attemptNotice(
     entry,
     context,
   );
-  return { ...(await record(attempted)), probe: entry.entered.passage !== OPEN, suppressed };
+  return { ...(await record(attempted)), probe: entry.entered.passage !== OPEN };
 }
 
 /** Ends the run by the outcome; the history of the job keeps an attempt that ended unknown and is followed by others. */
 async function endRun(
   locked: LockedJob,
   intent: NoticeIntent,
-  {
-    outcome,
-    answer,
-    suppressed,
-  }: Attempted & {
-    readonly outcome: Outcome;
-    readonly suppressed: number;
-  },
+  { outcome, answer }: Attempted & { readonly outcome: Outcome },
   context: NoticeContext,
 ): Promise<JobResult> {
   const { histories, log } = context;
-  const { possiblySent, traceIds, before, data } = intent;
+  const { possiblySent, traceIds, before, data, suppressed } = intent;
   const end = endOf(outcome, data.delivery !== undefined, intent.lastAttempt);
   if (end !== undefined) {
     return endNotice(locked, entryOf(locked, intent, end, outcome, answer), context);

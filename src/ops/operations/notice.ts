@@ -14,7 +14,13 @@ import {
   type NoticeRef,
   type NoticeView,
 } from '../../notices/notice-state.ts';
-import { CANCEL_TEXT, describeNotKept, describePending, nextStep } from '../notice-words.ts';
+import {
+  CANCEL_TEXT,
+  describeContacts,
+  describeNotKept,
+  describePending,
+  nextStep,
+} from '../notice-words.ts';
 import { operation, type OperationCall, type OperationContext } from './operation.ts';
 
 /** The path of one notice. */
@@ -167,7 +173,7 @@ function stateText({ state, pending, confirmed }: NoticeView, now: number): stri
 }
 
 function rowsOf(view: NoticeView, now: number): string[][] {
-  const { template, contacts, attempts, possiblySent, delivery, code, message, remedy } = view;
+  const { template, attempts, possiblySent, delivery, code, message, remedy } = view;
   const { traceIds } = view;
   const { enqueuedAt, startedAt, endedAt, expiresAt } = view;
   const text = (name: string, value: string | undefined) =>
@@ -176,7 +182,7 @@ function rowsOf(view: NoticeView, now: number): string[][] {
     at === undefined ? [] : [[name, writeTime(at, now)]];
   return [
     ...text('template', template),
-    ['contacts', formatCount(contacts)],
+    ['contacts', describeContacts(view)],
     ...text('delivery', delivery),
     ['attempts', formatCount(attempts)],
     ...(possiblySent === 0 ? [] : [['possibly sent', countOf(possiblySent, 'time')]]),

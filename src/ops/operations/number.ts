@@ -4,6 +4,7 @@ import type { CancelSignal } from '../../contracts/token.ts';
 import { describeErasure, eraseReport, previewLines } from '../../erase/erase-words.ts';
 import { formsOf } from '../../format/country.ts';
 import { countOf, table } from '../../format/format.ts';
+import { SOME_LEFT_OUT } from '../notice-words.ts';
 import { writeInstant, writeTime } from '../../format/time.ts';
 import { findAnswer, type FindReport } from '../../search/find-answer.ts';
 import { auditSearch, withoutNumbers, type Actor } from '../audit.ts';
@@ -63,7 +64,7 @@ function describeFound({ notices, contacts, searched }: Answer<FindReport>, now:
     ...notices.map(({ job, states, confirmed, at, code, template, possiblySent = 0 }) => [
       `notice ${job}`,
       describeStates(states, possiblySent),
-      confirmed ? 'yes' : 'no: its job was deleted',
+      confirmed ? 'yes' : template === undefined ? 'no: its job was deleted' : SOME_LEFT_OUT,
       writeInstant(at),
       code ?? '',
       template ?? '',

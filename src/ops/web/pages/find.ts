@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { lookUpNumber } from '../../../batch/source/check-number.ts';
 import { countOf, formatCount } from '../../../format/format.ts';
+import { SOME_LEFT_OUT } from '../../notice-words.ts';
 import type { FindReport } from '../../../search/find-answer.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../../operations/number.ts';
 import { html, type Html, type Part } from '../http/html.ts';
@@ -117,7 +118,8 @@ function stateOf(one: FoundRow): Part {
 
 function confirmedOf(one: FoundRow): string {
   if (one.confirmed) return 'yes';
-  return 'job' in one ? 'no: the job is no longer kept' : 'probably: the contact has been deleted';
+  if (!('job' in one)) return 'probably: the contact has been deleted';
+  return one.template === undefined ? 'no: the job is no longer kept' : SOME_LEFT_OUT;
 }
 
 /** What the search covered. */

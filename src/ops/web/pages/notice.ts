@@ -3,7 +3,12 @@ import { lookUpNotice } from '../../../notices/look-up.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
 import type { NoticeView } from '../../../notices/notice-state.ts';
 import { countOf, formatCount } from '../../../format/format.ts';
-import { describeNotKept, describePending, nextStep } from '../../notice-words.ts';
+import {
+  describeContacts,
+  describeNotKept,
+  describePending,
+  nextStep,
+} from '../../notice-words.ts';
 import { cancelNotice } from '../../operations/notice.ts';
 import { html, type Part } from '../http/html.ts';
 import { decision } from './decide.ts';
@@ -23,7 +28,7 @@ export const NOTICE = page({
 /** What is known of a single notice. */
 export function noticePage(notice: NoticeView, view: PageView): Part {
   const { id, state, kept, pending, confirmed } = notice;
-  const { template, contacts, attempts, possiblySent, delivery, message, remedy } = notice;
+  const { template, attempts, possiblySent, delivery, message, remedy } = notice;
   const { enqueuedAt, startedAt, endedAt, expiresAt, traceIds } = notice;
   if (state === 'not-kept') {
     return empty('notice', html`<p role="status">${describeNotKept(kept)}</p>`);
@@ -38,7 +43,7 @@ export function noticePage(notice: NoticeView, view: PageView): Part {
     step !== undefined && note(step),
     facts([
       ['Template', template],
-      ['Contacts', formatCount(contacts)],
+      ['Contacts', describeContacts(notice)],
       ['Delivery', delivery],
       ['Attempts', formatCount(attempts)],
       ['Possibly sent', possiblySent > 0 && countOf(possiblySent, 'time')],
