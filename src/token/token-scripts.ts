@@ -91,7 +91,8 @@ local function release()
   if record.lock.nonce == given.nonce then record.lock = {} end
 end
 local function liveRefusal()
-  if (number(refusal.at) or 0) <= (tonumber(redis.call('HGET', hold, 'lifted') or 0) or 0) then return nil end
+  local lifted = tonumber(redis.call('HGET', hold, 'lifted') or 0) or 0
+  if lifted <= now and (number(refusal.at) or 0) <= lifted then return nil end
   return rest(refusal['until'], ${LONGEST_REFUSAL_MS})
 end
 local function wasRefused() return math.abs(now - (number(refusal.at) or 0)) <= ${STREAK_MS} end

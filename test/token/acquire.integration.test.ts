@@ -72,6 +72,7 @@ const rows: [string, RecordState, TokenWant, Verdict][] = [
   ['a refusal longer than any: lock', { refusal: { ...refusal, restMs: 900_000 } }, any, lock(1)],
   ['a refusal from before a hold was lifted: lock', { refusal, liftedMsAgo: 900 }, any, lock(1)],
   ['a refusal from after that: refused', { refusal, liftedMsAgo: 9_000 }, any, refused],
+  ['a lift ahead of the clock: refused', { refusal, liftedMsAgo: -3_600_000 }, any, refused],
   ['the fence exceeds the stored one', { token: T1, fence: 2 }, after401, lock(8)],
   ['the fence continues when the token is lost', { fence: 41 }, any, lock(42)],
   ['without a sealed text: absent', { token: { ...T1, garbled: 'sealed' } }, any, lock(8)],
@@ -134,7 +135,7 @@ describe('the acquire script', () => {
           ageMs: fc.constantFrom(2_000, 20_000),
           restMs: fc.constantFrom(-5_000, 9_000, 900_000),
         }),
-        liftedMsAgo: fc.constantFrom(9_000, 90_000),
+        liftedMsAgo: fc.constantFrom(-90_000, 9_000, 90_000),
         lock: fc.constantFrom('none' as const, 9000, 30_000, 900_000),
         fence: fc.nat(12),
         tried: fc.record({

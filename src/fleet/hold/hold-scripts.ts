@@ -146,7 +146,7 @@ local scope = ARGV[1]
 local held, isQueue = read(scope), scope == 'queue'
 if not held then
   local at, id = string.match(redis.call('HGET', holds, 'lifter') or '', '^(%d+) (.*)$')
-  return { 'open', at and now < tonumber(at) + ${LIFTED_MS} and id or '' }
+  return { 'open', at and math.abs(now - tonumber(at)) < ${LIFTED_MS} and id or '' }
 end
 if isManual(held) then
   if isQueue then block(60000) end
@@ -258,8 +258,8 @@ return 1`,
  * much. Holds are probed at once. At a start, when nothing saw the clock before, only those that were written later than
  * it is. While BullMQ's limiter keys are there, no job comes to {@link enterHold}; without a hold they are those of a rate
  * limit, which sets them anew. Its marks that stalled jobs were looked for a moment ago are deleted: any worker may look at
- * any time. KEYS: as the holds, these marks, the open batches by the time of their next look. ARGV: channel, '1' where the
- * clock was seen to go back. Answers 1 where a probe was moved.
+ * any time. A lift from then is forgotten. KEYS: as the holds, these marks, the open batches by the time of their next
+ * look. ARGV: channel, '1' where the clock was seen to go back. Answers 1 where a probe was moved.
  */
 export const boundFleet = defineScript({
   name: 'bound waits',
@@ -268,6 +268,10 @@ redis.call('DEL', KEYS[4], KEYS[5])
 local late = redis.call('ZRANGEBYSCORE', KEYS[6], '(' .. (now + ${MOST_PUT_OFF_MS}), '+inf')
 for _, id in ipairs(late) do redis.call('ZADD', KEYS[6], now, id) end
 if not read('queue') then unblock() end
+for _, field in ipairs({ 'lifted', 'lifter' }) do
+  local at = tonumber(string.match(redis.call('HGET', holds, field) or '', '^%d+')) or 0
+  if at > now then redis.call('HDEL', holds, field) end
+end
 local found = 0
 for _, scope in ipairs(redis.call('HKEYS', holds)) do
   local held = read(scope)

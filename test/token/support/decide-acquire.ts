@@ -11,7 +11,7 @@ export interface RecordState {
     readonly ageMs: number;
     readonly restMs: number;
   };
-  /** How long ago a person lifted a hold. */
+  /** How long ago a person lifted a hold; below 0 it is ahead of the clock. */
   readonly liftedMsAgo?: number;
   readonly token?: {
     readonly id: string;
@@ -47,7 +47,7 @@ export function decideAcquire(state: RecordState, want: TokenWant, limits: Limit
     refusal !== undefined &&
     refusal.restMs > 0 &&
     refusal.restMs <= limits.refusedMaxMs &&
-    refusal.ageMs < liftedMsAgo
+    (refusal.ageMs < liftedMsAgo || liftedMsAgo < 0)
   ) {
     return { kind: 'refused', code: refusal.code, restMs: refusal.restMs, fresh: false };
   }
