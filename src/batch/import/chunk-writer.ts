@@ -101,6 +101,7 @@ export class ChunkWriter {
   /** Accepts the next chunk; resolves before it is stored. @throws NoticeQueueError BATCH_CONFLICT for another list */
   async add({ json, size, numbers, ofRows, rows, digest }: NewChunk): Promise<void> {
     const chunk = this.chunks++;
+    const before = this.#digest;
     this.#digest = digest;
     this.#contacts += size;
     if (this.#target !== undefined && chunk < this.#target.known) {
@@ -119,11 +120,11 @@ export class ChunkWriter {
       ),
       keepMs: index.keepMs,
     };
-    const before = this.#pending.at(-1);
+    const last = this.#pending.at(-1);
     const store = async () => {
       // Both, so that neither rejection is unhandled.
-      const [bytes] = await Promise.all([payload, before]);
-      await this.#store({ chunk, size, rows, digest, payload: bytes, find });
+      const [bytes] = await Promise.all([payload, last]);
+      await this.#store({ chunk, size, rows, digest, before, payload: bytes, find });
     };
     const stored = store();
     // A later call awaits it and throws.
@@ -171,6 +172,7 @@ export class ChunkWriter {
     await this.#waitForRoom(this.#target, bytes);
     const result = await this.#retry(() => ledger.store(id, chunk));
     if (result === 'gone') throw await this.#goneError(this.#target);
+    if (result === 'other') throw otherList(id);
     if (result === 'known') return;
     this.stored += size;
     this.#unsent += size;

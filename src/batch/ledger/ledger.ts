@@ -26,6 +26,8 @@ export interface StoredChunk {
   readonly payload: Buffer;
   /** Digest of the list up to the end of the chunk. */
   readonly digest?: string | undefined;
+  /** Digest of the list up to its start. */
+  readonly before?: string | undefined;
   /** Fingerprints for the search index, and for how long it keeps them. */
   readonly find?: { readonly prints: Buffer; readonly keepMs: number } | undefined;
 }
@@ -79,16 +81,17 @@ export class Ledger extends LedgerActions {
   }
 
   /**
-   * @returns `known` if it is stored already, `gone` if the batch was cancelled, its import has ended, or there is none
+   * @returns `known` if it is stored already, `other` if the stored chunks are of another list, `gone` if the batch was
+   *   cancelled, its import has ended, or there is none
    */
   async store(
     id: string,
-    { chunk, size, rows, payload, digest = '', find }: StoredChunk,
-  ): Promise<'stored' | 'known' | 'gone'> {
+    { chunk, size, rows, payload, digest = '', before = '', find }: StoredChunk,
+  ): Promise<'stored' | 'known' | 'other' | 'gone'> {
     const { prints = '', keepMs = 0 } = find ?? {};
-    const args = [chunk, size, rows, payload, prints, keepMs, digest];
+    const args = [chunk, size, rows, payload, prints, keepMs, digest, before];
     const [result] = await this.run(storeChunk, id, args, [this.keys.batchFind(id)]);
-    return result as 'stored' | 'known' | 'gone';
+    return result as 'stored' | 'known' | 'other' | 'gone';
   }
 
   /** Shows for the next `forMs` milliseconds that the batch is being imported. */

@@ -43,6 +43,60 @@ it.each([
   },
 );
 
+it('of two lists with one id, read once at the same time, that differ after row 1,500 one is refused', async () => {
+  const world = importWorld(redis);
+  const [isReady, isStored, isOver] = [gate(), gate(), gate()];
+  // Both imports have started when the first one stores a chunk that only its list has.
+  const first = world.import(
+    contactsUntil({ 1_400: isReady.opened, 2_250: isOver.opened }, 'first'),
+    OPTIONS,
+  );
+  const second = world.import(
+    contactsUntil({ 1_400: isStored.opened }, 'second', isReady.open),
+    OPTIONS,
+  );
+  await until(async () => ((await world.ledger.read('b'))?.chunksOfList ?? 0) > 16, {
+    what: 'a chunk of the first list',
+  });
+  isStored.open();
+  const failure = await failureOf(second);
+  isOver.open();
+  expect(failure.code).toBe('BATCH_CONFLICT');
+  expect(await first).toMatchObject({ contacts: 3_000 });
+  expect(await world.contacts('b')).toStrictEqual(contactsOf('first'));
+});
+
+const OPTIONS = { batchId: 'b', chunkSize: 100 };
+
+function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+const contactsOf = (name: string) =>
+  Array.from({ length: 3_000 }, (_, index) => ({
+    contact: numberOf(index < 1_500 || name === 'first' ? index : index + 500),
+    var1: index < 1_500 ? '' : name,
+  }));
+
+/** @param stops rows before which the list waits */
+async function* contactsUntil(
+  stops: Readonly<Record<number, Promise<void>>>,
+  name: string,
+  onStop = () => {},
+) {
+  for (const [index, contact] of contactsOf(name).entries()) {
+    if (stops[index] !== undefined) {
+      onStop();
+      await stops[index];
+    }
+    yield contact;
+  }
+}
+
 it('an import does not end where Redis has lost its last chunk meanwhile', async () => {
   const world = importWorld(redis);
   const { record } = world.keys.batch('b');

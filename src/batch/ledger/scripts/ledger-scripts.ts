@@ -46,9 +46,10 @@ return { 'started' }`,
 
 /**
  * Stores the next chunk. ARGV: its number among those of the list, size, rows of the list up to its end, payload,
- * fingerprints ('' without a search index), for how long these are kept, and the digest of the list up to its end. The
- * last key is the search index. Returns ['stored'], ['known'] where it is stored already, so that an import can be
- * repeated, or ['gone'] (the batch was cancelled, its import has ended, or it does not exist).
+ * fingerprints ('' without a search index), for how long these are kept, and the digests of the list up to its end and
+ * up to its start. The last key is the search index. Returns ['stored'], ['known'] where it is stored already, so that
+ * an import can be repeated, ['other'] where the chunks that are stored are of another list, or ['gone'] (the batch was
+ * cancelled, its import has ended, or it does not exist).
  */
 export const storeChunk = ledgerScript(
   'store',
@@ -57,8 +58,12 @@ local size, phase = tonumber(ARGV[2]), field('phase')
 if not phase or phase == 'cancelled' then return { 'gone' } end
 local chunk = chunkCount()
 local stored = chunk - count('derived')
-if tonumber(ARGV[1]) < stored then return { 'known' } end
-if tonumber(ARGV[1]) > stored or field('importedAt') ~= '0' then return { 'gone' } end
+local number, digest, ended = tonumber(ARGV[1]), field('digest') or '', field('importedAt') ~= '0'
+-- Of chunks before the last one no digest is kept: that of the next one that this import stores decides.
+if number == stored - 1 and not ended and digest ~= ARGV[7] then return { 'other' } end
+if number < stored then return { 'known' } end
+if number > stored or ended then return { 'gone' } end
+if digest ~= ARGV[8] then return { 'other' } end
 redis.call('HSET', payload, chunk, ARGV[4])
 if size ~= count('chunkSize') then redis.call('HSET', sizes, chunk, size) end
 setState(chunk, PENDING)
