@@ -4,7 +4,7 @@ import { count, time, type Answer } from '../contracts/answer.ts';
 
 const found = {
   states: z
-    .array(z.enum(['pending', 'accepted', 'suppressed', ...FAILED_STATES]))
+    .array(z.enum(['pending', 'accepted', ...FAILED_STATES]))
     .describe('its state; several where only a set of possible states is known'),
   at: time,
   code: z.string().exactOptional().describe('why it was not accepted'),

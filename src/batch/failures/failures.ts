@@ -8,8 +8,8 @@ import type { FailureRecord } from '../ledger/ledger-reader.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { POSSIBLY_SENT_AT_CANCEL } from '../ledger/settlement.ts';
 
-/** Final states of contacts that were not accepted. */
-export const FAILED_STATES = ['rejected', 'unknown', 'expired', 'cancelled'] as const;
+/** Final states of contacts that were not accepted. Of a list the suppressed ones are in its results alone. */
+export const FAILED_STATES = ['rejected', 'unknown', 'expired', 'cancelled', 'suppressed'] as const;
 
 export type FailedState = (typeof FAILED_STATES)[number];
 

@@ -217,7 +217,9 @@ export const failures = operation({
     ...selectFields,
     state: oneOf(FAILED_STATES)
       .optional()
-      .describe('only in this state. Default: rejected and unknown; of a batch all'),
+      .describe(
+        'only in this state. Default: rejected and unknown; of a batch all. Suppressed: single notices',
+      ),
     limit: whole(1, 1_000_000)
       .default(100)
       .describe(`most single notices of the answer; over HTTP at most ${MOST_NOTICES}`),

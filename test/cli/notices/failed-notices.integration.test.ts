@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { readAudit } from '../../../src/ops/audit.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
-import { failNotices } from '../../ops/support/failed-notices.ts';
+import { endAs, failNotices } from '../../ops/support/failed-notices.ts';
 import { parkNotice } from '../../ops/support/parked-notice.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
@@ -84,6 +84,21 @@ describe('failed single notices', () => {
     expect(await audit()).toMatchObject([
       { what: 'download', target: 'failures', as: 'rejected INVALID_CONTACT', why: 'asked for' },
     ]);
+  });
+
+  it('those on the do-not-send list are listed by name only, and no decision takes them', async () => {
+    const { prefix, notices } = open();
+    const { ids, keys } = await failNotices(redis, prefix, { count: 1 });
+    const [id = ''] = ids;
+    await endAs(redis.client, keys, id, { state: 'suppressed', code: 'SUPPRESSED' });
+    const listed = await notices('failures', '--state', 'suppressed');
+    expect([listed.code, listed.stdout]).toEqual([0, expect.stringContaining(id)]);
+    expect(listed.stdout).toMatch(/^ *suppressed +SUPPRESSED +1/m);
+    expect((await notices('failures')).stdout).not.toContain(id);
+    const decide = ['decide', '--as', 'resend', '--state'];
+    expect(await notices(...decide, 'suppressed', '--yes')).toMatchObject({ code: 2 });
+    await notices(...decide, 'rejected', '--yes');
+    expect((await notices('show', id)).stdout).toMatch(/^state +suppressed$/m);
   });
 
   it('are sent again under their ids, after a preview, and keep their history', async () => {
