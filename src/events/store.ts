@@ -3,7 +3,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
-import { takeTurn, type TurnChange } from '../redis/turns.ts';
+import { endTurn, takeTurn, type TurnChange } from '../redis/turns.ts';
 import type { ReportedConditions } from './conditions.ts';
 import type { WatchFinding } from './event.ts';
 
@@ -35,7 +35,7 @@ export class EventStore {
 
   /** Ends the turn, so that another process can lead at once. */
   async resign(): Promise<void> {
-    await this.#turn(0);
+    await endTurn(this.#redis, this.#keys, TURN, this.#nonce, 0);
   }
 
   /** The conditions that were reported, as they are stored; '' before the first report. */

@@ -4,7 +4,7 @@ import type { BackgroundService } from '../../async/lifecycle.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisErrorCode } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
-import { takeTurn } from '../../redis/turns.ts';
+import { endTurn, takeTurn } from '../../redis/turns.ts';
 
 /** Something that one process of the fleet does at intervals. It does no harm if two do it at the same time. */
 export interface Chore {
@@ -49,7 +49,7 @@ export function createChores(
       try {
         await run(stopping.signal);
       } finally {
-        await takeTurn(redis, keys, name, nonce, Math.ceil(everyMs * REST_SHARE));
+        await endTurn(redis, keys, name, nonce, Math.ceil(everyMs * REST_SHARE));
       }
     } catch (error) {
       log.warn({ event: 'chore-trouble', chore: name, code: redisErrorCode(error) });

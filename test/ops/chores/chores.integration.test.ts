@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { createChores } from '../../../src/ops/chores/chores.ts';
+import { endTurn, takeTurn } from '../../../src/redis/turns.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -28,6 +29,21 @@ it('a process that runs alone gets a turn whenever it asks', async () => {
   // It asks again after four fifths of the interval at the earliest.
   expect(await rest()).toBeLessThan(0.8 * everyMs);
   await chores.stop();
+});
+
+it('a turn that took too long leaves the turn to the one that follows it', async () => {
+  const keys = keysOf(redis.freshPrefix(), 'default');
+  const takes = (nonce: string, ms: number) => takeTurn(redis.client, keys, 'long', nonce, ms);
+  const ends = (nonce: string, restMs: number) =>
+    endTurn(redis.client, keys, 'long', nonce, restMs);
+  expect(await takes('a', 300)).toBe(true);
+  await until(() => takes('b', 30_000), { what: 'the end of the first' });
+  expect(await ends('a', 200)).toBe(false);
+  expect(await ends('a', 0)).toBe(false);
+  expect(await redis.client.hget(keys.turns, 'long')).toMatch(/ b$/);
+  expect(await takes('c', 30_000)).toBe(false);
+  expect(await ends('b', 0)).toBe(true);
+  expect(await takes('c', 30_000)).toBe(true);
 });
 
 it('a chore that fails is tried again at its next turn, and stopped with the process', async () => {
