@@ -40,23 +40,28 @@ export async function* storedSuppressions(
   }
 }
 
-/** Adds numbers as they come. @returns how many were not on the list */
+/** How many were added and removed so far. */
+export interface Done {
+  added: number;
+  removed: number;
+}
+
+/** Adds numbers as they come. @param done counts those that were not on the list */
 export async function addAll(
   list: DoNotSendList,
   numbers: AsyncIterable<NumberToAdd>,
-): Promise<number> {
+  done: Done,
+): Promise<void> {
   const byReason = new Map<SuppressReason, string[]>();
-  let added = 0;
   for await (const { number, reason } of numbers) {
     const some = byReason.get(reason) ?? [];
     byReason.set(reason, some);
     some.push(number);
     if (some.length < NUMBERS_AT_ONCE) continue;
-    added += await list.add(some, reason);
+    done.added += await list.add(some, reason);
     some.length = 0;
   }
-  for (const [reason, rest] of byReason) added += await list.add(rest, reason);
-  return added;
+  for (const [reason, rest] of byReason) done.added += await list.add(rest, reason);
 }
 
 /** The numbers of a file, as prints in ascending order, each once: eight bytes a number. */
@@ -112,11 +117,18 @@ export async function differenceTo(
   return { toAdd: wanted.length - same, toRemove };
 }
 
-/** Removes entries. @returns how many there were */
-export function removeAll(list: DoNotSendList, prints: readonly bigint[]): Promise<number> {
-  const bytes = Buffer.alloc(prints.length * WHOLE_BYTES);
-  for (const [index, print] of prints.entries()) bytes.writeBigUInt64BE(print, index * WHOLE_BYTES);
-  return list.removePrints(bytes);
+/** Removes entries. @param done counts those that there were */
+export async function removeAll(
+  list: DoNotSendList,
+  prints: readonly bigint[],
+  done: Done,
+): Promise<void> {
+  for (let from = 0; from < prints.length; from += NUMBERS_AT_ONCE) {
+    const some = prints.slice(from, from + NUMBERS_AT_ONCE);
+    const bytes = Buffer.alloc(some.length * WHOLE_BYTES);
+    for (const [index, print] of some.entries()) bytes.writeBigUInt64BE(print, index * WHOLE_BYTES);
+    done.removed += await list.removePrints(bytes);
+  }
 }
 
 function has(sorted: BigUint64Array, wanted: bigint): boolean {

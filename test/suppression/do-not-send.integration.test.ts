@@ -7,7 +7,7 @@ import { sealingOf, NO_SEALING } from '../../src/payload/seal.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { DoNotSendList } from '../../src/suppression/do-not-send.ts';
 import { readAudit } from '../../src/ops/audit.ts';
-import { run } from '../cli/support/run.ts';
+import { matching, run, start } from '../cli/support/run.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 
@@ -114,7 +114,14 @@ it('import, sync and export work on files', async () => {
     expect.stringContaining('Add 1 number to the do-not-send list and remove 2?'),
   ]);
   expect(await list.count()).toBe(3);
-  const synced = await run(['suppress', 'sync', wanted, '--yes', '--json'], env);
+  const yes = ['suppress', 'sync', wanted, '--yes', '--json'];
+  const tooMany = await run(yes, env);
+  expect([tooMany.code, tooMany.stderr]).toEqual([
+    2,
+    expect.stringContaining('remove 2 of 3 numbers, with --yes at most 1'),
+  ]);
+  expect(await list.count()).toBe(3);
+  const synced = await run([...yes, '--allow-removing', '2'], env);
   expect(JSON.parse(synced.stdout)).toEqual({ rows: 2, added: 1, removed: 2, listed: 2 });
   expect(await found([one, two, three, four])).toEqual([
     [two, 'opt-out'],
@@ -135,3 +142,48 @@ it('import, sync and export work on files', async () => {
   const audited = (await readAudit(redis.client, keys, 9)).map(({ what, as }) => `${what} ${as}`);
   expect(audited).toEqual(['suppress exported', 'suppress synced', 'suppress imported']);
 }, 90_000);
+
+it('a file without numbers, and a stream, change nothing', async () => {
+  const { list, env, file } = world();
+  const all = numbers(2);
+  await list.add(all, 'opt-out');
+  const empty = file('contact\n');
+  for (const args of [
+    ['sync', empty, '--yes', '--allow-removing', '9'],
+    ['import', empty],
+  ]) {
+    const ended = await run(['suppress', ...args], env);
+    expect([ended.code, ended.stderr]).toEqual([2, expect.stringContaining('has no numbers')]);
+  }
+  const stream = await run(['suppress', 'sync', '-', '--yes'], env, `contact\n${all[0]}\n`);
+  expect([stream.code, stream.stderr]).toEqual([2, expect.stringContaining('name a file')]);
+  expect(await list.count()).toBe(2);
+  const [other = ''] = numbers(1, 5_000);
+  const imported = await run(['suppress', 'import', '-'], env, `contact\n${other}\n`);
+  expect([imported.code, await list.count()]).toEqual([0, 3]);
+}, 60_000);
+
+it('a file that is written while sync asks changes nothing', async () => {
+  const { keys, list, env, file } = world();
+  const [one = '', two = '', three = ''] = numbers(3);
+  await list.add([one, two], 'opt-out');
+  const wanted = file(`contact\n${two}\n${three}\n`);
+  const running = start(['suppress', 'sync', wanted], env, true);
+  await matching(() => running.stderr(), /remove 1\?/);
+  file('contact\nnone\nnone either\n');
+  running.stdin.write('y\n');
+  const { code, stderr } = await running.ended;
+  expect([code, stderr]).toEqual([2, expect.stringContaining('changed')]);
+  expect([...((await list.find([one, two, three]))?.keys() ?? [])]).toEqual([0, 1]);
+  expect(await readAudit(redis.client, keys, 9)).toMatchObject([{ as: 'synced', contacts: 0 }]);
+}, 60_000);
+
+it('what an import has done before it fails is recorded', async () => {
+  const { keys, list, env, file } = world();
+  const rows = numbers(40_000).join('\n');
+  const ended = await run(['suppress', 'import', file(`contact\n${rows}\n"0"1\n`)], env);
+  expect(ended.code).not.toBe(0);
+  const contacts = await list.count();
+  expect(contacts).toBeGreaterThan(0);
+  expect(await readAudit(redis.client, keys, 9)).toMatchObject([{ as: 'imported', contacts }]);
+}, 60_000);

@@ -81,7 +81,7 @@ export async function openBytes(name: string, signal?: AbortSignal) {
     if (!before.isFile()) {
       const what = before.isDirectory()
         ? 'a directory'
-        : 'not a regular file; pass it as a stream (to the command: on standard input, as -)';
+        : 'not a regular file; pass it as a stream (to an import command: on standard input, as -)';
       throw invalidList(`${name} is ${what}.`);
     }
     if (before.size === 0n) throw invalidList(`${name} is empty.`);

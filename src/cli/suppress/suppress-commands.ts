@@ -4,7 +4,7 @@ import {
   checkSuppression,
   removeSuppression,
 } from '../../ops/operations/suppress.ts';
-import { whyOption } from '../arguments.ts';
+import { wholeNumber, whyOption } from '../arguments.ts';
 import { withReadingFlags } from '../batches/import-flags.ts';
 import type { CommandContext } from '../command-context.ts';
 import { operationCommand } from '../operation-command.ts';
@@ -27,6 +27,11 @@ export const suppressCommand = (context: CommandContext): Command =>
       withFile(new Command('sync'))
         .description('make the list equal to a file: adds numbers, and removes those that it lacks')
         .option('--yes', 'do not ask for confirmation')
+        .option(
+          '--allow-removing <n>',
+          'most numbers that --yes removes (default: a tenth of the list, or half of one of up to 20 numbers)',
+          wholeNumber(0, 1_000_000_000),
+        )
         .action((file: string, flags: FileFlags, command: Command) =>
           syncList(context, command, file, flags),
         ),

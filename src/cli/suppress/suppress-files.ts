@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { SUPPRESS_REASONS, type SuppressReason } from '../../contracts/suppression.ts';
-import { COUNTRIES } from '../../format/country.ts';
+import type { OpenSource } from '../../batch/source/open-source.ts';
+import { COUNTRIES, type CountryName } from '../../format/country.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { appendAudit } from '../../ops/audit.ts';
 import { DoNotSendList, type NumberToAdd } from '../../suppression/do-not-send.ts';
@@ -10,6 +11,7 @@ import {
   printsOfAll,
   removeAll,
   storedSuppressions,
+  type Done,
 } from '../../suppression/whole-list.ts';
 import type { ReadingFlags } from '../batches/import-flags.ts';
 import { currentUser, UsageError, untilStopped, type CommandContext } from '../command-context.ts';
@@ -21,6 +23,7 @@ export interface FileFlags extends ReadingFlags {
   readonly contact?: string;
   readonly why?: string | undefined;
   readonly yes?: boolean;
+  readonly allowRemoving?: number;
 }
 
 /** Maximum number of refused rows that are named. */
@@ -28,26 +31,24 @@ const MAX_SHOWN = 5;
 
 /** A file of numbers. Rows that have none are counted, and the first are named. */
 class NumberFile {
-  readonly #name: string;
-  readonly #flags: FileFlags;
-  readonly #config: OpenLedger['config'];
+  readonly #source: OpenSource;
   rows = 0;
   refused = 0;
   readonly problems: string[] = [];
 
-  constructor(name: string, flags: FileFlags, config: OpenLedger['config']) {
-    this.#name = name;
-    this.#flags = flags;
-    this.#config = config;
+  private constructor(source: OpenSource) {
+    this.#source = source;
   }
 
-  async *numbers(signal: AbortSignal): AsyncGenerator<NumberToAdd> {
+  static async open(
+    { stdin }: Pick<CommandContext, 'stdin'>,
+    name: string,
+    { delimiter, encoding, contact }: FileFlags,
+    country: CountryName | undefined,
+    signal: AbortSignal,
+  ): Promise<NumberFile> {
     const { openSource } = await import('../../batch/source/open-source.ts');
-    const { delimiter, encoding, contact } = this.#flags;
-    const { country } = this.#config.queue;
-    [this.rows, this.refused] = [0, 0];
-    this.problems.length = 0;
-    const source = await openSource(this.#name, {
+    const source = await openSource(name === '-' ? stdin : name, {
       format: undefined,
       delimiter: delimiter ?? ',',
       encoding: encoding ?? 'utf-8',
@@ -61,24 +62,35 @@ class NumberFile {
         ...(country === undefined ? {} : { country: COUNTRIES[country] }),
       },
     });
-    try {
-      const { rows } = await source.read();
-      for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
-        for (const part of next.value) {
-          if (!('check' in part)) {
-            const from = part.from === 0 ? 0 : (part.block.ends[part.from - 1] ?? 0);
-            // Each starts with a comma.
-            const json = part.block.json.toString('utf8', from + 1, part.block.ends[part.to - 1]);
-            for (const one of JSON.parse(`[${json}]`) as NumberRow[]) yield this.#taken(one);
-          } else if (part.check.kind === 'contact') {
-            yield this.#taken(JSON.parse(part.check.json) as NumberRow, part.row);
-          } else this.#refuse(part.row, part.check.reason);
-        }
+    return new NumberFile(source);
+  }
+
+  /**
+   * Reads them, from the beginning.
+   * @throws NoticeQueueError SOURCE_INVALID where the file was written since it was opened
+   */
+  async *numbers(): AsyncGenerator<NumberToAdd> {
+    [this.rows, this.refused] = [0, 0];
+    this.problems.length = 0;
+    await this.#source.verify?.();
+    const { rows } = await this.#source.read();
+    for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
+      for (const part of next.value) {
+        if (!('check' in part)) {
+          const from = part.from === 0 ? 0 : (part.block.ends[part.from - 1] ?? 0);
+          // Each starts with a comma.
+          const json = part.block.json.toString('utf8', from + 1, part.block.ends[part.to - 1]);
+          for (const one of JSON.parse(`[${json}]`) as NumberRow[]) yield this.#taken(one);
+        } else if (part.check.kind === 'contact') {
+          yield this.#taken(JSON.parse(part.check.json) as NumberRow, part.row);
+        } else this.#refuse(part.row, part.check.reason);
       }
-      await source.verify?.();
-    } finally {
-      await source.close?.();
     }
+    await this.#source.verify?.();
+  }
+
+  async close(): Promise<void> {
+    await this.#source.close?.();
   }
 
   #taken({ contact, reason = '' }: NumberRow, row = this.rows + 1): NumberToAdd {
@@ -116,11 +128,12 @@ export function importList(
   name: string,
   flags: FileFlags,
 ): Promise<void> {
-  return run(context, flags, async (open, { list, audited }, signal) => {
-    const file = new NumberFile(name, flags, open.config);
-    const added = await addAll(list, file.numbers(signal));
-    await audited('imported', added);
+  return withFile(context, name, flags, async (file, _, { list, recorded }) => {
+    const { added } = await recorded('imported', async (done) => {
+      await addAll(list, file.numbers(), done);
+    });
     const { rows, refused, problems } = file;
+    if (rows === 0) throw noNumbers(name);
     const answer = { rows, added, refused, listed: await list.count() };
     print(context, command, answer, () => [
       `${countOf(rows, 'row')}: ${formatCount(added)} added, ${formatCount(refused)} refused.`,
@@ -131,31 +144,49 @@ export function importList(
 }
 
 /** `notices suppress sync FILE`: shows what would change and asks. Nothing changes where a row is refused. */
-export function syncList(
+export async function syncList(
   context: CommandContext,
   command: Command,
   name: string,
   flags: FileFlags,
 ): Promise<void> {
-  return run(context, flags, async (open, { list, audited }, signal) => {
-    const file = new NumberFile(name, flags, open.config);
-    const wanted = await printsOfAll(list, file.numbers(signal));
+  if (name === '-') throw new UsageError('sync reads its list twice: name a file instead of -.');
+  await withFile(context, name, flags, async (file, open, { list, recorded }) => {
+    const wanted = await printsOfAll(list, file.numbers());
     if (file.refused > 0) {
       throw new UsageError(
         `${name}: ${countOf(file.refused, 'row')} refused, such as ${file.problems[0] ?? ''}; nothing was changed`,
       );
     }
+    if (file.rows === 0) throw noNumbers(name);
     const { toAdd, toRemove } = await differenceTo(open.redis, open.keys, wanted);
+    if (flags.yes === true) refuseLoss(toRemove.length, await list.count(), flags.allowRemoving);
     const question = `Add ${countOf(toAdd, 'number')} to the do-not-send list and remove ${formatCount(toRemove.length)}?`;
     if (toAdd + toRemove.length > 0 && !(await agreed(context, question, flags.yes))) return;
-    const added = await addAll(list, file.numbers(signal));
-    const removed = await removeAll(list, toRemove);
-    await audited('synced', added + removed);
+    const { added, removed } = await recorded('synced', async (done) => {
+      await addAll(list, file.numbers(), done);
+      await removeAll(list, toRemove, done);
+    });
     const answer = { rows: file.rows, added, removed, listed: await list.count() };
     print(context, command, answer, () => [
       `${formatCount(added)} added, ${formatCount(removed)} removed.`,
     ]);
   });
+}
+
+const noNumbers = (name: string) =>
+  new UsageError(`${name}: it has no numbers; nothing was changed`);
+
+/** Numbers of a list of which half may be removed without a question; of a longer one it is a tenth. */
+const SHORT_LIST = 20;
+
+/** @throws UsageError where more would be removed than a file that lacks a part would explain */
+function refuseLoss(removed: number, listed: number, allowed: number | undefined): void {
+  const most = allowed ?? Math.floor(listed / (listed > SHORT_LIST ? 10 : 2));
+  if (removed <= most) return;
+  throw new UsageError(
+    `This would remove ${formatCount(removed)} of ${countOf(listed, 'number')}, with --yes at most ${formatCount(most)}: check the file, or add --allow-removing ${removed}; nothing was changed`,
+  );
 }
 
 /** `notices suppress export`. */
@@ -178,6 +209,8 @@ export function exportList(context: CommandContext, why: string | undefined): Pr
 interface Tools {
   readonly list: DoNotSendList;
   readonly audited: (as: string, contacts?: number) => Promise<void>;
+  /** Runs what changes the list, and records how much it did, also where it is stopped or fails. */
+  readonly recorded: (as: string, use: (done: Done) => Promise<void>) => Promise<Done>;
 }
 
 /** Opens the list, and runs a command on it until it is stopped. */
@@ -198,7 +231,34 @@ async function run(
           as,
           ...(contacts === undefined ? {} : { contacts }),
         });
-      return use(open, { list, audited }, signal);
+      const recorded: Tools['recorded'] = async (as, change) => {
+        const done = { added: 0, removed: 0 };
+        try {
+          await change(done);
+        } finally {
+          await audited(as, done.added + done.removed);
+        }
+        return done;
+      };
+      return use(open, { list, audited, recorded }, signal);
     }),
   );
+}
+
+/** The same, with a file of numbers. */
+function withFile(
+  context: CommandContext,
+  name: string,
+  flags: FileFlags,
+  use: (file: NumberFile, open: OpenLedger, tools: Tools) => Promise<void>,
+): Promise<void> {
+  return run(context, flags, async (open, tools, signal) => {
+    const { country } = open.config.queue;
+    const file = await NumberFile.open(context, name, flags, country, signal);
+    try {
+      await use(file, open, tools);
+    } finally {
+      await file.close();
+    }
+  });
 }
