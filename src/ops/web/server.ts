@@ -24,8 +24,6 @@ declare module 'fastify' {
     /** The role that the route needs. */
     needs?: Needs;
     kind?: Route['kind'];
-    /** Whether its body may take any time. */
-    streams?: boolean;
     /** Highest number of requests per caller and minute. */
     perMinute?: number;
   }
@@ -36,6 +34,8 @@ declare module 'fastify' {
     isSecure: boolean;
     /** What the trusted proxy has removed from the path, such as `/notices`; or empty. */
     prefix: string;
+    /** Ends the request where it takes too long to arrive. */
+    arrival: NodeJS.Timeout | undefined;
   }
 }
 
@@ -80,6 +80,7 @@ export async function buildOpsServer(
   app.decorateRequest('identity', undefined);
   app.decorateRequest('isSecure', false);
   app.decorateRequest('prefix', '');
+  app.decorateRequest('arrival', undefined);
   readForms(app);
   limitArrival(app);
   authorizeRequests(app, context);
@@ -144,16 +145,18 @@ function addPrefix(app: FastifyInstance): void {
   });
 }
 
-/** Ends requests that take too long to arrive: Node's own limit would be one for lists, too. */
+/**
+ * Ends requests that take too long to arrive: Node's own limit would be one for lists, too. Those have none once they
+ * are authorised and valid (register-routes.ts).
+ */
 function limitArrival(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
-    const { raw, routeOptions } = request;
-    if (routeOptions.config.streams === true) return done();
+    const { raw } = request;
     const end = () => {
       if (!raw.complete) raw.socket.destroy();
     };
-    const timer = setTimeout(end, REQUEST_TIMEOUT_MS);
-    raw.once('close', () => clearTimeout(timer));
+    request.arrival = setTimeout(end, REQUEST_TIMEOUT_MS);
+    raw.once('close', () => clearTimeout(request.arrival));
     return done();
   });
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { networkOf } from '../../../src/ops/web/access/network.ts';
 import { SignInLimits } from '../../../src/ops/web/access/sign-in-limits.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -85,11 +85,25 @@ describe('a connection', () => {
     const bench = await startOps(redis.url, redis.freshPrefix());
     const head = 'POST /sign-in HTTP/1.1\r\nhost: 127.0.0.1\r\n';
     const type = 'content-type: application/x-www-form-urlencoded\r\ncontent-length: 100\r\n\r\n';
-    const half = await Promise.all([open(bench, head), open(bench, `${head}${type}name=`)]);
-    // A caller that is silent is closed anyway: this one sends a byte of its body each second.
-    const [, slow] = half;
-    const bytes = setInterval(() => slow.write('x'), 1_000);
-    slow.once('close', () => clearInterval(bytes));
+    const list = 'POST /api/v1/batches?templateCode=T HTTP/1.1\r\nhost: 127.0.0.1\r\n';
+    const key = `authorization: ${bench.key('sender').headers['authorization'] ?? ''}\r\n`;
+    const chunked = 'content-type: text/csv\r\ntransfer-encoding: chunked\r\n\r\n';
+    const half = await Promise.all([
+      open(bench, head),
+      open(bench, `${head}${type}name=`),
+      // A list may take any time, but not one that is refused for its caller, its type or its options.
+      open(bench, list + chunked),
+      open(bench, list + key + type),
+      open(bench, list.replace('?', '?rate=x&') + key + chunked),
+    ]);
+    const allowed = await open(bench, list + key + chunked);
+    // A caller that is silent is closed anyway: these send a byte of their body each second.
+    const bytes = setInterval(() => {
+      half[1]?.write('x');
+      half[3]?.write('x');
+      for (const slow of [half[2], half[4], allowed]) slow?.write('1\r\nx\r\n');
+    }, 1_000);
+    onTestFinished(() => clearInterval(bytes));
     const [headersAt = 0, bodyAt = 0] = await Promise.all(
       half.map(async (socket) => {
         if (!socket.resume().closed) await once(socket, 'close');
@@ -97,6 +111,7 @@ describe('a connection', () => {
       }),
     );
     expect(half.every(({ closed }) => closed)).toBe(true);
+    expect(allowed.closed).toBe(false);
     // Headers have a shorter time of their own.
     expect(headersAt).toBeLessThan(bodyAt - 5_000);
   }, 60_000);

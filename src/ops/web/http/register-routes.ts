@@ -34,7 +34,7 @@ export function registerRoutes(
 ): void {
   const { config } = context;
   const register = (to: FastifyInstance, route: Route) => {
-    const { method, path, needs, kind, perMinute, streams } = route;
+    const { method, path, needs, kind, perMinute } = route;
     const limit = perMinute === 'notices' ? config.noticesPerMinute : perMinute;
     to.route({
       // Load balancers ask for the health with HEAD.
@@ -44,7 +44,6 @@ export function registerRoutes(
       config: {
         needs,
         kind,
-        streams: streams !== undefined,
         ...(limit === undefined ? {} : { perMinute: limit }),
       },
       handler: (request, reply) => serve(route, request, reply, context),
@@ -103,6 +102,7 @@ async function serve(
   };
   // A handler takes as long as it needs: it has a limit of its own where it needs one.
   raw.setTimeout(0);
+  if (route.streams !== undefined) clearTimeout(request.arrival);
   let answer: unknown;
   try {
     answer = await route.handle(call, context);
