@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { until } from './wait.ts';
 
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 120_000;
 
 /** A shell that takes one block after another and ends at the first command that fails. */
 export class Shell {
