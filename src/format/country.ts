@@ -62,9 +62,25 @@ export function nationalForm(text: string, country: Country): string | undefined
 
 /** The forms under which a number may be stored: its digits as they are given, and the national form of these. */
 export function formsOf(number: string): readonly string[] {
-  const national = [COUNTRIES.KR, COUNTRIES.JP].map((country) => nationalForm(number, country));
+  const national = Object.values(COUNTRIES).map((country) => nationalForm(number, country));
   return [number, ...national.filter((form) => form !== undefined)];
 }
 
-/** The one form under which a number is on the do-not-send list: its national one where there is one. */
-export const canonicalForm = (number: string): string => formsOf(number).at(-1) ?? number;
+/** A national number with its leading zero: most of them. */
+const WITH_ZERO = /^0[1-9]/;
+/** In this order: a number without the code of the US may still begin like one with that of Korea. */
+const CODES = [COUNTRIES.US, COUNTRIES.KR, COUNTRIES.JP];
+
+/**
+ * The one form under which a number is on the do-not-send list. All forms that a list of contacts makes of it have the
+ * same: without the code of a known country, and with the leading zero of a mobile number.
+ */
+export function canonicalForm(number: string): string {
+  if (WITH_ZERO.test(number)) return number;
+  const national = CODES.reduce((form, country) => nationalForm(form, country) ?? form, number);
+  const lost = CODES.find(
+    ({ national: whole, mobile, trunk }) =>
+      trunk !== '' && !whole.test(national) && mobile.test(trunk + national),
+  );
+  return (lost?.trunk ?? '') + national;
+}

@@ -187,3 +187,21 @@ it('what an import has done before it fails is recorded', async () => {
   expect(contacts).toBeGreaterThan(0);
   expect(await readAudit(redis.client, keys, 9)).toMatchObject([{ as: 'imported', contacts }]);
 }, 60_000);
+
+it('add and import take the same numbers, and say which', async () => {
+  const { env, file } = world();
+  const add = (number: string) => run(['suppress', 'add', '--json', '--', number], env);
+  const taken = ['1099990001', '+1 (212) 555-1234', '+49 151 1234 5678', '82 10-2000-0015'];
+  for (const [index, masked] of ['010******01', '212*****34', '491********78'].entries()) {
+    const { stdout } = await add(taken[index] ?? '');
+    expect(JSON.parse(stdout)).toEqual({ added: true, number: masked, listed: index + 1 });
+  }
+  const refused = ['12', '010-2000-0014 (12)', '010-2000-0014 010-2000-0015'];
+  for (const number of refused) {
+    const ended = await add(number);
+    expect([number, ended.code]).toEqual([number, 2]);
+  }
+  const csv = file(['contact', ...taken, ...refused].join('\n'));
+  const { stdout } = await run(['suppress', 'import', csv, '--json'], { ...env, COUNTRY: 'KR' });
+  expect(JSON.parse(stdout)).toEqual({ rows: 7, added: 1, refused: 3, listed: 4 });
+}, 60_000);

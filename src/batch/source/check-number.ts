@@ -1,11 +1,16 @@
 import { PHONE_NUMBER } from '../../contracts/notice.ts';
-import { COUNTRIES, nationalForm, type Country } from '../../format/country.ts';
+import { canonicalForm, COUNTRIES, nationalForm, type Country } from '../../format/country.ts';
 
 export interface NumberRules {
   /** Of which country they are; undefined for any. */
   readonly country?: Country | undefined;
   /** Also take numbers that no phone has. */
   readonly allowImplausible?: boolean | undefined;
+  /**
+   * Of the do-not-send list: also take numbers with a code of a country, or without their leading zero, for which
+   * {@link canonicalForm} then has one form.
+   */
+  readonly anyForm?: boolean | undefined;
 }
 
 /** What was done to a number that is taken. */
@@ -106,18 +111,21 @@ const KINDS: readonly Kind[] = [
   },
   {
     text: 'country code',
-    applies: (text, { country }) => country && nationalForm(text, country),
+    applies: (text, { country, anyForm }) =>
+      anyForm === true ? internationalForm(text) : country && nationalForm(text, country),
   },
   {
     text: (_, { country }) =>
       `expected the national format${country === undefined ? '' : ` of ${country.name}`}, got a plus sign: write the number without its country code, such as 01012345678${OR_COUNTRY(country)}`,
-    applies: (text) => refusedIf(text.includes('+')),
+    applies: (text, { anyForm }) => refusedIf(anyForm !== true && text.includes('+')),
   },
   {
     text: (_, { country }) =>
       `expected the national format, got a country code: write 01012345678 instead of 821012345678${OR_COUNTRY(country)}`,
-    applies: (text, { country }) =>
-      refusedIf(country === undefined && WITH_CODE.test(text.replace(SEPARATORS, ''))),
+    applies: (text, { country, anyForm }) =>
+      refusedIf(
+        country === undefined && anyForm !== true && WITH_CODE.test(text.replace(SEPARATORS, '')),
+      ),
   },
   {
     text: () =>
@@ -145,9 +153,25 @@ const KINDS: readonly Kind[] = [
   {
     text: (_, { country }) =>
       `a spreadsheet seems to have removed the leading zero: format the column as text and export the list again${OR_COUNTRY(country)}`,
-    applies: (text, { country }) => refusedIf(country === undefined && ZERO_LOST.test(text)),
+    applies: (text, { country, anyForm }) =>
+      refusedIf(country === undefined && anyForm !== true && ZERO_LOST.test(text)),
   },
 ];
+
+/** The national form of a number, or a foreign one without its plus sign. */
+function internationalForm(text: string): string | undefined {
+  for (const country of Object.values(COUNTRIES)) {
+    const national = nationalForm(text, country);
+    if (national !== undefined) return national;
+  }
+  if (!/^[\s(\uff08]*\+/.test(text)) return undefined;
+  const digits = text.replace('+', '');
+  // Its groups are of any length; what is after it is refused below.
+  return ADDITION.test(digits) ? digits : digits.replace(SEPARATORS, '');
+}
+
+/** A number in parentheses, or a single digit, at the end. */
+const ADDITION = /(?:[)\uff09]|[^0-9][0-9])\s*$/;
 
 const OR_COUNTRY = (country: Country | undefined): string =>
   country === undefined ? ', or name the country with --country (in a program: country)' : '';
@@ -202,6 +226,14 @@ export function lookUpNumber(
   if (PHONE_NUMBER.test(number)) return { kind: 'number', number };
   const reason = `expected a phone number: its digits, at most ${MAX_DIGITS}`;
   return { kind: 'refused', reason };
+}
+
+/** Reads a number for the do-not-send list, in any notation, with a code of a country or without. */
+export function checkListed(text: string): NumberCheck {
+  const checked = checkNumber(text, { anyForm: true });
+  return checked.kind === 'refused'
+    ? checked
+    : { ...checked, number: canonicalForm(checked.number) };
 }
 
 /** Whether a cell is a number of a list, perhaps in a form that is refused, and not the title of a column. */

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { SUPPRESS_REASONS, type SuppressReason } from '../../contracts/suppression.ts';
 import type { OpenSource } from '../../batch/source/open-source.ts';
-import { COUNTRIES, type CountryName } from '../../format/country.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { appendAudit } from '../../ops/audit.ts';
 import { DoNotSendList, type NumberToAdd } from '../../suppression/do-not-send.ts';
@@ -44,7 +43,6 @@ class NumberFile {
     { stdin }: Pick<CommandContext, 'stdin'>,
     name: string,
     { delimiter, encoding, contact }: FileFlags,
-    country: CountryName | undefined,
     signal: AbortSignal,
   ): Promise<NumberFile> {
     const { openSource } = await import('../../batch/source/open-source.ts');
@@ -56,11 +54,8 @@ class NumberFile {
       map: contact === undefined ? undefined : { contact },
       passThrough: true,
       signal,
-      // What is on no phone is never sent to, either.
-      rules: {
-        allowImplausible: true,
-        ...(country === undefined ? {} : { country: COUNTRIES[country] }),
-      },
+      // As add reads them: COUNTRY is of the lists that are sent to.
+      rules: { anyForm: true },
     });
     return new NumberFile(source);
   }
@@ -253,8 +248,7 @@ function withFile(
   use: (file: NumberFile, open: OpenLedger, tools: Tools) => Promise<void>,
 ): Promise<void> {
   return run(context, flags, async (open, tools, signal) => {
-    const { country } = open.config.queue;
-    const file = await NumberFile.open(context, name, flags, country, signal);
+    const file = await NumberFile.open(context, name, flags, signal);
     try {
       await use(file, open, tools);
     } finally {

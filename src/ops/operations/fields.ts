@@ -112,16 +112,22 @@ export function beforeOf({
 
 const MAX_WRITTEN = 100;
 
-/** A phone number in any notation. The error for an invalid one does not repeat it. */
-export const number = z
-  .string('expected a phone number')
-  .max(MAX_WRITTEN, `expected at most ${MAX_WRITTEN} characters`)
-  .superRefine((text, context) => {
-    const checked = lookUpNumber(text);
-    if (checked.kind === 'refused') context.addIssue({ code: 'custom', message: checked.reason });
-  })
-  .meta({ takes: 'phone number' })
-  .describe('in the national format; separators are removed');
+type Read = (text: string) => { readonly kind: string; readonly reason?: string };
+
+/** A phone number that `read` takes. The error for another one does not repeat it. */
+export const phoneNumber = (read: Read, description: string) =>
+  z
+    .string('expected a phone number')
+    .max(MAX_WRITTEN, `expected at most ${MAX_WRITTEN} characters`)
+    .superRefine((text, context) => {
+      const { reason } = read(text);
+      if (reason !== undefined) context.addIssue({ code: 'custom', message: reason });
+    })
+    .meta({ takes: 'phone number' })
+    .describe(description);
+
+/** A phone number in any notation. */
+export const number = phoneNumber(lookUpNumber, 'in the national format; separators are removed');
 
 /** The digits of a number that {@link number} has taken. */
 export function digitsOf(written: string): string {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { checkListed } from '../../batch/source/check-number.ts';
 import { count, time } from '../../contracts/answer.ts';
 import { SUPPRESS_REASONS } from '../../contracts/suppression.ts';
 import { formatCount } from '../../format/format.ts';
@@ -6,8 +7,16 @@ import { writeTime } from '../../format/time.ts';
 import { DoNotSendList } from '../../suppression/do-not-send.ts';
 import { appendAudit, auditSearch, type Actor } from '../audit.ts';
 import { maskNumber } from '../mask-contact.ts';
-import { digitsOf, number, oneOf } from './fields.ts';
+import { oneOf, phoneNumber } from './fields.ts';
 import { operation, type OperationContext } from './operation.ts';
+
+const number = phoneNumber(checkListed, 'in any notation, with a code of a country or without');
+
+/** Its form on the list. */
+function formOf(written: string): string {
+  const checked = checkListed(written);
+  return checked.kind === 'number' ? checked.number : '';
+}
 
 const listed = count.describe('numbers on the list');
 
@@ -39,16 +48,20 @@ export const addSuppression = operation({
     number,
     reason: oneOf(SUPPRESS_REASONS).default('opt-out').describe('why nothing may be sent to it'),
   }),
-  output: z.object({ added: z.boolean(), listed }),
+  output: z.object({
+    added: z.boolean(),
+    number: z.string().describe('as it was taken, masked'),
+    listed,
+  }),
   run: async (context, { number: written, reason }, { who, why }) => {
     const list = listOf(context);
-    const digits = digitsOf(written);
+    const digits = formOf(written);
     const added = (await list.add([digits], reason)) === 1;
     if (added) await record(context, { who, why }, digits, reason);
-    return { added, listed: await list.count() };
+    return { added, number: maskNumber(digits), listed: await list.count() };
   },
-  text: ({ added, listed: all }) => [
-    added ? 'Nothing more is sent to this number.' : 'The number was on the list.',
+  text: ({ added, number: taken, listed: all }) => [
+    added ? `Nothing more is sent to ${taken}.` : `${taken} was on the list.`,
     stands(all),
   ],
 });
@@ -65,7 +78,7 @@ export const removeSuppression = operation({
   output: z.object({ removed: z.boolean(), listed }),
   run: async (context, { number: written }, { who, why }) => {
     const list = listOf(context);
-    const digits = digitsOf(written);
+    const digits = formOf(written);
     const removed = (await list.remove([digits])) === 1;
     if (removed) await record(context, { who, why }, digits, 'removed');
     return { removed, listed: await list.count() };
@@ -94,7 +107,7 @@ export const checkSuppression = operation({
   }),
   run: async (context, { number: written }, { who, why }) => {
     const list = listOf(context);
-    const digits = digitsOf(written);
+    const digits = formOf(written);
     await auditSearch(context.redis, context.keys, { who, why }, digits);
     const entry = (await list.find([digits]))?.get(0);
     return { suppressed: entry !== undefined, ...entry, listed: await list.count() };
