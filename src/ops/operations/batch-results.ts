@@ -25,7 +25,11 @@ export const batchResults = operation({
   input: z.object({
     id: batchId,
     after: whole(0, 1_000_000_000).default(0).describe('only rows after this one'),
-    limit: whole(1, 10_000).default(1_000).describe('most entries'),
+    limit: whole(1, 10_000)
+      .default(1_000)
+      .describe(
+        'most entries; over HTTP 6 answers a minute: for a whole list take 10000, or the CSV',
+      ),
   }),
   output: z.object({
     batch: z.string(),
@@ -53,7 +57,9 @@ export const batchResults = operation({
     const states: Record<string, number> = {};
     for (const { from, to, state } of results) states[state] = (states[state] ?? 0) + to - from + 1;
     const later = results.filter(({ to }) => to > after);
-    const page = later.slice(0, limit);
+    const page = later
+      .slice(0, limit)
+      .map((one) => ({ ...one, from: Math.max(one.from, after + 1) }));
     const next = later.length > limit ? (page.at(-1)?.to ?? null) : null;
     return { batch: id, rows, found, states, results: page, next };
   },

@@ -32,6 +32,17 @@ it('writes the results after the columns of the list, and records why', async ()
   expect(await downloads()).toMatchObject([{ target: 'batch b', why: 'for the auditor' }]);
 });
 
+it('answers only the rows after one inside of a range', async () => {
+  const { results } = await imported();
+  const from = async (after: number) => {
+    const { stdout } = await results('--after', String(after), '--json');
+    return JSON.parse(stdout) as unknown;
+  };
+  expect(await from(0)).toMatchObject({ rows: 2, results: [{ from: 2, to: 3 }], next: null });
+  expect(await from(2)).toMatchObject({ rows: 2, results: [{ from: 3, to: 3 }], next: null });
+  expect(await from(3)).toMatchObject({ rows: 2, results: [], next: null });
+});
+
 it('refuses flags that it would ignore, and a file that is not there, before it records a download', async () => {
   const { list, results, downloads } = await imported();
   for (const flags of [['--after', '1'], ['--limit', '1'], ['--csv'], ['--json']]) {
