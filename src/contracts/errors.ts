@@ -98,7 +98,8 @@ export const ERROR_CODES = {
       'What is `expired` was not sent in this run; send it again with a later expiresAt if it is still needed.',
   },
   SUPPRESSED: {
-    meaning: 'The number is on the do-not-send list; nothing was sent to it.',
+    meaning:
+      'The number is on the do-not-send list: this attempt did not send to it; an earlier one that was possibly sent may have arrived.',
     remedy:
       'If its holder wants notices again, remove it (`notices suppress remove`) and send a new notice.',
   },

@@ -35,6 +35,9 @@ export const findAnswer = z.object({
       confirmed: z
         .boolean()
         .describe('false where the contact is deleted: it is probably this number'),
+      possiblySent: count
+        .exactOptional()
+        .describe('of a suppressed one: attempts that the service may have accepted'),
     }),
   ),
   searched: z

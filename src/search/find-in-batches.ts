@@ -91,10 +91,11 @@ async function stateOfHit(
       unreadable.push({ ...found, confirmed: false });
     }
     for await (const line of ledger.ends(id)) {
-      const [state = '', at, , of = ''] = line.split(' ');
+      const [state = '', at, , of = '', sent] = line.split(' ');
       if (row === undefined || !hasRow(of, row)) continue;
       const states = [state as FoundState];
-      return { ...about, chunk, states, at: Number(at), confirmed: false };
+      const earlier = sent === undefined ? {} : { possiblySent: Number(sent) };
+      return { ...about, chunk, states, at: Number(at), ...earlier, confirmed: false };
     }
     if (unreadable.length > 0 || read === MOST_READS) return unreadable[0];
   }

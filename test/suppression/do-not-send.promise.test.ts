@@ -30,10 +30,16 @@ async function world(env: Readonly<Record<string, string>> = {}) {
   const list = new DoNotSendList(redis.client, keys, NO_SEALING);
   const ledger = new Ledger(redis.client, keys);
   const source = { redis: redis.client, keys };
+  const findKey = Buffer.alloc(32, 7).toString('base64');
+  const finding = { redis: connectionAs('application', redis.url), prefix, findKey };
+  const producer = new NoticeQueue(finding);
+  onTestFinished(() => producer.close());
   return {
     ...on,
     list,
     ledger,
+    finding,
+    producer,
     show: (id: string) => lookUpNotice(source, id),
     status: () => readPossiblySentTwice(redis.client, keys),
     /** A second from now: then a hint has arrived. */
@@ -43,7 +49,7 @@ async function world(env: Readonly<Record<string, string>> = {}) {
       return { id, view: () => lookUpNotice(source, id) };
     },
     importList: async (some: readonly string[]) => {
-      const { batch } = await on.queue.import(
+      const { batch } = await producer.import(
         some.map((contact) => ({ contact })),
         { templateCode: 'LIST', chunkSize: 10 },
       );
@@ -129,7 +135,7 @@ describe('nothing is sent to a number on the do-not-send list', () => {
   }, 60_000);
 
   it('of a retry: it is asked for at each attempt', async () => {
-    const { emulator, list, ledger, send, importList, ended } = await world();
+    const { emulator, list, ledger, finding, send, importList, ended } = await world();
     const [one = '', ...others] = numbers(11);
     emulator.addFault({ on: 'send', status: 500, afterActing: true, times: 2 });
     const notice = await send(one);
@@ -146,14 +152,16 @@ describe('nothing is sent to a number on the do-not-send list', () => {
     expect(counts).toMatchObject({ accepted: 9, suppressed: 1, possiblySentTwice: 9 });
     expect(emulator.record()).toMatchObject({ twice: 9 });
     expect((await ledger.read(id))?.phase).toBe('finished');
+    const { results } = await rowResults(ledger, await ended(id), (bytes) => rowsOfPayload(bytes));
+    expect(results.filter(({ state }) => state === 'suppressed')).toMatchObject([
+      { from: 4, to: 4, code: 'SUPPRESSED', message: 'an earlier attempt may have arrived' },
+    ]);
+    const { contacts } = await findContact(others[3] ?? '', finding);
+    expect(contacts).toMatchObject([{ states: ['suppressed'], possiblySent: 1, confirmed: false }]);
   }, 60_000);
 
   it('of one of several: the others alone are counted, and no answer says that it was sent to', async () => {
-    const { emulator, list, queue, prefix, show, status } = await world();
-    const findKey = Buffer.alloc(32, 7).toString('base64');
-    const finding = { redis: connectionAs('application', redis.url), prefix, findKey };
-    const producer = new NoticeQueue(finding);
-    onTestFinished(() => producer.close());
+    const { emulator, list, queue, producer, finding, show, status } = await world();
     const [one = '', two = ''] = numbers(2);
     await list.add([one], 'opt-out');
     const notice = { templateCode: 'ONE', contacts: [{ contact: one }, { contact: two }] };

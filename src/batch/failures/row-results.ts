@@ -77,9 +77,11 @@ export async function rowResults(
     };
     for await (const line of ledger.ends(batch.id)) {
       requireTime(signal);
-      const [state = '', time, trace = '', of = ''] = line.split(' ');
+      const [state = '', time, trace = '', of = '', sent] = line.split(' ');
       const traceId = trace === '-' ? '' : trace;
-      add(of, { state: state as ResultState, at: Number(time), traceId, code: '', message: '' });
+      const code = state === 'suppressed' ? 'SUPPRESSED' : '';
+      const message = sent === undefined ? '' : 'an earlier attempt may have arrived';
+      add(of, { state: state as ResultState, at: Number(time), traceId, code, message });
     }
     for await (const { name, state, code, message, at } of storedFailures(ledger, batch.id)) {
       await note(name, { state, code, message, at, traceId: tracesOf(message) });

@@ -69,14 +69,16 @@ function describeFound({ notices, contacts, searched }: Answer<FindReport>, now:
       code ?? '',
       template ?? '',
     ]),
-    ...contacts.map(({ batch, chunk, row, states, confirmed, at, code, template }) => [
-      `batch ${batch}, ${row === undefined ? `chunk ${chunk}` : `row ${row}`}`,
-      states.join(' or '),
-      confirmed ? 'yes' : 'probably: the contact was deleted',
-      writeInstant(at),
-      code ?? '',
-      template,
-    ]),
+    ...contacts.map(
+      ({ batch, chunk, row, states, confirmed, at, code, template, possiblySent = 0 }) => [
+        `batch ${batch}, ${row === undefined ? `chunk ${chunk}` : `row ${row}`}`,
+        describeStates(states, possiblySent),
+        confirmed ? 'yes' : 'probably: the contact was deleted',
+        writeInstant(at),
+        code ?? '',
+        template,
+      ],
+    ),
   ];
   const found =
     rows.length === 0

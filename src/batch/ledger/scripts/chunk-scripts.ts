@@ -131,8 +131,12 @@ add('sending', -taken)
 add('suppressed', taken)
 addUnsent(-taken)
 -- The claim counted all of them as possibly sent twice.
-if state == SENDING_POSSIBLY_SENT then countTwice(-taken) end
-noteEnd(chunk, 'suppressed', now, ARGV[7], ARGV[6])
+local sent
+if state == SENDING_POSSIBLY_SENT then
+  countTwice(-taken)
+  sent = math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1))
+end
+noteEnd(chunk, 'suppressed', now, ARGV[7], ARGV[6], sent)
 if taken == size then
   setState(chunk, SETTLED)
   redis.call('HDEL', inflight, chunk)

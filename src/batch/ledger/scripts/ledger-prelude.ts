@@ -14,7 +14,8 @@ import { stateNumber, type ChunkState } from '../settlement.ts';
  * - `<chunk>.parts`: how many names of its parts were given;
  * - `<chunk>.sent`: number of its attempts that the service may have accepted;
  * - `<chunk>.root`: it is a part of a chunk that was refused or sent again: the chunk of the list that it is of;
- * - `<chunk>.ends`: what became of contacts that are deleted, each line: state, time, trace id, rows (row-results.ts).
+ * - `<chunk>.ends`: what became of contacts that are deleted, each line: state, time, trace id, rows, and of suppressed ones how often
+ *   they were possibly sent (row-results.ts).
  *
  * `derived` is the number of chunks that are not of the list, but of a redrive or halves of others. `queued` is the
  * number of chunks from the first on that have got jobs. With a rate, the next chunk may be claimed from `nextAt` on,
@@ -198,10 +199,10 @@ local function sumUp(failure, contacts)
 end
 
 -- Remembers what became of rows whose contacts are deleted.
-local function noteEnd(chunk, state, now, traceId, rows)
+local function noteEnd(chunk, state, now, traceId, rows, sent)
   if not rows or rows == '' then return end
   local before = redis.call('HGET', sizes, chunk .. '.ends')
-  local line = state .. ' ' .. now .. ' ' .. (traceId == '' and '-' or traceId) .. ' ' .. rows
+  local line = state .. ' ' .. now .. ' ' .. (traceId == '' and '-' or traceId) .. ' ' .. rows .. (sent and ' ' .. sent or '')
   redis.call('HSET', sizes, chunk .. '.ends', before and before .. '\\n' .. line or line)
 end
 

@@ -107,9 +107,8 @@ function where(one: FoundRow): Part {
 
 /** A single possible state is shown with its colour. */
 function stateOf(one: FoundRow): Part {
-  const { states } = one;
+  const { states, possiblySent: sent = 0 } = one;
   const [first = ''] = states;
-  const sent = 'possiblySent' in one ? (one.possiblySent ?? 0) : 0;
   return [
     states.length === 1 ? dot(first) : states.join(' or '),
     sent > 0 && `, ${countOf(sent, 'attempt')} possibly sent`,
