@@ -44,11 +44,11 @@ export const holdKeys = ({ hold, limiter, chunkLimiter }: Keys): readonly string
  * KEYS: the holds, and BullMQ's limiter keys, one for each queue.
  *
  * A hold is JSON in the field of its scope: kind, code, since, next (time of the next round of probes), round, left (probes
- * of this round that are not taken yet), passed, min and max (time between rounds), at (time of this record). The worker
- * that takes the last probe of a round moves the next one away: nothing is lost with a probe whose worker dies. Of the
- * queue a round is one probe. Of a template they are 1, 2, 4, ...: a refusal takes nothing, so several at a time find a good
- * notice behind many that are at fault. The field `lifter` has when and by which process the queue was lifted last,
- * `lifted` when by a person.
+ * of this round that are not taken yet), passed, min and max (time between rounds), at (time of this record), before (the
+ * manual hold that `restored` replaced, which is in force again after it). The worker that takes the last probe of a round
+ * moves the next one away: nothing is lost with a probe whose worker dies. Of the queue a round is one probe. Of a template
+ * they are 1, 2, 4, ...: a refusal takes nothing, so several at a time find a good notice behind many that are at fault. The
+ * field `lifter` has when and by which process the queue was lifted last, `lifted` when by a person.
  *
  * The limiter keys follow the hold of the queue. They contain a small counter of BullMQ while it is open, and BLOCKED
  * while it is held; only BLOCKED may be extended or removed here.
@@ -83,7 +83,9 @@ local function write(scope, held, at)
 end
 local function placeManual(scope, kind, code)
   local held = read(scope)
-  if not held or held.kind ~= kind then held = { kind = kind, since = now } end
+  if not held or held.kind ~= kind then
+    held = { kind = kind, since = now, before = held and held.kind == 'manual' and held or nil }
+  end
   held.code = code
   write(scope, held, 0)
 end
@@ -219,21 +221,22 @@ export const liftManual = defineScript({
 local done = redis.call('GET', KEYS[4])
 if done then return done end
 local scope, seen = ARGV[2], ARGV[3]
-local kind, found = '', {}
+local kind, found, before = '', {}, nil
 for _, name in ipairs(redis.call('HKEYS', holds)) do
   if name == scope or string.match(name, '^(template:.*)\\n') == scope then
     found[#found + 1] = name
     local held = read(name)
     if held and (kind == '' or held.kind == seen) then kind = held.kind end
+    if name == 'queue' and held and type(held.before) == 'table' then before = held.before end
   end
 end
 if kind ~= '' and seen ~= '' and kind ~= seen then return kind end
 for _, name in ipairs(found) do redis.call('HDEL', holds, name) end
 if scope == 'queue' then
-  unblock()
+  if before then write(scope, before, 0) else unblock() end
   redis.call('HSET', holds, 'lifted', string.format('%.0f', now))
 end
-redis.call('PUBLISH', ARGV[1], '')
+redis.call('PUBLISH', ARGV[1], before and before.kind or '')
 redis.call('SET', KEYS[4], kind, 'PX', ${DONE_MS})
 return kind`,
 });

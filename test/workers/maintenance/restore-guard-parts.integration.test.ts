@@ -172,6 +172,17 @@ describe('the restore guard', () => {
     expect(await readHold(redis.client, keys)).toMatchObject({ kind: 'restored', code: 'gap' });
     expect(await redis.client.pttl(keys.limiter)).toBeGreaterThan(86_400_000);
     expect(await redis.client.pttl(keys.chunkLimiter)).toBeGreaterThan(86_400_000);
+    // The hold that the person placed before is in force again, and is lifted by itself.
+    expect(await liftManualHold(redis.client, keys)).toBe('restored');
+    expect(await readHold(redis.client, keys)).toMatchObject({
+      kind: 'manual',
+      code: 'for the backup',
+    });
+    expect(await redis.client.pttl(keys.limiter)).toBeGreaterThan(86_400_000);
+    expect(await newcomer.gate.enter('T', false)).toBeUndefined();
+    expect(await liftManualHold(redis.client, keys)).toBe('manual');
+    expect(await readHold(redis.client, keys)).toBeUndefined();
+    expect(await redis.client.exists(keys.limiter)).toBe(0);
   });
 
   it('a connection lost during a heartbeat leaves it unverified', async () => {
