@@ -18,7 +18,7 @@ export const suppressCommand = (context: CommandContext): Command =>
     .addCommand(operationCommand(context, checkSuppression))
     .addCommand(
       withFile(new Command('import'))
-        .description('put the numbers of a file on the list')
+        .description('put the numbers of a file on the list, or of standard input, as -')
         .action((file: string, flags: FileFlags, command: Command) =>
           importList(context, command, file, flags),
         ),
