@@ -56,8 +56,8 @@ export async function readWhole(reader: SourceReader, options: PassOptions): Pro
 /**
  * Reads the head of a list that can be read only once.
  *
- * @throws NoticeQueueError SOURCE_INVALID, also if the list begins with too many refused rows: without a contact it
- * would not be recognised when it is imported again
+ * @throws NoticeQueueError SOURCE_INVALID, also if all rows of the head are refused: without a contact the list would
+ * not be recognised when it is imported again
  */
 export async function readHead(reader: SourceReader, options: PassOptions): Promise<FirstPass> {
   const { digest, signal } = options;
@@ -83,8 +83,9 @@ export async function readHead(reader: SourceReader, options: PassOptions): Prom
     }
   }
   if (parts.length === 0) throw noContacts();
-  if (!isWhole() && digest.contacts === 0) throw allRefused(parts);
   await processor.process(parts);
+  const isRefused = !isWhole() || tally.whyImplausible() === undefined;
+  if (digest.contacts === 0 && isRefused) throw allRefused(parts, isWhole());
   return firstPass(reader, tally, digest, isWhole(), parts);
 }
 
@@ -146,11 +147,12 @@ export function abandon({ rows }: SourceReader): void {
 
 export const noContacts = () => invalidList('The list contains no contacts.');
 
-function allRefused(parts: readonly SourcePart[]): NoticeQueueError {
-  const [first] = parts;
+function allRefused(parts: readonly SourcePart[], isWhole: boolean): NoticeQueueError {
+  const [part] = parts;
   const why =
-    first !== undefined && 'check' in first && first.check.kind === 'refused'
-      ? `: row ${first.row}: ${first.check.reason}`
+    part !== undefined && 'check' in part && part.check.kind === 'refused'
+      ? `: row ${part.row}: ${part.check.reason}`
       : '';
-  return invalidList(`The first ${countOf(parts.length, 'row')} are all rejected${why}.`);
+  const which = isWhole ? 'rows of the list' : `first ${countOf(parts.length, 'row')}`;
+  return invalidList(`The ${which} are all rejected${why}.`);
 }

@@ -60,6 +60,12 @@ async function sentTo({ context }: OpsBench, id: string): Promise<string[]> {
 }
 
 it.each([
+  [
+    'CSV',
+    'Text/CSV',
+    `Phone,Name\n${rows(3)}none,Lee\n${rows(1)}`,
+    'map=contact%3DPhone,var1%3DName',
+  ],
   ['CSV', CSV, `Phone,Name\n${rows(3)}none,Lee\n${rows(1)}`, 'map=contact%3DPhone,var1%3DName'],
   [
     'NDJSON',
@@ -94,6 +100,7 @@ it('refuses what the command refuses, with its codes', async () => {
     ['', `contact\n${numberOf(2)}\n${numberOf(3)}\n`, 409, 'LIST_REPEATED', /1 of 2 numbers/],
     ['batchId=first', `contact\n${numberOf(7)}\n`, 409, 'BATCH_CONFLICT', /another list/],
     ['', '', 422, 'SOURCE_INVALID', /empty/],
+    ['batchId=none', 'contact\n+82\n', 422, 'SOURCE_INVALID', /all rejected: row 2: .* plus sign/],
     ['rate=0', `contact\n${numberOf(5)}\n`, 400, 'REQUEST_INVALID', /rate/],
     ['map=contact', `contact\n${numberOf(5)}\n`, 400, 'REQUEST_INVALID', /field=column/],
     ['again=true&onlyNew=true', `contact\n${numberOf(5)}\n`, 422, 'NOTICE_INVALID', /onlyNew/],

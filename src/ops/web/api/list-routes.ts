@@ -52,7 +52,8 @@ export const LIST_ROUTES: readonly Route[] = [
       });
       imports.running += 1;
       try {
-        const format = request.headers['content-type']?.startsWith(CSV) === true ? 'csv' : 'ndjson';
+        const type = request.headers['content-type']?.trim().toLowerCase() ?? '';
+        const format = type.startsWith(CSV) ? 'csv' : 'ndjson';
         const options = { ...input, format, signal: cut.signal } as const;
         const report = await notices.import(readableOf(raw), options);
         if (!report.dryRun && !report.alreadyImported) {
