@@ -48,14 +48,3 @@ export async function isKeyOfAccount(
   const stored = await redis.hgetall(key);
   return keys.some((one) => fieldOf(one) in stored);
 }
-
-/** Whether a process with these keys reads the secret that producers use; also where there is none yet. */
-export async function hasKeyOfAccount(
-  redis: Pick<Store, 'hgetall'>,
-  key: string,
-  { keys }: Sealing,
-): Promise<boolean> {
-  const fields = Object.keys(await redis.hgetall(key));
-  const others = fields.filter((name) => name.startsWith('secret ') && name !== fieldOf(undefined));
-  return others.length === 0 || keys.some((one) => others.includes(fieldOf(one)));
-}

@@ -66,6 +66,9 @@ export const tokenSeal = (by: Sealing, id: string): Seal => sealAt(by, `token ${
 /** For the secret of the account. */
 export const accountSeal = (by: Sealing): Seal => sealAt(by, 'secret');
 
+/** For the key of the do-not-send list. */
+export const doNotSendSeal = (by: Sealing): Seal => sealAt(by, 'do-not-send');
+
 /** Field by field: a worker makes one for each job. */
 function sealAt({ account, keys, acceptsPlain }: Sealing, place: string): Seal {
   return { account, keys, acceptsPlain, place };

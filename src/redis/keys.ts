@@ -35,7 +35,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:account` | hash | random secret for keyed hashes in ids of jobs and digests of lists, encrypted with each key that producers use; how long the worker that started last keeps ended notices, and its sending hours | forever (some 300 bytes) |
  * | `<tag>:counts` | hash | contacts of batches that wait in Redis; contacts that were sent again after an unknown outcome, by lane | forever (some 100 bytes) |
  * | `<tag>:turns` | hash | what one process of the fleet does at a time, by whom and until when (turns.ts); conditions that were reported, and the cursor of the webhook | forever (some kB) |
- * | `<tag>:suppress` | hash | how many numbers are on the do-not-send list, and by which key they are hashed (src/suppression) | until the last is removed |
+ * | `<tag>:suppress` | hash | how many numbers are on the do-not-send list, and the random key of their hashes, encrypted with each PAYLOAD_KEY (src/suppression) | until the last is removed |
  * | `<tag>:suppress:<bucket>` | hash | numbers of that list, as keyed hashes, with the reason and the minute | until they are removed |
  * | `<tag>:done:<nonce>` | string | mark of a request that is done, so that it can be repeated | ten minutes |
  * | `<tag>:audit` | stream | changes: holds, resolutions, rate limits, sends by hand (audit.ts) | 90 days, about 1,000,000 at most |

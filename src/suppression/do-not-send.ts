@@ -1,14 +1,13 @@
-import { createHash, hkdfSync } from 'node:crypto';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { SUPPRESS_REASONS, type SuppressReason } from '../contracts/suppression.ts';
 import { canonicalForm } from '../format/country.ts';
 import { WHOLE_BYTES, wholePrints } from '../number-index/number-prints.ts';
-import { hasKeyOfAccount, readAccountSecret } from '../payload/account-secret.ts';
 import type { Sealing } from '../payload/seal.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
 import { hintChannel } from '../redis/hints.ts';
 import type { Keys } from '../redis/keys.ts';
+import { readListKey, type ListKey } from './list-key.ts';
 import { changeList, lookUp, OTHER_KEY, REASONS } from './scripts.ts';
 
 const MINUTE_MS = 60_000;
@@ -37,17 +36,19 @@ export const readValue = (value: number): Suppression => ({
 /**
  * The do-not-send list of an account: keyed hashes of numbers, never numbers. A number of either form, with the country's
  * code or national, is the same one. All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis
- * fails, and NOT_POSSIBLE where this process has another PAYLOAD_KEY than what made the list.
+ * fails, and NOT_POSSIBLE where the list is encrypted with another PAYLOAD_KEY than this process has.
  */
 export class DoNotSendList {
   readonly #redis: RedisClient;
-  readonly #keys: Pick<Keys, 'suppress' | 'suppressHints' | 'account'>;
+  readonly #keys: Pick<Keys, 'suppress' | 'suppressHints'>;
   readonly #sealing: Sealing;
-  #key: Promise<{ readonly bytes: Buffer; readonly print: string }> | undefined;
+  #key: Promise<ListKey> | undefined;
+  /** There are prints of the key outside: it is not replaced. */
+  #isFixed = false;
 
   constructor(
     redis: RedisClient,
-    keys: Pick<Keys, 'suppress' | 'suppressHints' | 'account'>,
+    keys: Pick<Keys, 'suppress' | 'suppressHints'>,
     sealing: Sealing,
   ) {
     this.#redis = redis;
@@ -62,27 +63,28 @@ export class DoNotSendList {
   async find(numbers: readonly string[]): Promise<ReadonlyMap<number, Suppression> | undefined> {
     // Who only asks needs no key, and makes none, where there is no list.
     if (this.#key === undefined && (await this.count()) === 0) return undefined;
-    const { print } = await this.#ownKey();
-    const args = [print, await this.printsOf(numbers)];
-    const found = await translated(lookUp(this.#redis, [this.#keys.suppress], args));
-    if (found === OTHER_KEY) throw otherKey();
+    const found = await this.#ask(async (key) => {
+      const args = [key.print, printsBy(key, numbers)];
+      return lookUp(this.#redis, [this.#keys.suppress], args);
+    });
     if (found === 'empty') return undefined;
     return new Map([...found].map(([index, value]) => [index, readValue(value)]));
   }
 
   /** @returns how many were not on the list */
-  async add(numbers: readonly string[], reason: SuppressReason): Promise<number> {
-    return this.#change('add', await this.printsOf(numbers), reason);
+  add(numbers: readonly string[], reason: SuppressReason): Promise<number> {
+    return this.#change('add', (key) => printsBy(key, numbers), reason);
   }
 
   /** @returns how many were on the list */
-  async remove(numbers: readonly string[]): Promise<number> {
-    return this.removePrints(await this.printsOf(numbers));
+  remove(numbers: readonly string[]): Promise<number> {
+    return this.#change('remove', (key) => printsBy(key, numbers), 'other');
   }
 
   /** Removes numbers of which only the prints are known. */
   removePrints(prints: Buffer): Promise<number> {
-    return this.#change('remove', prints, 'other');
+    this.#isFixed = true;
+    return this.#change('remove', () => prints, 'other');
   }
 
   async count(): Promise<number> {
@@ -91,45 +93,59 @@ export class DoNotSendList {
 
   /** The prints of numbers, one after the other. */
   async printsOf(numbers: readonly string[]): Promise<Buffer> {
-    const { bytes } = await this.#ownKey();
-    return wholePrints(bytes, numbers.map(canonicalForm));
+    this.#isFixed = true;
+    return printsBy(await this.#ownKey(), numbers);
   }
 
-  async #change(verb: 'add' | 'remove', prints: Buffer, reason: SuppressReason): Promise<number> {
-    const { print } = await this.#ownKey();
+  async #change(
+    verb: 'add' | 'remove',
+    printsOf: (key: ListKey) => Buffer,
+    reason: SuppressReason,
+  ): Promise<number> {
     const { suppress, suppressHints } = this.#keys;
-    const last = [verb, SUPPRESS_REASONS.indexOf(reason), hintChannel(this.#redis, suppressHints)];
+    const channel = hintChannel(this.#redis, suppressHints);
+    const last = [verb, SUPPRESS_REASONS.indexOf(reason), channel];
     let changed = 0;
-    for (let from = 0; from < prints.length; from += BYTES_AT_ONCE) {
-      const some = prints.subarray(from, from + BYTES_AT_ONCE);
-      const done = await translated(changeList(this.#redis, [suppress], [print, some, ...last]));
-      if (done < 0) throw otherKey();
-      changed += done;
-    }
+    await this.#ask(async (key) => {
+      const prints = printsOf(key);
+      for (let from = 0; from < prints.length; from += BYTES_AT_ONCE) {
+        const some = prints.subarray(from, from + BYTES_AT_ONCE);
+        const args = [key.print, some, ...last, key.field, key.stored];
+        const done = await changeList(this.#redis, [suppress], args);
+        if (done < 0) return OTHER_KEY;
+        changed += done;
+      }
+      return 'done';
+    });
     return changed;
   }
 
-  /** The key of the numbers, and its own print, by which a list of another one is known. */
-  #ownKey() {
-    this.#key ??= this.#readKey().catch((error: unknown) => {
-      this.#key = undefined;
-      throw error;
-    });
-    return this.#key;
+  /** Asks with the key of the list; once more where the list was made anew with another one since the key was read. */
+  async #ask<T>(ask: (key: ListKey) => Promise<T>): Promise<Exclude<T, typeof OTHER_KEY>> {
+    for (let left = 2; left > 0; left -= 1) {
+      const own = this.#ownKey();
+      const said = await translated(ask(await own));
+      if (said !== OTHER_KEY) return said as Exclude<T, typeof OTHER_KEY>;
+      if (this.#isFixed) break;
+      if (this.#key === own) this.#key = undefined;
+    }
+    throw new NoticeQueueError(
+      'NOT_POSSIBLE',
+      'The do-not-send list was made anew meanwhile, with another key: try again.',
+    );
   }
 
-  async #readKey() {
-    const { account } = this.#keys;
-    // A secret of its own would make a second list, which workers do not read.
-    if (!(await translated(hasKeyOfAccount(this.#redis, account, this.#sealing)))) throw otherKey();
-    const text = await translated(readAccountSecret(this.#redis, account, this.#sealing));
-    const bytes = Buffer.from(hkdfSync('sha256', text, '', 'notice-queue do not send v1', 32));
-    return { bytes, print: createHash('sha256').update(bytes).digest('base64url').slice(0, 16) };
+  /** The key of the list. */
+  #ownKey(): Promise<ListKey> {
+    this.#key ??= readListKey(this.#redis, this.#keys.suppress, this.#sealing).catch(
+      (error: unknown) => {
+        this.#key = undefined;
+        throw error;
+      },
+    );
+    return this.#key;
   }
 }
 
-const otherKey = () =>
-  new NoticeQueueError(
-    'NOT_POSSIBLE',
-    'The do-not-send list is hashed with another key: set the PAYLOAD_KEY of the producers here, too.',
-  );
+const printsBy = ({ bytes }: ListKey, numbers: readonly string[]): Buffer =>
+  wholePrints(bytes, numbers.map(canonicalForm));

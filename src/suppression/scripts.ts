@@ -54,7 +54,7 @@ return hits`,
 
 /**
  * Adds or removes numbers. ARGV: also `add` or `remove`, the place of the reason, channel. A number that is on the list
- * keeps its reason and time. Answers how many were added or removed; -1 where the list has another key.
+ * keeps its reason and time. Then how the key of the list is stored: field and value. Answers how many were added or removed; -1 where the list has another key.
  */
 export const changeList = defineScript({
   name: 'change numbers not to send to',
@@ -65,7 +65,7 @@ local value = string.format('%.0f', math.floor(clock() / 60000) * ${REASONS} + t
 -- Workers that know that it is empty have to ask. First: where it is refused, nothing is written.
 if isAdd and not known then
   redis.call('PUBLISH', ARGV[5], '')
-  redis.call('HSET', list, 'key', ofKey)
+  redis.call('HSET', list, 'key', ofKey, ARGV[6], ARGV[7])
 end
 for index = 0, last do
   local bucket, field = place(index)
@@ -77,6 +77,21 @@ if changed > 0 then
   if count <= 0 then redis.call('DEL', list) end
 end
 return changed`,
+  parse: Number,
+});
+
+/**
+ * Stores the key of the list for another PAYLOAD_KEY. ARGV: print of the key of the list, field and value, and fields to
+ * remove.
+ */
+export const keepKey = defineScript({
+  name: 'keep the key of the numbers not to send to',
+  lua: `
+local list = KEYS[1]
+if redis.call('HGET', list, 'key') ~= ARGV[1] then return 0 end
+redis.call('HSETNX', list, ARGV[2], ARGV[3])
+for index = 4, #ARGV do redis.call('HDEL', list, ARGV[index]) end
+return 1`,
   parse: Number,
 });
 

@@ -16,6 +16,7 @@ export class SendCheck {
   readonly #list: Pick<DoNotSendList, 'find'>;
   readonly #hints: Hints;
   readonly #channel: string;
+  readonly #onFailure: (error: unknown) => void;
   /** Until when the list counts as empty, by performance.now(). */
   #emptyUntil = 0;
   /** Raised by each hint: an answer that was asked for before is then outdated. */
@@ -27,9 +28,11 @@ export class SendCheck {
     redis: RedisClient,
     hints: Hints,
     keys: Pick<Keys, 'suppressHints'>,
+    onFailure: (error: unknown) => void,
   ) {
     this.#list = list;
     this.#hints = hints;
+    this.#onFailure = onFailure;
     this.#channel = hintChannel(redis, keys.suppressHints);
   }
 
@@ -56,7 +59,10 @@ export class SendCheck {
   async hits(numbers: readonly string[]): Promise<ReadonlySet<number>> {
     const news = this.#news;
     const asked = performance.now();
-    const found = await this.#list.find(numbers);
+    const found = await this.#list.find(numbers).catch((error: unknown) => {
+      this.#onFailure(error);
+      throw error;
+    });
     if (found !== undefined) return new Set(found.keys());
     if (news === this.#news) this.#emptyUntil = asked + EMPTY_FOR_MS;
     return NONE;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { SUPPRESS_REASONS } from '../../src/contracts/suppression.ts';
-import { sealingOf, NO_SEALING } from '../../src/payload/seal.ts';
+import { sealingOf, workerSealing, NO_SEALING, type Sealing } from '../../src/payload/seal.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { DoNotSendList } from '../../src/suppression/do-not-send.ts';
 import { readAudit } from '../../src/ops/audit.ts';
@@ -71,6 +71,52 @@ it('a process with another key is refused, and makes no second list', async () =
     await expect(stranger.find(['01012345678'])).rejects.toMatchObject({ code: 'NOT_POSSIBLE' });
   }
   expect(await first.count()).toBe(1);
+});
+
+it('PAYLOAD_KEY is introduced and changed while the list has an entry', async () => {
+  const { keys, list } = world();
+  const [one, two] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'));
+  const finds = async (sealing: Sealing) =>
+    (await new DoNotSendList(redis.client, keys, sealing).find(['01012345678']))?.size;
+  await list.add(['01012345678'], 'opt-out');
+  const steps = [
+    { payloadKeyPrevious: one },
+    { payloadKey: one },
+    { payloadKey: two, payloadKeyPrevious: one },
+    { payloadKey: two },
+  ];
+  let before: Sealing = NO_SEALING;
+  for (const step of steps) {
+    const now = workerSealing('default', step);
+    expect(await finds(now)).toBe(1);
+    // The commands get the key before or after the workers.
+    expect(await finds(sealingOf('default', step))).toBe(1);
+    expect(await finds(before)).toBe(1);
+    before = now;
+  }
+  await expect(finds(NO_SEALING)).rejects.toMatchObject({
+    code: 'NOT_POSSIBLE',
+    message: expect.stringMatching(/set it as PAYLOAD_KEY/) as string,
+  });
+  expect(await redis.client.hexists(keys.suppress, 'key plain')).toBe(0);
+});
+
+it('a list that was made anew is read by who knows the former one', async () => {
+  const { keys, list } = world();
+  const other = new DoNotSendList(redis.client, keys, NO_SEALING);
+  await list.add(['01012345678'], 'opt-out');
+  expect((await other.find(['01012345678']))?.size).toBe(1);
+  await redis.client.del(await redis.client.keys(`${keys.suppress}*`));
+  const again = new DoNotSendList(redis.client, keys, NO_SEALING);
+  const also = new DoNotSendList(redis.client, keys, NO_SEALING);
+  // Both find no list and have a key ready: one of them stores it.
+  expect(
+    await Promise.all([again.add(['01012345678'], 'other'), also.add(['01099998888'], 'other')]),
+  ).toEqual([1, 1]);
+  expect([...((await other.find(['01012345678', '01099998888']))?.keys() ?? [])]).toEqual([0, 1]);
+  // Prints that are outside belong to the former one.
+  await list.printsOf([]);
+  await expect(list.add(['0105'], 'other')).rejects.toMatchObject({ code: 'NOT_POSSIBLE' });
 });
 
 it('nothing is stored where the hint about it is refused', async () => {

@@ -1,15 +1,16 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { rowResults } from '../../src/batch/failures/row-results.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { readWorkers } from '../../src/fleet/heartbeat.ts';
 import { readPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { lookUpNotice } from '../../src/notices/look-up.ts';
 import { rowsOfPayload } from '../../src/payload/chunk-payload.ts';
-import { NO_SEALING } from '../../src/payload/seal.ts';
+import { NO_SEALING, sealingOf } from '../../src/payload/seal.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { findContact } from '../../src/search/find-contact.ts';
 import { DoNotSendList } from '../../src/suppression/do-not-send.ts';
-import { numbers, startFleet } from '../support/fleet.ts';
+import { numbers, startFleet, type LogLine } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
@@ -36,6 +37,7 @@ async function world(env: Readonly<Record<string, string>> = {}) {
   onTestFinished(() => producer.close());
   return {
     ...on,
+    keys,
     list,
     ledger,
     finding,
@@ -132,6 +134,28 @@ describe('nothing is sent to a number on the do-not-send list', () => {
     const after = await send(two);
     await until(async () => (await after.view()).state === 'suppressed', { what: 'the end' });
     expect(sentTo(emulator)).toEqual([one]);
+  }, 60_000);
+
+  it('by a worker that cannot read the list: it is not ready, and says why once', async () => {
+    const { emulator, keys, workers, send } = await world({ HEARTBEAT_MS: '100' });
+    const sealing = sealingOf('default', { payloadKey: '42'.repeat(32) });
+    const sealed = new DoNotSendList(redis.client, keys, sealing);
+    const [one = '', two = ''] = numbers(2);
+    await sealed.add([one], 'opt-out');
+    const { view } = await send(two);
+    const isUnready = async () =>
+      (await readWorkers(redis.client, keys)).some(({ unready = [] }) =>
+        unready.some(({ reason }) => reason === 'payload-key'),
+      );
+    await until(isUnready, { what: 'the worker to be not ready' });
+    await until(async () => (await view()).state === 'pending', { what: 'the notice to wait' });
+    const isTrouble = ({ event, where }: LogLine) => event === 'trouble' && where === 'do-not-send';
+    const [line, ...others] = workers.flatMap(({ lines }) => lines.filter(isTrouble));
+    expect(line).toMatchObject({ code: 'NOT_POSSIBLE', message: expect.any(String) as string });
+    expect(others).toEqual([]);
+    expect(sentTo(emulator)).toEqual([]);
+    await sealed.remove([one]);
+    await until(async () => (await view()).state === 'accepted', { what: 'the end' });
   }, 60_000);
 
   it('of a retry: it is asked for at each attempt', async () => {

@@ -16,7 +16,7 @@ function world(user: { username?: string; password?: string } = {}) {
   const ear = connectRedis(settings, 'subscriber', () => {});
   onTestFinished(() => ear.disconnect());
   const list = new DoNotSendList(redis.client, keys, NO_SEALING);
-  const check = new SendCheck(list, redis.client, new Hints(ear), keys);
+  const check = new SendCheck(list, redis.client, new Hints(ear), keys, () => {});
   onTestFinished(() => check.stop());
   check.start();
   const knownToBeEmpty = () => until(() => check.isEmpty, { what: 'that it is known to be empty' });

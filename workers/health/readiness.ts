@@ -6,8 +6,8 @@
  * - `copy-unchecked`: Redis reconnected and may contain an old copy; nothing is sent until that is known.
  * - `stalled`: jobs wait, nothing holds them, and this worker takes none.
  * - `event-loop`: the event loop was blocked for a second or more.
- * - `payload-key`: it met jobs whose contacts are encrypted with a key that it does not have; without any key of the
- *   account it takes no jobs. Set PAYLOAD_KEY, or PAYLOAD_KEY_PREVIOUS during a change of the key.
+ * - `payload-key`: it met jobs whose contacts, or a do-not-send list whose key, are encrypted with a key that it does not
+ *   have; without any key of the account it takes no jobs with such contacts. Set PAYLOAD_KEY, or PAYLOAD_KEY_PREVIOUS during a change of the key.
  * - `alone`: its requests fail, and those of other workers do not: it has another key pair or address, or no connection. It
  *   takes no jobs for a time, and tries again (hold-gate.ts). Compare it with a worker that sends.
  * - `stopping`: it is shutting down.

@@ -176,7 +176,9 @@ export async function startWorker({
     log: attemptLog,
     now: clock.now,
   });
-  const doNotSend = createSendCheck(basis, sealing);
+  const doNotSend = createSendCheck(basis, sealing, (forMs) =>
+    readiness.report('payload-key', forMs),
+  );
   const context = {
     service,
     tokens,

@@ -4,7 +4,6 @@ import type { openChunk } from '../../src/payload/chunk-payload.ts';
 import { encodeContacts, openPayload, rowsOfContacts } from '../../src/payload/chunk-payload.ts';
 import { batchSeal } from '../../src/payload/seal.ts';
 import type { SendCheck } from '../../src/suppression/send-check.ts';
-import type { AttemptLog } from './attempt-log.ts';
 import {
   listOf,
   rejectUnreadable,
@@ -18,29 +17,27 @@ import { requeue } from './disposition.ts';
 
 export interface SuppressionContext {
   readonly doNotSend: Pick<SendCheck, 'isEmpty' | 'hits'>;
-  readonly log: AttemptLog;
 }
 
-/** The job is requeued at once: while Redis refuses, not more often than this. */
-const REDIS_AGAIN_MS = 200;
+/** The job is requeued at once: while the list is not readable, not more often than this. */
+const ASK_AGAIN_MS = 200;
 
 const NONE: ReadonlySet<number> = new Set();
 
 /**
  * Which contacts are on the do-not-send list, by their index.
- * @returns undefined where Redis did not answer: nothing may be sent
+ * @returns undefined where that is not known: nothing may be sent
  */
 export async function suppressedOf(
   contacts: readonly { readonly contact?: unknown }[],
-  { doNotSend, log }: SuppressionContext,
+  { doNotSend }: SuppressionContext,
 ): Promise<ReadonlySet<number> | undefined> {
   if (doNotSend.isEmpty) return NONE;
   const numbers = contacts.map(({ contact }) => (typeof contact === 'string' ? contact : ''));
   try {
     return await doNotSend.hits(numbers);
-  } catch (error) {
-    log.trouble('do-not-send', error);
-    await pause(REDIS_AGAIN_MS);
+  } catch {
+    await pause(ASK_AGAIN_MS);
     return undefined;
   }
 }

@@ -134,7 +134,8 @@ const WORDS: Readonly<Record<string, string>> = {
   'copy-unchecked': 'it is starting: it checks that Redis is not an old copy',
   stalled: 'it takes no jobs although some wait',
   'event-loop': 'its event loop was blocked',
-  'payload-key': 'it does not have the key with which contacts are encrypted (PAYLOAD_KEY)',
+  'payload-key':
+    'it does not have the key with which contacts or the do-not-send list are encrypted (PAYLOAD_KEY)',
   alone: 'its requests fail, and those of other workers do not',
   stopping: 'it is shutting down',
 };
