@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { describeFailure, exitCodeOf, InputError, NoticeQueueError } from '../contracts/errors.ts';
 import { VERSION } from '../contracts/version.ts';
@@ -71,24 +73,29 @@ export async function runCli(
       if (json) report(stderr, new UsageError(usageOf(error)), json);
       return 2;
     }
-    const shown = explainMissing(error);
+    const shown = explainMissing(error, args);
     report(stderr, shown, json);
     return exitCode || (shown instanceof UsageError ? 2 : exitCodeOf(shown));
   }
 }
 
 /** An application that only sends may leave out what only workers and the ops server need: says what to install. */
-function explainMissing(error: unknown): unknown {
+function explainMissing(error: unknown, args: readonly string[]): unknown {
   if ((error as NodeJS.ErrnoException | undefined)?.code !== 'ERR_MODULE_NOT_FOUND') return error;
   const name = /^Cannot find package '([^']+)'/.exec((error as Error).message)?.[1];
   if (name === undefined) return error;
-  const { optionalDependencies, peerDependencies } = createRequire(import.meta.url)(
-    'notice-queue/package.json',
-  ) as Record<`${'optional' | 'peer'}Dependencies`, Readonly<Record<string, string>>>;
-  const needed = Object.hasOwn(optionalDependencies, name)
-    ? optionalDependencies
-    : peerDependencies;
-  const packages = Object.entries(needed).map(([one, range]) => `${one}@${range}`);
+  const require = createRequire(import.meta.url);
+  const { optionalDependencies, peerDependencies } = require('notice-queue/package.json') as Record<
+    `${'optional' | 'peer'}Dependencies`,
+    Readonly<Record<string, string>>
+  >;
+  const isServer = args.includes('ops') || Object.hasOwn(peerDependencies, name);
+  const needed = { ...optionalDependencies, ...(isServer ? peerDependencies : {}) };
+  const isMissing = (one: string) =>
+    !(require.resolve.paths(one) ?? []).some((folder) => existsSync(path.join(folder, one)));
+  const packages = Object.entries(needed)
+    .filter(([one]) => isMissing(one))
+    .map(([one, range]) => `${one}@${range}`);
   return new UsageError(
     `this command needs packages that are not installed: npm install ${packages.join(' ')}`,
   );
