@@ -33,7 +33,8 @@ export interface StartedBatch {
 
 /** Options of sending. Given again for a batch that exists, they must be those it was created with. */
 const SENDING = ['chunkSize', 'delivery', 'expiresAt', 'rate', 'bisect'] as const;
-export type SendingOptions = Pick<CheckedImportOptions, (typeof SENDING)[number]>;
+export type SendingOptions = Pick<CheckedImportOptions, (typeof SENDING)[number]> &
+  Partial<Pick<CheckedImportOptions, 'paused' | 'startAt' | 'keep'>>;
 
 type ImportDecision =
   | { readonly kind: 'create' }
@@ -83,10 +84,19 @@ export function decideImport(
  * Names of the options that were given and differ from those of the batch; of its rate a person may have decided since.
  */
 function differingOptions(options: SendingOptions, batch: Batch): string[] {
-  const { rateSetAt } = batch;
-  return SENDING.filter((name) => name !== 'rate' || rateSetAt === 0).filter(
+  const { rateSetAt, phase, reading } = batch;
+  const differing: string[] = SENDING.filter((name) => name !== 'rate' || rateSetAt === 0).filter(
     (name) => options[name] !== undefined && options[name] !== batch[name],
   );
+  const { paused = false, startAt, keep = [] } = options;
+  const { flags = {} } = reading ?? {};
+  if (paused && phase !== 'paused' && phase !== 'cancelled') differing.push('paused');
+  // The start of the batch itself is gone once it has started.
+  if (startAt !== undefined && Date.parse(flags['start-at'] ?? '') !== startAt) {
+    differing.push('startAt');
+  }
+  if (keep.join(',') !== (flags['keep'] ?? '')) differing.push('keep');
+  return differing;
 }
 
 /** Other imports of the same list, at the same moment, that this one gives way to. */

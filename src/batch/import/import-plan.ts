@@ -98,7 +98,7 @@ export function spreadOver(
 
 /** The flags with which the same list is read again. */
 function flagsOf(options: CheckedImportOptions): Record<string, string> {
-  const { map, expiresAt, scheduleType } = options;
+  const { map, expiresAt, startAt, scheduleType } = options;
   const pairs = Object.entries(map ?? {}).map(([name, source]) => `${name}=${source}`);
   const given: Readonly<Record<string, string | number | boolean | undefined>> = {
     map: pairs.length === 0 ? undefined : pairs.join(','),
@@ -112,6 +112,7 @@ function flagsOf(options: CheckedImportOptions): Record<string, string> {
     chunk: options.chunkSize,
     delivery: options.delivery,
     expires: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
+    'start-at': startAt === undefined ? undefined : new Date(startAt).toISOString(),
     rate: options.rate,
     country: options.country,
     'allow-implausible': options.allowImplausible,

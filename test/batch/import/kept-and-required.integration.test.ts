@@ -3,7 +3,8 @@ import { writeEntries } from '../../../src/ops/entries-csv.ts';
 import { decodeContacts, keptOfContact } from '../../../src/payload/chunk-payload.ts';
 import { NO_SEALING } from '../../../src/payload/seal.ts';
 import { testRedis } from '../../support/redis.ts';
-import { importWorld, listFile } from '../support/import-world.ts';
+import { until } from '../../support/wait.ts';
+import { failureOf, importWorld, listFile } from '../support/import-world.ts';
 
 const redis = testRedis();
 
@@ -85,11 +86,26 @@ it('a list is spread over a time: its rate follows from its contacts', async () 
 it('an import goes on when its start has passed; a new one is refused', async () => {
   const world = importWorld(redis);
   const list = [{ contact: '01000000001' }];
-  const [soon, past] = [Date.now() + 600_000, Date.now() - 1_000];
+  const [soon, past] = [Date.now() + 1_000, Date.now() - 1_000];
   await world.import(list, { batchId: 'nine', startAt: soon });
-  const again = await world.import(list, { batchId: 'nine', startAt: past });
+  await until(() => Date.now() > soon, { what: 'its start to pass' });
+  await world.ledger.control('nine', 'resume');
+  const again = await world.import(list, { batchId: 'nine', startAt: soon });
   expect(again).toMatchObject({ alreadyImported: true });
   await expect(world.import(list, { batchId: 'new', again: true, startAt: past })).rejects.toThrow(
     /startAt: expected a time in the future/,
   );
+});
+
+it.each([
+  ['paused', { paused: true }],
+  ['startAt', { startAt: Date.now() + 900_000 }],
+  ['keep', { keep: ['customerNo'] }],
+])('the same list with another %s is refused for it, with its batch id', async (name, other) => {
+  const world = importWorld(redis);
+  const list = listFile(CSV);
+  await world.import(list, { batchId: 'b' });
+  const failure = await failureOf(world.import(list, { batchId: 'b', ...other }));
+  expect(failure).toMatchObject({ code: 'BATCH_CONFLICT' });
+  expect(failure.message).toContain(`other options (${name})`);
 });
