@@ -93,8 +93,8 @@ export const ACCESS_CONTROLS: readonly Control[] = [
   {
     prevents: 'connections that are held open with half a request',
     file: 'src/ops/web/server.ts',
-    from: 'const timer = setTimeout(end, REQUEST_TIMEOUT_MS);',
-    to: 'const timer = setTimeout(end, 2 ** 30);',
+    from: 'request.arrival = setTimeout(end, REQUEST_TIMEOUT_MS);',
+    to: 'request.arrival = setTimeout(end, 2 ** 30);',
     test: 'ops/web/hostile-callers.integration.test.ts',
     words: 'with half a request is closed',
   },
