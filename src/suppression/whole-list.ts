@@ -1,3 +1,4 @@
+import { NoticeQueueError } from '../contracts/errors.ts';
 import type { SuppressReason } from '../contracts/suppression.ts';
 import { WHOLE_BYTES } from '../number-index/number-prints.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -46,22 +47,36 @@ export interface Done {
   removed: number;
 }
 
-/** Adds numbers as they come. @param done counts those that were not on the list */
+/** Bytes of Redis that an entry takes at most: in a short list. */
+const ENTRY_BYTES = 130;
+
+/**
+ * Adds numbers as they come.
+ *
+ * @param room whether Redis has room for so many bytes more: what is kept free for notices stays free
+ * @param done counts those that were not on the list
+ * @throws NoticeQueueError REDIS_FULL
+ */
 export async function addAll(
   list: DoNotSendList,
   numbers: AsyncIterable<NumberToAdd>,
+  room: { has(bytes: number): boolean | Promise<boolean> },
   done: Done,
 ): Promise<void> {
+  const add = async (some: readonly string[], reason: SuppressReason) => {
+    if (!(await room.has(some.length * ENTRY_BYTES))) throw new NoticeQueueError('REDIS_FULL');
+    done.added += await list.add(some, reason);
+  };
   const byReason = new Map<SuppressReason, string[]>();
   for await (const { number, reason } of numbers) {
     const some = byReason.get(reason) ?? [];
     byReason.set(reason, some);
     some.push(number);
     if (some.length < NUMBERS_AT_ONCE) continue;
-    done.added += await list.add(some, reason);
+    await add(some, reason);
     some.length = 0;
   }
-  for (const [reason, rest] of byReason) done.added += await list.add(rest, reason);
+  for (const [reason, rest] of byReason) await add(rest, reason);
 }
 
 /** The numbers of a file, as prints in ascending order, each once: eight bytes a number. */

@@ -1,9 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { SUPPRESS_REASONS } from '../../src/contracts/suppression.ts';
 import { sealingOf, workerSealing, NO_SEALING, type Sealing } from '../../src/payload/seal.ts';
+import { readMemory } from '../../src/redis/facts.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { DoNotSendList } from '../../src/suppression/do-not-send.ts';
 import { readAudit } from '../../src/ops/audit.ts';
@@ -250,4 +253,20 @@ it('add and import take the same numbers, and say which', async () => {
   const csv = file(['contact', ...taken, ...refused].join('\n'));
   const { stdout } = await run(['suppress', 'import', csv, '--json'], { ...env, COUNTRY: 'KR' });
   expect(JSON.parse(stdout)).toEqual({ rows: 7, added: 1, refused: 3, listed: 4 });
+}, 60_000);
+
+it('an import stops before it takes the memory that is kept free for notices', async () => {
+  const server = await startRedisServer();
+  onTestFinished(() => server.close());
+  const small = new Redis(server.url);
+  onTestFinished(() => small.disconnect());
+  const { used } = await readMemory(small);
+  // Less free than lists leave, and more than the file would take.
+  await small.config('SET', 'maxmemory', Math.floor(used * 1.8));
+  const { env, file } = world();
+  const csv = file(`contact\n${numbers(5_000).join('\n')}\n`);
+  const ended = await run(['suppress', 'import', csv], { ...env, REDIS_URL: server.url });
+  expect(ended).toMatchObject({ code: 3, stdout: '' });
+  const keys = keysOf(env.REDIS_PREFIX, 'default');
+  expect(await new DoNotSendList(small, keys, NO_SEALING).count()).toBe(2_000);
 }, 60_000);

@@ -3,6 +3,7 @@ import { SUPPRESS_REASONS, type SuppressReason } from '../../contracts/suppressi
 import type { OpenSource } from '../../batch/source/open-source.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { appendAudit } from '../../ops/audit.ts';
+import { MemoryRoom } from '../../producer/memory-room.ts';
 import { DoNotSendList, type NumberToAdd } from '../../suppression/do-not-send.ts';
 import {
   addAll,
@@ -123,9 +124,9 @@ export function importList(
   name: string,
   flags: FileFlags,
 ): Promise<void> {
-  return withFile(context, name, flags, async (file, _, { list, recorded }) => {
+  return withFile(context, name, flags, async (file, _, { list, room, recorded }) => {
     const { added } = await recorded('imported', async (done) => {
-      await addAll(list, file.numbers(), done);
+      await addAll(list, file.numbers(), room, done);
     });
     const { rows, refused, problems } = file;
     if (rows === 0) throw noNumbers(name);
@@ -146,7 +147,7 @@ export async function syncList(
   flags: FileFlags,
 ): Promise<void> {
   if (name === '-') throw new UsageError('sync reads its list twice: name a file instead of -.');
-  await withFile(context, name, flags, async (file, open, { list, recorded }) => {
+  await withFile(context, name, flags, async (file, open, { list, room, recorded }) => {
     const wanted = await printsOfAll(list, file.numbers());
     if (file.refused > 0) {
       throw new UsageError(
@@ -159,7 +160,7 @@ export async function syncList(
     const question = `Add ${countOf(toAdd, 'number')} to the do-not-send list and remove ${formatCount(toRemove.length)}?`;
     if (toAdd + toRemove.length > 0 && !(await agreed(context, question, flags.yes))) return;
     const { added, removed } = await recorded('synced', async (done) => {
-      await addAll(list, file.numbers(), done);
+      await addAll(list, file.numbers(), room, done);
       await removeAll(list, toRemove, done);
     });
     const answer = { rows: file.rows, added, removed, listed: await list.count() };
@@ -203,6 +204,7 @@ export function exportList(context: CommandContext, why: string | undefined): Pr
 /** The list, and how what was done with it is recorded. */
 interface Tools {
   readonly list: DoNotSendList;
+  readonly room: MemoryRoom;
   readonly audited: (as: string, contacts?: number) => Promise<void>;
   /** Runs what changes the list, and records how much it did, also where it is stopped or fails. */
   readonly recorded: (as: string, use: (done: Done) => Promise<void>) => Promise<Done>;
@@ -235,7 +237,8 @@ async function run(
         }
         return done;
       };
-      return use(open, { list, audited, recorded }, signal);
+      const room = new MemoryRoom(redis, 'lists');
+      return use(open, { list, room, audited, recorded }, signal);
     }),
   );
 }
