@@ -25,7 +25,7 @@ export const MISTAKES: readonly (readonly [title: string, law: string, mistake: 
   [
     'what is sent again is not counted as possibly sent twice',
     'sent twice',
-    ['if possiblySent then countTwice(KEYS[13], size) end', ''],
+    ['if possiblySent then countTwice(size) end', ''],
   ],
   [
     'any attempt settles a chunk, whoever claimed it',

@@ -370,9 +370,19 @@ export class SettlementRun {
   async #judge(): Promise<void> {
     deepStrictEqual(this.#unlawful, []);
     const batch = await this.#ledger.read('b');
-    const { total, pending, sending, accepted, rejected, unknown, expired, cancelled, ...rest } =
-      batch?.counts ?? fail();
-    deepStrictEqual({ pending, sending, expired, cancelled }, NONE);
+    const {
+      total,
+      pending,
+      sending,
+      accepted,
+      rejected,
+      unknown,
+      expired,
+      cancelled,
+      suppressed,
+      ...rest
+    } = batch?.counts ?? fail();
+    deepStrictEqual({ pending, sending, expired, cancelled, suppressed }, NONE);
     strictEqual(total, this.#seen.size);
     strictEqual(accepted + rejected + unknown, total);
     strictEqual(await this.#ledger.unsent(), 0);
