@@ -119,6 +119,16 @@ export function failureOf(failedReason: string | undefined): {
   return { code: text.slice(0, colon), message: text.slice(colon + 1).trim() };
 }
 
+/** How a notice, or a contact of a list, ends. */
+export const END_STATES = [
+  'accepted',
+  'rejected',
+  'unknown',
+  'expired',
+  'cancelled',
+  'suppressed',
+] as const;
+
 /**
  * What happens when the outcome of an attempt is unknown.
  *

@@ -1,4 +1,5 @@
 import type { HoldKind } from '../contracts/hold.ts';
+import { END_STATES } from '../contracts/outcome.ts';
 
 /** The fields of every event. No event contains a phone number, a variable or a secret. */
 interface EventHead {
@@ -8,15 +9,7 @@ interface EventHead {
   readonly at: number;
 }
 
-const NOTICE_STATES = [
-  'accepted',
-  'rejected',
-  'unknown',
-  'expired',
-  'cancelled',
-  'suppressed',
-  'pending',
-] as const;
+const NOTICE_STATES = [...END_STATES, 'pending'] as const;
 
 /**
  * A single notice; written with NOTICE_EVENTS.

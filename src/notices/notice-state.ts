@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { count, time, type Answer } from '../contracts/answer.ts';
 import { holdKind } from '../contracts/hold.ts';
-import { DELIVERY_POLICIES } from '../contracts/outcome.ts';
+import { DELIVERY_POLICIES, END_STATES } from '../contracts/outcome.ts';
 import { STAGES } from './ended.ts';
 
 /**
@@ -17,17 +17,7 @@ import { STAGES } from './ended.ts';
  * - `suppressed`: all its contacts were on the do-not-send list when it was to be sent.
  * - `not-kept`: nothing is stored under this id (any more): see {@link Retention}.
  */
-export const NOTICE_STATES = [
-  'pending',
-  'sending',
-  'accepted',
-  'rejected',
-  'unknown',
-  'expired',
-  'cancelled',
-  'suppressed',
-  'not-kept',
-] as const;
+export const NOTICE_STATES = ['pending', 'sending', ...END_STATES, 'not-kept'] as const;
 
 /** Name of a state. */
 export type NoticeState = (typeof NOTICE_STATES)[number];

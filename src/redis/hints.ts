@@ -66,7 +66,7 @@ export class Hints {
   }
 
   /** Whether hints of a channel arrive now, as far as this connection knows. */
-  hears(channel: string): boolean {
+  isSubscribed(channel: string): boolean {
     return this.#open.has(channel);
   }
 

@@ -52,7 +52,7 @@ export class SendCheck {
 
   /** Whether nothing has to be asked. */
   get isEmpty(): boolean {
-    return performance.now() < this.#emptyUntil && this.#hints.hears(this.#channel);
+    return performance.now() < this.#emptyUntil && this.#hints.isSubscribed(this.#channel);
   }
 
   /** Which of the numbers must not be sent to, by their index. @throws NoticeQueueError */

@@ -1,4 +1,4 @@
-import type { DeliveryPolicy } from '../../contracts/outcome.ts';
+import { END_STATES, type DeliveryPolicy } from '../../contracts/outcome.ts';
 
 /**
  * What is sent to every contact of a batch, and how. Stored once, when the batch is created; an
@@ -125,15 +125,7 @@ export function expectedSpeed({ rate, rateSetAt }: Batch, average: number): numb
 }
 
 /** The states that add up to the total. */
-export const CONTACT_STATES = [
-  'pending',
-  'accepted',
-  'rejected',
-  'unknown',
-  'expired',
-  'cancelled',
-  'suppressed',
-] as const;
+export const CONTACT_STATES = ['pending', ...END_STATES] as const;
 
 const PHASES: ReadonlySet<string> = new Set(BATCH_PHASES);
 const COUNTS = ['total', 'sending', ...CONTACT_STATES, 'possiblySentTwice'] as const;

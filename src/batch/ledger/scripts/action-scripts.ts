@@ -136,17 +136,7 @@ elseif state == PENDING_POSSIBLY_SENT then
   add('cancelled', taken)
 end
 noteEnd(chunk, 'cancelled', clock(), '', ARGV[5])
-if taken == size then
-  setState(chunk, SETTLED)
-  redis.call('HDEL', payload, chunk)
-else
-  redis.call('HSET', payload, chunk, ARGV[4])
-  redis.call('HSET', sizes, chunk, size - taken)
-end
-keepWithRecord(sizes)
-local now = clock()
-moved(now)
-finishIfDone(now)
+leaveRest(chunk, size - taken, ARGV[4])
 redis.call('SET', KEYS[12], taken, 'PX', ${DONE_MS})
 return { 'taken' }`,
 );

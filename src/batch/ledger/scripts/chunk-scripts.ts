@@ -137,16 +137,7 @@ if state == SENDING_POSSIBLY_SENT then
   sent = math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1))
 end
 noteEnd(chunk, 'suppressed', now, ARGV[7], ARGV[6], sent)
-if taken == size then
-  setState(chunk, SETTLED)
-  redis.call('HDEL', inflight, chunk)
-  redis.call('HDEL', payload, chunk)
-else
-  redis.call('HSET', payload, chunk, ARGV[5])
-  redis.call('HSET', sizes, chunk, size - taken)
-end
-moved(now)
-finishIfDone(now)
+leaveRest(chunk, size - taken, ARGV[5])
 return { 'taken' }`,
 );
 

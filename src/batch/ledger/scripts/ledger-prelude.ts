@@ -159,6 +159,22 @@ local function keepWithRecord(key)
   if ms > 0 then redis.call('PEXPIRE', key, ms) end
 end
 
+-- Some contacts of a chunk have ended by themselves: the rest stays what it is, and with none the chunk is over.
+local function leaveRest(chunk, size, contacts)
+  if size == 0 then
+    setState(chunk, SETTLED)
+    redis.call('HDEL', inflight, chunk)
+    redis.call('HDEL', payload, chunk)
+  else
+    redis.call('HSET', payload, chunk, contacts)
+    redis.call('HSET', sizes, chunk, size)
+    keepWithRecord(sizes)
+  end
+  local now = clock()
+  moved(now)
+  finishIfDone(now)
+end
+
 -- Ends the claim of a chunk, whose contacts are no longer unsent.
 local function release(chunk, size)
   redis.call('HDEL', inflight, chunk)

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { readBatchFilter } from '../../../batch/ledger/batch-filter.ts';
 import { BATCH_PHASES } from '../../../batch/ledger/batch-record.ts';
 import { InputError } from '../../../contracts/errors.ts';
+import { END_STATES } from '../../../contracts/outcome.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import type { BatchAnswer } from '../../answers/batch-schemas.ts';
 import { batchFilterFields, listBatches } from '../../operations/batches.ts';
@@ -113,25 +114,15 @@ function tableOf(batches: readonly BatchAnswer[], now: number): Html {
   return ui.card('batches', undefined, list);
 }
 
-/** States of contacts in the order of the bar; the empty rest of it is pending. */
-const BAR_STATES = [
-  'accepted',
-  'rejected',
-  'unknown',
-  'expired',
-  'cancelled',
-  'suppressed',
-] as const;
-
 const WIDTH = 1_000;
 
-/** The progress of a batch as a bar, with a text for screen readers. Every state that occurs is visible. */
+/** The progress of a batch as a bar, with a text for screen readers. Every state that occurs is visible; the empty rest is pending. */
 export function stateBar(counts: BatchAnswer['counts']): Html {
-  const words = [...BAR_STATES, 'pending' as const]
+  const words = [...END_STATES, 'pending' as const]
     .filter((state) => counts[state] > 0)
     .map((state) => `${formatCount(counts[state])} ${state}`);
   let from = 0;
-  const segment = (state: (typeof BAR_STATES)[number]) => {
+  const segment = (state: (typeof END_STATES)[number]) => {
     const width = Math.max(counts[state] === 0 ? 0 : 5, (counts[state] * WIDTH) / counts.total);
     const x = Math.min(from, WIDTH - width);
     from = x + width;
@@ -147,6 +138,6 @@ export function stateBar(counts: BatchAnswer['counts']): Html {
     preserveAspectRatio="none"
   >
     <rect class="pending" width="${WIDTH}" height="10" />
-    ${BAR_STATES.map(segment)}
+    ${END_STATES.map(segment)}
   </svg>`;
 }
