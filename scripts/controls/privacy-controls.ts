@@ -116,8 +116,8 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'sending to a person whose data was erased',
-    file: 'src/batch/ledger/scripts/action-scripts.ts',
-    from: "redis.call('HSET', payload, chunk, ARGV[4])",
+    file: 'src/batch/ledger/scripts/ledger-prelude.ts',
+    from: "redis.call('HSET', payload, chunk, contacts)",
     to: '',
     test: 'erase/erase-number.integration.test.ts',
     words: 'the others get theirs',
