@@ -8,7 +8,7 @@ import { testRedis } from '../support/redis.ts';
 import { signal, until } from '../support/wait.ts';
 import { commandCalls, scriptCalls } from './support/server-calls.ts';
 import { NO_HINTS, World } from './support/world.ts';
-import { changeRecord, redisTime } from './support/write-state.ts';
+import { changeRecord, redisTime, writeState } from './support/write-state.ts';
 
 const redis = testRedis();
 let world: World;
@@ -57,6 +57,16 @@ describe('get', () => {
     const stored = performance.now();
     await expect(waited).resolves.toMatchObject({ value: 'slow' });
     expect(performance.now() - stored).toBeLessThan(5_000);
+    expect(world.issuer.asked).toBe(1);
+  });
+});
+
+describe('a process that died while it issued', () => {
+  it('is followed by one other, once its lock is over', async () => {
+    await writeState(redis.client, world.keys, { lock: 500 });
+    const fleet = [await world.member(), await world.member({ hints: NO_HINTS })];
+    const tokens = await Promise.all(fleet.map(({ shared }) => shared.get()));
+    expect(tokens.map(({ value }) => value)).toEqual(['value-1', 'value-1']);
     expect(world.issuer.asked).toBe(1);
   });
 });

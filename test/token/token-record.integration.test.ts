@@ -109,17 +109,6 @@ describe('fail', () => {
     expect(spans).toEqual(expected);
   });
 
-  it('releases the lock, and the fleet is refused for that time', async () => {
-    const span = await failing(await grant('one'), 'credentials');
-    expect((await stored()).lock).toEqual({});
-    const decision = await record.acquire('two', ANY);
-    expect(decision).toMatchObject({
-      kind: 'refused',
-      code: 'IP_NOT_ALLOWED',
-    });
-    expect(span).toBe(2000);
-  });
-
   it('counts once when it is repeated after a lost answer', async () => {
     const by = await grant('one');
     const span = await failing(by, 'credentials');

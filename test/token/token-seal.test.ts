@@ -4,46 +4,24 @@ import { tokenOf, TokenSeal } from '../../src/token/token-seal.ts';
 
 const token = tokenOf('header.payload.signature');
 const seal = new TokenSeal('secret', 'pair');
+const sealed = seal.seal(token);
 
 describe('TokenSeal', () => {
-  it('decrypts what it encrypted, and the text shows nothing of it', () => {
-    const sealed = seal.seal(token);
-    expect(seal.unseal(token.id, sealed)).toEqual(token);
+  it('decrypts what another process encrypted, and the text shows nothing of it', () => {
+    expect(new TokenSeal('secret', 'pair').unseal(token.id, sealed)).toEqual(token);
     expect(Buffer.from(sealed, 'base64').toString('latin1')).not.toContain('payload');
+    expect(seal.seal(token)).not.toBe(sealed);
   });
 
-  it('encrypts the same token to another text each time', () => {
-    expect(seal.seal(token)).not.toBe(seal.seal(token));
-  });
-
-  it('decrypts in another process with the same secret and pair', () => {
-    expect(new TokenSeal('secret', 'pair').unseal(token.id, seal.seal(token))).toEqual(token);
-  });
-
-  const sealed = seal.seal(token);
-  const bytes = Buffer.from(sealed, 'base64');
-  const flipped = (at: number) => {
-    const changed = Buffer.from(bytes);
-    changed[at] = (changed[at] ?? 0) ^ 1;
-    return changed.toString('base64');
-  };
   it.each([
-    ['another secret', new TokenSeal('other', 'pair').seal(token)],
-    ['another pair', new TokenSeal('secret', 'other').seal(token)],
-    ['another version', flipped(0)],
-    ['another key id', flipped(2)],
-    ['another nonce', flipped(6)],
-    ['a changed bit', flipped(20)],
-    ['a truncated text', sealed.slice(0, -8)],
-    ['a head and a tag alone', bytes.subarray(0, 33).toString('base64')],
-    ['the token itself', token.value],
-    ['nothing', ''],
-  ])('answers nothing for %s', (_, text) => {
-    expect(seal.unseal(token.id, text)).toBeUndefined();
-  });
-
-  it('does not decrypt a text that was moved to another id', () => {
-    expect(seal.unseal(tokenOf('another').id, sealed)).toBeUndefined();
+    ['another secret', token.id, new TokenSeal('other', 'pair').seal(token)],
+    ['another pair', token.id, new TokenSeal('secret', 'other').seal(token)],
+    ['another id', tokenOf('another').id, sealed],
+    ['a truncated text', token.id, sealed.slice(0, -8)],
+    ['the token itself', token.id, token.value],
+    ['nothing', token.id, ''],
+  ])('answers nothing for %s', (_, id, text) => {
+    expect(seal.unseal(id, text)).toBeUndefined();
   });
 });
 
@@ -52,19 +30,15 @@ describe('tokenOf', () => {
     expect(tokenOf('abc')).toEqual({ id: 'ba7816bf8f01cfea', value: 'abc' });
   });
 
-  it('takes up to 8,192 printable characters', () => {
-    expect(tokenOf('~'.repeat(8192)).value).toHaveLength(8192);
-  });
-
   it.each([
-    ['empty', ''],
-    ['with a blank', 'canary b'],
-    ['with a line break', 'canary\r\nX-Header: b'],
-    ['with a line break at the end', 'canary\n'],
-    ['with a control character', 'canary\u0000'],
-    ['beyond ASCII', 'canary 토큰'],
-    ['too long', 'canary'.repeat(1366)],
-  ])('refuses one %s, without showing it', (_, value) => {
+    '',
+    'canary b',
+    'canary\r\nX: b',
+    'canary\n',
+    'canary\0',
+    'canary 토큰',
+    'canary'.repeat(1366),
+  ])('refuses %j, without showing it', (value) => {
     const make = () => tokenOf(value);
     expect(make).toThrow(NoticeQueueError);
     expect(make).toThrow(expect.objectContaining({ code: 'TOKEN_INVALID' }));
