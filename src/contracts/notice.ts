@@ -1,13 +1,6 @@
 import { z } from 'zod';
-import { InputError, type InputIssue } from './errors.ts';
-import {
-  whyNotJson,
-  whyNotText,
-  fieldPath,
-  MAX_ISSUES,
-  parseInput,
-  shownName,
-} from './parse-input.ts';
+import type { InputIssue } from './errors.ts';
+import { fieldPath, parseInput, shownName, whyNotField } from './parse-input.ts';
 
 /*
  * The shape of a notice and of its contacts, as schemas and as public types. docs/architecture.md
@@ -208,73 +201,8 @@ const OF_NOTICE: ReadonlySet<string> = new Set([...Object.keys(noticeSchema.shap
 const OF_CONTACT: ReadonlySet<string> = new Set(['contact', 'name']);
 
 /**
- * Checks a notice that an application hands over, and copies it. Its `fields` and those of its contacts become fields
- * beside the others, as the service gets them.
- *
- * @param place prefix of field names in errors, such as `notices[4]`; empty for a single notice
- * @throws InputError NOTICE_INVALID that names every invalid field, without values
- */
-export function readGivenNotice(input: unknown, place = ''): CheckedNotice {
-  const issues: InputIssue[] = [];
-  const path = place === '' ? [] : [place];
-  const notice = isFields(input) ? withPassing(input, OF_NOTICE, path, issues) : input;
-  const contacts = isFields(notice) ? notice['contacts'] : undefined;
-  const flat = Array.isArray(contacts)
-    ? {
-        ...(notice as Fields),
-        contacts: Array.from(contacts as readonly unknown[], (contact, index) =>
-          isFields(contact)
-            ? withPassing(contact, OF_CONTACT, [...path, 'contacts', index], issues)
-            : contact,
-        ),
-      }
-    : notice;
-  try {
-    const checked = checkOwn(flat, place);
-    if (issues.length === 0) return checked;
-  } catch (error) {
-    if (!(error instanceof InputError)) throw error;
-    const known = new Set(issues.map(({ field }) => field));
-    issues.push(...error.issues.filter(({ field }) => !known.has(field)));
-  }
-  throw new InputError('NOTICE_INVALID', issues.slice(0, MAX_ISSUES + 1));
-}
-
-/** The fields of an object, each read once, with those under `fields` beside them. */
-function withPassing(
-  given: Fields,
-  known: ReadonlySet<string>,
-  path: readonly PropertyKey[],
-  issues: InputIssue[],
-): Fields {
-  const refuse = (names: readonly string[], problem: string) =>
-    issues.push({ field: fieldPath([...path, ...names.map(shownName)]), problem });
-  const { fields: passing = {}, ...own } = given;
-  const isKnown = (name: string) =>
-    known.has(name) || (known === OF_CONTACT && VARIABLE_NAME.test(name));
-  for (const [name, value] of Object.entries(own)) {
-    if (value === undefined) continue;
-    if (!isKnown(name)) {
-      refuse(
-        [name],
-        'unknown field: correct its name, or put it into `fields`, which are sent unchanged',
-      );
-    } else if ((TEXTS.includes(name) || name === 'name') && typeof value !== 'string') {
-      refuse([name], 'expected text');
-    }
-  }
-  if (!isFields(passing)) {
-    refuse(['fields'], 'expected an object');
-    return own;
-  }
-  for (const name of Object.keys(passing)) {
-    if (Object.hasOwn(own, name)) refuse(['fields', name], 'expected once, not also beside fields');
-  }
-  return { ...own, ...passing };
-}
-
-/**
- * Checks a notice, with unknown fields beside the others, and copies it, so that later changes by the caller have no effect.
+ * Checks a notice that an application hands over, and copies it, so that later changes by the caller have no effect. Its
+ * `fields` and those of its contacts become fields beside the others, as the service gets them.
  *
  * The copy is made from the caller's fields and not from the parsed ones, because unknown fields must
  * stay unchanged: parsing reorders fields and drops one named `__proto__`.
@@ -283,48 +211,59 @@ function withPassing(
  * @throws InputError NOTICE_INVALID that names every invalid field, without values
  */
 export function readNotice(input: unknown, place = ''): CheckedNotice {
-  if (!isFields(input)) return checkOwn(input, place);
-  const { contacts } = input;
-  const own = Array.isArray(contacts) ? { contacts: contacts.map(ownFields) } : {};
-  return checkOwn({ ...input, ...own }, place);
-}
-
-/** Checks and copies a notice whose own fields, and those of its contacts, are read already. */
-function checkOwn(notice: unknown, place: string): CheckedNotice {
-  const { scheduleType } = parseInput(noticeSchema, notice, 'NOTICE_INVALID', place, 'notice');
-
   const issues: InputIssue[] = [];
   const path = place === '' ? [] : [place];
-  const { contacts, ...frame } = notice as Fields & { readonly contacts: readonly Fields[] };
-  const copy = {
-    ...copyFields({ ...frame, scheduleType }, path, issues),
-    contacts: contacts.map((contact, index) =>
-      copyFields(contact, [...path, 'contacts', index], issues),
-    ),
-  };
-  if (issues.length > 0) throw new InputError('NOTICE_INVALID', issues.slice(0, MAX_ISSUES));
-  return copy as unknown as CheckedNotice;
+  let notice = input;
+  if (isFields(input)) {
+    const flat = copyOf(input, OF_NOTICE, path, issues);
+    const { contacts } = flat;
+    if (Array.isArray(contacts)) {
+      flat['contacts'] = Array.from(contacts as readonly unknown[], (contact, index) =>
+        isFields(contact)
+          ? copyOf(contact, OF_CONTACT, [...path, 'contacts', index], issues)
+          : contact,
+      );
+    }
+    notice = flat;
+  }
+  const code = 'NOTICE_INVALID';
+  const { scheduleType } = parseInput(noticeSchema, notice, code, place, 'notice', issues);
+  return { ...(notice as CheckedNotice), scheduleType };
 }
 
-/** A copy of an object's own fields, each read once; other values unchanged. */
-function ownFields(value: unknown): unknown {
-  return isFields(value) ? { ...value } : value;
+/** A deep copy of an object's own fields, with those under `fields` beside them. */
+function copyOf(
+  given: Fields,
+  known: ReadonlySet<string>,
+  path: readonly PropertyKey[],
+  issues: InputIssue[],
+): Record<string, unknown> {
+  const refuse = (problem: string, ...names: readonly string[]) =>
+    issues.push({ field: fieldPath([...path, ...names.map(shownName)]), problem });
+  const { fields: passing = {}, ...own } = given;
+  if (!isFields(passing)) refuse('expected an object', 'fields');
+  const copy: Record<string, unknown> = { ...own, ...(isFields(passing) ? passing : {}) };
+  for (const [name, value] of Object.entries(copy)) {
+    const isOwn = own[name] !== undefined && Object.hasOwn(own, name);
+    if (value === undefined || (name === 'contacts' && isOwn && known === OF_NOTICE)) continue;
+    if (isOwn && Object.hasOwn(passing as Fields, name)) {
+      refuse('expected once, not also beside fields', 'fields', name);
+    } else if (isOwn && !known.has(name) && !(known === OF_CONTACT && VARIABLE_NAME.test(name))) {
+      refuse(UNKNOWN_FIELD, name);
+    } else if (isOwn && (TEXTS.includes(name) || name === 'name') && typeof value !== 'string') {
+      refuse('expected text', name);
+    } else {
+      const problem = whyNotField(name, value);
+      if (problem !== undefined) refuse(problem, name);
+      else if (typeof value === 'object') copy[name] = JSON.parse(JSON.stringify(value));
+    }
+  }
+  return copy;
 }
+
+const UNKNOWN_FIELD =
+  'unknown field: correct its name, or put it into `fields`, which are sent unchanged';
 
 function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Copies the fields deeply; a value that is not valid JSON becomes an issue. */
-function copyFields(fields: Fields, path: readonly PropertyKey[], issues: InputIssue[]): Fields {
-  let nested = false;
-  for (const [name, value] of Object.entries(fields)) {
-    if (value === undefined) continue;
-    const problem = whyNotText(name) ?? whyNotJson(value);
-    if (problem !== undefined)
-      issues.push({ field: fieldPath([...path, shownName(name)]), problem });
-    else if (typeof value === 'object') nested = true;
-  }
-  if (!nested || issues.length > 0) return fields;
-  return JSON.parse(JSON.stringify(fields)) as Fields;
 }

@@ -29,24 +29,17 @@ function toIssues(issue: z.core.$ZodIssue, prefix: string, root: string): InputI
   return [{ field: place === '' ? root : place, problem: issue.message }];
 }
 
-/** Keeps the first issue of each field: a wrong type also violates the rules on length and format. */
-function firstOfEachField(issues: readonly InputIssue[]): InputIssue[] {
-  const byField = new Map<string, InputIssue>();
-  for (const issue of issues) {
-    if (!byField.has(issue.field)) byField.set(issue.field, issue);
-  }
-  return [...byField.values()];
-}
-
 /** The most issues that one error lists, so that an invalid list does not fill the log. */
-export const MAX_ISSUES = 20;
+const MAX_ISSUES = 20;
 
 /**
  * Checks external input.
  *
  * @param prefix prefix of field names in errors, such as `notices[4]`
  * @param root name of the whole value in errors, if there is no prefix
- * @throws InputError that names every invalid field, without values: they may be personal data
+ * @param found issues that are known already
+ * @throws InputError that names every invalid field, with its first issue (a wrong type also violates the rules on length),
+ *   without values: they may be personal data
  */
 export function parseInput<Schema extends z.ZodType>(
   schema: Schema,
@@ -54,6 +47,7 @@ export function parseInput<Schema extends z.ZodType>(
   code: 'CONFIG_INVALID' | 'NOTICE_INVALID' | 'REQUEST_INVALID',
   prefix = '',
   root = 'value',
+  found: readonly InputIssue[] = [],
 ): z.output<Schema> {
   // It has no fields, so that it would be an object with all options left out.
   if (isPromise(value)) {
@@ -61,13 +55,15 @@ export function parseInput<Schema extends z.ZodType>(
     throw new InputError(code, [{ field: prefix || root, problem }]);
   }
   const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const issues = firstOfEachField(
-    result.error.issues.flatMap((issue) => toIssues(issue, prefix, root)),
-  );
-  const shown = issues.slice(0, MAX_ISSUES);
-  if (issues.length > MAX_ISSUES) {
-    shown.push({ field: prefix || root, problem: `and ${issues.length - MAX_ISSUES} more` });
+  if (result.success && found.length === 0) return result.data;
+  const byField = new Map<string, InputIssue>();
+  const parsed = (result.error?.issues ?? []).flatMap((issue) => toIssues(issue, prefix, root));
+  for (const issue of [...found, ...parsed]) {
+    if (!byField.has(issue.field)) byField.set(issue.field, issue);
+  }
+  const shown = [...byField.values()].slice(0, MAX_ISSUES);
+  if (byField.size > MAX_ISSUES) {
+    shown.push({ field: prefix || root, problem: `and ${byField.size - MAX_ISSUES} more` });
   }
   throw new InputError(code, shown);
 }
@@ -96,6 +92,13 @@ export function whyNotText(text: string): string | undefined {
   if (found === null) return undefined;
   const code = found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
   return `expected text, got the control character U+${code} at character ${found.index + 1}; remove it`;
+}
+
+/** Why a field cannot be sent unchanged: its name is no text, or its value is not a JSON value ({@link whyNotJson}). */
+export function whyNotField(name: string, value: unknown): string | undefined {
+  // Nearly all: one look at each.
+  if (typeof value === 'string' && !NOT_TEXT.test(name) && !NOT_TEXT.test(value)) return undefined;
+  return whyNotText(name) ?? whyNotJson(value);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DELIVERY_POLICIES, type DeliveryPolicy } from './outcome.ts';
+import { DELIVERY_POLICIES } from './outcome.ts';
 import type { GivenNotice } from './notice.ts';
 import { parseInput } from './parse-input.ts';
 
@@ -33,27 +33,64 @@ export function isTooLate(options: {
   return expiresAt !== undefined && expiresAt <= Math.max(sendAt, Date.now() + delay);
 }
 
-/** Schema of {@link SendOptions}; times become milliseconds since the epoch. */
+/** Times become milliseconds since the epoch. */
 export const sendOptionsSchema = z
   .strictObject(
     {
+      /**
+       * Prevents sending twice: a second call with the same key queues nothing, and its receipt has the id
+       * of the first notice and `duplicate: true`. Use it to repeat a call safely after QUEUE_UNAVAILABLE.
+       * 1 to 200 characters; valid until `idempotencyWindowMs` (default: a day) after the notice is due, which is
+       * at once, or after `delay` or at `sendAt`. When sending is held for longer than that, a repeated call
+       * queues the notice a second time.
+       *
+       * The notice must be the same, except for the order of its fields; otherwise the call throws
+       * IDEMPOTENCY_CONFLICT. `delay`, `sendAt`, `expiresAt`, `priority` and `delivery` of the first call
+       * apply. Removing the job from the queue manually also removes its key.
+       *
+       * @example 'order-1001-shipped'
+       */
       idempotencyKey: z
         .string('expected text')
         .min(1, 'expected a key, got an empty string')
         .max(200, 'expected at most 200 characters')
         .optional(),
+      /**
+       * Earliest time of sending, in milliseconds from now; at most 366 days. Excludes `sendAt`.
+       * @default 0
+       */
       delay: z
         .int('expected whole milliseconds')
         .min(0, 'expected 0 or more milliseconds')
         .max(MAX_DELAY_MS, 'expected at most 366 days')
         .optional(),
+      /**
+       * Earliest time of sending, at most 366 days from now: a Date, milliseconds since the epoch, or ISO 8601
+       * text with a time zone. A time in the past means now. Excludes `delay`.
+       * @example '2027-03-01T09:00:00+09:00'
+       */
       sendAt: time('sendAt').optional(),
+      /**
+       * Latest time of sending; after it the notice expires and is not sent. Same formats as `sendAt`.
+       * @default never
+       */
       expiresAt: time('expiresAt').optional(),
+      /**
+       * Notices with a lower number are sent first: 0 to 2,097,151.
+       * @default 0
+       */
       priority: z
         .int('expected a whole number')
         .min(0, 'expected 0 (first) or more')
         .max(MAX_PRIORITY, `expected at most ${MAX_PRIORITY}`)
         .optional(),
+      /**
+       * What happens when the outcome of an attempt is unknown (for example a timeout, after which the
+       * service may or may not have sent the message). `at-least-once` sends again: a message may arrive
+       * twice. `at-most-once` does not: the notice is listed by `notices failures --state unknown` and a person decides; it
+       * costs two more round trips to Redis.
+       * @default the queue's `delivery`
+       */
       delivery: z.enum(DELIVERY_POLICIES, `expected ${DELIVERY_POLICIES.join(' or ')}`).optional(),
     },
     'expected an options object',
@@ -75,51 +112,7 @@ export const sendOptionsSchema = z
   });
 
 /** Options of `send` and `sendMany`. All are optional. */
-export interface SendOptions {
-  /**
-   * Prevents sending twice: a second call with the same key queues nothing, and its receipt has the id
-   * of the first notice and `duplicate: true`. Use it to repeat a call safely after QUEUE_UNAVAILABLE.
-   * 1 to 200 characters; valid until `idempotencyWindowMs` (default: a day) after the notice is due, which is
-   * at once, or after `delay` or at `sendAt`. When sending is held for longer than that, a repeated call
-   * queues the notice a second time.
-   *
-   * The notice must be the same, except for the order of its fields; otherwise the call throws
-   * IDEMPOTENCY_CONFLICT. `delay`, `sendAt`, `expiresAt`, `priority` and `delivery` of the first call
-   * apply. Removing the job from the queue manually also removes its key.
-   *
-   * @example 'order-1001-shipped'
-   */
-  idempotencyKey?: string | undefined;
-  /**
-   * Earliest time of sending, in milliseconds from now; at most 366 days. Excludes `sendAt`.
-   * @default 0
-   */
-  delay?: number | undefined;
-  /**
-   * Earliest time of sending, at most 366 days from now: a Date, milliseconds since the epoch, or ISO 8601
-   * text with a time zone. A time in the past means now. Excludes `delay`.
-   * @example '2027-03-01T09:00:00+09:00'
-   */
-  sendAt?: Date | number | string | undefined;
-  /**
-   * Latest time of sending; after it the notice expires and is not sent. Same formats as `sendAt`.
-   * @default never
-   */
-  expiresAt?: Date | number | string | undefined;
-  /**
-   * Notices with a lower number are sent first: 0 to 2,097,151.
-   * @default 0
-   */
-  priority?: number | undefined;
-  /**
-   * What happens when the outcome of an attempt is unknown (for example a timeout, after which the
-   * service may or may not have sent the message). `at-least-once` sends again: a message may arrive
-   * twice. `at-most-once` does not: the notice is listed by `notices failures --state unknown` and a person decides; it
-   * costs two more round trips to Redis.
-   * @default the queue's `delivery`
-   */
-  delivery?: DeliveryPolicy | undefined;
-}
+export type SendOptions = z.input<typeof sendOptionsSchema>;
 
 /**
  * Options of `sendMany`: the same for all notices, or a function that returns those of each notice.

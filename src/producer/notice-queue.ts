@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
-import { readGivenNotice, type NoticeOf, type Receipt } from '../contracts/notice.ts';
+import { readNotice, type NoticeOf, type Receipt } from '../contracts/notice.ts';
 import type {
   CancelOptions,
   CancelReport,
@@ -87,7 +87,7 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
    */
   async send(notice: NoticeOf<Templates>, options: SendOptions = {}): Promise<Receipt> {
     this.#mustBeOpen();
-    const checked = { options: readOptions(options, 'options'), notice: readGivenNotice(notice) };
+    const checked = { options: readOptions(options, 'options'), notice: readNotice(notice) };
     const [receipt] = await this.#track(this.#connection.enqueue([checked]));
     if (receipt === undefined) throw new NoticeQueueError('QUEUE_UNAVAILABLE');
     return receipt;
@@ -158,7 +158,7 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
     const take = (notice: NoticeOf<Templates>) => {
       const index = sends.length;
       const own = optionsOf(notice, index);
-      sends.push({ options: own, notice: readGivenNotice(notice, `notices[${index}]`) });
+      sends.push({ options: own, notice: readNotice(notice, `notices[${index}]`) });
     };
     if (isIterable(notices)) for (const notice of notices) take(notice);
     else if (isAsyncIterable(notices)) for await (const notice of notices) take(notice);

@@ -3,7 +3,7 @@ import type { ImportOptions, ImportReport } from '../batch/import/import-options
 import type { ImportSource } from '../batch/source/open-source.ts';
 import { InputError, NoticeQueueError, type ErrorCode } from '../contracts/errors.ts';
 import {
-  readGivenNotice,
+  readNotice,
   type NoticeOf,
   type CheckedNotice,
   type Receipt,
@@ -77,7 +77,7 @@ export class FakeNoticeQueue<
   async send(notice: NoticeOf<Templates>, options: SendOptions = {}): Promise<Receipt> {
     await this.#begin();
     const checked = readOptions(options, 'options');
-    return this.#queue([{ notice: readGivenNotice(notice), options: checked }])[0] as Receipt;
+    return this.#queue([{ notice: readNotice(notice), options: checked }])[0] as Receipt;
   }
 
   async sendMany(
@@ -90,7 +90,7 @@ export class FakeNoticeQueue<
     for await (const notice of notices) {
       const index = checked.length;
       const own = optionsOf(notice, index);
-      checked.push({ notice: readGivenNotice(notice, `notices[${index}]`), options: own });
+      checked.push({ notice: readNotice(notice, `notices[${index}]`), options: own });
     }
     return this.#queue(checked);
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InputError } from '../../src/contracts/errors.ts';
-import { readGivenNotice } from '../../src/contracts/notice.ts';
+import { readNotice } from '../../src/contracts/notice.ts';
 import type { Contact, Notice, NoticeQueue, Notices } from '../../src/index.ts';
 
 const CONTACT = { contact: '01012345678' };
@@ -8,7 +8,7 @@ const NOTICE = { templateCode: 'T', contacts: [CONTACT] };
 
 function problemsOf(input: unknown, place?: string): Readonly<Record<string, string>> {
   try {
-    readGivenNotice(input, place);
+    readNotice(input, place);
     return {};
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
@@ -45,7 +45,7 @@ describe('a field that is not known', () => {
   it('passes under `fields`, and stands beside the others then', () => {
     const contact = { ...CONTACT, fields: { group: ['a'], var21: 'x' } };
     const given = { ...NOTICE, contacts: [contact], fields: { campaign: { id: 7 } } };
-    expect(readGivenNotice(given)).toEqual({
+    expect(readNotice(given)).toEqual({
       templateCode: 'T',
       scheduleType: 'DIRECTLY',
       campaign: { id: 7 },
@@ -65,7 +65,7 @@ describe('a field that is not known', () => {
 it('knows the fields that were seen at the service', () => {
   const seen = { at: '2027-03-01 09:00:00', replaceSms: 'Y', smsSubject: 's', smsContent: 'c' };
   const given = { ...NOTICE, ...seen, contacts: [{ ...CONTACT, name: 'Kim', var21: 'x' }] };
-  expect(readGivenNotice(given)).toMatchObject(given);
+  expect(readNotice(given)).toMatchObject(given);
   expect(Object.keys(problemsOf({ ...NOTICE, at: new Date(0) }))).toEqual(['at']);
 });
 
@@ -77,7 +77,7 @@ it('takes an instance of a class', () => {
       return this.var1;
     }
   }
-  expect(readGivenNotice({ ...NOTICE, contacts: [new Customer()] }).contacts).toEqual([
+  expect(readNotice({ ...NOTICE, contacts: [new Customer()] }).contacts).toEqual([
     { contact: '01012345678', var1: 'Kim' },
   ]);
 });

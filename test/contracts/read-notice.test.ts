@@ -95,9 +95,10 @@ describe('readNotice refuses, and names the field:', () => {
     { what: 'undefined in a list', value: [1, undefined] },
     { what: 'a circle', value: circle },
   ])('an unknown field with $what, which JSON would change', ({ value }) => {
-    expect(issuesOf({ ...NOTICE, '01012345678': value })[0]?.field).toBe('(not shown)');
-    expect(issuesOf({ ...NOTICE, extra: value }).map(({ field }) => field)).toEqual(['extra']);
-    const contact = { ...CONTACT, extra: value };
+    const inFields = (fields: object) => issuesOf({ ...NOTICE, fields })[0]?.field;
+    expect(inFields({ '01012345678': value })).toBe('(not shown)');
+    expect(inFields({ extra: value })).toBe('extra');
+    const contact = { ...CONTACT, fields: { extra: value } };
     expect(issuesOf({ ...NOTICE, contacts: [contact] }).map(({ field }) => field)).toEqual([
       'contacts[0].extra',
     ]);
@@ -117,7 +118,11 @@ describe('readNotice refuses, and names the field:', () => {
 
   it('without ever showing a value', () => {
     const contact = { contact: '010-9999-8888', var1: { secret: 'CANARY' } };
-    const input = { templateCode: ['CANARY'], contacts: [contact], extra: ['CANARY', 1n] };
+    const input = {
+      templateCode: ['CANARY'],
+      contacts: [contact],
+      fields: { extra: ['CANARY', 1n] },
+    };
     expect(JSON.stringify(issuesOf(input))).not.toMatch(/9999|8888|CANARY/);
   });
 });
@@ -133,31 +138,36 @@ describe('readNotice passes on', () => {
   });
 
   it('unknown fields as they are, nested ones, empty ones and an own __proto__ too', () => {
-    const text =
-      '{"templateCode":"T","scheduleType":"DIRECTLY","at":"2030-01-01 00:00:00","n":0.1,"f":false,' +
-      '"deep":{"":null,"list":[1,[],{}],"__proto__":{"polluted":1}},"__proto__":{"x":[1]},' +
-      '"contacts":[{"contact":"0101","name":"김철수 \\"<&>\\"","var1":"","constructor":"c",' +
-      '"var0":7,"__proto__":"p"},{"var2":"b","contact":"02","extra":{"a":{"b":[null]}}}]}';
-    const copy = readNotice(JSON.parse(text));
-    expect(JSON.stringify(copy)).toBe(text);
+    const own = '"at":"2030-01-01 00:00:00"';
+    const fields =
+      '"n":0.1,"f":false,"deep":{"":null,"list":[1,[],{}],"__proto__":{"polluted":1}},"__proto__":{"x":[1]}';
+    const name = '"contact":"0101","name":"김철수 \\"<&>\\"","var1":""';
+    const passing = '"constructor":"c","var0":7,"__proto__":"p","extra":{"a":{"b":[null]}}';
+    const given = `{${own},"fields":{${fields}},"contacts":[{${name},"fields":{${passing}}}],"templateCode":"T"}`;
+    const copy = readNotice(JSON.parse(given));
+    expect(JSON.stringify(copy)).toBe(
+      `{${own},"contacts":[{${name},${passing}}],"templateCode":"T",${fields},"scheduleType":"DIRECTLY"}`,
+    );
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
   it('a copy: what the caller changes later changes nothing', () => {
     const tags = ['a'];
-    const input = { ...NOTICE, deep: { list: [1] }, contacts: [{ ...CONTACT, tags }] };
+    const deep = { list: [1] };
+    const contacts = [{ ...CONTACT, fields: { tags } }];
+    const input = { ...NOTICE, fields: { deep }, contacts };
     const copy = readNotice(input);
     const before = JSON.stringify(copy);
-    input.deep.list.push(2);
+    deep.list.push(2);
     tags.push('b');
-    input.contacts.push({ contact: '9', tags });
+    contacts.push({ contact: '9', fields: { tags } });
     for (const contact of input.contacts) contact.contact = '9';
     expect(JSON.stringify(copy)).toBe(before);
   });
 
   it('objects of another realm and without a prototype', () => {
     const foreign: unknown = runInNewContext(
-      `({ templateCode: 'T', contacts: [{ contact: '010', extra: { a: [1] } }], extra: {} })`,
+      `({ templateCode: 'T', contacts: [{ contact: '010', fields: { a: [{ b: 1 }] } }], fields: { extra: {} } })`,
     );
     expect(issuesOf(foreign)).toEqual([]);
     const bare = Object.assign(Object.create(null) as object, NOTICE);

@@ -5,6 +5,10 @@ import { FieldChoice } from '../../src/batch/source/sent-columns.ts';
 
 const choice = new FieldChoice(undefined, true);
 
+/** The same contact in a single notice: fields that are not known stand under `fields`. */
+const readSingle = ({ contact, ...fields }: Readonly<Record<string, unknown>>) =>
+  readNotice({ templateCode: 'T', contacts: [{ contact, fields }] });
+
 describe.each([
   ['NUL', 'a\0b', 'U+0000'],
   ['an escape', 'a\u001b[2J', 'U+001B'],
@@ -16,7 +20,7 @@ describe.each([
     ['in a list below', { cities: ['x', { deep: value }] }],
   ])('%s', (_where, fields) => {
     const contact = { contact: '01000000000', ...fields };
-    expect(() => readNotice({ templateCode: 'T', contacts: [contact] })).toThrow(shown);
+    expect(() => readSingle(contact)).toThrow(shown);
     expect(checkContact(contact, choice)).toMatchObject({
       kind: 'refused',
       reason: expect.stringContaining(shown) as unknown,
@@ -37,7 +41,7 @@ it.each(['12345678901234567890', '-9007199254740993', '[{"id":1e16}]'])(
   (json) => {
     const why = 'a whole number beyond 9007199254740991 loses digits';
     const contact = withId(json);
-    expect(() => readNotice({ templateCode: 'T', contacts: [contact] })).toThrow(why);
+    expect(() => readSingle(contact)).toThrow(why);
     expect(checkContact(contact, choice)).toMatchObject({
       field: 'orderId',
       reason: `expected text, in quotes: ${why}`,
@@ -47,12 +51,12 @@ it.each(['12345678901234567890', '-9007199254740993', '[{"id":1e16}]'])(
 
 it.each(['9007199254740991', '12345678901.5', '-1'])('the number %s is sent as it is', (json) => {
   const contact = withId(json);
-  expect(readNotice({ templateCode: 'T', contacts: [contact] }).contacts).toEqual([contact]);
+  expect(readSingle(contact).contacts).toEqual([contact]);
   expect(checkContact(contact, choice)).toMatchObject({ json: JSON.stringify(contact) });
 });
 
 it('tabs, line breaks and whole pairs are text', () => {
   const contact = { contact: '01000000000', var1: 'a\tb\r\n😀' };
-  expect(readNotice({ templateCode: 'T', contacts: [contact] }).contacts).toEqual([contact]);
+  expect(readSingle(contact).contacts).toEqual([contact]);
   expect(checkContact(contact, choice)).toMatchObject({ kind: 'contact' });
 });

@@ -73,12 +73,14 @@ describe('planJob', () => {
 });
 
 describe('fingerprint', () => {
-  const base = { templateCode: 'T', extra: { a: 1, b: [1, 2] }, contacts: contacts(3) };
+  const extra = { a: 1, b: [1, 2] };
+  const base = { templateCode: 'T', fields: { extra }, contacts: contacts(3) };
   const print = (notice: object) => fingerprint(readNotice(notice), 'a secret');
 
   it('does not depend on the order of fields, and leaves undefined ones out', () => {
-    const { templateCode, extra, contacts: list } = base;
-    const turned = { contacts: list, extra: { b: extra.b, a: extra.a }, templateCode };
+    const { templateCode, contacts: list } = base;
+    const fields = { extra: { b: extra.b, a: extra.a } };
+    const turned = { contacts: list, fields, templateCode };
     expect(print({ ...turned, senderKey: undefined })).toBe(print(base));
     expect(print({ ...base, scheduleType: 'DIRECTLY' })).toBe(print(base));
   });
@@ -87,12 +89,15 @@ describe('fingerprint', () => {
     ['a template code', { ...base, templateCode: 'U' }],
     ['a schedule type', { ...base, scheduleType: 'SCHEDULED' }],
     ['a sender key', { ...base, senderKey: 's' }],
-    ['an unknown field', { ...base, extra: { a: 1, b: [2, 1] } }],
-    ['the type of a value', { ...base, extra: { a: '1', b: [1, 2] } }],
+    ['an unknown field', { ...base, fields: { extra: { a: 1, b: [2, 1] } } }],
+    ['the type of a value', { ...base, fields: { extra: { a: '1', b: [1, 2] } } }],
     ['a contact more', { ...base, contacts: contacts(4) }],
     ['the order of contacts', { ...base, contacts: contacts(3).reverse() }],
     ['a variable', { ...base, contacts: [{ contact: '0', var1: 'x' }] }],
-    ['where a contact ends', { ...base, contacts: [{ contact: '0' }, { contact: '1', a: 2 }] }],
+    [
+      'where a contact ends',
+      { ...base, contacts: [{ contact: '0' }, { contact: '1', fields: { a: 2 } }] },
+    ],
   ])('depends on %s', (_, notice) => {
     expect(print(notice)).not.toBe(print(base));
   });

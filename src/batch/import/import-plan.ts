@@ -54,7 +54,7 @@ export function planImport(
   const { templateCode, scheduleType, chatSenderKey, senderKey, fields } = options;
   // Checked like any notice, with a placeholder for the contacts of the list.
   const { contacts: _, ...frame } = readNotice({
-    ...fields,
+    fields,
     templateCode,
     scheduleType,
     chatSenderKey,

@@ -68,7 +68,7 @@ export const JOB_TARGETS = [
   }),
   target({
     name: 'notice of an application',
-    inputs: nearly(NOTICE),
+    inputs: nearly({ ...NOTICE, fields: { at: '2027', extra: [1] } }),
     law: (input) => {
       const notice = readOr('NOTICE_INVALID', () => readNotice(input));
       if (notice !== undefined) use(readJobData({ v: 1, notice }));
