@@ -13,7 +13,6 @@ import type { HoldKind } from './hold.ts';
  *   template, a retry or a rejection (src/fleet/hold/trouble.ts).
  * - `unknown`: the service may have accepted it; the delivery policy decides.
  * - `expired`: its `expiresAt` passed before it could be sent.
- * - `cancelled`: its batch was cancelled first.
  * - `suppressed`: its contacts are on the do-not-send list.
  */
 export type Outcome =
