@@ -18,6 +18,15 @@ import { rows, startWatched, type Watched } from './support/watched.ts';
  */
 
 const redis = testRedis();
+/** Takes pictures of a page that shows what it shows to those alone who have it open. */
+async function picturesOf(page: Page, name: string): Promise<void> {
+  for (const [look, { colorScheme = 'light', viewport }] of LOOKS) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(viewport ?? { width: 1_280, height: 720 });
+    await picture(page, `trouble-${name}-${look}`);
+  }
+}
+
 /** Looks at the overview in each way; the first action of a phone is within its first two screens. */
 async function pictures(watched: Watched, name: string): Promise<void> {
   for (const [look, options] of LOOKS) {
@@ -86,6 +95,41 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
     },
     title: 'next attempt: HTTP_503',
     fault: 'the service',
+    command: 'notices failures --state unknown',
+  },
+  outage: {
+    plant: ({ fleet }) => {
+      fleet.emulator.addFault({ on: 'send', status: 503 });
+      return fleet.sendEach(numbers(100));
+    },
+    title: 'Held: failing',
+    code: 'HTTP_503',
+    fault: 'the service',
+    command: 'notices failures --state unknown',
+  },
+  redirect: {
+    plant: ({ fleet }) => {
+      fleet.emulator.addFault({ on: 'send', status: 302, headers: { location: '/sign-in' } });
+      return fleet.sendEach(numbers(40));
+    },
+    title: 'Held: address',
+    code: 'HTTP_302',
+    fault: 'our configuration',
+    command: 'notices doctor',
+  },
+  'held-by-a-person': {
+    plant: ({ fleet }) => run(['hold', 'place', '--why', 'the text is checked'], fleet.env),
+    title: 'Held: manual',
+    fault: 'a person',
+    command: 'notices hold lift',
+  },
+  'unknown-outcomes': {
+    plant: ({ fleet }) => {
+      fleet.emulator.addFault({ on: 'send', reset: 'after-acting', times: 2 });
+      return fleet.sendEach(numbers(2), { delivery: 'at-most-once' });
+    },
+    title: '2 unknown outcomes to decide',
+    fault: 'a person',
     command: 'notices failures --state unknown',
   },
   'killed-worker': {
@@ -233,7 +277,7 @@ describe('an engineer on call', () => {
       .locator('#jobs')
       .evaluate((one) => Number(getComputedStyle(one).opacity));
     expect(opacity).toBeLessThan(1);
-    await picture(page, 'trouble-redis-away');
+    await picturesOf(page, 'redis-away');
     await server.restart();
     await headline(page, 'No worker');
     await arriving.page.getByText('There are no batches.').waitFor();
@@ -264,7 +308,12 @@ describe('an engineer on call', () => {
     const { port } = proxy.address() as AddressInfo;
     const cookie = ops.cookie('vera', Date.now());
     const { page, forgive } = await visit(`http://127.0.0.1:${port}`, { cookie });
-    for (const one of [/CONTENT_LENGTH_MISMATCH/, /elsewhere: http:\/\/localhost/, /status of 502/])
+    for (const one of [
+      /CONTENT_LENGTH_MISMATCH/,
+      /elsewhere: http:\/\/localhost/,
+      /status of 502/,
+      /favicon/,
+    ])
       forgive(one);
     const titled = async (title: RegExp) => {
       await expect.poll(() => page.title(), { timeout: PATIENCE_MS }).toMatch(title);

@@ -1,3 +1,4 @@
+import type { SendOptions } from '../../src/contracts/send-options.ts';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -47,7 +48,7 @@ export interface Fleet {
     processes?: number,
   ) => Promise<FleetWorker>;
   /** Hands over one notice for each number. */
-  sendEach(numbers: readonly string[]): Promise<void>;
+  sendEach(numbers: readonly string[], options?: SendOptions): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -124,9 +125,10 @@ export async function startFleet(options: FleetPlan): Promise<Fleet> {
       });
       return worker;
     },
-    sendEach: async (list) => {
+    sendEach: async (list, sendOptions) => {
       await queue.sendMany(
         list.map((contact) => ({ templateCode: 'FLEET', contacts: [{ contact, var1: 'x' }] })),
+        sendOptions,
       );
     },
     close: async () => {

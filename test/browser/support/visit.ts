@@ -44,9 +44,16 @@ export const LOOKS: readonly (readonly [name: string, options: VisitOptions])[] 
 const PICTURES = 'test-output/pages';
 mkdirSync(PICTURES, { recursive: true });
 
-/** Keeps a picture of a page in test-output/pages. */
+/**
+ * Keeps a picture of a page in test-output/pages. On a busy machine Chromium now and then refuses one and takes it when it
+ * is asked again; the page is not the cause.
+ */
 export async function picture(page: Page, name: string): Promise<void> {
-  await page.screenshot({ path: `${PICTURES}/${name}.png`, fullPage: true });
+  const take = () => page.screenshot({ path: `${PICTURES}/${name}.png`, fullPage: true });
+  await take().catch((error: unknown) => {
+    if (!String(error).includes('Unable to capture screenshot')) throw error;
+    return take();
+  });
 }
 
 /** A window of a browser, and all that went wrong in it. */
