@@ -22,6 +22,11 @@ import { until } from '../../support/wait.ts';
 const WORKERS = 3;
 const BATCH = 'kill-matrix';
 const START_AFTER_MS = 3_000;
+const MINUTE_MS = 60_000;
+/** The list starts so long before its sending hours end. */
+const LAST_OF_HOURS_MS = 8_000;
+/** Of a request that was under way when the hours ended. */
+const UNDER_WAY_MS = 3_000;
 
 const CLI = new URL('../../../dist/src/cli/main.js', import.meta.url).pathname;
 
@@ -50,6 +55,28 @@ export interface KillMatrix {
   readonly chunk: number;
   readonly kills: number;
   readonly redisRestarts: number;
+  /** Sending hours end while the list is sent, and begin again a minute later; a part of the kills falls in between. */
+  readonly isInterrupted?: true;
+}
+
+/** When a list starts, and the minute in which its sending hours are closed; milliseconds since the epoch. */
+interface Times {
+  readonly startAt: number;
+  readonly closed?: readonly [from: number, to: number];
+}
+
+function timesOf({ isInterrupted }: KillMatrix): Times {
+  const startAt = Date.now() + START_AFTER_MS;
+  if (isInterrupted === undefined) return { startAt };
+  const closesAt = Math.ceil((startAt + LAST_OF_HOURS_MS) / MINUTE_MS) * MINUTE_MS;
+  return { startAt: closesAt - LAST_OF_HOURS_MS, closed: [closesAt, closesAt + MINUTE_MS] };
+}
+
+/** SEND_WINDOWS: closed in that minute only. */
+function windowsOf({ closed }: Times): Record<string, string> {
+  if (closed === undefined) return {};
+  const [from, to] = closed.map((at) => new Date(at).toISOString().slice(11, 16));
+  return { SEND_WINDOWS: `KILL=${to}-${from} UTC` };
 }
 
 /**
@@ -79,11 +106,10 @@ export function killMatrix() {
     chunk: number,
     env: Readonly<Record<string, string>>,
     delivery: string,
+    startAt: string,
   ) {
     let child: ChildProcess | undefined;
     let done = false;
-    // It has passed when the command runs again.
-    const startAt = new Date(Date.now() + START_AFTER_MS).toISOString();
     const start = () => {
       const args = ['import', file, '--template', 'KILL', '--batch', BATCH, '--start-at', startAt];
       child = spawn(
@@ -118,8 +144,9 @@ export function killMatrix() {
   /** Answers who was lost, and the looks at which the states did not add up to the total. */
   async function play(
     delivery: DeliveryPolicy,
-    { contacts, chunk, kills, redisRestarts }: KillMatrix,
+    size: KillMatrix,
   ): Promise<{ lost: string[]; wrongSums: string[] }> {
+    const { contacts, chunk, kills, redisRestarts } = size;
     const seed = Number(process.env['NOTICES_SEED'] ?? Date.now() % 1_000_000);
     const random = randomFrom(seed);
     folder = mkdtempSync(path.join(tmpdir(), 'notices-kill-'));
@@ -130,13 +157,15 @@ export function killMatrix() {
 
     const redisServer = await startRedisServer({ persistence: true });
     server = redisServer;
+    const times = timesOf(size);
+    const { startAt, closed } = times;
     const on = await startFleet({
       redisUrl: redisServer.url,
       prefix: 'kill',
       processes: WORKERS,
-      env: ENV,
+      env: { ...ENV, ...windowsOf(times) },
       // Slow enough that the batch is still under way at the last kill.
-      emulator: { latencyMs: 400 },
+      emulator: { latencyMs: 400, keepDetails: 2 * contacts },
     });
     fleet = on;
     const redis = new Redis(redisServer.url, { maxRetriesPerRequest: 0, commandTimeout: 500 });
@@ -162,12 +191,17 @@ export function killMatrix() {
       }
     })();
 
-    const importing = importer(file, chunk, { ...on.env }, delivery);
+    // It has passed when the command runs again.
+    const importing = importer(file, chunk, on.env, delivery, new Date(startAt).toISOString());
     const live = () => on.workers.filter((worker) => !killed.has(worker.pid));
     const killed = new Set<number>();
     let hits = 0;
+    // A quarter of the kills each: while it is imported, sent, closed, and sent again.
+    const momentOf = (share: number) =>
+      [0, startAt, closed?.[0] ?? 0, closed?.[1] ?? 0][Math.ceil(share * 4) - 1] ?? 0;
     for (let round = 1; round <= kills; round++) {
       await pause(200 + random() * 800);
+      if (closed !== undefined) await pause(Math.max(0, momentOf(round / kills) - Date.now()));
       const phase = (await ledger.read(BATCH).catch(() => undefined))?.phase;
       if (phase !== 'finished') hits++;
       const choice = random();
@@ -210,6 +244,15 @@ export function killMatrix() {
     expect(polls).toBeGreaterThan(100);
     expect(counts.total).toBe(contacts);
     expect(sumOf(batch)).toBe(contacts);
+    if (closed !== undefined) {
+      const [from, to] = closed;
+      const sent = { before: 0, closed: 0, after: 0 };
+      for (const { at } of on.emulator.details()) {
+        sent[at < from + UNDER_WAY_MS ? 'before' : at < to ? 'closed' : 'after'] += 1;
+      }
+      expect(sent.closed).toBe(0);
+      expect(Math.min(sent.before, sent.after)).toBeGreaterThan(0);
+    }
 
     const taken = new Set([...on.emulator.contacts()].map(({ contact }) => contact));
     const unknown = new Set<string>();
