@@ -39,7 +39,7 @@ ${errorRows.join('\n')}
 
 Every command that no signal ends, ends with one of these. A second SIGTERM or SIGINT, more than a second after the first, ends
 \`notices worker\` and \`notices ops\` at once with 143 or 130: what is in flight may then be unknown. A stop of
-\`notices worker\` that takes longer than three times ANSWER_TIMEOUT_MS and 10 s (5 s more where PROCESSES is above 1), or of \`notices ops\` that
+\`notices worker\` that takes longer than three times ANSWER_TIMEOUT_MS and 10 s, or of \`notices ops\` that
 takes longer than 10 s, ends with 1. With \`--json\`, the error is written to standard error as JSON.
 
 | exit code | meaning |

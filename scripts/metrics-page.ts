@@ -1,6 +1,6 @@
 import { FLEET_METRICS } from '../src/metrics/fleet-table.ts';
 import type { Metric, MetricRows } from '../src/metrics/registry.ts';
-import { SUPERVISOR_METRICS, WORKER_METRICS } from '../src/metrics/worker-table.ts';
+import { WORKER_METRICS } from '../src/metrics/worker-table.ts';
 
 /** A label with more values than this is shown without them. */
 const MOST_SHOWN = 12;
@@ -16,8 +16,7 @@ In the text form of Prometheus, in two places that complete each other. Names st
 labels take their values from closed sets, so that the number of series is bounded: no label holds an
 id, a phone number, a template or a text of the service.
 
-- **Workers** export their metrics on \`HEALTH_ADDRESS\`. With \`PROCESSES\` above 1 one port exports those of all
-  processes; the label \`process\` (0, 1, ...) keeps them apart, so add up over it.
+- **Workers** export their metrics, each process on the port of its \`HEALTH_ADDRESS\`.
 - **The fleet**: what Redis knows of the account, whichever worker or none runs.
 
 \`deploy/prometheus/alerts.yml\` holds alert rules and \`deploy/grafana/notice-queue.json\` a dashboard
@@ -25,7 +24,7 @@ for both; a test holds them to what is really exported.
 
 ## Workers
 
-${table({ ...WORKER_METRICS, ...SUPERVISOR_METRICS })}
+${table(WORKER_METRICS)}
 
 Beside these, prom-client's usual \`process_*\` and \`nodejs_*\` metrics of each process:
 \`nodejs_eventloop_lag_max_seconds\` is the longest time since the last scrape that the process did one

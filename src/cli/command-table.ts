@@ -196,7 +196,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   worker: {
     group: 'Processes:',
     description: 'run a worker that sends notices, until SIGTERM or SIGINT',
-    example: 'notices worker --processes 2',
+    example: 'notices worker',
     load: async () => (await import('./processes/worker.ts')).workerCommand,
   },
   ops: {

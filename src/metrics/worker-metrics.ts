@@ -35,12 +35,9 @@ export class WorkerMetrics {
   readonly #redisErrors = this.#table.counter('notices_redis_errors_total');
   #gauges: WorkerGauges = { inFlight: () => 0, slots: 0, ready: () => false };
 
-  /** @param process index of this process among those of its supervisor */
-  constructor(process: number) {
-    const { registry } = this.#table;
-    registry.setDefaultLabels({ process: String(process) });
-    collectDefaultMetrics({ register: registry });
-    this.#table.gauge('notices_worker_info').set({ version: VERSION, node: runtimeVersion() }, 1);
+  constructor() {
+    collectDefaultMetrics({ register: this.#table.registry });
+    this.#table.gauge('notices_worker_info').set({ version: VERSION, node: process.version }, 1);
     // Series start at 0, so that the first event is an increase.
     for (const lane of LANES) {
       for (const outcome of OUTCOME_KINDS) {
@@ -102,5 +99,3 @@ export class WorkerMetrics {
     return this.#table.registry.metrics();
   }
 }
-
-const runtimeVersion = () => process.version;

@@ -103,7 +103,7 @@ const DURATION_BOUNDS_MS = {
   tokenWait: [1, 5, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000],
 };
 
-/** Metrics of one worker process. Each series also has the label `process`. */
+/** Metrics of one worker process. */
 export const WORKER_METRICS = {
   notices_attempts_total: {
     type: 'counter',
@@ -181,13 +181,5 @@ export const WORKER_METRICS = {
     type: 'gauge',
     help: '1, with the version of this package and of Node.',
     labels: { version: 'version of notice-queue', node: 'version of Node' },
-  },
-} as const satisfies MetricRows;
-
-/** Metrics of the supervisor of several processes; without the label `process`. */
-export const SUPERVISOR_METRICS = {
-  notices_process_restarts_total: {
-    type: 'counter',
-    help: 'Worker processes that ended unexpectedly and were restarted (PROCESSES above 1).',
   },
 } as const satisfies MetricRows;

@@ -63,8 +63,8 @@ describe('wrong use: exit code 2, named, without a stack trace', () => {
     { args: ['config', 'extra'], names: 'too many arguments' },
     { args: ['send', '--template'], names: '--template' },
     { args: ['status', '--worker'], names: '--worker' },
-    { args: ['worker', '--processes', '0'], names: '--processes' },
-    { args: ['worker', '--processes', 'many'], names: '--processes' },
+    { args: ['emulator', '--port', '-1'], names: '--port' },
+    { args: ['emulator', '--port', 'many'], names: '--port' },
     {
       args: ['import', 'f', '--template', 'T', '--dry-run', '--wait'],
       names: '--wait: leave it out of a dry run',

@@ -6,7 +6,7 @@ import { freePort } from '../../scripts/redis/free-port.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
 import { FLEET_METRICS } from '../../src/metrics/fleet-table.ts';
 import type { MetricRows } from '../../src/metrics/registry.ts';
-import { SUPERVISOR_METRICS, WORKER_METRICS } from '../../src/metrics/worker-table.ts';
+import { WORKER_METRICS } from '../../src/metrics/worker-table.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { readExposition, type Sample } from '../metrics/exposition.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
@@ -60,7 +60,7 @@ const { panels, templating } = dashboard.parse(
 
 /** Functions and keywords that the expressions may use. */
 const WORDS = new Set(
-  `sum max min count rate increase absent vector histogram_quantile max_over_time
+  `sum max min count rate increase changes absent vector histogram_quantile max_over_time
   by on and or unless __rate_interval`.split(/\s+/),
 );
 
@@ -96,14 +96,14 @@ const expressions = [
 /** Labels that Prometheus itself gives every series. */
 const GIVEN = ['instance', 'job'];
 
-const TABLES: MetricRows = { ...WORKER_METRICS, ...SUPERVISOR_METRICS, ...FLEET_METRICS };
+const TABLES: MetricRows = { ...WORKER_METRICS, ...FLEET_METRICS };
 
 describe('what deploy/ names', () => {
   const redis = testRedis();
   let fleet: Fleet | undefined;
   let samples: readonly Sample[] = [];
 
-  /** Two worker processes and the fleet's metrics, scraped as Prometheus would. */
+  /** A worker and the fleet's metrics, scraped as Prometheus would. */
   beforeAll(async () => {
     const prefix = redis.freshPrefix();
     const port = await freePort();
@@ -111,7 +111,7 @@ describe('what deploy/ names', () => {
       redisUrl: redis.url,
       prefix,
       processes: 1,
-      env: { PROCESSES: '2', HEALTH_ADDRESS: String(port) },
+      env: { HEALTH_ADDRESS: String(port) },
     });
     const { emulator } = fleet;
     emulator.addFault({ on: 'send', status: 400, code: 'BAD', times: 1 });
@@ -123,12 +123,11 @@ describe('what deploy/ names', () => {
         const text = await scrape();
         const { value } = readExposition(text);
         const seen =
-          value('notices_worker_ready', { process: '0' }) === 1 &&
-          value('notices_worker_ready', { process: '1' }) === 1 &&
+          value('notices_worker_ready') === 1 &&
           value('notices_attempt_codes_total', { outcome: 'rejected', code: 'OTHER' }) === 1;
         return seen && text;
       },
-      { what: 'both processes', deadlineMs: 30_000 },
+      { what: 'the metrics of the worker', deadlineMs: 30_000 },
     );
     const keys = keysOf(prefix, 'default');
     const ofFleet = await fleetMetrics({ redis: redis.client, keys }).text();

@@ -43,6 +43,8 @@ const deployment = z.object({
       metadata: z.object({ labels: z.record(z.string(), z.string()) }),
       spec: z.object({
         terminationGracePeriodSeconds: z.int().optional(),
+        // What ends is started again.
+        restartPolicy: z.literal('Always').optional(),
         automountServiceAccountToken: z.literal(false),
         securityContext: z.object({
           runAsNonRoot: z.literal(true),
@@ -231,7 +233,8 @@ describe.each(readdirSync(UNITS))('systemd, %s', (file) => {
     expect(files.toSorted()).toEqual([...credentials.keys()].toSorted());
   });
 
-  it('has longer to stop than it takes, and no rights', () => {
+  it('is started again when it ended, has longer to stop than it takes, and no rights', () => {
+    expect(valuesOf('Restart')).toEqual(['always']);
     const grace = Number(valuesOf('TimeoutStopSec')[0] ?? '90') * 1_000;
     expect(grace).toBeGreaterThan(SHUTDOWN_MS);
     expect(valuesOf('RestartPreventExitStatus')).toEqual(['2']);

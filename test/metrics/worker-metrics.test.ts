@@ -11,7 +11,7 @@ import {
   CODED_OUTCOMES,
   WORKER_METRICS,
 } from '../../src/metrics/worker-table.ts';
-import { mergeTexts, type MetricRows } from '../../src/metrics/registry.ts';
+import type { MetricRows } from '../../src/metrics/registry.ts';
 import { WorkerMetrics } from '../../src/metrics/worker-metrics.ts';
 import { readExposition } from './exposition.ts';
 
@@ -50,7 +50,7 @@ describe('the metrics of a worker', () => {
   const accepted = { lane: 'notices', outcome: 'accepted', contacts: 3, requests: 1 } as const;
 
   it('count attempts, contacts, requests, codes and durations', async () => {
-    const metrics = new WorkerMetrics(2);
+    const metrics = new WorkerMetrics();
     metrics.attempt({ ...accepted, answerMs: 40, waitedMs: 1_200 });
     metrics.attempt({ ...accepted, lane: 'chunks', contacts: 500, requests: 2 });
     metrics.attempt({
@@ -69,8 +69,7 @@ describe('the metrics of a worker', () => {
     metrics.watch({ inFlight: () => 7, slots: 40, ready: () => true });
 
     const { value } = readExposition(await metrics.text());
-    const process = '2';
-    const notices = { lane: 'notices', outcome: 'accepted', process };
+    const notices = { lane: 'notices', outcome: 'accepted' };
     expect(value('notices_attempts_total', notices)).toBe(1);
     expect(value('notices_contacts_total', notices)).toBe(3);
     expect(value('notices_contacts_total', { lane: 'chunks', outcome: 'accepted' })).toBe(500);
@@ -88,21 +87,21 @@ describe('the metrics of a worker', () => {
     expect(value('notices_jobs_in_flight')).toBe(7);
     expect(value('notices_job_slots')).toBe(40);
     expect(value('notices_worker_ready')).toBe(1);
-    expect(value('notices_worker_info', { node: globalThis.process.version })).toBe(1);
+    expect(value('notices_worker_info', { node: process.version })).toBe(1);
   });
 
   it('begin at zero, so that the first event is an increase', async () => {
-    const { value } = readExposition(await new WorkerMetrics(0).text());
+    const { value } = readExposition(await new WorkerMetrics().text());
     for (const lane of LANES) {
       for (const outcome of OUTCOME_KINDS) {
-        expect(value('notices_attempts_total', { lane, outcome, process: '0' })).toBe(0);
+        expect(value('notices_attempts_total', { lane, outcome })).toBe(0);
       }
     }
     expect(value('notices_worker_ready')).toBe(0);
   });
 
-  it('have the labels of their rows and the process, with no value beyond the closed sets', async () => {
-    const metrics = new WorkerMetrics(0);
+  it('have the labels of their rows, with no value beyond the closed sets', async () => {
+    const metrics = new WorkerMetrics();
     for (const lane of LANES) {
       for (const outcome of OUTCOME_KINDS) {
         const code = `${outcome} for 01012345678`;
@@ -132,8 +131,7 @@ describe('the metrics of a worker', () => {
       expect([name, types.get(name)]).toEqual([name, row.type]);
       expect([name, own.length > 0]).toEqual([name, true]);
       for (const { labels } of own) {
-        const { process, le: _le, ...others } = labels;
-        expect(process).toBe('0');
+        const { le: _le, ...others } = labels;
         expect(Object.keys(others).sort()).toEqual(Object.keys(row.labels ?? {}).sort());
         for (const [label, text] of Object.entries(others)) {
           const allowed = row.labels?.[label];
@@ -146,28 +144,6 @@ describe('the metrics of a worker', () => {
     }
     const ours = [...types.keys()].filter((name) => name.startsWith('notices_')).sort();
     expect(ours).toEqual(Object.keys(WORKER_METRICS).sort());
-  });
-});
-
-describe('texts of several processes', () => {
-  it('are put together metric by metric, and nothing is added up', async () => {
-    const [one, two] = [new WorkerMetrics(0), new WorkerMetrics(1)];
-    const accepted = { lane: 'notices', outcome: 'accepted', contacts: 1, requests: 1 } as const;
-    one.attempt(accepted);
-    two.attempt(accepted);
-    two.attempt(accepted);
-    const supervisor = '# HELP a_total Help.\n# TYPE a_total counter\na_total 4\n';
-    const text = mergeTexts([supervisor, await one.text(), await two.text()]);
-    const { value, samples } = readExposition(text);
-    expect(value('a_total')).toBe(4);
-    const labels = { lane: 'notices', outcome: 'accepted' };
-    expect(value('notices_attempts_total', { ...labels, process: '0' })).toBe(1);
-    expect(value('notices_attempts_total', { ...labels, process: '1' })).toBe(2);
-    expect(samples).toHaveLength(1 + 2 * readExposition(await one.text()).samples.length);
-  });
-
-  it('of none are empty', () => {
-    expect(mergeTexts([])).toBe('');
   });
 });
 

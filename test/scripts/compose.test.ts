@@ -14,6 +14,7 @@ interface Service {
   readonly profiles?: readonly string[];
   readonly healthcheck: { readonly test?: readonly unknown[]; readonly disable?: boolean };
   readonly mem_limit?: string;
+  readonly restart?: string;
   readonly read_only?: boolean;
   readonly cap_drop?: readonly string[];
   readonly security_opt?: readonly string[];
@@ -83,6 +84,10 @@ describe('variables', () => {
     expect(handed).toEqual(expect.arrayContaining(['REDIS_PREFIX', 'ACCOUNT']));
     const known = new Set<string>([...NAMES, ...NAMES.map(handedAs)]);
     expect(handed.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  it.each(['worker', 'emulator-worker', 'ops'])('%s is started again when it ended', (name) => {
+    expect(serviceOf(name).restart).toBe('unless-stopped');
   });
 
   it('a worker has longer to stop than it takes', () => {

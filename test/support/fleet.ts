@@ -37,16 +37,8 @@ export interface Fleet {
   readonly env: Readonly<Record<string, string>>;
   /** The line of every attempt of every worker, without jobs that were returned unsent. */
   attempts(): LogLine[];
-  /**
-   * Starts another worker process and waits until it runs.
-   *
-   * @param processes more than one: a supervisor with so many processes, in a process group of their own
-   *   that gets every signal as a whole. Default: 1
-   */
-  readonly addWorker: (
-    env?: Readonly<Record<string, string>>,
-    processes?: number,
-  ) => Promise<FleetWorker>;
+  /** Starts another worker process and waits until it runs. */
+  readonly addWorker: (env?: Readonly<Record<string, string>>) => Promise<FleetWorker>;
   /** Hands over one notice for each number. */
   sendEach(numbers: readonly string[], options?: SendOptions): Promise<void>;
   close(): Promise<void>;
@@ -115,11 +107,10 @@ export async function startFleet(options: FleetPlan): Promise<Fleet> {
     prefix: options.prefix,
     env,
     attempts: () => workers.flatMap(({ lines }) => lines.filter(isAttempt)),
-    addWorker: async (extra = {}, processes = 1) => {
-      const worker = startWorkerProcess({ ...env, ...extra }, processes);
+    addWorker: async (extra = {}) => {
+      const worker = startWorkerProcess({ ...env, ...extra });
       workers.push(worker);
-      const started = () => worker.lines.filter(({ event }) => event === 'started').length;
-      await until(() => started() >= processes, {
+      await until(() => worker.lines.some(({ event }) => event === 'started'), {
         what: 'the worker to start',
         deadlineMs: 60_000,
       });
@@ -150,16 +141,11 @@ export async function startFleet(options: FleetPlan): Promise<Fleet> {
   return fleet;
 }
 
-function startWorkerProcess(env: Readonly<Record<string, string>>, processes: number): FleetWorker {
-  const isGroup = processes > 1;
-  const args = isGroup ? ['--processes', String(processes)] : [];
-  const child = spawn(process.execPath, [CLI, 'worker', ...args], {
+function startWorkerProcess(env: Readonly<Record<string, string>>): FleetWorker {
+  const child = spawn(process.execPath, [CLI, 'worker'], {
     env: asUser(['worker'], env),
     stdio: ['ignore', 'pipe', 'inherit'],
-    detached: isGroup,
   });
-  const signalAll = (signal: NodeJS.Signals) =>
-    isGroup && child.pid !== undefined ? process.kill(-child.pid, signal) : child.kill(signal);
   const lines: LogLine[] = [];
   let told = false;
   createInterface({ input: child.stdout }).on('line', (line) => {
@@ -173,7 +159,7 @@ function startWorkerProcess(env: Readonly<Record<string, string>>, processes: nu
     },
     kill: (signal) => {
       told ||= signal === 'SIGKILL' || signal === 'SIGTERM' || signal === 'SIGINT';
-      if (child.exitCode === null && child.signalCode === null) signalAll(signal);
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     },
     ended: endOf(child),
   };

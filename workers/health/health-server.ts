@@ -128,9 +128,8 @@ export function readiness(reasons: readonly Unready[], json: boolean): HealthAns
     const text = `${JSON.stringify({ ready, reasons })}\n`;
     return { status, type: 'application/json; charset=utf-8', text };
   }
-  const lines = reasons.map(({ reason, since, process }) => {
-    const who = process === undefined ? '' : `process ${process}: `;
-    return `not ready: ${who}${reason}, since ${new Date(since).toISOString()}\n`;
-  });
+  const lines = reasons.map(
+    ({ reason, since }) => `not ready: ${reason}, since ${new Date(since).toISOString()}\n`,
+  );
   return { status, text: ready ? 'ready\n' : lines.join('') };
 }

@@ -1,3 +1,5 @@
+import { WorkerMetrics, type WorkerGauges } from '../../src/metrics/worker-metrics.ts';
+
 /**
  * Why a worker process is not ready.
  *
@@ -26,12 +28,10 @@ export type UnreadyReason =
 
 /** A reason why a process cannot take and send jobs. */
 export interface Unready {
-  /** An {@link UnreadyReason}, or why a process is not running yet, for people. */
+  /** An {@link UnreadyReason}, or that it is starting, for people. */
   readonly reason: string;
   /** Since when: milliseconds since the epoch by the clock of this machine. */
   readonly since: number;
-  /** Number of the process, when one port serves several. */
-  readonly process?: number;
 }
 
 export interface Readiness {
@@ -74,5 +74,26 @@ export class UnreadyReasons implements Readiness {
       this.#until.delete(reason);
       this.set(reason, false);
     }
+  }
+}
+
+/** The health of one worker process: not ready until it has started, then as its components report. */
+export class ProcessHealth {
+  readonly counted = new WorkerMetrics();
+  readonly #starting: Unready = { reason: 'it is starting', since: Date.now() };
+  #readiness: Readiness = { reasons: () => [this.#starting] };
+
+  /** Called when the worker has started: its components report from now on. */
+  watch(readiness: Readiness, gauges: Omit<WorkerGauges, 'ready'>): void {
+    this.#readiness = readiness;
+    this.counted.watch({ ...gauges, ready: () => readiness.reasons().length === 0 });
+  }
+
+  reasons(): Promise<readonly Unready[]> {
+    return Promise.resolve(this.#readiness.reasons());
+  }
+
+  metrics(): Promise<string> {
+    return this.counted.text();
   }
 }

@@ -41,7 +41,7 @@ export interface NoticeWorkerOptions {
  * never ends the process: call `stop` when yours is asked to stop. Waits while Redis is away.
  *
  * A process of its own is the better choice for most: what else runs here takes time from the sends, and
- * `--processes`, the health port and the restart after a stall belong to the command.
+ * the health port and the restart after a stall belong to the command.
  *
  * @example
  * import { startNoticeWorker } from 'notice-queue/worker';

@@ -1,31 +1,20 @@
-import { loadConfig, type Config } from '../../src/config/config.ts';
+import type { Config } from '../../src/config/config.ts';
 import { createLogger, writeLastLines } from '../../src/logging/logger.ts';
-import { answerSupervisor } from '../health/health-channel.ts';
-import { startHealthServer, type HealthServer } from '../health/health-server.ts';
-import { ProcessHealth } from '../health/process-health.ts';
+import { startHealthServer } from '../health/health-server.ts';
+import { ProcessHealth } from '../health/readiness.ts';
 import { startWorker } from './start-worker.ts';
 import { stopOnSignals } from './stop-signals.ts';
 
 /**
  * Runs one worker process until it is stopped.
- * @param config default: the environment
- * @param index number of this process among those of its supervisor, which then answers for it on the
- *   health port; undefined without a supervisor
- * @returns the exit code; 1 also after a stall, so that a supervisor restarts it
+ * @returns the exit code; 1 also after a stall, so that the service manager starts it again
  * @throws InputError CONFIG_INVALID, NoticeQueueError REDIS_UNSUITABLE
  */
-export async function runWorkerProcess(
-  config: Config = loadConfig(undefined, { unused: ['ops'] }),
-  index?: number,
-): Promise<number> {
+export async function runWorkerProcess(config: Config): Promise<number> {
   const logger = createLogger(config);
   const at = config.worker.health;
-  const health = at.port === 0 ? undefined : new ProcessHealth(index ?? 0);
-  let server: HealthServer | undefined;
-  if (health !== undefined) {
-    if (index === undefined) server = await startHealthServer(at, health);
-    else answerSupervisor(health);
-  }
+  const health = at.port === 0 ? undefined : new ProcessHealth();
+  const server = health && (await startHealthServer(at, health));
   const abandoned = new AbortController();
   let stalled = false;
   const onStall = () => {
@@ -45,7 +34,6 @@ export async function runWorkerProcess(
     },
     config.worker.shutdownTimeoutMs,
     logger,
-    index !== undefined,
   );
   await starting;
   const code = await ended;

@@ -11,9 +11,6 @@ export const workerVariables = {
       'Chunks of batches that one process sends concurrently, in addition to CONCURRENCY.',
     note: 'Raised: batches are faster, and more contacts are in flight when a process crashes.',
   }),
-  processes: variable('PROCESSES', integer('processes', 1, 64).default(1), {
-    description: 'Worker processes that `notices worker` runs, to use more cores.',
-  }),
   attempts: variable('ATTEMPTS', integer('attempts', 1, 1_000).default(10), {
     description:
       'Attempts of a job before it fails. Holds do not count, except a probe whose outcome is unknown, that is to be repeated, or that others contradict.',
@@ -53,7 +50,7 @@ export const workerVariables = {
   }),
   health: variable('HEALTH_ADDRESS', listenAddress(0), {
     description:
-      'TCP port, or address and port such as 0.0.0.0:9464, on which a worker serves /livez, /readyz and /metrics; port 0 for none. With PROCESSES above 1, one port serves all of them.',
+      'TCP port, or address and port such as 0.0.0.0:9464, on which a worker serves /livez, /readyz and /metrics; port 0 for none. Each process needs a port of its own, or none.',
     note: 'Any client that can connect can read the metrics; in a container use 0.0.0.0 and a private network.',
   }),
 };

@@ -154,24 +154,26 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: 'stop signals to process groups',
+    name: 'all workers stopped at once, by two signals each',
     harmless: true,
-    plan: { processes: 1, supervised: 2, seconds: 24 },
+    plan: { processes: 2, seconds: 24 },
     disturb: async (stage) => {
       let struck = 0;
       for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-        const [group] = stage.live();
-        if (group === undefined) throw new Error('no worker');
-        await stage.start();
+        const group = stage.live();
+        await Promise.all(group.map(() => stage.start()));
         await stage.fault();
-        await until(async () => (await stage.activeJobs()).length > CHUNK_SLOTS, {
+        await until(async () => (await stage.activeJobs()).length > 2 * CHUNK_SLOTS, {
           what: 'sends under way',
           deadlineMs: 20_000,
           everyMs: 5,
         });
-        stage.fell(group, signal);
-        if ((await group.ended) !== 0) throw new Error('a process group did not stop in order');
-        struck += 1;
+        for (const worker of group) stage.fell(worker, signal);
+        // As in a process group, whose parent hands its own signal on.
+        for (const worker of group) worker.kill('SIGTERM');
+        const codes = await Promise.all(group.map(({ ended }) => ended));
+        if (codes.some((code) => code !== 0)) throw new Error('a worker did not stop in order');
+        struck += group.length;
       }
       return struck;
     },

@@ -83,8 +83,6 @@ type Behind = 'all' | 'first' | 'none';
 /** What is set up for a scenario. */
 export interface Plan {
   readonly processes: number;
-  /** Processes of each of them, under a supervisor: `notices worker --processes`. */
-  readonly supervised: number;
   /** How long the batch takes where nothing disturbs it; it must outlast the fault and the recovery. */
   readonly seconds: number;
   /** Contacts of the batch, in place of those that `seconds` asks for. */
@@ -112,7 +110,6 @@ export interface Plan {
 
 export const PLAN: Plan = {
   processes: 3,
-  supervised: 1,
   seconds: 9,
   contacts: undefined,
   spoiledChunks: 0,

@@ -137,8 +137,7 @@ export class Stage {
       client.on('error', () => {});
       closers.unshift(() => client.disconnect());
 
-      const perSecond =
-        (plan.processes * plan.supervised * CHUNK_SLOTS * CHUNK * 1_000) / LATENCY_MS;
+      const perSecond = (plan.processes * CHUNK_SLOTS * CHUNK * 1_000) / LATENCY_MS;
       const contacts = plan.contacts ?? Math.ceil((perSecond * plan.seconds) / CHUNK) * CHUNK;
       const load = new Load(fleet.queue, delivery, contacts, plan.spoiledChunks);
       const stage = new Stage({ server, client, fleet, load, proxies, front }, plan, closers);
@@ -184,8 +183,8 @@ export class Stage {
     };
   }
 
-  /** Starts a worker and waits until it runs. @param supervised its processes, where not those of the plan */
-  async start(supervised = this.#plan.supervised): Promise<FleetWorker> {
+  /** Starts a worker and waits until it runs. */
+  async start(): Promise<FleetWorker> {
     const first = this.#started++ === 0;
     const { redis, service, tls, firstEnv } = this.#plan;
     const stands = (behind: Plan['redis']) => behind === 'all' || (behind === 'first' && first);
@@ -198,7 +197,7 @@ export class Stage {
       ...(first ? firstEnv : {}),
       NODE_OPTIONS: [ENV.NODE_OPTIONS, first ? firstEnv['NODE_OPTIONS'] : undefined].join(' '),
     };
-    return this.fleet.addWorker(env, supervised);
+    return this.fleet.addWorker(env);
   }
 
   /** Starts a worker in the place of one that was killed; it may be killed before it has started. */

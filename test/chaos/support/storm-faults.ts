@@ -81,10 +81,10 @@ const freezeOne = act((stage, random) => {
 });
 
 const stopGroup: Strike = async (stage, ms) => {
-  const group = await stage.start(2);
+  const group = await Promise.all([stage.start(), stage.start()]);
   await pause(ms);
-  stage.fell(group, 'SIGINT');
-  return 1;
+  for (const worker of group) stage.fell(worker, 'SIGINT');
+  return group.length;
 };
 
 const resetRedis = act(({ proxies: { redis: ofWorkers, producer } }) => {

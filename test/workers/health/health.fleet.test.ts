@@ -39,7 +39,7 @@ describe('the health port of a worker', () => {
     expect(await get('/livez')).toMatchObject({ status: 200 });
     await on.sendEach(numbers(40));
     await until(() => on.emulator.record().distinct === 40, { what: 'all sent', ...SLOWLY });
-    const labels = { lane: 'notices', outcome: 'accepted', process: '0' };
+    const labels = { lane: 'notices', outcome: 'accepted' };
     await until(async () => (await metrics()).value('notices_attempts_total', labels) === 40, {
       what: 'all counted',
       ...SLOWLY,
@@ -72,40 +72,6 @@ describe('the health port of a worker', () => {
     const { total } = await readTraffic(redis.client, keys);
     expect(total.notices.accepted).toBe(5);
   }, 60_000);
-
-  it('serves all processes of a supervisor, and reports a restarted one', async () => {
-    const { on, get, metrics } = await start({ PROCESSES: '2' });
-    await until(async () => (await get('/readyz')).status === 200, { what: 'ready', ...SLOWLY });
-    await on.sendEach(numbers(60));
-    const accepted = { lane: 'notices', outcome: 'accepted' };
-    const sum = async () =>
-      (await metrics()).samples
-        .filter(
-          ({ name, labels }) =>
-            name === 'notices_attempts_total' &&
-            labels['lane'] === 'notices' &&
-            labels['outcome'] === 'accepted',
-        )
-        .reduce((total, { value }) => total + value, 0);
-    await until(async () => (await sum()) === 60, { what: 'all counted', ...SLOWLY });
-    const { value } = await metrics();
-    expect(value('notices_attempts_total', { ...accepted, process: '0' })).toBeDefined();
-    expect(value('notices_attempts_total', { ...accepted, process: '1' })).toBeDefined();
-    expect(value('notices_process_restarts_total')).toBe(0);
-
-    const died = on.workers[0]?.lines.find(({ event }) => event === 'started')?.['worker'];
-    const victim = Number(/-(\d+)-[0-9a-f]{8}$/.exec(String(died))?.[1]);
-    process.kill(victim, 'SIGKILL');
-    await until(async () => /process \d: it/.test((await get('/readyz')).text), {
-      what: 'not ready',
-      ...SLOWLY,
-    });
-    await until(async () => (await get('/readyz')).status === 200, {
-      what: 'ready again',
-      ...SLOWLY,
-    });
-    expect((await metrics()).value('notices_process_restarts_total')).toBe(1);
-  }, 90_000);
 
   it('prevents the start of the worker when the port is in use', async () => {
     const { on } = await start({});

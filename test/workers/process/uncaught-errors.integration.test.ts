@@ -9,7 +9,7 @@ const FAILS = fileURLToPath(new URL('../support/uncaught.mjs', import.meta.url))
 
 it.each([
   ['the command line', 'src/cli/main.js', ['emulator', '--port', '0'], /emulator at/],
-  ['a worker of a supervisor', 'workers/main.js', ['0'], /waiting-for-redis/],
+  ['a worker', 'src/cli/main.js', ['worker'], /waiting-for-redis/],
   ['the ops server', 'src/cli/main.js', ['ops'], /ops-listening/],
 ] as const)(
   'an error that nothing caught ends %s, which shows no argument of a command',
