@@ -15,8 +15,8 @@ export const AUDIT_CONTROLS: readonly Control[] = [
     file: 'src/ops/web/http/operation-routes.ts',
     from: 'await appendAudit(redis, keys, entry);',
     to: '',
-    test: 'ops/web/api.integration.test.ts',
-    words: 'gives their numbers to operators only',
+    test: 'ops/web/failures.integration.test.ts',
+    words: 'are listed, downloaded, sent again and given up',
   },
   {
     prevents: 'an operator who displaces the audit stream',

@@ -172,46 +172,6 @@ describe('the metrics of the fleet', () => {
     }
   });
 
-  it('ask Redis for the same number of things however much waits, and never scan', async () => {
-    // Commands are counted by the server for everybody, so this one is nobody else's.
-    const server = await startRedisServer();
-    const client = new Redis(server.url);
-    const metrics = fleetMetrics({ redis: client, keys: keysOf('p', 'default') });
-    const queue = new NoticeQueue({ redis: connectionAs('producer', server.url), prefix: 'p' });
-    try {
-      const commands = async () => {
-        const lines = (await client.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gm);
-        return new Map([...lines].map(([, name, calls]) => [name ?? '', Number(calls)]));
-      };
-      const cost = async () => {
-        // The first scrape teaches Redis the scripts.
-        await metrics.text();
-        const before = await commands();
-        await metrics.text();
-        const after = await commands();
-        return [...after]
-          .map(([name, calls]) => [name, calls - (before.get(name) ?? 0)] as const)
-          .filter(([, calls]) => calls > 0);
-      };
-      const send = (count: number) =>
-        queue.sendMany(
-          contacts(count).map((contact) => ({ templateCode: 'T', contacts: [contact] })),
-        );
-      await send(10);
-      const few = await cost();
-      await send(2_000);
-      const many = await cost();
-      expect(many).toEqual(few);
-      const names = many.map(([name]) => name);
-      expect(names.filter((name) => /scan|^keys$|^smembers$/.test(name))).toEqual([]);
-      expect(many.reduce((sum, [, calls]) => sum + calls, 0)).toBeLessThan(80);
-    } finally {
-      await queue.close();
-      client.disconnect();
-      await server.close();
-    }
-  });
-
   it('share one look where several ask at the same time', async () => {
     const { metrics } = world();
     const [one, other] = [metrics.text(), metrics.text()];

@@ -73,20 +73,6 @@ describe('the summary of batches', () => {
     });
   });
 
-  it.each([
-    ['is stalled', undefined, true, 'it is stalled'],
-    ['waits for its next attempt', 1_800_000_000_000, false, 'from 2027-01-15T08:00:00.000Z on'],
-  ])('a batch that does not move %s', async (_what, nextAttempt, stalled, words) => {
-    const still = of('b', 'sending', {
-      counts: counts({ pending: 3 }),
-      movedAt: -120_000,
-      nextAt: -120_000,
-    });
-    const [batch] = (await summary([still], [], undefined, nextAttempt)).openBatches;
-    expect(batch?.stalled).toBe(stalled);
-    expect(batch?.waits).toContain(words);
-  });
-
   it('lists ten at most, and counts all', async () => {
     const many = Array.from({ length: 12 }, (_, at) => of(`b${at}`, 'sending'));
     const { open, openBatches } = await summary(many);

@@ -125,16 +125,6 @@ describe('contacts of a batch that are sent again', () => {
     expect(report.refused).toEqual([{ batch: 'b', reason: expect.stringMatching(why) as string }]);
     expect(await counts()).toMatchObject({ rejected: 13 - report.contacts });
   });
-
-  it('are none where it does not allow it, and the answer says why', async () => {
-    const { act, counts, ledger } = await failedBatch();
-    await act({ state: 'unknown' });
-    await ledger.control('b', 'pause');
-    const reason = 'it is paused; run "notices resume b" first';
-    const report = await act({ state: 'rejected' });
-    expect(report).toMatchObject({ done: 0, refused: [{ batch: 'b', reason }] });
-    expect(await counts()).toMatchObject({ rejected: 13 });
-  });
 });
 
 it('contacts of a batch are given up in any state', async () => {

@@ -15,7 +15,7 @@ import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { decideOn, unknownNotices, WHO } from '../support/unknown-notices.ts';
 import { until } from '../support/wait.ts';
-import { endAs, endWaiting, failNotices } from './support/failed-notices.ts';
+import { endWaiting } from './support/failed-notices.ts';
 import { parkNotice, type ParkedNotice } from './support/parked-notice.ts';
 
 const redis = testRedis();
@@ -99,20 +99,6 @@ describe('a notice that is sent again', () => {
     expect(await queue.send(NOTICE, key)).toMatchObject({ duplicate: false });
   });
 
-  it('by a process that dies in between is not rejected where it was possibly sent', async () => {
-    const setup = open();
-    const { keys, queue, failed, decide, waiting } = setup;
-    const id = await failed(UNKNOWN);
-    const { client, step, ended } = await asleep(setup, id, 'unknown');
-    client.disconnect();
-    step.letGo();
-    await ended;
-    expect(await queue.get(id)).toMatchObject({ state: 'unknown', possiblySent: 1 });
-    await settleAgain(redis.client, keys, 0);
-    await decide(id, RESEND, 'unknown');
-    expect(await waiting()).toEqual([id]);
-  });
-
   it('by a process that sleeps in between is not sent by another one, too', async () => {
     const setup = open();
     const { keys, queue, failed, decide, waiting } = setup;
@@ -171,25 +157,6 @@ describe('a decision on all that match', () => {
     expect(contacts).toBe(1);
     const done = await admin.run('decide', { as: 'resend', state: 'unknown', single: true });
     expect(done.contacts).toBe(1);
-  });
-
-  it('leaves one that another sends again and that ends meanwhile', async () => {
-    const prefix = redis.freshPrefix();
-    const { ids, keys } = await failNotices(redis, prefix, { count: 501, state: 'unknown' });
-    const last = ids.at(-1) ?? '';
-    const client = redis.connect({ name: 'deciding' });
-    const read = client.hmget.bind(client);
-    client.hmget = (async (key: string, ...args: string[]) => {
-      if (args.includes(last)) await endAs(redis.client, keys, last, { at: Date.now() + 1 });
-      return read(key, ...args);
-    }) as typeof client.hmget;
-    const done = await decideOn(
-      { redis: client, keys },
-      { state: 'unknown', single: true },
-      RESEND,
-    );
-    expect(done).toMatchObject({ done: 500 });
-    expect(await redis.client.zrange(keys.endedIn('unknown'), '0', '-1')).toEqual([last]);
   });
 });
 

@@ -145,18 +145,6 @@ describe('the export', () => {
     });
   });
 
-  it('has those of a state and a code', async () => {
-    const { source, ...built } = await bench(contacts(2), contacts(2, 2), contacts(2, 4));
-    await built.settle(0, allFailed('rejected', 'A', ''));
-    await built.settle(1, allFailed('rejected', 'B', ''));
-    await built.settle(2, allFailed('expired', 'EXPIRED', ''));
-    const of = (select: EntrySelect) => exported(source, { batch: 'b', ...select });
-    expect((await of({ state: 'rejected' })).rows).toHaveLength(4);
-    expect((await of({ code: 'B' })).numbers).toEqual(['01000000002', '01000000003']);
-    expect((await of({ state: 'expired', code: 'A' })).report.contacts).toBe(0);
-    expect((await of({ state: 'unknown' })).text).toMatch(/^"contact","rejected_row",/);
-  });
-
   it('of a cancelled batch has what was never sent, and apart from it what may have been', async () => {
     const lists = [contacts(2), contacts(2, 2), contacts(2, 4), contacts(1, 6)];
     const { ledger, source, ...built } = await bench(...lists);

@@ -3,7 +3,7 @@ import { differingSettings } from '../../src/fleet/heartbeat.ts';
 import { explainHold } from '../../src/ops/answers/account-schemas.ts';
 import { headlineOf, sentPerSecond } from '../../src/ops/answers/headline.ts';
 import type { Status } from '../../src/ops/status.ts';
-import { NOW, someBatches, someStatus, someWorker } from './web/pages/snapshots.ts';
+import { NOW, someBatches, someStatus, someWorker, unsuitable } from './web/pages/snapshots.ts';
 
 const hold = (kind: 'credentials' | 'throttled' | 'failing', code: string, inMs = 60_000) =>
   explainHold({ kind, code, since: NOW - 5_000, nextProbeAt: NOW + inMs, failedProbes: 0 });
@@ -163,9 +163,19 @@ describe('the headline is the worst thing that is true', () => {
     });
   });
 
-  it('no worker is worse than a pause that the service asked for', () => {
-    const status = { workers: [], hold: hold('throttled', 'HTTP_429') };
-    expect(of(status).title).toBe('No worker');
-    expect(of({ workers: [], hold: hold('failing', '') }).title).toBe('Held: failing');
+  it.each<[string, string, Partial<Status>]>([
+    ['Waiting', 'warn', { batches: someBatches({ pending: 10 }) }],
+    ['Redis is unsuitable', 'bad', { redis: unsuitable('refuse') }],
+    [
+      'No worker is ready',
+      'bad',
+      { workers: [someWorker({ unready: [{ reason: 'x', since: NOW }] })] },
+    ],
+    ['No worker', 'bad', { workers: [], jobs: { ...someStatus().jobs, waiting: 1 } }],
+    // It is worse than a pause that the service asked for.
+    ['No worker', 'warn', { workers: [], hold: hold('throttled', 'HTTP_429') }],
+    ['Held: failing', 'bad', { workers: [], hold: hold('failing', '') }],
+  ])('%s (%s)', (title, tone, some) => {
+    expect(of(some)).toMatchObject({ title, tone });
   });
 });

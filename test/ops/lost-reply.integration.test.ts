@@ -4,15 +4,12 @@ import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { liftManualHold, placeManualHold, readHold } from '../../src/fleet/hold/holds.ts';
 import { liftManual } from '../../src/fleet/hold/hold-scripts.ts';
-import { cancelScript } from '../../src/notices/cancel.ts';
 import { changeEnded, changeScript } from '../../src/notices/end-scripts.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';
 import { liftHold } from '../../src/ops/operations/hold.ts';
 import { decide, DECISIONS, type DecideSelect } from '../../src/ops/decide.ts';
-import { cancelByKey } from '../../src/ops/operations/notice.ts';
 import type { OperationContext } from '../../src/ops/operations/operation.ts';
 import { decideOn, unknownNotices, WHO } from '../support/unknown-notices.ts';
-import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
@@ -20,7 +17,6 @@ import { shaOf } from '../chaos/support/script-sha.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
-import { failNotices } from './support/failed-notices.ts';
 import { parkNotice } from './support/parked-notice.ts';
 
 const redis = testRedis();
@@ -77,19 +73,6 @@ describe('the reply to a step of resolving a notice is lost', () => {
   });
 });
 
-/** A notice with the idempotency key `visit`, and a connection that loses the reply to its cancellation. */
-async function losingCancel() {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
-  onTestFinished(() => queue.close());
-  await queue.cancel('none');
-  const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
-  const { id } = await queue.send(notice, { idempotencyKey: 'visit' });
-  const { client, proxy } = await losing(await shaOf(cancelScript));
-  return { keys, id, client, proxy };
-}
-
 describe('the reply to a step of a manual action is lost', () => {
   it.each(['reader', 'ops'] as const)('lift by %s: answered and recorded', async (role) => {
     const keys = keysOf(redis.freshPrefix(), 'default');
@@ -104,36 +87,6 @@ describe('the reply to a step of a manual action is lost', () => {
       { ...WHO, as: 'lifted manual' },
     ]);
     expect(await lift()).toEqual({ lifted: null });
-  });
-
-  it('cancel by a key that is released: answered and recorded', async () => {
-    const { keys, id, client, proxy } = await losingCancel();
-    const ref = { idempotencyKey: 'visit' };
-    const context = { redis: client, keys } as OperationContext;
-    const cancel = () => cancelByKey.run(context, { ...ref, releaseKey: true }, WHO);
-    expect(await cancel()).toEqual({
-      id,
-      cancelled: true,
-      answer: 'cancelled',
-      keyReleased: true,
-    });
-    expect(proxy.struck).toBe(1);
-    const as = 'cancelled, key released';
-    expect(await readAudit(redis.client, keys, 10)).toMatchObject([{ ...WHO, target: id, as }]);
-    expect(await cancel()).toMatchObject({ cancelled: false, answer: 'not-kept' });
-  });
-
-  it('giving up rejected notices: counted once, and recorded', async () => {
-    const { keys, ids } = await failNotices(redis, redis.freshPrefix(), { count: 3 });
-    const remove = (client: RedisClient, some: readonly string[]) =>
-      decideOn({ redis: client, keys }, { state: 'rejected', ids: some }, { as: 'discard' });
-    // Otherwise the lost reply is that Redis does not know the script yet.
-    await remove(redis.client, ids.slice(0, 1));
-    const { client, proxy } = await losing(await shaOf(changeScript));
-    const report = await remove(client, ids.slice(1));
-    expect(proxy.struck).toBe(1);
-    expect(report).toEqual({ ...DONE, done: 2, contacts: 2 });
-    expect(await readAudit(redis.client, keys, 1)).toMatchObject([{ ...WHO, contacts: 2 }]);
   });
 });
 

@@ -6,7 +6,6 @@ import { NoticeQueue } from '../../../src/index.ts';
 import type { Status } from '../../../src/ops/status.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { buildBatch } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { EVERY_RIGHT, connectionAs } from '../../support/redis-users.ts';
 import { startProcess } from '../support/process.ts';
@@ -99,28 +98,6 @@ describe('notices status', () => {
     expect(status.jobs).toMatchObject({ waiting: 1, delayed: 0 });
     expect(status.oldestWaitingMs).toBeGreaterThanOrEqual(5_000);
     expect(status.oldestWaitingMs).toBeLessThan(300_000);
-  });
-
-  it('shows contacts of batches, why they wait, and what is unknown', async () => {
-    const prefix = redis.freshPrefix();
-    const env = envOf(prefix);
-    const contacts = [{ contact: '01000000001' }, { contact: '01000000002' }];
-    await buildBatch(redis.client, prefix, 'paused', [contacts]);
-    await run(['pause', 'paused'], env);
-    await buildBatch(redis.client, prefix, 'waits', [contacts, contacts]);
-    const status = await statusOf(env);
-    expect(status.batches).toMatchObject({ pending: 6, open: 2, rejected: 0, unknown: 0 });
-    expect(status.batches.openBatches).toMatchObject([
-      { id: 'waits', pending: 4, total: 4, waits: expect.stringContaining('no worker') as string },
-      {
-        id: 'paused',
-        pending: 2,
-        waits: expect.stringContaining('notices resume paused') as string,
-      },
-    ]);
-    const { stdout } = await run(['status'], env);
-    expect(stdout).toMatch(/^batches +2 open, 6 contacts pending$/m);
-    expect(stdout).toMatch(/^ {2}paused: 2 of 2 contacts pending: it is paused/m);
   });
 
   it('a wrong password: exit code 3, and says so', async () => {

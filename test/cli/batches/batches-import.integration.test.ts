@@ -10,7 +10,7 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
-import { errorOf, run, STACK, start, type Env } from '../support/run.ts';
+import { errorOf, run, start, type Env } from '../support/run.ts';
 
 const redis = testRedis();
 const envOf = (prefix: string): Env => ({ REDIS_URL: redis.url, REDIS_PREFIX: prefix });
@@ -126,28 +126,6 @@ describe('notices import', () => {
       expect([shown, ended.code, ended.stdout.includes('0212345678')]).toEqual([shown, 0, false]);
     }
   });
-
-  it('refuses what cannot be: exit code 2, one line, nothing queued', async () => {
-    const prefix = redis.freshPrefix();
-    const list = file('bad.csv', LIST);
-    const rows: [string[], RegExp][] = [
-      [[path.join(dir, 'nowhere.csv'), '--template', 'T'], /nowhere\.csv/],
-      [[list, '--template', 'T', '--map', 'contact'], /field=column/],
-      [[list, '--template', 'T', '--map', 'contact=phone'], /"phone"/],
-      [[list, '--template', 'T', '--chunk', '0'], /1 to 10000/],
-      [[list, '--template', 'T', '--delimiter', 'ab'], /one character/],
-      [[list, '--template', 'T', '--expires', 'tomorrow'], /expiresAt.*ISO 8601/],
-    ];
-    for (const [args, message] of rows) {
-      const ended = await run(['import', ...args, '--json'], envOf(prefix));
-      expect([args, ended.code, ended.stdout]).toEqual([args, 2, '']);
-      expect(errorOf(ended).message).toMatch(message);
-      expect(ended.stderr).not.toMatch(STACK);
-    }
-    // The secret of the account is no part of a list.
-    const keys = await redis.keys(prefix);
-    expect(keys.filter((key) => !key.endsWith(':account'))).toEqual([]);
-  }, 60_000);
 
   it('a list that breaks after contacts were queued: exit code 1, and 2 only where nothing was done', async () => {
     const prefix = redis.freshPrefix();

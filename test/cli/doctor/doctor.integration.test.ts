@@ -2,7 +2,6 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import { exitCodeFor } from '../../../src/cli/doctor/doctor.ts';
 import { examineConfig } from '../../../src/cli/doctor/examine.ts';
-import { VERSION } from '../../../src/contracts/version.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
 import {
@@ -14,9 +13,7 @@ import {
   warn,
   type Finding,
 } from '../../../src/doctor/finding.ts';
-import { beat } from '../../../src/fleet/heartbeat.ts';
 import { keysOf, pairName } from '../../../src/redis/keys.ts';
-import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { writeState } from '../../token/support/write-state.ts';
 import { EVERY_RIGHT } from '../../support/redis-users.ts';
@@ -146,25 +143,6 @@ describe('notices doctor', () => {
 });
 
 describe('notices doctor with problems', () => {
-  it('a list that is stalled is named, however many newer ones are open', async () => {
-    const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
-    const keys = keysOf(env.REDIS_PREFIX, 'default');
-    for (const id of ['old', ...Array.from({ length: 11 }, (_, at) => `new-${at}`)]) {
-      await buildBatch(redis.client, env.REDIS_PREFIX, id, [contacts(1)]);
-    }
-    const at = Date.now() - 600_000;
-    await redis.client.hset(keys.batch('old').record, { movedAt: at });
-    await redis.client.zadd(keys.batches, at, 'old');
-    const worker = { id: 'w', host: 'h', pid: 1, version: VERSION, active: 0, concurrency: 1 };
-    const more = { startedAt: at, loopDelayMs: 1, pair: 'pair' };
-    await beat(redis.client, keys, { ...worker, ...more }, 60_000);
-    expect(find(await doctor(env), 'queue.batches')).toMatchObject({
-      level: 'warn',
-      says: expect.stringContaining('List old is stalled.') as string,
-      remedy: 'run "notices batch old"',
-    });
-  });
-
   it('the address is refused: which one the service saw, where it says so', async () => {
     const refused = await doctor(envOf(await emulatorWith({ allowlist: ['203.0.113.0/24'] })));
     expect(refused.code).toBe(1);

@@ -7,8 +7,9 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { parkNotice } from '../../ops/support/parked-notice.ts';
 import { testRedis } from '../../support/redis.ts';
-import { errorOf, run, start } from '../support/run.ts';
-import { endedThen, failNotices } from '../../ops/support/failed-notices.ts';
+import { until } from '../../support/wait.ts';
+import { errorOf, matching, run, start } from '../support/run.ts';
+import { endAs, endedThen, failNotices } from '../../ops/support/failed-notices.ts';
 
 const redis = testRedis();
 const DAY = 86_400_000;
@@ -87,15 +88,10 @@ describe('unknown outcomes are decided', () => {
     expect((await batch.read()).counts).toMatchObject({ accepted: 1, unknown: 18, total: 20 });
     expect(await left('--number', number)).toEqual([[], []]);
     const entries = await audit();
-    expect(entries.map(({ what, as }) => [what, as])).toEqual([
-      ['search', 'searched'],
-      ['decide', 'accepted unknown'],
-      ['search', 'searched'],
-      ['search', 'searched'],
-      ['search', 'searched'],
-    ]);
+    const [, decided] = entries;
+    expect(decided).toMatchObject({ what: 'decide', as: 'accepted unknown', why: 'has arrived' });
+    expect(entries.filter(({ what }) => what === 'search')).toHaveLength(4);
     expect(JSON.stringify(entries)).not.toContain(number);
-    expect(entries.find(({ what }) => what === 'decide')).toMatchObject({ why: 'has arrived' });
 
     // Sent again: it alone is a new chunk.
     const [other] = contacts(1, 0);
@@ -172,25 +168,95 @@ describe('unknown outcomes are decided', () => {
     expect([done.code, done.stdout]).toEqual([0, `${says}\n`]);
   });
 
-  it('flags that select nothing, or contradict each other, are refused', async () => {
-    const { notices, left } = await inDoubt();
-    const rows = [
-      [['--as', 'discard'], /^<ids>: expected ids or a filter/],
-      [['--as', 'discard', '--single', '--batch', 'b'], /^--single: expected without batch$/],
-      [['n-1', '--as', 'discard', '--batch', 'b'], /^<ids>: expected without batch$/],
-      [
-        ['--as', 'resend', '--state', 'cancelled'],
-        /cancelled' is invalid. expected rejected, unknown, expired$/,
-      ],
-      [['--as', 'accepted', '--state', 'rejected'], /^--state: expected unknown/],
-      [['--as', 'discard', '--single', '--release-key'], /^--release-key: expected state rejected/],
-    ] as const;
-    for (const [args, message] of rows) {
-      const ended = await notices('decide', ...args, '--json');
-      const shown = [args, ended.code, errorOf(ended).message];
-      expect(shown).toEqual([args, 2, expect.stringMatching(message)]);
-    }
+  it.each([
+    [['--as', 'discard'], /^<ids>: expected ids or a filter/],
+    [['--as', 'discard', '--single', '--batch', 'b'], /^--single: expected without batch$/],
+    [['n-1', '--as', 'discard', '--batch', 'b'], /^<ids>: expected without batch$/],
+    [['--as', 'resend', '--state', 'cancelled'], /invalid. expected rejected, unknown, expired$/],
+    [['--as', 'resend', '--state', 'suppressed'], /invalid. expected rejected, unknown, expired$/],
+    [['--as', 'accepted', '--state', 'rejected'], /^--state: expected unknown/],
+    [['--as', 'discard', '--single', '--release-key'], /^--release-key: expected state rejected/],
+  ])('%j is refused', async (args, message) => {
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
+    const ended = await run(['decide', ...args, '--json'], env);
+    expect([ended.code, errorOf(ended).message]).toEqual([2, expect.stringMatching(message)]);
+  });
+});
+
+/** So many rejected notices, and a batch of two rejected chunks with two and one contacts. */
+async function rejected(count: number) {
+  const prefix = redis.freshPrefix();
+  const { keys, ids } = await failNotices(redis, prefix, { count });
+  const batch = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(1, 10)]);
+  for (const chunk of [0, 1]) await batch.settle(chunk, allFailed('rejected', 'BAD', ''));
+  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+  const notices = (...args: string[]) => run(args, env);
+  const left = () => redis.client.zcard(keys.endedIn('rejected'));
+  return { prefix, keys, id: ids[0] ?? '', batch, env, notices, left };
+}
+
+const RESEND = ['decide', '--as', 'resend'];
+
+describe('rejected ones are decided', () => {
+  it('after a look at what would be done; nothing matches, or nothing is done, is said', async () => {
+    const { batch, notices } = await rejected(0);
+    const resend = [...RESEND, '--batch', 'b'];
+    const asks = await notices(...resend);
+    expect([asks.code, asks.stdout]).toEqual([2, '']);
+    expect(asks.stderr).toMatch(/^ {2}rejected +BAD +3$/m);
+    expect(asks.stderr).toContain('Send 3 contacts of batch b again? There is no terminal');
+    const none = await notices(...resend, '--code', 'OTHER');
+    expect([none.code, none.stdout]).toEqual([0, 'Nothing was done.\n']);
+    const some = await notices(...resend, '--yes', '--limit', '1');
+    expect(some.stdout).toMatch(/^1 contact will be sent again\.\nNot all .* tried\.\n/);
+    const limited = await notices(...resend, '--yes', '--limit', '1');
+    expect(limited.stdout).toMatch(/^Nothing was done\.\n.*\nA chunk is .* --limit /);
+    await batch.ledger.control('b', 'pause');
+    const refused = await notices(...resend, '--yes');
+    expect([refused.code, refused.stdout]).toEqual([1, '']);
+    expect(refused.stderr).toMatch(/^NOT_POSSIBLE: Batch b cannot be sent again: it is paused/);
+    expect((await batch.read()).counts).toMatchObject({ rejected: 2, pending: 1 });
     expect((await notices('decide', '--batch', 'no-such', '--as', 'resend')).code).toBe(1);
-    expect(await left()).toMatchObject([[{}, {}].map(() => expect.anything() as unknown), [19]]);
-  }, 60_000);
+  });
+
+  it('what fails while it asks is left as it is', async () => {
+    const { prefix, env, left } = await rejected(1);
+    const asked = start(RESEND.concat('--state', 'rejected'), env, true);
+    await matching(() => asked.stderr(), /Send 1 contact again\?.*\[y/);
+    await failNotices(redis, prefix, { count: 1, from: 10 });
+    asked.stdin.write('y\n');
+    const says = '1 contact will be sent again.\n';
+    expect(await asked.ended).toMatchObject({ code: 0, stdout: says });
+    expect(await left()).toBe(1);
+  });
+
+  it('stopped by Ctrl-C: exit code 1, and the rest is left', async () => {
+    const { env, left } = await rejected(60);
+    const running = start([...RESEND, '--single', '--rate', '1', '--yes'], env);
+    await until(async () => (await left()) < 60, { what: 'the first', deadlineMs: 20_000 });
+    running.stop('SIGINT');
+    const { code, stdout } = await running.ended;
+    const done = 60 - (await left());
+    expect([code, stdout]).toEqual([
+      1,
+      `${done} contact${done === 1 ? '' : 's'} will be sent again.\nNot all that match were tried.\nStopped. Run the command again for the rest.\n`,
+    ]);
+    expect(done).toBeLessThan(60);
+  });
+
+  it('unknown ones and those on the do-not-send list are left out, unless they are named', async () => {
+    const { prefix, keys, id, notices } = await rejected(1);
+    await endAs(redis.client, keys, id, { state: 'suppressed', code: 'SUPPRESSED' });
+    const listed = await notices('failures', '--state', 'suppressed');
+    expect(listed.stdout).toMatch(/^ *suppressed +SUPPRESSED +1/m);
+    expect((await notices('failures')).stdout).not.toContain(id);
+    const unknown = (await failNotices(redis, prefix, { count: 1, from: 1, state: 'unknown' })).ids;
+    for (const one of [id, ...unknown]) {
+      const ended = await notices(...RESEND, one, '--yes', '--json');
+      expect([ended.code, JSON.parse(ended.stdout)]).toMatchObject([1, { done: 0, gone: 1 }]);
+    }
+    const named = await notices(...RESEND, ...unknown, '--state', 'unknown', '--yes', '--json');
+    expect(JSON.parse(named.stdout)).toMatchObject({ done: 1, contacts: 1, gone: 0 });
+    expect((await notices('show', id)).stdout).toMatch(/^state +suppressed$/m);
+  });
 });

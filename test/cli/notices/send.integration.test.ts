@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { freePort } from '../../../scripts/redis/free-port.ts';
 import type { Receipt } from '../../../src/index.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { storedJob, waitingIds } from '../../producer/support/stored-jobs.ts';
@@ -210,14 +209,4 @@ describe('notices send with bad input: exit code 2, named, nothing queued', () =
     expect([ended.code, errorOf(ended).code]).toEqual([2, 'CONFIG_INVALID']);
     expect(errorOf(ended).issues?.map(({ field }) => field)).toEqual(['REDIS_URL', 'CHUNK_SIZE']);
   });
-});
-
-it('notices send with Redis away: exit code 3, in time', async () => {
-  const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}`, ENQUEUE_TIMEOUT_MS: '300' };
-  const begun = performance.now();
-  const ended = await run(['send', '--template', 'T', '--contact', '01098765432', '--json'], env);
-  expect([ended.code, ended.stdout]).toEqual([3, '']);
-  expect(errorOf(ended).code).toBe('QUEUE_UNAVAILABLE');
-  expect(ended.stderr).not.toContain('01098765432');
-  expect(performance.now() - begun).toBeLessThan(6_000);
 });

@@ -2,10 +2,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { placeManualHold } from '../../../src/fleet/hold/holds.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
-import { parkNotice } from '../../ops/support/parked-notice.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
-import { errorOf, run } from '../support/run.ts';
+import { run } from '../support/run.ts';
 
 const redis = testRedis();
 const NOTICE = { templateCode: 'ORDER', contacts: [{ contact: '01000000001' }] };
@@ -42,15 +41,6 @@ describe('notices show', () => {
     expect(why).toMatch(/^To do: lift the hold when its cause is gone\.$/m);
   });
 
-  it('names the command for an unknown outcome', async () => {
-    const parked = await parkNotice(redis);
-    const { show } = open(parked.prefix);
-    const { stdout } = await show(parked.id);
-    expect(stdout).toMatch(/^state +unknown$/m);
-    expect(stdout).toMatch(/^possibly sent +1 time$/m);
-    expect(stdout).toContain(`notices decide ${parked.id}`);
-  });
-
   it('of what is not kept: exit code 1, and how long things are kept', async () => {
     const { show, keys } = open();
     const unknown = await show('no such id');
@@ -62,13 +52,5 @@ describe('notices show', () => {
     expect((await show('no such id')).stdout).toMatch(
       /are kept for .+ \(KEEP_ACCEPTED_MS\), the last 10,000 at most; rejected and unknown ones for .+ \(KEEP_FAILED_MS\)/,
     );
-  });
-
-  it('is refused without an id or a key, and with both', async () => {
-    const { show } = open();
-    for (const args of [[], ['a', '--key', 'b']]) {
-      const ended = await show(...args, '--json');
-      expect([ended.code, errorOf(ended).message]).toEqual([2, 'use either an id or --key']);
-    }
   });
 });

@@ -95,22 +95,6 @@ describe('notices ops', () => {
     expect((await run(['ops', 'new-key', 'a:b'])).code).toBe(2);
   });
 
-  it('makes API keys that hand over notices', async () => {
-    const made = await run(['ops', 'new-key', 'shop', '--json']);
-    const { key, entry } = JSON.parse(made.stdout) as { key: string; entry: string };
-    const ops = startProcess(['ops'], { ...freshEnv(), OPS_API_KEYS: entry });
-    const [, url = ''] = await ops.says(/^ops at (\S+)$/m);
-    const reply = await fetch(`${url}/api/v1/notices`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        notice: { templateCode: 'T', contacts: [{ contact: '01000000001' }] },
-      }),
-    });
-    expect(reply.status).toBe(202);
-    expect(await reply.json()).toMatchObject({ contacts: 1, duplicate: false });
-  });
-
   it('makes API keys that expire, on a day to come', async () => {
     const made = await run(['ops', 'new-key', 'shop', '--expires', '2999-12-31', '--json']);
     expect(JSON.parse(made.stdout)).toMatchObject({

@@ -8,26 +8,6 @@ const redis = testRedis();
 const SERVICE = { BASE_URL: 'http://127.0.0.1:9', ACCESS_KEY: 'a', SECRET_KEY: 'CANARY-secret' };
 
 describe('notices worker', () => {
-  it('a wrong configuration: exit code 2, every variable named at once', async () => {
-    const env = { CONCURRENCY: '0', ATTEMPTS: 'many', REDIS_URL: 'x', ACCESS_KEY: 'CANARY:key' };
-    const json = await run(['worker', '--json'], env);
-    expect([json.code, json.stdout]).toEqual([2, '']);
-    const { code, issues } = errorOf(json);
-    expect(code).toBe('CONFIG_INVALID');
-    expect(issues?.map(({ field }) => field).sort()).toEqual([
-      'ACCESS_KEY',
-      'ATTEMPTS',
-      'BASE_URL',
-      'CONCURRENCY',
-      'REDIS_URL',
-      'SECRET_KEY',
-    ]);
-    const words = await run(['worker'], env);
-    expect(words.code).toBe(2);
-    expect(words.stderr).toMatch(/^CONFIG_INVALID: [^\n]*CONCURRENCY: expected [^\n]*\n$/);
-    expect(json.stderr + words.stderr).not.toContain('CANARY');
-  });
-
   it('a Redis that evicts: exit code 3, REDIS_UNSUITABLE', async () => {
     const server = await startRedisServer({ args: ['--maxmemory-policy', 'allkeys-lru'] });
     try {

@@ -149,8 +149,11 @@ describe('one template', () => {
     const held = await operator.get('/api/v1/hold');
     expectDocumented('GET', '/api/v1/hold', held);
     expect(held.json).toMatchObject({ hold: null, templates: [{ template: 'T', kind: 'manual' }] });
-    const other = await operator.post('/api/v1/hold/lift', { template: 'T', kind: 'credit' });
-    expect(other.status).toBe(409);
+    await operator.post('/api/v1/hold/place', { why: 'of the queue' });
+    for (const template of [{ template: 'T' }, {}]) {
+      const other = await operator.post('/api/v1/hold/lift', { ...template, kind: 'credit' });
+      expect([other.status, other.json['code']]).toEqual([409, 'NOT_POSSIBLE']);
+    }
     const lifted = await run(['hold', 'lift', '--template', 'T', '--why', 'corrected'], env);
     expect(lifted.stdout).toBe('Hold "manual" of template T lifted.\n');
     expect((await run(['hold', 'lift', '--template', 'T'], env)).stdout).toBe(
@@ -158,6 +161,7 @@ describe('one template', () => {
     );
     expect(await audit()).toMatchObject([
       { what: 'hold', target: 'template T', as: 'lifted manual', why: 'corrected' },
+      { what: 'hold', target: 'queue', as: 'placed' },
       { what: 'hold', target: 'template T', as: 'placed', why: 'a typo' },
     ]);
   });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { allBack } from '../../../src/batch/ledger/settlement.ts';
-import { groupFailures } from '../../../src/batch/failures/failures.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { eraseContacts } from '../../../src/erase/stored-contacts.ts';
 import { sealingOf } from '../../../src/payload/seal.ts';
@@ -76,40 +75,6 @@ describe('contacts that were possibly sent when their batch was cancelled', () =
     expect(await built.read()).toMatchObject({ phase: 'cancelled' });
     expect(await redis.client.pttl(keys.batch('b').record)).toBeGreaterThan(0);
     expect(await keptForEver(keys)).toEqual([]);
-  });
-
-  it('can be resolved by number: the others of the chunk stay unknown', async () => {
-    const built = await cancelled();
-    const { notices, counts, keys, ledger } = built;
-    const args = ['--batch', 'b', '--number', FIRST, '--as', 'accepted', '--yes'];
-    expect((await notices('decide', ...args)).stdout).toContain('1 contact settled as accepted.');
-    expect(await counts()).toEqual({ accepted: 1, unknown: 2, cancelled: 3 });
-    const csv = (await notices('failures', '--csv', '--state', 'unknown')).stdout;
-    expect(OF_CHUNK.filter((number) => csv.includes(number))).toEqual(OF_CHUNK.slice(1));
-    expect(await groupFailures(ledger, await built.read(), { state: 'unknown' })).toMatchObject([
-      { code: 'OUTCOME_UNKNOWN', contacts: 2 },
-    ]);
-    expect(await keptForEver(keys)).toEqual([]);
-    const rest = await notices('decide', '--batch', 'b', '--as', 'discard', '--yes');
-    expect(rest.stdout).toContain('2 contacts given up.');
-    expect(await counts()).toEqual({ accepted: 1, unknown: 0, cancelled: 5 });
-  });
-
-  it('are not sent again: the answer says how', async () => {
-    const { notices, counts } = await cancelled();
-    const resend = await notices(
-      'decide',
-      '--batch',
-      'b',
-      '--as',
-      'resend',
-      '--state',
-      'unknown',
-      '--yes',
-    );
-    expect(`${resend.stdout}${resend.stderr}`).toContain('it was cancelled');
-    expect(resend.code).toBe(1);
-    expect(await counts()).toEqual({ accepted: 0, unknown: 3, cancelled: 3 });
   });
 
   it('are no longer unknown once they are erased', async () => {

@@ -70,32 +70,6 @@ describe('who is let in', () => {
     by,
     seed: '',
   });
-  const elsewhere = { origin: 'https://evil.example.test', fetchSite: undefined, host: HOST };
-  const here = { origin: OURS, fetchSite: undefined, host: HOST };
-
-  test.each([
-    ['open', 'GET', undefined, elsewhere, undefined],
-    ['open', 'POST', undefined, here, undefined],
-    ['open', 'POST', undefined, elsewhere, 'CROSS_SITE'],
-    ['viewer', 'GET', undefined, here, 'NOT_SIGNED_IN'],
-    ['closed', 'GET', undefined, here, 'NOT_SIGNED_IN'],
-    [undefined, 'GET', undefined, here, 'NOT_SIGNED_IN'],
-    [undefined, 'GET', who('viewer'), here, undefined],
-    ['viewer', 'GET', who('viewer'), elsewhere, undefined],
-    ['viewer', 'HEAD', who('viewer'), elsewhere, undefined],
-    ['viewer', 'POST', who('viewer'), elsewhere, 'CROSS_SITE'],
-    ['viewer', 'DELETE', who('viewer', 'proxy'), elsewhere, 'CROSS_SITE'],
-    ['viewer', 'POST', who('viewer', 'key'), elsewhere, undefined],
-    ['operator', 'POST', who('viewer'), here, 'NOT_PERMITTED'],
-    ['operator', 'POST', who('operator'), here, undefined],
-    ['operator', 'POST', who('operator'), elsewhere, 'CROSS_SITE'],
-    ['sender', 'POST', who('operator'), here, 'NOT_PERMITTED'],
-    ['sender', 'POST', who('sender', 'key'), here, undefined],
-    ['viewer', 'GET', who('sender', 'key'), here, 'NOT_PERMITTED'],
-    ['closed', 'PUT', who('operator'), here, 'NOT_PERMITTED'],
-  ] as const)('%s, %s, %j', (needs, method, identity, origin, answer) => {
-    expect(authorize({ needs, method, identity, ...origin })).toBe(answer);
-  });
 
   test.each([
     ['cross-site', 'proxy', true, 'CROSS_SITE'],

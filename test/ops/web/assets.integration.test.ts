@@ -32,11 +32,4 @@ describe('what browsers load', () => {
     const reply = await nobody.get('/assets/0123456789ab/ops.css');
     expect([reply.status, reply.headers['cache-control']]).toEqual([200, 'no-cache']);
   });
-
-  it('is in the package', () => {
-    const { files: packed } = JSON.parse(readFileSync('package.json', 'utf8')) as {
-      files: string[];
-    };
-    expect(packed).toContain(FOLDER);
-  });
 });

@@ -53,6 +53,18 @@ it('a download to a slow reader adds no listener for each of its pieces', async 
   expect(most).toBeLessThan(10);
 });
 
+it('a reason that is none is refused, and so is a field that is not known', async () => {
+  const operator = await (await startOps(redis.url, redis.freshPrefix())).operator();
+  for (const body of [
+    { why: '   ' },
+    { why: 7 },
+    { why: 'x'.repeat(101) },
+    { why: 'x', more: 1 },
+  ]) {
+    expect([body, (await operator.post('/api/v1/hold/place', body)).status]).toEqual([body, 400]);
+  }
+});
+
 describe('a reason with a phone number', () => {
   const why = `asked by 010-0000-0042, CHG0012345`;
 

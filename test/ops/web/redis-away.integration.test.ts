@@ -36,6 +36,9 @@ describe('while Redis is away', () => {
       const bench = await startOps(server.url, 'away');
       const operator = await bench.operator();
       expect((await bench.nobody.get('/readyz')).status).toBe(200);
+      const metrics = await bench.key('viewer').get('/metrics');
+      expect(metrics.headers['content-type']).toMatch(/^text\/plain; version=/);
+      expect(metrics.text).toContain('notices_redis_up 1');
       await server.kill('SIGKILL');
       const cause = `Nothing listens at 127.0.0.1:${server.port}: Redis is down, or REDIS_URL names another port.`;
       const noticed = async () => (await statusOf(operator))[2] === cause;

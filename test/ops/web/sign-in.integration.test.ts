@@ -244,20 +244,3 @@ describe('a proxy that signs people in', () => {
     expect(await statusOf({ ...otto, authorization: 'Bearer made-up' })).toBe(401);
   });
 });
-
-describe('a start without users on this machine', () => {
-  it('creates an operator, whose password is in no log', async () => {
-    const bench = await start({ OPS_USERS: '', OPS_API_KEYS: '' });
-    const { user = '', password = '' } = bench.firstSignIn ?? {};
-    expect((await signIn(bench, { name: user, password: `${password}x` })).status).toBe(401);
-    const cookie = sentBack(await signIn(bench, { name: user, password }));
-    const session = await bench.nobody.get('/api/v1/session', { cookie });
-    expect(session.json).toMatchObject({ name: user, role: 'operator' });
-    expect(JSON.stringify(bench.lines)).not.toContain(password);
-  });
-
-  it('where others can connect, nobody is created', async () => {
-    const bench = await start({ OPS_ADDRESS: '0.0.0.0:0', OPS_USERS: '' });
-    expect(bench.firstSignIn).toBeUndefined();
-  });
-});

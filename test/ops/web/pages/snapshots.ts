@@ -7,7 +7,6 @@ import {
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
 import type { Status } from '../../../../src/ops/status.ts';
 import { headlineOf } from '../../../../src/ops/answers/headline.ts';
-import type { OverviewData } from '../../../../src/ops/web/pages/overview.ts';
 import type { PageView } from '../../../../src/ops/web/pages/elements.ts';
 
 /** The time at which pages are made. */
@@ -88,11 +87,9 @@ export function someTraffic(some: Partial<Traffic> = {}): Traffic {
   return { at: NOW, minutes: [someMinute()], total: noTraffic(), ...some };
 }
 
-/** An overview of an idle queue. */
-export function someOverview(some: Partial<OverviewData> = {}): OverviewData {
-  return {
-    status: someStatus(),
-    traffic: someTraffic(),
-    ...some,
-  };
+/** A Redis with something to say about it. */
+export function unsuitable(severity: 'refuse' | 'warn'): Status['redis'] {
+  const words = 'Redis would evict notices';
+  const finding = { code: 'evicts', severity, words, remedy: 'fix it' } as const;
+  return { ...someStatus().redis, findings: [finding] };
 }

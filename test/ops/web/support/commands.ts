@@ -4,15 +4,9 @@ import { Redis } from 'ioredis';
 const NOT_COUNTED = new Set(['info', 'hello', 'client', 'auth', 'select', 'ping']);
 
 /**
- * Commands that a server of the test's own has run so far, those inside scripts among them.
- *
- * `INFO` is left out because the count asks it, and so are connections being made.
+ * Commands that a server of the test's own has run so far, by name, those inside scripts among them: subcommands, which
+ * the server counts apart, are one sum. `INFO` is left out because the count asks it, and so are connections being made.
  */
-export async function commandsOf(url: string): Promise<number> {
-  return (await commandsByName(url)).reduce((sum, [, calls]) => sum + calls, 0);
-}
-
-/** The same, by name: subcommands, which the server counts apart, are one sum. */
 export async function commandsByName(url: string): Promise<[string, number][]> {
   const redis = new Redis(url);
   try {
