@@ -1,9 +1,11 @@
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../src/contracts/errors.ts';
 import { ServiceRefusalError } from '../../src/service/response/read-issuance.ts';
 import { signal } from '../support/wait.ts';
 import { CANARY, openClient } from './support/client.ts';
+import { OK } from './support/send-to.ts';
 import { certificate, httpServer, json, tcpAnswers, tlsServer } from './support/servers.ts';
 
 type Answer = (response: ServerResponse) => void;
@@ -79,23 +81,6 @@ it.each<[string, Answer, ErrorCode, isRefusal: boolean]>([
   expect(server.requests).toHaveLength(1);
 });
 
-it.each([
-  [401, 'INVALID_ACCESS_KEY', /does not exist.*secret is wrong.*ACCESS_KEY/s],
-  [403, 'ACCESS_KEY_NOT_APPROVED', /pending approval.*approved in the console/s],
-  [403, 'IP_NOT_ALLOWED', /outside the app's IP allowlist.*outbound address/s],
-] as const)('%i %s names cause and remedy (service-api, Errors)', async (status, code, text) => {
-  const answer = { code, message: `no, ${CANARY.secretKey}`, traceId: 'trace-1' };
-  const server = await httpServer(coded(status, answer));
-  const message = expect.stringMatching(text) as string;
-  await expect(openClient(server.url).issueToken()).rejects.toMatchObject({
-    code,
-    status,
-    serviceCode: code,
-    traceId: 'trace-1',
-    message,
-  });
-});
-
 describe('an issuance that fails', () => {
   it('is tried again after 5xx', async () => {
     let calls = 0;
@@ -145,24 +130,18 @@ describe('an issuance that fails', () => {
     expect(requests).toBe(1);
   });
 
-  it('by a reset after reading is not tried again', async () => {
+  it.each<[string, (socket: Socket) => void]>([
+    ['a reset after reading', (socket) => socket.resetAndDestroy()],
+    ['a cut in the answer', (socket) => socket.end(`${OK}content-length: 99\r\n\r\n{"data":{"tok`)],
+  ])('by %s is not tried again', async (_name, act) => {
     let requests = 0;
     const server = await tcpAnswers((socket) => {
       requests += 1;
-      socket.resetAndDestroy();
+      act(socket);
     });
     const issuing = openClient(server.url).issueToken();
     await expect(issuing).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
     expect(requests).toBe(1);
-  });
-
-  it('by a cut in the answer may do later', async () => {
-    const server = await tcpAnswers((socket) => {
-      socket.end('HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"data":{"token":"ab');
-    });
-    await expect(openClient(server.url).issueToken()).rejects.toMatchObject({
-      code: 'TOKEN_UNAVAILABLE',
-    });
   });
 
   it('without a connection is tried again, then unreachable', async () => {

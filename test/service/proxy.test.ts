@@ -81,18 +81,6 @@ describe('a configured proxy', () => {
     );
   });
 
-  it('follows a renewal of the token', async () => {
-    const server = await httpServer((response, { headers }) => {
-      json(response, headers.authorization === `Bearer ${CANARY.renewed}` ? 200 : 401, {});
-    });
-    const proxy = await proxyServer();
-    const client = openClient(server.url, { proxyUrl: proxy.url });
-    expect(await client.send(NOTICE, tokensOf(), WITHIN)).toMatchObject({
-      status: 200,
-      requests: 2,
-    });
-  });
-
   it.each<[string, (socket: Socket) => void]>([
     ['hangs up', (socket) => socket.destroy()],
     ['resets', (socket) => socket.resetAndDestroy()],

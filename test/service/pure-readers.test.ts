@@ -1,7 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { isTokenValue } from '../../src/contracts/token.ts';
-import { basicHeader, bearerHeader } from '../../src/service/request-body.ts';
 import { classifyFailure } from '../../src/service/http/transport.ts';
 import { parseRetryAfter, tokenLifetime } from '../../src/service/response/token-lifetime.ts';
 
@@ -32,87 +29,32 @@ describe('Retry-After', () => {
   });
 });
 
-describe('the bearer value', () => {
-  it('is the base64 of the token on v1 (service-api, Authentication rule 1)', () => {
-    expect(bearerHeader('a.b-c', 'v1')).toBe(`Bearer ${Buffer.from('a.b-c').toString('base64')}`);
-  });
-
-  it('is the token as issued on v2 (service-api, Authentication rule 2)', () => {
-    expect(bearerHeader('a.b-c', 'v2')).toBe('Bearer a.b-c');
-  });
-
-  it.each(['', 'a b', 'a\r\nX: 1', 'a\n', 'tök', 'a\u0000', 'x'.repeat(8_193)])(
-    'refuses %j, naming nothing of it',
-    (value) => {
-      expect(isTokenValue(value)).toBe(false);
-      const caught = (['v1', 'v2'] as const).map((version) => {
-        try {
-          return bearerHeader(value, version);
-        } catch (error) {
-          return error;
-        }
-      });
-      for (const error of caught) {
-        expect(error).toBeInstanceOf(NoticeQueueError);
-        expect(error).toMatchObject({ code: 'TOKEN_INVALID' });
-      }
-    },
-  );
-
-  it('takes 8,192 characters', () => {
-    expect(isTokenValue('x'.repeat(8_192))).toBe(true);
-  });
-
-  it('of an issuance is the base64 of both keys (service-api, Authentication step 1)', () => {
-    expect(basicHeader('key', 'sécret')).toBe(
-      `Basic ${Buffer.from('key:sécret').toString('base64')}`,
-    );
-  });
-});
-
 const jwt = (claims: object): string =>
   `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.sig`;
 const HOUR = 3_600_000;
+/** Where an answer has the end of its token. */
+const at = (expiresAt: unknown) => ({ data: { expiresAt } });
 const seconds = (ms: number): number => Math.floor(ms / 1_000);
+const IN_TWO = jwt({ exp: seconds(NOW + 2 * HOUR) });
 
 describe('the life of a token', () => {
   it.each<[string, object, string, number | undefined]>([
     ['is not shown', {}, 'opaque', undefined],
-    ['data.expiresAt, ISO', { data: { expiresAt: '2026-11-21T09:00:00Z' } }, 'opaque', HOUR],
+    ['data.expiresAt, ISO', at('2026-11-21T09:00:00Z'), 'opaque', HOUR],
     ['expires_at at the top, seconds', { expires_at: seconds(NOW + HOUR) }, 'opaque', HOUR],
     ['milliseconds', { data: { expires_at: NOW + HOUR } }, 'opaque', HOUR],
-    ['no zone: not trusted', { data: { expiresAt: '2026-11-21T09:00:00' } }, 'opaque', undefined],
-    [
-      'in the past: not trusted',
-      { data: { expiresAt: '2026-11-21T07:00:00Z' } },
-      'opaque',
-      undefined,
-    ],
-    ['a duration: not a time', { data: { expiresAt: 86_400 } }, 'opaque', undefined],
-    [
-      'the year 9999: not trusted',
-      { data: { expiresAt: '9999-01-01T00:00:00Z' } },
-      'opaque',
-      undefined,
-    ],
-    ['an impossible time', { data: { expiresAt: '2026-02-31T25:00:00Z' } }, 'opaque', undefined],
+    ['no zone: not trusted', at('2026-11-21T09:00:00'), 'opaque', undefined],
+    ['in the past: not trusted', at('2026-11-21T07:00:00Z'), 'opaque', undefined],
+    ['a duration: not a time', at(86_400), 'opaque', undefined],
+    ['the year 9999: not trusted', at('9999-01-01T00:00:00Z'), 'opaque', undefined],
+    ['an impossible time', at('2026-02-31T25:00:00Z'), 'opaque', undefined],
     ['exp - iat, whatever our clock says', {}, jwt({ exp: 5_000, iat: 1_400 }), HOUR],
     ['exp alone', {}, jwt({ exp: seconds(NOW + HOUR) }), HOUR],
-    ['a time that is now', { data: { expiresAt: NOW } }, 'opaque', undefined],
+    ['a time that is now', at(NOW), 'opaque', undefined],
     ['exp in the past', {}, jwt({ exp: seconds(NOW - HOUR) }), undefined],
     ['exp before iat', {}, jwt({ exp: 1_400, iat: 5_000 }), undefined],
-    [
-      'the answer goes before the token',
-      { data: { expiresAt: NOW + HOUR } },
-      jwt({ exp: seconds(NOW + 2 * HOUR) }),
-      HOUR,
-    ],
-    [
-      'an unusable answer leaves the token',
-      { data: { expiresAt: 'soon' } },
-      jwt({ exp: seconds(NOW + 2 * HOUR) }),
-      2 * HOUR,
-    ],
+    ['the answer goes before the token', at(NOW + HOUR), IN_TWO, HOUR],
+    ['an unusable answer leaves the token', at('soon'), IN_TWO, 2 * HOUR],
     ['claims that are a list', {}, `e30.${Buffer.from('[1]').toString('base64url')}.s`, undefined],
   ])('%s', (_name, json, token, expected) => {
     expect(tokenLifetime(json, token, undefined, NOW)).toBe(expected);
@@ -120,9 +62,7 @@ describe('the life of a token', () => {
 
   it('is measured on the clock of the service where the answer has a Date', () => {
     const wrongClock = NOW - 5 * HOUR;
-    expect(tokenLifetime({ data: { expiresAt: NOW + HOUR } }, 'opaque', NOW_HTTP, wrongClock)).toBe(
-      HOUR,
-    );
+    expect(tokenLifetime(at(NOW + HOUR), 'opaque', NOW_HTTP, wrongClock)).toBe(HOUR);
     expect(tokenLifetime({}, jwt({ exp: seconds(NOW + HOUR) }), NOW_HTTP, wrongClock)).toBe(HOUR);
   });
 });

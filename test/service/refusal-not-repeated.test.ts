@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { answerRulesSchema } from '../../src/contracts/answer-rules.ts';
 import type { TokenSource } from '../../src/contracts/token.ts';
@@ -14,6 +15,13 @@ const kept: TokenSource = {
   get: () => Promise.resolve(FIRST),
   renew: () => Promise.resolve(undefined),
 };
+
+/** The body of this refusal does not end. */
+function endless(response: ServerResponse): void {
+  response.writeHead(401, { 'content-length': '100' }).write('{');
+}
+
+const COUNTED = { kind: 'hold', scope: 'template', rejectAfter: 4 };
 
 describe('a 401 that is not repeated with another token', () => {
   it('is decided by no rule of the operator: only the evidence rejects', async () => {
@@ -35,32 +43,18 @@ describe('a 401 that is not repeated with another token', () => {
     ['is kept', kept, 1],
     ['is renewed', tokensOf(), 2],
   ])('and whose body does not end is counted, where the token %s', async (_, tokens, requests) => {
-    const server = await httpServer((response) => {
-      response.writeHead(401, { 'content-length': '100' });
-      response.write('{');
-    });
+    const server = await httpServer(endless);
     const client = openClient(server.url, { answerTimeoutMs: 300 });
     const answer = await client.send(NOTICE, tokens, { deadlineMs: 8_000 });
     expect(answer.requests).toBe(requests);
-    expect(decideOutcome(answer)).toMatchObject({
-      kind: 'hold',
-      scope: 'template',
-      rejectAfter: 4,
-    });
+    expect(decideOutcome(answer)).toMatchObject(COUNTED);
   });
 
   it('and whose body takes the time of the call is counted, and renews no token', async () => {
-    const server = await httpServer((response) => {
-      response.writeHead(401, { 'content-length': '100' });
-      response.write('{');
-    });
+    const server = await httpServer(endless);
     const tokens = tokensOf();
     const answer = await openClient(server.url).send(NOTICE, tokens, { deadlineMs: 300 });
     expect(tokens.renewals).toEqual([]);
-    expect(decideOutcome(answer)).toMatchObject({
-      kind: 'hold',
-      scope: 'template',
-      rejectAfter: 4,
-    });
+    expect(decideOutcome(answer)).toMatchObject(COUNTED);
   });
 });

@@ -205,41 +205,9 @@ describe('it may have been taken', () => {
     const late = await client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
     expect(late).toMatchObject({ ...unsent, failure: 'aborted' });
   });
-
-  it('a kept connection that the service drops as the next request arrives', async () => {
-    let requests = 0;
-    const server = await tcpAnswers((socket) => {
-      requests += 1;
-      if (requests === 1) socket.write(`${OK}content-length: 2\r\n\r\n{}`);
-      else socket.resetAndDestroy();
-    });
-    const client = openClient(server.url, { notSentRetries: 3, connections: 1 });
-    await client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
-    const answer = await client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
-    expect(answer).toMatchObject({ ...started, failure: 'reset' });
-    expect(requests).toBe(2);
-    expect(server.connections()).toBe(1);
-  });
 });
 
 describe('what provably never left', () => {
-  it('is tried again within the call, and goes through', async () => {
-    const server = await tlsServer(
-      'local',
-      (socket) => {
-        socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'));
-      },
-      { resetFirst: 2 },
-    );
-    const client = openClient(server.url, {
-      tlsCa: certificate('local').cert,
-      notSentRetries: 2,
-    });
-    const answer = await client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
-    expect(answer).toMatchObject({ stage: 'answered', status: 200, requests: 1 });
-    expect(server.connections()).toBe(3);
-  });
-
   it('is tried as often as configured, with the same token', async () => {
     const server = await tcpServer(
       (socket) => socket.once('data', () => socket.resetAndDestroy()),

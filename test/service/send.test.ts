@@ -89,8 +89,11 @@ describe('a token that could not stand in a header', () => {
     '%j: nothing is sent',
     async (value) => {
       const server = await httpServer((response) => json(response, 200, {}));
-      const sending = openClient(server.url).send(NOTICE, tokensOf({ id: 'x', value }), WITHIN);
-      await expect(sending).rejects.toMatchObject({ code: 'TOKEN_INVALID' });
+      for (const apiVersion of ['v1', 'v2'] as const) {
+        const client = openClient(server.url, { apiVersion });
+        const sending = client.send(NOTICE, tokensOf({ id: 'x', value }), WITHIN);
+        await expect(sending).rejects.toMatchObject({ code: 'TOKEN_INVALID' });
+      }
       expect(server.connections()).toBe(0);
     },
   );

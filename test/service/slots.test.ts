@@ -2,17 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { Slots } from '../../src/service/http/connections.ts';
 
 describe('slots', () => {
-  it('have what was added and not removed', () => {
-    const slots = new Slots<{ readonly name: string }>();
-    const [a, b, c] = ['a', 'b', 'c'].map((name) => ({ name }));
-    if (!a || !b || !c) throw new Error('three are needed');
-    slots.add(a);
-    const second = slots.add(b);
-    slots.add(c);
-    slots.remove(second);
-    expect([...slots]).toEqual([a, c]);
-  });
-
   it('are as many as were in use at the same time', () => {
     const slots = new Slots<object>();
     const places = new Set<number>();

@@ -28,6 +28,7 @@ describe('TokenSeal', () => {
 describe('tokenOf', () => {
   it('names a token by the first 16 hex digits of its SHA-256', () => {
     expect(tokenOf('abc')).toEqual({ id: 'ba7816bf8f01cfea', value: 'abc' });
+    expect(tokenOf('~'.repeat(8_192)).value).toHaveLength(8_192);
   });
 
   it.each([
