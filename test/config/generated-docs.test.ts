@@ -3,14 +3,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { z } from 'zod';
 import { generatedFiles, staleFiles } from '../../scripts/generate-docs.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/environment.ts';
 import { RULES } from '../../src/config/rules.ts';
 import { metadataOf } from '../../src/config/variable.ts';
 import { ROWS } from '../../src/config/variables.ts';
-import { contactSchema } from '../../src/contracts/notice.ts';
 import { REQUIRED } from './support.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -53,37 +51,4 @@ test('docs/configuration.md has a row for every variable and a line for every ru
     expect(page.split(`\n| \`${row.variable}\`${lock} | `)).toHaveLength(2);
   }
   expect(page.match(/^- `[A-Z0-9_]+` (?:must|and) /gm)).toHaveLength(RULES.length + 1);
-});
-
-const fragment = z.object({
-  title: z.string(),
-  description: z.string(),
-  required: z.array(z.string()),
-  properties: z.object({
-    v: z.object({ const: z.number() }),
-    notice: z.object({
-      properties: z.object({
-        contacts: z.object({
-          items: z.object({
-            patternProperties: z.record(z.string(), z.object({ maxLength: z.number() })),
-          }),
-        }),
-      }),
-    }),
-  }),
-});
-
-test('docs/job.schema.json knows the rule on variables as the worker does', () => {
-  const document = fragment.parse(JSON.parse(generatedFiles().get('docs/job.schema.json') ?? ''));
-  expect(document.required).toStrictEqual(['v', 'notice']);
-  const { patternProperties } = document.properties.notice.properties.contacts.items;
-  const [[pattern, rule] = [], ...others] = Object.entries(patternProperties);
-  expect(others).toStrictEqual([]);
-  for (const field of ['var1', 'var12', 'var0', 'var', 'xvar1', 'var1x', 'Var1', 'name']) {
-    const textOnly = !contactSchema.safeParse({ contact: '01012345678', [field]: 1 }).success;
-    expect([field, new RegExp(pattern ?? '').test(field)]).toStrictEqual([field, textOnly]);
-  }
-  const longest = 'x'.repeat(rule?.maxLength ?? 0);
-  expect(contactSchema.safeParse({ contact: '0', var1: longest }).success).toBe(true);
-  expect(contactSchema.safeParse({ contact: '0', var1: `${longest}x` }).success).toBe(false);
 });

@@ -119,14 +119,11 @@ test('a name without a secret has no *_FILE', () => {
 });
 
 describe('a secret is never shown', () => {
-  test.each(SECRET_NAMES)('of %s when it is right', (name) => {
-    expect(everythingShown({ ...REQUIRED, [name]: rightValue(name) })).not.toContain(CANARY);
-  });
-
-  test.each(SECRET_NAMES)('of %s when a rule fails elsewhere', (name) => {
-    expect(
-      everythingShown({ ...REQUIRED, [name]: rightValue(name), REDIS_SENTINEL_NAME: 'main' }),
-    ).not.toContain(CANARY);
+  test.each(SECRET_NAMES)('of %s when it is right, also when a rule fails elsewhere', (name) => {
+    for (const elsewhere of [{}, { REDIS_SENTINEL_NAME: 'main' }]) {
+      const environment = { ...REQUIRED, [name]: rightValue(name), ...elsewhere };
+      expect(everythingShown(environment)).not.toContain(CANARY);
+    }
   });
 
   test.each([
@@ -142,6 +139,8 @@ describe('a secret is never shown', () => {
     ['REDIS_URL', `redis://host:6379?password=${CANARY}`],
     ['REDIS_URL', `redis://:%zz${CANARY}@host:6379`],
     ['REDIS_URL', `http://:${CANARY}@host:6379`],
+    ['REDIS_URL', `redis://:${CANARY}@remote:6379/1`],
+    ['REDIS_URL', `redis://${CANARY}@host:6379`],
     ['PROXY_URL', `socks5://user:${CANARY}@proxy`],
     ['PROXY_URL', `user:${CANARY}@proxy:3128`],
     ['BASE_URL', `https://user:${CANARY}@host`],
@@ -151,21 +150,6 @@ describe('a secret is never shown', () => {
     const environment = { ...REQUIRED, [name]: text };
     expect(issuesOf(environment).map(({ field }) => field)).toContain(name);
     expect(everythingShown(environment)).not.toContain(CANARY);
-  });
-
-  test('when a rule shows a right address that holds one', () => {
-    const environment = {
-      ...REQUIRED,
-      REDIS_URL: `redis://:${CANARY}@remote:6379/1`,
-    };
-    expect(issuesOf(environment)[0]?.problem).toContain('REDIS_URL is redis://:***@remote:6379/1');
-    expect(everythingShown(environment)).not.toContain(CANARY);
-  });
-
-  test('when it stands where the user name should', () => {
-    expect(
-      everythingShown({ ...REQUIRED, REDIS_URL: `redis://${CANARY}@host:6379` }),
-    ).not.toContain(CANARY);
   });
 
   test('when the file of certificates is a private key', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
-import { jobSchema, readJobData } from '../../src/contracts/job.ts';
+import { chunkJobId, jobSchema, readChunkJob, readJobData } from '../../src/contracts/job.ts';
 import { contactSchema, noticeSchema } from '../../src/contracts/notice.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { publishedSchema } from '../producer/support/stored-jobs.ts';
@@ -88,6 +88,22 @@ describe('the published contract agrees with the one in code on', () => {
     expect(published.safeParse(job).success).toBe(taken);
     expect(jobSchema.safeParse(job).success).toBe(taken);
   });
+
+  it('which fields of a contact are text, and how long', () => {
+    const values = (name: string) =>
+      [1, 'x'.repeat(4_096), 'x'.repeat(4_097)].map((one) => [name, one]);
+    const names = ['var1', 'var12', 'var0', 'var', 'xvar1', 'var1x', 'Var1', 'name'];
+    const taken = names.flatMap(values).map((field) => {
+      const contact = { contact: '010', ...Object.fromEntries([field]) };
+      const job = { ...good, notice: { ...notice, contacts: [contact] } };
+      expect([field, published.safeParse(job).success]).toEqual([
+        field,
+        jobSchema.safeParse(job).success,
+      ]);
+      return jobSchema.safeParse(job).success;
+    });
+    expect(taken.slice(0, 3)).toEqual([false, true, false]);
+  });
 });
 
 it('every documented field has a description, for producers in other languages', () => {
@@ -105,4 +121,28 @@ it('every documented field has a description, for producers in other languages',
     'senderKey',
     'contacts',
   ]);
+});
+
+it('a chunk job names a batch and a chunk', () => {
+  const data = { v: 1, batch: 'b-1_A', chunk: 0 };
+  expect(readChunkJob(data)).toStrictEqual(data);
+  expect(chunkJobId({ batch: 'b-1_A', chunk: 12 })).toBe('c-b-1_A-12');
+});
+
+it.each([
+  [{ v: 2, batch: 'b', chunk: 0 }, /has version 2, this worker knows 1/],
+  [{ v: 1, batch: 'a:b', chunk: 0 }, /has no batch and chunk/],
+  [{ v: 1, batch: 'b'.repeat(65), chunk: 0 }, /has no batch and chunk/],
+  [{ v: 1, batch: 'b', chunk: -1 }, /has no batch and chunk/],
+  [{ v: 1, batch: 'b', chunk: 0, contacts: [] }, /has no batch and chunk/],
+  [{ v: 1, batch: 'b' }, /has no batch and chunk/],
+  [null, /has no batch and chunk/],
+  ['x', /has no batch and chunk/],
+])('%j is refused', (data, message) => {
+  expect(() => readChunkJob(data)).toThrow(
+    expect.objectContaining({
+      code: 'JOB_INVALID',
+      message: expect.stringMatching(message) as unknown,
+    }),
+  );
 });

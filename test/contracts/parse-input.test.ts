@@ -1,19 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { fieldPath, parseInput } from '../../src/contracts/parse-input.ts';
+import { parseInput } from '../../src/contracts/parse-input.ts';
 import { InputError } from '../../src/contracts/errors.ts';
-
-describe('fieldPath', () => {
-  it.each([
-    [[], ''],
-    [['delay'], 'delay'],
-    [['contacts', 3, 'contact'], 'contacts[3].contact'],
-    [['notices[4]', 'contacts', 0], 'notices[4].contacts[0]'],
-    [['redis', 'sentinels', 1, 'port'], 'redis.sentinels[1].port'],
-  ])('writes %j as %s', (path, text) => {
-    expect(fieldPath(path)).toBe(text);
-  });
-});
 
 describe('parseInput', () => {
   const schema = z.strictObject({ a: z.string('expected text') }, 'expected an object');

@@ -27,18 +27,8 @@ describe('send options: refused, with the option named', () => {
     {
       option: 'sendAt',
       values: [
-        '',
-        'soon',
-        '2999-01-01',
-        '2999-01-01T10:00:00',
-        null,
-        true,
-        {},
-        0,
-        -1,
-        1.5,
-        new Date('x'),
-        inMs(400 * DAY),
+        ...['', 'soon', '2999-01-01', '2999-01-01T10:00:00', new Date('x')],
+        ...[null, true, {}, 0, -1, 1.5, inMs(400 * DAY)],
       ],
     },
     {
