@@ -77,7 +77,7 @@ function bearerValue(token: string, version: ApiVersion): string {
  *
  * @throws NoticeQueueError TOKEN_INVALID when the token cannot be put in a header; nothing is sent then
  */
-export function bearerHeader(token: string, version: ApiVersion): string {
+function bearerHeader(token: string, version: ApiVersion): string {
   if (!isTokenValue(token)) {
     throw new NoticeQueueError('TOKEN_INVALID', 'The token at hand is not printable ASCII.');
   }

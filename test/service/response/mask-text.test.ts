@@ -8,6 +8,10 @@ const SECRET = 'ak-Zx81qQ';
 describe('what is kept of an answer', () => {
   const mask = new AnswerMask([piecesOfSecrets([SECRET])]);
 
+  it('has no secret of this program in its message', () => {
+    expect(mask.message(`key ${SECRET} is not known`)).toBe('key *** is not known');
+  });
+
   it('has no rest in its message of a value that begins with another one', () => {
     const sent = new AnswerMask(
       [],
