@@ -63,7 +63,7 @@ function wrongTexts(row: Row): string[] {
   if (protocol !== undefined) {
     const hosts = '|host with space|host:99999|host?query=1|host#fragment|user:%zz@host'.split('|');
     return [
-      ...['abc', 'file:///etc/passwd', 'api.example.test', '//api.example.test'],
+      ...'abc|file:///etc/passwd|api.example.test|//api.example.test'.split('|'),
       ...hosts.map((host) => `${protocol}//${host}`),
     ];
   }

@@ -89,21 +89,21 @@ describe('the published contract agrees with the one in code on', () => {
     expect(jobSchema.safeParse(job).success).toBe(taken);
   });
 
-  it('which fields of a contact are text, and how long', () => {
-    const values = (name: string) =>
-      [1, 'x'.repeat(4_096), 'x'.repeat(4_097)].map((one) => [name, one]);
-    const names = ['var1', 'var12', 'var0', 'var', 'xvar1', 'var1x', 'Var1', 'name'];
-    const taken = names.flatMap(values).map((field) => {
-      const contact = { contact: '010', ...Object.fromEntries([field]) };
-      const job = { ...good, notice: { ...notice, contacts: [contact] } };
-      expect([field, published.safeParse(job).success]).toEqual([
-        field,
-        jobSchema.safeParse(job).success,
-      ]);
-      return jobSchema.safeParse(job).success;
-    });
-    expect(taken.slice(0, 3)).toEqual([false, true, false]);
-  });
+  it.each(['var1', 'var12', 'var0', 'var', 'xvar1', 'var1x', 'Var1', 'name'])(
+    'whether %s is text, and how long',
+    (field) => {
+      const taken = [published, jobSchema].map((schema) =>
+        [1, 'x'.repeat(4_096), 'x'.repeat(4_097)].map((value) => {
+          const contacts = [{ contact: '010', [field]: value }];
+          return schema.safeParse({ ...good, notice: { ...notice, contacts } }).success;
+        }),
+      );
+      expect(taken[0]).toEqual(taken[1]);
+      expect(taken[0]).toEqual(
+        /^var[1-9]/.test(field) && field !== 'var1x' ? [false, true, false] : [true, true, true],
+      );
+    },
+  );
 });
 
 it('every documented field has a description, for producers in other languages', () => {

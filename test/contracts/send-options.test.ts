@@ -24,13 +24,8 @@ describe('send options: refused, with the option named', () => {
     { option: 'idempotencyKey', values: ['', 7, null, {}, [], true, 'x'.repeat(201)] },
     { option: 'delay', values: [-1, 1.5, '100', null, Number.NaN, Infinity, 367 * DAY, {}] },
     { option: 'priority', values: [-1, 0.5, '1', null, Number.NaN, 2_097_152, true] },
-    {
-      option: 'sendAt',
-      values: [
-        ...['', 'soon', '2999-01-01', '2999-01-01T10:00:00', new Date('x')],
-        ...[null, true, {}, 0, -1, 1.5, inMs(400 * DAY)],
-      ],
-    },
+    { option: 'sendAt', values: ['', 'soon', '2999-01-01', '2999-01-01T10:00:00', new Date('x')] },
+    { option: 'sendAt', values: [null, true, {}, 0, -1, 1.5, inMs(400 * DAY)] },
     {
       option: 'expiresAt',
       values: ['', 'soon', null, {}, 0, -5, new Date('x'), inMs(-1), '2001-01-01T00:00:00+09:00'],
