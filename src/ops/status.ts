@@ -102,7 +102,6 @@ export async function summarizeBatches(
         ...(waits === undefined ? {} : { waits }),
         stalled,
         ...(held.has(batch.templateCode) ? { heldTemplate: batch.templateCode } : {}),
-        importStopped: stopped,
         ...(stopped ? { continueImport: continueImport(batch) } : {}),
       };
     }),

@@ -20,7 +20,6 @@ const OPEN = {
   total: 9,
   pending: 5,
   stalled: false,
-  importStopped: false,
 } as const;
 const batches = (some: object) => ({
   batches: someBatches({ open: 1, openBatches: [{ ...OPEN, ...some }] }),

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { batchFrom } from '../../src/batch/ledger/batch-record.ts';
-import { batchToJson } from '../../src/ops/answers/batch-json.ts';
+import { batchToJson } from '../../src/ops/answers/batch.ts';
 
 it('the remaining time follows the rate of the list, where that is lower than its average so far', () => {
   const record = {

@@ -52,7 +52,6 @@ describe('the summary of batches', () => {
     ['has ended', { importedAt: 5 }, [], false],
   ])('an import that %s', async (_what, some, importing, stopped) => {
     const [batch] = (await summary([of('b', 'importing', some)], importing)).openBatches;
-    expect(batch?.importStopped).toBe(stopped);
     expect(batch?.continueImport).toBe(
       stopped ? "notices import FILE --template '' --batch b" : undefined,
     );

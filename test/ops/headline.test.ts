@@ -21,7 +21,6 @@ const open = {
   total: 500,
   pending: 400,
   stalled: false,
-  importStopped: false,
 } as const;
 
 describe('the headline is the worst thing that is true', () => {
@@ -149,7 +148,7 @@ describe('the headline is the worst thing that is true', () => {
       title: '5 unknown outcomes to decide',
       command: 'notices failures --state unknown',
     });
-    const stopped = { ...open, importStopped: true, continueImport: 'notices import FILE' };
+    const stopped = { ...open, continueImport: 'notices import FILE' };
     const batches = someBatches({ pending: 400, openBatches: [stopped] });
     expect(of({ batches })).toMatchObject({
       title: 'The import of may stopped',

@@ -47,7 +47,7 @@ export async function readMotion(
 }
 
 const backingOff = (at: number) =>
-  `what is left of it waits for its next attempt, from ${new Date(at).toISOString()} on, because the last ones did not succeed`;
+  `what is left of it waits for its next attempt, from ${new Date(at).toISOString()} on`;
 
 const STALLED =
   'it is stalled: no progress for more than a minute, although workers are running and nothing holds the queue; run "notices doctor", and restart the workers if it stays';

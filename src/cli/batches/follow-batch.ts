@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { retryWhileAway } from '../../batch/import/retry-while-away.ts';
-import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
-import { readBatchSnapshot } from '../../ops/batch-snapshot.ts';
-import { isOver, progressText, settledOf } from './batch-view.ts';
+import { CONTACT_STATES } from '../../batch/ledger/batch-record.ts';
+import { formatCount, formatDuration, formatRate } from '../../format/format.ts';
+import { readBatch, type BatchAnswer, type BatchReport } from '../../ops/answers/batch.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { OpenLedger } from '../open-queue.ts';
 import { writeJsonLine, writeText } from '../output.ts';
@@ -36,27 +36,29 @@ export async function followBatch(
   open: OpenLedger,
   id: string,
   { json, signal, ofImport }: FollowOptions,
-): Promise<BatchSnapshot> {
+): Promise<BatchReport> {
   const lines = new ProgressLines('sending', stderr);
   const progress = new ProgressRate();
-  let shownReason: string | undefined;
+  let shownReason: string | null = null;
   for (;;) {
-    const view = await retryWhileAway(() => readBatchSnapshot(open, id), signal, false);
-    const { batch, standstill, importStopped } = view;
-    const isStopped = ofImport && importStopped && batch.counts.pending === 0;
-    progress.read(performance.now(), settledOf(batch));
+    const view = await retryWhileAway(() => readBatch(open, id), signal, false);
+    const { batch, standstill, continueImport } = view;
+    const { phase, counts } = batch;
+    const isStopped = ofImport && continueImport !== null && counts.pending === 0;
+    const settled = counts.total - counts.pending;
+    progress.read(performance.now(), settled);
     if (json) {
-      const event = { event: 'sending', ...progressOf(view, progress.rate) };
-      lines.isRead = await writeJsonLine(stdout, event);
+      const perSecond = Math.round(progress.rate);
+      const event = { batch: id, phase, counts, perSecond, standstill, continueImport };
+      lines.isRead = await writeJsonLine(stdout, { event: 'sending', ...event });
     } else {
-      if (standstill !== shownReason && standstill !== undefined) {
+      if (standstill !== shownReason && standstill !== null) {
         lines.end();
         writeText(stderr, `Not sending: ${standstill}.\n`);
       }
       shownReason = standstill;
-      const { total, pending } = batch.counts;
-      const share = total === 0 ? undefined : settledOf(batch) / total;
-      lines.show(share, progressText(batch, progress.rate, progress.timeFor(pending)));
+      const share = counts.total === 0 ? undefined : settled / counts.total;
+      lines.show(share, progressText(batch, progress));
     }
     if (isOver(batch) || isStopped || signal.aborted || !(lines.isRead || ofImport)) {
       lines.end();
@@ -66,14 +68,26 @@ export async function followBatch(
   }
 }
 
-function progressOf({ batch, standstill, importStopped }: BatchSnapshot, rate: number): object {
-  const { id, phase, counts } = batch;
-  return {
-    batch: id,
-    phase,
-    counts,
-    perSecond: Math.round(rate),
-    ...(standstill === undefined ? {} : { standstill }),
-    ...(importStopped ? { importStopped } : {}),
-  };
+/** Whether every contact is settled and no more will be imported. */
+export function isOver({
+  phase,
+  counts,
+  finishedAt,
+}: Pick<BatchAnswer, 'phase' | 'counts' | 'finishedAt'>): boolean {
+  const hasEnded = phase === 'finished' || phase === 'cancelled';
+  return hasEnded && (finishedAt ?? 0) > 0 && counts.pending === 0;
+}
+
+/** Text after the progress bar. */
+function progressText({ counts, phase }: BatchAnswer, progress: ProgressRate): string {
+  const restMs = progress.timeFor(counts.pending);
+  const others = CONTACT_STATES.filter(
+    (state) => state !== 'pending' && state !== 'accepted' && counts[state] > 0,
+  ).map((state) => `${formatCount(counts[state])} ${state}`);
+  return [
+    `${formatCount(counts.total - counts.pending)} of ${formatCount(counts.total)}`,
+    ...others,
+    ...(progress.rate > 0 || counts.pending > 0 ? [`${formatRate(progress.rate)}/s`] : []),
+    ...(phase === 'sending' && restMs !== undefined ? [`${formatDuration(restMs)} left`] : []),
+  ].join(', ');
 }

@@ -196,30 +196,20 @@ async function wait(
   json: boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const [
-    { groupFailures },
-    { describeBatch, isOver, notAccepted },
-    { followBatch },
-    { retryWhileAway },
-  ] = await Promise.all([
-    import('../../batch/failures/failures.ts'),
-    import('./batch-view.ts'),
-    import('./follow-batch.ts'),
-    import('../../batch/import/retry-while-away.ts'),
-  ]);
+  const [{ describeBatch, notAccepted }, { followBatch, isOver }, { retryWhileAway }] =
+    await Promise.all([
+      import('../../ops/batch-words.ts'),
+      import('./follow-batch.ts'),
+      import('../../batch/import/retry-while-away.ts'),
+    ]);
   const follow = async (open: OpenLedger) => {
     // Its exit code is an answer, too.
     const view = await followBatch(context, open, id, { json, signal, ofImport: true });
-    const groups = await retryWhileAway(
-      () => groupFailures(open.ledger, view.batch),
-      signal,
-      false,
-    );
-    if (json) await writeJsonLine(context.stdout, { event: 'batch', ...view, failures: groups });
+    if (json) await writeJsonLine(context.stdout, { event: 'batch', ...view });
     else {
-      writeLines(context.stdout, describeBatch(view, groups, Date.now()));
+      writeLines(context.stdout, describeBatch(view, Date.now()));
       if (!isOver(view.batch)) {
-        writeText(context.stderr, view.importStopped ? IMPORT_STOPPED : STOPPED);
+        writeText(context.stderr, view.continueImport === null ? STOPPED : IMPORT_STOPPED);
       }
     }
     return isOver(view.batch) && notAccepted(view.batch) === 0;

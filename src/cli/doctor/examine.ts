@@ -172,7 +172,7 @@ async function readLists(ledger: Ledger, status: Status) {
     if (nearEndOfRetention(batch, Date.now()) !== undefined) batches.push(id);
     if (listed.has(id) || !(await readMotion(ledger, batch, status, now)).stalled) continue;
     const { total, pending } = counts;
-    stalled.push({ id, phase, total, pending, stalled: true, importStopped: false });
+    stalled.push({ id, phase, total, pending, stalled: true });
   }
   return { batches, stalled };
 }

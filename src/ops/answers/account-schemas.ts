@@ -49,7 +49,6 @@ const openBatch = z.object({
   pending: count,
   waits: z.string().exactOptional().describe('why nothing of it is sent, and what to do'),
   stalled: z.boolean().describe('no progress, and nothing is known that would explain it'),
-  importStopped: z.boolean(),
   continueImport: z
     .string()
     .exactOptional()

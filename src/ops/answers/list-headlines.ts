@@ -77,7 +77,9 @@ export function heldTemplate({ templateHolds, batches }: HeadlineFacts): Judged 
 }
 
 export function importStopped({ batches }: HeadlineFacts): Judged | undefined {
-  const [first, ...others] = batches.openBatches.filter((batch) => batch.importStopped);
+  const [first, ...others] = batches.openBatches.filter(
+    (batch) => batch.continueImport !== undefined,
+  );
   if (first === undefined) return undefined;
   return {
     tone: 'warn',

@@ -4,7 +4,7 @@ import { countOf, formatCount, table } from '../../format/format.ts';
 
 import { rowsOfPayload } from '../../payload/chunk-payload.ts';
 import { batchSeal } from '../../payload/seal.ts';
-import { requireBatch } from '../batch-snapshot.ts';
+import { requireBatch } from '../answers/batch.ts';
 import { batchId, whole } from './fields.ts';
 import { operation, type OperationContext } from './operation.ts';
 

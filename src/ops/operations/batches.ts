@@ -5,14 +5,20 @@ import { BATCH_PHASES, CONTACT_STATES, type BatchPhase } from '../../batch/ledge
 import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import { DURATION_EXAMPLES, writeTime, TIME_FORMAT } from '../../format/time.ts';
 import { countOf, formatCount, formatDuration, table } from '../../format/format.ts';
-import { batchAnswer } from '../answers/batch-schemas.ts';
+import {
+  batchAnswer,
+  batchReport,
+  batchToJson,
+  noSuchBatch,
+  readBatch,
+  requireBatch,
+} from '../answers/batch.ts';
 import { promoteJobs } from '../../batch/import/queue-chunks.ts';
 import { CHUNK_QUEUE_NAME } from '../../redis/keys.ts';
 import { appendAudit } from '../audit.ts';
-import { batchToJson } from '../answers/batch-json.ts';
-import { noSuchBatch, readBatchSnapshot, requireBatch } from '../batch-snapshot.ts';
 import { readFleet } from '../snapshot.ts';
 import { count } from '../../contracts/answer.ts';
+import { describeBatch } from '../batch-words.ts';
 import { batchId, duration, whole } from './fields.ts';
 import { operation, type OperationContext } from './operation.ts';
 
@@ -100,29 +106,14 @@ export const batches = operation({
 
 export const batch = operation({
   name: 'batch',
-  summary: 'The state of a batch, and why nothing of it is sent.',
+  summary: 'The state of a batch, why nothing of it is sent, and what was not accepted.',
   answers: 'The batch.',
   needs: 'any',
   path: '/api/v1/batches/:id',
   input: z.object({ id: batchId }),
-  output: z.object({
-    batch: batchAnswer,
-    standstill: z
-      .string()
-      .nullable()
-      .describe('why nothing is sent; null where the batch is sent or over'),
-    importStopped: z
-      .boolean()
-      .describe('whether its import stopped before the end of the list and can be continued'),
-  }),
-  run: async (context, { id }) => {
-    const found = await readBatchSnapshot(context, id);
-    return {
-      batch: batchToJson(found.batch, Date.now(), found),
-      standstill: found.standstill ?? null,
-      importStopped: found.importStopped,
-    };
-  },
+  output: batchReport,
+  run: (context, { id }) => readBatch(context, id),
+  text: describeBatch,
 });
 
 /** Why a phase does not allow an action; follows the name of the batch in a sentence. */

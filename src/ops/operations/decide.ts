@@ -4,7 +4,7 @@ import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { noticeId } from '../../notices/notice-ref.ts';
 import type { Actor } from '../audit.ts';
-import { requireBatch } from '../batch-snapshot.ts';
+import { requireBatch } from '../answers/batch.ts';
 import { decide, decided, DECISIONS, type DecideSelect } from '../decide.ts';
 import {
   decidable,

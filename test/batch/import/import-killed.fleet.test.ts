@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { readBatchSnapshot } from '../../../src/ops/batch-snapshot.ts';
+import { readBatch } from '../../../src/ops/answers/batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 import { csvList } from '../support/csv-list.ts';
@@ -25,14 +25,14 @@ it('an importer that is killed is reported as stopped within seconds', async () 
   const since = performance.now();
   await until(
     async () => {
-      expect(await readBatchSnapshot(open, id)).toMatchObject({ importStopped: false });
+      expect(await readBatch(open, id)).toMatchObject({ continueImport: null });
       return performance.now() - since > leaseMs + 1_000;
     },
     { what: 'the import to outlive its lease', deadlineMs: 20_000 },
   );
   child.kill('SIGKILL');
   await once(child, 'exit');
-  await until(async () => (await readBatchSnapshot(open, id)).importStopped, {
+  await until(async () => (await readBatch(open, id)).continueImport !== null, {
     what: 'the import to be reported as stopped',
     deadlineMs: leaseMs + 1_000,
   });

@@ -1,8 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import type { Redis } from 'ioredis';
-import { isOver as isBatchOver } from '../../../src/cli/batches/batch-view.ts';
+import { isOver as isBatchOver } from '../../../src/cli/batches/follow-batch.ts';
 import type { OperationOutput } from '../../../src/ops/operations/operations.ts';
-import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { fleetMetrics } from '../../../src/metrics/fleet-metrics.ts';
 import { readFleet } from '../../../src/ops/snapshot.ts';
@@ -34,7 +33,7 @@ export async function gatherEvidence(
   const json = async <Answer>(...args: string[]) =>
     JSON.parse(await command(...args, '--json')) as Answer;
   const status = await json<Status>('status');
-  const { batch } = await json<{ batch: Batch }>('batch', BATCH);
+  const { batch } = await json<OperationOutput<'batch'>>('batch', BATCH);
   const unknown = await json<OperationOutput<'failures'>>(
     'failures',
     '--state',

@@ -95,7 +95,7 @@ describe('notices batch --watch', () => {
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(10)], { importing: true });
     await built.settle(0, allAccepted());
     const watching = start(['--json', 'batch', 'b', '--watch'], envOf(prefix));
-    await watching.says(/"event":"sending".*"importStopped":true/);
+    await watching.says(/"event":"sending".*"continueImport":"notices import/);
     await built.ledger.endImport('b', 0, 0);
     expect((await watching.ended).stdout).toMatch(/"event":"batch".*"phase":"finished"/);
   });

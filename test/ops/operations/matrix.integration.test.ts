@@ -112,7 +112,7 @@ const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
     audits: ['cancel', 'single notices'],
   },
   batches: { input: {}, bad: [{ phase: 'none' }, 'phase'], command: 'batches' },
-  batch: { input: { id: 'b' }, bad: [{ id: 'a b' }, 'id'] },
+  batch: { input: { id: 'b' }, bad: [{ id: 'a b' }, 'id'], command: 'batch b' },
   pause: {
     input: { id: 'b' },
     bad: [{ id: 'a b' }, 'id'],

@@ -91,7 +91,8 @@ describe('a batch that makes no progress although nothing holds it', () => {
     const waits = 'what is left of it waits for its next attempt, from 20';
     expect(await one()).toMatchObject({
       batch: { stalled: false },
-      standstill: expect.stringContaining(waits) as string,
+      // It may not have been tried yet: sending hours put it off, too.
+      standstill: expect.stringMatching(new RegExp(`^${waits}\\S+ on$`)) as string,
     });
     expect(await cli('status')).toContain(`  b: 10 of 20 contacts pending: ${waits}`);
     expect(await cli('batch', 'b')).toMatch(/^phase +sending, started/m);

@@ -1,14 +1,11 @@
 import { z } from 'zod';
-import { continueImport } from '../../../batch/ledger/batch-motion.ts';
 import { whyNotRedrive, type FailureGroup } from '../../../batch/failures/failures.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
-import { batchToJson } from '../../answers/batch-json.ts';
-import type { BatchAnswer } from '../../answers/batch-schemas.ts';
+import { readBatch, type BatchAnswer } from '../../answers/batch.ts';
 import { auditFor, type KeptAudit } from '../../audit.ts';
-import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import { cancelBatch, pauseBatch, resumeBatch } from '../../operations/batches.ts';
-import { readFailures } from '../../operations/failures.ts';
 import { batchId } from '../../operations/fields.ts';
+import { redisNow } from '../../operations/operation.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import type { RouteCall } from '../http/route.ts';
 import type { OpsContext } from '../ops-context.ts';
@@ -35,7 +32,7 @@ export const BATCH = page({
       html`<p class="crumbs">${ui.link('/batches', 'Batches')}</p>`,
       ui.card('progress', undefined, progress(data, call)),
       ui.card('failures', 'Not accepted', [
-        failures.groups.length === 0 ? ui.quiet('Nothing so far.') : failureTable(data, call),
+        failures.length === 0 ? ui.quiet('Nothing so far.') : failureTable(data, call),
       ]),
       ui.mayAct(call) && downloads(batch),
       ui.card('details', 'Details', details(batch, call)),
@@ -46,20 +43,22 @@ export const BATCH = page({
 type BatchPageData = Awaited<ReturnType<typeof read>>;
 
 async function read({ input: { id }, who, now }: RouteCall<{ id: string }>, context: OpsContext) {
-  const { batch, ...rest } = await readBatchSnapshot(context, id);
   const isPauseOf = ({ what, target, as }: KeptAudit) =>
     what === 'batch' && target === `batch ${id}` && as === 'paused';
+  // Before it is read: a decision leaves out what failed later.
+  const at = await redisNow(context.redis);
+  const found = await readBatch(context, id);
+  const { batch } = found;
   return {
-    ...rest,
-    batch: batchToJson(batch, now, rest),
-    failures: await readFailures(context, { batch: id }, 0),
+    ...found,
+    at,
     /** Who paused it, where it is paused and the audit stream still has it. */
     paused:
       batch.phase === 'paused'
         ? (await auditFor(who, context, AUDIT_READ)).find(isPauseOf)
         : undefined,
     /** Why nothing can be sent again now; undefined where it can. */
-    noResend: whyNotRedrive(batch, now),
+    noResend: whyNotRedrive({ ...batch, expiresAt: batch.expiresAt ?? 0 }, now),
   };
 }
 
@@ -75,11 +74,11 @@ const STATES = [
 ] as const;
 
 function progress(data: BatchPageData, view: ui.PageView): Part {
-  const { batch, standstill, importStopped, paused } = data;
+  const { batch, standstill, continueImport, paused } = data;
   const { phase, counts, stalled, perSecond, restMs, lossNear } = batch;
   const { now } = view;
   const { possiblySentTwice: twice } = counts;
-  const isMoving = phase === 'sending' && standstill === undefined;
+  const isMoving = phase === 'sending' && standstill === null;
   const rest = restMs !== null && ui.moment(now + restMs, now, (span) => `about ${span} left`);
   const done = `${formatCount(counts.total - counts.pending)} of ${countOf(counts.total, 'contact')} are done.`;
   return [
@@ -88,17 +87,17 @@ function progress(data: BatchPageData, view: ui.PageView): Part {
       ${isMoving && html`<span>${formatRate(perSecond)} contacts a second</span>`} ${rest}
     </p>`,
     stateBar(counts),
-    standstill !== undefined && ui.note(`Not sending: ${standstill}.`),
+    standstill !== null && ui.note(`Not sending: ${standstill}.`),
     paused !== undefined &&
       ui.note([
         `Paused by ${paused.who} `,
         ui.moment(paused.at, now),
         `${paused.why === '' ? '' : `: ${paused.why}`}. ${done}`,
       ]),
-    importStopped &&
+    continueImport !== null &&
       ui.note([
         `The import stopped after ${countOf(batch.rows, 'row')}; run the same import again to continue it: `,
-        ui.code(continueImport(batch)),
+        ui.code(continueImport),
         '.',
       ]),
     lossNear !== undefined &&
@@ -140,16 +139,16 @@ function controls({ id, phase, counts }: BatchAnswer, view: ui.PageView): Part {
   );
 }
 
-function failureTable({ batch, failures, noResend }: BatchPageData, view: ui.PageView): Part {
+function failureTable({ batch, failures, at, noResend }: BatchPageData, view: ui.PageView): Part {
   const decide = ({ state, code, contacts }: FailureGroup) =>
     state !== 'cancelled' &&
     decision(view, {
       what: countOf(contacts, 'contact'),
-      given: { batch: batch.id, state, code, before: failures.at },
+      given: { batch: batch.id, state, code, before: at },
       noResend,
     });
   return [
-    groupTable(failures.groups, decide),
+    groupTable(failures, decide),
     noResend !== undefined && ui.quiet(`These contacts cannot be sent again now: ${noResend}.`),
   ];
 }

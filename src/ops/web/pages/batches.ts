@@ -4,7 +4,7 @@ import { BATCH_PHASES } from '../../../batch/ledger/batch-record.ts';
 import { InputError } from '../../../contracts/errors.ts';
 import { END_STATES } from '../../../contracts/outcome.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
-import type { BatchAnswer } from '../../answers/batch-schemas.ts';
+import type { BatchAnswer } from '../../answers/batch.ts';
 import { batchFilterFields, listBatches } from '../../operations/batches.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import * as ui from './elements.ts';

@@ -134,23 +134,21 @@ function attentionCard({ unknown, jobs, batches, differing, redis }: Status): Ht
         '.',
       ];
     }),
-    ...batches.openBatches.flatMap(
-      ({ id, importStopped, total, continueImport, stalled, pending, waits }) => [
-        importStopped && [
-          'The import of ',
-          ui.batchLink(id),
-          ` stopped after ${countOf(total, 'contact')}: run the same import again; it continues where it stopped: `,
-          ui.code(continueImport),
-          '.',
-        ],
-        stalled && [
-          ui.tag('stalled'),
-          ' ',
-          ui.batchLink(id),
-          `, ${countOf(pending, 'contact')} pending: ${waits}.`,
-        ],
+    ...batches.openBatches.flatMap(({ id, total, continueImport, stalled, pending, waits }) => [
+      continueImport !== undefined && [
+        'The import of ',
+        ui.batchLink(id),
+        ` stopped after ${countOf(total, 'contact')}: run the same import again; it continues where it stopped: `,
+        ui.code(continueImport),
+        '.',
       ],
-    ),
+      stalled && [
+        ui.tag('stalled'),
+        ' ',
+        ui.batchLink(id),
+        `, ${countOf(pending, 'contact')} pending: ${waits}.`,
+      ],
+    ]),
     ...differing.map(({ variable, groups }) => [
       'Workers differ in ',
       ui.code(variable),

@@ -59,15 +59,8 @@ it('what needs attention is named: unknown outcomes and failed notices, lists, i
   const attention = (status: Partial<Status>) =>
     /id="attention".*?<\/section>/.exec(draw(status))?.[0];
   expect(attention({})).toBeUndefined();
-  const stopped = {
-    id: 'may',
-    phase: 'importing',
-    total: 500,
-    pending: 0,
-    stalled: false,
-    importStopped: true,
-    continueImport: 'notices import FILE --template T --batch may',
-  } as const;
+  const june = { id: 'june', phase: 'importing', total: 500, pending: 0, stalled: false } as const;
+  const continueImport = 'notices import FILE --template T --batch may';
   const text = attention({
     jobs: { ...jobs, failed: 5 },
     unknown: { notices: 2, contacts: 30 },
@@ -75,10 +68,7 @@ it('what needs attention is named: unknown outcomes and failed notices, lists, i
     batches: someBatches({
       rejected: 1,
       refused: [{ id: 'april', total: 1_500, rejected: 1, code: 'INVALID', movedAt: NOW }],
-      openBatches: [
-        stopped,
-        { ...stopped, id: 'june', importStopped: false, continueImport: 'none' },
-      ],
+      openBatches: [{ ...june, id: 'may', continueImport }, june],
     }),
   });
   for (const words of [
