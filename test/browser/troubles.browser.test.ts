@@ -277,6 +277,7 @@ describe('an engineer on call', () => {
       .locator('#jobs')
       .evaluate((one) => Number(getComputedStyle(one).opacity));
     expect(opacity).toBeLessThan(1);
+    expect(await state(page).innerText()).not.toContain('notices worker');
     await picturesOf(page, 'redis-away');
     await server.restart();
     await headline(page, 'No worker');

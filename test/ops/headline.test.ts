@@ -50,6 +50,7 @@ describe('the headline is the worst thing that is true', () => {
     });
     expect(of({ retrying: { notices: 0, chunks: 1, code: 'HTTP_503' } })).toMatchObject({
       title: '1 part of a list waits for its next attempt: HTTP_503',
+      text: expect.not.stringContaining('probe') as string,
       fault: 'the service',
       section: 'failing',
     });

@@ -185,8 +185,11 @@ function retrying({ retrying: waits, workers }: HeadlineFacts): Judged | undefin
   return {
     tone: 'warn',
     title: `${what} ${verb} next attempt: ${code}`,
-    text: 'The last attempt failed, and attempts are used up.',
+    text: 'The last attempt failed, and each attempt counts.',
     ...remedyOf(code === 'SERVICE_UNREACHABLE' ? 'unreachable' : 'failing', code),
+    // What a hold says of its probes is not true here.
+    remedy:
+      'wait: they are tried again by themselves; if it lasts, ask the service about an outage',
   };
 }
 

@@ -54,7 +54,7 @@ function stale(title, cause) {
   document.body.classList.add('stale');
   const heading = document.querySelector('#state h2');
   if (heading === null) return;
-  const before = `Last known at ${freshAt.toLocaleTimeString()}: ${heading.textContent}`;
+  const before = `Last known at ${freshAt.toLocaleTimeString('sv')}: ${heading.textContent}`;
   heading.textContent = title;
   const text = heading.parentElement?.querySelector('p');
   if (text !== null && text !== undefined) text.textContent = before;

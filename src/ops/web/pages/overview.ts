@@ -114,10 +114,13 @@ function holdAction(hold: ExplainedHold | undefined, view: ui.PageView): Html | 
 function attentionCard({ unknown, jobs, batches, differing, redis }: Status): Html | false {
   // An unknown notice is one of the failed jobs.
   const failed = Math.max(0, jobs.failed - unknown.notices);
-  const undecided = `${countOf(unknown.notices, 'single notice')} and ${countOf(unknown.contacts, 'contact')} of lists`;
+  const undecided = [
+    unknown.notices > 0 ? countOf(unknown.notices, 'single notice') : '',
+    unknown.contacts > 0 ? `${countOf(unknown.contacts, 'contact')} of lists` : '',
+  ].filter((part) => part !== '');
   const items: readonly Part[] = [
     unknown.notices + unknown.contacts > 0 && [
-      ui.link('/notices', undecided),
+      ui.link('/notices', undecided.join(' and ')),
       ' with an unknown outcome: the service may have accepted them. Decide what they count as.',
     ],
     failed > 0 && [
