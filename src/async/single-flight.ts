@@ -1,57 +1,61 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { CancelSignal } from '../contracts/token.ts';
-import { Cancellation, unlessAborted } from './cancellation.ts';
+import { Cancellation, pause, unlessAborted } from './cancellation.ts';
+
+interface Flight<T> {
+  readonly result: Promise<T>;
+  readonly abandoned: AbortController;
+  callers: number;
+}
 
 /**
- * One piece of work whose result several callers wait for. Each caller may leave on its own signal
- * without failing the others. When the last one has left, the work is abandoned: its signal is aborted,
- * and it may end early where nothing is at stake.
+ * Pieces of work, each with a key, whose results several callers wait for. Each caller may leave on its own signal without
+ * failing the others. When the last one has left, the work is abandoned: its signal is aborted, it may end early where
+ * nothing is at stake, and no further caller joins it.
  */
 export class SingleFlight<T extends object> {
-  readonly #result: Promise<T>;
-  readonly #abandoned = new AbortController();
-  #callers = 0;
-
-  /** @param work gets a signal that is aborted when no caller waits for its result any more */
-  constructor(work: (abandoned: AbortSignal) => Promise<T>) {
-    this.#result = work(this.#abandoned.signal);
-    // Each caller gets the failure from join(); without callers it must not be an unhandled rejection.
-    this.#result.catch(() => undefined);
-  }
-
-  /** True once it is abandoned: the work may be ending, so no further caller may join. */
-  get abandoned(): boolean {
-    return this.#abandoned.signal.aborted;
-  }
-
-  /** Asks the work to end early, although callers may still wait. */
-  abandon(): void {
-    this.#abandoned.abort();
-  }
-
-  /** Resolves when the work has ended, with or without success. */
-  async ended(): Promise<void> {
-    await this.#result.then(
-      () => undefined,
-      () => undefined,
-    );
-  }
+  readonly #flights = new Map<string, Flight<T>>();
 
   /**
-   * Waits for the result.
+   * Waits for the result of the work with this key, which is begun where it is not under way.
    *
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when the caller's signal is aborted first
    */
-  async join(signal: CancelSignal | undefined): Promise<T> {
-    this.#callers += 1;
+  async join(
+    key: string,
+    work: (abandoned: AbortSignal) => Promise<T>,
+    signal: CancelSignal | undefined,
+  ): Promise<T> {
+    const known = this.#flights.get(key);
+    const isOpen = known !== undefined && !known.abandoned.signal.aborted;
+    const flight = isOpen ? known : this.#begin(key, work);
+    flight.callers += 1;
     try {
-      const result = await unlessAborted(this.#result, signal ?? new Cancellation());
+      const result = await unlessAborted(flight.result, signal ?? new Cancellation());
       if (result !== undefined) return result;
       throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'No token came in the time of the caller.');
     } finally {
-      this.#callers -= 1;
-      if (this.#callers === 0) this.#abandoned.abort();
+      flight.callers -= 1;
+      if (flight.callers === 0) flight.abandoned.abort();
     }
+  }
+
+  #begin(key: string, work: (abandoned: AbortSignal) => Promise<T>): Flight<T> {
+    const abandoned = new AbortController();
+    const flight = { result: work(abandoned.signal), abandoned, callers: 0 };
+    this.#flights.set(key, flight);
+    const ended = () => {
+      if (this.#flights.get(key) === flight) this.#flights.delete(key);
+    };
+    flight.result.then(ended, ended);
+    return flight;
+  }
+
+  /** Asks all work to end early, although callers may still wait, and waits until it has ended. */
+  async abandonAll(): Promise<void> {
+    const flights = [...this.#flights.values()];
+    for (const { abandoned } of flights) abandoned.abort();
+    await Promise.allSettled(flights.map(({ result }) => result));
   }
 }
 
@@ -60,7 +64,7 @@ export class SingleFlight<T extends object> {
  * Redis and starting to wait is not lost: the waiter passes the count that it read before.
  */
 export class WakeSignal {
-  readonly #waiters = new Set<() => void>();
+  #next = new AbortController();
   #count = 0;
 
   get count(): number {
@@ -69,22 +73,12 @@ export class WakeSignal {
 
   notify(): void {
     this.#count += 1;
-    for (const wake of this.#waiters) wake();
+    this.#next.abort();
+    this.#next = new AbortController();
   }
 
   /** Resolves at the first notification after the first `seen` ones, after `ms`, or on abort. */
   async next(seen: number, ms: number, signal: CancelSignal): Promise<void> {
-    if (this.#count > seen || signal.aborted) return;
-    await new Promise<void>((resolve) => {
-      const wake = () => {
-        clearTimeout(timer);
-        this.#waiters.delete(wake);
-        signal.removeEventListener('abort', wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, ms);
-      this.#waiters.add(wake);
-      signal.addEventListener('abort', wake);
-    });
+    if (this.#count === seen) await pause(ms, new Cancellation(signal, this.#next.signal));
   }
 }

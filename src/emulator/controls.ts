@@ -3,24 +3,9 @@ import { checked, fields, integer, text } from './check.ts';
 import type { AppChange } from './service/apps.ts';
 import { checkedFault, type Fault } from './faults/fault.ts';
 import type { FaultList, FaultReport } from './faults/fault-list.ts';
-import type { AnswerCounts, MessagingService } from './service/messaging-service.ts';
-import type {
-  AcceptanceCounts,
-  AcceptedContact,
-  Issuance,
-  IssuanceCounts,
-  NumberCount,
-} from './service/record.ts';
+import type { MessagingService } from './service/messaging-service.ts';
+import type { AcceptedContact, Issuance, NumberCount, RecordSummary } from './service/record.ts';
 import type { EmulatedToken } from './service/tokens.ts';
-
-/** Exact counts since the start or the last reset. */
-export interface RecordSummary extends AcceptanceCounts {
-  readonly tokens: IssuanceCounts;
-  /** Number of revocations that invalidated at least one valid token. */
-  readonly revocations: number;
-  /** Responses of each endpoint by code, without requests that a fault kept from being processed. */
-  readonly answers: { readonly token: AnswerCounts; readonly send: AnswerCounts };
-}
 
 /** Which tokens to revoke, and when. */
 const revocationSchema = fields({
@@ -59,15 +44,10 @@ export interface EmulatorControls {
 
 export function controlsOf(service: MessagingService, faults: FaultList): EmulatorControls {
   return {
-    record: () => ({
-      ...service.record.counts(),
-      tokens: service.issuanceCounts(),
-      revocations: service.revocations,
-      answers: service.answers,
-    }),
+    record: () => service.summary(),
     contacts: (onlyTwice = false) => service.record.numbers(onlyTwice),
     details: () => service.record.details(),
-    issuances: () => service.issuances(),
+    issuances: () => service.issuances.all(),
     setApp: (change) => service.setApp(change),
     revokeTokens: (revocation = {}) => revoke(service, revocation),
     issueForeign: (accessKey) =>

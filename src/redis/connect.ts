@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 import { Redis } from 'ioredis';
+import { Cancellation, pause } from '../async/cancellation.ts';
 import { plainNodes, type PlainNodes } from './plain-nodes.ts';
 import { replyCode } from './reply.ts';
 
@@ -214,20 +215,12 @@ export async function readyWithin(
   signal?: AbortSignal,
 ): Promise<boolean> {
   if (client.status === 'ready') return true;
-  if (signal?.aborted === true) return false;
-  return new Promise((resolve) => {
-    const settle = (ready: boolean) => {
-      clearTimeout(timer);
-      client.off('ready', onReady);
-      signal?.removeEventListener('abort', onAbort);
-      resolve(ready);
-    };
-    const onReady = () => settle(true);
-    const onAbort = () => settle(false);
-    const timer = setTimeout(() => settle(false), timeoutMs);
-    client.once('ready', onReady);
-    signal?.addEventListener('abort', onAbort);
-  });
+  const ready = new AbortController();
+  const onReady = () => ready.abort();
+  client.once('ready', onReady);
+  await pause(timeoutMs, new Cancellation(signal, ready.signal));
+  client.off('ready', onReady);
+  return ready.signal.aborted;
 }
 
 /** Connections whose commands are being collected. */

@@ -35,84 +35,74 @@ export type FindingCode = RedisFinding['code'];
 /** Oldest Redis that BullMQ supports without restrictions. */
 const MIN_VERSION = '6.2.0';
 
-/** What one check finds; undefined when all is well or not required. */
-type Found = readonly [severity: RedisFinding['severity'], words: string] | undefined;
-
-/** The checks with their remedies. What a server does not report is not a finding, unless it is required. */
-const CHECKS: Readonly<
-  Record<FindingCode, readonly [(facts: RedisFacts, rules: RedisRules) => Found, remedy: string]>
-> = {
-  'too-old': [
-    ({ version }) =>
-      isTooOld(version) ? ['refuse', `Redis ${version} is older than ${MIN_VERSION}`] : undefined,
-    'use a newer version',
-  ],
-  evicts: [
-    ({ policy }) =>
-      evicts(policy)
-        ? ['refuse', `under memory pressure Redis would evict notices (${policy})`]
-        : undefined,
-    'set maxmemory-policy to noeviction',
-  ],
-  replica: [
-    ({ role }) =>
-      role === 'replica' ? ['refuse', 'this Redis is a replica and takes no writes'] : undefined,
-    'point the workers at the master, or at the Sentinels (REDIS_SENTINELS)',
-  ],
-  'not-persistent': [
-    ({ persistence }, rules) =>
-      persistence === 'none'
-        ? byRule(rules, 'Redis keeps nothing on disk: a restart loses every waiting notice')
-        : undefined,
-    'set appendonly to yes',
-  ],
-  'persistence-unknown': [
-    ({ persistence }, rules) =>
-      persistence === 'unknown' && rules.persistence === 'require'
-        ? ['refuse', 'Redis does not show whether it keeps anything on disk']
-        : undefined,
-    'set appendonly to yes; without the right to CONFIG, snapshots are seen after the first one; REDIS_PERSISTENCE=warn accepts it',
-  ],
-  'snapshots-only': [
-    ({ persistence }, rules) =>
-      persistence === 'rdb' && rules.persistence !== 'ignore'
-        ? [
-            'warn',
-            'Redis makes snapshots only: a crash loses what was queued since the last one, and what was sent since then would be sent again',
-          ]
-        : undefined,
-    'set appendonly to yes',
-  ],
-  'save-failed': [
-    ({ saveFailed }, rules) =>
-      saveFailed
-        ? byRule(rules, 'the last write of Redis to its disk failed, and it may refuse commands')
-        : undefined,
-    'check the log and the disk of Redis',
-  ],
-  memory: [
-    ({ usedBytes, maxBytes }, { memoryHeadroom }) =>
-      maxBytes > 0 && isShort(usedBytes, maxBytes, memoryHeadroom)
-        ? [
-            'warn',
-            `Redis uses ${Math.round((usedBytes * 100) / maxBytes)} % of its memory; once it is full no notice can be queued`,
-          ]
-        : undefined,
-    'raise maxmemory, lower HIGH_WATER, or keep less (KEEP_ACCEPTED_MS, KEEP_FAILED_MS)',
-  ],
-};
-
-/** What REDIS_PERSISTENCE makes of a Redis that loses what it has. */
-const byRule = ({ persistence }: RedisRules, words: string): Found =>
-  persistence === 'ignore' ? undefined : [persistence === 'require' ? 'refuse' : 'warn', words];
-
-/** Checks Redis against the requirements of a queue that must not lose notices; empty when it meets them. */
+/**
+ * Checks Redis against the requirements of a queue that must not lose notices; empty when it meets them. What a server does
+ * not report is not a finding, unless it is required.
+ */
 export function judgeRedis(facts: RedisFacts, rules: RedisRules): RedisFinding[] {
-  return Object.entries(CHECKS).flatMap(([code, [judge, remedy]]) => {
-    const [severity, words] = judge(facts, rules) ?? [];
-    if (severity === undefined || words === undefined) return [];
-    return [{ code: code as FindingCode, severity, words, remedy }];
-  });
+  const { version, policy, persistence, saveFailed, usedBytes, maxBytes } = facts;
+  const { persistence: rule, memoryHeadroom } = rules;
+  // Of a Redis that loses what it has.
+  const ofLoss = rule === 'ignore' ? false : rule === 'require' ? 'refuse' : 'warn';
+  const isFull = maxBytes > 0 && isShort(usedBytes, maxBytes, memoryHeadroom);
+  const checks: readonly (readonly [
+    code: FindingCode,
+    severity: RedisFinding['severity'] | false,
+    words: string,
+    remedy: string,
+  ])[] = [
+    [
+      'too-old',
+      isTooOld(version) && 'refuse',
+      `Redis ${version} is older than ${MIN_VERSION}`,
+      'use a newer version',
+    ],
+    [
+      'evicts',
+      evicts(policy) && 'refuse',
+      `under memory pressure Redis would evict notices (${policy})`,
+      'set maxmemory-policy to noeviction',
+    ],
+    [
+      'replica',
+      facts.role === 'replica' && 'refuse',
+      'this Redis is a replica and takes no writes',
+      'point the workers at the master, or at the Sentinels (REDIS_SENTINELS)',
+    ],
+    [
+      'not-persistent',
+      persistence === 'none' && ofLoss,
+      'Redis keeps nothing on disk: a restart loses every waiting notice',
+      'set appendonly to yes',
+    ],
+    [
+      'persistence-unknown',
+      persistence === 'unknown' && rule === 'require' && 'refuse',
+      'Redis does not show whether it keeps anything on disk',
+      'set appendonly to yes; without the right to CONFIG, snapshots are seen after the first one; REDIS_PERSISTENCE=warn accepts it',
+    ],
+    [
+      'snapshots-only',
+      persistence === 'rdb' && rule !== 'ignore' && 'warn',
+      'Redis makes snapshots only: a crash loses what was queued since the last one, and what was sent since then would be sent again',
+      'set appendonly to yes',
+    ],
+    [
+      'save-failed',
+      saveFailed && ofLoss,
+      'the last write of Redis to its disk failed, and it may refuse commands',
+      'check the log and the disk of Redis',
+    ],
+    [
+      'memory',
+      isFull && 'warn',
+      `Redis uses ${Math.round((usedBytes * 100) / maxBytes)} % of its memory; once it is full no notice can be queued`,
+      'raise maxmemory, lower HIGH_WATER, or keep less (KEEP_ACCEPTED_MS, KEEP_FAILED_MS)',
+    ],
+  ];
+  return checks.flatMap(([code, severity, words, remedy]) =>
+    severity === false ? [] : [{ code, severity, words, remedy }],
+  );
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   type Transport,
   type WireFacts,
 } from './http/transport.ts';
-import { basicHeader, TokenHeadersCache, requestBody, requestBodyOfBytes } from './request-body.ts';
+import { basicHeader, tokenHeadersOf, requestBody, requestBodyOfBytes } from './request-body.ts';
 import { codesOf } from './response/answer-rules.ts';
 import { readIssuance } from './response/read-issuance.ts';
 import { SendCall, type SendEndpoint, type RequestGuard, type SendAnswer } from './send-call.ts';
@@ -78,7 +78,7 @@ export class ServiceClient {
       rules: settings.answerRules,
       acceptedTraceIds: settings.acceptedTraceIds ?? true,
       knownCodes: new Set(settings.answerRules === undefined ? [] : codesOf(settings.answerRules)),
-      tokenHeaders: new TokenHeadersCache(settings.apiVersion, sendHeaders, this.#secrets),
+      tokenHeaders: tokenHeadersOf(settings.apiVersion, sendHeaders, this.#secrets),
     };
   }
 

@@ -97,30 +97,25 @@ export interface TokenHeaders {
   readonly secrets: ValuePieces;
 }
 
-/** Computes the headers once per token instead of once per call: a token serves thousands of calls. */
-export class TokenHeadersCache {
-  readonly #version: ApiVersion;
-  readonly #headers: readonly string[];
-  readonly #secrets: readonly string[];
-  #last: { readonly value: string; readonly of: TokenHeaders } | undefined;
-
-  /**
-   * @param headers of every call: names and values in turn
-   * @param secrets of the client
-   */
-  constructor(version: ApiVersion, headers: readonly string[], secrets: readonly string[]) {
-    this.#version = version;
-    this.#headers = headers;
-    this.#secrets = secrets;
-  }
-
-  /** @throws NoticeQueueError TOKEN_INVALID for a token that cannot be put in a header */
-  of({ value }: Token): TokenHeaders {
-    if (this.#last?.value !== value) {
-      const headers = [...this.#headers, 'Authorization', bearerHeader(value, this.#version)];
-      const secrets = piecesOfSecrets([...this.#secrets, value, bearerValue(value, 'v1')]);
-      this.#last = { value, of: { headers, secrets } };
+/**
+ * Computes the headers once per token instead of once per call: a token serves thousands of calls.
+ *
+ * @param headers of every call: names and values in turn
+ * @param secrets of the client
+ * @returns throws NoticeQueueError TOKEN_INVALID for a token that cannot be put in a header
+ */
+export function tokenHeadersOf(
+  version: ApiVersion,
+  headers: readonly string[],
+  secrets: readonly string[],
+): (token: Token) => TokenHeaders {
+  let last: { readonly value: string; readonly of: TokenHeaders } | undefined;
+  return ({ value }) => {
+    if (last?.value !== value) {
+      const own = [...headers, 'Authorization', bearerHeader(value, version)];
+      const pieces = piecesOfSecrets([...secrets, value, bearerValue(value, 'v1')]);
+      last = { value, of: { headers: own, secrets: pieces } };
     }
-    return this.#last.of;
-  }
+    return last.of;
+  };
 }

@@ -2,7 +2,7 @@ import { Cancellation, type Deadline } from '../async/cancellation.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { Refusal, Token, CancelSignal, TokenSource } from '../contracts/token.ts';
 import { type TransportFailure, Exchange, headerOf } from './http/transport.ts';
-import type { TokenHeadersCache } from './request-body.ts';
+import type { TokenHeaders } from './request-body.ts';
 import { matchingRule, type MatchedRule } from './response/answer-rules.ts';
 import { AnswerMask } from './response/mask-text.ts';
 import { readAnswer, type BodyKind } from './response/read-answer.ts';
@@ -64,7 +64,7 @@ export interface SendEndpoint {
   readonly path: string;
   /** How often a request that was provably not sent is repeated. */
   readonly notSentRetries: number;
-  readonly tokenHeaders: TokenHeadersCache;
+  readonly tokenHeaders: (token: Token) => TokenHeaders;
   /** Rules that decide about its answers before the built-in table does. */
   readonly rules: AnswerRules | undefined;
   /** Whether the trace ids of answers that accept are read. */
@@ -146,7 +146,7 @@ export class SendCall extends Exchange {
   /** Makes the request with this token. @returns the refusal, if the answer is 401 or 403 */
   async #request(token: Token): Promise<Refusal | undefined> {
     const { post, tokenHeaders } = this.#endpoint;
-    const { headers, secrets } = tokenHeaders.of(token);
+    const { headers, secrets } = tokenHeaders(token);
     this.#tokenId = token.id;
     this.headers = headers;
     this.#secrets = [secrets, ...this.#secrets];

@@ -3,6 +3,6 @@ export { startTestStack, type TestStack, type TestStackOptions } from './test-st
 export { waitFor, type WaitOptions } from './wait-for.ts';
 export { startEmulator, type Emulator } from '../emulator/emulator.ts';
 export type { EmulatorOptions } from '../emulator/options.ts';
-export type { RecordSummary, Revocation } from '../emulator/controls.ts';
+export type { Revocation } from '../emulator/controls.ts';
 export type { Fault } from '../emulator/faults/fault.ts';
-export type { AcceptedContact } from '../emulator/service/record.ts';
+export type { AcceptedContact, RecordSummary } from '../emulator/service/record.ts';

@@ -52,8 +52,8 @@ export class SharedToken implements TokenSource {
   readonly #options: SharedTokenOptions;
   readonly #record: TokenRecord;
   readonly #wakeSignal = new WakeSignal();
-  /** Pending acquisitions by what is wanted. */
-  readonly #pending = new Map<string, SingleFlight<Obtained>>();
+  /** By what is wanted. */
+  readonly #pending = new SingleFlight<Obtained>();
   #held: HeldToken | undefined;
   /** Monotonic time from which a use of the copy renews it; never while a renewal is in progress or was tried a moment ago. */
   #renewAt = Infinity;
@@ -149,17 +149,20 @@ export class SharedToken implements TokenSource {
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
    */
   async issueOnce(replaced: string): Promise<Token | undefined> {
-    const next = await this.#record.renewEarly(replaced);
-    return next?.isOurs === true ? next.token : undefined;
+    const next = await this.#obtainEarly(replaced);
+    return next?.isOurs === true ? next.held.token : undefined;
+  }
+
+  #obtainEarly(replaced: string): Promise<Obtained | undefined> {
+    const want = { ...ANY, refused: replaced, early: true };
+    return this.#record.obtain(want, this.#wakeSignal, new AbortController().signal);
   }
 
   /** Unsubscribes and ends waits; an issuance in progress is still stored. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const unsubscribe of this.#subscriptions.splice(0)) unsubscribe();
-    const pending = [...this.#pending.values()];
-    for (const acquisition of pending) acquisition.abandon();
-    await Promise.all([this.#renewing, ...pending.map((one) => one.ended())]);
+    await Promise.all([this.#renewing, this.#pending.abandonAll()]);
   }
 
   #usable(): HeldToken | undefined {
@@ -174,13 +177,7 @@ export class SharedToken implements TokenSource {
     try {
       this.#throwIfPointless(cancel);
       const key = `${want.refused} ${want.graceMs} ${want.refusal}`;
-      let acquisition = this.#pending.get(key);
-      if (acquisition === undefined || acquisition.abandoned) {
-        acquisition = new SingleFlight((abandoned) => this.#obtain(want, abandoned));
-        this.#pending.set(key, acquisition);
-        void this.#removeWhenEnded(key, acquisition);
-      }
-      return await acquisition.join(cancel);
+      return await this.#pending.join(key, (gone) => this.#obtain(want, gone), cancel);
     } finally {
       this.#options.onWait?.(performance.now() - startedAt);
     }
@@ -201,16 +198,12 @@ export class SharedToken implements TokenSource {
     this.#refusal = undefined;
   }
 
-  async #removeWhenEnded(key: string, acquisition: SingleFlight<Obtained>): Promise<void> {
-    await acquisition.ended();
-    if (this.#pending.get(key) === acquisition) this.#pending.delete(key);
-  }
-
   async #obtain(want: TokenWant, abandoned: AbortSignal): Promise<Obtained> {
     try {
-      const { held: got, kept } = await this.#record.obtain(want, this.#wakeSignal, abandoned);
-      const held = this.#keep(got, want.refused);
-      return { held, kept: kept && held.token.id === want.refused };
+      const got = await this.#record.obtain(want, this.#wakeSignal, abandoned);
+      if (got === undefined) throw new NoticeQueueError('TOKEN_UNAVAILABLE');
+      const held = this.#keep(got.held, want.refused);
+      return { ...got, held, kept: got.kept && held.token.id === want.refused };
     } catch (error) {
       if (error instanceof TokenRefusedError) {
         this.#refusal = { error, until: performance.now() + error.retryInMs };
@@ -239,8 +232,8 @@ export class SharedToken implements TokenSource {
     const pauseMs = Math.max(this.#options.settings.refusedMinMs, (held.usableUntil - now) / 2);
     this.#renewAt = now + pauseMs;
     try {
-      const next = await this.#record.renewEarly(held.token.id);
-      if (next !== undefined) this.#keep(next, held.token.id);
+      const next = await this.#obtainEarly(held.token.id);
+      if (next !== undefined) this.#keep(next.held, held.token.id);
     } catch {
       // The current token stays in use.
     }

@@ -62,10 +62,12 @@ export interface HeldToken {
   readonly lifeMs: number;
 }
 
-/** A token for a send. `kept`: it is the refused one, and there is no other. */
+/** A token for a send. */
 export interface Obtained {
   readonly held: HeldToken;
+  /** It is the refused one, and there is no other. */
   readonly kept: boolean;
+  readonly isOurs: boolean;
 }
 
 export interface TokenRecordOptions {
@@ -99,17 +101,19 @@ export class TokenRecord {
   }
 
   /**
-   * A token for a send.
+   * A token for a send, or the successor of one that is about to expire (`early`): undefined where another process issues
+   * that, or it is too soon.
    *
    * @param abandoned all callers have left: stop waiting, but finish an issuance in progress
-   * @throws TokenRefusedError when a refused issuance is in effect, or that of this process was refused
+   * @throws TokenRefusedError when a refused issuance is in effect, or that of this process was refused; the failure of an
+   *   early one is not recorded for the fleet
    */
   async obtain(
     first: TokenWant,
     wakeSignal: WakeSignal,
     abandoned: AbortSignal,
-  ): Promise<Obtained> {
-    const nonce = newNonce();
+  ): Promise<Obtained | undefined> {
+    const nonce = `${process.pid}-${randomBytes(12).toString('hex')}`;
     const endsAt = performance.now() + MAX_LOCK_WAITS * this.#options.settings.lockTtlMs;
     let want = first;
     do {
@@ -121,25 +125,27 @@ export class TokenRecord {
         case 'young':
         case 'keep': {
           const held = this.#open(decision.stored, askedAt);
-          if (held === undefined) {
-            // A corrupt record: any token but that.
-            want = { ...ANY, refused: decision.stored.id };
-            break;
-          }
-          return { held, kept: decision.kind === 'keep' };
+          if (held !== undefined) return { held, kept: decision.kind === 'keep', isOurs: false };
+          // A corrupt record: any token but that.
+          want = { ...ANY, refused: decision.stored.id, early: first.early };
+          break;
         }
         case 'refused': {
+          if (first.early) return undefined;
           const code = codeOf(decision.code);
-          if (decision.fresh)
-            this.#options.onEvent?.({ kind: 'contested', retryInMs: decision.restMs });
-          throw new TokenRefusedError(holdOf(code), code, decision.restMs);
+          const { restMs } = decision;
+          if (decision.fresh) this.#options.onEvent?.({ kind: 'contested', retryInMs: restMs });
+          throw new TokenRefusedError(holdOf(code), code, restMs);
         }
         case 'lock': {
           const held = await this.#issue({ nonce, fence: decision.fence }, want, askedAt);
-          if (held !== undefined) return { held, kept: held.token.id === want.refused };
+          if (held !== undefined) {
+            return { held, kept: held.token.id === want.refused && !want.early, isOurs: true };
+          }
           break;
         }
         case 'wait': {
+          if (first.early) return undefined;
           const longest = Math.min(decision.restMs, POLL_MS);
           // With jitter, so that waiters do not all ask at once.
           await wakeSignal.next(seen, longest + Math.random() * POLL_JITTER_MS, abandoned);
@@ -149,24 +155,6 @@ export class TokenRecord {
     throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'No token came while waiting for it.');
   }
 
-  /**
-   * The successor of a token that is about to expire, issued here or by another process; undefined when another process
-   * issues, or it is too early.
-   *
-   * @throws TokenRefusedError the issuance failed; that is not recorded for the fleet
-   */
-  async renewEarly(id: string): Promise<(HeldToken & { readonly isOurs: boolean }) | undefined> {
-    const nonce = newNonce();
-    const askedAt = performance.now();
-    const want: TokenWant = { ...ANY, refused: id, early: true };
-    const decision = await this.acquire(nonce, want);
-    const isOurs = decision.kind === 'lock';
-    let held: HeldToken | undefined;
-    if (decision.kind === 'take') held = this.#open(decision.stored, askedAt);
-    if (isOurs) held = await this.#issue({ nonce, fence: decision.fence }, want, askedAt);
-    return held && { ...held, isOurs };
-  }
-
   /** A new token ended such a refusal: one is issued for it again. */
   async forget(refusal: string): Promise<void> {
     await this.#step('forget', { refusal });
@@ -174,17 +162,18 @@ export class TokenRecord {
 
   /** Decides about a want, and takes the lock when that is the decision. */
   async acquire(nonce: string, want: TokenWant): Promise<AcquireDecision> {
-    const { lockTtlMs, budget, budgetWindowMs, refusedMinMs, refusedMaxMs } =
-      this.#options.settings;
-    const limits = { lockTtlMs, budget, windowMs: budgetWindowMs };
-    const spans = { shortestMs: refusedMinMs, longestMs: refusedMaxMs };
+    const { settings } = this.#options;
+    const given = {
+      nonce,
+      ...want,
+      lockTtlMs: settings.lockTtlMs,
+      budget: settings.budget,
+      windowMs: settings.budgetWindowMs,
+      shortestMs: settings.refusedMinMs,
+      longestMs: settings.refusedMaxMs,
+    };
     try {
-      return (await this.#step('acquire', {
-        nonce,
-        ...want,
-        ...limits,
-        ...spans,
-      })) as AcquireDecision;
+      return (await this.#step('acquire', given)) as AcquireDecision;
     } catch (error) {
       // It may have run, or still run later: this follows it on the same connection.
       void this.release(nonce).catch(() => undefined);
@@ -210,7 +199,9 @@ export class TokenRecord {
         throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The token endpoint took too long.');
       }
       token = tokenOf(issued.value);
-      lifeMs = knownLife(issued);
+      const { expiresInMs = 0 } = issued;
+      // A life that is not a positive number of milliseconds is none that is known.
+      lifeMs = expiresInMs > 0 && expiresInMs < Number.MAX_SAFE_INTEGER ? expiresInMs : Infinity;
     } catch (error) {
       return await this.#failed(grant, want, error);
     }
@@ -320,11 +311,3 @@ export class TokenRecord {
 }
 
 const TIMED_OUT = Symbol('timed out');
-
-/** Starts with the process id, for debugging. */
-const newNonce = () => `${process.pid}-${randomBytes(12).toString('hex')}`;
-
-/** Ignores a life that is not a positive number of milliseconds. */
-function knownLife({ expiresInMs = Infinity }: IssuedToken): number {
-  return Number.isSafeInteger(Math.floor(expiresInMs)) && expiresInMs > 0 ? expiresInMs : Infinity;
-}

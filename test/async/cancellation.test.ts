@@ -32,7 +32,7 @@ describe('Cancellation', () => {
       const deadline = new Deadline(60_000, signal);
       const cancel = new Cancellation(signal, deadline);
       const waits = [
-        new SingleFlight(() => Promise.resolve({})).join(cancel),
+        new SingleFlight().join('', () => Promise.resolve({}), cancel),
         unlessAborted(Promise.resolve(use), cancel),
         wakeSignal.next(wakeSignal.count, 60_000, cancel),
       ];

@@ -1,8 +1,8 @@
 import { type EmulatedAnswer, jsonAnswer, nextId, refusalAnswer } from './answer.ts';
-import { AppBook, type AppChange, credentialsIn, denialOf } from './apps.ts';
+import { type App, AppBook, type AppChange, credentialsIn, denialOf } from './apps.ts';
 import type { EmulatorSettings } from '../options.ts';
 import { deadTokenCode, type RefusalCode } from './refusals.ts';
-import { AcceptanceRecord, type Issuance, type IssuanceCounts, LastItems } from './record.ts';
+import { AcceptanceRecord, type Issuance, LastItems, type RecordSummary } from './record.ts';
 import { readSendBody, type SendRules } from './send-body.ts';
 import { type EmulatedToken, tokenIn, TokenBook } from './tokens.ts';
 
@@ -15,23 +15,19 @@ export interface EmulatedCall {
   readonly body: Buffer;
 }
 
-/** Number of responses by code; SUCCESS for a processed request. */
-export type AnswerCounts = Readonly<Record<string, number>>;
-
 /** Last issuances that are kept; all are counted. */
 const KEPT_ISSUANCES = 10_000;
 
 /** The messaging service itself: apps, tokens and accepted contacts; independent of HTTP connections. */
 export class MessagingService {
   readonly apps: AppBook;
-  readonly record: AcceptanceRecord;
-  readonly #issuances: LastItems<Issuance>;
-  #issued = { issued: 0, refused: 0, foreign: 0 };
+  record: AcceptanceRecord;
+  /** The last issuances and refusals. */
+  issuances = new LastItems<Issuance>(KEPT_ISSUANCES);
   readonly #tokens: TokenBook;
   readonly #settings: EmulatorSettings;
   readonly #rules: SendRules;
-  #answers: { token: Record<string, number>; send: Record<string, number> };
-  #revocations = 0;
+  #counts = noCounts();
 
   constructor(settings: EmulatorSettings) {
     this.#settings = settings;
@@ -40,13 +36,11 @@ export class MessagingService {
     this.apps.set({ accessKey, secretKey });
     this.#tokens = new TokenBook(settings.showExpiry === 'jwt', Date.now);
     this.record = new AcceptanceRecord(settings.record, settings.keepDetails);
-    this.#issuances = new LastItems(KEPT_ISSUANCES);
     this.#rules = {
       maxContactsPerRequest: settings.maxContactsPerRequest,
       unknownTemplates: new Set(settings.unknownTemplates),
       rejectContacts: new Set(settings.rejectContacts),
     };
-    this.#answers = { token: {}, send: {} };
   }
 
   /** Handles a request to the token endpoint (service-api, Endpoints); the same on v1 and v2. */
@@ -60,17 +54,10 @@ export class MessagingService {
     if (refusal === undefined && call.body.length > 0) refusal = 'UNEXPECTED_BODY';
 
     const token = app !== undefined && refusal === undefined ? this.#tokens.issue(app) : undefined;
-    this.#issuance({
-      at: Date.now(),
-      app: found?.id ?? null,
-      token: token?.id ?? null,
-      outcome: refusal ?? 'issued',
-      foreign: false,
-    });
-    return this.#counted(
-      'token',
-      token === undefined ? refusalAnswer(refusal ?? 'EMULATOR_FAILED') : this.#tokenAnswer(token),
-    );
+    this.#noteIssuance(found, token, refusal ?? 'issued', false);
+    const answer =
+      token === undefined ? refusalAnswer(refusal ?? 'EMULATOR_FAILED') : this.#tokenAnswer(token);
+    return this.#counted('token', answer);
   }
 
   /** Handles a request to the send endpoint (service-api, Endpoints). */
@@ -106,55 +93,38 @@ export class MessagingService {
   issueForeign(accessKey: string | undefined): EmulatedToken {
     const app = this.apps.named(accessKey);
     const token = this.#tokens.issue(app);
-    this.#issuance({
-      at: Date.now(),
-      app: app.id,
-      token: token.id,
-      outcome: 'issued',
-      foreign: true,
-    });
+    this.#noteIssuance(app, token, 'issued', true);
     return token;
   }
 
-  #issuance(issuance: Issuance): void {
-    const outcome = issuance.outcome === 'issued' ? 'issued' : 'refused';
-    this.#issued[issuance.foreign ? 'foreign' : outcome] += 1;
-    this.#issuances.add(issuance);
-  }
-
-  /** The last issuances and refusals, oldest first. */
-  issuances(): Issuance[] {
-    return this.#issuances.all();
-  }
-
-  issuanceCounts(): IssuanceCounts {
-    return { ...this.#issued };
+  #noteIssuance(
+    app: App | undefined,
+    token: EmulatedToken | undefined,
+    outcome: Issuance['outcome'],
+    foreign: boolean,
+  ): void {
+    const kind = outcome === 'issued' ? 'issued' : 'refused';
+    this.#counts.tokens[foreign ? 'foreign' : kind] += 1;
+    const [appId, tokenId] = [app?.id ?? null, token?.id ?? null];
+    this.issuances.add({ at: Date.now(), app: appId, token: tokenId, outcome, foreign });
   }
 
   /** Revokes the valid tokens of one app or of all; returns their number. */
   revoke(accessKey: string | undefined): number {
     const revoked = this.#tokens.revoke(accessKey);
-    if (revoked > 0) this.#revocations += 1;
+    if (revoked > 0) this.#counts.revocations += 1;
     return revoked;
   }
 
-  /** Responses of each endpoint by code, without requests that a fault kept from being processed. */
-  get answers(): { readonly token: AnswerCounts; readonly send: AnswerCounts } {
-    return { token: { ...this.#answers.token }, send: { ...this.#answers.send } };
+  summary(): RecordSummary {
+    return { ...this.record.counts(), ...structuredClone(this.#counts) };
   }
 
-  /** Number of revocations that invalidated at least one valid token. */
-  get revocations(): number {
-    return this.#revocations;
-  }
-
-  /** Deletes the record; keeps apps and tokens. */
+  /** Deletes the record, and what waits for its total; keeps apps and tokens. */
   clear(): void {
-    this.record.clear();
-    this.#issuances.clear();
-    this.#issued = { issued: 0, refused: 0, foreign: 0 };
-    this.#answers = { token: {}, send: {} };
-    this.#revocations = 0;
+    this.record = new AcceptanceRecord(this.#settings.record, this.#settings.keepDetails);
+    this.issuances = new LastItems(KEPT_ISSUANCES);
+    this.#counts = noCounts();
   }
 
   #tokenAnswer({ value, expiresAt }: EmulatedToken): EmulatedAnswer {
@@ -166,8 +136,14 @@ export class MessagingService {
   }
 
   #counted(endpoint: 'token' | 'send', answer: EmulatedAnswer): EmulatedAnswer {
-    const counts = this.#answers[endpoint];
+    const counts = this.#counts.answers[endpoint];
     counts[answer.code] = (counts[answer.code] ?? 0) + 1;
     return answer;
   }
 }
+
+const noCounts = () => ({
+  tokens: { issued: 0, refused: 0, foreign: 0 },
+  revocations: 0,
+  answers: { token: {} as Record<string, number>, send: {} as Record<string, number> },
+});

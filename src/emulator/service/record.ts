@@ -20,10 +20,6 @@ export class LastItems<T> {
   all(): T[] {
     return this.#items.slice(Math.max(0, this.#items.length - this.#capacity));
   }
-
-  clear(): void {
-    this.#items = [];
-  }
 }
 
 export interface NumberCount {
@@ -129,16 +125,6 @@ export class AcceptanceRecord {
     this.#waiting.sort((a, b) => a.total - b.total);
   }
 
-  /** Deletes everything, pending callbacks included. */
-  clear(): void {
-    this.#counts.clear();
-    this.#details.clear();
-    this.#waiting.length = 0;
-    this.#requests = 0;
-    this.#contacts = 0;
-    this.#twice = 0;
-  }
-
   #count(request: Accepted['request'], contacts: readonly ContactObject[]): void {
     for (const contact of contacts) {
       const count = (this.#counts.get(contact.contact) ?? 0) + 1;
@@ -162,11 +148,21 @@ export interface Issuance {
   readonly foreign: boolean;
 }
 
-export interface IssuanceCounts {
-  /** Tokens issued to callers of the token endpoint. */
-  readonly issued: number;
-  /** Rejected requests to the token endpoint. */
-  readonly refused: number;
-  /** Tokens issued by the control API as a foreign issuer. */
-  readonly foreign: number;
+/** Number of responses by code; SUCCESS for a processed request. */
+type AnswerCounts = Readonly<Record<string, number>>;
+
+/** Exact counts since the start or the last reset. */
+export interface RecordSummary extends AcceptanceCounts {
+  readonly tokens: {
+    /** Tokens issued to callers of the token endpoint. */
+    readonly issued: number;
+    /** Rejected requests to the token endpoint. */
+    readonly refused: number;
+    /** Tokens issued by the control API as a foreign issuer. */
+    readonly foreign: number;
+  };
+  /** Number of revocations that invalidated at least one valid token. */
+  readonly revocations: number;
+  /** Responses of each endpoint by code, without requests that a fault kept from being processed. */
+  readonly answers: { readonly token: AnswerCounts; readonly send: AnswerCounts };
 }

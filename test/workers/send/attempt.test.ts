@@ -4,7 +4,7 @@ import { Deadline } from '../../../src/async/cancellation.ts';
 import type { Token } from '../../../src/contracts/token.ts';
 import type { Permit } from '../../../src/fleet/rate-limit/rate-limiter.ts';
 import type { Exchange, WireFacts } from '../../../src/service/http/transport.ts';
-import { TokenHeadersCache } from '../../../src/service/request-body.ts';
+import { tokenHeadersOf } from '../../../src/service/request-body.ts';
 import { SendCall, type SendAnswer } from '../../../src/service/send-call.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import {
@@ -28,7 +28,7 @@ const ACCEPTED: SendAnswer = {
 const ENDPOINT = {
   path: '/send',
   notSentRetries: 0,
-  tokenHeaders: new TokenHeadersCache('v2', [], []),
+  tokenHeaders: tokenHeadersOf('v2', [], []),
   rules: undefined,
   acceptedTraceIds: false,
   knownCodes: new Set<string>(),
