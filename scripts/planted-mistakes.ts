@@ -70,8 +70,8 @@ export const PLANTED: readonly Planted[] = [
   },
   {
     file: 'src/batch/ledger/scripts/chunk-scripts.ts',
-    tests: ['claim', 'settle', 'split'].map(
-      (name) => `test/batch/ledger/ledger-${name}.integration.test.ts`,
+    tests: ['ledger', 'ledger-model'].map(
+      (name) => `test/batch/ledger/${name}.integration.test.ts`,
     ),
     mistakes: [
       ["if redis.call('GET', KEYS[12]) ~= token then return { 'lost' } end", ''],

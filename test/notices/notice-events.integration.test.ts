@@ -1,7 +1,6 @@
-import { setImmediate } from 'node:timers/promises';
 import { expect, describe, it, onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { NoticeQueue, type NoticeEvent, type EventsOptions } from '../../src/index.ts';
+import { NoticeQueue, type NoticeEvent } from '../../src/index.ts';
 import { announceAccepted } from '../../src/events/announce.ts';
 import { decideOn } from '../support/unknown-notices.ts';
 import { keysOf } from '../../src/redis/keys.ts';
@@ -37,12 +36,12 @@ function world(env: Record<string, string> = {}, emulated: EmulatorOptions = {})
 }
 
 /** Collects events; they arrive while the test goes on. */
-function listen(queue: NoticeQueue, options: EventsOptions = { from: '0' }) {
+function listen(queue: NoticeQueue) {
   const events: (NoticeEvent & { readonly arrivedAt: number })[] = [];
   const stop = new AbortController();
   const { signal } = stop;
   const all = (async () => {
-    for await (const event of queue.events({ ...options, signal }))
+    for await (const event of queue.events({ from: '0', signal }))
       if ('notice' in event) events.push({ ...event, arrivedAt: Date.now() });
   })();
   onTestFinished(() => {
@@ -97,27 +96,6 @@ describe('events()', () => {
     for (const { notice: id, state } of events) expect((await queue.get(id)).state).toBe(state);
     const stored = JSON.stringify(await redis.client.xrange(keys.events, '-', '+'));
     expect(stored).not.toMatch(/0100000000\d/);
-  });
-
-  it('continues after a cursor, and begins with what is new where there is none', async () => {
-    const { queue, start } = world();
-    await start();
-    const { events, reach } = listen(queue);
-    const ids = [];
-    for (let index = 0; index < 3; index++) {
-      ids.push((await queue.send(notice())).id);
-      await reach(index + 1);
-    }
-    const from = events[0]?.cursor ?? '';
-    const rest = listen(queue, { from });
-    await rest.reach(2);
-    expect(rest.events.map((event) => event.notice)).toEqual(ids.slice(1));
-    const stop = new AbortController();
-    const fresh = queue.events({ signal: stop.signal });
-    const first = fresh.next();
-    await setImmediate();
-    stop.abort();
-    expect(await first).toEqual({ done: true, value: undefined });
   });
 
   it('has what an operator does: redriven in its place, and the end by a decision', async () => {
@@ -178,12 +156,4 @@ describe('events()', () => {
     onTestFinished(() => bounded.stop());
     expect(await redis.client.hget(keys.account, 'events')).toBe('10');
   });
-
-  it.each([{ from: 'yesterday' }, { from: '-1' }, { signal: 'x' }, { since: 3 }])(
-    'refuses %j at once',
-    (options) => {
-      const { queue } = world();
-      expect(() => queue.events(options as EventsOptions)).toThrow(/expected|unknown option/);
-    },
-  );
 });

@@ -153,9 +153,8 @@ it.each([
   const chunks = Array.from({ length: 150 }, () => size);
   const bench = await openBatch(redis, { chunkSize: size }, chunks);
   for (const chunk of chunks.keys()) {
-    await bench.claim(chunk);
     const rows = `${chunk * size + 2}-${chunk * size + size + 1}`;
-    await bench.settle(chunk, { kind: 'accepted', rows, traceId: randomUUID() });
+    await bench.settleNew(chunk, { kind: 'accepted', rows, traceId: randomUUID() });
   }
   const { sizes } = bench.keys.batch(bench.id);
   const bytes = Number(await redis.client.memory('USAGE', sizes, 'SAMPLES', 0));

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
 import type { AccountEvent } from '../../../src/events/event.ts';
 import { accountEvents } from '../../../src/events/follow.ts';
@@ -11,30 +11,23 @@ import { until } from '../../support/wait.ts';
 import { openBatch, type BatchBench } from '../support/batch-bench.ts';
 
 const redis = testRedis();
-const open: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((one) => one.close()));
-});
-
 const settings = (url = redis.url): RedisSettings => ({
   url,
   sentinels: [],
   connectTimeoutMs: 2_000,
 });
 
-function queueOf({ keys }: BatchBench): NoticeQueue {
-  const prefix = /^\{(.*):default\}/.exec(keys.batches)?.[1] ?? '';
+function queueOf({ prefix }: BatchBench): NoticeQueue {
   const queue = new NoticeQueue({ redis: connectionAs('application', redis.url), prefix });
-  open.push(queue);
+  onTestFinished(() => queue.close());
   return queue;
 }
 
 /** A finished batch of two rejected contacts and eight accepted ones: two events. */
 async function eventful(): Promise<BatchBench> {
   const bench = await openBatch(redis, {}, [2, 8]);
-  for (const chunk of [0, 1]) await bench.claim(chunk);
-  await bench.settle(0, allFailed('rejected', 'BAD', ''));
-  await bench.settle(1, allAccepted());
+  await bench.settleNew(0, { ...allFailed('rejected', 'BAD', ''), rows: '2-3' });
+  await bench.settleNew(1, allAccepted());
   return bench;
 }
 
@@ -72,7 +65,7 @@ describe('batchEvents', () => {
         batch: 'b-1',
         failure: '0',
         contacts: 2,
-        rows: '',
+        rows: '2-3',
         code: 'BAD',
       },
       {
@@ -95,40 +88,19 @@ describe('batchEvents', () => {
     expect(await take(queue.events({ from: rejected?.cursor }), 1)).toEqual([finished]);
   });
 
-  it.each<[string, readonly [size: number, accepted: number][], readonly object[]]>([
-    ['50 at once', [[50, 0]], [{ batch: 'b-1', rejected: 50, code: 'BAD' }]],
-    [
-      '30 three times, once',
-      [
-        [30, 0],
-        [30, 0],
-        [30, 0],
-      ],
-      [{ rejected: 60 }],
-    ],
-    ['49', [[49, 0]], []],
-    [
-      '60 after an acceptance',
-      [
-        [1, 1],
-        [60, 0],
-      ],
-      [],
-    ],
-  ])('tells of a batch that is refused: %s', async (_, chunks, told) => {
-    const bench = await openBatch(
-      redis,
-      {},
-      chunks.map(([size]) => size),
-    );
-    for (const [chunk, [size, accepted]] of chunks.entries()) {
-      await bench.claim(chunk);
-      await bench.settle(
-        chunk,
-        accepted === size ? allAccepted() : allFailed('rejected', 'BAD', ''),
-      );
+  it.each<[string, number[], object[]]>([
+    ['50 at once', [50], [{ batch: 'b-1', rejected: 50, code: 'BAD' }]],
+    ['30 three times, once', [30, 30, 30], [{ rejected: 60 }]],
+    ['49', [49], []],
+    ['60 after an acceptance', [1, 60], []],
+  ])('tells of a batch that is refused: %s', async (name, sizes, told) => {
+    const bench = await openBatch(redis, {}, sizes);
+    const isAccepted = (chunk: number) => chunk === 0 && name.includes('acceptance');
+    for (const chunk of sizes.keys()) {
+      const end = isAccepted(chunk) ? allAccepted() : allFailed('rejected', 'BAD', '');
+      await bench.settleNew(chunk, end);
     }
-    const parts = chunks.filter(([size, accepted]) => size > accepted).length;
+    const parts = [...sizes.keys()].filter((chunk) => !isAccepted(chunk)).length;
     const events = await take(queueOf(bench).events({ from: '0' }), parts + told.length + 1);
     expect(events.filter(({ event }) => event === 'batch.refused')).toMatchObject(told);
     expect(events.at(-1)?.event).toBe('batch.finished');
@@ -150,7 +122,7 @@ describe('batchEvents', () => {
     const taken = take(queueOf(bench).events(), 1);
     await waiting();
     await bench.queue();
-    await bench.setField('movedAt', 1);
+    await bench.setFields({ movedAt: 1 });
     await bench.ledger.restartStalled(bench.id, 1_000);
     expect(await taken).toMatchObject([{ event: 'batch.stalled', batch: 'b-1', pending: 10 }]);
   });
@@ -166,7 +138,9 @@ describe('batchEvents', () => {
     expect(await bySignal).toEqual([]);
     await queue.close();
     expect(await byClose).toEqual([]);
-    expect(await take(endedBefore(bench), 1)).toEqual([]);
+    // No connection is made.
+    const ended = accountEvents(settings(), bench.keys, { signal: AbortSignal.abort() });
+    expect(await take(ended, 1)).toEqual([]);
     expect(() => queue.events()).toThrow(expect.objectContaining({ code: 'QUEUE_CLOSED' }));
   });
 
@@ -174,6 +148,7 @@ describe('batchEvents', () => {
     ['a cursor that is none', { from: 'yesterday' }, 'from'],
     ['the end of the stream', { from: '$' }, 'from'],
     ['a number', { from: 5 }, 'from'],
+    ['a negative one', { from: '-1' }, 'from'],
     ['no signal', { signal: 'stop' }, 'signal'],
     ['an option that is not known', { since: '0' }, 'since'],
   ])('refuses %s at once, and names it', async (_, options, field) => {
@@ -198,7 +173,7 @@ describe('batchEvents', () => {
   it('replaces a connection that no longer replies', async () => {
     const bench = await openBatch(redis, {}, [10]);
     const proxy = await startFaultProxy(Number(new URL(redis.url).port));
-    open.push(proxy);
+    onTestFinished(() => proxy.close());
     const url = `redis://127.0.0.1:${proxy.port}`;
     const events = accountEvents(settings(url), bench.keys, {}, undefined, 200);
     const taken = take(events, 1);
@@ -210,8 +185,3 @@ describe('batchEvents', () => {
     expect(await taken).toMatchObject([{ event: 'batch.finished' }]);
   });
 });
-
-/** An iteration whose signal aborted before it started: no connection is made. */
-function endedBefore(bench: BatchBench): AsyncIterable<AccountEvent> {
-  return accountEvents(settings(), bench.keys, { signal: AbortSignal.abort() });
-}

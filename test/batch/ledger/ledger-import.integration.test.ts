@@ -46,12 +46,10 @@ describe('store', () => {
     await bench.ledger.halve(bench.id, 0, 'a', 1, [one, rest]);
     expect(await bench.ledger.payload(bench.id, '2')).toEqual(rest);
     const failed = allFailed('rejected', 'C\u0000"\\한', '끝\n\u0001');
-    await bench.claim(1);
-    await bench.settle(1, failed);
+    await bench.settleNew(1, failed);
     const { kind: _, ...failure } = failed;
     expect(await bench.failures()).toMatchObject([{ ...failure, name: '1', size: 1 }]);
-    await bench.claim(2, 'b');
-    await bench.settle(2, allAccepted(), 'b');
+    await bench.settleNew(2, allAccepted());
     await bench.ledger.endImport(bench.id, 0, 0);
     await bench.ledger.redrive(bench.id, '1', 'rejected', 'C\u0000"\\한');
     expect(await bench.claim(3)).toMatchObject({ payload: one });
@@ -105,7 +103,7 @@ describe('the jobs of a batch with a rate', () => {
     ] as const) {
       const bench = await openBatch(redis, RATE, sizes);
       const before = Date.now();
-      await bench.setField('nextAt', before - lateMs);
+      await bench.setFields({ nextAt: before - lateMs });
       expect(await bench.claimKind(0)).toBe('send');
       const nextAt = Number(await redis.client.hget(bench.keys.batch(bench.id).record, 'nextAt'));
       expect(nextAt - before).toBeGreaterThanOrEqual(nextInMs);
@@ -159,13 +157,12 @@ describe('a stalled batch', () => {
       const bench = await openBatch(redis, { rate }, [10, 10]);
       await bench.queue();
       const inAnHour = Date.now() + 3_600_000;
-      for (const field of ['nextAt', 'turnsTo', 'movedAt']) await bench.setField(field, inAnHour);
+      await bench.setFields({ nextAt: inAnHour, turnsTo: inAnHour, movedAt: inAnHour });
       expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(false);
       const { movedAt, nextAt } = await bench.batch();
       expect(movedAt).toBeLessThanOrEqual(Date.now());
       expect(rate === 0 || nextAt <= Date.now()).toBe(true);
-      await bench.setField('movedAt', 1);
-      await bench.setField('nextAt', 1);
+      await bench.setFields({ movedAt: 1, nextAt: 1 });
       expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(true);
     },
   );
@@ -173,10 +170,9 @@ describe('a stalled batch', () => {
   it('is one whose rate leaves chunks without jobs yet, and none while its rate makes it wait', async () => {
     const bench = await openBatch(redis, { rate: 1 }, [10, 10]);
     expect(await bench.queue()).toEqual([0]);
-    await bench.setField('movedAt', 1);
-    await bench.setField('nextAt', Date.now() + 9_000);
+    await bench.setFields({ movedAt: 1, nextAt: Date.now() + 9_000 });
     expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(false);
-    await bench.setField('nextAt', 1);
+    await bench.setFields({ nextAt: 1 });
     expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(true);
     expect(await bench.queue()).toEqual([0]);
   });
@@ -191,7 +187,7 @@ describe('a stalled batch', () => {
     const dueAt = Date.now() + 300_000;
     // The score that BullMQ gives to a delayed job.
     await redis.client.zadd(keys.delayedChunks, ...jobs.flatMap((job) => [dueAt * 0x1000, job]));
-    await bench.setField('movedAt', 1);
+    await bench.setFields({ movedAt: 1 });
     expect(await bench.ledger.nextAttempt(await bench.batch())).toBe(dueAt);
     expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(false);
     await redis.client.zrem(keys.delayedChunks, jobs[7] ?? '');

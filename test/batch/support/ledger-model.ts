@@ -18,10 +18,13 @@ interface ModelChunk {
   /** The attempt that has claimed it. */
   holder: string | undefined;
   parts: number;
+  /** The chunk of the list that it was cut from. */
+  readonly root: number;
 }
 
 interface ModelFailure {
   readonly state: FailureState;
+  readonly code: string;
   readonly contacts: readonly string[];
 }
 
@@ -33,7 +36,7 @@ export class LedgerModel {
   readonly failures = new Map<string, ModelFailure>();
   phase: BatchPhase = 'importing';
   queued = 0;
-  finishedEvents = 0;
+  readonly events = { finished: 0, rejected: 0 };
   #resumeTo: BatchPhase = 'importing';
   #imported = false;
   #over = false;
@@ -80,9 +83,9 @@ export class LedgerModel {
     return 'stored';
   }
 
-  /** What a store answers for a chunk that is there. */
-  storeAgain(): 'known' | 'gone' {
-    return this.phase === 'cancelled' ? 'gone' : 'known';
+  /** What a store answers for a chunk that is there, or that is not the next one. */
+  storeAgain(chunk: number): 'known' | 'gone' {
+    return this.phase === 'cancelled' || chunk > this.stored ? 'gone' : 'known';
   }
 
   endImport(): void {
@@ -105,7 +108,7 @@ export class LedgerModel {
     const possiblySent = underWay || chunk.state === 'pending-possibly-sent';
     if (underWay && chunk.holder === nonce) return 'send';
     if (underWay && this.#delivery === 'at-most-once') {
-      this.#fail(index, 'unknown');
+      this.#fail(index, 'unknown', 'OUTCOME_UNKNOWN');
       return 'parked';
     }
     if (this.phase === 'cancelled' || this.phase === 'paused') {
@@ -114,7 +117,7 @@ export class LedgerModel {
       return this.phase;
     }
     if (this.#expired) {
-      this.#fail(index, possiblySent ? 'unknown' : 'expired');
+      this.#fail(index, possiblySent ? 'unknown' : 'expired', 'EXPIRED');
       return 'expired';
     }
     if (possiblySent) this.#twice += chunk.contacts.length;
@@ -139,9 +142,12 @@ export class LedgerModel {
       this.#gone.accepted += chunk.contacts.length;
       this.#end(chunk);
     } else if (said.kind === 'failed') {
-      this.#fail(index, possiblySent ? 'unknown' : said.state);
-    } else if (again && this.#delivery === 'at-most-once') this.#fail(index, 'unknown');
-    else this.#back(chunk, again ? 'pending-possibly-sent' : 'pending');
+      const state = possiblySent ? 'unknown' : said.state;
+      if (state === 'rejected') this.events.rejected += 1;
+      this.#fail(index, state, said.code);
+    } else if (again && this.#delivery === 'at-most-once') {
+      this.#fail(index, 'unknown', 'OUTCOME_UNKNOWN');
+    } else this.#back(chunk, again ? 'pending-possibly-sent' : 'pending');
     this.#finishIfDone();
     return 'settled';
   }
@@ -154,7 +160,7 @@ export class LedgerModel {
     const state = chunk.state === 'sending' ? 'pending' : 'pending-possibly-sent';
     if (state === 'pending-possibly-sent') this.#twice -= chunk.contacts.length;
     for (const half of [chunk.contacts.slice(0, first), chunk.contacts.slice(first)]) {
-      this.#add(half, state);
+      this.#add(half, chunk.root, state);
     }
     this.#end(chunk);
     this.#finishIfDone();
@@ -181,15 +187,21 @@ export class LedgerModel {
     return true;
   }
 
-  redrive(name: string, state: FailureState): Awaited<ReturnType<Ledger['redrive']>> {
+  redrive(
+    name: string,
+    state: FailureState,
+    isHeld: boolean,
+  ): Awaited<ReturnType<Ledger['redrive']>> {
     const failure = this.failures.get(name);
-    if (this.phase !== 'finished' && this.phase !== 'sending') return this.phase;
+    const { phase } = this;
+    const mayBe = phase === 'finished' || phase === 'sending';
+    if (!mayBe && !(isHeld && phase !== 'cancelled')) return phase;
     if (this.#expired) return 'late';
     if (failure?.state !== state) return 'known';
     this.failures.delete(name);
-    this.#add(failure.contacts);
+    this.#add(failure.contacts, this.chunks[Number.parseInt(name, 10)]?.root);
     if (state === 'unknown') this.#twice += failure.contacts.length;
-    this.phase = 'sending';
+    if (phase === 'finished') this.phase = 'sending';
     this.#over = false;
     return 'redriven';
   }
@@ -215,8 +227,8 @@ export class LedgerModel {
     const chunk = this.chunks[Number.parseInt(name, 10)];
     if (chunk === undefined) return undefined;
     const part = `${Number.parseInt(name, 10)}.${(chunk.parts += 1)}`;
-    this.failures.set(part, { state, contacts: failure.contacts.slice(0, taken) });
-    this.failures.set(name, { state, contacts: failure.contacts.slice(taken) });
+    this.failures.set(part, { ...failure, contacts: failure.contacts.slice(0, taken) });
+    this.failures.set(name, { ...failure, contacts: failure.contacts.slice(taken) });
     return part;
   }
 
@@ -269,8 +281,12 @@ export class LedgerModel {
     return this.phase !== 'paused' && !this.#over;
   }
 
-  #add(contacts: readonly string[], state: ChunkState = 'pending'): void {
-    this.chunks.push({ state, contacts, holder: undefined, parts: 0 });
+  #add(
+    contacts: readonly string[],
+    root = this.chunks.length,
+    state: ChunkState = 'pending',
+  ): void {
+    this.chunks.push({ state, contacts, holder: undefined, parts: 0, root });
   }
 
   #back(chunk: ModelChunk, state: ChunkState): void {
@@ -283,10 +299,10 @@ export class LedgerModel {
     chunk.contacts = [];
   }
 
-  #fail(index: number, state: FailureState): void {
+  #fail(index: number, state: FailureState, code: string): void {
     const chunk = this.chunks[index];
     if (chunk === undefined) return;
-    this.failures.set(`${index}`, { state, contacts: chunk.contacts });
+    this.failures.set(`${index}`, { state, code, contacts: chunk.contacts });
     this.#end(chunk);
     this.#finishIfDone();
   }
@@ -298,7 +314,7 @@ export class LedgerModel {
 
   /** The failure with this name; what a cancel left becomes one. */
   #decide(name: string): ModelFailure | undefined {
-    if (this.#isLeft(name)) this.#fail(Number(name), 'unknown');
+    if (this.#isLeft(name)) this.#fail(Number(name), 'unknown', 'OUTCOME_UNKNOWN');
     return this.failures.get(name);
   }
 
@@ -307,6 +323,6 @@ export class LedgerModel {
     if (this.phase !== 'sending' && this.phase !== 'cancelled') return;
     if (this.phase === 'sending') this.phase = 'finished';
     this.#over = true;
-    this.finishedEvents += 1;
+    this.events.finished += 1;
   }
 }

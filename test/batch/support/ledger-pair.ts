@@ -1,7 +1,7 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import * as fc from 'fast-check';
 import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
-import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import {
   allAccepted,
   allBack,
@@ -9,9 +9,8 @@ import {
   type Settlement,
 } from '../../../src/batch/ledger/settlement.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
-import type { Keys } from '../../../src/redis/keys.ts';
+import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
-
 import { PLAN, RETENTION_MS } from './batch-bench.ts';
 import { LedgerModel } from './ledger-model.ts';
 
@@ -46,7 +45,7 @@ const move = <Name extends Move['move']>(
 ) => ({ weight, arbitrary: fc.record({ move: fc.constant(name), ...takes }) });
 
 /** Any move of a batch; those after which little can happen are rare. */
-export const MOVES = fc.oneof(
+const MOVES = fc.oneof(
   move(8, 'store', { size: fc.integer({ min: 1, max: 5 }) }),
   move(2, 'store again', { chunk: index }),
   move(4, 'end import'),
@@ -60,6 +59,7 @@ export const MOVES = fc.oneof(
   move(8, 'redrive', {
     failure: index,
     state: fc.constantFrom(undefined, ...STATES),
+    isHeld: fc.boolean(),
   }),
   move(6, 'resolve', {
     failure: index,
@@ -74,7 +74,7 @@ export const MOVES = fc.oneof(
 ) as fc.Arbitrary<Move>;
 
 /** One move, with what it takes. */
-export type Move =
+type Move =
   | { readonly move: 'store'; readonly size: number }
   | { readonly move: 'store again'; readonly chunk: number }
   | { readonly move: 'end import' | 'deadline' | 'stall' }
@@ -92,6 +92,8 @@ export type Move =
       readonly failure: number;
       /** That of the failure where undefined. */
       readonly state: FailureRecord['state'] | undefined;
+      /** While its template is held, also during the import. */
+      readonly isHeld: boolean;
     }
   | {
       readonly move: 'resolve';
@@ -104,9 +106,11 @@ export type Move =
   | { readonly move: 'queue'; readonly limit: number };
 
 /** A batch of the ledger and its model, and what was claimed from it. */
-export class Pair {
+class Pair {
   readonly id: string;
   readonly model: LedgerModel;
+  /** Contacts that were handed out again and may arrive twice. */
+  twice = 0;
   readonly #redis: TestRedis;
   readonly #ledger: Ledger;
   readonly #keys: Keys;
@@ -114,7 +118,6 @@ export class Pair {
   readonly #attempts: Attempt[] = [];
   /** Contacts that were claimed and may have been accepted, and by how many attempts. */
   readonly #open = new Map<string, number>();
-  #twice = 0;
   #names = 0;
 
   constructor(id: string, delivery: DeliveryPolicy, redis: TestRedis, ledger: Ledger, keys: Keys) {
@@ -149,14 +152,14 @@ export class Pair {
         return;
       }
       case 'store again': {
-        if (move.chunk >= model.stored) return;
+        if (move.chunk === model.stored) return;
         const answer = await ledger.store(id, {
           chunk: move.chunk,
           size: 2,
           rows: 0,
           payload: encode(['x', 'y']),
         });
-        strictEqual(answer, model.storeAgain());
+        strictEqual(answer, model.storeAgain(move.chunk));
         return;
       }
       case 'end import':
@@ -186,12 +189,12 @@ export class Pair {
         const name = names[move.failure % names.length] ?? '0';
         const contacts = model.failures.get(name)?.contacts ?? [];
         const state = move.state ?? this.#stateOf(name);
-        const done = model.redrive(name, state);
-        strictEqual(await ledger.redrive(id, name, state), done);
+        const done = model.redrive(name, state, move.isHeld);
+        strictEqual(await ledger.redrive(id, name, state, '', move.isHeld), done);
         if (done !== 'redriven') return;
         // Asked for by name: that these may come twice is what the caller wants, and it is counted.
         for (const contact of contacts) this.#open.delete(contact);
-        if (state === 'unknown') this.#twice += contacts.length;
+        if (state === 'unknown') this.twice += contacts.length;
         return;
       }
       case 'resolve': {
@@ -253,20 +256,23 @@ export class Pair {
 
   async check(): Promise<void> {
     const { model, id } = this;
-    const batch = await this.#ledger.read(id);
+    const [batch, look, states] = await Promise.all([
+      this.#ledger.read(id),
+      this.#redis.client.zscore(this.#keys.openBatches, id),
+      this.#ledger.states(id, 0, model.chunks.length + 1),
+      this.#checkSums(),
+      this.#checkContacts(),
+    ]);
     const { total, pending, accepted, rejected, unknown, expired, cancelled } = model.counts();
     strictEqual(pending + accepted + rejected + unknown + expired + cancelled, total);
     strictEqual(batch?.phase, model.phase);
     strictEqual(batch?.queued, model.queued);
-    const look = await this.#redis.client.zscore(this.#keys.openBatches, id);
+    strictEqual(batch?.chunksOfList, model.stored);
     strictEqual(look !== null, model.isOpen);
     deepStrictEqual(batch?.counts, model.counts());
     // Every handing-out of what may have been taken is counted, and nothing else.
-    strictEqual(batch?.counts.possiblySentTwice, this.#twice);
-    const states = await this.#ledger.states(id, 0, model.chunks.length + 1);
+    strictEqual(batch?.counts.possiblySentTwice, this.twice);
     deepStrictEqual(states, [...model.chunks.map(({ state }) => state), 'none']);
-    await this.#checkSums();
-    await this.#checkContacts();
   }
 
   #decidable(draw: number): string {
@@ -278,46 +284,55 @@ export class Pair {
     return this.model.failures.get(name)?.state ?? 'unknown';
   }
 
-  /** The failures summed up by state: the ledger has complete sums at any time. */
+  /** The failures summed up by state and code: the ledger has complete sums at any time. */
   async #checkSums(): Promise<void> {
     const sums = await this.#ledger.failureSums(this.id);
-    for (const state of STATES) {
-      const own = [...this.model.failures.values()].filter((failure) => failure.state === state);
-      const found = sums.filter((sum) => sum.state === state);
-      const contacts = found.reduce((all, sum) => all + sum.contacts, 0);
-      const kept = own.flatMap((failure) => failure.contacts).length;
-      deepStrictEqual({ state, contacts }, { state, contacts: kept });
+    const kept = new Map<string, number>();
+    for (const { state, code, contacts } of this.model.failures.values()) {
+      kept.set(`${state} ${code}`, (kept.get(`${state} ${code}`) ?? 0) + contacts.length);
     }
+    deepStrictEqual(
+      new Map(sums.map(({ state, code, contacts }) => [`${state} ${code}`, contacts])),
+      kept,
+    );
   }
 
   /** The contacts themselves: what is kept, and that the rest is gone. */
   async #checkContacts(): Promise<void> {
+    const { client } = this.#redis;
     const { record, payload, sizes, inflight, failures, groups, chunks } = this.#keys.batch(
       this.id,
     );
+    const keys = [record, chunks, payload, sizes, inflight, failures, groups];
+    const [stored, holders, batch, ttls] = await Promise.all([
+      client.hgetall(payload),
+      client.hgetall(inflight),
+      this.#ledger.read(this.id),
+      Promise.all(keys.map((key) => client.pttl(key))),
+    ]);
     const kept = new Map<string, string>();
     for (const [at, { contacts }] of this.model.chunks.entries()) {
       if (contacts.length > 0) kept.set(`${at}`, contacts.join(' '));
     }
     const wanted = new Map<string, string>();
-    for (const [name, { state, contacts }] of this.model.failures) {
+    for (const [name, { state, code, contacts }] of this.model.failures) {
       kept.set(name, contacts.join(' '));
-      wanted.set(name, `${state} ${contacts.length}`);
+      wanted.set(name, `${state} ${code} ${contacts.length}`);
     }
-    deepStrictEqual({ ...(await this.#redis.client.hgetall(payload)) }, Object.fromEntries(kept));
+    deepStrictEqual({ ...stored }, Object.fromEntries(kept));
     const found = new Map<string, string>();
-    for await (const { name, state, size } of this.#ledger.failures(this.id)) {
-      found.set(name, `${state} ${size}`);
+    for await (const { name, state, code, size } of this.#ledger.failures(this.id)) {
+      found.set(name, `${state} ${code} ${size}`);
     }
     deepStrictEqual(found, wanted);
     const held = this.model.chunks.flatMap(({ holder }, at) =>
       holder === undefined ? [] : [[`${at}`, holder]],
     );
-    deepStrictEqual({ ...(await this.#redis.client.hgetall(inflight)) }, Object.fromEntries(held));
-    const over = (await this.#ledger.read(this.id))?.finishedAt !== 0;
-    for (const key of [record, chunks, payload, sizes, inflight, failures, groups]) {
-      const ttl = await this.#redis.client.pttl(key);
-      if (ttl !== -2) deepStrictEqual({ key, ends: ttl > 0 }, { key, ends: over });
+    deepStrictEqual({ ...holders }, Object.fromEntries(held));
+    const ends = batch?.finishedAt !== 0;
+    for (const [index, key] of keys.entries()) {
+      const ttl = ttls[index] ?? -2;
+      if (ttl !== -2) deepStrictEqual({ key, ends: ttl > 0 }, { key, ends });
     }
   }
 
@@ -330,12 +345,13 @@ export class Pair {
     const contacts = decode(claim.payload);
     deepStrictEqual(contacts, this.model.chunks[chunk]?.contacts);
     strictEqual(claim.size, contacts.length);
+    strictEqual(claim.root, this.model.chunks[chunk]?.root);
     if (repeated) return;
     const twice = contacts.filter((contact) => this.#open.has(contact));
     if (this.#delivery === 'at-most-once') deepStrictEqual(twice, []);
     const sent = contacts.map((contact) => this.#open.get(contact) ?? 0);
     strictEqual(claim.possiblySent, Math.max(...sent));
-    this.#twice += twice.length;
+    this.twice += twice.length;
     for (const [at, contact] of contacts.entries()) this.#open.set(contact, 1 + (sent[at] ?? 0));
     this.#attempts.push({ chunk, nonce, contacts, twice });
   }
@@ -372,7 +388,7 @@ export class Pair {
   /** An attempt at them has ended, and the service took none of them. */
   #notTaken({ twice }: Attempt, contacts: readonly string[]): void {
     for (const contact of contacts) {
-      if (twice.includes(contact)) this.#twice -= 1;
+      if (twice.includes(contact)) this.twice -= 1;
       const others = (this.#open.get(contact) ?? 1) - 1;
       if (others > 0) this.#open.set(contact, others);
       else this.#open.delete(contact);
@@ -382,4 +398,59 @@ export class Pair {
   async #set(field: string): Promise<void> {
     await this.#redis.client.hset(this.#keys.batch(this.id).record, field, 1);
   }
+}
+
+/**
+ * Plays random moves of two batches of an account, and compares them with the model after each: repeated, crashed and
+ * late attempts, and whatever people decide meanwhile.
+ */
+export async function walkLedger(redis: TestRedis, numRuns: number, seed?: number): Promise<void> {
+  const moves = fc.array(fc.tuple(fc.boolean(), MOVES), { minLength: 30, maxLength: 90 });
+  await fc.assert(
+    fc.asyncProperty(moves, async (list) => {
+      const keys = keysOf(redis.freshPrefix(), 'default');
+      const ledger = new Ledger(redis.client, keys);
+      const pairs = [
+        new Pair('at-least', 'at-least-once', redis, ledger, keys),
+        new Pair('at-most', 'at-most-once', redis, ledger, keys),
+      ] as const;
+      for (const pair of pairs) await pair.start();
+      const sum = (of: (pair: Pair) => number) => pairs.reduce((all, pair) => all + of(pair), 0);
+      for (const [first, move] of list) {
+        const pair = pairs[first ? 0 : 1];
+        await pair.play(move);
+        await pair.check();
+        const [unsent, unknown, twice] = await Promise.all([
+          ledger.unsent(),
+          ledger.unknownByBatch(),
+          redis.client.hget(keys.counts, 'chunksTwice'),
+        ]);
+        strictEqual(
+          unsent,
+          sum(({ model }) => model.counts().pending),
+        );
+        strictEqual(
+          Number(twice),
+          sum(({ twice }) => twice),
+        );
+        const kept = pairs.map(({ id, model }) => [id, model.counts().unknown] as const);
+        deepStrictEqual(
+          [...unknown].sort(([a], [b]) => a.localeCompare(b)),
+          kept.filter(([, contacts]) => contacts > 0),
+        );
+      }
+      const events = await redis.client.xrange(keys.events, '-', '+');
+      for (const [name, event] of [
+        ['batch.finished', 'finished'],
+        ['contact.rejected', 'rejected'],
+      ] as const) {
+        const found = events.filter(([, fields]) => fields.includes(name));
+        strictEqual(
+          found.length,
+          sum(({ model }) => model.events[event]),
+        );
+      }
+    }),
+    { numRuns, ...(seed === undefined ? {} : { seed, endOnFailure: true }) },
+  );
 }
