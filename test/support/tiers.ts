@@ -8,7 +8,7 @@ export const TIERS = {
   integration: 'a Redis, and one process of each command',
   promise: 'real processes, for the shortest proof of one promise of README',
   fleet: 'real processes, which are killed and frozen; exact costs, and long walks against a model',
-  release: 'minutes: a million contacts, kills at random moments, other kinds of Redis',
+  release: 'minutes: kills at random moments of large lists, other kinds of Redis',
   chaos: 'half an hour: the scenarios of docs/reliability.md',
   browser: 'a browser',
 } as const;

@@ -33,29 +33,6 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
     ['an empty file', '', /is empty/],
     ['a header and nothing else', 'contact,var1\n', /contains no contacts/],
     ['empty lines alone', '\n\n', /The list is empty/],
-    ['no contact column', 'phone,var1\n01000000101,a\n', /Line 1: there is no column "contact"/],
-    ['another delimiter', 'contact;var1\n01000000101;a\n', /Is the delimiter ';'\?/],
-    [
-      'a column named __proto__',
-      'contact,__proto__\n01000000101,a\n',
-      /Line 1, column 2: .*__proto__/,
-    ],
-    [
-      'the same column twice',
-      'contact,var1,var1\n',
-      /Line 1, column 3: there is already a column "var1"/,
-    ],
-    [
-      'a map that names a missing column',
-      'contact,var1\n01000000101,a\n',
-      /takes var2 from column "name"/,
-      { map: { contact: 'contact', var2: 'name' } },
-    ],
-    [
-      'a quote that is never closed',
-      `contact,var1\n01000000101,"a\n${'01000000102,b\n'.repeat(1_000)}`,
-      /Line 2, column 2: a quote is opened here and never closed/,
-    ],
     [
       'a quote that is never closed, in a long file',
       `contact,var1\n01000000101,a\n01000000102,"a\n${'01000000103,b\n'.repeat(200_000)}`,
@@ -72,11 +49,6 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
       /Line 2, column 2: text after the closing quote/,
     ],
     [
-      'a field of 5 MB',
-      `contact,var1\n01000000101,${'x'.repeat(5_000_000)}\n`,
-      /Line 2, .*longer than/,
-    ],
-    [
       'another encoding',
       Buffer.concat([
         Buffer.from('contact,var1\n01000000101,a\n01000000102,'),
@@ -84,17 +56,6 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
         Buffer.from('\n'),
       ]),
       /Line 3: a byte is not valid UTF-8\. Is the encoding euc-kr\? Then add --encoding euc-kr /,
-    ],
-    [
-      'UTF-8 read as EUC-KR',
-      'contact,var1\n01000000101,홍길동!\n',
-      /not valid EUC-KR/,
-      { encoding: 'euc-kr' },
-    ],
-    [
-      'a cut character',
-      Buffer.from('contact\n01000000101\n01000000102홍').subarray(0, -1),
-      /is not valid UTF-8/,
     ],
     ['UTF-16LE without a mark', iconv.encode(LIST, 'utf16le'), SAVE_16],
     ['UTF-16BE without a mark', iconv.encode(LIST, 'utf16be'), SAVE_16],
@@ -108,7 +69,6 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
     ['gzip within gzip within gzip', zip(zip(zip(LIST))), /unpack it first/],
     ['a workbook', Buffer.from('PK\u0003\u0004rest'), /workbook \(XLSX\).*save it as CSV/],
     ['an old workbook', Buffer.from('d0cf11e0a1b11ae1', 'hex'), /XLS.*save it as CSV/],
-    ['a gzip file that is cut off', Buffer.from('1f8b0800000000000003', 'hex'), /gzip.*cut off/],
   ];
   it.each(LISTS.map(([name, ...list]) => ({ name, list })))('$name', async ({ list }) => {
     const [content, message, options] = list;
@@ -207,60 +167,56 @@ describe('a stream, which is read only once', () => {
   });
 });
 
-describe('a row that is wrong is refused, and the others go on', () => {
-  it('a line of NDJSON, even one of 3 MB', async () => {
-    const world = importWorld(redis);
-    const lines = [
-      '{"contact":"01000000101","var1":"a"}',
-      '{"contact":"01000000102"',
-      '[1]',
-      '',
-      'null',
-      '{"contact":1012345678}',
-      '{"contact":"01000000103","__proto__":{"x":1}}',
-      `{"contact":"01000000104","var1":"${'x'.repeat(3_000_000)}"}`,
-      '['.repeat(100_000),
-      '{"contact":"01000000105"}{"contact":"01000000106"}',
-      '{"contact":"01000000107"}',
-    ];
-    const report = await world.import(listFile(lines.join('\n'), 'list.ndjson'));
-    expect(report.firstRefused.map(({ line }) => line)).toStrictEqual([2, 3, 5, 6, 7, 8, 9, 10]);
-    expect(report.contacts).toBe(2);
-    expect(await world.contacts(report.batch)).toStrictEqual([
-      { contact: '01000000101', var1: 'a' },
-      { contact: '01000000107' },
-    ]);
-  });
+it('a line of NDJSON that is wrong, even one of 3 MB, is refused, and the others go on', async () => {
+  const world = importWorld(redis);
+  const lines = [
+    '{"contact":"01000000101","var1":"a"}',
+    '{"contact":"01000000102"',
+    '[1]',
+    '',
+    'null',
+    '{"contact":1012345678}',
+    '{"contact":"01000000103","__proto__":{"x":1}}',
+    `{"contact":"01000000104","var1":"${'x'.repeat(3_000_000)}"}`,
+    '['.repeat(100_000),
+    '{"contact":"01000000105"}{"contact":"01000000106"}',
+    '{"contact":"01000000107"}',
+  ];
+  const report = await world.import(listFile(lines.join('\n'), 'list.ndjson'));
+  expect(report.firstRefused.map(({ line }) => line)).toStrictEqual([2, 3, 5, 6, 7, 8, 9, 10]);
+  expect(report.contacts).toBe(2);
+  expect(await world.contacts(report.batch)).toStrictEqual([
+    { contact: '01000000101', var1: 'a' },
+    { contact: '01000000107' },
+  ]);
 });
 
-describe('options that are wrong are named, and nothing is read', () => {
-  it.each<readonly [Record<string, unknown>, RegExp]>([
-    [{ templateCode: '' }, /templateCode: /],
-    [{ templateCode: undefined }, /templateCode: expected a template code as text/],
-    [{ chunkSize: 0 }, /chunkSize: expected a whole number/],
-    [{ rate: 1.5 }, /rate: /],
-    [{ highWater: -1 }, /highWater: /],
-    [{ delivery: 'twice' }, /delivery: expected one of at-least-once, at-most-once/],
-    [{ batchId: 'a:b' }, /batchId: expected 1 to 64 letters/],
-    [{ map: { var1: 'x' } }, /map: expected an entry for contact/],
-    [{ map: { contact: 'x', Var1: 'y' } }, /map: expected contact and var1, var2, .* lower case/],
-    [{ header: false }, /map: expected positions/],
-    [{ delimiter: ';;' }, /delimiter: expected one character/],
-    [{ encoding: 'latin1' }, /encoding: expected one of utf-8, euc-kr/],
-    [{ format: 'xlsx' }, /format: expected csv or ndjson/],
-    [{ expiresAt: new Date(0) }, /expiresAt: expected a time in the future/],
-    [{ fields: { contacts: [] } }, /fields: must not have contacts/],
-    [{ fields: { when: new Date(0) } }, /when: expected a JSON value/],
-    [{ senderKey: 5 }, /senderKey: expected a sender key as text/],
-    [{ dryrun: true }, /dryrun: unknown option/],
-  ])('%j', async (options, message) => {
-    const world = importWorld(redis);
-    const failure = await failureOf(world.import('/nowhere.csv', options));
-    expect([failure.code, failure.message]).toStrictEqual([
-      'NOTICE_INVALID',
-      expect.stringMatching(message),
-    ]);
-  });
+it.each<readonly [Record<string, unknown>, RegExp]>([
+  [{ templateCode: '' }, /templateCode: /],
+  [{ templateCode: undefined }, /templateCode: expected a template code as text/],
+  [{ chunkSize: 0 }, /chunkSize: expected a whole number/],
+  [{ rate: 1.5 }, /rate: /],
+  [{ highWater: -1 }, /highWater: /],
+  [{ delivery: 'twice' }, /delivery: expected one of at-least-once, at-most-once/],
+  [{ batchId: 'a:b' }, /batchId: expected 1 to 64 letters/],
+  [{ map: { var1: 'x' } }, /map: expected an entry for contact/],
+  [{ map: { contact: 'x', Var1: 'y' } }, /map: expected contact and var1, var2, .* lower case/],
+  [{ header: false }, /map: expected positions/],
+  [{ delimiter: ';;' }, /delimiter: expected one character/],
+  [{ encoding: 'latin1' }, /encoding: expected one of utf-8, euc-kr/],
+  [{ format: 'xlsx' }, /format: expected csv or ndjson/],
+  [{ expiresAt: new Date(0) }, /expiresAt: expected a time in the future/],
+  [{ fields: { contacts: [] } }, /fields: must not have contacts/],
+  [{ fields: { when: new Date(0) } }, /when: expected a JSON value/],
+  [{ senderKey: 5 }, /senderKey: expected a sender key as text/],
+  [{ dryrun: true }, /dryrun: unknown option/],
+])('options that are wrong are named, and nothing is read: %j', async (options, message) => {
+  const world = importWorld(redis);
+  const failure = await failureOf(world.import('/nowhere.csv', options));
+  expect([failure.code, failure.message]).toStrictEqual([
+    'NOTICE_INVALID',
+    expect.stringMatching(message),
+  ]);
 });
 
 describe('lists as spreadsheets and tools make them', () => {
@@ -270,37 +226,21 @@ describe('lists as spreadsheets and tools make them', () => {
   ];
   const csv = 'contact,var1\r\n01012345678,홍길동\r\n01087654321,"김 ""철수"", 외"\r\n';
 
-  const LISTS: readonly (readonly [string, () => string | Buffer, Partial<ImportOptions>?])[] = [
-    ['CRLF', () => csv],
-    ['LF, and no end of the last line', () => csv.replaceAll('\r\n', '\n').trimEnd()],
-    ['CR', () => csv.replaceAll('\r\n', '\r')],
-    ['a header with LF and rows with CRLF', () => csv.replace('\r\n', '\n')],
-    ['empty lines', () => csv.replaceAll('\r\n', '\r\n\r\n')],
-    ['a byte order mark', () => `\ufeff${csv}`],
-    ['compressed twice', () => zip(zip(csv))],
-    ['UTF-16', () => Buffer.from(`\ufeff${csv}`, 'utf16le')],
-    ['tabs', () => csv.replace(/,(?! )/g, '\t'), { delimiter: '\t' }],
-    ['semicolons', () => csv.replace(/,(?! )/g, ';'), { delimiter: ';' }],
-    [
-      'columns by position',
-      () => csv.replace('contact,var1\r\n', ''),
-      { header: false, map: { contact: 1, var1: 2 } },
-    ],
-    [
-      'columns by name',
-      () => csv.replace('var1', '이름'),
-      { map: { contact: 'contact', var1: '이름' } },
-    ],
-  ];
-  it.each(LISTS.map(([name, ...list]) => ({ name, list })))('$name', async ({ list }) => {
-    const [content, options] = list;
+  const bySemicolon = csv.replace(/,(?! )/g, ';');
+  const byName = { map: { contact: 'contact', var1: '이름' } };
+
+  it.each<readonly [string, string | Buffer, Partial<ImportOptions>]>([
+    ['a header with LF and rows with CRLF', csv.replace('\r\n', '\n'), {}],
+    ['a byte order mark', `\ufeff${csv}`, {}],
+    ['compressed twice', zip(zip(csv)), {}],
+    ['UTF-16', Buffer.from(`\ufeff${csv}`, 'utf16le'), {}],
+    ['semicolons', bySemicolon, { delimiter: ';' }],
+    ['columns by name', csv.replace('var1', '이름'), byName],
+  ])('%s', async (_, content, options) => {
     const world = importWorld(redis);
-    const { batch } = await world.import(listFile(content()), options);
+    const { batch } = await world.import(listFile(content), options);
     expect(await world.contacts(batch)).toStrictEqual(TWO);
-    const streamed = await world.import(stream(Buffer.from(content())), {
-      ...options,
-      again: true,
-    });
+    const streamed = await world.import(stream(content), { ...options, again: true });
     expect(await world.contacts(streamed.batch)).toStrictEqual(TWO);
   });
 

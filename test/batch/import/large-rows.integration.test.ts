@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { testRedis } from '../../support/redis.ts';
 import { numberOf } from '../support/csv-list.ts';
 import { importWorld, listFile } from '../support/import-world.ts';
+import { piecesOf } from '../support/pieces.ts';
 
 const redis = testRedis();
 
@@ -31,11 +32,8 @@ it.each([
     const jsonLength = JSON.stringify({ contact: numberOf(0), note }).length + 1;
     expect(Math.max(...sizes) * jsonLength).toBeLessThan(LARGEST_CHUNK_BYTES + jsonLength);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(count);
-    const bytes = Buffer.from(text);
-    const pieces = function* () {
-      for (let at = 0; at < bytes.length; at += 70_001) yield bytes.subarray(at, at + 70_001);
-    };
-    const stream = Readable.from(pieces(), { objectMode: false });
+    const pieces = piecesOf(Buffer.from(text), [70_001]);
+    const stream = Readable.from(pieces, { objectMode: false });
     await world.import(stream, { ...options, batchId: 'stream', again: true });
     expect(await sizesOf('stream')).toEqual(sizes);
   },

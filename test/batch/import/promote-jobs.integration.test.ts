@@ -10,13 +10,13 @@ it('a changed rate makes the chunks due that wait for their turns, and none that
   const keys = keysOf(redis.freshPrefix(), 'default');
   const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
   onTestFinished(() => queue.close());
-  const delayed = async (batch: string, chunk: number) => {
-    const options = { jobId: `${batch}-${chunk}`, delay: 60_000 };
-    return (await queue.add('chunk', { batch, chunk }, options)).id ?? '';
-  };
+  const delayed = (batch: string, count: number) =>
+    Array.from({ length: count }, (_, chunk) => {
+      const opts = { jobId: `${batch}-${chunk}`, delay: 60_000 };
+      return { name: 'chunk', data: { batch, chunk }, opts };
+    });
   // More than are read at a time, most of them of another list.
-  for (let chunk = 0; chunk < 600; chunk += 1) await delayed('other', chunk);
-  for (let chunk = 0; chunk < 3; chunk += 1) await delayed('own', chunk);
+  await queue.addBulk([...delayed('other', 600), ...delayed('own', 3)]);
   await redis.client.hset(queue.toKey('own-2'), 'atm', 1);
   await promoteJobs(queue, 'own');
   const due = (await queue.getWaiting()).map(({ id }) => id ?? '');

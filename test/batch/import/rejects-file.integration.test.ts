@@ -3,6 +3,7 @@ import {
   lstatSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -10,10 +11,11 @@ import {
 import path from 'node:path';
 import iconv from 'iconv-lite';
 import { describe, expect, it } from 'vitest';
+import { NewFile, partOf } from '../../../src/batch/import/rejects-file.ts';
 import type { ImportOptions } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
 import { csvList } from '../support/csv-list.ts';
-import { failureOf, importWorld, listFile } from '../support/import-world.ts';
+import { failureOf, importWorld, listFile, temporaryFolder } from '../support/import-world.ts';
 
 const redis = testRedis();
 const rejectedOf = (file: string) => `${file}.rejected.csv`;
@@ -106,15 +108,8 @@ it('of an import that is stopped there is none, and of the same import again one
   const bad = `${'x'.repeat(40)},x\n`.repeat(1_000);
   const file = listFile(`contact,var1\n${bad}${csvList(350).slice(13)}${bad}`);
   const folder = () => readdirSync(path.dirname(file)).sort();
-  const stop = new AbortController();
-  const stopped = await failureOf(
-    world.import(file, {
-      highWater: 150,
-      signal: stop.signal,
-      onProgress: ({ waiting }) => waiting && stop.abort(),
-    }),
-  );
-  expect(stopped.code).toBe('IMPORT_STOPPED');
+  const { message } = await world.stopped(file, 150);
+  expect(message).toMatch(/200 contacts are already queued, in batch b-/);
   expect(folder()).toEqual(['list.csv']);
   const report = await world.import(file);
   expect(report).toMatchObject({ resumed: true, contacts: 350, refused: 2_000 });
@@ -218,14 +213,7 @@ it.each([true, false])(
   async (allowDuplicates) => {
     const world = importWorld(redis);
     const file = listFile(`${csvList(1)}${csvList(350).slice(13)}`);
-    const stop = new AbortController();
-    const stopped = world.import(file, {
-      allowDuplicates,
-      highWater: 300,
-      signal: stop.signal,
-      onProgress: ({ waiting }) => waiting && stop.abort(),
-    });
-    expect(await failureOf(stopped)).toMatchObject({ code: 'IMPORT_STOPPED', queued: 300 });
+    expect(await world.stopped(file, 300, { allowDuplicates })).toMatchObject({ queued: 300 });
     const other = await failureOf(world.import(file, { allowDuplicates: !allowDuplicates }));
     expect(other).toMatchObject({
       code: 'BATCH_CONFLICT',
@@ -236,5 +224,23 @@ it.each([true, false])(
       resumed: true,
       contacts,
     });
+  },
+);
+
+it.each([
+  ['completed', (file: NewFile) => file.complete(false)],
+  ['completed over another file', (file: NewFile) => file.complete(true)],
+  ['discarded', (file: NewFile) => file.discard()],
+])(
+  'the unfinished file of another import of the same list is neither renamed nor removed: %s',
+  async (_name, end) => {
+    const target = path.join(temporaryFolder(), 'rejected.csv');
+    const file = await NewFile.create(target);
+    await file.write('ours\n');
+    rmSync(partOf(target));
+    writeFileSync(partOf(target), 'theirs\n');
+    await expect(end(file)).rejects.toMatchObject({ code: 'EBUSY' });
+    expect(readFileSync(partOf(target), 'utf8')).toBe('theirs\n');
+    expect(() => statSync(target)).toThrow('ENOENT');
   },
 );

@@ -10,12 +10,8 @@ import { failureOf, importWorld, listFile } from '../support/import-world.ts';
 const redis = testRedis();
 const stream = (text: string) => Readable.from([Buffer.from(text)], { objectMode: false });
 
-function objects(count: number): Contact[] {
-  return Array.from({ length: count }, (_, index) => ({
-    contact: numberOf(index),
-    var1: `홍${index}`,
-  }));
-}
+const objects = (count: number): Contact[] =>
+  Array.from({ length: count }, (_, index) => ({ contact: numberOf(index), var1: `홍${index}` }));
 
 function* generated(count: number): Generator<Contact> {
   yield* objects(count);
@@ -102,21 +98,15 @@ describe('a list that was imported before', () => {
     expect(failure.message).toContain('This list is in batch first already');
   });
 
-  it('imported at the same moment under several ids is imported once', async () => {
+  it.each([
+    ['under several ids', 1_200, [{ batchId: 'a' }, { batchId: 'b' }, { batchId: 'c' }]],
+    ['without an id', 3_000, [{}, {}, {}]],
+  ])('imported at the same moment %s is one batch', async (_, contacts, options) => {
     const world = importWorld(redis);
-    const ids = ['a', 'b', 'c', 'd'];
-    const file = listFile(csvList(1_200));
-    const ends = await Promise.allSettled(ids.map((batchId) => world.import(file, { batchId })));
-    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    expect(await world.ledger.unsent()).toBe(1_200);
-  });
-
-  it('imported at the same moment without an id is one batch', async () => {
-    const world = importWorld(redis);
-    const file = listFile(csvList(3_000));
-    await Promise.allSettled([1, 2, 3].map(() => world.import(file)));
+    const file = listFile(csvList(contacts));
+    await Promise.allSettled(options.map((one) => world.import(file, one)));
     expect(await world.ledger.countBatches()).toBe(1);
-    expect(await world.ledger.unsent()).toBe(3_000);
+    expect(await world.ledger.unsent()).toBe(contacts);
   });
 });
 
@@ -172,25 +162,6 @@ async function endRetention({ prefix }: ReturnType<typeof importWorld>): Promise
   }
 }
 
-/** An import that stops above that number of contacts, as batch `part`. */
-async function stopped(
-  world: ReturnType<typeof importWorld>,
-  source: ImportSource,
-  highWater: number,
-  more: Partial<ImportOptions> = { batchId: 'part' },
-): Promise<void> {
-  const stop = new AbortController();
-  const failure = await failureOf(
-    world.import(source, {
-      highWater,
-      signal: stop.signal,
-      onProgress: ({ waiting }) => waiting && stop.abort(),
-      ...more,
-    }),
-  );
-  expect(failure.code).toBe('IMPORT_STOPPED');
-}
-
 describe('an import that did not reach its end', () => {
   const file = () => listFile(csvList(2_000));
   const bytes = () => stream(csvList(2_000));
@@ -202,7 +173,7 @@ describe('an import that did not reach its end', () => {
     ['a generator', bytes, () => generated(2_000)],
   ])('is continued by the same list from %s, without an id', async (_, before, source) => {
     const world = importWorld(redis);
-    await stopped(world, before(), 1_200, {});
+    await world.stopped(before(), 1_200);
     expect(await world.import(source())).toMatchObject({ resumed: true, contacts: 2_000 });
     const [batch, ...others] = await world.ledger.list(10);
     expect(others).toEqual([]);
@@ -214,7 +185,7 @@ describe('an import that did not reach its end', () => {
 
   it('is continued in the chunks that it began with', async () => {
     const world = importWorld(redis);
-    await stopped(world, file(), 1_200, { chunkSize: 50, batchId: 'part' });
+    await world.stopped(file(), 1_200, { chunkSize: 50, batchId: 'part' });
     const { queue } = world;
     const report = await queue.import(listFile(csvList(2_000)), { templateCode: 'T' });
     expect(report).toMatchObject({ batch: 'part', resumed: true, chunks: 40, contacts: 2_000 });
@@ -225,17 +196,15 @@ describe('an import that did not reach its end', () => {
     ['fewer rows than were stored', csvList(1_050)],
   ])('is not continued by a list with %s', async (_, text) => {
     const world = importWorld(redis);
-    await stopped(world, stream(csvList(2_000)), 1_200);
+    await world.stopped(stream(csvList(2_000)), 1_200, { batchId: 'part' });
     const failure = await failureOf(world.import(stream(text), { batchId: 'part' }));
     expect(failure.code).toBe('BATCH_CONFLICT');
     expect(await world.ledger.unsent()).toBe(1_200);
   });
 });
 
-describe('a list without a valid row at its start', () => {
-  it('does not stop another one', async () => {
-    const world = importWorld(redis);
-    await world.import(listFile('contact\nx\n'));
-    expect(await world.import(listFile('contact\ny\nz\n'))).toMatchObject({ refused: 2 });
-  });
+it('a list without a valid row does not stop another one', async () => {
+  const world = importWorld(redis);
+  await world.import(listFile('contact\nx\n'));
+  expect(await world.import(listFile('contact\ny\nz\n'))).toMatchObject({ refused: 2 });
 });

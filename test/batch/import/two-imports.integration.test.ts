@@ -2,16 +2,11 @@ import { expect, it } from 'vitest';
 import { importBatch } from '../../../src/batch/import/import-batch.ts';
 import { NO_SEALING } from '../../../src/payload/seal.ts';
 import { testRedis } from '../../support/redis.ts';
-import { until } from '../../support/wait.ts';
+import { signal, until } from '../../support/wait.ts';
 import { csvList, numberOf } from '../support/csv-list.ts';
 import { failureOf, importWorld, listFile } from '../support/import-world.ts';
 
 const redis = testRedis();
-
-/** Numbers of the contacts of a batch. */
-async function numbersOf(world: ReturnType<typeof importWorld>, id: string) {
-  return (await world.contacts(id)).map(({ contact }) => contact);
-}
 
 it.each([
   ['a row less', csvList(3_000).replace(`${numberOf(2_000)},홍2000\n`, '')],
@@ -22,15 +17,13 @@ it.each([
   'while an import waits, the same list with %s is refused, and nothing is mixed',
   async (_, other) => {
     const world = importWorld(redis);
-    const gate = { waits: false };
+    const waits = signal();
     const first = world.import(listFile(csvList(3_000)), {
       batchId: 'b',
       highWater: 1_200,
-      onProgress: ({ waiting }) => {
-        gate.waits ||= waiting;
-      },
+      onProgress: ({ waiting }) => waiting && waits.resolve(),
     });
-    await until(() => gate.waits, { what: 'the first import to wait' });
+    await waits.promise;
     const more = { batchId: 'b', highWater: 1_000_000 };
     const failure = await failureOf(world.import(listFile(other), more));
     expect(failure.code).toBe('BATCH_CONFLICT');
@@ -39,42 +32,35 @@ it.each([
     // As if workers had sent them.
     await redis.client.hset(world.keys.counts, 'unsent', 0);
     await first;
-    expect(await numbersOf(world, 'b')).toStrictEqual(csvList(3_000).match(/^010\d+/gm));
+    const stored = (await world.contacts('b')).map(({ contact }) => contact);
+    expect(stored).toStrictEqual(csvList(3_000).match(/^010\d+/gm));
   },
 );
 
 it('of two lists with one id, read once at the same time, that differ after row 1,500 one is refused', async () => {
   const world = importWorld(redis);
-  const [isReady, isStored, isOver] = [gate(), gate(), gate()];
+  const [isReady, isStored, isOver] = [signal(), signal(), signal()];
   // Both imports have started when the first one stores a chunk that only its list has.
   const first = world.import(
-    contactsUntil({ 1_400: isReady.opened, 2_250: isOver.opened }, 'first'),
+    contactsUntil({ 1_400: isReady.promise, 2_250: isOver.promise }, 'first'),
     OPTIONS,
   );
   const second = world.import(
-    contactsUntil({ 1_400: isStored.opened }, 'second', isReady.open),
+    contactsUntil({ 1_400: isStored.promise }, 'second', isReady.resolve),
     OPTIONS,
   );
   await until(async () => ((await world.ledger.read('b'))?.chunksOfList ?? 0) > 16, {
     what: 'a chunk of the first list',
   });
-  isStored.open();
+  isStored.resolve();
   const failure = await failureOf(second);
-  isOver.open();
+  isOver.resolve();
   expect(failure.code).toBe('BATCH_CONFLICT');
   expect(await first).toMatchObject({ contacts: 3_000 });
   expect(await world.contacts('b')).toStrictEqual(contactsOf('first'));
 });
 
 const OPTIONS = { batchId: 'b', chunkSize: 100 };
-
-function gate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
 
 const contactsOf = (name: string) =>
   Array.from({ length: 3_000 }, (_, index) => ({

@@ -45,13 +45,30 @@ export function importWorld(redis: TestRedis, options: NoticeQueueOptions = {}) 
     ...options,
   });
   onTestFinished(() => queue.close());
+  const importList = (
+    source: ImportSource,
+    more: Partial<ImportOptions> = {},
+  ): Promise<ImportReport> => queue.import(source, { templateCode: 'T', chunkSize: 100, ...more });
   return {
     prefix,
     keys,
     ledger,
     queue,
-    import: (source: ImportSource, more: Partial<ImportOptions> = {}): Promise<ImportReport> =>
-      queue.import(source, { templateCode: 'T', chunkSize: 100, ...more }),
+    import: importList,
+    /** Imports, and stops while so many contacts are unsent. @returns its failure */
+    stopped: async (source: ImportSource, highWater: number, more: Partial<ImportOptions> = {}) => {
+      const stop = new AbortController();
+      const failure = await failureOf(
+        importList(source, {
+          highWater,
+          signal: stop.signal,
+          onProgress: ({ waiting }) => waiting && stop.abort(),
+          ...more,
+        }),
+      );
+      if (failure.code !== 'IMPORT_STOPPED') throw failure;
+      return failure;
+    },
     /** All contacts of the batch, in the order of its chunks. */
     contacts: async (id: string, sealing: Sealing = NO_SEALING): Promise<Contact[]> => {
       const { chunks = 0 } = (await ledger.read(id)) ?? {};
