@@ -6,13 +6,10 @@ import { readColumns } from '../../../src/batch/source/column-map.ts';
 import { FieldChoice, type FieldMap } from '../../../src/batch/source/sent-columns.ts';
 import { contactSchema, MAX_VALUE_LENGTH } from '../../../src/contracts/notice.ts';
 
-const columnsOf = (titles: readonly string[], map?: FieldMap, header = true, delimiter = ',') =>
-  readColumns(titles, { header, delimiter, map, passThrough: false });
-const COLUMNS = readColumns(['contact', 'var1', 'name'], {
-  header: true,
-  delimiter: ',',
-  passThrough: true,
-});
+const columnsOf = (titles: readonly string[], map?: FieldMap, header = true, passThrough = false) =>
+  readColumns(titles, { header, delimiter: ',', map, passThrough });
+const allOf = (titles: readonly string[], map?: FieldMap) => columnsOf(titles, map, true, true);
+const COLUMNS = allOf(['contact', 'var1', 'name']);
 const ALL = new FieldChoice(undefined, true);
 
 describe('a row of cells', () => {
@@ -78,7 +75,7 @@ describe('a contact object', () => {
 
   it('has its fields in the order of a row of cells, also where names are numbers', () => {
     const titles = ['contact', 'x', '2', 'var1', '10'];
-    const columns = readColumns(titles, { header: true, delimiter: ',', passThrough: true });
+    const columns = allOf(titles);
     const contact = { contact: '01000000101', x: 'a', '2': 'b', var1: 'c', '10': 'd' };
     expect(checkContact(contact, ALL)).toStrictEqual(
       checkCells(['01000000101', 'a', 'b', 'c', 'd'], columns),
@@ -157,19 +154,14 @@ describe('columns', () => {
     const { contact, others, sent } = columnsOf(titles);
     expect([contact.index, others.map(({ json }) => json)]).toStrictEqual([0, [',"var1":']]);
     expect(sent).toStrictEqual({ sent: ['Contact', 'VAR1'], leftOut: ['Name', 'column 4'] });
-    const all = readColumns(titles, { header: true, delimiter: ',', passThrough: true });
+    const all = allOf(titles);
     expect(all.others.map(({ json }) => json)).toStrictEqual([',"var1":', ',"Name":']);
     expect(all.sent).toStrictEqual({ sent: ['Contact', 'VAR1', 'Name'], leftOut: ['column 4'] });
   });
 
   it('with a map and everything else passed through, a mapped column comes first', () => {
     const map = { contact: 'Phone', var1: 'Who' };
-    const { others, sent } = readColumns(['contact', 'Phone', 'var1', 'Who', 'email'], {
-      header: true,
-      delimiter: ',',
-      map,
-      passThrough: true,
-    });
+    const { others, sent } = allOf(['contact', 'Phone', 'var1', 'Who', 'email'], map);
     expect(others.map(({ index, json }) => [index, json])).toStrictEqual([
       [3, ',"var1":'],
       [4, ',"email":'],
@@ -262,8 +254,8 @@ describe('columns', () => {
       'more',
     ]);
     expect(columnsOf([...added, "'@phone"], { contact: '@phone' }).contact.index).toBe(2);
-    const all = { header: false, delimiter: ',', map: { contact: 2 }, passThrough: true };
-    expect(readColumns([...added, '1', '2'], all).others).toStrictEqual([]);
+    const all = columnsOf([...added, '1', '2'], { contact: 2 }, false, true);
+    expect(all.others).toStrictEqual([]);
   });
 
   it('of the rows of a file of failures that are refused again are all sent, too', () => {

@@ -3,17 +3,14 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { gunzipped } from '../../../src/batch/source/gunzip.ts';
 import { until } from '../../support/wait.ts';
+import { piecesOf } from '../support/pieces.ts';
 
 /** The bytes in pieces of these sizes, over and over again; counts how often it was closed. */
 function source(bytes: Buffer, sizes: readonly number[], end?: Error) {
   const state = { closed: 0 };
   async function* pieces() {
     try {
-      for (let at = 0, turn = 0; at < bytes.length; turn++) {
-        const size = sizes[turn % sizes.length] ?? 1;
-        yield await Promise.resolve(bytes.subarray(at, at + size));
-        at += size;
-      }
+      for (const piece of piecesOf(bytes, sizes)) yield await Promise.resolve(piece);
       if (end !== undefined) throw end;
     } finally {
       state.closed++;

@@ -3,14 +3,12 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { readNdjson } from '../../../src/batch/source/read-contacts.ts';
 import { FieldChoice } from '../../../src/batch/source/sent-columns.ts';
+import { piecesOf } from '../support/pieces.ts';
 
 /** Line and kind of each row. */
 async function read(text: string, size: number): Promise<readonly (readonly [number, string])[]> {
-  const bytes = Buffer.from(text);
-  const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
-    bytes.subarray(index * size, (index + 1) * size),
-  );
-  const { rows } = readNdjson(Readable.from(pieces), new FieldChoice(undefined, false));
+  const pieces = Readable.from(piecesOf(Buffer.from(text), [size]));
+  const { rows } = readNdjson(pieces, new FieldChoice(undefined, false));
   const all: (readonly [number, string])[] = [];
   for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
     for (const part of next.value) if ('check' in part) all.push([part.line, part.check.kind]);

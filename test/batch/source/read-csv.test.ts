@@ -6,6 +6,7 @@ import { checkCells, type RowCheck } from '../../../src/batch/source/check-row.t
 import { readColumns } from '../../../src/batch/source/column-map.ts';
 import { readCsv } from '../../../src/batch/source/read-csv.ts';
 import type { SourcePart } from '../../../src/batch/source/source-row.ts';
+import { piecesOf } from '../support/pieces.ts';
 
 /** A row, as either reader returns it. */
 interface Row {
@@ -58,17 +59,8 @@ function withoutCut({ row, check }: Row): Row {
 }
 
 /** Whole characters, as the reader is promised. */
-function pieces(text: string, sizes: readonly number[]): AsyncIterable<Buffer> {
-  return Readable.from(cut(Array.from(text), sizes));
-}
-
-function* cut(characters: readonly string[], sizes: readonly number[]): Generator<Buffer> {
-  for (let at = 0, turn = 0; at < characters.length; turn++) {
-    const size = sizes[turn % sizes.length] ?? 1;
-    yield Buffer.from(characters.slice(at, at + size).join(''));
-    at += size;
-  }
-}
+const pieces = (text: string, sizes: readonly number[]) =>
+  Readable.from(piecesOf(Array.from(text), sizes));
 
 function rowsOf(part: SourcePart): Row[] {
   if (!('block' in part)) return [{ row: part.row, check: part.check }];

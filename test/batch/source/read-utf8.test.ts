@@ -4,18 +4,7 @@ import * as fc from 'fast-check';
 import iconv from 'iconv-lite';
 import { describe, expect, it } from 'vitest';
 import { readUtf8, type Encoding } from '../../../src/batch/source/read-utf8.ts';
-
-function cut(bytes: Buffer, sizes: readonly number[]): AsyncIterable<Buffer> {
-  return Readable.from(pieces(bytes, sizes));
-}
-
-function* pieces(bytes: Buffer, sizes: readonly number[]): Generator<Buffer> {
-  for (let at = 0, turn = 0; at < bytes.length; turn++) {
-    const size = sizes[turn % sizes.length] ?? 1;
-    yield bytes.subarray(at, at + size);
-    at += size;
-  }
-}
+import { piecesOf } from '../support/pieces.ts';
 
 async function read(
   bytes: Buffer,
@@ -23,7 +12,8 @@ async function read(
   encoding: Encoding = 'utf-8',
 ): Promise<Buffer[]> {
   const pieces: Buffer[] = [];
-  for await (const piece of readUtf8(cut(bytes, sizes), encoding)) pieces.push(piece);
+  for await (const piece of readUtf8(Readable.from(piecesOf(bytes, sizes)), encoding))
+    pieces.push(piece);
   return pieces;
 }
 
@@ -75,15 +65,7 @@ describe('the text of a list', () => {
   it.each(['cp949', 'utf16le', 'utf16be'])(
     'of %s comes as it was, however its bytes were cut',
     async (name) => {
-      const parts = [
-        'a',
-        'A',
-        '가',
-        '똠',
-        '방',
-        '\n',
-        ...(name === 'cp949' ? [] : ['😀', '\ufeff']),
-      ];
+      const parts = [...'aA가똠방\n', ...(name === 'cp949' ? [] : ['😀', '\ufeff'])];
       await fc.assert(
         fc.asyncProperty(fc.array(fc.constantFrom(...parts)), sizes, async (some, at) => {
           const text = `xx${some.join('')}`;
