@@ -46,7 +46,7 @@ it('of two lists with one id, read once at the same time, that differ after row 
     OPTIONS,
   );
   const second = world.import(
-    contactsUntil({ 1_400: isStored.promise }, 'second', isReady.resolve),
+    contactsUntil({ 1_400: isStored.promise }, 'second', () => isReady.resolve()),
     OPTIONS,
   );
   await until(async () => ((await world.ledger.read('b'))?.chunksOfList ?? 0) > 16, {

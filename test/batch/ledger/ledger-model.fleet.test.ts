@@ -1,7 +1,9 @@
-import { it } from 'vitest';
+import { expect, it } from 'vitest';
 import { testRedis } from '../../support/redis.ts';
-import { walkLedger } from '../support/ledger-pair.ts';
+import { walkLedger } from '../support/ledger-walk.ts';
 
 const redis = testRedis();
 
-it('adds up after every operation', () => walkLedger(redis, 250), 240_000);
+it('adds up after every operation', async () => {
+  await expect(walkLedger(redis, 250)).resolves.toBeUndefined();
+}, 240_000);

@@ -9,6 +9,7 @@ const [url, prefix = '', file = '', highWater = '1000000', commands = 'Infinity'
   process.argv.slice(2);
 
 // Kills itself once Redis has executed so many commands, those of connecting not counted.
+// eslint-disable-next-line @typescript-eslint/unbound-method
 const send = Redis.prototype.sendCommand;
 const counted = new Set();
 Redis.prototype.sendCommand = function sendCounted(command, stream) {

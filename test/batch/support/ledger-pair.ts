@@ -1,7 +1,7 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import * as fc from 'fast-check';
 import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
-import { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import {
   allAccepted,
   allBack,
@@ -9,7 +9,7 @@ import {
   type Settlement,
 } from '../../../src/batch/ledger/settlement.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
-import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import type { Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { PLAN, RETENTION_MS } from './batch-bench.ts';
 import { LedgerModel } from './ledger-model.ts';
@@ -45,7 +45,7 @@ const move = <Name extends Move['move']>(
 ) => ({ weight, arbitrary: fc.record({ move: fc.constant(name), ...takes }) });
 
 /** Any move of a batch; those after which little can happen are rare. */
-const MOVES = fc.oneof(
+export const MOVES = fc.oneof(
   move(8, 'store', { size: fc.integer({ min: 1, max: 5 }) }),
   move(2, 'store again', { chunk: index }),
   move(4, 'end import'),
@@ -106,7 +106,7 @@ type Move =
   | { readonly move: 'queue'; readonly limit: number };
 
 /** A batch of the ledger and its model, and what was claimed from it. */
-class Pair {
+export class Pair {
   readonly id: string;
   readonly model: LedgerModel;
   /** Contacts that were handed out again and may arrive twice. */
@@ -398,59 +398,4 @@ class Pair {
   async #set(field: string): Promise<void> {
     await this.#redis.client.hset(this.#keys.batch(this.id).record, field, 1);
   }
-}
-
-/**
- * Plays random moves of two batches of an account, and compares them with the model after each: repeated, crashed and
- * late attempts, and whatever people decide meanwhile.
- */
-export async function walkLedger(redis: TestRedis, numRuns: number, seed?: number): Promise<void> {
-  const moves = fc.array(fc.tuple(fc.boolean(), MOVES), { minLength: 30, maxLength: 90 });
-  await fc.assert(
-    fc.asyncProperty(moves, async (list) => {
-      const keys = keysOf(redis.freshPrefix(), 'default');
-      const ledger = new Ledger(redis.client, keys);
-      const pairs = [
-        new Pair('at-least', 'at-least-once', redis, ledger, keys),
-        new Pair('at-most', 'at-most-once', redis, ledger, keys),
-      ] as const;
-      for (const pair of pairs) await pair.start();
-      const sum = (of: (pair: Pair) => number) => pairs.reduce((all, pair) => all + of(pair), 0);
-      for (const [first, move] of list) {
-        const pair = pairs[first ? 0 : 1];
-        await pair.play(move);
-        await pair.check();
-        const [unsent, unknown, twice] = await Promise.all([
-          ledger.unsent(),
-          ledger.unknownByBatch(),
-          redis.client.hget(keys.counts, 'chunksTwice'),
-        ]);
-        strictEqual(
-          unsent,
-          sum(({ model }) => model.counts().pending),
-        );
-        strictEqual(
-          Number(twice),
-          sum(({ twice }) => twice),
-        );
-        const kept = pairs.map(({ id, model }) => [id, model.counts().unknown] as const);
-        deepStrictEqual(
-          [...unknown].sort(([a], [b]) => a.localeCompare(b)),
-          kept.filter(([, contacts]) => contacts > 0),
-        );
-      }
-      const events = await redis.client.xrange(keys.events, '-', '+');
-      for (const [name, event] of [
-        ['batch.finished', 'finished'],
-        ['contact.rejected', 'rejected'],
-      ] as const) {
-        const found = events.filter(([, fields]) => fields.includes(name));
-        strictEqual(
-          found.length,
-          sum(({ model }) => model.events[event]),
-        );
-      }
-    }),
-    { numRuns, ...(seed === undefined ? {} : { seed, endOnFailure: true }) },
-  );
 }
