@@ -101,8 +101,6 @@ function configOf(
       },
       /** How often workers look for jobs of crashed workers. */
       stalledIntervalMs: heartbeatMs,
-      /** A worker with nothing in flight for this long, although jobs wait and no hold is active, exits. */
-      stallGraceMs: 12 * heartbeatMs,
     },
     redisWatch: {
       ...redisWatch,

@@ -31,7 +31,6 @@ export class WorkerMetrics {
   readonly #inFlight = this.#table.gauge('notices_jobs_in_flight');
   readonly #slots = this.#table.gauge('notices_job_slots');
   readonly #ready = this.#table.gauge('notices_worker_ready');
-  readonly #standstill = this.#table.gauge('notices_standstill_seconds');
   readonly #redisErrors = this.#table.counter('notices_redis_errors_total');
   #gauges: WorkerGauges = { inFlight: () => 0, slots: 0, ready: () => false };
 
@@ -84,10 +83,6 @@ export class WorkerMetrics {
   /** @param code of the error (redisErrorCode) */
   redisError(code: string): void {
     this.#redisErrors.inc({ code: redisCodeLabel(code) });
-  }
-
-  standstill(ms: number): void {
-    this.#standstill.set(ms / 1_000);
   }
 
   /** @returns all metrics in the text format of Prometheus */

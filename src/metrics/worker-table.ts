@@ -168,10 +168,6 @@ export const WORKER_METRICS = {
     type: 'gauge',
     help: '1 while this process can take and send jobs, else 0; /readyz shows the reason.',
   },
-  notices_standstill_seconds: {
-    type: 'gauge',
-    help: 'How long this process has taken no jobs although jobs wait and the queue is not held.',
-  },
   notices_redis_errors_total: {
     type: 'counter',
     help: 'Errors of the connections to Redis, by code; OTHER for all others.',

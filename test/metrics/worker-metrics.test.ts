@@ -65,7 +65,6 @@ describe('the metrics of a worker', () => {
     metrics.tokenEvent({ kind: 'issued', id: 'x', fence: 1, ms: 5, early: false, stored: true });
     metrics.tokenEvent({ kind: 'contested', retryInMs: 5 });
     metrics.redisError('ECONNREFUSED');
-    metrics.standstill(20_000);
     metrics.watch({ inFlight: () => 7, slots: 40, ready: () => true });
 
     const { value } = readExposition(await metrics.text());
@@ -83,7 +82,6 @@ describe('the metrics of a worker', () => {
     expect(value('notices_token_issuances_total')).toBe(1);
     expect(value('notices_token_refusals_total', { hold: 'token-contested' })).toBe(1);
     expect(value('notices_redis_errors_total', { code: 'ECONNREFUSED' })).toBe(1);
-    expect(value('notices_standstill_seconds')).toBe(20);
     expect(value('notices_jobs_in_flight')).toBe(7);
     expect(value('notices_job_slots')).toBe(40);
     expect(value('notices_worker_ready')).toBe(1);

@@ -6,7 +6,6 @@ import { WorkerMetrics, type WorkerGauges } from '../../src/metrics/worker-metri
  * - `redis-away`: no connection to Redis, or no answer for longer than a heartbeat.
  * - `redis-unsuitable`: Redis could lose notices (suitability.ts); no further jobs are taken.
  * - `copy-unchecked`: Redis reconnected and may contain an old copy; nothing is sent until that is known.
- * - `stalled`: jobs wait, nothing holds them, and this worker takes none.
  * - `event-loop`: the event loop was blocked for a second or more.
  * - `payload-key`: it met jobs whose contacts, or a do-not-send list whose key, are encrypted with a key that it does not
  *   have; without any key of the account it takes no jobs with such contacts. Set PAYLOAD_KEY, or PAYLOAD_KEY_PREVIOUS during a change of the key.
@@ -20,7 +19,6 @@ export type UnreadyReason =
   | 'redis-away'
   | 'redis-unsuitable'
   | 'copy-unchecked'
-  | 'stalled'
   | 'event-loop'
   | 'payload-key'
   | 'alone'

@@ -29,19 +29,14 @@ export interface NoticeWorkerOptions {
   readonly logger?: Logger | undefined;
   /** Aborted to give the start up while Redis is away. Default: it waits */
   readonly signal?: AbortSignal | undefined;
-  /**
-   * Called once for each time that the worker takes no jobs for twelve heartbeats although jobs wait: start it anew.
-   * Default: only the log tells
-   */
-  readonly onStall?: (() => void) | undefined;
 }
 
 /**
  * Starts a worker in this process, as `notices worker` does in one of its own. It handles no signals and
  * never ends the process: call `stop` when yours is asked to stop. Waits while Redis is away.
  *
- * A process of its own is the better choice for most: what else runs here takes time from the sends, and
- * the health port and the restart after a stall belong to the command.
+ * A process of its own is the better choice for most: what else runs here takes time from the sends, and the health port
+ * belongs to the command.
  *
  * @example
  * import { startNoticeWorker } from 'notice-queue/worker';
@@ -56,12 +51,11 @@ export async function startNoticeWorker({
   redis,
   logger,
   signal = new AbortController().signal,
-  onStall = () => {},
 }: NoticeWorkerOptions = {}): Promise<NoticeWorker> {
   const read = loadConfig(env, { unused: ['ops'] });
   const config: WorkerProgram = redis === undefined ? read : withRedis(read, redis);
   const log = logger ?? createLogger(config);
-  const worker = await startWorker({ config, logger: log, abandoned: signal, onStall });
+  const worker = await startWorker({ config, logger: log, abandoned: signal });
   if (worker === undefined) {
     throw new NoticeQueueError('QUEUE_UNAVAILABLE', 'The start of the worker was given up.');
   }

@@ -25,7 +25,6 @@ import { createBatchWalker } from '../maintenance/batch-walker.ts';
 import { createHeartbeat } from '../maintenance/heartbeat.ts';
 import { RedisMonitor } from '../maintenance/redis-monitor.ts';
 import { RestoreGuard } from '../maintenance/restore-guard.ts';
-import { createStallDetector } from '../maintenance/stall-detector.ts';
 import { StateFile } from '../maintenance/state-file.ts';
 import type { WorkerProgram } from '../maintenance/worker-basis.ts';
 import { WorkerClock } from '../maintenance/worker-clock.ts';
@@ -61,8 +60,6 @@ export interface StartWorkerOptions {
   readonly logger: Logger;
   /** Aborted when the process is asked to stop before the worker has started. */
   readonly abandoned: AbortSignal;
-  /** Called when the worker takes no jobs although jobs wait: it should be restarted. */
-  readonly onStall?: () => void;
   /** Where to report what this process does, for its health port. */
   readonly health?: ProcessHealth | undefined;
 }
@@ -78,7 +75,6 @@ export async function startWorker({
   config: { service: pair, ...others },
   logger,
   abandoned,
-  onStall = () => {},
   health,
 }: StartWorkerOptions): Promise<RunningWorker | undefined> {
   if (pair === undefined) {
@@ -219,20 +215,6 @@ export async function startWorker({
     ),
   ];
   const workers = new WorkerGroup(both, { redis, inFlight, locks, onError: onRedisError });
-  const stallDetector = createStallDetector({
-    redis,
-    keys,
-    worker: {
-      busy: () => inFlight.busy,
-      started: () => inFlight.started,
-      resting: () => workers.suspended,
-    },
-    graceMs: config.worker.stallGraceMs,
-    readiness,
-    log,
-    onStall,
-    onCheck: (stalledMs) => health?.counted.standstill(stalledMs),
-  });
 
   lifecycle.onStop(() => service.close().finally(() => attemptLog.flush()));
   // BullMQ workers connect when they are built: they are closed also where the start ends before theirs.
@@ -257,7 +239,6 @@ export async function startWorker({
   await lifecycle.start(createReports(basis, traffic, clock.now), 1_000);
   await lifecycle.start(createBatchWalker(basis, ledger));
   await lifecycle.start(createFleetChores({ redis, keys, ledger }, config.worker, log));
-  await lifecycle.start(stallDetector);
   health?.watch(readiness, { inFlight: () => inFlight.active, slots: concurrency });
   // As long as sends are under way; the process bounds its stop as a whole.
   await lifecycle.start(workers, Infinity);

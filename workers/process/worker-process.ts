@@ -7,7 +7,7 @@ import { stopOnSignals } from './stop-signals.ts';
 
 /**
  * Runs one worker process until it is stopped.
- * @returns the exit code; 1 also after a stall, so that the service manager starts it again
+ * @returns the exit code
  * @throws InputError CONFIG_INVALID, NoticeQueueError REDIS_UNSUITABLE
  */
 export async function runWorkerProcess(config: Config): Promise<number> {
@@ -16,16 +16,8 @@ export async function runWorkerProcess(config: Config): Promise<number> {
   const health = at.port === 0 ? undefined : new ProcessHealth();
   const server = health && (await startHealthServer(at, health));
   const abandoned = new AbortController();
-  let stalled = false;
-  const onStall = () => {
-    // A second signal would end the process at once.
-    if (stalled) return;
-    stalled = true;
-    // A stop is limited in time, whatever is blocked.
-    process.kill(process.pid, 'SIGTERM');
-  };
   const { signal } = abandoned;
-  const starting = startWorker({ config, logger, abandoned: signal, onStall, health });
+  const starting = startWorker({ config, logger, abandoned: signal, health });
   const ended = stopOnSignals(
     async () => {
       abandoned.abort();
@@ -39,5 +31,5 @@ export async function runWorkerProcess(config: Config): Promise<number> {
   const code = await ended;
   server?.close();
   await writeLastLines(logger);
-  return stalled ? 1 : code;
+  return code;
 }

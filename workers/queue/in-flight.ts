@@ -9,16 +9,10 @@ type MarkedJob = Job & { [UNRECORDED]?: boolean };
 
 export class InFlight {
   #active = 0;
-  #started = 0;
   #unrecorded = 0;
 
   get active(): number {
     return this.#active;
-  }
-
-  /** Runs since the start of the process. */
-  get started(): number {
-    return this.#started;
   }
 
   /** Whether a job is in progress, or a result would be lost if the process ended now. */
@@ -28,7 +22,6 @@ export class InFlight {
 
   async run<Result>(job: Job, run: () => Promise<Result>): Promise<Result> {
     this.#active++;
-    this.#started++;
     try {
       const result = await run();
       this.#mark(job, true);

@@ -132,7 +132,6 @@ const WORDS: Readonly<Record<string, string>> = {
   'redis-away': 'it has no connection to Redis',
   'redis-unsuitable': 'Redis could lose notices',
   'copy-unchecked': 'it is starting: it checks that Redis is not an old copy',
-  stalled: 'it takes no jobs although some wait',
   'event-loop': 'its event loop was blocked',
   'payload-key':
     'it does not have the key with which contacts or the do-not-send list are encrypted (PAYLOAD_KEY)',

@@ -14,7 +14,7 @@ it('a worker is ready while there are no reasons against it', () => {
     { reason: 'stopping', since: 2_000 },
   ]);
   readiness.set('redis-away', false);
-  readiness.set('stalled', false);
+  readiness.set('event-loop', false);
   expect(readiness.reasons()).toEqual([{ reason: 'stopping', since: 2_000 }]);
   now = 3_000;
   readiness.set('redis-away', true);
