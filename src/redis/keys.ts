@@ -83,11 +83,6 @@ export function keysOf(prefix: string, account: string) {
     /** BullMQ's rate-limit keys, one for each queue: a hold sets them so that no worker fetches jobs. */
     limiter: `${tag}:${QUEUE_NAME}:limiter`,
     chunkLimiter: `${tag}:${CHUNK_QUEUE_NAME}:limiter`,
-    /** BullMQ's keys that show that stalled jobs were looked for a moment ago, one for each queue. */
-    stalledChecks: [
-      `${tag}:${QUEUE_NAME}:stalled-check`,
-      `${tag}:${CHUNK_QUEUE_NAME}:stalled-check`,
-    ] as const,
     hold: `${tag}:hold`,
     /** Channel: hints that a hold was placed, extended or lifted. */
     holdHints: `${tag}:hold:hints`,

@@ -37,17 +37,12 @@ export class ServerClock {
   /**
    * Reads the clock of Redis. A slow answer is too inexact: it is used only until there is a better one, for
    * which Redis is asked again at once.
-   *
-   * @returns how far the clock of Redis went back since the reading before, in milliseconds; 0 where it did not
    */
-  async read(): Promise<number> {
-    const before = this.#origin;
+  async read(): Promise<void> {
     for (let tries = 0; tries < TRIES; tries++) {
       const tookMs = await this.#readOnce();
-      if (tookMs <= LONG_MS || this.#tookMs <= LONG_MS) break;
+      if (tookMs <= LONG_MS || this.#tookMs <= LONG_MS) return;
     }
-    if (before === undefined || this.#origin === undefined) return 0;
-    return Math.max(0, before - this.#origin);
   }
 
   /** @returns the round trip, in milliseconds */

@@ -18,12 +18,6 @@ const MOST_HELD = 1_000;
 /** Jobs of a template that a person holds look at it again after this time. */
 const MANUAL_LOOK_MS = 15_000;
 
-/** A hold written so much later than it is now is from before the clock of Redis went back. */
-const SKEW_MS = 5_000;
-
-/** No look at an open batch (workers/maintenance/batch-walker.ts) is further ahead, in milliseconds. */
-const MOST_PUT_OFF_MS = 60_000;
-
 /** What a hold is about: everything, or the notices of a template by their name (`heldName`). */
 export type HoldScope = 'queue' | `template:${string}`;
 
@@ -44,7 +38,7 @@ export const holdKeys = ({ hold, limiter, chunkLimiter }: Keys): readonly string
  * KEYS: the holds, and BullMQ's limiter keys, one for each queue.
  *
  * A hold is JSON in the field of its scope: kind, code, since, next (time of the next round of probes), round, left (probes
- * of this round that are not taken yet), passed, min and max (time between rounds), at (time of this record), before (the
+ * of this round that are not taken yet), passed, min and max (time between rounds), before (the
  * manual hold that `restored` replaced, which is in force again after it). The worker that takes the last probe of a round
  * moves the next one away: nothing is lost with a probe whose worker dies. Of the queue a round is one probe. Of a template
  * they are 1, 2, 4, ...: a refusal takes nothing, so several at a time find a good notice behind many that are at fault. The
@@ -74,7 +68,7 @@ local function unblock()
   end
 end
 local function write(scope, held, at)
-  held.next, held.at = math.ceil(at), now
+  held.next = math.ceil(at)
   redis.call('HSET', holds, scope, cjson.encode(held))
   if scope ~= 'queue' then return end
   if isManual(held) then block(${MANUAL_HOLD_MS})
@@ -254,36 +248,4 @@ held.round = 0
 write('queue', held, now)
 redis.call('PUBLISH', ARGV[1], '')
 return 1`,
-});
-
-/**
- * Ends what the fleet waits for, after the clock of Redis went back: the times of these keys would come later by as
- * much. Holds are probed at once. At a start, when nothing saw the clock before, only those that were written later than
- * it is. While BullMQ's limiter keys are there, no job comes to {@link enterHold}; without a hold they are those of a rate
- * limit, which sets them anew. Its marks that stalled jobs were looked for a moment ago are deleted: any worker may look at
- * any time. A lift from then is forgotten. KEYS: as the holds, these marks, the open batches by the time of their next
- * look. ARGV: channel, '1' where the clock was seen to go back. Answers 1 where a probe was moved.
- */
-export const boundFleet = defineScript({
-  name: 'bound waits',
-  lua: `${HOLD_PRELUDE}
-redis.call('DEL', KEYS[4], KEYS[5])
-local late = redis.call('ZRANGEBYSCORE', KEYS[6], '(' .. (now + ${MOST_PUT_OFF_MS}), '+inf')
-for _, id in ipairs(late) do redis.call('ZADD', KEYS[6], now, id) end
-if not read('queue') then unblock() end
-for _, field in ipairs({ 'lifted', 'lifter' }) do
-  local at = tonumber(string.match(redis.call('HGET', holds, field) or '', '^%d+')) or 0
-  if at > now then redis.call('HDEL', holds, field) end
-end
-local found = 0
-for _, scope in ipairs(redis.call('HKEYS', holds)) do
-  local held = read(scope)
-  local isLate = held and (ARGV[2] == '1' or (tonumber(held.at) or 0) > now + ${SKEW_MS})
-  if isLate and not isManual(held) then
-    write(scope, held, now)
-    found = 1
-  end
-end
-if found == 1 then redis.call('PUBLISH', ARGV[1], '') end
-return found`,
 });

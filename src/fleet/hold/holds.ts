@@ -4,14 +4,7 @@ import { heldTemplate, holdKind, HOLDS, type Hold, type HoldKind } from '../../c
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
-import {
-  boundFleet,
-  holdKeys,
-  liftManual,
-  nameIn,
-  placeHold,
-  templateScope,
-} from './hold-scripts.ts';
+import { holdKeys, liftManual, nameIn, placeHold, templateScope } from './hold-scripts.ts';
 
 const stored = z.object({
   kind: holdKind,
@@ -106,19 +99,4 @@ export async function liftManualHold(
   const args = [hintChannel(redis, keys.holdHints), scopeOf(template), seen ?? ''];
   const kind = await liftManual(redis, [...holdKeys(keys), keys.done(randomUUID())], args);
   return String(kind) in HOLDS ? (kind as HoldKind) : undefined;
-}
-
-/**
- * To be called at a start, and when the clock of Redis went back. Safe to repeat.
- * @param wasSeen whether it was seen to go back
- * @returns whether it went back
- */
-export async function boundWaits(
-  redis: RedisClient,
-  keys: Keys,
-  wasSeen: boolean,
-): Promise<boolean> {
-  const bounded = [...holdKeys(keys), ...keys.stalledChecks, keys.openBatches];
-  const args = [hintChannel(redis, keys.holdHints), wasSeen ? '1' : ''];
-  return (await boundFleet(redis, bounded, args)) === 1 || wasSeen;
 }

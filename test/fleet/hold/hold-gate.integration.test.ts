@@ -2,13 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
 import { heldName } from '../../../src/contracts/hold.ts';
 import type { HoldKind } from '../../../src/contracts/hold.ts';
-import { enterHold, holdKeys } from '../../../src/fleet/hold/hold-scripts.ts';
-import {
-  boundWaits,
-  liftManualHold,
-  placeManualHold,
-  readHold,
-} from '../../../src/fleet/hold/holds.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/holds.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import { until } from '../../support/wait.ts';
 import { hasGates, SETTINGS, type GateProcess } from './support/gates.ts';
@@ -53,19 +47,6 @@ describe('HoldGate', () => {
     expect(await enters(one)).toBeUndefined();
     await liftManualHold(redis.client, keys);
     await until(async () => (await enters(one)) !== undefined, { what: 'the end' });
-  });
-
-  it('after the clock went back, no lift is from then', async () => {
-    const keys = freshKeys();
-    const ahead = Date.now() + 3_600_000;
-    await redis.client.hset(keys.hold, { lifted: ahead, lifter: `${ahead} another` });
-    expect(await enterHold(redis.client, holdKeys(keys), ['queue'])).toEqual({ lifter: '' });
-    await boundWaits(redis.client, keys, false);
-    expect(await redis.client.hgetall(keys.hold)).toEqual({});
-    const past = { lifted: '1', lifter: '1 another' };
-    await redis.client.hset(keys.hold, past);
-    await boundWaits(redis.client, keys, true);
-    expect(await redis.client.hgetall(keys.hold)).toEqual(past);
   });
 
   it('gets no hint of the same account in another database of the server', async () => {

@@ -7,13 +7,9 @@ const TIME_ANSWER = /(\*2\r\n\$10\r\n)(\d{10})(\r\n\$\d\r\n\d{1,6}\r\n)/g;
 /**
  * Stands before a Redis whose clock is off: all passes through as it is, but the seconds of TIME.
  *
- * @param aheadS a function where it changes
  * @returns its address; it is closed when the test ends
  */
-export async function clockProxy(
-  redisUrl: string,
-  aheadS: number | (() => number),
-): Promise<string> {
+export async function clockProxy(redisUrl: string, aheadS: number): Promise<string> {
   const { hostname, port } = new URL(redisUrl);
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
@@ -29,10 +25,10 @@ export async function clockProxy(
     client.pipe(redis);
     redis.on('data', (bytes) => {
       const text = bytes.toString('latin1');
-      const by = typeof aheadS === 'number' ? aheadS : aheadS();
       const shifted = text.replace(
         TIME_ANSWER,
-        (_, head: string, seconds: string, rest: string) => `${head}${Number(seconds) + by}${rest}`,
+        (_, head: string, seconds: string, rest: string) =>
+          `${head}${Number(seconds) + aheadS}${rest}`,
       );
       client.write(Buffer.from(shifted, 'latin1'));
     });
