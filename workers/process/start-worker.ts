@@ -38,11 +38,16 @@ import { JobReturns } from '../send/disposition.ts';
 import { NoticeEnds } from '../send/notice-end.ts';
 import { runNotice } from '../send/notice-job.ts';
 import { SendGate } from '../send/send-gate.ts';
-import { announcer, createHolds, createTokens, probeWithOwnKeys } from './build-workers.ts';
 import { createFleetChores, storeOwnRetention } from './fleet-chores.ts';
 import { waitForRedis } from './wait-for-redis.ts';
 import { watchEvents } from './watch-events.ts';
-import { createReports, createSendCheck } from './worker-parts.ts';
+import {
+  announcer,
+  createHolds,
+  createReports,
+  createSendCheck,
+  createTokens,
+} from './worker-parts.ts';
 
 export interface RunningWorker {
   readonly id: string;
@@ -227,7 +232,6 @@ export async function startWorker({
   await storeOwnRetention(redis, keys, config.worker, attemptLog);
   await lifecycle.start(clock);
   await lifecycle.start(holds);
-  await probeWithOwnKeys(basis, holds);
   await lifecycle.start(doNotSend);
   await lifecycle.start(rateLimiter);
   // An issuance that is under way is stored: a lost token would cost the fleet another one.
