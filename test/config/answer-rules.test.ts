@@ -8,6 +8,9 @@ const problemOf = (content: string): string | undefined =>
     ({ field }) => field === 'ANSWER_RULES_FILE',
   )?.problem;
 
+const rules = (...list: readonly object[]) => JSON.stringify({ rules: list });
+const RETRY = { status: 503, outcome: 'retry' };
+
 describe('ANSWER_RULES_FILE', () => {
   it('is read as rules', () => {
     const file = temporaryFile(JSON.stringify(EXAMPLE_RULES));
@@ -33,38 +36,34 @@ describe('ANSWER_RULES_FILE', () => {
     ['an unknown field', '{"rules":[],"rulez":[]}', /rulez/],
     [
       'an outcome that does not exist',
-      '{"rules":[{"code":"A","outcome":"accepted"},{"code":"B","outcome":"okay"}]}',
+      rules({ code: 'A', outcome: 'accepted' }, { code: 'B', outcome: 'okay' }),
       /rules\.1\.outcome: expected one of accepted, rejected, retry, unknown, hold/,
     ],
     [
       'no condition',
-      '{"rules":[{"outcome":"rejected"}]}',
-      /rules\.0\.status: expected at least one of status, code and path/,
+      rules({ outcome: 'rejected' }),
+      /0\.status: expected at least one of status, code and/,
     ],
     [
       'a hold without its name',
-      '{"rules":[{"status":503,"outcome":"hold"}]}',
-      /rules\.0\.hold: expected with the outcome hold/,
+      rules({ status: 503, outcome: 'hold' }),
+      /0\.hold: expected with the outcome/,
     ],
-    [
-      'a hold with another outcome',
-      '{"rules":[{"status":503,"outcome":"retry","hold":"credit"}]}',
-      /rules\.0\.hold/,
-    ],
+    ['a hold with another outcome', rules({ ...RETRY, hold: 'credit' }), /rules\.0\.hold/],
     [
       'a value without a path',
-      '{"rules":[{"status":200,"value":1,"outcome":"retry"}]}',
+      rules({ ...RETRY, value: 1 }),
       /rules\.0\.path: expected with value/,
     ],
     [
       'a path that is none',
-      '{"rules":[{"path":"$..x[","outcome":"retry"},{"path":"a..b","outcome":"retry"}]}',
+      rules({ path: '$..x[', outcome: 'retry' }, { path: 'a..b', outcome: 'retry' }),
       /rules\.1\.path: expected names and indexes separated by dots/,
     ],
     [
       'a status out of range',
-      '{"rules":[{"status":99,"outcome":"retry"}]}',
-      /rules\.0\.status: expected a status from 200 to 599/,
+      rules({ ...RETRY, status: 99 }),
+      /0\.status: expected a status from 200 to 599/,
     ],
   ])('with %s is refused, with the place and the reason', (_, content, problem) => {
     expect(problemOf(content)).toMatch(problem);

@@ -10,6 +10,9 @@ describe('sending hours', () => {
   const SEOUL = 'PROMO_*=08:00-21:00 Asia/Seoul';
   const NIGHT = '*=22:00-02:00 Europe/Berlin';
   const EARLY = '*=02:30-02:45 Europe/Berlin';
+  const LATE = '*=02:30-05:00 Europe/Berlin';
+  const NEPAL = '*=08:00-09:00 Asia/Kathmandu';
+  const APIA = '*=08:00-09:00 Pacific/Apia';
   const SPLIT = 'A=09:00-12:00,13:00-24:00 UTC; B*=10:00-11:00 UTC;*=00:00-24:00 UTC';
   it.each([
     // Seoul is nine hours ahead, without daylight saving.
@@ -40,25 +43,10 @@ describe('sending hours', () => {
     [EARLY, 'E', '2026-10-25T00:29:00.000Z', '2026-10-25T00:30:00.000Z 02:30 (Europe/Berlin)'],
     [EARLY, 'E', '2026-10-25T00:45:00.000Z', '2026-10-25T01:30:00.000Z 02:30 (Europe/Berlin)'],
     // A window whose beginning is skipped opens when the clock is past it.
-    [
-      '*=02:30-05:00 Europe/Berlin',
-      'E',
-      '2026-03-29T00:59:00.000Z',
-      '2026-03-29T01:00:00.000Z 03:00 (Europe/Berlin)',
-    ],
+    [LATE, 'E', '2026-03-29T00:59:00.000Z', '2026-03-29T01:00:00.000Z 03:00 (Europe/Berlin)'],
     // Quarters of an hour, and a day that a zone skipped.
-    [
-      '*=08:00-09:00 Asia/Kathmandu',
-      'K',
-      '2026-05-01T00:00:00.000Z',
-      '2026-05-01T02:15:00.000Z 08:00 (Asia/Kathmandu)',
-    ],
-    [
-      '*=08:00-09:00 Pacific/Apia',
-      'P',
-      '2011-12-30T09:59:00.000Z',
-      '2011-12-30T18:00:00.000Z 08:00 (Pacific/Apia)',
-    ],
+    [NEPAL, 'K', '2026-05-01T00:00:00.000Z', '2026-05-01T02:15:00.000Z 08:00 (Asia/Kathmandu)'],
+    [APIA, 'P', '2011-12-30T09:59:00.000Z', '2011-12-30T18:00:00.000Z 08:00 (Pacific/Apia)'],
   ])('%s, %s at %s: %s', (text, template, now, expected) => {
     expect(opens(text, template, now)).toBe(expected);
   });

@@ -1,4 +1,4 @@
-import { Queue, Worker } from 'bullmq';
+import { Queue } from 'bullmq';
 import { describe, expect, it } from 'vitest';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
@@ -8,21 +8,6 @@ import { contacts, contactsOf, queuesOn, waitingIds, waitingJobs } from './suppo
 const redis = testRedis();
 
 const queueIn = queuesOn(redis);
-
-/** Runs the waiting jobs and removes them, as a worker does that keeps nothing. */
-async function workOff(prefix: string, count: number): Promise<void> {
-  let done = 0;
-  const worker = new Worker('send', () => Promise.resolve(), {
-    connection: redis.connect({ forWorker: true }),
-    prefix: `{${prefix}:default}`,
-    removeOnComplete: { count: 0 },
-  });
-  worker.on('error', () => {});
-  worker.on('completed', () => (done += 1));
-  await until(() => done === count, { what: `${count} jobs` });
-  await worker.close();
-  expect(await waitingIds(redis.client, prefix)).toEqual([]);
-}
 
 const NOTICE = { templateCode: 'ORDER', contacts: contacts(1) };
 const KEY = { idempotencyKey: 'order-4711' };
@@ -81,16 +66,6 @@ describe('same key, something else', () => {
 });
 
 describe('the window', () => {
-  it('outlives the jobs, which a worker removes when they are done', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix);
-    const notice = { ...NOTICE, contacts: contacts(5) };
-    const first = await queue.send(notice, KEY);
-    await workOff(prefix, 1);
-    expect(await queue.send(notice, KEY)).toEqual({ ...first, duplicate: true });
-    expect(await waitingIds(redis.client, prefix)).toEqual([]);
-  });
-
   it('ends: then the key is new', async () => {
     const prefix = redis.freshPrefix();
     const queue = queueIn(prefix, { idempotencyWindowMs: 1_000 });
@@ -124,35 +99,6 @@ describe('the window', () => {
       issues: [{ field: 'notices[1] options.expiresAt' }],
     });
     expect(await waitingIds(redis.client, prefix)).toEqual([first.id]);
-  });
-
-  it('of a delayed notice starts when it is due', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix, { idempotencyWindowMs: 1_000 });
-    const notice = { ...NOTICE, contacts: contacts(3) };
-    const later = { idempotencyKey: 'later', sendAt: Date.now() + 3_600_000 };
-    const farthest = { idempotencyKey: 'farthest', delay: 366 * 24 * 3_600_000 };
-    const delayed = await queue.send(notice, later);
-    const latest = await queue.send(notice, farthest);
-    const { id: head } = await queue.send(NOTICE, KEY);
-    const windowOf = async (id: string | undefined) => {
-      const keys = (await redis.keys(prefix)).filter((key) => key.includes(':de:'));
-      const holders = keys.length === 0 ? [] : await redis.client.mget(keys);
-      return keys[holders.indexOf(id ?? '')];
-    };
-    await until(async () => (await windowOf(head)) === undefined, {
-      what: 'a window without a delay to end',
-    });
-    expect(await queue.send(notice, later)).toEqual({ ...delayed, duplicate: true });
-    expect(await queue.send(notice, { idempotencyKey: 'later' })).toMatchObject({
-      id: delayed.id,
-      duplicate: true,
-    });
-    expect(await queue.send(notice, farthest)).toEqual({ ...latest, duplicate: true });
-    // It ends a second after the notice is due.
-    const left = await redis.client.pttl((await windowOf(delayed.id)) ?? '');
-    expect(left).toBeGreaterThan(3_600_000 - 60_000);
-    expect(left).toBeLessThanOrEqual(3_600_000 + 1_000);
   });
 
   it('removing a job manually also removes its key', async () => {

@@ -58,20 +58,6 @@ describe('fromEnv', () => {
   });
 });
 
-describe('await using', () => {
-  it('closes the queue at the end of the block', async () => {
-    let left: NoticeQueue;
-    {
-      await using queue = new NoticeQueue({
-        redis: connectionAs('producer', redis.url),
-        prefix: redis.freshPrefix(),
-      });
-      left = queue;
-    }
-    await expect(left.send(NOTICE)).rejects.toMatchObject({ code: 'QUEUE_CLOSED' });
-  });
-});
-
 describe('sendLater', () => {
   it('queues the notice; flush waits for it', async () => {
     const prefix = redis.freshPrefix();

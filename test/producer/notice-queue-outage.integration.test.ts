@@ -62,12 +62,10 @@ async function failureOf(call: Promise<unknown>): Promise<NoticeQueueError> {
   return error as NoticeQueueError;
 }
 
-async function within(ms: number, what: string, work: Promise<unknown>): Promise<void> {
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
   const startedAt = performance.now();
   await work;
-  expect(`${what}: ${performance.now() - startedAt < ms ? 'in time' : 'late'}`).toBe(
-    `${what}: in time`,
-  );
+  expect(performance.now() - startedAt).toBeLessThan(ms);
 }
 
 const recovered = (queue: NoticeQueue) =>
@@ -189,12 +187,6 @@ describe('Redis that refuses', () => {
       repair: (admin: Redis) => admin.replicaof('NO', 'ONE'),
       message: 'read-only',
     },
-    {
-      what: 'does not permit a command',
-      refuse: (admin: Redis) => admin.call('ACL', 'SETUSER', 'default', '-evalsha', '-eval'),
-      repair: (admin: Redis) => admin.call('ACL', 'SETUSER', 'default', '+evalsha', '+eval'),
-      message: 'permission',
-    },
   ];
   it.each(refusals)('since it $what: QUEUE_REFUSED at once, and recovers', async (row) => {
     const server = await startServer();
@@ -243,21 +235,11 @@ describe('close', () => {
         return queue;
       },
     },
-    {
-      state: 'Redis frozen',
-      prepare: async () => {
-        const server = await startServer();
-        const queue = open(server.url);
-        await queue.send(NOTICE);
-        await server.kill('SIGSTOP');
-        return queue;
-      },
-    },
   ];
   it.each(states)('$state: ends in time, twice, and then QUEUE_CLOSED', async ({ prepare }) => {
     const queue = await prepare();
-    await within(BOUND_MS, 'close', Promise.all([queue.close(), queue.close()]));
-    await within(500, 'second close', queue.close());
+    await within(BOUND_MS, Promise.all([queue.close(), queue.close()]));
+    await within(500, queue.close());
     for (const call of [queue.send(NOTICE), queue.sendMany([NOTICE]), queue.sendMany([])]) {
       expect((await failureOf(call)).code).toBe('QUEUE_CLOSED');
     }
@@ -279,7 +261,7 @@ describe('close', () => {
     await queue.send(NOTICE);
     await server.kill('SIGSTOP');
     const sending = failureOf(queue.send(NOTICE, KEY));
-    await within(BOUND_MS, 'close', queue.close());
+    await within(BOUND_MS, queue.close());
     expect((await sending).code).toBe('QUEUE_UNAVAILABLE');
   });
 

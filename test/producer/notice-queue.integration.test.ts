@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { Notice } from '../../src/index.ts';
 import { testRedis } from '../support/redis.ts';
 import {
   contacts,
@@ -76,26 +75,6 @@ describe('send', () => {
     expect(await waitingIds(redis.client, prefix)).toEqual([]);
   });
 
-  it('passes unknown fields through byte by byte, an own __proto__ and nested ones too', async () => {
-    const prefix = redis.freshPrefix();
-    const text =
-      '{"templateCode":"T","scheduleType":"X","at":"2030-01-01 00:00:00","fields":{"1":1e-21,"z":-0.5,' +
-      '"deep":{"b":null,"a":["\\ud83d\\ude00","\\u2028",{"__proto__":[1]}]},"__proto__":{"y":"n"}},' +
-      '"contacts":[{"name":"김철수 \\"<&>\\" \\\\","contact":"0101","var1":"","fields":{"__proto__":{"a":1}}}]}';
-    const notice = JSON.parse(text) as Notice;
-    const { id } = await queueIn(prefix).send(notice);
-    const stored = await storedJob(redis.client, prefix, id);
-    const beside = (given: object & { fields?: object | undefined }) => {
-      const { fields, ...own } = given;
-      return { ...own, ...fields };
-    };
-    const { contacts: list, ...frame } = notice;
-    const sent = { ...beside(frame), contacts: list.map(beside) };
-    expect(stored.text).toBe(`{"v":1,"notice":${JSON.stringify(sent)}}`);
-    expect(stored.text).toContain('"__proto__":{"y":"n"}');
-    expect(stored.text).toContain('"__proto__":{"a":1}');
-  });
-
   it('takes the notice as it is at the call', async () => {
     const prefix = redis.freshPrefix();
     const notice = { ...NOTICE, contacts: [{ contact: '0101', fields: { tags: ['a'] } }] };
@@ -115,23 +94,5 @@ describe('send', () => {
     // Written by BullMQ's own script for every job; nothing else of the settings is.
     const meta = await redis.client.hkeys(`{${prefix}:second}:send:meta`);
     expect(meta).toEqual(['opts.maxLenEvents']);
-  });
-});
-
-describe('when it may be sent', () => {
-  it.each([
-    { how: 'delay', options: () => ({ delay: 90_000 }) },
-    { how: 'sendAt as a Date', options: () => ({ sendAt: new Date(Date.now() + 90_000) }) },
-  ])('$how: BullMQ holds it back', async ({ options }) => {
-    const prefix = redis.freshPrefix();
-    const notice = { ...NOTICE, contacts: contacts(3) };
-    const { id } = await queueIn(prefix).send(notice, options());
-    expect(await waitingIds(redis.client, prefix)).toEqual([]);
-    const delayed = await redis.client.zrange(`{${prefix}:default}:send:delayed`, '0', '-1');
-    expect(delayed).toEqual([id]);
-    const { delay, timestamp } = await storedJob(redis.client, prefix, id);
-    expect(delay).toBeGreaterThan(80_000);
-    expect(delay).toBeLessThanOrEqual(90_000);
-    expect(timestamp + delay - Date.now()).toBeLessThanOrEqual(90_000);
   });
 });

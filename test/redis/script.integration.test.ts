@@ -16,15 +16,6 @@ describe('defineScript', () => {
     expect(await calls('eval')).toBe(before);
   });
 
-  it('hands the reply through parse', async () => {
-    const twice = defineScript({
-      name: 'twice',
-      lua: 'return ARGV[1] * 2',
-      parse: (reply: unknown) => ({ number: Number(reply) }),
-    });
-    await expect(twice(redis.client, [], [21])).resolves.toEqual({ number: 42 });
-  });
-
   it('tells the reason of an error in one word and nothing of the arguments', async () => {
     const script = defineScript({
       name: 'broken',

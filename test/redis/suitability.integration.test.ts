@@ -17,6 +17,9 @@ const GOOD: RedisFacts = {
   role: 'master',
 };
 
+const REQUIRE = { persistence: 'require' } as const;
+const HIDDEN = { version: '', policy: '', persistence: 'unknown', role: 'unknown' } as const;
+
 describe('judgeRedis', () => {
   it.each<[string, Partial<RedisFacts>, Partial<RedisRules>, string[]]>([
     ['nothing to find', {}, {}, []],
@@ -25,33 +28,18 @@ describe('judgeRedis', () => {
     ['evicts', { policy: 'volatile-ttl' }, {}, ['refuse evicts']],
     ['a replica', { role: 'replica' }, {}, ['refuse replica']],
     ['nothing on disk', { persistence: 'none' }, {}, ['warn not-persistent']],
-    [
-      'nothing on disk, required',
-      { persistence: 'none' },
-      { persistence: 'require' },
-      ['refuse not-persistent'],
-    ],
+    ['nothing on disk, required', { persistence: 'none' }, REQUIRE, ['refuse not-persistent']],
     ['nothing on disk, ignored', { persistence: 'none' }, { persistence: 'ignore' }, []],
     ['snapshots', { persistence: 'rdb' }, {}, ['warn snapshots-only']],
     ['a failed save', { saveFailed: true }, {}, ['warn save-failed']],
-    [
-      'a failed save, required',
-      { saveFailed: true },
-      { persistence: 'require' },
-      ['refuse save-failed'],
-    ],
+    ['a failed save, required', { saveFailed: true }, REQUIRE, ['refuse save-failed']],
     ['just enough memory', { usedBytes: 90 }, {}, []],
     ['too little memory', { usedBytes: 91 }, {}, ['warn memory']],
     ['full, and not required', { usedBytes: 100 }, { memoryHeadroom: 0 }, []],
     ['no bound on memory', { usedBytes: 120, maxBytes: 0 }, {}, []],
     // A managed service that does not say is refused for it only where it is required.
-    ['hidden', { version: '', policy: '', persistence: 'unknown', role: 'unknown' }, {}, []],
-    [
-      'hidden, required',
-      { version: '', policy: '', persistence: 'unknown', role: 'unknown' },
-      { persistence: 'require' },
-      ['refuse persistence-unknown'],
-    ],
+    ['hidden', HIDDEN, {}, []],
+    ['hidden, required', HIDDEN, REQUIRE, ['refuse persistence-unknown']],
   ])('%s', (_name, facts, rules, expected) => {
     const found = judgeRedis({ ...GOOD, ...facts }, { ...RULES, ...rules });
     expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(expected);
@@ -60,43 +48,21 @@ describe('judgeRedis', () => {
   });
 });
 
+/** No append-only file, and how long the last snapshot took. */
+const OFF = 'aof_enabled:0\r\nrdb_last_bgsave_time_sec:';
+
 describe('factsFrom', () => {
   it.each<[string, string, string | undefined, Partial<RedisFacts>]>([
     ['an append-only file', 'aof_enabled:1', undefined, { persistence: 'aof' }],
     ['snapshots', 'aof_enabled:0', '3600 1', { persistence: 'rdb' }],
     ['neither', 'aof_enabled:0', '', { persistence: 'none' }],
     ['CONFIG is denied', 'aof_enabled:0', undefined, { persistence: 'unknown' }],
-    [
-      'CONFIG is denied, no snapshot yet',
-      'aof_enabled:0\r\nrdb_last_bgsave_time_sec:0\r\nrdb_saves:0',
-      undefined,
-      { persistence: 'unknown' },
-    ],
-    [
-      'CONFIG is denied, a snapshot',
-      'aof_enabled:0\r\nrdb_last_bgsave_time_sec:-1\r\nrdb_saves:1',
-      undefined,
-      { persistence: 'rdb' },
-    ],
-    [
-      'CONFIG is denied, a snapshot of an older Redis',
-      'aof_enabled:0\r\nrdb_last_bgsave_time_sec:0',
-      undefined,
-      { persistence: 'rdb' },
-    ],
-    [
-      'nothing is said',
-      '',
-      '',
-      { persistence: 'unknown', version: '', role: 'unknown', maxBytes: 0 },
-    ],
+    ['no CONFIG, no snapshot yet', `${OFF}0\r\nrdb_saves:0`, undefined, { persistence: 'unknown' }],
+    ['no CONFIG, a snapshot', `${OFF}-1\r\nrdb_saves:1`, undefined, { persistence: 'rdb' }],
+    ['no CONFIG, a snapshot of an older Redis', `${OFF}0`, undefined, { persistence: 'rdb' }],
+    ['nothing is said', '', '', { persistence: 'unknown', role: 'unknown', maxBytes: 0 }],
     ['a failed write', 'aof_last_write_status:err', '', { saveFailed: true }],
-    [
-      'a failed snapshot',
-      'rdb_last_bgsave_status:err\r\naof_last_write_status:ok',
-      '',
-      { saveFailed: true },
-    ],
+    ['a failed snapshot', 'rdb_last_bgsave_status:err', '', { saveFailed: true }],
     ['a replica', 'role:slave\r\n', '', { role: 'replica' }],
     [
       'memory',

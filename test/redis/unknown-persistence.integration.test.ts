@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { startEmulator } from '../../src/emulator/emulator.ts';
-import { runProcess, startProcess } from '../cli/support/process.ts';
+import { runProcess } from '../cli/support/process.ts';
 import { run } from '../cli/support/run.ts';
 import { credentialsOf } from '../support/redis-users.ts';
 import { replaceUsers } from './support/acl-redis.ts';
@@ -46,20 +46,6 @@ it('a worker that requires persistence refuses a Redis that does not show any, w
     redis: {
       persistence: 'unknown',
       findings: [expect.objectContaining({ code: 'persistence-unknown', severity: 'refuse' })],
-    },
-  });
-});
-
-it('a snapshot that was made since its start shows that there are some', async () => {
-  const { admin, envOf } = await withUsers();
-  await admin.call('SAVE');
-  const worker = startProcess(['worker'], envOf('worker'));
-  await worker.says(/"event":"started"/);
-  const status = await run(['status', '--json'], envOf('ops'));
-  expect(JSON.parse(status.stdout)).toMatchObject({
-    redis: {
-      persistence: 'rdb',
-      findings: [expect.objectContaining({ code: 'snapshots-only', severity: 'warn' })],
     },
   });
 });

@@ -46,11 +46,11 @@ function queueOf(user: User): NoticeQueue {
   return queue;
 }
 
-/** Runs commands one after the other; each must succeed. */
-async function runAll(env: Env, commands: readonly (readonly string[])[]): Promise<void> {
-  for (const args of commands) {
-    const { code, stderr } = await run(args, env);
-    expect([args.join(' '), code, code === 0 ? '' : stderr]).toEqual([args.join(' '), 0, '']);
+/** Runs commands, written with bars between them, one after the other; each must succeed. */
+async function runAll(env: Env, ...lines: readonly string[]): Promise<void> {
+  for (const command of lines.flatMap((line) => line.split(' | '))) {
+    const { code, stderr } = await run(command.split(' '), env);
+    expect([command, code, code === 0 ? '' : stderr]).toEqual([command, 0, '']);
   }
 }
 
@@ -85,7 +85,7 @@ describe('each program as the user of its kind, with nothing refused', () => {
     expect(await queue.get({ idempotencyKey: 'k' })).toMatchObject({ id });
     const { id: later } = await queue.send(notice(SECOND), { delay: 60_000, priority: 3 });
     expect(await queue.cancel(later, { releaseKey: true })).toMatchObject({ cancelled: true });
-    await runAll(envOf('producer'), [['send', '--template', 'T', '--contact', FIRST]]);
+    await runAll(envOf('producer'), `send --template T --contact ${FIRST}`);
     expect(await redis.refused()).toEqual([]);
   });
 
@@ -93,20 +93,13 @@ describe('each program as the user of its kind, with nothing refused', () => {
     const queue = queueOf('importer');
     const contacts = LIST.map((contact) => ({ contact }));
     await queue.import(contacts, { templateCode: 'T', batchId: 'imported', chunkSize: 7 });
-    await queue.import(contacts.slice(1), {
-      templateCode: 'T',
-      batchId: 'slow',
-      rate: 5,
-      again: true,
-    });
+    const slow = { templateCode: 'T', batchId: 'slow', rate: 5, again: true };
+    await queue.import(contacts.slice(1), slow);
     const csv = `contact\n${FIRST}\nnot-a-number\n`;
-    const imported = await run(
-      ['import', '-', '--format', 'csv', '--template', 'T', '--batch', 'csv', '--json'],
-      envOf('importer'),
-      csv,
-    );
+    const command = 'import - --format csv --template T --batch csv --json'.split(' ');
+    const imported = await run(command, envOf('importer'), csv);
     expect(imported.code).toBeLessThan(2);
-    await runAll(envOf('importer'), [['batches'], ['batch', 'imported']]);
+    await runAll(envOf('importer'), 'batches | batch imported');
     expect(await redis.refused()).toEqual([]);
   });
 
@@ -128,7 +121,7 @@ describe('each program as the user of its kind, with nothing refused', () => {
     };
     expect((await fetch(metrics)).status).toBe(200);
     // The health check of the image.
-    await runAll(envOf('worker', emulator), [['status', '--worker', hostname()]]);
+    await runAll(envOf('worker', emulator), `status --worker ${hostname()}`);
     for (const id of ['imported', 'bisected', 'once']) {
       await until(() => isDone(id), { what: `the batch ${id}`, deadlineMs: 60_000, everyMs: 200 });
     }
@@ -153,43 +146,21 @@ describe('each program as the user of its kind, with nothing refused', () => {
     await queueOf('ops').send(notice(ERASED), later);
     await queueOf('ops').import([{ contact: ERASED }], { templateCode: 'W', batchId: 'erased' });
     await run(['pause', 'erased'], env);
-    await runAll(env, [
-      ['status'],
-      ['hold', 'place', '--why', 'a test'],
-      ['hold'],
-      ['hold', 'lift'],
-      ['rate-limit', '50'],
-      ['pause', 'waits'],
-      ['resume', 'waits'],
-      ['cancel', 'waits', '--yes'],
-      ['show', id],
-      ['cancel', id, '--yes'],
-      ['failures'],
-      ['failures', 'bisected'],
-      ['decide', '--batch', 'bisected', '--as', 'resend', '--yes'],
-      ['decide', '--single', '--as', 'resend', '--yes'],
-      ['decide', '--single', '--as', 'discard', '--state', 'rejected', '--yes'],
-      ['decide', '--single', '--as', 'accepted', '--yes'],
-      ['restored'],
-      ['audit'],
-      ['find', FIRST],
-      ['erase', ERASED, '--yes'],
-    ]);
+    await runAll(
+      env,
+      'status | hold place --why test | hold | hold lift | rate-limit 50 | pause waits | resume waits',
+      `cancel waits --yes | show ${id} | cancel ${id} --yes | failures | failures bisected`,
+      'decide --batch bisected --as resend --yes | decide --single --as resend --yes',
+      'decide --single --as discard --state rejected --yes | decide --single --as accepted --yes',
+      `restored | audit | find ${FIRST} | erase ${ERASED} --yes`,
+    );
     const { stdout } = await run(['doctor', '--json'], env);
     expect(stdout).not.toMatch(/NOPERM|permission/);
 
     const ops = await startOps(env['REDIS_URL'] ?? '', 'notices', env);
     const operator = await ops.operator();
-    for (const page of [
-      '/',
-      '/batches',
-      '/batches/bisected',
-      '/notices',
-      `/notices/${id}`,
-      '/audit',
-      '/queues/api/queues',
-      '/api/v1/status',
-    ]) {
+    const pages = `/ /batches /batches/bisected /notices /notices/${id} /audit /queues/api/queues`;
+    for (const page of [...pages.split(' '), '/api/v1/status']) {
       expect([page, (await operator.get(page)).status]).toEqual([page, 200]);
     }
     const found = await operator.post('/api/v1/find', { number: FIRST });
@@ -231,68 +202,24 @@ describe('a program as a user that it is not meant for', () => {
 
 describe('a user cannot', () => {
   const KEY = (rest: string) => `{notices:default}:${rest}`;
-  const ADMIN: readonly (readonly string[])[] = [
-    ['KEYS', '*'],
-    ['FLUSHALL'],
-    ['CONFIG', 'GET', 'requirepass'],
-    ['ACL', 'LIST'],
-    ['CLIENT', 'LIST'],
-    ['SCRIPT', 'FLUSH'],
-    ['RANDOMKEY'],
-    ['GET', 'of-another-program'],
-    ['GET', '{other:default}:secret'],
+  const words = (lines: string) => lines.split(' | ').map((line) => line.split(' '));
+  const ADMIN = [
+    ...words('KEYS * | FLUSHALL | CONFIG GET requirepass | ACL LIST | CLIENT LIST | SCRIPT FLUSH'),
+    ...words('RANDOMKEY | GET of-another-program | GET {other:default}:secret | MONITOR'),
     ['EVAL', `return redis.call('GET', 'of-another-program')`, '0'],
     ['EVAL', `return redis.call('FLUSHALL')`, '0'],
-    [
-      'FUNCTION',
-      'LOAD',
-      'REPLACE',
-      "#!lua name=mine\nredis.register_function('f', function() end)",
-    ],
-    ['FUNCTION', 'DELETE', 'other'],
-    ['FUNCTION', 'FLUSH'],
-    ['FCALL', 'f', '0'],
     ['SCRIPT', 'LOAD', 'return 1'],
-    ['CLIENT', 'TRACKING', 'ON', 'BCAST'],
-    ['CLIENT', 'KILL', 'TYPE', 'normal'],
-    ['CLIENT', 'PAUSE', '1'],
-    ['CLIENT', 'NO-EVICT', 'ON'],
-    ['SWAPDB', '0', '1'],
-    ['MIGRATE', '127.0.0.1', '1', KEY('secret'), '0', '10'],
-    ['COPY', KEY('secret'), KEY('secret2')],
-    ['SORT', KEY('counts')],
-    ['MONITOR'],
-    ['SHUTDOWN', 'NOSAVE'],
-    ['REPLICAOF', 'NO', 'ONE'],
+    ['FUNCTION', 'LOAD', 'REPLACE', "#!lua name=m\nredis.register_function('f', function() end)"],
+    ...words('FUNCTION DELETE other | FUNCTION FLUSH | FCALL f 0 | CLIENT TRACKING ON BCAST'),
+    ...words('CLIENT KILL TYPE normal | CLIENT PAUSE 1 | CLIENT NO-EVICT ON | SWAPDB 0 1'),
+    ...words(`MIGRATE 127.0.0.1 1 ${KEY('secret')} 0 10 | COPY ${KEY('secret')} ${KEY('secret2')}`),
+    ...words(`SORT ${KEY('counts')} | SHUTDOWN NOSAVE | REPLICAOF NO ONE`),
   ];
-  const CASES: readonly (readonly [User, readonly (readonly string[])[]])[] = [
-    [
-      'producer',
-      [
-        ['SCAN', '0'],
-        ['GET', KEY('token:x')],
-        ['HGETALL', KEY('batch:b')],
-        ['XLEN', KEY('audit:reads')],
-      ],
-    ],
-    [
-      'importer',
-      [
-        ['SCAN', '0'],
-        ['GET', KEY('token:x')],
-        ['HGETALL', KEY('send:1')],
-        ['XLEN', KEY('audit:reads')],
-        ['DEL', KEY('epoch')],
-      ],
-    ],
-    [
-      'worker',
-      [
-        ['SCAN', '0'],
-        ['ZCARD', KEY('find:1:1')],
-        ['GET', KEY('ops:sessions')],
-      ],
-    ],
+  const READS = `SCAN 0 | GET ${KEY('token:x')} | XLEN ${KEY('audit:reads')}`;
+  const CASES: readonly (readonly [User, string[][]])[] = [
+    ['producer', words(`${READS} | HGETALL ${KEY('batch:b')}`)],
+    ['importer', words(`${READS} | HGETALL ${KEY('send:1')} | DEL ${KEY('epoch')}`)],
+    ['worker', words(`SCAN 0 | ZCARD ${KEY('find:1:1')} | GET ${KEY('ops:sessions')}`)],
     ['ops', []],
   ];
   const rows = CASES.flatMap(([user, own]) =>

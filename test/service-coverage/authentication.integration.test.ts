@@ -8,7 +8,8 @@ import { emulatorWith } from '../emulator/running.ts';
 import { until } from '../support/wait.ts';
 import { acceptedNumbers, room } from './support/line.ts';
 import { FIRST, noticeTo, SECOND } from './support/notices.ts';
-import { natTo, wireTo } from './support/wire.ts';
+import { proxyServer } from '../service/support/proxy.ts';
+import { wireTo } from './support/wire.ts';
 
 const { line, client, wired, direct } = room();
 const V1 = { API_VERSION: 'v1' };
@@ -113,7 +114,8 @@ describe('Authentication rules', () => {
     const direct = client(emulator.url).issueToken();
     await expect(direct).rejects.toThrow(ERROR_CODES.IP_NOT_ALLOWED.remedy);
     expect(ERROR_CODES.IP_NOT_ALLOWED.remedy).toMatch(/outbound address.*NAT/);
-    const through = await line(emulator.url, { PROXY_URL: await natTo('127.0.0.2') });
+    const nat = await proxyServer(undefined, 1, '127.0.0.2');
+    const through = await line(emulator.url, { PROXY_URL: nat.url });
     expect(await through.deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
   });
 

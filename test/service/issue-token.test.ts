@@ -4,31 +4,11 @@ import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../src/contracts/errors.ts';
 import { ServiceRefusalError } from '../../src/service/response/read-issuance.ts';
 import { signal } from '../support/wait.ts';
-import { CANARY, openClient } from './support/client.ts';
+import { openClient } from './support/client.ts';
 import { OK } from './support/send-to.ts';
 import { certificate, httpServer, json, tcpAnswers, tlsServer } from './support/servers.ts';
 
 type Answer = (response: ServerResponse) => void;
-
-describe('an issuance (service-api, POST {base_url}/api/v2/token)', () => {
-  it('sends the Basic credential and no body, and answers data.token', async () => {
-    const server = await httpServer((response) =>
-      json(response, 200, { data: { token: 'a.b.c' } }),
-    );
-    expect(await openClient(server.url).issueToken()).toStrictEqual({ value: 'a.b.c' });
-    const [request] = server.requests;
-    expect(request).toMatchObject({ method: 'POST', path: '/api/v2/token', body: '' });
-    expect(request?.headers).toStrictEqual({
-      host: server.url.slice('http://'.length),
-      connection: 'keep-alive',
-      accept: 'application/json',
-      'accept-encoding': 'identity',
-      'user-agent': 'notice-queue',
-      authorization: `Basic ${Buffer.from(`${CANARY.accessKey}:${CANARY.secretKey}`).toString('base64')}`,
-      'content-length': '0',
-    });
-  });
-});
 
 const token =
   (value: unknown): Answer =>

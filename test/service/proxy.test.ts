@@ -6,6 +6,7 @@ import { certificate, httpServer, json, tlsServer } from './support/servers.ts';
 import type { CertificateName, TlsBehaviour } from './support/servers.ts';
 
 const WITHIN = { deadlineMs: 3_000 };
+const EMPTY = '\r\ncontent-length: 0\r\n\r\n';
 
 describe('a configured proxy', () => {
   it('tunnels http', async () => {
@@ -45,7 +46,7 @@ describe('a configured proxy', () => {
       const onSecure = (socket: Socket) => {
         socket.once('data', (part: Buffer) => {
           heads.push(part.toString('latin1'));
-          socket.end('HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n');
+          socket.end(`HTTP/1.1 407 No${EMPTY}`);
         });
       };
       const { port } = await tlsServer(name, onSecure, behaviour);
@@ -84,14 +85,8 @@ describe('a configured proxy', () => {
   it.each<[string, (socket: Socket) => void]>([
     ['hangs up', (socket) => socket.destroy()],
     ['resets', (socket) => socket.resetAndDestroy()],
-    [
-      'asks for credentials',
-      (socket) => socket.end('HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n'),
-    ],
-    [
-      'cannot reach the service',
-      (socket) => socket.end('HTTP/1.1 502 No\r\ncontent-length: 0\r\n\r\n'),
-    ],
+    ['asks for credentials', (socket) => socket.end(`HTTP/1.1 407 No${EMPTY}`)],
+    ['cannot reach the service', (socket) => socket.end(`HTTP/1.1 502 No${EMPTY}`)],
     ['says nothing', () => undefined],
   ])('that %s: provably not sent, and it is not called in a loop', async (_name, act) => {
     const proxy = await proxyServer(act);

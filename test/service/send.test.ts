@@ -100,27 +100,6 @@ describe('a token that could not stand in a header', () => {
 });
 
 describe.each([401, 403] as const)('a %i (service-api, Authentication rule 4)', (status) => {
-  it('refreshes the token and retries once, with the same bytes', async () => {
-    const server = await httpServer((response, { headers }) => {
-      const good = headers.authorization === `Bearer ${CANARY.renewed}`;
-      json(response, good ? 200 : status, good ? {} : { code: 'INVALID_ACCESS_KEY' });
-    });
-    const tokens = tokensOf();
-    const answer = await openClient(server.url).send(NOTICE, tokens, WITHIN);
-
-    expect(answer).toMatchObject({ status: 200, tokenId: SECOND.id, requests: 2 });
-    expect(answer).not.toHaveProperty('code');
-    expect(answer.refused).toStrictEqual([
-      { tokenId: FIRST.id, status, code: 'INVALID_ACCESS_KEY' },
-    ]);
-    expect(tokens.renewals).toStrictEqual([{ id: FIRST.id, status }]);
-    expect(server.requests.map(({ body }) => body)).toStrictEqual([
-      JSON.stringify(NOTICE),
-      JSON.stringify(NOTICE),
-    ]);
-    expect(server.requests[1]?.headers.authorization).toBe(`Bearer ${CANARY.renewed}`);
-  });
-
   it('that comes again ends the call', async () => {
     const server = await httpServer((response) =>
       json(response, status, { code: 'TOKEN_EXPIRED' }),

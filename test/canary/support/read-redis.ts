@@ -14,9 +14,9 @@ const READERS: Readonly<Record<string, (redis: Redis, key: string) => Promise<un
 };
 
 /** Every key of a Redis with everything that it holds; each value is one thing that was written. */
-export async function readRedis(redis: Redis, place: string): Promise<Written[]> {
+export async function readRedis(redis: Redis, place: string, keys = '*'): Promise<Written[]> {
   const written: Written[] = [];
-  for (const key of await redis.keys('*')) {
+  for (const key of await redis.keys(keys)) {
     const type = await redis.type(key);
     const read = READERS[type];
     if (read === undefined && type !== 'none') throw new Error(`${key} is a ${type}`);

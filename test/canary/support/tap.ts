@@ -4,21 +4,6 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 
-/** The messaging service as workers see it: in front of the emulator, it notes tokens and can echo requests. */
-export interface Tap {
-  readonly url: string;
-  /** Bearer values that were used. */
-  readonly tokens: ReadonlySet<string>;
-  /** How often it has echoed a request. */
-  readonly echoed: () => number;
-  /**
-   * Answers requests that contain a text with everything that they contain, instead of passing them on.
-   */
-  echo(containing: string, status: number, how?: EchoHow): void;
-  /** Refuses connections meanwhile; those that stand are closed. */
-  refuse(meanwhile: () => Promise<void>): Promise<void>;
-}
-
 interface EchoHow {
   /** Only the first of them. Default: false. */
   readonly once?: boolean;
@@ -31,7 +16,9 @@ interface Echo extends EchoHow {
   readonly status: number;
 }
 
-export async function startTap(target: string): Promise<Tap> {
+/** The messaging service as workers see it: in front of the emulator, it notes tokens and can echo requests. */
+export async function startTap(target: string) {
+  /** Bearer values that were used. */
   const tokens = new Set<string>();
   let echoes: readonly Echo[] = [];
   let echoed = 0;
@@ -65,10 +52,12 @@ export async function startTap(target: string): Promise<Tap> {
     url: `http://127.0.0.1:${port}`,
     tokens,
     echoed: () => echoed,
-    echo: (containing, status, how = {}) => {
+    /** Answers requests that contain a text with everything that they contain, instead of passing them on. */
+    echo: (containing: string, status: number, how: EchoHow = {}) => {
       echoes = [...echoes, { containing, status, ...how }];
     },
-    refuse: async (meanwhile) => {
+    /** Refuses connections meanwhile; those that stand are closed. */
+    refuse: async (meanwhile: () => Promise<void>) => {
       close();
       await meanwhile();
       await listen(port);

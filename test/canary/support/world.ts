@@ -5,15 +5,15 @@ import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
-import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
-import { startReceiver, type Receiver } from '../../events/support/receiver.ts';
+import { startEmulator } from '../../../src/emulator/emulator.ts';
+import { startReceiver } from '../../events/support/receiver.ts';
 import { until } from '../../support/wait.ts';
 import { startProcess, type RunningProcess } from '../../cli/support/process.ts';
 import type { Env } from '../../cli/support/run.ts';
 import { NUMBERS, SECRET_VARIABLES, SECRETS } from './canaries.ts';
 import { readFiles, readRedis, readSlowLog } from './read-redis.ts';
 import type { Written } from './search.ts';
-import { startTap, type Tap } from './tap.ts';
+import { startTap } from './tap.ts';
 
 /** An installation with a Redis of its own, whose files can be searched. */
 interface Installation {
@@ -22,30 +22,7 @@ interface Installation {
 }
 
 /** Everything that takes part, and everything that was written. */
-export interface World {
-  readonly emulator: Emulator;
-  readonly tap: Tap;
-  readonly events: Receiver;
-  /** Files of people: lists, and what commands write beside them. */
-  readonly folder: string;
-  /** With all keys. */
-  readonly main: Installation;
-  /** Without PAYLOAD_KEY, and with version 1 of the service's API. */
-  readonly open: Installation;
-  readonly healthPort: number;
-  readonly written: Written[];
-  write(place: string, text: string): void;
-  /** Starts a program that runs until it is stopped; what it writes is collected. */
-  start(place: string, args: readonly string[], env: Env): RunningProcess;
-  /** Waits until one of the programs of a place has written what matches. */
-  says(place: string, pattern: RegExp): Promise<unknown>;
-  /** A connection of the test's own. */
-  connect(installation: Installation): Redis;
-  /** Collects what Redis forgets when it ends. */
-  collectSlowLog(installation: Installation): Promise<void>;
-  /** Collects what lies in Redis, in files and at the receivers. */
-  collect(): Promise<void>;
-}
+export type World = Awaited<ReturnType<typeof startWorld>>;
 
 /** All data as text: nothing in them is compressed but what we compress. */
 const READABLE = ['--rdbcompression', 'no', '--aof-use-rdb-preamble', 'no'];
@@ -75,7 +52,7 @@ const SETTINGS = {
   KEEP_ACCEPTED_MS: '1h',
 } as const;
 
-export async function startWorld(): Promise<World> {
+export async function startWorld() {
   const folder = mkdtempSync(path.join(tmpdir(), 'notices-canary-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const below = (name: string) => path.join(folder, name);
@@ -107,14 +84,18 @@ export async function startWorld(): Promise<World> {
     };
     return { redis, env };
   };
+  // With all keys.
   const main = await installation('redis', { HEALTH_ADDRESS: String(healthPort) });
+  // Without PAYLOAD_KEY, and with version 1 of the service's API.
   const open = await installation('open-redis', {
     PAYLOAD_KEY: '',
     PAYLOAD_KEY_PREVIOUS: '',
     API_VERSION: 'v1',
   });
   const written: Written[] = [];
-  const write = (place: string, text: string) => written.push({ place, bytes: Buffer.from(text) });
+  const write = (place: string, text: string) => {
+    written.push({ place, bytes: Buffer.from(text) });
+  };
   const running: (readonly [string, RunningProcess])[] = [];
   const connect = ({ redis }: Installation) => {
     const client = new Redis(redis.url, { password: SECRETS.redisPassword });
@@ -122,6 +103,7 @@ export async function startWorld(): Promise<World> {
     onTestFinished(() => client.disconnect());
     return client;
   };
+  /** Collects what Redis forgets when it ends. */
   const collectSlowLog = async (installation: Installation) => {
     const client = connect(installation);
     const place =
@@ -132,7 +114,7 @@ export async function startWorld(): Promise<World> {
   return {
     emulator,
     tap,
-    events,
+    /** Files of people: lists, and what commands write beside them. */
     folder,
     main,
     open,
@@ -141,15 +123,18 @@ export async function startWorld(): Promise<World> {
     write,
     connect,
     collectSlowLog,
-    start: (place, args, env) => {
+    /** Starts a program that runs until it is stopped; what it writes is collected. */
+    start: (place: string, args: readonly string[], env: Env) => {
       const program = startProcess(args, env);
       running.push([place, program]);
       return program;
     },
-    says: (place, pattern) => {
+    /** Waits until one of the programs of a place has written what matches. */
+    says: (place: string, pattern: RegExp) => {
       const said = () => running.some(([at, one]) => at === place && pattern.test(one.stdout()));
       return until(said, { what: `${pattern.source} in the ${place}`, deadlineMs: 60_000 });
     },
+    /** Collects what lies in Redis, in files and at the receivers. */
     collect: async () => {
       for (const [place, program] of running) {
         program.stop('SIGTERM');

@@ -4,12 +4,12 @@ import { loadConfig, type Config, type ServiceConfig } from '../../../src/config
 import type { Notice, Receipt } from '../../../src/contracts/notice.ts';
 import type { Emulator } from '../../../src/emulator/emulator.ts';
 import { EMULATOR_DEFAULTS, type EmulatorOptions } from '../../../src/emulator/options.ts';
-import { readHold } from '../../../src/fleet/hold/holds.ts';
-import { readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
+import { readHold, readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { ServiceClient } from '../../../src/service/client.ts';
 import { startWorker, type RunningWorker } from '../../../workers/process/start-worker.ts';
+import { readRedis } from '../../canary/support/read-redis.ts';
 import { emulatorWith } from '../../emulator/running.ts';
 import { testRedis, type TestRedis } from '../../support/redis.ts';
 import { connectionAs, environmentAs } from '../../support/redis-users.ts';
@@ -161,28 +161,9 @@ async function openLine(redis: TestRedis, env: Env, closers: (() => Promise<unkn
       await addWorker(more);
     },
     /** Every text that Redis holds of this line. */
-    stored: () => textOf(redis, prefix),
+    stored: async () => {
+      const written = await readRedis(redis.client, 'Redis', `*${prefix}*`);
+      return written.map(({ bytes }) => bytes.toString()).join('\n');
+    },
   };
-}
-
-/** One step, for keys come and go while a worker runs. */
-const READ_ALL = `
-local commands = {
-  string = { 'GET' }, hash = { 'HGETALL' }, list = { 'LRANGE', 0, -1 },
-  zset = { 'ZRANGE', 0, -1 }, stream = { 'XRANGE', '-', '+' },
-}
-local texts = {}
-for _, key in ipairs(redis.call('KEYS', ARGV[1])) do
-  local type = redis.call('TYPE', key).ok
-  local command = commands[type]
-  if not command then
-    return redis.error_reply('ERR ' .. key .. ' is of a type that is not looked into: ' .. type)
-  end
-  table.insert(texts, { key, redis.call(command[1], key, unpack(command, 2)) })
-end
-return texts`;
-
-/** Keys and values of a namespace, of every type that is used. */
-async function textOf({ client }: TestRedis, prefix: string): Promise<string> {
-  return JSON.stringify(await client.eval(READ_ALL, 0, `*${prefix}*`));
 }

@@ -1,12 +1,16 @@
 import * as fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { AnswerMask, piecesOfSecrets } from '../../../src/service/response/mask-text.ts';
 
 /** Shorter than what is masked for being opaque. */
 const SECRET = 'ak-Zx81qQ';
 
 describe('what is kept of an answer', () => {
-  const mask = new AnswerMask([piecesOfSecrets([SECRET])]);
+  let mask: AnswerMask;
+  // The time for one answer is short.
+  beforeEach(() => {
+    mask = new AnswerMask([piecesOfSecrets([SECRET])]);
+  });
 
   it('has no secret of this program in its message', () => {
     expect(mask.message(`key ${SECRET} is not known`)).toBe('key *** is not known');

@@ -12,8 +12,13 @@ export interface Proxy extends TestServer {
  * A proxy that tunnels CONNECT, or does something else with it.
  *
  * @param from the first connection that `act` gets; those before are tunneled
+ * @param outbound the address that the far end sees, as behind NAT
  */
-export async function proxyServer(act?: (socket: Socket) => void, from = 1): Promise<Proxy> {
+export async function proxyServer(
+  act?: (socket: Socket) => void,
+  from = 1,
+  outbound = '127.0.0.1',
+): Promise<Proxy> {
   const heads: string[] = [];
   const server = await tcpServer((client) => {
     client.once('data', (part: Buffer) => {
@@ -24,7 +29,7 @@ export async function proxyServer(act?: (socket: Socket) => void, from = 1): Pro
         return;
       }
       const port = Number(/^CONNECT 127\.0\.0\.1:(\d+) /.exec(head)?.[1]);
-      const upstream = connect(port, '127.0.0.1', () => {
+      const upstream = connect({ port, host: '127.0.0.1', localAddress: outbound }, () => {
         client.write('HTTP/1.1 200 Connection established\r\n\r\n');
         client.pipe(upstream).pipe(client);
       });

@@ -5,14 +5,12 @@ import { importOne, notice, type Sent } from '../play.ts';
 import type { World } from '../world.ts';
 import { NUMBERS, SECRETS, VALUES } from '../canaries.ts';
 
-/** Routes that are not answered with 200, by visitor. */
-export interface Unanswered {
-  readonly viewer: readonly string[];
-  readonly operator: readonly string[];
-}
-
-/** People and programs at the ops server, with right and with wrong passwords, bodies and numbers. */
-export async function visitAll(world: World, visits: Visits, sent: Sent): Promise<Unanswered> {
+/**
+ * People and programs at the ops server, with right and with wrong passwords, bodies and numbers.
+ *
+ * @returns routes that are not answered with 200, by visitor
+ */
+export async function visitAll(world: World, visits: Visits, sent: Sent) {
   const wrong = new URLSearchParams({ name: 'vera', password: SECRETS.wrongPassword });
   await visits.ask('/sign-in', NOBODY, wrong.toString());
   const asName = new URLSearchParams({ name: SECRETS.wrongPassword, password: 'x' });
