@@ -4,6 +4,7 @@ import { Hints, HINTS_CHECK_MS } from '../../src/redis/hints.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
+import { callsByCommand } from '../token/support/server-calls.ts';
 
 /** Within this time a connection that died in silence must be replaced, in milliseconds. */
 const SOON_MS = 10_000;
@@ -55,11 +56,7 @@ it('a subscription costs one command in each interval of the check, however many
     hints.subscribe(`${channel}:${name}`, () => gaps.push(name));
   }
   await until(() => gaps.length === 3, { what: 'the subscriptions' });
-  const counted = async () => {
-    const stats = await redis.client.info('commandstats');
-    const calls = [...stats.matchAll(/cmdstat_(\S+):calls=(\d+)/g)];
-    return new Map(calls.map(([, name = '', count]) => [name, Number(count)]));
-  };
+  const counted = () => callsByCommand(redis.client);
   const before = await counted();
   const startedAt = performance.now();
   const checks = async () => (await counted()).get('subscribe') ?? 0;

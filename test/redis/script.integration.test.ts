@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { defineScript, ScriptFailure } from '../../src/redis/script.ts';
 import { testRedis } from '../support/redis.ts';
+import { callsByCommand } from '../token/support/server-calls.ts';
 
 const redis = testRedis();
 
@@ -11,9 +12,10 @@ describe('defineScript', () => {
     const echo = defineScript({ name: 'echo', lua: text });
     const client = redis.client;
     await expect(echo(client, ['a'], ['b'])).resolves.toEqual(['a', 'b']);
-    const before = await calls('eval');
+    const evals = async () => (await callsByCommand(client)).get('eval') ?? 0;
+    const before = await evals();
     await expect(echo(client, ['a'], [7])).resolves.toEqual(['a', '7']);
-    expect(await calls('eval')).toBe(before);
+    expect(await evals()).toBe(before);
   });
 
   it('tells the reason of an error in one word and nothing of the arguments', async () => {
@@ -38,8 +40,3 @@ describe('defineScript', () => {
     await expect(script(client, [], [])).rejects.toBeInstanceOf(ScriptFailure);
   });
 });
-
-async function calls(command: string): Promise<number> {
-  const stats = await redis.client.info('commandstats');
-  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
-}

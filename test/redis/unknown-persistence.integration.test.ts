@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
-import { startEmulator } from '../../src/emulator/emulator.ts';
+import { emulatorWith } from '../emulator/running.ts';
 import { runProcess } from '../cli/support/process.ts';
 import { run } from '../cli/support/run.ts';
 import { credentialsOf } from '../support/redis-users.ts';
@@ -15,8 +15,7 @@ async function withUsers() {
   onTestFinished(() => server.close());
   const admin = await replaceUsers(server.url);
   onTestFinished(() => admin.disconnect());
-  const emulator = await startEmulator();
-  onTestFinished(() => emulator.close());
+  const emulator = await emulatorWith();
   const service = {
     BASE_URL: emulator.url,
     ACCESS_KEY: 'emulator-access-key',

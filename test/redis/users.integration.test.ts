@@ -3,11 +3,11 @@ import { hostname } from 'node:os';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
-import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
-import type { EmulatorOptions } from '../../src/emulator/options.ts';
+import type { Emulator } from '../../src/emulator/emulator.ts';
 import { NoticeQueue } from '../../src/index.ts';
 import { startProcess } from '../cli/support/process.ts';
 import { run, type Env } from '../cli/support/run.ts';
+import { emulatorWith } from '../emulator/running.ts';
 import { startOps } from '../ops/web/support/ops-bench.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
@@ -18,12 +18,6 @@ const redis = aclRedis();
 const FIND_KEY = 'a'.repeat(64);
 const [FIRST = '', SECOND = '', BAD = '', ERASED = '', ...LIST] = numbers(41);
 const notice = (contact: string) => ({ templateCode: 'T', contacts: [{ contact }] });
-
-async function emulate(options?: EmulatorOptions): Promise<Emulator> {
-  const emulator = await startEmulator(options);
-  onTestFinished(() => emulator.close());
-  return emulator;
-}
 
 function envOf(user: User, emulator?: Emulator): Env {
   return {
@@ -104,7 +98,7 @@ describe('each program as the user of its kind, with nothing refused', () => {
   });
 
   it('a worker: notices and batches of both policies, a new token, a rejection, a hold', async () => {
-    const emulator = await emulate({ rejectContacts: [BAD] });
+    const emulator = await emulatorWith({ rejectContacts: [BAD] });
     emulator.addFault({ on: 'send', status: 503, times: 1, retryAfter: 1 });
     emulator.addFault({ on: 'send', reset: 'after-acting', containing: '"ONCE"', times: 1 });
     const metrics = await startWorker(emulator);
@@ -138,7 +132,7 @@ describe('each program as the user of its kind, with nothing refused', () => {
   }, 120_000);
 
   it('an operator: commands, and pages', async () => {
-    const emulator = await emulate();
+    const emulator = await emulatorWith();
     const env = envOf('ops', emulator);
     await queueOf('ops').import([{ contact: FIRST }], { templateCode: 'W', batchId: 'waits' });
     const { id } = await queueOf('ops').send(notice(SECOND));
@@ -174,7 +168,7 @@ describe('each program as the user of its kind, with nothing refused', () => {
 
 describe('a program as a user that it is not meant for', () => {
   it('names the missing keys: worker', async () => {
-    const emulator = await emulate();
+    const emulator = await emulatorWith();
     const worker = startProcess(['worker'], {
       ...envOf('worker', emulator),
       ...redis.envOf('producer'),

@@ -71,19 +71,6 @@ describe.each([
     expect(server.connections()).toBe(2 * KEPT);
   });
 
-  it('a request in progress on another connection ends as it would have', async () => {
-    const arrived = signal<Socket>();
-    let requests = 0;
-    const { send } = await idleConnections((socket) =>
-      ++requests === 1 ? arrived.resolve(socket) : reset(socket),
-    );
-    const inProgress = send();
-    const socket = await arrived.promise;
-    expect(await send()).toMatchObject({ failure: 'reset' });
-    accept(socket);
-    expect(await inProgress).toMatchObject({ status: 200 });
-  });
-
   it('the reset of an older connection leaves those opened since alone', async () => {
     const arrived = signal<Socket>();
     let requests = 0;

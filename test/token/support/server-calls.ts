@@ -13,7 +13,8 @@ export async function commandCalls(redis: Redis): Promise<number> {
   return sum;
 }
 
-async function callsByCommand(redis: Redis): Promise<Map<string, number>> {
+/** How often the server has run each command. */
+export async function callsByCommand(redis: Redis): Promise<Map<string, number>> {
   const stats = await redis.info('commandstats');
   const found = stats.matchAll(/cmdstat_([^:]+):calls=(\d+)/g);
   return new Map([...found].map(([, command = '', calls]) => [command, Number(calls)]));
