@@ -13,27 +13,28 @@ export interface WireAnswer {
 export interface WireCall {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | Buffer;
   /** Address to call from; any of 127.0.0.0/8. */
   readonly from?: string;
-  /** Gives up after so many milliseconds. */
-  readonly patienceMs?: number;
   /** Gives up when it is aborted. */
   readonly signal?: AbortSignal;
 }
 
 /** One HTTP call on a connection of its own; rejects as node:http does. */
-export function call(emulator: Emulator, path: string, wire: WireCall = {}): Promise<WireAnswer> {
+export function call(
+  { url }: Pick<Emulator, 'url'>,
+  path: string,
+  wire: WireCall = {},
+): Promise<WireAnswer> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
-      `${emulator.url}${path}`,
+      `${url}${path}`,
       {
         method: wire.method ?? 'POST',
         headers: { ...wire.headers },
         agent: false,
         ...(wire.from === undefined ? {} : { localAddress: wire.from }),
         ...(wire.signal === undefined ? {} : { signal: wire.signal }),
-        ...(wire.patienceMs === undefined ? {} : { signal: AbortSignal.timeout(wire.patienceMs) }),
       },
       (response) => {
         const chunks: Buffer[] = [];

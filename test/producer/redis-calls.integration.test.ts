@@ -1,31 +1,21 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ADD_ONCE_MS } from '../../src/producer/planned-job.ts';
 import { readQueueOptions } from '../../src/producer/options.ts';
 import { RedisCalls, type CallLimits } from '../../src/producer/redis-calls.ts';
-import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';
-import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
+import { readyWithin } from '../../src/redis/connect.ts';
+import { connectThrough } from '../redis/support/connect-through.ts';
 import { testRedis } from '../support/redis.ts';
 import { signal, until } from '../support/wait.ts';
 
 const redis = testRedis();
 
-interface Bench {
-  readonly calls: RedisCalls;
-  readonly client: RedisClient;
-  readonly proxy: FaultProxy;
-  /** A counter in Redis: each execution of its command adds one. */
-  readonly key: string;
-}
+type Bench = Awaited<ReturnType<typeof open>>;
 
-async function open(limits: Partial<CallLimits> = {}): Promise<Bench> {
-  const proxy = await startFaultProxy(Number(new URL(redis.url).port));
-  onTestFinished(() => proxy.close());
-  const url = `redis://127.0.0.1:${proxy.port}`;
-  const settings = { url, sentinels: [], connectTimeoutMs: 2_000 };
-  const client = connectRedis(settings, 'producer', () => {});
-  onTestFinished(() => client.disconnect());
+async function open(limits: Partial<CallLimits> = {}) {
+  const { client, proxy } = await connectThrough(redis.url, 'producer');
   const calls = new RedisCalls(client, { timeoutMs: 5_000, repeatWithinMs: 5_000, ...limits });
   expect(await readyWithin(client, 5_000)).toBe(true);
+  // A counter in Redis: each execution of its command adds one.
   return { calls, client, proxy, key: `${redis.freshPrefix()}:count` };
 }
 

@@ -1,64 +1,35 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { connectRedis, type RedisClient } from '../../src/redis/connect.ts';
-import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
+import { connectRedis } from '../../src/redis/connect.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
+import { connectThrough } from './support/connect-through.ts';
 
-const COMMAND_TIMEOUT_MS = 300;
+const redis = testRedis();
 
 describe('a connection that died in silence', () => {
-  const redis = testRedis();
-  let proxy: FaultProxy | undefined;
-  let client: RedisClient | undefined;
-
-  afterEach(async () => {
-    client?.disconnect();
-    await proxy?.close();
-  });
-
-  async function connected(role: 'ops' | 'reader' | 'worker') {
-    const through = await startFaultProxy(Number(new URL(redis.url).port));
-    proxy = through;
-    const settings = {
-      url: `redis://127.0.0.1:${through.port}`,
-      sentinels: [],
-      connectTimeoutMs: 1_000,
-    };
-    const opened = connectRedis(
-      settings,
-      role,
-      () => {},
-      role === 'worker' ? undefined : COMMAND_TIMEOUT_MS,
-    );
-    client = opened;
-    await until(() => opened.status === 'ready', { what: 'the connection' });
-    return { opened, through };
+  async function dead(role: 'ops' | 'reader' | 'worker', commandTimeoutMs?: number) {
+    const { client, proxy } = await connectThrough(redis.url, role, commandTimeoutMs);
+    await until(() => client.status === 'ready', { what: 'the connection' });
+    await proxy.place({ kind: 'stale', by: 'silence' });
+    return { client, proxy };
   }
 
   it.each(['ops', 'reader'] as const)('is opened anew after two commands, %s', async (role) => {
-    const { opened, through } = await connected(role);
-    await through.place({ kind: 'stale', by: 'silence' });
-    await expect(opened.ping()).rejects.toThrow('timed out');
-    const answers = () =>
-      opened
-        .ping()
-        .then(() => true)
-        .catch(() => false);
-    expect(await until(answers, { what: 'an answer', deadlineMs: 20_000 })).toBe(true);
-    expect(through.struck).toBe(1);
+    const { client, proxy } = await dead(role, 300);
+    await expect(client.ping()).rejects.toThrow('timed out');
+    const answers = () => client.ping().catch(() => false);
+    expect(await until(answers, { what: 'an answer', deadlineMs: 20_000 })).toBe('PONG');
+    expect(proxy.struck).toBe(1);
   });
 
   it('is opened anew by a worker, which asks again what was under way', async () => {
-    const { opened, through } = await connected('worker');
-    await through.place({ kind: 'stale', by: 'silence' });
-    expect(await opened.ping()).toBe('PONG');
-    expect(through.struck).toBe(1);
+    const { client, proxy } = await dead('worker');
+    expect(await client.ping()).toBe('PONG');
+    expect(proxy.struck).toBe(1);
   }, 60_000);
 });
 
 describe('a connection to a server that has become a replica', () => {
-  const redis = testRedis();
-
   afterEach(async () => {
     await redis.client.call('REPLICAOF', 'NO', 'ONE');
   });

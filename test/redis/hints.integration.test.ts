@@ -1,9 +1,9 @@
-import { expect, it, onTestFinished } from 'vitest';
-import { connectRedis } from '../../src/redis/connect.ts';
+import { expect, it } from 'vitest';
 import { Hints, HINTS_CHECK_MS } from '../../src/redis/hints.ts';
-import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
+import type { FaultProxy } from '../support/fault-proxy.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
+import { connectThrough } from './support/connect-through.ts';
 import { callsByCommand } from '../token/support/server-calls.ts';
 
 /** Within this time a connection that died in silence must be replaced, in milliseconds. */
@@ -12,21 +12,13 @@ const SOON_MS = 10_000;
 const redis = testRedis();
 
 /** A subscriber of one channel, and what it heard: texts, and `gap` where hints may have been lost. */
-async function subscriber(channel: string, port: number) {
-  const settings = { url: `redis://127.0.0.1:${port}`, sentinels: [], connectTimeoutMs: 1_000 };
-  const client = connectRedis(settings, 'subscriber', () => {});
-  onTestFinished(() => client.disconnect());
+async function subscriber(channel: string) {
+  const { client, proxy } = await connectThrough(redis.url, 'subscriber');
   const heard: string[] = [];
   const hints = new Hints(client);
   hints.subscribe(channel, (text) => heard.push(text ?? 'gap'));
   await until(() => heard.length > 0, { what: 'the subscription' });
-  return { hints, heard };
-}
-
-async function proxied(port: number): Promise<FaultProxy> {
-  const proxy = await startFaultProxy(port);
-  onTestFinished(() => proxy.close());
-  return proxy;
+  return { hints, heard, proxy };
 }
 
 /** Every byte of the connections that are open is lost for good, without a reset. */
@@ -39,8 +31,7 @@ async function vanish(proxy: FaultProxy, publish: () => Promise<unknown>): Promi
 
 it('a subscriber whose connection dies in silence hears of the gap within seconds, and of what follows', async () => {
   const channel = `${redis.prefix}:silence`;
-  const proxy = await proxied(Number(new URL(redis.url).port));
-  const { heard } = await subscriber(channel, proxy.port);
+  const { heard, proxy } = await subscriber(channel);
   await vanish(proxy, () => redis.client.publish(channel, 'lost'));
   await until(() => heard.length > 1, { what: 'the gap', deadlineMs: SOON_MS });
   await redis.client.publish(channel, 'next');
@@ -50,7 +41,7 @@ it('a subscriber whose connection dies in silence hears of the gap within second
 
 it('a subscription costs one command in each interval of the check, however many channels', async () => {
   const channel = `${redis.prefix}:cost`;
-  const { hints } = await subscriber(channel, Number(new URL(redis.url).port));
+  const { hints } = await subscriber(channel);
   const gaps: string[] = [];
   for (const name of ['two', 'three', 'four']) {
     hints.subscribe(`${channel}:${name}`, () => gaps.push(name));

@@ -20,7 +20,8 @@ describe('Authentication errors', () => {
     for (const [options, env, status, code] of failures) {
       const { emulator, deliver } = await direct(env, options);
       const refused = client(emulator.url, env).issueToken();
-      await expect(refused).rejects.toMatchObject({ code, status });
+      const traceId = expect.any(String) as string;
+      await expect(refused).rejects.toMatchObject({ code, status, serviceCode: code, traceId });
       await expect(refused).rejects.toThrow(ERROR_CODES[code].meaning);
       await expect(refused).rejects.toThrow(ERROR_CODES[code].remedy);
       expect(emulator.record().tokens).toMatchObject({ issued: 0, refused: 1 });

@@ -1,9 +1,9 @@
-import { request } from 'node:http';
 import * as fc from 'fast-check';
 import { z } from 'zod';
 import { newApiKey } from '../../../src/ops/web/access/accounts.ts';
 import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
 import type { Route } from '../../../src/ops/web/http/route.ts';
+import { call } from '../../emulator/calls.ts';
 import { startOps } from '../../ops/web/support/ops-bench.ts';
 import { damaged, hostileText, hostileValue, nearly, textOf } from '../support/hostile.ts';
 import { target, type Target } from '../support/target.ts';
@@ -112,36 +112,12 @@ export async function fuzzedOps(
   };
 }
 
-function send(
-  url: string,
-  { method, path, type, headers, body }: Request,
-  key: string,
-): Promise<{ readonly status: number; readonly text: string }> {
-  return new Promise((resolve, reject) => {
-    const call = request(
-      `${url}${path}`,
-      {
-        method,
-        agent: false,
-        headers: {
-          ...headers,
-          ...(type === '' ? {} : { 'content-type': type }),
-          'content-length': body.length,
-          authorization: `Bearer ${key}`,
-        },
-      },
-      (answer) => {
-        let text = '';
-        answer.setEncoding('utf8');
-        answer.on('data', (part: string) => (text += part));
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }));
-      },
-    );
-    // A body that is refused unread may break the connection: what was answered decides.
-    call.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ECONNRESET' || error.code === 'EPIPE') resolve({ status: 413, text: '' });
-      else reject(error);
-    });
-    call.end(body);
+function send(url: string, { method, path, type, headers, body }: Request, key: string) {
+  const typed = { ...headers, ...(type === '' ? {} : { 'content-type': type }) };
+  const wire = { method, body, headers: { ...typed, authorization: `Bearer ${key}` } };
+  return call({ url }, path, wire).catch((error: NodeJS.ErrnoException) => {
+    // A body that is refused unread may break the connection.
+    if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return { status: 413, text: '' };
+    throw error;
   });
 }

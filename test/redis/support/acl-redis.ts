@@ -3,17 +3,6 @@ import { afterAll, beforeAll } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { addUsers, credentialsOf, documentedLines, type User } from '../../support/redis-users.ts';
 
-/** A Redis that has the users of docs/redis.md and no others, but the test's own. */
-export interface AclRedis {
-  readonly url: string;
-  /** May do everything. */
-  readonly admin: Redis;
-  /** What leads a program to this Redis as a user. */
-  envOf(user: User): { REDIS_URL: string; REDIS_USERNAME: string; REDIS_PASSWORD: string };
-  /** What it refused since the last call. */
-  refused(): Promise<string[]>;
-}
-
 /** Gives a server the documented users, also the default one, and one that may do everything. @returns a connection of the latter */
 export async function replaceUsers(url: string): Promise<Redis> {
   const anyone = new Redis(url);
@@ -38,8 +27,8 @@ async function refusedBy(admin: Redis): Promise<string[]> {
   });
 }
 
-/** Call it once at the top of a test file. */
-export function aclRedis(): AclRedis {
+/** A Redis that has the users of docs/redis.md and no others, but the test's own. Call it once at the top of a test file. */
+export function aclRedis() {
   let server: RedisServer | undefined;
   let admin: Redis | undefined;
   const client = () => {
@@ -59,10 +48,13 @@ export function aclRedis(): AclRedis {
     get url() {
       return server?.url ?? '';
     },
+    /** May do everything. */
     get admin() {
       return client();
     },
-    envOf: (user) => ({ REDIS_URL: server?.url ?? '', ...credentialsOf(user) }),
+    /** What leads a program to this Redis as a user. */
+    envOf: (user: User) => ({ REDIS_URL: server?.url ?? '', ...credentialsOf(user) }),
+    /** What it refused since the last call. */
     refused: () => refusedBy(client()),
   };
 }
