@@ -1,13 +1,6 @@
 import { ERROR_CODES, exitCodeOf, NoticeQueueError } from '../src/contracts/errors.ts';
 import type { ErrorCode } from '../src/contracts/errors.ts';
-
-/** What each exit code of a command means. */
-const EXIT_CODES = {
-  0: 'Done.',
-  1: 'The command failed on the way, the question was answered with no, what it checks for is not the case (nothing was found, something is left), or (`notices import --wait`) not every contact was accepted. What was queued before stays queued, such as the contacts before the damaged line of a list (SOURCE_INVALID).',
-  2: 'Wrong usage, input or configuration. Nothing was done.',
-  3: 'Redis did not serve the request. What was queued stays queued; `notices send` may have queued its notice, and its message says whether.',
-} as const;
+import { EXIT_CODES } from '../src/cli/run-cli.ts';
 
 /** Text of docs/errors.md, made from the table of error codes. */
 export function errorsPage(generatedBy: string): string {
@@ -45,6 +38,10 @@ takes longer than 10 s, ends with 1. With \`--json\`, the error is written to st
 | exit code | meaning |
 |---|---|
 ${exitRows.join('\n')}
+
+A question answered with no ends with 1, and so do a search that finds nothing and a \`notices import --wait\` of which not every contact
+was accepted. What was queued before an end with 1 stays queued, such as the contacts before the damaged line of a list (SOURCE_INVALID).
+After 3, \`notices send\` may have queued its notice; its message says whether.
 
 <!-- prettier-ignore-end -->
 `;

@@ -13,15 +13,17 @@ import {
   type Typed,
 } from './run-operation.ts';
 
+/** The operations of a command, for its documentation. */
+export const OPERATIONS_OF = new WeakMap<Command, readonly Operation[]>();
+
 /** The command of an operation: its flags and arguments are the fields of the input. */
 export function operationCommand(
   context: CommandContext,
   row: Operation,
   name = row.name.split(' ').at(-1) ?? '',
 ): Command {
-  const command = new Command(name).description(
-    row.summary.replace(/^\w/, (letter) => letter.toLowerCase()).replace(/\.$/, ''),
-  );
+  const command = new Command(name).description(row.summary);
+  OPERATIONS_OF.set(command, [row]);
   const args = argumentsOf(row);
   for (const arg of args) addArgument(command, arg, shapeOf(row.input)[arg]);
   addFlags(command, row);
@@ -48,7 +50,10 @@ export function chosenCommand(
   rows: readonly Operation[],
   choose: (given: readonly string[], flags: CommonFlags) => ChosenRow | Promise<ChosenRow>,
 ): Command {
-  const command = new Command(name).argument(argument, about);
+  const command = new Command(name)
+    .description(rows.map(({ summary }) => summary).join(' '))
+    .argument(argument, about);
+  OPERATIONS_OF.set(command, rows);
   for (const row of rows) addFlags(command, row, rows.length > 1);
   return command.action(async (given: string | string[] | undefined) => {
     const flags = command.opts<CommonFlags>();

@@ -14,12 +14,19 @@ import {
 } from './command-context.ts';
 import { writeText } from './output.ts';
 
-const EXIT_CODES = `
+/** What each exit code means. */
+export const EXIT_CODES = {
+  0: 'success',
+  1: 'the command failed, or what it checks for is not the case',
+  2: 'wrong usage, input or configuration; nothing was done',
+  3: 'Redis is not available, or refused the command; what was queued stays queued',
+} as const;
+
+const EPILOGUE = `
 Exit codes:
-  0  success
-  1  the command failed, or what it checks for is not the case
-  2  wrong usage, input or configuration; nothing was done
-  3  Redis is not available, or refused the command; what was queued stays queued
+${Object.entries(EXIT_CODES)
+  .map(([code, meaning]) => `  ${code}  ${meaning}`)
+  .join('\n')}
 
 Configuration is read from the environment: see .env.example and "notices config".`;
 
@@ -47,7 +54,7 @@ export async function runCli(
     .description('Enqueues notices, runs workers and shows the state of the queue.')
     .version(VERSION)
     .option('--json', 'write results and errors as JSON')
-    .addHelpText('afterAll', EXIT_CODES)
+    .addHelpText('afterAll', EPILOGUE)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => writeText(stdout, text),

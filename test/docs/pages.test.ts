@@ -3,7 +3,6 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { HOLDS } from '../../src/contracts/hold.ts';
 import { faultSchema } from '../../src/emulator/faults/fault.ts';
-import { run } from '../cli/support/run.ts';
 
 const PAGES = [
   'README.md',
@@ -49,22 +48,6 @@ it.each(PAGES)('%s is in plain English', (page) => {
   // Titles of tests and other code are quoted as they are.
   const prose = proseOf(page).replaceAll(/`[^`]*`|\]\([^)]*\)(?:: [^|<]*)?/g, '');
   expect(prose.match(RIDDLES) ?? []).toEqual([]);
-});
-
-describe('docs/commands.md', () => {
-  it('lists every command, and no other', async () => {
-    const help =
-      (await run(['help'])).stdout.split('Single notices:')[1]?.split('Exit codes:')[0] ?? '';
-    const commands = [...help.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name = '']) => name);
-    expect(commands.length).toBeGreaterThan(10);
-    const listed = readFileSync('docs/commands.md', 'utf8')
-      .split('\n')
-      .map((line) => line.split('|')[1] ?? '')
-      .filter((cell) => cell.startsWith(' `notices '))
-      .flatMap((cell) => [...cell.matchAll(/`(?:notices )?([a-z-]+)`/g)])
-      .map(([, name = '']) => name);
-    expect(listed.toSorted()).toEqual(commands.filter((name) => name !== 'help').toSorted());
-  });
 });
 
 it('docs/promises.md names every hold', () => {

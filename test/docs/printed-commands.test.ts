@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { processSurroundings } from '../../src/cli/command-context.ts';
 import { loadCommands } from '../../src/cli/commands.ts';
-import { nothingAround } from '../cli/support/every-command.ts';
 
 /*
  * Every command line that messages, remedies, help and documents print, against the grammar of the command line:
@@ -69,6 +69,8 @@ function wordsOf(line: string): string[] {
   return words;
 }
 
+const AROUND = { ...processSurroundings(), end: () => {}, warn: () => {} };
+
 /** The commands that these words may mean, which do nothing. */
 async function grammar(words: readonly string[]): Promise<Command> {
   const program = new Command('notices').option('--json').exitOverride();
@@ -78,7 +80,7 @@ async function grammar(words: readonly string[]): Promise<Command> {
     for (const below of command.commands) silent(below);
     if (command.commands.length === 0) command.action(() => {});
   };
-  for (const command of await loadCommands(words, nothingAround())) {
+  for (const command of await loadCommands(words, AROUND)) {
     silent(command);
     program.addCommand(command);
   }

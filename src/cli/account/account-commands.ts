@@ -16,6 +16,7 @@ import { runOperation } from '../run-operation.ts';
 /** `notices hold`: shows the active hold; `place` and `lift` change it manually. */
 export const holdCommand = (context: CommandContext): Command =>
   new Command('hold')
+    .description('Shows the hold of the account; places or lifts one, also of one template.')
     .addCommand(operationCommand(context, showHold), { isDefault: true })
     .addCommand(operationCommand(context, placeHold))
     .addCommand(operationCommand(context, liftHold));
@@ -36,6 +37,7 @@ export const rateLimitCommand = (context: CommandContext): Command =>
 /** `notices restored`: what might be sent again from an old copy; `park` sets notices aside. */
 export const restoredCommand = (context: CommandContext): Command =>
   new Command('restored')
+    .description('Shows what an old copy of Redis might send again; sets it aside.')
     .addCommand(operationCommand(context, showRestored), { isDefault: true })
     .addCommand(operationCommand(context, parkRestored));
 

@@ -6,6 +6,9 @@ import { print } from '../output.ts';
 /** `notices config`: exits with 2 when the configuration is invalid. */
 export function configCommand(context: CommandContext): Command {
   return new Command('config')
+    .description(
+      'Prints the effective configuration, with secrets masked, and what is wrong in it.',
+    )
     .option(
       '--producer',
       'do not require the URL and the key pair of the service, as for a producer',

@@ -17,6 +17,7 @@ interface ListFlags {
 /** `notices events`: events of the account, oldest first; tests the webhook, and posts events again. */
 export const eventsCommand = (context: CommandContext): Command =>
   new Command('events')
+    .description('Lists events, or follows them; tests the webhook, and posts events again.')
     .addCommand(listCommand(context), { isDefault: true })
     .addCommand(testCommand(context))
     .addCommand(operationCommand(context, replayEvents));
@@ -49,7 +50,9 @@ function listCommand(context: CommandContext): Command {
 
 function testCommand(context: CommandContext): Command {
   return new Command('test')
-    .description('post a signed test to EVENT_WEBHOOK_URL; exit with 1 if the receiver refuses it')
+    .description(
+      'Posts a signed test to EVENT_WEBHOOK_URL; ends with 1 if the receiver refuses it.',
+    )
     .action(async (_: unknown, command: Command) => {
       const { events, redis, account } = await readConfig(context);
       if (events === undefined) {

@@ -24,10 +24,11 @@ const IMPORT_STOPPED =
  */
 export function importCommand(context: CommandContext): Command {
   return withImportFlags(
-    new Command('import').argument(
-      '<file>',
-      'CSV or NDJSON, optionally compressed with gzip; - for standard input',
-    ),
+    new Command('import')
+      .description(
+        'Queues a contact list as a batch, or continues an import that was stopped; refuses a list that was imported before.',
+      )
+      .argument('<file>', 'CSV or NDJSON, optionally compressed with gzip; - for standard input'),
   ).action((file: string, flags: ImportFlags, command: Command) =>
     untilStopped(context, async (signal) => {
       if (flags.dryRun === true && flags.wait === true) {

@@ -12,6 +12,9 @@ interface DoctorFlags {
 /** `notices doctor`: checks everything that sending needs, and shows how to fix problems. */
 export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
+    .description(
+      'Checks configuration, Redis, the service and the queue, and shows how to fix problems; its exit code can gate a deployment.',
+    )
     .option('--strict', 'exit with 1 also for warnings')
     .action(async (flags: DoctorFlags, command: Command) => {
       const json = wantsJson(command);

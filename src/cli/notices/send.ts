@@ -32,6 +32,7 @@ interface SendFlags {
 /** `notices send`: enqueues one notice and prints the receipt. */
 export function sendCommand(context: CommandContext): Command {
   return new Command('send')
+    .description('Queues one notice.')
     .option('--file <path>', 'JSON file with the notice, - for standard input')
     .option('--template <code>', 'template code')
     .option('--contact <number>', 'phone number in the national format (repeatable)', collect)

@@ -30,6 +30,7 @@ interface EmulatorFlags {
 export function emulatorCommand(context: CommandContext): Command {
   const defaults = EMULATOR_DEFAULTS;
   return new Command('emulator')
+    .description('Runs an emulator of the messaging service that can inject faults.')
     .option('--host <address>', 'address to listen on', defaults.host)
     .option('--port <n>', 'port to listen on, 0 for a free one', wholeNumber(0, 65_535), 4010)
     .option('--access-key <key>', 'access key of the first app', defaults.accessKey)

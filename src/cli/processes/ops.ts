@@ -13,6 +13,7 @@ const NAME = /^[A-Za-z0-9._@-]{1,64}$/;
 /** `notices ops`: the ops server; its subcommands create entries for its configuration. */
 export function opsCommand(context: CommandContext): Command {
   return new Command('ops')
+    .description('Runs the ops server (pages and HTTP API); makes access to it.')
     .addCommand(serveCommand(context), { isDefault: true })
     .addCommand(hashPasswordCommand(context))
     .addCommand(newKeyCommand(context));
@@ -20,7 +21,7 @@ export function opsCommand(context: CommandContext): Command {
 
 function serveCommand(context: CommandContext): Command {
   return new Command('serve')
-    .description('run the ops server (default)')
+    .description('Runs the ops server, until SIGTERM or SIGINT (default).')
     .option('--host <address>', 'address to listen on (default: OPS_ADDRESS)')
     .option(
       '--port <n>',
@@ -53,7 +54,7 @@ function serveCommand(context: CommandContext): Command {
 
 function hashPasswordCommand(context: CommandContext): Command {
   return new Command('hash-password')
-    .description('read a password from standard input and print its entry for OPS_USERS')
+    .description('Reads a password from standard input and prints its entry for OPS_USERS.')
     .argument('<name>', 'name to sign in with', name)
     .addOption(
       new Option('--role <role>', 'a viewer reads, an operator also acts')
@@ -84,7 +85,7 @@ interface NewKeyFlags {
 
 function newKeyCommand(context: CommandContext): Command {
   return new Command('new-key')
-    .description('create an API key: print it once, with its entry for OPS_API_KEYS')
+    .description('Creates an API key: prints it once, with its entry for OPS_API_KEYS.')
     .argument('<name>', 'name of the calling program, for the audit stream', name)
     .addOption(
       new Option('--role <role>', 'a sender enqueues notices and lists, and looks them up')

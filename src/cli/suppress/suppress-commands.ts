@@ -13,19 +13,24 @@ import { exportList, importList, syncList, type FileFlags } from './suppress-fil
 /** `notices suppress`: the do-not-send list of the account. */
 export const suppressCommand = (context: CommandContext): Command =>
   new Command('suppress')
+    .description(
+      'The do-not-send list: adds, removes or checks a number; imports, synchronises or exports the list.',
+    )
     .addCommand(operationCommand(context, addSuppression))
     .addCommand(operationCommand(context, removeSuppression))
     .addCommand(operationCommand(context, checkSuppression))
     .addCommand(
       withFile(new Command('import'))
-        .description('put the numbers of a file on the list, or of standard input, as -')
+        .description('Puts the numbers of a file on the list, or of standard input, as -.')
         .action((file: string, flags: FileFlags, command: Command) =>
           importList(context, command, file, flags),
         ),
     )
     .addCommand(
       withFile(new Command('sync'))
-        .description('make the list equal to a file: adds numbers, and removes those that it lacks')
+        .description(
+          'Makes the list equal to a file: adds numbers, and removes those that it lacks.',
+        )
         .option('--yes', 'do not ask for confirmation')
         .option(
           '--allow-removing <n>',
@@ -38,7 +43,7 @@ export const suppressCommand = (context: CommandContext): Command =>
     )
     .addCommand(
       new Command('export')
-        .description('write the list as CSV: keyed hashes, from which no number follows')
+        .description('Writes the list as CSV: keyed hashes, from which no number follows.')
         .addOption(whyOption())
         .action(({ why }: FileFlags) => exportList(context, why)),
     );

@@ -28,7 +28,7 @@ export const problemAnswer = named(
 export type Problem = z.output<typeof problemAnswer>;
 
 /** HTTP status of each code that a request can cause; all others are 500. */
-const STATUS: Partial<Record<ErrorCode, number>> = {
+export const STATUS: Partial<Record<ErrorCode, number>> = {
   REQUEST_INVALID: 400,
   NOT_SIGNED_IN: 401,
   NOT_PERMITTED: 403,
