@@ -9,8 +9,8 @@ import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { NO_SEALING } from '../../src/payload/seal.ts';
-import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
-import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
+import { QUEUE_NAME } from '../../src/redis/keys.ts';
+import { buildBatch } from '../batch/support/built-batch.ts';
 import { run } from '../cli/support/run.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
 import { testRedis } from '../support/redis.ts';
@@ -179,15 +179,6 @@ describe('notices erase', () => {
     expect((await built.read()).counts).toMatchObject({ unknown: 1, cancelled: 2, pending: 0 });
   });
 
-  it('what was possibly sent and will be tried again is left as it is, and named', async () => {
-    const { queue, keys, erase, stateOf } = open();
-    const { id } = await queue.send(to(NUMBER));
-    await redis.client.hset(keys.noticeJob(id), 'stc', 1);
-    const left = [{ notice: id, reason: 'possibly-sent' }];
-    expect(await erase()).toMatchObject({ code: 1, report: { left, index: { notices: 0 } } });
-    expect(await stateOf(id)).toBe('pending');
-  });
-
   it('an unknown outcome is discarded and removed, with its idempotency key', async () => {
     const facts = { number: NUMBER };
     const parked = await parkNotice(redis, { idempotencyKey: 'k' }, undefined, FIND_KEY, facts);
@@ -210,6 +201,10 @@ describe('notices erase', () => {
     await built.claim(0);
     const { code, report } = await erase();
     expect([code, report.index]).toEqual([1, { notices: 1, chunks: 0 }]);
+    expect(report.left).toEqual([
+      { notice: kept.id, reason: 'possibly-sent' },
+      { batch: 'b', chunk: 0, reason: 'sending' },
+    ]);
     const { stdout } = await run(['find', NUMBER, '--json'], env);
     expect(JSON.parse(stdout)).toMatchObject({
       notices: [{ job: kept.id, confirmed: true }],
@@ -267,22 +262,6 @@ describe('notices erase', () => {
 });
 
 describe('contacts of a batch that are taken out', () => {
-  it('of failures of every state leave counts that add up, and the others undecided', async () => {
-    const { prefix, erase } = open();
-    const list = [...contacts(2), { contact: NUMBER }];
-    const built = await buildBatch(redis.client, prefix, 'b', [list, list, list]);
-    for (const [chunk, state] of (['rejected', 'unknown', 'expired'] as const).entries()) {
-      const failed = [await part(state, 'CODE', list.slice(1))];
-      await built.settle(chunk, { accepted: 1, failed });
-    }
-    await erase();
-    const { counts } = await built.read();
-    expect(counts).toMatchObject({ total: 9, accepted: 3, cancelled: 3, pending: 0 });
-    expect(counts).toMatchObject({ rejected: 1, unknown: 1, expired: 1 });
-    const { sizes } = keysOf(prefix, 'default').batch('b');
-    expect(await redis.client.pttl(sizes)).toBeGreaterThan(0);
-  });
-
   it('that move meanwhile are named, and erased where they are then', async () => {
     const { prefix, keys, erase } = open();
     const built = await buildBatch(redis.client, prefix, 'b', [
@@ -333,18 +312,5 @@ describe('contacts of a batch that are taken out', () => {
       report: { batches: [{ batch: 'b', waiting: 2, ended: 0 }], left: [] },
     });
     expect((await built.read()).counts).toMatchObject({ total: 3, unknown: 1, cancelled: 2 });
-  });
-
-  it('of a cancelled batch do not change its counts, nor how long it is kept', async () => {
-    const { prefix, keys, erase } = open();
-    const built = await buildBatch(redis.client, prefix, 'b', [
-      [{ contact: NUMBER }, { contact: OTHER }],
-    ]);
-    await built.ledger.control('b', 'cancel');
-    const { counts } = await built.read();
-    expect((await erase()).report.batches).toEqual([{ batch: 'b', waiting: 1, ended: 0 }]);
-    expect((await built.read()).counts).toEqual(counts);
-    expect(await redis.client.pttl(keys.batch('b').sizes)).toBeGreaterThan(0);
-    expect(await built.ledger.unsent()).toBe(0);
   });
 });

@@ -1,36 +1,24 @@
 import { Queue, Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
+import type { NoticeQueueOptions, NoticeRef } from '../../src/index.ts';
 import { cancelScript, parkNotice as parkWaiting } from '../../src/notices/cancel.ts';
-import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { QUEUE_NAME } from '../../src/redis/keys.ts';
 import { shaOf } from '../chaos/support/script-sha.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
-import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
+import { NOTICE, noticeWorld } from './support/notice-world.ts';
 
 const redis = testRedis();
-const NOTICE = { templateCode: 'ORDER', contacts: [{ contact: '01000000001' }] };
 
 function open(options: NoticeQueueOptions = {}) {
-  const prefix = redis.freshPrefix();
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, ...options });
-  const keys = keysOf(prefix, 'default');
-  const board = new Queue(QUEUE_NAME, { connection: redis.client, prefix: keys.bullPrefix });
-  onTestFinished(async () => {
-    await queue.close();
-    await board.close();
-  });
-  return { prefix, queue, keys, board };
-}
-
-async function worker(prefix: string, env = {}, emulated: EmulatorOptions = {}) {
-  const running = await startWorkerInProcess(redis.url, prefix, env, emulated);
-  onTestFinished(() => running.stop());
-  return running;
+  const world = noticeWorld(redis, options);
+  const { bullPrefix } = world.keys;
+  const board = new Queue(QUEUE_NAME, { connection: redis.client, prefix: bullPrefix });
+  onTestFinished(() => board.close());
+  return { ...world, board };
 }
 
 const CANCELLED = { cancelled: true, answer: 'cancelled' };
@@ -42,15 +30,15 @@ describe('a notice that waits', () => {
     ['waiting', {}],
     ['waiting with a priority', { priority: 7 }],
   ])('%s: is cancelled, twice the same, and never sent', async (_, options) => {
-    const { prefix, queue, board } = open();
+    const { worker, queue, board, reaching } = open();
     const { id } = await queue.send(NOTICE, options);
     expect(await queue.cancel(id)).toEqual({ id, ...CANCELLED });
     expect(await queue.cancel(id)).toEqual({ id, ...CANCELLED });
     expect(await queue.get(id)).toMatchObject({ state: 'cancelled', attempts: 0, possiblySent: 0 });
     expect(await board.count()).toBe(0);
-    const { emulator } = await worker(prefix);
+    const { emulator } = await worker();
     const next = await queue.send({ ...NOTICE, contacts: [{ contact: '01000000002' }] });
-    await until(async () => (await queue.get(next.id)).state === 'accepted', { what: 'the next' });
+    await reaching(next.id, 'accepted');
     expect(emulator.record()).toMatchObject({ contacts: 1 });
     expect(await queue.get(id)).toMatchObject({ state: 'cancelled' });
   });
@@ -88,8 +76,8 @@ describe('a notice that waits', () => {
   });
 
   it('cancelled by ten at once while a worker takes it: true for all, or sent once', async () => {
-    const { prefix, queue } = open();
-    const { emulator } = await worker(prefix);
+    const { worker, queue } = open();
+    const { emulator } = await worker();
     const sent = await queue.sendMany(Array.from({ length: 40 }, () => NOTICE));
     const reports = await Promise.all(
       sent.flatMap(({ id }) => [queue.cancel(id), queue.cancel(id)]),
@@ -138,14 +126,13 @@ describe('a notice that was sent, or may have been', () => {
   });
 
   it('is not parked while a worker sends it, and ends as accepted', async () => {
-    const { prefix, queue, keys } = open();
-    const { emulator } = await worker(prefix, {}, { latencyMs: 1_000 });
+    const { worker, queue, keys, reaching } = open();
+    const { emulator } = await worker({}, { latencyMs: 1_000 });
     const { id } = await queue.send(NOTICE);
     await until(() => emulator.record().contacts === 1, { what: 'the request' });
     await redis.client.hset(keys.hold, 'queue', JSON.stringify({ kind: 'restored', since: 1 }));
     expect(await parkWaiting(redis.client, keys, id)).toBe('changed');
-    const ended = async () => (await queue.get(id)).state === 'accepted';
-    await until(ended, { what: 'its acceptance' });
+    await reaching(id, 'accepted');
   });
 
   it('is not cancelled while Redis is held as an old copy', async () => {
@@ -184,31 +171,15 @@ it.each([
   expect(await queue.get(id)).toMatchObject({ state: 'pending' });
 });
 
-it.each(['n-AAAAAAAAAAAAAAAA', 'wait', 'meta', 'de:x', '한국어 "id"'])(
-  'what does not exist is not cancelled: %s',
-  async (id) => {
-    const { queue } = open();
-    const { id: other } = await queue.send(NOTICE);
-    expect(await queue.cancel(id)).toEqual({ id, cancelled: false, answer: 'not-kept' });
-    expect(await queue.get(other)).toMatchObject({ state: 'pending' });
-  },
-);
-
-it('an id of another account, an unknown key, and what is no id', async () => {
-  const { queue, prefix } = open();
-  const other = new NoticeQueue({
-    redis: connectionAs('producer', redis.url),
-    prefix,
-    account: 'other',
-  });
-  onTestFinished(() => other.close());
-  const { id } = await other.send(NOTICE, { idempotencyKey: 'k' });
-  expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'not-kept' });
-  expect(await queue.cancel({ idempotencyKey: 'k' })).toEqual({
-    id: '',
-    cancelled: false,
-    answer: 'not-kept',
-  });
-  expect(await other.get(id)).toMatchObject({ state: 'pending' });
-  await expect(queue.cancel('')).rejects.toMatchObject({ code: 'NOTICE_INVALID' });
+it.each<[NoticeRef, string]>([
+  ['n-AAAAAAAAAAAAAAAA', 'n-AAAAAAAAAAAAAAAA'],
+  ['wait', 'wait'],
+  ['de:x', 'de:x'],
+  ['한국어 "id"', '한국어 "id"'],
+  [{ idempotencyKey: 'unknown' }, ''],
+])('what does not exist is not cancelled: %j', async (ref, id) => {
+  const { queue } = open();
+  const { id: other } = await queue.send(NOTICE);
+  expect(await queue.cancel(ref)).toEqual({ id, cancelled: false, answer: 'not-kept' });
+  expect(await queue.get(other)).toMatchObject({ state: 'pending' });
 });

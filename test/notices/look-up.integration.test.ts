@@ -1,48 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
-import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { placeManualHold } from '../../src/fleet/hold/holds.ts';
-import { NoticeQueue, type NoticeRef, type NoticeState, type NoticeView } from '../../src/index.ts';
-import type { NoticeQueueOptions } from '../../src/index.ts';
-import { keysOf } from '../../src/redis/keys.ts';
+import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
 import { commandsByName } from '../ops/web/support/commands.ts';
 import { contacts } from '../producer/support/stored-jobs.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
-import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
+import { NOTICE, noticeWorld } from './support/notice-world.ts';
 
 const redis = testRedis();
-const NOTICE = { templateCode: 'ORDER', contacts: [{ contact: '01000000001' }] };
 const NUMBER = /0100\d{6,}/;
 const time = expect.any(Number) as number;
 
-function queueIn(prefix: string, options: NoticeQueueOptions = {}): NoticeQueue {
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, ...options });
-  onTestFinished(() => queue.close());
-  return queue;
-}
-
-async function worker(prefix: string, env = {}, emulated: EmulatorOptions = {}) {
-  const running = await startWorkerInProcess(redis.url, prefix, env, emulated);
-  onTestFinished(() => running.stop());
-  return running;
-}
-
-const reaching = (queue: NoticeQueue, ref: NoticeRef, state: NoticeState): Promise<NoticeView> =>
-  until(
-    async () => {
-      const view = await queue.get(ref);
-      return view.state === state ? view : undefined;
-    },
-    { what: `the state ${state}`, deadlineMs: 20_000 },
-  );
+const open = (options?: NoticeQueueOptions) => noticeWorld(redis, options);
 
 const pendingOf = async (queue: NoticeQueue, id: string) => (await queue.get(id)).pending;
 
 describe('a notice that waits', () => {
   it('waits for a worker, with what is known of it', async () => {
-    const queue = queueIn(redis.freshPrefix());
+    const { queue } = open();
     const { id } = await queue.send(NOTICE, { expiresAt: Date.now() + 3_600_000 });
     expect(await queue.get(id)).toEqual({
       id,
@@ -59,7 +36,7 @@ describe('a notice that waits', () => {
   });
 
   it('is delayed, with its time', async () => {
-    const queue = queueIn(redis.freshPrefix());
+    const { queue } = open();
     const sendAt = Date.now() + 3_600_000;
     const { id } = await queue.send(NOTICE, { sendAt });
     const pending = await pendingOf(queue, id);
@@ -68,10 +45,9 @@ describe('a notice that waits', () => {
   });
 
   it('is held, with the reason and the remedy; also one with a priority', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix);
+    const { queue, keys } = open();
     const [plain, later] = [await queue.send(NOTICE), await queue.send(NOTICE, { priority: 5 })];
-    await placeManualHold(redis.client, keysOf(prefix, 'default'), 'wrong template');
+    await placeManualHold(redis.client, keys, 'wrong template');
     for (const { id } of [plain, later]) {
       expect(await pendingOf(queue, id)).toEqual({
         reason: 'held',
@@ -84,10 +60,9 @@ describe('a notice that waits', () => {
   });
 
   it('waits for the rate limit', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix);
+    const { queue, worker } = open();
     // One at a time, in their order: with more, any of them may be sent before it waits.
-    await worker(prefix, { RATE_LIMIT: '1', CONCURRENCY: '1' });
+    await worker({ RATE_LIMIT: '1', CONCURRENCY: '1' });
     const sent = await queue.sendMany(Array.from({ length: 20 }, () => NOTICE));
     const last = sent.at(-1)?.id ?? '';
     const limited = await until(
@@ -101,7 +76,7 @@ describe('a notice that waits', () => {
   });
 
   it('is found by its idempotency key', async () => {
-    const queue = queueIn(redis.freshPrefix());
+    const { queue } = open();
     const one = await queue.send(NOTICE, { idempotencyKey: 'order/1' });
     const two = await queue.send(
       { ...NOTICE, contacts: contacts(3) },
@@ -116,14 +91,13 @@ describe('a notice that waits', () => {
 
 describe('a notice that was sent', () => {
   it('is accepted or rejected, with its code, remedy and times; no number is shown', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix);
-    await worker(prefix, {}, { rejectContacts: ['01000000002'] });
+    const { queue, worker, reaching } = open();
+    await worker({}, { rejectContacts: ['01000000002'] });
     const good = await queue.send(NOTICE);
     const bad = await queue.send({ ...NOTICE, contacts: [{ contact: '01000000002' }] });
     const kept = { acceptedMs: 3_600_000, acceptedCount: 10_000, failedMs: 604_800_000 };
     const ended = { enqueuedAt: time, startedAt: time, endedAt: time, kept };
-    expect(await reaching(queue, good.id, 'accepted')).toEqual({
+    expect(await reaching(good.id, 'accepted')).toEqual({
       id: good.id,
       state: 'accepted',
       confirmed: true,
@@ -134,7 +108,7 @@ describe('a notice that was sent', () => {
       possiblySent: 0,
       ...ended,
     });
-    const view = await reaching(queue, bad.id, 'rejected');
+    const view = await reaching(bad.id, 'rejected');
     expect(view).toMatchObject({ attempts: 1, possiblySent: 0, code: 'INVALID_CONTACT', ...ended });
     expect(view.message).toMatch(/^HTTP 400/);
     expect(view.remedy).toMatch(/the code and the message/);
@@ -142,9 +116,8 @@ describe('a notice that was sent', () => {
   });
 
   it('is delayed between two attempts, and possibly sent', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix);
-    await worker(prefix, {}, { faults: [{ on: 'send', times: 1, reset: 'after-acting' }] });
+    const { queue, worker } = open();
+    await worker({}, { faults: [{ on: 'send', times: 1, reset: 'after-acting' }] });
     const { id } = await queue.send(NOTICE);
     const view = await until(
       async () => {
@@ -170,8 +143,7 @@ describe('what is not kept', () => {
     '%00',
     'x'.repeat(200),
   ])('%j: not-kept, and how long things are kept', async (id) => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix);
+    const { queue } = open();
     await queue.send(NOTICE);
     expect(await queue.get(id)).toEqual({
       id,
@@ -183,9 +155,8 @@ describe('what is not kept', () => {
   });
 
   it('a notice of another account, an unknown key', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = queueIn(prefix);
-    const { id } = await queueIn(prefix, { account: 'other' }).send(NOTICE, {
+    const { prefix, queue } = open();
+    const { id } = await open({ prefix, account: 'other' }).queue.send(NOTICE, {
       idempotencyKey: 'k',
     });
     expect(await queue.get(id)).toMatchObject({ id, state: 'not-kept' });
@@ -199,7 +170,7 @@ describe('what is not kept', () => {
     [{ idempotencyKey: '' }, 'idempotencyKey: expected a key, got an empty string'],
     [{} as { idempotencyKey: string }, 'idempotencyKey: expected text'],
   ])('%j is refused', async (ref, problem) => {
-    const queue = queueIn(redis.freshPrefix());
+    const { queue } = open();
     await expect(queue.get(ref)).rejects.toMatchObject({
       code: 'NOTICE_INVALID',
       message: expect.stringContaining(problem) as string,

@@ -34,3 +34,8 @@ it.each([
     delivery: 'at-least-once',
   });
 });
+
+it('an encrypted job is shown with its template and the number of its contacts', () => {
+  const notice = { templateCode: 'T', contacts: 1, sealed: 'x' };
+  expect(view({ v: 2, notice })).toMatchObject({ template: 'T', contacts: 1 });
+});

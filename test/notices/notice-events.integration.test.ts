@@ -1,38 +1,24 @@
 import { expect, describe, it, onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { NoticeQueue, type NoticeEvent } from '../../src/index.ts';
+import type { NoticeEvent, NoticeQueue } from '../../src/index.ts';
 import { announceAccepted } from '../../src/events/announce.ts';
 import { decideOn } from '../support/unknown-notices.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
-import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
-import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
+import { noticeWorld } from './support/notice-world.ts';
 
 const redis = testRedis();
 const WAIT = { deadlineMs: 20_000 };
 
 const notice = (contact = '01000000001') => ({ templateCode: 'ORDER', contacts: [{ contact }] });
 
-/** A queue, a worker that keeps events, and a listener. */
+/** A queue, and a worker that keeps events. */
 function world(env: Record<string, string> = {}, emulated: EmulatorOptions = {}) {
-  const prefix = redis.freshPrefix();
-  const queue = new NoticeQueue({
-    redis: connectionAs('producer', redis.url),
-    prefix,
-  });
-  onTestFinished(() => queue.close());
-  const start = async () => {
-    const worker = await startWorkerInProcess(
-      redis.url,
-      prefix,
-      { NOTICE_EVENTS: '1000', ...env },
-      emulated,
-    );
-    onTestFinished(() => worker.stop());
-    return worker;
+  const opened = noticeWorld(redis);
+  return {
+    ...opened,
+    start: () => opened.worker({ NOTICE_EVENTS: '1000', ...env }, emulated),
   };
-  return { prefix, keys: keysOf(prefix, 'default'), queue, start };
 }
 
 /** Collects events; they arrive while the test goes on. */
@@ -141,19 +127,15 @@ describe('events()', () => {
   });
 
   it('is bounded, and costs nothing where it is off: also a cancellation writes nothing', async () => {
-    const { queue, keys, start, prefix } = world({ NOTICE_EVENTS: '0' });
+    const { queue, keys, start, worker, reaching } = world({ NOTICE_EVENTS: '0' });
     await start();
     const off = await queue.send(notice(), { delay: 3_600_000 });
     await queue.cancel(off.id);
     const { id } = await queue.send(notice());
-    await until(async () => (await queue.get(id)).state === 'accepted', {
-      what: 'the end',
-      ...WAIT,
-    });
+    await reaching(id, 'accepted');
     expect(await redis.client.exists(keys.events)).toBe(0);
 
-    const bounded = await startWorkerInProcess(redis.url, prefix, { NOTICE_EVENTS: '10' });
-    onTestFinished(() => bounded.stop());
+    await worker({ NOTICE_EVENTS: '10' });
     expect(await redis.client.hget(keys.account, 'events')).toBe('10');
   });
 });

@@ -1,11 +1,10 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
-import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
+import type { NoticeQueueOptions } from '../../src/index.ts';
 import { findEntries } from '../../src/number-index/notice-number-index.ts';
-import { keysOf } from '../../src/redis/keys.ts';
+import { noticeWorld } from '../notices/support/notice-world.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
-import { connectionAs } from '../support/redis-users.ts';
 
 const redis = testRedis();
 const SECRET = '5'.repeat(64);
@@ -13,10 +12,7 @@ const KEY = findKey(SECRET);
 const DAY_MS = 24 * 3_600_000;
 
 function world(options: NoticeQueueOptions = { findKey: SECRET }) {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, ...options });
-  onTestFinished(() => queue.close());
+  const { prefix, keys, queue } = noticeWorld(redis, options);
   const jobsOf = async (number: string, keepMs = DAY_MS, now = Date.now()) => {
     const entries = await findEntries(redis.client, keys, hashNumber(KEY, number), keepMs, now);
     return entries.map(({ jobId }) => jobId);
@@ -73,17 +69,6 @@ describe('the find index of single notices', () => {
     expect(ttl).toBeLessThanOrEqual(DAY_MS + 60_000);
     expect(sets[0]).toMatch(/:find:\d{5}:[0-9a-f]{4}$/);
     expect(keys.find(1, 'ffff')).toContain(`{${prefix}:default}`);
-  });
-
-  it('contains no number', async () => {
-    const { queue, prefix } = world();
-    const [number = ''] = numbers(1);
-    await queue.send(notice(number));
-    for (const set of (await redis.keys(prefix)).filter((key) => key.includes(':find:'))) {
-      const members = await redis.client.zrangeBuffer(set, 0, '-1');
-      expect(members).toHaveLength(1);
-      expect(`${set}${String(members[0])}`).not.toContain(number);
-    }
   });
 
   it('removes entries of jobs that the queue did not accept: a repeated key, and a conflict', async () => {

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { payloadKeys, type Sealing } from '../../src/payload/seal.ts';
 import type { JobData } from '../../src/contracts/job.ts';
-import { NO_HISTORY } from '../../src/fleet/job-history.ts';
-import { noticeView } from '../../src/notices/look-up.ts';
 import { contactsOfJob, openJob, readFrame, sealJob } from '../../src/payload/sealed-job.ts';
 
 const NUMBER = '01012345678';
@@ -22,16 +20,6 @@ const sealing: Sealing = {
   acceptsPlain: false,
 };
 const sealed = sealJob(DATA, 'n-1', sealing);
-const failed = (data: unknown) => ({
-  id: 'n-1',
-  place: 'wait' as const,
-  due: 0,
-  fields: { data: JSON.stringify(data) },
-  history: NO_HISTORY,
-  intentOpen: false,
-  ended: undefined,
-});
-
 describe('the data of an encrypted job', () => {
   it('opens to what was sealed', () => {
     expect(openJob(sealed, 'n-1', sealing)).toStrictEqual(DATA);
@@ -83,9 +71,5 @@ describe('the data of an encrypted job', () => {
     for (const none of [null, undefined, '{', '5', '{"notice":5}']) {
       expect(contactsOfJob(none, 'n-1')).toEqual([]);
     }
-  });
-
-  it('is shown with its template and the number of its contacts', () => {
-    expect(noticeView(failed(sealed))).toMatchObject({ template: 'T', contacts: 1 });
   });
 });

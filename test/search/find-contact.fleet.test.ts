@@ -40,45 +40,29 @@ describe('findContact', () => {
     const rejected = await send('01000000002');
     const waiting = await send('01000000003', { delay: 3_600_000 });
     const of = async (number: string) => (await findContact(number, options(prefix))).notices;
-    await until(async () => (await of('01000000002'))[0]?.states[0] === 'rejected', {
-      what: 'the rejection',
-      deadlineMs: 20_000,
-    });
-    await until(async () => (await of('01000000001'))[0]?.states[0] === 'accepted', {
-      what: 'the acceptance',
-      deadlineMs: 20_000,
-    });
+    for (const [number, state] of [
+      ['01000000002', 'rejected'],
+      ['01000000001', 'accepted'],
+    ] as const) {
+      const isDone = async () => (await of(number))[0]?.states[0] === state;
+      await until(isDone, { what: state, deadlineMs: 20_000 });
+    }
     const at = expect.any(Number) as number;
-    expect(await of('010-0000-0001')).toEqual([
-      { job: accepted.id, template: 'T', states: ['accepted'], confirmed: true, at },
-    ]);
-    expect(await of('01000000002')).toEqual([
-      {
-        job: rejected.id,
-        template: 'T',
-        states: ['rejected'],
-        confirmed: true,
-        at,
-        code: 'INVALID_CONTACT',
-      },
-    ]);
-    expect(await of('01000000003')).toEqual([
-      { job: waiting.id, template: 'T', states: ['pending'], confirmed: true, at },
-    ]);
+    const found = ({ id: job }: { id: string }, state: string, more = {}) => [
+      { job, template: 'T', states: [state], confirmed: true, at, ...more },
+    ];
+    expect(await of('010-0000-0001')).toEqual(found(accepted, 'accepted'));
+    const code = 'INVALID_CONTACT';
+    expect(await of('01000000002')).toEqual(found(rejected, 'rejected', { code }));
+    expect(await of('01000000003')).toEqual(found(waiting, 'pending'));
     expect(await of('01000000004')).toEqual([]);
 
     const keys = keysOf(prefix, 'default');
     const board = openBullQueue(QUEUE_NAME, redis.client, keys);
     onTestFinished(() => board.close());
     await board.remove(accepted.id);
-    expect(await of('01000000001')).toEqual([
-      {
-        job: accepted.id,
-        states: ['accepted', 'rejected', 'cancelled', 'suppressed'],
-        confirmed: false,
-        at,
-      },
-    ]);
+    const states = ['accepted', 'rejected', 'cancelled', 'suppressed'];
+    expect(await of('01000000001')).toEqual([{ job: accepted.id, states, confirmed: false, at }]);
   });
 
   it('reports what was searched, and contains no number', async () => {

@@ -158,13 +158,6 @@ describe('a number in a batch', () => {
     const search = await find(list.prefix, numberOf(99));
     expect([search.found, search.contacts]).toEqual([[], 10]);
   });
-
-  it('cannot be searched in chunks without an index, which is reported', async () => {
-    const list = await indexed();
-    await redis.client.hdel(list.keys.batchFind('b'), '1');
-    const search = await find(list.prefix, numberOf(7));
-    expect(search).toEqual({ found: [], batches: 1, contacts: 5, unindexed: 1 });
-  });
 });
 
 describe('an import', () => {

@@ -119,23 +119,6 @@ describe('nothing is sent to a number on the do-not-send list', () => {
     await until(async () => (await again.view()).state === 'accepted', { what: 'after a removal' });
   }, 60_000);
 
-  it('by a worker that gets no hints', async () => {
-    const user = { REDIS_USERNAME: `deaf-${redis.prefix}`, REDIS_PASSWORD: 'x' };
-    const rules = ['on', '>x', '+@all', '~*', 'resetchannels', '&*:send', '&*:chunks'];
-    await redis.client.call('ACL', 'SETUSER', user.REDIS_USERNAME, ...rules);
-    onTestFinished(
-      async () => void (await redis.client.call('ACL', 'DELUSER', user.REDIS_USERNAME)),
-    );
-    const { emulator, list, send } = await world(user);
-    const [one = '', two = ''] = numbers(2);
-    const before = await send(one);
-    await until(async () => (await before.view()).state === 'accepted', { what: 'the first' });
-    await list.add([two], 'opt-out');
-    const after = await send(two);
-    await until(async () => (await after.view()).state === 'suppressed', { what: 'the end' });
-    expect(sentTo(emulator)).toEqual([one]);
-  }, 60_000);
-
   it('by a worker that cannot read the list: it is not ready, and says why once', async () => {
     const { emulator, keys, workers, send } = await world({ HEARTBEAT_MS: '100' });
     const sealing = sealingOf('default', { payloadKey: '42'.repeat(32) });
@@ -204,27 +187,5 @@ describe('nothing is sent to a number on the do-not-send list', () => {
     const refused = await queue.send(notice);
     await end(refused.id, 'rejected');
     expect(await show(refused.id)).toMatchObject({ contacts: 1, suppressed: 1 });
-  }, 60_000);
-
-  it('of what is sent again by a person', async () => {
-    const { emulator, list, ledger, importList, ended } = await world();
-    const all = numbers(10);
-    emulator.addFault({ on: 'send', status: 401, code: 'SENDER', times: 1 });
-    emulator.addFault({ on: 'send', status: 400, code: 'NO' });
-    const id = await importList(all);
-    const refused = await ended(id);
-    expect(refused.counts).toMatchObject({ rejected: 10 });
-    emulator.clearFaults();
-    await list.add(all.slice(0, 4), 'wrong-number');
-    for await (const { name } of ledger.failures(id)) await ledger.redrive(id, name, 'rejected');
-    const { counts } = await until(
-      async () => {
-        const found = await ledger.read(id);
-        return found?.counts.pending === 0 && found.counts.accepted > 0 ? found : undefined;
-      },
-      { what: 'the redrive', deadlineMs: 20_000 },
-    );
-    expect(counts).toMatchObject({ total: 10, accepted: 6, suppressed: 4, rejected: 0 });
-    expect(sentTo(emulator)).toEqual(all.slice(4));
   }, 60_000);
 });

@@ -52,6 +52,17 @@ describe('claim', () => {
     expect(await bench.batch()).toMatchObject({ phase: 'finished' });
   });
 
+  it('after the deadline leaves as unknown what was possibly sent; the rest has expired', async () => {
+    const bench = await openBatch(redis, {}, [10, 4]);
+    await bench.claim(1);
+    await bench.setFields({ expiresAt: 1 });
+    for (const chunk of [0, 1]) await bench.claim(chunk, 'b');
+    expect(await bench.failures()).toMatchObject([
+      { name: '0', state: 'expired', code: 'EXPIRED' },
+      { name: '1', state: 'unknown', code: 'EXPIRED' },
+    ]);
+  });
+
   it('records when the batch last changed', async () => {
     const bench = await openBatch(redis, {}, [10, 10]);
     const claim = () => bench.claim(0);

@@ -1,23 +1,11 @@
 import type { Redis } from 'ioredis';
-import type { Batch, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
+import type { BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { encodeContacts, noteOrigins, originsText } from '../../../src/payload/chunk-payload.ts';
 import { allAccepted, type Settlement } from '../../../src/batch/ledger/settlement.ts';
 import type { Contact } from '../../../src/contracts/notice.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { PLAN as BENCH_PLAN } from './batch-bench.ts';
-
-/** A batch in Redis whose sends the test itself makes up. */
-export interface BuiltBatch {
-  readonly id: string;
-  readonly ledger: Ledger;
-  /** The batch as it is stored. */
-  read(): Promise<Batch>;
-  /** Claims a chunk, as a worker does before its send. */
-  claim(chunk: number): Promise<void>;
-  /** Claims a chunk where that is still to be done, and settles it; parts of it as chunks that it is cut into. */
-  settle(chunk: number, settlement: Settlement | Parts): Promise<void>;
-}
 
 type Failed = Omit<Extract<Settlement, { kind: 'failed' }>, 'kind'>;
 type FailedPart = Failed & { readonly size: number; readonly payload?: Buffer };
@@ -38,7 +26,8 @@ export function contacts(count: number, from = 0): Contact[] {
 }
 
 /**
- * Stores a batch, its import ended by default.
+ * Stores a batch, its import ended by default, whose sends the test itself makes up: `claim` and `settle` do what a worker
+ * does, the latter also for parts of a chunk, which is cut into them.
  *
  * @param chunks the contacts of each chunk
  */
@@ -48,7 +37,7 @@ export async function buildBatch(
   id: string,
   chunks: readonly (readonly Contact[])[],
   options: { readonly plan?: Partial<BatchPlan>; readonly importing?: boolean } = {},
-): Promise<BuiltBatch> {
+) {
   const keys = keysOf(prefix, 'default');
   const ledger = new Ledger(redis, keys);
   const plan = { ...PLAN, chunkSize: chunks[0]?.length ?? 10, ...options.plan };

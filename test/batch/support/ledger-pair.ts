@@ -38,11 +38,19 @@ const ENDINGS: readonly Settlement[] = [
 ];
 
 const index = fc.nat(5);
-const move = <Name extends Move['move']>(
+type Taken = Readonly<Record<string, fc.Arbitrary<unknown>>>;
+type Moved<Name, Takes extends Taken> = { readonly move: Name } & {
+  readonly [Field in keyof Takes]: Takes[Field] extends fc.Arbitrary<infer Value> ? Value : never;
+};
+/** One kind of move, with what it takes. */
+const move = <Name extends string, Takes extends Taken = Record<never, never>>(
   weight: number,
   name: Name,
-  takes: Readonly<Record<string, fc.Arbitrary<unknown>>> = {},
-) => ({ weight, arbitrary: fc.record({ move: fc.constant(name), ...takes }) });
+  takes?: Takes,
+) => {
+  const arbitrary: unknown = fc.record({ move: fc.constant(name), ...takes });
+  return { weight, arbitrary: arbitrary as fc.Arbitrary<Moved<Name, Takes>> };
+};
 
 /** Any move of a batch; those after which little can happen are rare. */
 export const MOVES = fc.oneof(
@@ -71,39 +79,9 @@ export const MOVES = fc.oneof(
   move(1, 'deadline'),
   move(2, 'stall'),
   move(3, 'queue', { limit: fc.integer({ min: 1, max: 3 }) }),
-) as fc.Arbitrary<Move>;
+);
 
-/** One move, with what it takes. */
-type Move =
-  | { readonly move: 'store'; readonly size: number }
-  | { readonly move: 'store again'; readonly chunk: number }
-  | { readonly move: 'end import' | 'deadline' | 'stall' }
-  | { readonly move: 'claim'; readonly chunk: number; readonly owned: number }
-  | { readonly move: 'claim again'; readonly attempt: number }
-  | {
-      readonly move: 'settle';
-      readonly attempt: number;
-      readonly ending: Settlement;
-    }
-  | { readonly move: 'halve'; readonly attempt: number; readonly cut: number }
-  | { readonly move: 'control'; readonly verb: 'pause' | 'resume' | 'cancel' }
-  | {
-      readonly move: 'redrive';
-      readonly failure: number;
-      /** That of the failure where undefined. */
-      readonly state: FailureRecord['state'] | undefined;
-      /** While its template is held, also during the import. */
-      readonly isHeld: boolean;
-    }
-  | {
-      readonly move: 'resolve';
-      readonly failure: number;
-      readonly as: 'accepted' | 'cancelled';
-      readonly state: FailureRecord['state'] | undefined;
-    }
-  | { readonly move: 'split'; readonly failure: number; readonly cut: number }
-  | { readonly move: 'take out'; readonly chunk: number; readonly cut: number }
-  | { readonly move: 'queue'; readonly limit: number };
+type Move = typeof MOVES extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** A batch of the ledger and its model, and what was claimed from it. */
 export class Pair {
