@@ -139,6 +139,107 @@ const mapSchema = z
     'expected valid names of contact fields',
   );
 
+/** Options of a list that a request may have, too: those that are no phone number, no file and no object. */
+const listFields = {
+  /**
+   * Id of the batch: 1 to 64 letters, digits, hyphens and underscores. The id of an unfinished import continues it;
+   * the list and the options of sending that are set must be the same (otherwise BATCH_CONFLICT). If that import
+   * has ended, nothing is queued. Without an id an unfinished import of the same list is continued.
+   * @default random
+   */
+  batchId: z
+    .string('expected text')
+    .regex(BATCH_ID, 'expected 1 to 64 letters, digits, hyphens and underscores')
+    .optional(),
+  /**
+   * Maps fields of a contact to columns of a CSV list (title, or position from 1, without the columns that a file
+   * of refused rows adds) or to fields of an object; only these are sent. Without it, the columns `contact`,
+   * `var1`, `var2`, ... are. @example { contact: 'Phone', var1: 'Name' }, or as text: 'contact=Phone,var1=Name'
+   */
+  map: z
+    .custom<FieldMap | string>()
+    .transform((given, context) => {
+      const read = typeof given === 'string' ? readPairs(given) : given;
+      if (typeof read !== 'string') return read;
+      context.addIssue({ code: 'custom', message: read });
+      return z.NEVER;
+    })
+    .pipe(mapSchema)
+    .optional(),
+  /** Also send the other columns, as fields of their own names. @default false */
+  passThrough: flag.default(false),
+  /**
+   * Columns (of objects: fields) that stay with their contact in Redis and are not sent: exports of what was not
+   * accepted have them. @default []
+   */
+  keep: names,
+  /** Fields, such as var1, that must not be empty: a row in which one is empty is refused. @default [] */
+  require: names,
+  /**
+   * Send to a list that was imported before, as a new batch; without it such a list is refused with LIST_REPEATED.
+   * A list is the same if it has the same contacts with the same values in the same order, for the same template,
+   * sender keys and `fields`. An import that has not ended is continued instead, unless a new `batchId` is set.
+   * @default false
+   */
+  again: flag.default(false),
+  /**
+   * Leave out the contacts whose numbers are in a list of the same template of the last days (the queue's
+   * `repeatWindowMs`); without it and without `again` such a list is refused with LIST_REPEATED. Needs a file or an
+   * array, unless the list has no more than 1,000 contacts. @default false
+   */
+  onlyNew: flag.default(false),
+  /** Store the list and send nothing until a person resumes the batch. @default false */
+  paused: flag.default(false),
+  /** When sending starts. A start that is missed by more than an hour waits for a person. @default at once */
+  startAt: sendOptionsSchema.shape.expiresAt,
+  /** Latest time of sending, as in `SendOptions`; contacts that are not sent by then expire. @default never */
+  expiresAt: sendOptionsSchema.shape.expiresAt,
+  /** Contacts per second at most. @default no limit but that of the account */
+  rate: limit('contacts per second', 1_000_000_000),
+  /**
+   * Instead of a rate: so that the list takes so long, such as '4h', or milliseconds. Needs a list that can be read
+   * twice, unless it has no more than 1,000 rows.
+   */
+  spread: z
+    .custom<number | string>()
+    .transform((given, context) => {
+      const ms = typeof given === 'string' ? parseDuration(given) : given;
+      if (typeof ms === 'number' && ms > 0) return ms;
+      context.addIssue({ code: 'custom', message: NO_SPREAD });
+      return z.NEVER;
+    })
+    .optional(),
+  /** Contacts of one send request: fewer where they have 16 MiB of JSON. @default the queue's `chunkSize` (1000) */
+  chunkSize: limit('contacts', 10_000),
+  /** What happens after an unknown outcome; see `SendOptions`. @default the queue's `delivery` */
+  delivery: z.enum(DELIVERY_POLICIES, `expected one of ${DELIVERY_POLICIES.join(', ')}`).optional(),
+  /** Split a rejected chunk in half until the rejected contact is found. @default true */
+  bisect: flag,
+  /**
+   * Country whose national numbers the list has: any other number is refused; international numbers and those that
+   * lost their leading zero are repaired. @default the queue's `country`; without it numbers have 8 to 15 digits
+   */
+  country: z.enum(COUNTRY_NAMES, `expected one of ${COUNTRY_NAMES.join(', ')}`).optional(),
+  /**
+   * Also send to numbers that no phone has. Without it they are refused, and so is a list of which they are more
+   * than one percent. @default false
+   */
+  allowImplausible: flag.default(false),
+  /** Send to every row, even if several have the same phone number. @default false */
+  allowDuplicates: flag.default(false),
+  /** Delimiter of CSV cells: one character. @default ',' */
+  delimiter: z
+    .string('expected text')
+    .regex(/^[^"\r\n\ud800-\udfff]$/, 'expected one character, neither a quote nor a line break')
+    .default(','),
+  /** `euc-kr` includes CP949. A byte order mark decides, also for UTF-16, whatever this is. @default 'utf-8' */
+  encoding: z.enum(ENCODINGS, `expected one of ${ENCODINGS.join(', ')}`).default('utf-8'),
+  /** Whether the first row of a CSV list contains titles; without them `map` uses positions. @default true */
+  header: flag.default(true),
+  /** Only read and check the list; queue nothing. Does not need Redis. @default false */
+  dryRun: flag.default(false),
+};
+
 const optionsSchema = z
   .strictObject(
     {
@@ -153,116 +254,14 @@ const optionsSchema = z
       /** Other fields of the send request; JSON values that are sent to the service unchanged. */
       fields: z.record(z.string(), z.unknown(), 'expected an object').optional(),
       /**
-       * Id of the batch: 1 to 64 letters, digits, hyphens and underscores. The id of an unfinished import continues it;
-       * the list and the options of sending that are set must be the same (otherwise BATCH_CONFLICT). If that import
-       * has ended, nothing is queued. Without an id an unfinished import of the same list is continued.
-       * @default random
-       */
-      batchId: z
-        .string('expected text')
-        .regex(BATCH_ID, 'expected 1 to 64 letters, digits, hyphens and underscores')
-        .optional(),
-      /**
-       * Send to a list that was imported before, as a new batch; without it such a list is refused with LIST_REPEATED.
-       * A list is the same if it has the same contacts with the same values in the same order, for the same template,
-       * sender keys and `fields`. An import that has not ended is continued instead, unless a new `batchId` is set.
-       * @default false
-       */
-      again: flag.default(false),
-      /**
-       * Leave out the contacts whose numbers are in a list of the same template of the last days (the queue's
-       * `repeatWindowMs`); without it and without `again` such a list is refused with LIST_REPEATED. Needs a file or an
-       * array, unless the list has no more than 1,000 contacts. @default false
-       */
-      onlyNew: flag.default(false),
-      /**
-       * Maps fields of a contact to columns of a CSV list (title, or position from 1, without the columns that a file
-       * of refused rows adds) or to fields of an object; only these are sent. Without it, the columns `contact`,
-       * `var1`, `var2`, ... are. @example { contact: 'Phone', var1: 'Name' }, or as text: 'contact=Phone,var1=Name'
-       */
-      map: z
-        .custom<FieldMap | string>()
-        .transform((given, context) => {
-          const read = typeof given === 'string' ? readPairs(given) : given;
-          if (typeof read !== 'string') return read;
-          context.addIssue({ code: 'custom', message: read });
-          return z.NEVER;
-        })
-        .pipe(mapSchema)
-        .optional(),
-      /**
-       * Columns (of objects: fields) that stay with their contact in Redis and are not sent: exports of what was not
-       * accepted have them. @default []
-       */
-      keep: names,
-      /** Fields, such as var1, that must not be empty: a row in which one is empty is refused. @default [] */
-      require: names,
-      /** Also send the other columns, as fields of their own names. @default false */
-      passThrough: flag.default(false),
-      /** Contacts of one send request: fewer where they have 16 MiB of JSON. @default the queue's `chunkSize` (1000) */
-      chunkSize: limit('contacts', 10_000),
-      /** What happens after an unknown outcome; see `SendOptions`. @default the queue's `delivery` */
-      delivery: z
-        .enum(DELIVERY_POLICIES, `expected one of ${DELIVERY_POLICIES.join(', ')}`)
-        .optional(),
-      /** Latest time of sending, as in `SendOptions`; contacts that are not sent by then expire. @default never */
-      expiresAt: sendOptionsSchema.shape.expiresAt,
-      /** Store the list and send nothing until a person resumes the batch. @default false */
-      paused: flag.default(false),
-      /** When sending starts. A start that is missed by more than an hour waits for a person. @default at once */
-      startAt: sendOptionsSchema.shape.expiresAt,
-      /**
        * Asked before a batch is created, once the list is checked; if it answers false, the import ends with
        * IMPORT_STOPPED. Not called for a list that can be read only once.
        */
       confirm: callback<(list: CheckedList) => Promise<boolean>>(),
-      /** Contacts per second at most. @default no limit but that of the account */
-      rate: limit('contacts per second', 1_000_000_000),
-      /**
-       * Instead of a rate: so that the list takes so long, such as '4h', or milliseconds. Needs a list that can be read
-       * twice, unless it has no more than 1,000 rows.
-       */
-      spread: z
-        .custom<number | string>()
-        .transform((given, context) => {
-          const ms = typeof given === 'string' ? parseDuration(given) : given;
-          if (typeof ms === 'number' && ms > 0) return ms;
-          context.addIssue({ code: 'custom', message: NO_SPREAD });
-          return z.NEVER;
-        })
-        .optional(),
-      /**
-       * Country whose national numbers the list has: any other number is refused; international numbers and those that
-       * lost their leading zero are repaired. @default the queue's `country`; without it numbers have 8 to 15 digits
-       */
-      country: z.enum(COUNTRY_NAMES, `expected one of ${COUNTRY_NAMES.join(', ')}`).optional(),
-      /**
-       * Also send to numbers that no phone has. Without it they are refused, and so is a list of which they are more
-       * than one percent. @default false
-       */
-      allowImplausible: flag.default(false),
-      /** Send to every row, even if several have the same phone number. @default false */
-      allowDuplicates: flag.default(false),
-      /** Split a rejected chunk in half until the rejected contact is found. @default true */
-      bisect: flag,
-      /** Only read and check the list; queue nothing. Does not need Redis. @default false */
-      dryRun: flag.default(false),
       /** Wait while Redis holds this many unsent contacts of all batches. @default the queue's `highWater` */
       highWater: limit('contacts', 1_000_000_000),
       /** Format of the list. @default detected from the file name and the first character */
       format: z.enum(['csv', 'ndjson'], 'expected csv or ndjson').optional(),
-      /** Delimiter of CSV cells: one character. @default ',' */
-      delimiter: z
-        .string('expected text')
-        .regex(
-          /^[^"\r\n\ud800-\udfff]$/,
-          'expected one character, neither a quote nor a line break',
-        )
-        .default(','),
-      /** `euc-kr` includes CP949. A byte order mark decides, also for UTF-16, whatever this is. @default 'utf-8' */
-      encoding: z.enum(ENCODINGS, `expected one of ${ENCODINGS.join(', ')}`).default('utf-8'),
-      /** Whether the first row of a CSV list contains titles; without them `map` uses positions. @default true */
-      header: flag.default(true),
       /**
        * Path of the file for refused rows: written if there are any, also by a dry run, and imported again once they
        * are corrected. A file with other content is kept, and the new one gets a number; the report names it.
@@ -277,6 +276,7 @@ const optionsSchema = z
       signal: z
         .custom<AbortSignal>((value) => value instanceof AbortSignal, 'expected an AbortSignal')
         .optional(),
+      ...listFields,
     },
     'expected an options object',
   )
@@ -318,34 +318,13 @@ export function readImportOptions(options: unknown): CheckedImportOptions {
   return parseInput(optionsSchema, options, 'NOTICE_INVALID', '', 'options');
 }
 
-const { shape } = optionsSchema;
-
-/** The options as the query of a request: those that are no phone number, no file and no object. */
+/** The options as the query of a request. */
 export const listQuery = z.strictObject({
   templateCode: z.string().min(1),
   scheduleType: z.string().optional(),
-  batchId: shape.batchId.describe(
+  ...listFields,
+  batchId: listFields.batchId.describe(
     'id of the batch: repeated with it, a request continues the import',
   ),
-  map: shape.map.describe('columns to use, such as contact=phone,var1=name'),
-  passThrough: shape.passThrough,
-  keep: shape.keep,
-  require: shape.require,
-  again: shape.again,
-  onlyNew: shape.onlyNew,
-  paused: shape.paused,
-  startAt: shape.startAt,
-  expiresAt: shape.expiresAt,
-  rate: shape.rate,
-  spread: shape.spread,
-  chunkSize: shape.chunkSize,
-  delivery: shape.delivery,
-  bisect: shape.bisect,
-  country: shape.country,
-  allowImplausible: shape.allowImplausible,
-  allowDuplicates: shape.allowDuplicates,
-  delimiter: shape.delimiter,
-  encoding: shape.encoding,
-  header: shape.header,
-  dryRun: shape.dryRun,
+  map: listFields.map.describe('columns to use, such as contact=phone,var1=name'),
 });
