@@ -43,7 +43,7 @@ type Moved<Name, Takes extends Taken> = { readonly move: Name } & {
   readonly [Field in keyof Takes]: Takes[Field] extends fc.Arbitrary<infer Value> ? Value : never;
 };
 /** One kind of move, with what it takes. */
-const move = <Name extends string, Takes extends Taken = Record<never, never>>(
+const move = <Name extends string, Takes extends Taken>(
   weight: number,
   name: Name,
   takes?: Takes,
