@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
-import { pino } from 'pino';
 import { Redis } from 'ioredis';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
-import { startEmulator } from '../../src/emulator/emulator.ts';
 import { NoticeQueue, type NoticeQueueError, type Contact, type Notice } from '../../src/index.ts';
-import { startWorker } from '../../workers/process/start-worker.ts';
 import { failureOf } from '../batch/support/import-world.ts';
-import { configOf } from '../service-coverage/support/line.ts';
 import { until } from '../support/wait.ts';
+import { startWorkerInProcess } from './support/worker-in-process.ts';
 
 /*
  * A Redis whose memory applications fill: they are refused while workers still have room, so that what waits is sent and
@@ -18,29 +15,17 @@ async function open(maxmemory: string) {
   const server = await startRedisServer({ args: ['--maxmemory', maxmemory] });
   onTestFinished(() => server.close());
   const { url } = server;
-  const emulator = await startEmulator();
-  onTestFinished(() => emulator.close());
-  const queue = new NoticeQueue({ redis: { url } });
+  const queue = new NoticeQueue({ redis: { url }, prefix: 'full' });
   onTestFinished(() => queue.close());
   const client = new Redis(url);
   onTestFinished(() => client.disconnect());
   const addWorker = async () => {
-    const worker = await startWorker({
-      config: configOf({
-        BASE_URL: emulator.url,
-        REDIS_URL: url,
-        REDIS_PERSISTENCE: 'ignore',
-        REDIS_USERNAME: '',
-        CONCURRENCY: '20',
-        KEEP_ACCEPTED_MS: '0s',
-      }),
-      logger: pino({ level: 'silent' }),
-      abandoned: new AbortController().signal,
-    });
-    onTestFinished(async () => worker?.stop());
-    await until(() => worker?.readiness.reasons().length === 0, { what: 'a worker that is ready' });
+    const settings = { REDIS_USERNAME: '', CONCURRENCY: '20', KEEP_ACCEPTED_MS: '0s' };
+    const worker = await startWorkerInProcess(url, 'full', settings);
+    onTestFinished(() => worker.stop());
+    return worker.emulator;
   };
-  return { queue, client, emulator, addWorker };
+  return { queue, client, addWorker };
 }
 
 const CONTACTS = 60_000;
@@ -65,11 +50,11 @@ async function fill(queue: NoticeQueue): Promise<readonly [number, NoticeQueueEr
 }
 
 it('notices are refused while workers have room to send what waits', async () => {
-  const { queue, client, emulator, addWorker } = await open('20mb');
+  const { queue, client, addWorker } = await open('20mb');
   const [taken, refusal] = await fill(queue);
   expect(refusal).toMatchObject({ code: 'REDIS_FULL' });
   expect(taken).toBeGreaterThan(1_000);
-  await addWorker();
+  const emulator = await addWorker();
   await until(() => emulator.record().requests >= taken, {
     what: 'all to be sent',
     deadlineMs: 90_000,

@@ -1,9 +1,17 @@
 import { Command, type Redis } from 'ioredis';
 
+/** How Redis, and a gateway in front of it, refuse a command: in turn. */
+const REFUSALS = [
+  'NOREPLICAS Not enough good replicas to write.',
+  'ERR max daily request limit exceeded. Limit: 10000, Usage: 10001.',
+  'ERR Script killed by user with SCRIPT KILL... script: 694a5fe1, on @user_script:1.',
+];
+
 /** A connection whose commands the test holds, refuses or repeats. */
 export class HeldLine {
   readonly redis: Redis;
   refuses = false;
+  #refused = 0;
   /** The next command is executed twice; the second answer is read, as after a reconnect. */
   repeatsNext = false;
   /** Whether the command is of a run that was killed. */
@@ -19,7 +27,7 @@ export class HeldLine {
       if (this.isDead()) return new Promise(() => {});
       if (!isScript) return send(command, stream);
       if (this.refuses) {
-        const refusal = new Error('NOREPLICAS Not enough good replicas to write.');
+        const refusal = new Error(REFUSALS[this.#refused++ % REFUSALS.length]);
         command.reject(Object.assign(refusal, { name: 'ReplyError' }));
         this.onRefusal();
         return command.promise;
