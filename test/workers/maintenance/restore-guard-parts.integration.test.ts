@@ -31,14 +31,21 @@ const HOLD_SETTINGS = {
   holdProbeMaxMs: 1_000,
   retryAfterMaxMs: 1_000,
 };
-const silent = pino({ level: 'silent' });
 
 describe('the restore guard', () => {
   const redis = testRedis();
   const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
 
-  function worker(keys: Keys, id: string, settings: Partial<RestoreConfig> = {}) {
-    const stop = new AbortController();
+  function worker(
+    keys: Keys,
+    id: string,
+    {
+      guard: mode = SETTINGS.guard,
+      file,
+    }: { guard?: RestoreConfig['guard']; file?: StateFile } = {},
+  ) {
+    const log: (string | undefined)[] = [];
+    const write = (line: string) => log.push((JSON.parse(line) as { event?: string }).event);
     const readiness = new UnreadyReasons();
     const state = { id, host: 'h', pid: 1, version: '0', active: 0, concurrency: 1 };
     const client = redis.connect({ name: id, forWorker: true });
@@ -58,7 +65,7 @@ describe('the restore guard', () => {
     const guard = new RestoreGuard({
       redis: client,
       keys,
-      settings: { ...SETTINGS, ...settings },
+      settings: { ...SETTINGS, guard: mode },
       heartbeat: () => ({
         ...state,
         startedAt: 0,
@@ -67,13 +74,13 @@ describe('the restore guard', () => {
         unready: readiness.reasons(),
       }),
       heartbeatMs: HEARTBEAT_MS,
-      file: undefined,
+      file,
       readiness,
       gate,
-      log: silent,
-      stopping: stop.signal,
+      log: pino({}, { write }),
+      stopping: new AbortController().signal,
     });
-    return { client, guard, gate, stop, readiness };
+    return { client, guard, gate, readiness, log };
   }
 
   const epochOf = async (keys: Keys) => (await readEpoch(redis.client, keys)).epoch;
@@ -85,17 +92,39 @@ describe('the restore guard', () => {
     await redis.client.hset(keys.epoch, copy);
   }
 
-  it('sends nothing from a copy, even before a hint of the hold arrives', async () => {
+  it.each([
+    ['hold', 'held', false],
+    ['warn', 'warned', true],
+    ['off', undefined, true],
+  ] as const)(
+    'in the mode %s: whether it sends from a copy is known before a hint of the hold arrives',
+    async (mode, verdict, sends) => {
+      const keys = freshKeys();
+      const { guard, gate, log } = worker(keys, 'a', { guard: mode });
+      await guard.start();
+      const copy = await redis.client.hgetall(keys.epoch);
+      await guard.check();
+      expect(await gate.enter('T', false)).toBeDefined();
+      await goBack(keys, { ...copy, server: 'abc123' });
+      await guard.check();
+      expect(await guard.passed()).toBe(true);
+      expect((await epochOf(keys))?.event?.verdict).toBe(verdict);
+      expect(log).toEqual(verdict === undefined ? [] : ['restored']);
+      expect((await gate.enter('T', false)) !== undefined).toBe(sends);
+    },
+  );
+
+  it('goes on in a Redis that was emptied, and says so', async () => {
     const keys = freshKeys();
-    const { guard, gate } = worker(keys, 'a');
+    const { guard, log } = worker(keys, 'a');
     await guard.start();
-    const copy = await redis.client.hgetall(keys.epoch);
+    await redis.client.del(keys.epoch);
     await guard.check();
-    expect(await gate.enter('T', false)).toBeDefined();
-    await goBack(keys, { ...copy, server: 'abc123' });
-    await guard.check();
-    expect(await guard.passed()).toBe(true);
-    expect(await gate.enter('T', false)).toBeUndefined();
+    expect([log, await guard.passed(), await heldAs(keys)]).toEqual([
+      ['redis-emptied'],
+      true,
+      undefined,
+    ]);
   });
 
   it('the last worker marks a clean shutdown, and stays deregistered when its connection comes back', async () => {

@@ -1,13 +1,13 @@
 import type { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, it } from 'vitest';
-import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { startProcess } from '../../cli/support/process.ts';
 import { run } from '../../cli/support/run.ts';
-import { numbers, startFleet, type Fleet, type FleetWorker } from '../../support/fleet.ts';
+import { numbers, type FleetWorker } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
+import { fleetOnOwnRedis } from '../support/own-redis.ts';
 
 const PATIENCE = { deadlineMs: 30_000 };
 const PREFIX = 'stopping';
@@ -43,47 +43,28 @@ const ENV = {
  * | any, a second signal a second later | at once | 143 |
  */
 describe('a worker that is told to stop', () => {
-  let server: RedisServer | undefined;
-  let fleet: Fleet | undefined;
-  let board: Queue | undefined;
-  let redis: Redis | undefined;
-
-  afterEach(async () => {
-    await server?.kill('SIGCONT').catch(() => {});
-    await board?.close();
-    redis?.disconnect();
-    await fleet?.close();
-    await server?.close();
-    fleet = undefined;
-    server = undefined;
-    board = undefined;
-    redis = undefined;
-  });
-
   async function start(env: Readonly<Record<string, string>> = {}) {
-    const started = await startRedisServer({ persistence: true });
-    server = started;
-    const on = await startFleet({
-      redisUrl: started.url,
-      prefix: PREFIX,
-      processes: 1,
-      env: { ...ENV, ...env },
-      emulator: { latencyMs: 20 },
-    });
-    fleet = on;
-    const [worker] = on.workers;
+    const { server, fleet } = await fleetOnOwnRedis(
+      { persistence: true },
+      { prefix: PREFIX, env: { ...ENV, ...env }, emulator: { latencyMs: 20 } },
+    );
+    onTestFinished(() => server.kill('SIGCONT').catch(() => {}));
+    const { emulator } = fleet;
+    const [worker] = fleet.workers;
     if (worker === undefined) throw new Error('the fleet has no worker');
-    const { emulator } = on;
     const untilFired = (count: number, fault = 0) =>
       until(() => emulator.faults()[fault]?.fired === count, { what: 'the requests', ...PATIENCE });
     const untilSent = (count: number) =>
       until(() => emulator.record().distinct === count, { what: 'sends', ...PATIENCE });
-    return { server: started, fleet: on, emulator, worker, untilFired, untilSent };
+    return { server, on: fleet, emulator, worker, untilFired, untilSent };
   }
 
   function openBoard(url: string): Queue {
-    redis = new Redis(url);
-    return (board = openBullQueue(QUEUE_NAME, redis, keysOf(PREFIX, 'default')));
+    const redis = new Redis(url);
+    onTestFinished(() => redis.disconnect());
+    const board = openBullQueue(QUEUE_NAME, redis, keysOf(PREFIX, 'default'));
+    onTestFinished(() => board.close());
+    return board;
   }
 
   async function stopped(worker: Pick<FleetWorker, 'kill' | 'ended'>): Promise<number | string> {
@@ -97,25 +78,8 @@ describe('a worker that is told to stop', () => {
   const says = (worker: FleetWorker, event: string) =>
     worker.lines.some((line) => line.event === event);
 
-  it('finishes what is being sent, and leaves the rest untouched', async () => {
-    const { server, fleet: on, emulator, worker, untilSent } = await start();
-    await on.sendEach(numbers(500));
-    await until(() => emulator.record().contacts >= 50, { what: 'some sends', everyMs: 5 });
-    expect(await stopped(worker)).toBe(0);
-    const queue = openBoard(server.url);
-    const { completed = 0, waiting = 0, ...rest } = await queue.getJobCounts();
-    expect([...new Set(Object.values(rest))]).toEqual([0]);
-    // What was being sent was finished and is counted: nothing is left in between.
-    expect([completed, completed + waiting]).toEqual([emulator.record().contacts, 500]);
-    const jobs = await queue.getJobs(['waiting']);
-    expect(jobs.every(({ attemptsMade }) => attemptsMade === 0)).toBe(true);
-    await on.addWorker();
-    await untilSent(500);
-    expect(emulator.record().twice).toBe(0);
-  }, 60_000);
-
   it('gives back at once what waits for a token', async () => {
-    const { server, fleet: on, emulator, worker } = await start();
+    const { server, on, emulator, worker } = await start();
     emulator.addFault({ on: 'token', hang: 'before-acting' });
     await on.sendEach(numbers(16));
     const queue = openBoard(server.url);
@@ -126,7 +90,7 @@ describe('a worker that is told to stop', () => {
   }, 60_000);
 
   it('while the service does not answer; a second signal ends it at once', async () => {
-    const { worker, fleet: on, emulator, untilFired } = await start();
+    const { worker, on, emulator, untilFired } = await start();
     emulator.addFault({ on: 'send', hang: 'before-acting' });
     await on.sendEach(numbers(3));
     await untilFired(3);
@@ -144,15 +108,8 @@ describe('a worker that is told to stop', () => {
   }, 60_000);
 
   it('between the halves of a refused chunk: the other half waits', async () => {
-    const {
-      worker,
-      fleet: on,
-      emulator,
-      untilFired,
-      untilSent,
-    } = await start({
-      BATCH_CONCURRENCY: '1',
-    });
+    const one = { BATCH_CONCURRENCY: '1' };
+    const { worker, on, emulator, untilFired, untilSent } = await start(one);
     // The whole is refused, and each half takes its time.
     emulator.addFault({ on: 'send', status: 400, times: 1 });
     emulator.addFault({ on: 'send', latencyMs: 1_500 });
@@ -171,7 +128,7 @@ describe('a worker that is told to stop', () => {
 
   describe.each(['SIGKILL', 'SIGSTOP'] as const)('while Redis got a %s', (signal) => {
     it('before its start, and idle', async () => {
-      const { server, fleet: on, worker, untilSent } = await start();
+      const { server, on, worker, untilSent } = await start();
       await on.sendEach(numbers(5));
       await untilSent(5);
       const idle = async () => {
@@ -189,7 +146,7 @@ describe('a worker that is told to stop', () => {
     }, 90_000);
 
     it('and has not heard an outcome: ends with 1 when the time is over', async () => {
-      const { server, fleet: on, emulator, worker, untilFired } = await start();
+      const { server, on, emulator, worker, untilFired } = await start();
       emulator.addFault({ on: 'send', latencyMs: 1_000 });
       await on.sendEach(numbers(2));
       await untilFired(2);
@@ -200,14 +157,7 @@ describe('a worker that is told to stop', () => {
   });
 
   it('while Redis has not heard an outcome yet: it waits, and nothing is sent twice', async () => {
-    const {
-      server,
-      fleet: on,
-      emulator,
-      worker,
-      untilFired,
-      untilSent,
-    } = await start({
+    const { server, on, emulator, worker, untilFired, untilSent } = await start({
       SHUTDOWN_TIMEOUT_MS: '30000',
     });
     emulator.addFault({ on: 'send', latencyMs: 1_000 });

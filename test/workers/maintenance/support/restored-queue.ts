@@ -2,11 +2,11 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { startRedisServer } from '../../../../scripts/redis/redis-server.ts';
 import type { OperationOutput } from '../../../../src/ops/operations/operations.ts';
 import { run } from '../../../cli/support/run.ts';
-import { numbers, startFleet, type Fleet, type LogLine } from '../../../support/fleet.ts';
+import { numbers, type Fleet, type LogLine } from '../../../support/fleet.ts';
 import { until } from '../../../support/wait.ts';
+import { fleetOnOwnRedis } from '../../support/own-redis.ts';
 
 export const PATIENCE = { deadlineMs: 60_000 };
 const PREFIX = 'restore';
@@ -17,9 +17,6 @@ const PREFIX = 'restore';
  */
 const WRITTEN_AT_ONCE = ['--appendfsync', 'no'];
 
-/** Sends of a worker at a time: so many may be under way when Redis goes away. */
-export const IN_FLIGHT = 8;
-
 export function freshFolder(): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'notices-copy-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -27,15 +24,10 @@ export function freshFolder(): string {
 }
 
 /** A Redis with an append-only file under real workers; the record of the emulator decides. */
-export async function start(
-  options: { persistence?: boolean; processes?: number; env?: Record<string, string> } = {},
-) {
+export async function start({ processes = 1, env = {} }) {
   const dir = freshFolder();
-  const { persistence = true, processes = 1, env = {} } = options;
-  const server = await startRedisServer({ dir, persistence, args: WRITTEN_AT_ONCE });
-  onTestFinished(() => server.close());
-  const fleet = await startFleet({
-    redisUrl: server.url,
+  const redis = { dir, persistence: true, args: WRITTEN_AT_ONCE };
+  const { server, fleet } = await fleetOnOwnRedis(redis, {
     prefix: PREFIX,
     processes,
     env: {
@@ -47,13 +39,12 @@ export async function start(
       ANSWER_TIMEOUT_MS: '1000',
       CONNECT_TIMEOUT_MS: '500',
       ISSUE_DEADLINE_MS: '1500',
-      CONCURRENCY: String(IN_FLIGHT),
+      CONCURRENCY: '8',
       BATCH_CONCURRENCY: '2',
       ...env,
     },
     emulator: { latencyMs: 30 },
   });
-  onTestFinished(() => fleet.close());
   return { server, fleet, dir };
 }
 
