@@ -87,13 +87,6 @@ describe('a batch older than the newest thousand', () => {
     expect((await all.finished()).counts).toMatchObject({ accepted: 10 });
     expect(emulator.record()).toMatchObject({ distinct: 10, twice: 0 });
   }, 60_000);
-
-  it('is sent although its importer died before it had jobs', async () => {
-    const all = await world();
-    await thousandNewer(all);
-    await all.start();
-    expect((await all.finished()).counts).toMatchObject({ accepted: 10 });
-  }, 60_000);
 });
 
 describe('a batch whose chunks lost their jobs', () => {
