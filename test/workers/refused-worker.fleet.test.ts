@@ -6,8 +6,6 @@ import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { amongOthers } from './support/holding-fleet.ts';
 
-/** A sender key of another team, which the service refuses. */
-const FOREIGN = 'key-of-another-team';
 const FROM_ADDRESS = new URL('../support/from-address.mjs', import.meta.url).pathname;
 
 describe('a worker that the service refuses', () => {
@@ -41,7 +39,6 @@ describe('a worker that the service refuses', () => {
       'IP_NOT_ALLOWED',
     ],
     ['for its secret', { SECRET_KEY: 'a-secret-of-another-app' }, 'INVALID_ACCESS_KEY'],
-    ['for its key pair', { ACCESS_KEY: 'an-earlier-access-key' }, 'INVALID_ACCESS_KEY'],
   ])(
     '%s holds nothing: the others send, and it is not ready',
     async (_name, env, code) => {
@@ -75,34 +72,6 @@ describe('a worker that the service refuses', () => {
     90_000,
   );
 
-  it('for its secret, while little is sent and a notice is refused for itself, delays no other', async () => {
-    const on = await open(2, { tokenMode: 'single' });
-    const { emulator } = on;
-    await on.sendEach(numbers(20));
-    await until(() => emulator.record().distinct === 20, { what: 'the first sends' });
-    const refused = await on.addWorker({ SECRET_KEY: 'a-secret-of-another-app' });
-    emulator.addFault({ on: 'send', containing: FOREIGN, status: 403, code: 'SENDER_NOT_YOURS' });
-    const own = numbers(2, 50_000).map((contact) => ({ contact }));
-    await on.queue.sendMany(
-      own.map((contact) => ({ templateCode: 'OWN', senderKey: FOREIGN, contacts: [contact] })),
-    );
-    await until(() => eventsOf(refused, 'worker-alone').length > 0, {
-      what: 'the worker to be refused',
-      deadlineMs: 20_000,
-    });
-    const from = performance.now();
-    for (let round = 1; round <= 3; round++) {
-      await until(() => performance.now() - from > 4_000 * round, { what: 'a quiet while' });
-      const sentAt = performance.now();
-      await on.sendEach(numbers(1, 1_000 * round));
-      await until(() => emulator.record().distinct === 20 + round, { what: 'a good one' });
-      expect(performance.now() - sentAt).toBeLessThan(2_000);
-    }
-    for (const worker of on.workers) {
-      expect(eventsOf(worker, 'hold').filter(({ hold }) => hold === 'credentials')).toEqual([]);
-    }
-  }, 90_000);
-
   const heldFor = (worker: FleetWorker) =>
     eventsOf(worker, 'hold').filter(({ kind }) => kind === 'held').length;
 
@@ -123,16 +92,4 @@ describe('a worker that the service refuses', () => {
     expect(on.workers.map(heldFor)).toEqual(before);
     expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
   }, 180_000);
-
-  it('that asks for the first token of all is refused alone: another one gets it', async () => {
-    const on = await open(0);
-    const refused = await on.addWorker({ SECRET_KEY: 'a-secret-of-another-app' });
-    await on.sendEach(numbers(1));
-    await until(() => heldFor(refused) > 0, { what: 'a hold of the only worker' });
-    const [good, other] = [await on.addWorker(), await on.addWorker()];
-    await on.sendEach(numbers(200, 1_000));
-    await until(() => on.emulator.record().distinct === 201, { what: 'all', deadlineMs: 30_000 });
-    for (const worker of [good, other]) expect(eventsOf(worker, 'worker-alone')).toEqual([]);
-    expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
-  }, 90_000);
 });

@@ -65,27 +65,3 @@ it('another program issues tokens with the same key pair: held as token-conteste
   expect(on.attempts().filter(({ outcome }) => outcome === 'rejected')).toEqual([]);
   await until(async () => (await heldAs()) === undefined, { what: 'the end of the hold' });
 }, 120_000);
-
-it('tokens that live for a second and die with the documented code are not taken for contested', async () => {
-  const lifeMs = 1_000;
-  const on = await fleetOn(redis, {
-    processes: 2,
-    env: { CONCURRENCY: '8' },
-    emulator: { tokenMode: 'single', tokenLifetimeMs: lifeMs },
-  });
-  const { emulator } = on;
-  const startedAt = performance.now();
-  let sent = 0;
-  for (; performance.now() - startedAt < 6 * lifeMs; sent += EACH) {
-    await on.sendEach(numbers(EACH, sent));
-    await until(() => emulator.record().distinct === sent + EACH, { what: 'the notices' });
-  }
-  const lifetimes = Math.ceil((performance.now() - startedAt) / lifeMs);
-  const { issued } = emulator.record().tokens;
-  expect(issued).toBeGreaterThan(3);
-  expect(issued).toBeLessThanOrEqual(lifetimes + 1);
-  const events = on.workers.flatMap(({ lines }) => lines.map(({ event }) => event));
-  expect(events).not.toContain('token-contested');
-  expect(events).not.toContain('hold');
-  expect(emulator.record().twice).toBe(0);
-}, 60_000);

@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
-import { heldName } from '../../../src/contracts/hold.ts';
-import type { HoldKind } from '../../../src/contracts/hold.ts';
-import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/holds.ts';
+import { heldName, type HoldKind } from '../../../src/contracts/hold.ts';
+import {
+  liftManualHold,
+  placeManualHold,
+  readHold,
+  readTemplateHolds,
+} from '../../../src/fleet/hold/holds.ts';
+import { hintChannel } from '../../../src/redis/hints.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import { until } from '../../support/wait.ts';
 import { hasGates, SETTINGS, type GateProcess } from './support/gates.ts';
@@ -15,16 +19,10 @@ const enters = async ({ gate }: GateProcess) => {
   return passage === undefined || 'putOffMs' in passage ? undefined : passage;
 };
 
-describe('HoldGate', () => {
-  const { redis, process, freshKeys, untilDue, evals } = hasGates();
-  const held = (keys: Keys) => readHold(redis.client, keys);
-  it('lets every attempt pass without asking Redis while there is no hold', async () => {
-    const { open } = await process(freshKeys());
-    const before = await evals();
-    for (let count = 0; count < 1_000; count++) await open();
-    expect(await evals()).toBe(before);
-  });
+const { redis, process, freshKeys, untilDue } = hasGates();
+const held = (keys: Keys) => readHold(redis.client, keys);
 
+describe('HoldGate', () => {
   it('a hold closes every gate of the fleet and stops BullMQ from fetching', async () => {
     const keys = freshKeys();
     const [one, other] = [await process(keys), await process(keys)];
@@ -42,28 +40,14 @@ describe('HoldGate', () => {
     const one = await process(keys);
     expect(await placeManualHold(redis.client, keys, 'wrong template')).toBe(true);
     await until(() => one.moves.length > 0, { what: 'the hint' });
+    // In another database of the server, the same account is another one.
+    const inStaging = redis.client.duplicate({ db: 1, lazyConnect: true });
+    expect(hintChannel(inStaging, 'x')).not.toBe(hintChannel(redis.client, 'x'));
     await one.gate.place('credit', 'HTTP_402');
     expect(await held(keys)).toMatchObject({ kind: 'manual' });
     expect(await enters(one)).toBeUndefined();
     await liftManualHold(redis.client, keys);
     await until(async () => (await enters(one)) !== undefined, { what: 'the end' });
-  });
-
-  it('gets no hint of the same account in another database of the server', async () => {
-    const keys = freshKeys();
-    const one = await process(keys);
-    const inStaging = redis.client.duplicate({ db: 1 });
-    try {
-      await placeManualHold(redis.client, keys, 'maintenance');
-      await until(() => one.moves.length === 1, { what: 'the hold' });
-      await placeManualHold(inStaging, keys, 'a test');
-      await liftManualHold(inStaging, keys);
-      await liftManualHold(redis.client, keys);
-      await until(() => one.moves.length > 1, { what: 'the end of the hold' });
-      expect(one.moves).toEqual([{ kind: 'held', hold: 'manual' }, { kind: 'lifted' }]);
-    } finally {
-      inStaging.disconnect();
-    }
   });
 
   it('the next probe only moves further away, and Retry-After is bounded', async () => {
@@ -89,42 +73,29 @@ describe('HoldGate', () => {
     expect(passages.filter((passage) => passage !== undefined)).toHaveLength(1);
   });
 
-  it('a probe that succeeds opens every gate', async () => {
+  it.each<[HoldKind, ...('accepted' | 'rejected')[]]>([
+    ['credit', 'accepted'],
+    // The second one is probed at once after the first.
+    ['failing', 'accepted', 'accepted'],
+    ['unreachable', 'rejected'],
+    ['throttled', 'rejected'],
+    ['address', 'rejected'],
+    ['token-unavailable', 'rejected'],
+  ])('%s is lifted in every process by a probe that is %s', async (kind, ...answers) => {
     const keys = freshKeys();
     const [one, other] = [await process(keys), await process(keys)];
-    await one.gate.place('credit', 'HTTP_402');
+    await one.gate.place(kind, 'CODE');
     await until(() => other.moves.length > 0, { what: 'the hint' });
     await untilDue(keys);
-    await other.gate.answered(await other.open(), 'accepted');
+    for (const how of answers) {
+      expect(await held(keys)).toMatchObject({ kind });
+      await other.gate.answered(await other.open(), how);
+    }
     expect(await held(keys)).toBeUndefined();
     expect(await redis.client.exists(keys.limiter)).toBe(0);
     await until(() => one.moves.at(-1)?.kind === 'lifted', { what: 'the hint' });
     expect((await one.open()).probes).toBeUndefined();
   });
-
-  it('failing is lifted by the second acceptance, probed at once after the first', async () => {
-    const keys = freshKeys();
-    const [one, other] = [await process(keys), await process(keys)];
-    await one.gate.place('failing', 'HTTP_500');
-    await until(() => other.moves.length > 0, { what: 'the hint' });
-    await untilDue(keys);
-    await other.gate.answered(await other.open(), 'accepted');
-    expect(await held(keys)).toMatchObject({ kind: 'failing' });
-    await other.gate.answered(await other.open(), 'accepted');
-    expect(await held(keys)).toBeUndefined();
-  });
-
-  it.each<HoldKind>(['unreachable', 'throttled', 'address', 'token-unavailable'])(
-    'a rejection lifts %s',
-    async (kind) => {
-      const keys = freshKeys();
-      const one = await process(keys);
-      await one.gate.place(kind, 'CODE');
-      await untilDue(keys);
-      await one.gate.answered(await one.open(), 'rejected');
-      expect(await held(keys)).toBeUndefined();
-    },
-  );
 
   it('a probe of an earlier hold does not lift the present one', async () => {
     const keys = freshKeys();
@@ -140,8 +111,6 @@ describe('HoldGate', () => {
 });
 
 describe('a process that is alone in trouble', () => {
-  const { redis, process, freshKeys, untilDue } = hasGates();
-
   /** One process places a hold, and another one lifts it. */
   async function afterHold() {
     const keys = freshKeys();
@@ -163,20 +132,20 @@ describe('a process that is alone in trouble', () => {
       await Promise.all([bad.gate.place(hold, code), bad.gate.place(hold, code)]);
       expect(bad.asides.at(-1)).toEqual({ ...CODE, forMs });
       expect(bad.gate.isAside).toBe(true);
-      expect(await readHold(redis.client, keys)).toBeUndefined();
+      expect(await held(keys)).toBeUndefined();
       expect(await good.open()).toEqual({});
       await until(() => !bad.gate.isAside, { what: 'its return' });
     }
     await bad.gate.answered(await bad.open(), 'accepted');
     await bad.gate.place(hold, code);
-    expect(await readHold(redis.client, keys)).toMatchObject({ kind: hold });
+    expect(await held(keys)).toMatchObject({ kind: hold });
   });
 
   it('one that was never accepted, while others are, holds nobody', async () => {
     const keys = freshKeys();
     const newcomer = await process(keys, true, true);
     await newcomer.gate.place('credentials', 'INVALID_ACCESS_KEY');
-    expect(await readHold(redis.client, keys)).toBeUndefined();
+    expect(await held(keys)).toBeUndefined();
     expect(newcomer.asides).toEqual([
       { hold: 'credentials', code: 'INVALID_ACCESS_KEY', forMs: 400 },
     ]);
@@ -189,12 +158,11 @@ describe('a process that is alone in trouble', () => {
     await untilDue(keys);
     await one.gate.answered(await one.open(), 'accepted');
     await one.gate.place('unreachable', 'SERVICE_UNREACHABLE');
-    expect(await readHold(redis.client, keys)).toMatchObject({ kind: 'unreachable' });
+    expect(await held(keys)).toMatchObject({ kind: 'unreachable' });
   });
 });
 
 describe('a held template', () => {
-  const { redis, process, freshKeys } = hasGates();
   const putOff = async ({ gate }: GateProcess, wasRefused = false) => {
     const entered = await gate.enter('T', wasRefused);
     return entered !== undefined && 'putOffMs' in entered ? entered.putOffMs : undefined;
@@ -221,16 +189,6 @@ describe('a held template', () => {
       expect(more.filter((entered) => 'probesTemplate' in entered)).toHaveLength(probes - 1);
     }
     expect(await putOff(one, true)).toBeGreaterThan((await putOff(one)) ?? Infinity);
-  });
-
-  it('goes on after a probe that is accepted', async () => {
-    const keys = freshKeys();
-    const one = await process(keys);
-    await one.gate.holdTemplate('T', 'template', 'HTTP_404');
-    const passage = await until(() => enters(one), { what: 'the probe' });
-    await one.gate.answered(passage, 'accepted');
-    expect(await one.open()).toEqual({});
-    expect(await readTemplateHolds(redis.client, keys)).toEqual([]);
   });
 
   it('is held for the senders that were refused; by a person for all of them', async () => {

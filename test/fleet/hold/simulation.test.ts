@@ -6,13 +6,15 @@ const states = ({ notices }: Outcome) => {
   for (const { state } of notices) counts[state]++;
   return counts;
 };
+/** Two processes of forty requests at a time, unless said otherwise. */
+const play = (given: Omit<Simulation, 'processes' | 'slots'> & { slots?: number }) =>
+  simulate({ processes: 2, slots: 40, ...given });
 const many = (count: number, template: string, poison = false) =>
   Array.from({ length: count }, () => ({ template, poison }));
 
 describe('a service that fails a little', () => {
   const run = (slots: number, answer: Answer, share: number) =>
-    simulate({
-      processes: 2,
+    play({
       slots,
       seconds: slots === 400 ? 10 : 120,
       answer: (_, __, ___, random) => (random < share ? answer : 'accepted'),
@@ -54,8 +56,7 @@ describe('an outage of everything', () => {
     '"%s", %i requests at a time: held within two seconds, uses up nothing, ends by itself',
     (answer, slots) => {
       const [from, to] = [10_000, 70_000];
-      const out = simulate({
-        processes: 2,
+      const out = play({
         slots,
         seconds: 200,
         notices: many(slots * 2 * 130, 'T'),
@@ -75,8 +76,7 @@ describe('an outage of everything', () => {
   );
 
   it('an hour of 5xx: nothing becomes unknown', () => {
-    const out = simulate({
-      processes: 2,
+    const out = play({
       slots: 20,
       seconds: 5_000,
       notices: many(3_000, 'T'),
@@ -88,8 +88,7 @@ describe('an outage of everything', () => {
   });
 
   it('nine of ten fail for hours: few are sent, none becomes unknown', () => {
-    const out = simulate({
-      processes: 2,
+    const out = play({
       slots: 20,
       seconds: 20_000,
       notices: many(1_000, 'T'),
@@ -151,9 +150,7 @@ describe('how often the fleet is held', () => {
 
 describe('a gateway that lost its route', () => {
   it.each([1, 30])('%i templates: nothing stays rejected', (templates) => {
-    const out = simulate({
-      processes: 2,
-      slots: 40,
+    const out = play({
       seconds: 400,
       notices: Array.from({ length: 3_000 }, (_, n) => ({ template: `T${n % templates}` })),
       answer: (_, at) => (at < 300_000 ? 'rejected' : 'accepted'),
@@ -168,9 +165,7 @@ describe('notices at fault', () => {
   it.each<Answer>(['throttled', 'error', 'refused', 'page', 'rejected'])(
     'one that alone is answered "%s" disturbs no other',
     (answer) => {
-      const out = simulate({
-        processes: 2,
-        slots: 40,
+      const out = play({
         seconds: 300,
         notices: [{ template: 'T', poison: true }, ...many(100_000, 'T')],
         answer: ({ poison }) => (poison ? answer : 'accepted'),
@@ -184,8 +179,7 @@ describe('notices at fault', () => {
     ['rejected', 1],
     ['page', 5],
   ])('one that alone is answered "%s" is rejected after at most %i requests', (answer, most) => {
-    const out = simulate({
-      processes: 2,
+    const out = play({
       slots: 4,
       seconds: 300,
       notices: [{ template: 'T', poison: true }],
@@ -202,15 +196,13 @@ describe('notices at fault', () => {
     '300 answered "%s" in front of 300 good ones, %i requests at a time: another template is not held up',
     (answer, slots) => {
       const notices = [...many(300, 'T', true), ...many(300, 'G')];
-      const out = simulate({
-        processes: 2,
+      const out = play({
         slots,
         seconds: 600,
         notices,
         answer: (notice) => (notice.poison ? answer : 'accepted'),
       });
-      const alone = simulate({
-        processes: 2,
+      const alone = play({
         slots,
         seconds: 600,
         notices: many(300, 'G'),
@@ -224,8 +216,7 @@ describe('notices at fault', () => {
   it.each(poison.flatMap((answer) => [1, 20].map((slots): [Answer, number] => [answer, slots])))(
     '300 answered "%s" in front of 300 good ones of the same template, %i requests at a time: all end as they should',
     (answer, slots) => {
-      const out = simulate({
-        processes: 2,
+      const out = play({
         slots,
         seconds: 3_600,
         notices: [...many(300, 'T', true), ...many(300, 'T')],

@@ -164,12 +164,6 @@ describe('the scripts of the rate limit', () => {
     expect(chunksMs).toBeGreaterThan(30_000);
   });
 
-  it('continue after the clock went back', async () => {
-    const keys = freshKeys();
-    await redis.client.hset(keys.rateLimit, 'nextAt', String((await now()) + 3_600_000));
-    expect(await take(keys, 10, 1)).toMatchObject({ kind: 'permits', firstInMs: 0 });
-  });
-
   it('store the limit that the workers are configured with, for status and pages', async () => {
     const keys = freshKeys();
     expect(await take(keys, 0, 1)).toEqual({ kind: 'unlimited' });

@@ -213,16 +213,6 @@ describe('RateLimiter', () => {
     expect(cost['evalsha']).toBeGreaterThanOrEqual(3);
   });
 
-  it('a 429 right after the start causes no limit', async () => {
-    const keys = freshKeys();
-    const { limiter, decreases } = await process(keys);
-    await sendMany(limiter, 200);
-    await limiter.throttled();
-    expect(decreases[0]).toMatchObject({ from: 0 });
-    expect((await readRateLimit(redis.client, keys, 0))?.now).toBeUndefined();
-    await untilFree(limiter);
-  });
-
   it('when Redis fails, nothing is sent, the job is requeued, and few errors are reported', async () => {
     const keys = freshKeys();
     await redis.client.set(keys.rateLimit, 'not a hash');

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
-import { readHold } from '../../../src/fleet/hold/holds.ts';
-import { readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
+import { readHold, readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
 import { ROW, TEMPLATE_ROW } from '../../../src/fleet/hold/trouble.ts';
 import { JobHistories } from '../../../src/fleet/job-history.ts';
 import type { Attempted, GateJob } from '../../../workers/send/template-refusals.ts';
@@ -214,16 +213,6 @@ describe('SendGate', () => {
     await attempt('other', ACCEPTED);
     const own = await attempt('n', REFUSED, { isFirstRun: false });
     expect(own).toEqual({ kind: 'rejected', code: 'CODE', own: true });
-  });
-
-  it('a page is a notice’s own after four contradictions', async () => {
-    const { attempt } = await fleet().worker();
-    const outcomes: (string | undefined)[] = [];
-    for (let time = 0; time < 5; time++) {
-      outcomes.push((await attempt('n', PAGE, { isFirstRun: time === 0 }))?.kind);
-      await attempt(`good${time}`, ACCEPTED);
-    }
-    expect(outcomes).toEqual(['hold', 'retry', 'retry', 'retry', 'rejected']);
   });
 
   it.each<[string, Outcome]>([

@@ -71,9 +71,5 @@ export function hasGates() {
     untilDue: async (keys: Keys) => {
       await until(async () => (await redis.client.pttl(keys.limiter)) < 0, { what: 'the probe' });
     },
-    evals: async () => {
-      const stats = await redis.client.info('commandstats');
-      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
-    },
   };
 }

@@ -104,14 +104,6 @@ describe('a batch whose chunks are', () => {
     expect(emulator.record().twice).toBe(0);
   });
 
-  it('held: no attempt is spent, all are sent when the hold is over', async () => {
-    const credit = { on: 'send', status: 402, times: 3 } as const;
-    const { finished, attempts } = await send(inFives(20), { faults: [credit] });
-    const counts = { accepted: 100, rejected: 0, possiblySentTwice: 0 };
-    expect(await finished()).toMatchObject(counts);
-    expect(attempts().every(({ attempt }) => Number(attempt) <= 3)).toBe(true);
-  });
-
   it('paused, resumed, cancelled: no send starts; what is being sent counts as it ends', async () => {
     const { emulator, ledger, read, untilNoJobs } = await send(inFives(400), { latencyMs: 50 });
     const requests = () => emulator.record().requests;

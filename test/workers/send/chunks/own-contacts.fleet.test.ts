@@ -9,7 +9,6 @@ import { until } from '../../../support/wait.ts';
 import { amongOthers, holdingFleet } from '../../support/holding-fleet.ts';
 
 const FAST = { BACKOFF_BASE_MS: '100', BACKOFF_CAP_MS: '400', BATCH_CONCURRENCY: '8' };
-const FOREIGN = 'key-of-another-team';
 const HTML = { 'content-type': 'text/html; charset=utf-8' };
 
 type Kind = readonly [name: string, delivery: DeliveryPolicy, fault: Omit<Fault, 'on'>];
@@ -51,7 +50,7 @@ async function importAmongOthers(
 }
 
 describe('contacts that the service refuses for themselves', () => {
-  const { start, templateHolds } = holdingFleet();
+  const { start } = holdingFleet();
 
   it.each(KINDS)(
     'one in a hundred, with %s, %s: it alone is rejected',
@@ -85,31 +84,5 @@ describe('contacts that the service refuses for themselves', () => {
     const { batch } = await importAmongOthers(on, list, { chunkSize: 40 });
     expect(batch.counts).toMatchObject({ accepted: 266, rejected: 14, unknown: 0 });
     expect(emulator.record()).toMatchObject({ twice: 0 });
-  }, 120_000);
-
-  it('all of a list, because of its sender key: it waits as a held template, others are sent', async () => {
-    const on = await start(2, FAST);
-    const { emulator } = on;
-    emulator.addFault({ on: 'send', containing: FOREIGN, status: 403, code: 'SENDER_NOT_YOURS' });
-    await on.sendEach(numbers(5, 80_000));
-    const contacts = numbers(400).map((contact) => ({ contact }));
-    const list = { templateCode: 'T', chunkSize: 20, senderKey: FOREIGN };
-    const others = await amongOthers(on, async () => {
-      const { batch: id } = await on.queue.import(contacts, list);
-      // Rounds of probes, after which parts of it would have become jobs.
-      const isProbed = async () =>
-        (await templateHolds(on)).some(({ failedProbes }) => failedProbes >= 10);
-      await until(isProbed, { what: 'rounds of probes', deadlineMs: 60_000 });
-      expect((await templateHolds(on)).map(({ template, code }) => [template, code])).toEqual([
-        ['T', 'SENDER_NOT_YOURS'],
-      ]);
-      await run(['cancel', id, '--yes'], { ...on.env });
-      const left = async () => (await batchOf(on, id)).counts;
-      await until(async () => (await left()).pending === 0, { what: 'the end of the batch' });
-      expect(await left()).toMatchObject({ accepted: 0, rejected: 0, unknown: 0, cancelled: 400 });
-      // The list and the halves of what was sent in the first rounds of 1, 2, 4, 8, 16, and 20 each: no more of them.
-      expect((await batchOf(on, id)).chunks).toBeLessThanOrEqual(20 + 2 * (31 + 4 * 20));
-    });
-    await until(() => emulator.record().distinct === others + 5, { what: 'all others' });
   }, 120_000);
 });
