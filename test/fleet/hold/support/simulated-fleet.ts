@@ -12,24 +12,59 @@ import {
   type TroubleHistory,
   type TroubleVerdict,
 } from '../../../../src/fleet/hold/trouble.ts';
-import { Agenda } from './agenda.ts';
+
+/** What happens later in virtual time; the last of the list is next. */
+class Agenda {
+  readonly #list: { readonly at: number; readonly run: () => void }[] = [];
+
+  add(at: number, run: () => void): void {
+    let [low, high] = [0, this.#list.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#list[middle]?.at ?? 0) > at) low = middle + 1;
+      else high = middle;
+    }
+    this.#list.splice(low, 0, { at, run });
+  }
+
+  next = () => this.#list.pop();
+}
 
 /** How the simulated service answers a request. */
 export type Answer =
   'accepted' | 'error' | 'not-sent' | 'throttled' | 'page' | 'refused' | 'rejected';
 
-export interface Notice {
-  readonly id: number;
-  readonly template: string;
-  readonly poison: boolean;
-  attempts: number;
-  requests: number;
-  possiblySent: number;
-  history: TroubleHistory | undefined;
-  troubles: number;
-  state: 'waiting' | 'accepted' | 'rejected' | 'unknown';
-  endedAt: number;
-}
+const noticeOf = (id: number, template: string, poison: boolean) => ({
+  id,
+  template,
+  poison,
+  attempts: 0,
+  requests: 0,
+  possiblySent: 0,
+  history: undefined as TroubleHistory | undefined,
+  troubles: 0,
+  state: 'waiting' as 'waiting' | 'accepted' | 'rejected' | 'unknown',
+  endedAt: Infinity,
+});
+type Notice = ReturnType<typeof noticeOf>;
+
+const processOf = (number: number) => ({
+  number,
+  row: new AccountRow(0),
+  rows: new TemplateRows(),
+  acceptances: new Acceptances(),
+  inFlight: 0,
+  /** It placed the hold, or a request of it failed meanwhile, and none was accepted since. */
+  inTrouble: false,
+  /** Another process has lifted that hold. */
+  othersGo: false,
+  /** It steps aside until then. */
+  asideUntil: 0,
+  asides: 0,
+  /** It leaves the probe to others until then. */
+  othersUntil: 0,
+});
+type Process = ReturnType<typeof processOf>;
 
 export interface Simulation {
   readonly processes: number;
@@ -38,26 +73,13 @@ export interface Simulation {
   readonly seconds: number;
   /** Good notices arrive whenever none waits. Default: where none are given. */
   readonly endless?: boolean;
-  /** Duration of a request: half to one and a half of it. */
-  readonly latencyMs?: number;
   /** Notices that wait at the beginning; infinite where undefined. */
   readonly notices?: readonly { readonly template: string; readonly poison?: boolean }[];
   readonly answer: (notice: Notice, atMs: number, process: number, random: number) => Answer;
   readonly seed?: number;
 }
 
-export interface Outcome {
-  readonly notices: readonly Notice[];
-  readonly accepted: number;
-  readonly doubtful: number;
-  readonly holds: number;
-  readonly pauses: number;
-  readonly heldMs: number;
-  readonly firstHoldAt: number;
-  readonly firstTemplateHoldAt: number;
-  /** When the last notice that is accepted was. */
-  readonly lastAcceptedAt: number;
-}
+export type Outcome = ReturnType<typeof simulate>;
 
 /** The scope of a hold that is not one template's. */
 const ALL = '*';
@@ -66,6 +88,8 @@ const PROBE_MIN_MS = 500;
 const PROBE_MAX_MS = 60_000;
 const LIMITS = { minMs: PROBE_MIN_MS, maxMs: PROBE_MAX_MS };
 const OTHERS_FIRST_MS = 500;
+/** Duration of a request: half to one and a half of it. */
+const LATENCY_MS = 100;
 const AGAIN_MS = 1_000;
 const ATTEMPTS = 10;
 const RESENDS = 2;
@@ -94,34 +118,16 @@ interface Attempt {
   readonly contradicted: boolean;
 }
 
-interface Process {
-  readonly number: number;
-  readonly row: AccountRow;
-  readonly rows: TemplateRows;
-  readonly acceptances: Acceptances;
-  inFlight: number;
-  /** It placed the hold, or a request of it failed meanwhile, and none was accepted since. */
-  inTrouble: boolean;
-  /** Another process has lifted that hold. */
-  othersGo: boolean;
-  /** It steps aside until then. */
-  asideUntil: number;
-  asides: number;
-  /** It leaves the probe to others until then. */
-  othersUntil: number;
-}
-
 /** The rules of src/fleet/hold in virtual time, with the state of Redis as plain variables. */
 export function simulate({
   processes: count,
   slots,
   seconds,
-  latencyMs = 100,
   notices: given,
   endless = given === undefined,
   answer,
   seed = 1,
-}: Simulation): Outcome {
+}: Simulation) {
   let state = seed;
   const random = () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -133,18 +139,7 @@ export function simulate({
   let head = 0;
   const all: Notice[] = [];
   const add = (template: string, poison: boolean): Notice => {
-    const one: Notice = {
-      id: all.length,
-      template,
-      poison,
-      attempts: 0,
-      requests: 0,
-      possiblySent: 0,
-      history: undefined,
-      troubles: 0,
-      state: 'waiting',
-      endedAt: Infinity,
-    };
+    const one = noticeOf(all.length, template, poison);
     all.push(one);
     return one;
   };
@@ -165,20 +160,10 @@ export function simulate({
     heldMs: 0,
     firstHoldAt: Infinity,
     firstTemplateHoldAt: Infinity,
+    /** When the last notice that is accepted was. */
+    lastAcceptedAt: 0,
   };
-  let lastAcceptedAt = 0;
-  const fleet: Process[] = Array.from({ length: count }, (_, number) => ({
-    number,
-    row: new AccountRow(0),
-    rows: new TemplateRows(),
-    acceptances: new Acceptances(),
-    inFlight: 0,
-    inTrouble: false,
-    othersGo: false,
-    asideUntil: 0,
-    asides: 0,
-    othersUntil: 0,
-  }));
+  const fleet = Array.from({ length: count }, (_, number) => processOf(number));
 
   const later = (ms: number, notice: Notice) => {
     agenda.add(now + ms, () => {
@@ -268,7 +253,7 @@ export function simulate({
         const { history } = notice;
         const contradicted = history !== undefined && process.acceptances.contradict(history);
         const result = answer(notice, begun, process.number, random());
-        agenda.add(now + latencyMs * (0.5 + random()), () => {
+        agenda.add(now + LATENCY_MS * (0.5 + random()), () => {
           process.inFlight--;
           end(process, notice, result, { begun, isProbe, contradicted });
           wake();
@@ -287,7 +272,7 @@ export function simulate({
     const job = String(notice.id);
     if (result === 'accepted') {
       finish(notice, 'accepted');
-      lastAcceptedAt = now;
+      seen.lastAcceptedAt = now;
       seen.accepted++;
       process.row.accepted(now);
       process.rows.accepted(template);
@@ -397,5 +382,5 @@ export function simulate({
     next.run();
   }
   if (holds.has(ALL)) seen.heldMs += now - heldSince;
-  return { ...seen, notices: all, lastAcceptedAt };
+  return { ...seen, notices: all };
 }
