@@ -15,64 +15,42 @@ const one = (
   troubles,
 });
 
+const ALL: Answer[] = [
+  'accepted',
+  'accepted, lost',
+  'lost',
+  'rejected',
+  'busy',
+  'no credit',
+  'aborted',
+];
+const KNOWN: Answer[] = ['accepted', 'accepted, lost', 'rejected'];
+const LATER: Answer[] = ['accepted', 'accepted, lost', 'busy'];
+const LOST: Answer[] = ['accepted, lost', 'rejected'];
+const DEATHS = { kills: 1, losses: 1, refusals: 1 };
+const PERSON = { cancels: 1, expiries: 1, losses: 1 };
+const AGAIN = { redrives: 1, losses: 2 };
+
 const SCENARIOS = {
-  'every answer': one(
-    twice,
-    ['accepted', 'accepted, lost', 'lost', 'rejected', 'busy', 'no credit', 'aborted'],
-    { returns: 1 },
-  ),
-  'every answer, at-most-once': one(
-    once,
-    ['accepted', 'accepted, lost', 'lost', 'rejected', 'busy', 'no credit', 'aborted'],
-    { returns: 1 },
-  ),
-  'killed and stalled workers': one(twice, ['accepted', 'accepted, lost', 'rejected'], {
-    kills: 1,
-    losses: 1,
-    refusals: 1,
-  }),
-  'killed and stalled workers, twice': one(twice, ['accepted, lost', 'rejected'], {
-    kills: 1,
-    losses: 2,
-    refusals: 1,
-  }),
-  'killed and stalled workers, at-most-once': one(
-    once,
-    ['accepted', 'accepted, lost', 'rejected'],
-    {
-      kills: 1,
-      losses: 1,
-      refusals: 1,
-    },
-  ),
+  'every answer': one(twice, ALL, { returns: 1 }),
+  'every answer, at-most-once': one(once, ALL, { returns: 1 }),
+  'killed and stalled workers': one(twice, KNOWN, DEATHS),
+  'killed and stalled workers, twice': one(twice, LOST, { ...DEATHS, losses: 2 }),
+  'killed and stalled workers, at-most-once': one(once, KNOWN, DEATHS),
   'lost replies, and a removal': one(twice, ['accepted', 'lost'], {
     repeats: 2,
     losses: 1,
     removals: 1,
   }),
-  'a person cancels, and the deadline passes': one(twice, ['accepted', 'accepted, lost', 'busy'], {
-    cancels: 1,
-    expiries: 1,
-    losses: 1,
-  }),
-  'a person cancels, at-most-once': one(once, ['accepted', 'accepted, lost', 'busy'], {
-    cancels: 1,
-    expiries: 1,
-    losses: 1,
-  }),
+  'a person cancels, and the deadline passes': one(twice, LATER, PERSON),
+  'a person cancels, at-most-once': one(once, LATER, PERSON),
   'the deadline passes for a worker that has lost the job': one(twice, ['accepted, lost'], {
     kills: 1,
     losses: 2,
     expiries: 1,
   }),
-  'a person sends it again': one(twice, ['accepted, lost', 'rejected'], {
-    redrives: 1,
-    losses: 2,
-  }),
-  'a person sends it again, at-most-once': one(once, ['accepted', 'accepted, lost', 'rejected'], {
-    redrives: 1,
-    losses: 2,
-  }),
+  'a person sends it again': one(twice, LOST, AGAIN),
+  'a person sends it again, at-most-once': one(once, KNOWN, AGAIN),
 } satisfies Readonly<Record<string, Scenario>>;
 
 const WRONG: readonly [string, Law, keyof typeof SCENARIOS, Partial<Rules>][] = [

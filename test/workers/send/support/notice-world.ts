@@ -82,18 +82,21 @@ export interface Run {
   readonly refused?: true;
 }
 
+/** Nothing goes wrong. */
+export const NO_TROUBLES = {
+  kills: 0,
+  losses: 0,
+  refusals: 0,
+  repeats: 0,
+  returns: 0,
+  cancels: 0,
+  expiries: 0,
+  redrives: 0,
+  removals: 0,
+};
+
 /** How often each kind of trouble may still happen. */
-export interface Troubles {
-  readonly kills: number;
-  readonly losses: number;
-  readonly refusals: number;
-  readonly repeats: number;
-  readonly returns: number;
-  readonly cancels: number;
-  readonly expiries: number;
-  readonly redrives: number;
-  readonly removals: number;
-}
+export type Troubles = Readonly<Record<keyof typeof NO_TROUBLES, number>>;
 
 /** Everything there is. */
 export interface World {
@@ -278,16 +281,3 @@ export function movesOf(world: World, answers: readonly Answer[]): Move[] {
   }
   return moves;
 }
-
-/** Nothing goes wrong. */
-export const NO_TROUBLES: Troubles = {
-  kills: 0,
-  losses: 0,
-  refusals: 0,
-  repeats: 0,
-  returns: 0,
-  cancels: 0,
-  expiries: 0,
-  redrives: 0,
-  removals: 0,
-};

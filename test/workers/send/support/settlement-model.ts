@@ -14,6 +14,7 @@ import { runChunk } from '../../../../workers/send/chunk-job.ts';
 import type { ChunkContext } from '../../../../workers/send/chunk-record.ts';
 import { PLAN, RETENTION_MS } from '../../../batch/support/batch-bench.ts';
 import type { TestRedis } from '../../../support/redis.ts';
+import { signal } from '../../../support/wait.ts';
 import { openContext } from './open-gate.ts';
 import { withMistake, type Mistake } from './planted-script.ts';
 import type { SendAnswer } from '../../../../src/service/send-call.ts';
@@ -115,33 +116,14 @@ interface StoredJob {
   isOver: boolean;
 }
 
-/** A run of the same job by another worker, whose request ends after this run. */
-class Overtaking {
-  #other: Promise<void> | undefined;
-  #resolve = () => {};
-  readonly ended = new Promise<void>((resolve) => {
-    this.#resolve = resolve;
-  });
-
-  begin(other: Promise<void>): void {
-    this.#other = other;
-    // Awaited at the end of this run.
-    other.catch(() => {});
-  }
-
-  /** This run has ended. */
-  async end(): Promise<void> {
-    this.#resolve();
-    await this.#other;
-  }
-}
-
 interface RunFate {
   /** Its lock ran out. The worker knows by the time, before another one can have the job. */
   lostLock: boolean;
   /** Ends the worker of the run. */
   readonly die: () => void;
-  readonly overtaking: Overtaking;
+  readonly ended: Promise<unknown>;
+  /** A run of the same job by another worker, whose request ends after this run. */
+  overtaker: Promise<void> | undefined;
   /** Contacts whose acceptance was answered. */
   readonly answered: Set<string>;
 }
@@ -222,10 +204,8 @@ export class SettlementRun {
     const lockToken = `lock-${(this.#runs += 1)}`;
     const lock = `${this.#keys.bullPrefix}:${chunk}:lock`;
     await this.#redis.client.set(lock, lockToken);
-    let die = () => {};
-    const death = new Promise<'killed'>((resolve) => {
-      die = () => resolve('killed');
-    });
+    const death = signal<'killed'>();
+    const over = signal();
     const job = {
       ...stored,
       id: chunkJobId({ batch: 'b', chunk }),
@@ -235,20 +215,21 @@ export class SettlementRun {
       delay: 0,
       moveToDelayed: () => Promise.resolve(),
     } as unknown as Job;
-    const overtaking = new Overtaking();
     const answered = new Set<string>();
-    const context = this.#context(chunk, lock, {
+    const fate: RunFate = {
       lostLock: false,
-      die,
-      overtaking,
+      die: () => death.resolve('killed'),
+      ended: over.promise,
+      overtaker: undefined,
       answered,
-    });
-    const run = runChunk({ job, lockToken }, context).then(
+    };
+    const run = runChunk({ job, lockToken }, this.#context(chunk, lock, fate)).then(
       () => 'done' as const,
       (error: unknown) => error,
     );
-    const ended = await Promise.race([run, death]);
-    await overtaking.end();
+    const ended = await Promise.race([run, death.promise]);
+    over.resolve();
+    await fate.overtaker;
     // The lock has another owner: what this run ended with does not reach the job.
     if ((await this.#redis.client.get(lock)) !== lockToken) return;
     if (ended === 'killed') {
@@ -309,7 +290,7 @@ export class SettlementRun {
   }
 
   async #request(chunk: number, bytes: Uint8Array, fate: RunFate): Promise<SendAnswer> {
-    const { die, overtaking, answered } = fate;
+    const { die, answered } = fate;
     const next = this.#requests.shift();
     const { answer, worker } = next ?? { answer: 'accepted' as const, worker: 'runs' as const };
     const contacts = JSON.parse(Buffer.from(bytes).toString()) as readonly Contact[];
@@ -344,12 +325,12 @@ export class SettlementRun {
       case 'overtaken': {
         fate.lostLock = true;
         this.#jobOf(chunk).stalledCounter += 1;
-        const begun = new Promise<void>((resolve) => {
-          this.#overtaker = { begun: resolve, mayEnd: overtaking.ended };
-        });
-        const other = this.#run(chunk);
-        overtaking.begin(other);
-        await Promise.race([begun, other]);
+        const begun = signal();
+        this.#overtaker = { begun: begun.resolve, mayEnd: fate.ended };
+        fate.overtaker = this.#run(chunk);
+        // Awaited at the end of this run.
+        fate.overtaker.catch(() => {});
+        await Promise.race([begun.promise, fate.overtaker]);
         this.#overtaker = undefined;
       }
     }
