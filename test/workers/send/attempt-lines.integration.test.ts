@@ -29,19 +29,6 @@ it('the log line of an accepted notice has every fact', async () => {
   );
 });
 
-it('the log line of a chunk names the probe of a hold', async () => {
-  emulator = await startEmulator();
-  emulator.addFault({ on: 'send', status: 402, times: 1 });
-  const line = await lines.line(emulator.url);
-  await line.queue.import([{ contact: '01000000001' }], { templateCode: 'T', chunkSize: 1 });
-  await until(() => line.attempts().length >= 2, { what: 'two attempts' });
-  const shown = line.attempts().map(({ outcome, probe }) => [outcome, probe === true]);
-  expect(shown).toEqual([
-    ['hold', false],
-    ['accepted', true],
-  ]);
-});
-
 it('a notice waits from when it is due, not from when it was queued, also after a retry', async () => {
   emulator = await startEmulator();
   emulator.addFault({ on: 'send', reset: 'after-acting', times: 1 });

@@ -149,18 +149,6 @@ describe('an attempt and its slots', () => {
     await attempt(sending(1));
     expect(steps.filter((step) => step === 'request')).toHaveLength(1);
   });
-
-  it.each([
-    ['a lock that was lost: the slot is given back', 0, ['release 1']],
-    ['the same while it waited for a connection', 2, ['use 1', 'begin', 'stopped']],
-  ])('nothing is sent after %s', async (_, ownedFor, expected) => {
-    const { steps, attempt, sending } = bench();
-    let asked = 0;
-    expect(await attempt(sending(), () => (asked += 1) <= ownedFor)).toEqual({
-      outcome: undefined,
-    });
-    expect(steps).toEqual(['take 1', 'token', ...expected]);
-  });
 });
 
 const UNKNOWN = { kind: 'unknown', code: 'INTERNAL_ERROR' };

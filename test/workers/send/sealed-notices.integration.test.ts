@@ -7,7 +7,6 @@ import { batchSeal, sealingOf } from '../../../src/payload/seal.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { findContact } from '../../../src/search/find-contact.ts';
 import { buildBatch } from '../../batch/support/built-batch.ts';
 import { run } from '../../cli/support/run.ts';
 import { acceptedNumbers, room } from '../../service-coverage/support/line.ts';
@@ -71,7 +70,7 @@ async function lineWith(worker: Readonly<Record<string, string>>, payloadKey?: s
 
 describe('a notice with PAYLOAD_KEY', () => {
   it('is stored without its number and variables, delayed or failed, and is sent as it was', async () => {
-    const { queue, stored, cli, prefix, emulator, untilRejected } = await lineWith(
+    const { queue, stored, cli, emulator, untilRejected } = await lineWith(
       { PAYLOAD_KEY: KEY },
       KEY,
     );
@@ -89,12 +88,6 @@ describe('a notice with PAYLOAD_KEY', () => {
     const blind = await cli(['failures', '--csv'], '');
     expect(blind.code).toBe(1);
     expect(blind.stderr).toMatch(/PAYLOAD_UNREADABLE|key that is not configured/);
-    const server = { redis: connectionAs('ops', redis.url), prefix, findKey: FIND_KEY };
-    const found = await findContact(NUMBER, { ...server, payloadKey: KEY });
-    expect(found.notices).toHaveLength(2);
-    const shown = { job: failed.id, template: 'T', states: ['rejected'] };
-    expect(found.notices).toContainEqual(expect.objectContaining(shown));
-
     expect((await cli(['decide', failed.id, '--as', 'resend', '--yes'])).code).toBe(0);
     await until(() => acceptedNumbers(emulator).includes(NUMBER), { what: 'its acceptance' });
     expect(await stored()).not.toContain(SECRET);
