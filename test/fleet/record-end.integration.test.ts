@@ -7,11 +7,12 @@ import { testRedis } from '../support/redis.ts';
 const UNKNOWN = { state: 'unknown', code: 'TIMEOUT', template: 'T', contacts: 2 } as const;
 
 describe('the record of the end of a notice', () => {
-  const { client, freshPrefix } = testRedis();
+  const redis = testRedis();
+  const { client } = redis;
   let keys: Keys;
 
   beforeEach(async () => {
-    keys = keysOf(freshPrefix(), 'default');
+    keys = keysOf(redis.freshPrefix(), 'default');
     await client.set(keys.noticeLock('a'), 'lock');
     await client.hset(keys.noticeJob('a'), { name: 'send', ats: 1, timestamp: 7 });
   });

@@ -326,7 +326,7 @@ export class SettlementRun {
         fate.lostLock = true;
         this.#jobOf(chunk).stalledCounter += 1;
         const begun = signal();
-        this.#overtaker = { begun: begun.resolve, mayEnd: fate.ended };
+        this.#overtaker = { begun: () => begun.resolve(), mayEnd: fate.ended };
         fate.overtaker = this.#run(chunk);
         // Awaited at the end of this run.
         fate.overtaker.catch(() => {});
