@@ -66,14 +66,6 @@ it.each([
   expect(await audited()).toEqual([]);
 });
 
-it('only unknown notices count as accepted', async () => {
-  const { admin, prefix } = open();
-  const { ids, keys } = await failNotices(redis, prefix, { count: 1 });
-  const accepting = admin.run('decide', { as: 'accepted', state: 'rejected' });
-  await expect(accepting).rejects.toMatchObject({ issues: [{ field: 'state' }] });
-  expect(await redis.client.zrange(keys.endedIn('rejected'), '0', '-1')).toEqual(ids);
-});
-
 it('names invalid options', () => {
   expect(() => new NoticeAdmin({ prefix: 'a b' })).toThrow(/prefix/);
   for (const who of [5, '', null]) {

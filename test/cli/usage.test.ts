@@ -97,12 +97,3 @@ it('ends quietly when nobody reads its output to the end', async () => {
   running.child.stdout?.destroy();
   expect(await running.ended).toMatchObject({ code: 0, stderr: '' });
 });
-
-it('a check of a list ends with its report when nobody reads its progress', async () => {
-  const running = startProcess(['import', '-', '--template', 'T', '--dry-run']);
-  // Gone before the first row comes.
-  running.child.stderr?.destroy();
-  running.stdin.end('contact\n01000000001\n');
-  const { code, stdout } = await running.ended;
-  expect([code, stdout]).toEqual([0, expect.stringMatching(/^Dry run: nothing was enqueued\.$/m)]);
-});

@@ -80,14 +80,6 @@ describe('the webhook of events', () => {
     expect(notices().slice(before)).toEqual(['a', 'b']);
   });
 
-  it('gets nothing twice from two processes', async () => {
-    const { start, end, notices, receives } = await world();
-    await Promise.all([start(), start()]);
-    for (let job = 0; job < 30; job++) await end(`n-${job}`);
-    await receives(30);
-    expect(new Set(notices()).size).toBe(notices().length);
-  });
-
   it('gets more than one post holds', async () => {
     const { start, end, notices, receives, receiver } = await world();
     const jobs = Array.from({ length: 1_100 }, (_, index) => `n-${index}`);

@@ -38,18 +38,6 @@ describe('the metrics of the fleet', () => {
     pair: 'pair',
   };
 
-  it('are those of an empty queue where nothing was ever queued', async () => {
-    const { value, types } = await world().read();
-    expect(value('notices_redis_up')).toBe(1);
-    for (const lane of ['notices', 'chunks']) {
-      expect(value('notices_jobs', { lane, state: 'waiting' })).toBe(0);
-      expect(value('notices_oldest_waiting_seconds', { lane })).toBe(0);
-    }
-    expect(value('notices_workers')).toBe(0);
-    expect(types.has('notices_token_age_seconds')).toBe(false);
-    expect(value('notices_redis_memory_bytes')).toBeGreaterThan(100_000);
-  });
-
   it('tell what waits and for how long, in both lanes', async () => {
     const { prefix, keys, read } = world();
     const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });

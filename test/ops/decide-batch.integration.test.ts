@@ -135,22 +135,6 @@ it('contacts of a batch are given up in any state', async () => {
   expect(await counts()).toMatchObject({ cancelled: 24, accepted: 6 });
 });
 
-it('a decision that is stopped on the way: what was done is in the audit, the rest is listed', async () => {
-  const { act, counts, keys, ledger } = await failedBatch();
-  const stop = new AbortController();
-  const real = ledger.resolve.bind(ledger);
-  ledger.resolve = async (...args) => {
-    stop.abort();
-    return real(...args);
-  };
-  const stopping = { as: 'discard', rate: 1_000_000, signal: stop.signal } as const;
-  const report = await act({ state: 'rejected' }, stopping);
-  expect(report).toMatchObject({ done: 1, complete: false });
-  expect((await counts()).rejected).toBe(13 - report.contacts);
-  const [audit] = await readAudit(redis.client, keys, 9);
-  expect(audit?.contacts).toBe(report.contacts);
-});
-
 describe('whyNotRedrive', () => {
   const now = 1_000_000;
   it.each([

@@ -1,6 +1,5 @@
 import { Queue } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { NoticeAdmin } from '../../src/admin/index.ts';
 import { NoticeQueue, type SendOptions } from '../../src/index.ts';
 import { changeEnded } from '../../src/notices/end-scripts.ts';
 import { readEnded, type EndedEntry } from '../../src/notices/ended.ts';
@@ -138,26 +137,6 @@ describe('a notice that is sent again', () => {
       ]);
     },
   );
-});
-
-describe('a decision on all that match', () => {
-  it('a preview counts what a process that died was sending again, as the decision acts on it', async () => {
-    const { prefix, keys, failed } = open();
-    const id = await failed(UNKNOWN);
-    const [entry] = await readEnded(redis.client, keys, [id]);
-    if (entry === undefined) throw new Error('it has no entry');
-    await changeEnded(redis.client, keys, entry, { text: entry.text, to: 'again' });
-    await redis.client.zadd(keys.endedIn('again'), Date.now() - 60_000, id);
-    const admin = new NoticeAdmin({
-      redis: connectionAs('ops', redis.url),
-      prefix,
-      who: 'kim',
-    });
-    const { contacts } = await admin.run('failures', { state: 'unknown' });
-    expect(contacts).toBe(1);
-    const done = await admin.run('decide', { as: 'resend', state: 'unknown', single: true });
-    expect(done.contacts).toBe(1);
-  });
 });
 
 describe('a rejected notice that is given up', () => {
@@ -298,14 +277,4 @@ describe('a notice whose outcome is unknown, decided', () => {
     expect(await listed(parked)).toEqual([]);
     expect(await redis.client.exists(keys.ended)).toBe(0);
   });
-});
-
-it('an answer that came after another run has ended the notice is shown before a decision', async () => {
-  const parked = await parkNotice(redis);
-  const { keys, id, intents } = parked;
-  await intents.end({ job: id, nonce: 'another' }, 'accepted');
-  expect(await listed(parked)).toEqual([parked.listed]);
-  await intents.end({ job: id, nonce: 'first' }, 'accepted');
-  expect(await listed(parked)).toEqual([{ ...parked.listed, stage: 'accepted' }]);
-  expect(await readEnded(redis.client, keys, [id])).toHaveLength(1);
 });

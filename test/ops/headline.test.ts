@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { differingSettings } from '../../src/fleet/heartbeat.ts';
 import { explainHold } from '../../src/ops/answers/account-schemas.ts';
-import { headlineOf, sentPerSecond } from '../../src/ops/answers/headline.ts';
+import { headlineOf } from '../../src/ops/answers/headline.ts';
 import type { Status } from '../../src/ops/status.ts';
 import { NOW, someBatches, someStatus, someWorker, unsuitable } from './web/pages/snapshots.ts';
 
@@ -58,23 +58,6 @@ describe('the headline is the worst thing that is true', () => {
     expect(of({ retrying, workers: [someWorker({ sent })] }).title).toBe('Sending');
   });
 
-  it('a list that has paused itself because its template is held', () => {
-    const held = {
-      template: 'SALE',
-      kind: 'template',
-      code: 'TEMPLATE_NOT_APPROVED',
-      since: NOW - 9_000,
-      nextProbeAt: NOW + 9_000,
-      failedProbes: 1,
-    } as const;
-    const batches = someBatches({ pending: 400, openBatches: [{ ...open, heldTemplate: 'SALE' }] });
-    const found = of({ templateHolds: [held], batches });
-    expect(found.title).toBe('Template SALE is held, TEMPLATE_NOT_APPROVED');
-    expect(found.text).toContain('List may has paused itself: 400 of 500 contacts wait.');
-    expect(found.text).toContain('Others are sent.');
-    expect(found).toMatchObject({ fault: 'the template', section: 'template', batch: 'may' });
-  });
-
   it('closed sending hours, where nothing else is to be said', () => {
     const sendWindows = '*=00:00-00:01 UTC';
     const jobs = { ...someStatus().jobs, delayed: 3 };
@@ -95,36 +78,6 @@ describe('the headline is the worst thing that is true', () => {
     expect(found).toMatchObject({ tone: 'bad', title: 'Held: credentials', fault });
     expect(found.text).toContain(words);
     expect(found.text).toContain('what waits keeps its attempts');
-  });
-
-  it('says of server errors what is true of them', () => {
-    const { text, fault } = of({ hold: hold('failing', 'HTTP_500') });
-    expect(text).not.toContain('attempts');
-    expect(text).toContain('the service may take it');
-    expect(fault).toBe('the service');
-  });
-
-  it('a 429: until when, whose fault, and nothing to do', () => {
-    const found = of({ hold: hold('throttled', 'HTTP_429') });
-    expect(found).toMatchObject({
-      tone: 'warn',
-      title: 'Paused because the service asked',
-      until: NOW + 60_000,
-      fault: 'the service',
-    });
-    expect(found.text).toContain('Nothing to do');
-    expect(of({ hold: hold('throttled', 'HTTP_429', -1) }).until).toBeUndefined();
-  });
-
-  it('what was sent in the last seconds counts as sending, although nothing waits', () => {
-    const workers = [someWorker({ sent: { requests: 900, contacts: 900, forMs: 6_000 } })];
-    expect(of({ workers })).toMatchObject({
-      title: 'Sending',
-      text: '150 contacts per second are being sent.',
-    });
-    expect(sentPerSecond(workers)).toBe(150);
-    // Without it there is no rate either.
-    expect(of({})).toMatchObject({ title: 'Idle', text: 'Nothing waits.' });
   });
 
   it('workers that differ: the variable, and the hosts of the fewer', () => {

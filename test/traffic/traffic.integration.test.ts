@@ -1,6 +1,4 @@
-import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import type { SeenAttempt } from '../../src/contracts/outcome.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { readTraffic, TrafficTally } from '../../src/traffic/traffic.ts';
@@ -65,28 +63,6 @@ describe('the traffic record', () => {
     const [key = ''] = await redis.keys();
     expect(await redis.client.pttl(key)).toBeGreaterThan(180 * MINUTE);
     expect(await redis.client.pttl(key)).toBeLessThanOrEqual(240 * MINUTE);
-  });
-
-  it('keeps what Redis refused, and writes it the next time', async () => {
-    const { keys } = await world();
-    const server = await startRedisServer();
-    const client = new Redis(server.url);
-    try {
-      const [seconds] = await client.time();
-      const at = Number(seconds) * 1_000;
-      const tally = new TrafficTally();
-      tally.attempt(ACCEPTED);
-      await client.config('SET', 'maxmemory', '1');
-      await expect(tally.write(client, keys, at)).rejects.toThrow(/EXECABORT|OOM/);
-      tally.attempt(UNKNOWN);
-      await client.config('SET', 'maxmemory', '0');
-      await tally.write(client, keys, at);
-      const { total } = await readTraffic(client, keys);
-      expect([total.notices.accepted, total.chunks.requests]).toEqual([1, 2]);
-    } finally {
-      client.disconnect();
-      await server.close();
-    }
   });
 });
 

@@ -35,23 +35,4 @@ describe('notices hold', () => {
     expect(on.emulator.record().twice).toBe(0);
     expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
   }, 60_000);
-
-  it('lifts a hold that came by itself; its cause brings it back', async () => {
-    const env = freshEnv();
-    const on = await fleetOn(redis, {
-      prefix: env.REDIS_PREFIX,
-      processes: 1,
-      env: { HOLD_PROBE_MIN_MS: '60000' },
-    });
-    on.emulator.addFault({ on: 'send', status: 402, times: 2 });
-    await on.sendEach(numbers(1));
-    const isHeld = async () =>
-      (JSON.parse((await run(['hold', '--json'], env)).stdout) as { hold: unknown }).hold !== null;
-    await until(isHeld, { what: 'the hold' });
-    expect((await run(['hold', 'lift'], env)).stdout).toContain('credit');
-    await until(() => on.emulator.faults()[0]?.fired === 2, { what: 'the cause to be met again' });
-    await until(isHeld, { what: 'the hold to come back' });
-    await run(['hold', 'lift'], env);
-    await until(() => on.emulator.record().distinct === 1, { what: 'the send' });
-  }, 60_000);
 });

@@ -16,36 +16,22 @@ describe('notices rate-limit', () => {
     return (JSON.parse(stdout) as { rateLimit: RateLimitStatus | null }).rateLimit;
   };
 
-  it('sets, shows and resets the rate limit, and records who and why in the audit stream', async () => {
+  it('sets and resets the rate limit, as the audit stream has it', async () => {
     const env = freshEnv();
     expect(await limitOf(env)).toBeNull();
-    expect(await redis.keys(env.REDIS_PREFIX)).toEqual([]);
-
-    const set = await run(['rate-limit', '50', '--why', 'campaign at noon'], env);
-    expect(set).toMatchObject({ code: 0, stderr: '' });
-    expect(set.stdout).toBe('50 send requests per second, set manually\n');
-    expect(await limitOf(env)).toEqual({ configured: 0, manual: 50, now: 50 });
-    const status = await run(['status', '--json'], env);
-    expect(JSON.parse(status.stdout)).toMatchObject({
-      rateLimit: { manual: 50, now: 50 },
-    });
-
-    expect((await run(['rate-limit', 'off'], env)).stdout).toBe('no limit, set manually\n');
-    expect((await run(['rate-limit', 'default'], env)).stdout).toBe('no limit\n');
+    for (const [line, says] of [
+      ['rate-limit 50 --why noon', '50 send requests per second, set manually\n'],
+      ['rate-limit off', 'no limit, set manually\n'],
+      ['rate-limit default', 'no limit\n'],
+    ] as const) {
+      expect(await run(line, env)).toEqual({ code: 0, stdout: says, stderr: '' });
+    }
     expect(await limitOf(env)).toBeNull();
-
-    const { stdout } = await run(['audit', '--json'], env);
-    const common = {
-      who: expect.stringContaining('@') as string,
-      what: 'rate-limit',
-      target: 'queue',
+    const { entries } = JSON.parse((await run('audit --json', env)).stdout) as {
+      entries: object[];
     };
-    expect((JSON.parse(stdout) as { entries: object[] }).entries).toMatchObject([
-      { ...common, as: 'default', why: '' },
-      { ...common, as: 'off', why: '' },
-      { ...common, as: '50', why: 'campaign at noon' },
-    ]);
-  }, 120_000);
+    expect(entries).toMatchObject([{ as: 'default' }, { as: 'off' }, { as: '50', why: 'noon' }]);
+  });
 
   it('shows the configured rate limit, and why it is lower', async () => {
     const env = { ...freshEnv(), RATE_LIMIT: '40' };

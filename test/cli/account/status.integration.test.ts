@@ -24,63 +24,35 @@ async function statusOf(env: Env): Promise<Status> {
 describe('notices status', () => {
   it('with nothing there: all is zero, and nothing is written', async () => {
     const prefix = redis.freshPrefix();
-    const status = await statusOf({ ...envOf(prefix), ...EVERY_RIGHT });
-    expect(status).toEqual({
-      now: expect.any(Number) as number,
-      headline: {
-        tone: 'warn',
-        title: 'No worker',
-        text: 'Nothing is sent. Start a worker.',
-        fault: 'our configuration',
-        command: 'notices worker',
-        section: 'workersnone',
-      },
-      account: 'default',
-      prefix,
+    const env = { ...envOf(prefix), ...EVERY_RIGHT };
+    const status = await statusOf(env);
+    expect(status).toMatchObject({
+      headline: { tone: 'warn', title: 'No worker', command: 'notices worker' },
       jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },
-      possiblySentTwice: { notices: 0, chunks: 0 },
       batches: { pending: 0, open: 0, openBatches: [], rejected: 0, refused: [], unknown: 0 },
       unknown: { notices: 0, contacts: 0 },
-      templateHolds: [],
-      sendWindows: '',
       workers: [],
-      differing: [],
-      redis: expect.objectContaining({
-        version: expect.stringMatching(/^\d+\./) as string,
-        policy: 'noeviction',
-        persistence: 'none',
-        address: new URL(redis.url).host,
-        findings: [expect.objectContaining({ code: 'not-persistent', severity: 'warn' }) as object],
-      }) as Status['redis'],
     });
-    const words = await run(['status'], { ...envOf(prefix), ...EVERY_RIGHT });
-    expect(words.code).toBe(0);
-    expect(words.stdout).toContain(`prefix ${prefix}, Redis at ${new URL(redis.url).host}\n`);
-    expect(words.stdout).toMatch(/^waiting +0$/m);
-    expect(words.stdout).toMatch(/^batches +0 open, 0 contacts pending$/m);
-    expect(words.stdout).toMatch(/^unknown +none$/m);
-    expect(words.stdout).toMatch(/^hold +none$/m);
-    expect(words.stdout).toMatch(/^workers +none: nothing is being sent$/m);
-    expect(words.stdout).toMatch(/^redis +\S+, noeviction, nothing on disk, [\d.]+ MiB$/m);
-    expect(words.stdout).toMatch(/^ {2}warning: Redis keeps nothing on disk.*appendonly/m);
+    const { host } = new URL(redis.url);
+    expect(status.redis).toMatchObject({
+      policy: 'noeviction',
+      persistence: 'none',
+      address: host,
+    });
+    const words = await run('status', env);
+    expect(words.stdout).toContain(`prefix ${prefix}, Redis at ${host}\n`);
+    for (const line of [
+      /^waiting +0$/m,
+      /^batches +0 open, 0 contacts pending$/m,
+      /^unknown +none$/m,
+      /^hold +none$/m,
+      /^workers +none: nothing is being sent$/m,
+      /^redis +\S+, noeviction, nothing on disk, [\d.]+ MiB$/m,
+      /^ {2}warning: Redis keeps nothing on disk.*appendonly/m,
+    ]) {
+      expect(words.stdout).toMatch(line);
+    }
     expect(await redis.keys(prefix)).toEqual([]);
-  });
-
-  it('counts what waits, with and without a priority, and what is delayed', async () => {
-    const prefix = redis.freshPrefix();
-    const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
-    const begun = Date.now();
-    await queue.send(NOTICE);
-    await queue.sendMany([NOTICE, NOTICE], { priority: 3 });
-    await queue.send(NOTICE, { delay: 60_000 });
-    await queue.close();
-    const status = await statusOf(envOf(prefix));
-    expect(status.jobs).toEqual({ waiting: 3, active: 0, delayed: 1, done: 0, failed: 0 });
-    expect(status.oldestWaitingMs).toBeGreaterThan(0);
-    expect(status.oldestWaitingMs).toBeLessThanOrEqual(Date.now() - begun);
-    const words = await run(['status'], envOf(prefix));
-    expect(words.stdout).toMatch(/^waiting +3, the oldest for \d/m);
-    expect(words.stdout).not.toContain('01098765432');
   });
 
   it('the intended delay of a notice that is due does not count as waiting', async () => {

@@ -57,15 +57,4 @@ describe('notices import --wait', () => {
       stdout: expect.stringMatching(/^ {2}accepted +1$/m) as string,
     });
   }, 60_000);
-
-  it('ends with 1 where Redis goes on as an older copy, without the end of the list', async () => {
-    const { admin, importing } = await world();
-    importing.stdin.end(LIST);
-    await matching(() => importing.stderr(), /no worker is running/);
-    const { record } = keysOf(PREFIX, 'default').batch('b');
-    await admin.hset(record, { phase: 'importing', importedAt: 0, pending: 0, accepted: 1 });
-    const { code, stdout, stderr } = await importing.ended;
-    expect(stderr).toContain('Run the same import again.');
-    expect([code, stdout]).toEqual([1, expect.stringMatching(/^import +stopped after 1 row/m)]);
-  });
 });

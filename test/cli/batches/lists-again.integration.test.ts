@@ -65,15 +65,6 @@ describe('a list that shares numbers with a recent one of its template', () => {
     ]);
   });
 
-  it.each([
-    ['another template', ['--template', 'OTHER'], {}],
-    ['a window of 0', [], { REPEAT_WINDOW: '0' }],
-  ])('is taken with %s', async (_, flags, env) => {
-    const { import: importing } = world(undefined, env);
-    await importing(list(FIRST), ['--batch', 'nov']);
-    expect((await importing(list(CORRECTED), ['--batch', 'dec', ...flags])).code).toBe(0);
-  });
-
   it('is taken once the window is over, or the other was cancelled unsent', async () => {
     const { prefix, import: importing, ledger } = world();
     await importing(list(FIRST), ['--batch', 'nov']);

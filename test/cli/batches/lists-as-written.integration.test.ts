@@ -66,35 +66,6 @@ describe('cells as people write them', () => {
     expect(stdout).toMatch(/^3 rows, such as row 2 and 4, contact: a spreadsheet converted/m);
     expect(stdout).toMatch(/^row 3, contact: .*leading zero/m);
   });
-
-  it('the text forms of a spreadsheet are taken', async () => {
-    const { import: importing, contacts } = world();
-    const text =
-      'contact,var1\n="01000000001",="A-1"\n"=""01000000002""",Lee\n\'01000000003,Park\n';
-    expect((await importing(list(text))).code).toBe(0);
-    expect(await contacts()).toEqual([
-      { contact: '01000000001', var1: 'A-1' },
-      { contact: '01000000002', var1: 'Lee' },
-      { contact: '01000000003', var1: 'Park' },
-    ]);
-  });
-
-  it('of a country are repaired and counted', async () => {
-    const text = 'contact\n1000000001\n+82-10-0000-0002\n00821000000003\n01000000004\n';
-    const rejected = await world().import(list(text));
-    expect(rejected.stdout).toMatch(/^ {2}rejected +3, /m);
-    for (const [flags, env] of [
-      [['--country', 'KR'], {}],
-      [[], { COUNTRY: 'KR' }],
-    ] as const) {
-      const { import: importing, contacts } = world(undefined, env);
-      const { stdout } = await importing(list(text), flags);
-      expect(stdout).toMatch(/^ {2}normalised +3 \(leading zero: 1, country code: 2\)$/m);
-      expect((await contacts()).map(({ contact }) => contact)).toEqual(
-        numbers(4, (index) => `0100000000${index + 1}`),
-      );
-    }
-  });
 });
 
 describe('rows and titles', () => {

@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { readUsers } from '../../../src/ops/web/access/accounts.ts';
 import { testRedis } from '../../support/redis.ts';
 import { startProcess } from '../support/process.ts';
 import { errorOf, run, STACK } from '../support/run.ts';
@@ -55,39 +58,23 @@ describe('notices ops', () => {
   });
 
   it('says what is wrong with a port', async () => {
-    const first = startProcess(['ops', '--json'], freshEnv());
-    const [, port = ''] = await first.says(/"url": "http:\/\/127\.0\.0\.1:(\d+)"/);
-    const ended = await run(['ops', '--port', port], freshEnv());
+    const other = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const ended = await run(`ops --port ${port}`, freshEnv());
     expect(ended.code).toBe(2);
     expect(ended.stderr).toContain('OPS_ADDRESS: another program listens there already');
     expect(ended.stderr).not.toMatch(STACK);
   });
 
-  it('makes entries of users, and lets them in by their passwords', async () => {
+  it('makes entries of users; refuses passwords that are too short, and wrong names', async () => {
     const password = 'a password of 25 letters!';
-    const made = await run(
-      ['ops', 'hash-password', 'kim', '--role', 'operator'],
-      {},
-      `${password}\n`,
-    );
-    expect(made.code).toBe(0);
+    const made = await run('ops hash-password kim --role operator', {}, `${password}\n`);
     expect(made.stdout).toMatch(/^kim:operator:scrypt\.\S+\n$/);
+    const [user] = readUsers(made.stdout).values();
+    expect(user).toMatchObject({ name: 'kim', role: 'operator' });
     expect(made.stdout).not.toContain(password);
-
-    const ops = startProcess(['ops'], { ...freshEnv(), OPS_USERS: made.stdout });
-    const [, url = ''] = await ops.says(/^ops at (\S+)$/m);
-    expect(ops.stdout()).not.toContain('password');
-    const signIn = (tried: string) =>
-      fetch(`${url}/sign-in`, {
-        method: 'POST',
-        body: new URLSearchParams({ name: 'kim', password: tried }),
-        redirect: 'manual',
-      });
-    expect((await signIn(`${password}x`)).status).toBe(401);
-    expect((await signIn(password)).status).toBe(303);
-  });
-
-  it('refuses passwords that are too short, and wrong names', async () => {
     const short = await run(['ops', 'hash-password', 'kim', '--json'], {}, 'short\n');
     expect([short.code, errorOf(short).code]).toEqual([2, 'USAGE']);
     expect(short.stderr).not.toContain('"short"');

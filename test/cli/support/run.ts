@@ -27,6 +27,9 @@ export interface Running {
   readonly ended: Promise<Ended>;
 }
 
+/** A command line, or its words where one of them has a blank. */
+export type Line = string | readonly string[];
+
 /** Variables of a command: nothing of the test's own environment. */
 export type Env = Readonly<Record<string, string>>;
 
@@ -35,7 +38,8 @@ export type Env = Readonly<Record<string, string>>;
  *
  * @param isTTY whether it can ask: the answer is written to `stdin`
  */
-export function start(args: readonly string[], env: Env = {}, isTTY = false): Running {
+export function start(line: Line, env: Env = {}, isTTY = false): Running {
+  const args = typeof line === 'string' ? line.split(' ') : line;
   const signals = new EventEmitter();
   const stdin = Object.assign(new PassThrough(), { isTTY });
   const [stdout, stderr] = [new Collected(), Object.assign(new Collected(), { isTTY })];
@@ -60,8 +64,8 @@ export function start(args: readonly string[], env: Env = {}, isTTY = false): Ru
 }
 
 /** Runs a command in this process to its end. */
-export async function run(args: readonly string[], env: Env = {}, stdin = ''): Promise<Ended> {
-  const running = start(args, env);
+export async function run(line: Line, env: Env = {}, stdin: string | Buffer = ''): Promise<Ended> {
+  const running = start(line, env);
   running.stdin.end(stdin);
   return running.ended;
 }

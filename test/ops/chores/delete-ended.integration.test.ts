@@ -1,13 +1,12 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { startEmulator } from '../../../src/emulator/emulator.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import { deleteEnded } from '../../../src/ops/chores/delete-ended.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { startProcess } from '../../cli/support/process.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
+import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 import { endedThen, failNotices } from '../support/failed-notices.ts';
 
 const redis = testRedis();
@@ -22,26 +21,19 @@ async function age(set: string, id: string, ms: number): Promise<void> {
   await redis.client.hset(job, 'finishedOn', ended - ms);
 }
 
-it('ended notices whose time is over are deleted in an idle queue, and no others', async () => {
-  const emulator = await startEmulator({ rejectContacts: ['01000000003', '01000000004'] });
-  onTestFinished(() => emulator.close());
+it('ended notices whose time is over are deleted in an idle queue, and no others; their keys stay in use', async () => {
   const prefix = redis.freshPrefix();
-  const env = {
-    REDIS_URL: redis.url,
-    REDIS_PREFIX: prefix,
-    BASE_URL: emulator.url,
-    ACCESS_KEY: 'emulator-access-key',
-    SECRET_KEY: 'emulator-secret-key',
-  };
   await using queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
+  const send = (at: number) =>
+    queue.send(notice(`0100000000${at}`), { idempotencyKey: `key-${at}` });
   const ids: string[] = [];
-  for (const at of [1, 2, 3, 4]) ids.push((await queue.send(notice(`0100000000${at}`))).id);
+  for (const at of [1, 2, 3, 4]) ids.push((await send(at)).id);
   const states = async () => Promise.all(ids.map(async (id) => (await queue.get(id)).state));
-  const first = startProcess(['worker'], env);
+  const emulated = { rejectContacts: ['01000000003', '01000000004'] };
+  const first = await startWorkerInProcess(redis.url, prefix, {}, emulated);
   const sent = ['accepted', 'accepted', 'rejected', 'rejected'];
   await until(async () => String(await states()) === String(sent), { what: 'the ends' });
-  first.stop('SIGTERM');
-  await first.ended;
+  await first.stop();
 
   const keys = keysOf(prefix, 'default');
   const board = openBullQueue(QUEUE_NAME, redis.client, keys);
@@ -56,59 +48,13 @@ it('ended notices whose time is over are deleted in an idle queue, and no others
   const counts = async () => [await board.getCompletedCount(), await redis.client.hlen(keys.ended)];
   expect(await counts()).toEqual([2, 2]);
   await redis.client.hdel(keys.turns, 'delete-ended');
-  const second = startProcess(['worker'], env);
-  await second.says(/"event":"started"/);
+  const second = await startWorkerInProcess(redis.url, prefix);
+  onTestFinished(() => second.stop());
   await until(async () => String(await counts()) === '1,1', { what: 'the deletion' });
   expect((await states()).filter((state) => state === 'not-kept')).toHaveLength(2);
-  second.stop('SIGTERM');
-  expect((await second.ended).code).toBe(0);
-});
-
-it('idempotency keys of notices that were deleted in an idle queue stay in use', async () => {
-  const emulator = await startEmulator({ rejectContacts: ['01000000002', '01000000004'] });
-  onTestFinished(() => emulator.close());
-  const prefix = redis.freshPrefix();
-  await using queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
-  const sends = [
-    { key: 'accepted', sent: notice('01000000001') },
-    { key: 'rejected', sent: notice('01000000002') },
-    { key: 'cancelled', sent: notice('01000000003') },
-  ];
-  const ids: string[] = [];
-  for (const { key, sent } of sends) {
-    ids.push((await queue.send(sent, { idempotencyKey: key })).id);
+  for (const [index, id] of ids.entries()) {
+    expect(await send(index + 1)).toMatchObject({ id, duplicate: true });
   }
-  await queue.cancel(ids[2] ?? '');
-  const worker = startProcess(['worker'], {
-    REDIS_URL: redis.url,
-    REDIS_PREFIX: prefix,
-    BASE_URL: emulator.url,
-    ACCESS_KEY: 'emulator-access-key',
-    SECRET_KEY: 'emulator-secret-key',
-  });
-  const states = async () => Promise.all(ids.map(async (id) => (await queue.get(id)).state));
-  const ended = ['accepted', 'rejected', 'cancelled'];
-  await until(async () => String(await states()) === String(ended), { what: 'the ends' });
-  worker.stop('SIGTERM');
-  await worker.ended;
-
-  const keys = keysOf(prefix, 'default');
-  const board = openBullQueue(QUEUE_NAME, redis.client, keys);
-  onTestFinished(() => board.close());
-  const [first = '', second = '', third = ''] = ids;
-  await age(board.toKey('completed'), first, HOUR_MS + 1_000);
-  for (const id of [second, third]) {
-    await endedThen(redis.client, keys, id, Date.now() - HOUR_MS - 1_000);
-  }
-  const config = { keepAcceptedMs: HOUR_MS, keepFailedMs: HOUR_MS };
-  await deleteEnded(redis.client, keys, config, new AbortController().signal);
-  expect(await redis.client.exists(keys.ended, ...ids.map((id) => keys.noticeJob(id)))).toBe(0);
-
-  for (const [index, { key, sent }] of sends.entries()) {
-    const again = await queue.send(sent, { idempotencyKey: key });
-    expect(again).toMatchObject({ id: ids[index], duplicate: true });
-  }
-  expect(await board.getJobCountByTypes('waiting', 'delayed', 'active')).toBe(0);
 });
 
 it('of expired, cancelled and accepted ones only the newest are kept; of others all', async () => {

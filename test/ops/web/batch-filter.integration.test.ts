@@ -64,21 +64,8 @@ describe('batches by time and phase', () => {
     const query = new URLSearchParams(filter).toString();
     const reply = await viewer.get(`${PATH}?${query}`);
     expectDocumented('GET', PATH, reply);
-    expect([reply.status, reply.json['issues']]).toEqual([
-      400,
-      [
-        {
-          field: 'phase',
-          problem: 'expected one of importing, sending, paused, cancelled, finished',
-        },
-        {
-          field: 'before',
-          problem:
-            'expected a time such as 2026-01-31 or 2026-01-31T09:30 (UTC without a zone), or milliseconds since the epoch',
-        },
-        { field: 'within', problem: 'expected either within, or since and before' },
-      ],
-    ]);
+    const issues = [{ field: 'phase' }, { field: 'before' }, { field: 'within' }];
+    expect(reply).toMatchObject({ status: 400, json: { issues } });
     const page = await viewer.get(`/batches?${query}`, HTML);
     expect(page.status).toBe(400);
     expect(page.text).toContain('within: expected either within, or since and before');

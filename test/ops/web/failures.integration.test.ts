@@ -156,38 +156,6 @@ describe('rejected notices over HTTP', () => {
 });
 
 describe('unknown outcomes over HTTP', () => {
-  it('are previewed and decided with the same filter, each as documented', async () => {
-    const { id, batch, viewer, audit, decide } = await inDoubt();
-    const preview = await viewer.post(`${PATH}/preview`, {
-      code: 'ECONNRESET',
-      state: 'unknown',
-    });
-    expectDocumented('POST', `${PATH}/preview`, preview);
-    expect(preview.json).toMatchObject({
-      contacts: 11,
-      matching: 1,
-      notices: [TRACES],
-      batches: [{ batch: 'b', template: 'T', contacts: 10, codes: ['ECONNRESET'] }],
-    });
-    const list = await decide({ as: 'accepted', batch: 'b', code: 'HTTP_503' });
-    expect(list.json).toMatchObject({ done: 1, contacts: 10, refused: [] });
-    const young = await decide({ as: 'accepted', olderThanMs: 3_600_000 });
-    expect(young.json).toMatchObject({ done: 0 });
-    const [one] = contacts(1, 205);
-    const byNumber = await decide({ as: 'discard', number: one?.contact });
-    expect(byNumber.json).toMatchObject({ contacts: 1 });
-    expect((await batch.read()).counts).toMatchObject({ accepted: 10, cancelled: 1, unknown: 9 });
-    const rest = await decide({ as: 'accepted', code: 'ECONNRESET' });
-    expect(rest.json).toMatchObject({ contacts: 10 });
-    expect((await audit()).map(({ target, as }) => [target, as])).toEqual([
-      ['batch b', 'accepted unknown ECONNRESET'],
-      [id, 'accepted unknown ECONNRESET'],
-      ['batch b', 'discard unknown'],
-      ['number 010******05', 'searched'],
-      ['batch b', 'accepted unknown HTTP_503'],
-    ]);
-  });
-
   it('a preview counts what the decision with the same body decides, and needs its state', async () => {
     const { prefix, viewer, decide } = await inDoubt();
     await failNotices(redis, prefix, { count: 3, from: 10 });
@@ -300,16 +268,6 @@ describe('unknown outcomes over HTTP', () => {
 });
 
 describe('a decision with a rate', () => {
-  it('on a batch keeps to it', async () => {
-    const { batch, decide } = await rejected();
-    const startedAt = performance.now();
-    const reply = await decide({ as: 'resend', batch: 'b', rate: 16, code: 'BAD_NUMBER' });
-    // 8 contacts at 16 a second.
-    expect(performance.now() - startedAt).toBeGreaterThan(480);
-    expect(reply.json).toMatchObject({ done: 4, contacts: 8, gone: 0, complete: true });
-    expect((await batch.read()).counts).toMatchObject({ pending: 8, rejected: 0 });
-  });
-
   it('answers how long to wait before it is repeated, so that the rate holds across requests', async () => {
     const { decide } = await rejected();
     const startedAt = performance.now();

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { csvDownload } from '../../../src/ops/web/http/operation-routes.ts';
 import { testRedis } from '../../support/redis.ts';
-import { signal } from '../../support/wait.ts';
 import { startOps } from './support/ops-bench.ts';
 
 const redis = testRedis();
@@ -28,29 +26,6 @@ describe('a path that no router can read', () => {
       expect(reply.text).not.toContain(NUMBER);
     },
   );
-});
-
-it('a download to a slow reader adds no listener for each of its pieces', async () => {
-  const { context } = await startOps(redis.url, redis.freshPrefix());
-  const entry = { who: 'otto', what: 'download', target: 'batch b', as: 'all', why: '' } as const;
-  let body: NodeJS.ReadableStream | undefined;
-  let most = 0;
-  const produced = signal();
-  const produce = async (write: (text: string) => Promise<boolean>) => {
-    await produced.promise;
-    for (let piece = 0; piece < 50; piece += 1) {
-      await write('x'.repeat(70_000));
-      most = Math.max(most, body?.listenerCount('close') ?? 0);
-    }
-    return { contacts: 50 };
-  };
-  const reply = { headers: () => undefined } as never;
-  body = await csvDownload(reply, context, { entry, fileName: 'x.csv', produce });
-  produced.resolve();
-  let length = 0;
-  for await (const piece of body) length += String(piece).length;
-  expect(length).toBe(50 * 70_000);
-  expect(most).toBeLessThan(10);
 });
 
 it('a reason that is none is refused, and so is a field that is not known', async () => {

@@ -42,44 +42,17 @@ describe('the frame of a page', () => {
 });
 
 describe('a problem', () => {
-  const STATUSES: readonly (readonly [ErrorCode, number])[] = [
-    ['REQUEST_INVALID', 400],
-    ['NOT_SIGNED_IN', 401],
-    ['NOT_PERMITTED', 403],
-    ['CROSS_SITE', 403],
-    ['NOT_FOUND', 404],
-    ['NOT_POSSIBLE', 409],
-    ['IDEMPOTENCY_CONFLICT', 409],
-    ['PAYLOAD_UNREADABLE', 409],
-    ['LIST_REPEATED', 409],
-    ['BATCH_CONFLICT', 409],
-    ['BATCH_CANCELLED', 409],
-    ['NOTICE_INVALID', 422],
-    ['SOURCE_INVALID', 422],
-    ['TOO_MANY_REQUESTS', 429],
-    ['QUEUE_UNAVAILABLE', 503],
-    ['QUEUE_REFUSED', 503],
-    ['REDIS_FULL', 503],
-    ['IMPORT_STOPPED', 503],
-    ['QUEUE_CLOSED', 503],
-    ['REDIS_UNSUITABLE', 503],
-    ['TOKEN_UNAVAILABLE', 503],
-  ];
-
-  it.each(STATUSES)('%s is answered with %i', (code, status) => {
-    const problem = problemOf(new NoticeQueueError(code));
-    expect(problem).toMatchObject({ code, status, title: ERROR_CODES[code].meaning });
-    expect(problem.detail).toContain(ERROR_CODES[code].remedy);
-    expect(problem.type).toMatch(/^urn:notice-queue:problem:[a-z-]+$/);
-  });
-
-  it('of any other code is 500', () => {
-    const known = new Set<string>(STATUSES.map(([code]) => code));
-    for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
-      if (known.has(code)) continue;
-      expect([code, problemOf(new NoticeQueueError(code)).status]).toEqual([code, 500]);
-    }
-  });
+  // The statuses of what callers meet are in the tests of the routes.
+  it.each(Object.entries(ERROR_CODES) as [ErrorCode, { meaning: string; remedy: string }][])(
+    '%s has its meaning, its remedy and a type of its own',
+    (code, { meaning, remedy }) => {
+      const problem = problemOf(new NoticeQueueError(code));
+      expect(problem).toMatchObject({ code, title: meaning });
+      expect(problem.detail).toContain(remedy);
+      expect(problem.type).toMatch(/^urn:notice-queue:problem:[a-z-]+$/);
+      expect(problem.status).toBeGreaterThanOrEqual(400);
+    },
+  );
 
   it('says what is wrong with Redis where it did not answer, and only there', () => {
     const trouble = 'Nothing listens at db:6379.';

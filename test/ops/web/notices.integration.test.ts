@@ -66,19 +66,6 @@ describe('a notice over HTTP', () => {
     expect(await server.context.sendQueue.count()).toBe(2);
   });
 
-  it('takes the options of the library', async () => {
-    const { send, server } = await bench();
-    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
-    const options = { delay: 60_000, priority: 3, expiresAt, delivery: 'at-most-once' };
-    const { id } = (await send({ notice: notice(), options })).json as { id: string };
-    const job = await server.context.sendQueue.getJob(id);
-    expect(job?.data).toMatchObject({
-      expiresAt: Date.parse(expiresAt),
-      delivery: 'at-most-once',
-    });
-    expect(job?.opts).toMatchObject({ delay: 60_000, priority: 3 });
-  });
-
   it('that is wrong is refused with every field, and without its values', async () => {
     const { send, server } = await bench();
     const wrong = { templateCode: '', contacts: [{ contact: '+82-10-1234-5678', var1: 7 }] };

@@ -72,16 +72,6 @@ describe('a batch that makes no progress although nothing holds it', () => {
     expect(shown).not.toContain(' left');
   });
 
-  it('stays stalled when its jobs are queued again, until one is taken', async () => {
-    const { ledger, built, one } = await bench();
-    expect(await ledger.restartStalled('b', 60_000)).toBe(true);
-    expect((await one()).batch.stalled).toBe(true);
-    await built.claim(1);
-    const moved = await one();
-    expect(moved).toMatchObject({ batch: { stalled: false }, standstill: null });
-    expect(moved.batch.restMs).toBeGreaterThan(0);
-  });
-
   it('waits for its next attempt where its jobs are delayed', async () => {
     const { keys, cli, one, beBusy } = await bench();
     const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);

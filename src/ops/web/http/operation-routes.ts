@@ -81,7 +81,7 @@ function whyField({ why, maxWhy }: Operation): z.ZodRawShape {
 }
 
 /** A CSV file that is written while it is downloaded; the download is recorded in the audit stream first. */
-export async function csvDownload(
+async function csvDownload(
   reply: Pick<FastifyReply, 'headers'>,
   { redis, keys }: Pick<OpsContext, 'redis' | 'keys'>,
   { entry, fileName, produce }: OperationExport,
