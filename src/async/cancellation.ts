@@ -122,10 +122,6 @@ export class Deadline implements CancelSignal {
   readonly #listeners: (() => void)[] = [];
   #cause: DeadlineCause | undefined;
 
-  /**
-   * @param ms milliseconds from now
-   * @param caller the caller's own signal
-   */
   constructor(ms: number, caller?: CancelSignal) {
     this.#endsAt = performance.now() + ms;
     this.#timer = setTimeout(() => this.#fire('timeout'), ms);

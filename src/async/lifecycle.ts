@@ -32,7 +32,6 @@ export class Lifecycle {
    *
    * @param timeoutMs how long its stop may take before the next one is stopped; Infinity for as long as
    *   it takes. Default: 2 s, or 0.5 s after another service did not stop in time
-   * @returns what `start()` of the service returns
    * @throws what it throws, once all services are stopped
    */
   async start<Started>(service: BackgroundService<Started>, timeoutMs?: number): Promise<Started> {

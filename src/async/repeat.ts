@@ -44,10 +44,8 @@ const LONGEST_PAUSE_MS = 500;
  * ends, killed or at the end of its time to stop; the attempt is then found as one that never ended.
  *
  * @param settle records the outcome; must have the same effect when repeated
- * @param onFailure called with the first error
  * @param mayPass whether the next try may succeed after this error. Default: for each error of this
  *   package's family, into which failures of Redis are translated (src/redis/failure.ts)
- * @returns what `settle` resolves to
  * @throws an error after which no try can succeed: a program error
  */
 export async function settleWithRetry<Result>(

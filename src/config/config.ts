@@ -35,7 +35,6 @@ export type OpsConfig = Readonly<Config['ops']>;
 /**
  * Reads the configuration.
  *
- * @param environment variables by name. Default: those of this process
  * @throws InputError CONFIG_INVALID, which names every invalid value and every broken rule at once
  */
 export function loadConfig(
@@ -173,8 +172,6 @@ export interface ConfigReport {
 
 /**
  * Describes the effective configuration, secrets masked. Throws nothing; problems are in `issues`.
- *
- * @param environment variables by name. Default: those of this process
  */
 export function describeConfig(environment?: Environment, options?: ReadOptions): ConfigReport {
   const { readings, values, issues } = readEnvironment(environment, options);
@@ -211,8 +208,6 @@ export function digestsOf(values: Values): Readonly<Record<ComparedVariable, str
 
 /**
  * Values that no installation has to choose, by the names under which the documents speak of them.
- *
- * @param answerTimeoutMs ANSWER_TIMEOUT_MS, from which the longer times follow
  */
 const defaultsFor = (answerTimeoutMs: number) => ({
   /** One connection attempt to the service, TLS included. */

@@ -41,11 +41,7 @@ interface Metadata extends Documentation {
   readonly isDuration?: true;
 }
 
-/**
- * Declares one variable. The output type of the configuration field is that of the schema.
- *
- * @param name of the environment variable
- */
+/** Declares one variable. The output type of the configuration field is that of the schema. */
 export function variable<const N extends string, S extends z.ZodType>(
   name: N,
   schema: S,

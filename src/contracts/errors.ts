@@ -182,10 +182,7 @@ export class NoticeQueueError extends Error {
   override readonly name: string = 'NoticeQueueError';
   readonly code: ErrorCode;
 
-  /**
-   * @param code one of {@link ERROR_CODES}
-   * @param detail what happened, without personal data. Default: the meaning of the code
-   */
+  /** @param detail what happened, without personal data. Default: the meaning of the code */
   constructor(code: ErrorCode, detail?: string) {
     const { meaning, remedy } = ERROR_CODES[code];
     super(`${detail ?? meaning} ${remedy}`);

@@ -81,48 +81,39 @@ const MAX_NOTICE_DEPTH = MAX_DEPTH + 3;
  * @throws NoticeQueueError JOB_INVALID if this version cannot read the data
  */
 export function readJobData(data: unknown): JobData {
-  const frame = data as {
-    v?: unknown;
-    notice?: unknown;
-    expiresAt?: unknown;
-    delivery?: unknown;
-    earlier?: unknown;
-  } | null;
-  if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) {
-    throw new NoticeQueueError(
-      'JOB_INVALID',
-      'The job has no data object, or fields that cannot be read.',
-    );
-  }
-  if (frame.v !== JOB_VERSION) {
-    throw new NoticeQueueError(
-      'JOB_INVALID',
-      `The job has version ${typeof frame.v === 'number' ? frame.v : 'none'}, this worker knows up to ${SEALED_JOB_VERSION}.`,
-    );
-  }
-  const { notice, expiresAt, delivery, earlier } = frame;
-  if (typeof notice !== 'object' || notice === null || Array.isArray(notice)) {
-    throw new NoticeQueueError('JOB_INVALID', 'The job has no notice.');
-  }
-  const size = sizeOfJson(notice, MAX_NOTICE_DEPTH);
-  if (size === Infinity) {
-    throw new NoticeQueueError('JOB_INVALID', 'The notice of the job is nested too deeply.');
-  }
-  if (size > MAX_CHARACTERS) {
-    throw new NoticeQueueError('JOB_INVALID', 'The notice of the job is too large.');
-  }
-  const problem = whyNotNotice(notice as Readonly<Record<string, unknown>>);
+  const problem = isFields(data)
+    ? whyNotJob(data)
+    : 'The job has no data object, or fields that cannot be read.';
   if (problem !== undefined) throw new NoticeQueueError('JOB_INVALID', problem);
+  return data as JobData;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function whyNotJob(frame: Fields): string | undefined {
+  const { v, notice, expiresAt, delivery, earlier } = frame as Partial<Record<string, unknown>>;
+  if (v !== JOB_VERSION) {
+    const version = typeof v === 'number' ? v : 'none';
+    return `The job has version ${version}, this worker knows up to ${SEALED_JOB_VERSION}.`;
+  }
+  if (!isFields(notice)) return 'The job has no notice.';
+  const size = sizeOfJson(notice, MAX_NOTICE_DEPTH);
+  if (size === Infinity) return 'The notice of the job is nested too deeply.';
+  if (size > MAX_CHARACTERS) return 'The notice of the job is too large.';
+  const problem = whyNotNotice(notice);
+  if (problem !== undefined) return problem;
   if (expiresAt !== undefined && !(Number.isSafeInteger(expiresAt) && Number(expiresAt) > 0)) {
-    throw new NoticeQueueError('JOB_INVALID', 'The expiresAt of the job is not a time.');
+    return 'The expiresAt of the job is not a time.';
   }
   if (delivery !== undefined && delivery !== 'at-most-once') {
-    throw new NoticeQueueError('JOB_INVALID', 'The delivery of the job is not at-most-once.');
+    return 'The delivery of the job is not at-most-once.';
   }
-  if (earlier !== undefined && !isEarlier(earlier)) {
-    throw new NoticeQueueError('JOB_INVALID', 'The earlier runs of the job cannot be read.');
-  }
-  return frame as JobData;
+  return earlier === undefined || isEarlier(earlier)
+    ? undefined
+    : 'The earlier runs of the job cannot be read.';
 }
 
 /** Whether a job's data says what is known of earlier runs in a readable way. */
@@ -146,7 +137,7 @@ const NAMES = ['scheduleType', 'chatSenderKey', 'senderKey'] as const;
  * Why the notice of a job is not one; undefined if it is. The rules of `noticeSchema`, written by hand: workers
  * check every job, and parsing would copy each contact. A fuzz test compares the two.
  */
-function whyNotNotice(notice: Readonly<Record<string, unknown>>): string | undefined {
+function whyNotNotice(notice: Fields): string | undefined {
   if (!isName(notice['templateCode'])) return 'The notice of the job has no template code.';
   for (const name of NAMES) {
     const value = notice[name];
@@ -162,11 +153,10 @@ function whyNotNotice(notice: Readonly<Record<string, unknown>>): string | undef
 }
 
 function isContact(contact: unknown): boolean {
-  if (typeof contact !== 'object' || contact === null || Array.isArray(contact)) return false;
-  const fields = contact as Readonly<Record<string, unknown>>;
-  const number = Object.hasOwn(fields, 'contact') ? fields['contact'] : undefined;
+  if (!isFields(contact)) return false;
+  const number = Object.hasOwn(contact, 'contact') ? contact['contact'] : undefined;
   if (typeof number !== 'string' || !PHONE_NUMBER.test(number)) return false;
-  return Object.keys(fields).every((name) => !VARIABLE_NAME.test(name) || isValue(fields[name]));
+  return Object.keys(contact).every((name) => !VARIABLE_NAME.test(name) || isValue(contact[name]));
 }
 
 const isValue = (value: unknown) => typeof value === 'string' && value.length <= MAX_VALUE_LENGTH;
@@ -196,7 +186,7 @@ export function chunkJobId({ batch, chunk }: Pick<ChunkJobData, 'batch' | 'chunk
  */
 export function readChunkJob(data: unknown): ChunkJobData {
   if (isChunkJob(data)) return data;
-  const { v } = fieldsOf(data);
+  const v = isFields(data) ? data['v'] : undefined;
   throw new NoticeQueueError(
     'JOB_INVALID',
     typeof v === 'number' && v !== CHUNK_JOB_VERSION
@@ -207,7 +197,8 @@ export function readChunkJob(data: unknown): ChunkJobData {
 
 /** Exactly these three fields. Written by hand: every command that takes the id of a batch loads this file. */
 function isChunkJob(data: unknown): data is ChunkJobData {
-  const { v, batch, chunk, ...others } = fieldsOf(data);
+  if (!isFields(data)) return false;
+  const { v, batch, chunk, ...others } = data as Partial<Record<string, unknown>>;
   return (
     v === CHUNK_JOB_VERSION &&
     typeof batch === 'string' &&
@@ -216,8 +207,4 @@ function isChunkJob(data: unknown): data is ChunkJobData {
     Number(chunk) >= 0 &&
     Object.keys(others).length === 0
   );
-}
-
-function fieldsOf(data: unknown): Readonly<Record<string, unknown>> {
-  return typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {};
 }

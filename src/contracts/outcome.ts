@@ -97,7 +97,6 @@ export const newestTraceIds = (traceIds: readonly string[]): readonly string[] =
  * The message of a failure of a batch, with the trace ids of the service for the attempts that may have been
  * accepted: a person has to find out there what became of them.
  *
- * @param detail status and message of the service
  * @param traceIds oldest first; the newest ten are kept
  */
 export function withTraceIds(detail: string, traceIds: readonly string[]): string {

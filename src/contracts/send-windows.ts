@@ -99,7 +99,6 @@ export function windowsOf(text: string): readonly SendWindow[] | undefined {
  * that none matches is sent at any time.
  *
  * @param text SEND_WINDOWS, empty without any
- * @param now milliseconds since the epoch
  */
 export function closedHours(text: string, template: string, now: number): ClosedHours | undefined {
   if (text === '') return undefined;

@@ -11,49 +11,43 @@ export interface ControlRequest {
   readonly body: string;
 }
 
-/** A complete response, or lines that are streamed as fast as the caller reads them. */
-export type ControlAnswer = EmulatedAnswer | { readonly lines: Iterable<unknown> };
+/** Lines that are streamed as fast as the caller reads them. */
+export interface ControlLines {
+  readonly lines: Iterable<unknown>;
+}
 
-/** The controls check what they are given, so a body of any shape is passed on. */
-type Handler = (controls: EmulatorControls, body: never, query: URLSearchParams) => ControlAnswer;
-
-const ok = (body: unknown) => jsonAnswer(200, 'SUCCESS', body);
+/** The controls check what they are given, so a body of any shape is passed on. Answers the body of the response. */
+type Handler = (controls: EmulatorControls, body: never, query: URLSearchParams) => unknown;
 
 /** Every control request, by method and path. Bodies are JSON; a missing body counts as `{}`. */
 const HANDLERS: ReadonlyMap<string, Handler> = new Map(
   Object.entries<Handler>({
-    'GET record': (controls) => ok(controls.record()),
-    'GET record/contacts': (controls, _body, query) => ({
+    'GET record': (controls) => controls.record(),
+    'GET record/contacts': (controls, _body, query): ControlLines => ({
       lines: controls.contacts(query.get('twice') === '1'),
     }),
-    'GET record/details': (controls) => ({ lines: controls.details() }),
-    'GET issuances': (controls) => ok({ issuances: controls.issuances() }),
-    'POST reset': (controls) => {
-      controls.reset();
-      return ok({});
-    },
-    'POST apps': (controls, body) => {
-      controls.setApp(body);
-      return ok({});
-    },
-    'POST tokens/revoke': (controls, body) => ok({ revoked: controls.revokeTokens(body) }),
+    'GET record/details': (controls): ControlLines => ({ lines: controls.details() }),
+    'GET issuances': (controls) => ({ issuances: controls.issuances() }),
+    'POST reset': (controls) => controls.reset(),
+    'POST apps': (controls, body) => controls.setApp(body),
+    'POST tokens/revoke': (controls, body) => ({ revoked: controls.revokeTokens(body) }),
     'POST tokens/issue': (controls, body) => {
       const { accessKey }: { accessKey?: string } = body;
       const { value, id, expiresAt } = controls.issueForeign(accessKey);
-      return ok({ token: value, id, expiresAt });
+      return { token: value, id, expiresAt };
     },
-    'POST faults': (controls, body) => ok({ id: controls.addFault(body) }),
-    'GET faults': (controls) => ok({ faults: controls.faults() }),
-    'DELETE faults': (controls) => {
-      controls.clearFaults();
-      return ok({});
-    },
+    'POST faults': (controls, body) => ({ id: controls.addFault(body) }),
+    'GET faults': (controls) => ({ faults: controls.faults() }),
+    'DELETE faults': (controls) => controls.clearFaults(),
   }),
 );
 
 const PATHS = new Set([...HANDLERS.keys()].map((key) => key.slice(key.indexOf(' ') + 1)));
 
-export function control(controls: EmulatorControls, request: ControlRequest): ControlAnswer {
+export function control(
+  controls: EmulatorControls,
+  request: ControlRequest,
+): EmulatedAnswer | ControlLines {
   const handler = HANDLERS.get(`${request.method} ${request.path}`);
   if (handler === undefined) {
     return refusalAnswer(PATHS.has(request.path) ? 'METHOD_NOT_ALLOWED' : 'NOT_FOUND');
@@ -65,7 +59,8 @@ export function control(controls: EmulatorControls, request: ControlRequest): Co
     return refusalAnswer('INVALID_JSON');
   }
   try {
-    return handler(controls, body as never, request.query);
+    const answer = handler(controls, body as never, request.query) ?? {};
+    return isLines(answer) ? answer : jsonAnswer(200, 'SUCCESS', answer);
   } catch (error) {
     // The input checks throw these two, with a message for the caller.
     if (error instanceof TypeError || error instanceof RangeError) {
@@ -74,6 +69,8 @@ export function control(controls: EmulatorControls, request: ControlRequest): Co
     throw error;
   }
 }
+
+const isLines = (answer: object): answer is ControlLines => 'lines' in answer;
 
 /**
  * Access to the control API: on loopback without a key, from other machines only with a key. A key that

@@ -23,34 +23,36 @@ interface CallRoute {
   readonly version: 'v1' | 'v2';
 }
 
-interface ControlRoute {
-  readonly kind: 'control';
-  readonly path: string;
-  readonly query: URLSearchParams;
-}
+/**
+ * The paths of the service. Those of v2 are documented (service-api, Endpoints); issuance is
+ * identical on v1, and the v1 send path mirrors v2 as services of this kind do.
+ */
+const PATHS: ReadonlyMap<string, CallRoute> = new Map([
+  ['/api/v1/token', { kind: 'token', version: 'v1' }],
+  ['/api/v2/token', { kind: 'token', version: 'v2' }],
+  ['/api/v1/notices/send', { kind: 'send', version: 'v1' }],
+  ['/api/v2/notices/send', { kind: 'send', version: 'v2' }],
+]);
 
-type EmulatedRoute = CallRoute | ControlRoute | { readonly kind: 'wrong-method' | 'unknown' };
+const CONTROL = '/control/';
 
 export async function serve(
   parts: Parts,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const route = routeOf(request.method ?? '', request.url ?? '');
-  switch (route.kind) {
-    case 'token':
-    case 'send':
-      await serveCall(parts, route, request, response);
-      return;
-    case 'control':
-      await serveControl(parts, route, request, response);
-      return;
-    case 'wrong-method':
-      response.setHeader('allow', 'POST');
-      writeAnswer(response, refusalAnswer('METHOD_NOT_ALLOWED'));
-      return;
-    case 'unknown':
-      writeAnswer(response, refusalAnswer('NOT_FOUND'));
+  const [path = '', ...query] = (request.url ?? '').split('?');
+  const route = PATHS.get(path);
+  if (path.startsWith(CONTROL)) {
+    const given = new URLSearchParams(query.join('?'));
+    await serveControl(parts, path.slice(CONTROL.length), given, request, response);
+  } else if (route === undefined) {
+    writeAnswer(response, refusalAnswer('NOT_FOUND'));
+  } else if (request.method !== 'POST') {
+    response.setHeader('allow', 'POST');
+    writeAnswer(response, refusalAnswer('METHOD_NOT_ALLOWED'));
+  } else {
+    await serveCall(parts, route, request, response);
   }
 }
 
@@ -89,7 +91,8 @@ async function serveCall(
 
 async function serveControl(
   { controls, controlKey, onLoopback }: Parts,
-  { path, query }: ControlRoute,
+  path: string,
+  query: URLSearchParams,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -140,29 +143,4 @@ function* blocksOf(lines: Iterable<unknown>): Generator<string, void> {
     block = [];
   }
   if (block.length > 0) yield block.join('');
-}
-
-/**
- * The paths of the service. Those of v2 are documented (service-api, Endpoints); issuance is
- * identical on v1, and the v1 send path mirrors v2 as services of this kind do.
- */
-const PATHS: ReadonlyMap<string, CallRoute> = new Map([
-  ['/api/v1/token', { kind: 'token', version: 'v1' }],
-  ['/api/v2/token', { kind: 'token', version: 'v2' }],
-  ['/api/v1/notices/send', { kind: 'send', version: 'v1' }],
-  ['/api/v2/notices/send', { kind: 'send', version: 'v2' }],
-]);
-
-const CONTROL = '/control/';
-
-function routeOf(method: string, target: string): EmulatedRoute {
-  const mark = target.indexOf('?');
-  const path = mark < 0 ? target : target.slice(0, mark);
-  if (path.startsWith(CONTROL)) {
-    const query = new URLSearchParams(mark < 0 ? '' : target.slice(mark));
-    return { kind: 'control', path: path.slice(CONTROL.length), query };
-  }
-  const route = PATHS.get(path);
-  if (route === undefined) return { kind: 'unknown' };
-  return method === 'POST' ? route : { kind: 'wrong-method' };
 }

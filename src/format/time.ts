@@ -66,8 +66,6 @@ export type SayTime = (span: string) => string;
 
 /**
  * A time relative to now. Pages show it with `moment` (elements.ts), commands with {@link writeTime}.
- *
- * @param at milliseconds since the epoch; likewise now
  */
 export function relativeTime(at: number, now: number, say?: SayTime): RelativeTime {
   const exact = new Date(at).toISOString();

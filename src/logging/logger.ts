@@ -114,49 +114,33 @@ const CENSORED = '[redacted]';
 
 const SECRET: ReadonlySet<string> = new Set(SECRET_NAMES);
 
-type Facts = Record<string, unknown>;
+/** A log line has no more levels that may contain one: a contact in a list in a notice. */
+const LEVELS = 4;
 
 /**
- * A log line with these fields and the numbers of a list `contacts` replaced, also one level down.
+ * A log line with these fields replaced.
  *
  * Not by pino's wildcard paths: they cost three times as much as the rest of the line. A line without such
  * a field (which is every line) is returned as it is.
  */
-export function redacted(line: Facts): Facts {
-  return redactedAt(line, 1);
-}
-
-function redactedAt(facts: Facts, levels: number): Facts {
-  let copy: Facts | undefined;
-  for (const name in facts) {
-    const value = facts[name];
-    const shown = shownAs(name, value, levels);
-    if (shown !== value) {
-      copy ??= { ...facts };
-      copy[name] = shown;
+export function redacted<Line extends object>(line: Line, levels = LEVELS): Line {
+  let copy: Line | undefined;
+  for (const [name, value] of Object.entries(line) as [string, unknown][]) {
+    let shown = value;
+    if (SECRET.has(name)) shown = value === undefined ? value : CENSORED;
+    else if (typeof value === 'object' && value !== null && levels > 1) {
+      shown = redacted(value, levels - 1);
     }
+    if (shown === value) continue;
+    copy ??= (Array.isArray(line) ? [...(line as unknown[])] : { ...line }) as Line;
+    Reflect.set(copy, name, shown);
   }
-  return copy ?? facts;
-}
-
-function shownAs(name: string, value: unknown, levels: number): unknown {
-  if (SECRET.has(name)) return value === undefined ? value : CENSORED;
-  if (typeof value !== 'object' || value === null) return value;
-  if (name === 'contacts' && Array.isArray(value)) {
-    return value.map((contact: unknown) =>
-      typeof contact === 'object' && contact !== null && 'contact' in contact
-        ? { ...contact, contact: CENSORED }
-        : contact,
-    );
-  }
-  return levels > 0 && !Array.isArray(value) ? redactedAt(value as Facts, levels - 1) : value;
+  return copy ?? line;
 }
 
 /**
  * A line of the log as JSON, safe for a terminal that shows it. Nearly all lines have ASCII only, which costs one look:
  * JSON escapes the rest of what a terminal obeys.
- *
- * @param json the line as pino writes it
  */
 export function jsonLine(json: string): string {
   const isPlain = Buffer.byteLength(json) === json.length && !json.includes('\u007f');
@@ -165,8 +149,6 @@ export function jsonLine(json: string): string {
 
 /**
  * Logs errors of the Redis connection at most once a second per code: a client without Redis emits many.
- *
- * @param onError called with the code of each error
  */
 export function throttledErrorLog(
   log: Logger,

@@ -167,8 +167,6 @@ export function sealFrame(frame: string, id: string, sealing: Sealing): string {
 /**
  * What a worker needs of a claimed chunk: the frame of the request and the bytes of its contacts.
  *
- * @param stored as the ledger has them
- * @param id of the batch
  * @throws NoticeQueueError PAYLOAD_UNREADABLE, as PayloadKeyMissing where only the key is missing
  */
 export async function openChunk(

@@ -50,7 +50,6 @@ export function sealJob(data: JobData, id: string, sealing: Sealing): StoredJobD
 /**
  * The data of a job, decrypted and checked. Of what stands beside the sealed part only what is known of earlier runs counts.
  *
- * @param id of the job
  * @throws NoticeQueueError JOB_INVALID, or PAYLOAD_UNREADABLE as unseal() does
  */
 export function openJob(data: unknown, id: string, sealing: Sealing = NO_SEALING): JobData {
@@ -94,7 +93,6 @@ export function readFrame(data: unknown): { templateCode: string; contacts: numb
  * The contacts in the data of a job, as far as it can be read: none if the job was deleted meanwhile, or no worker
  * can read it.
  *
- * @param text the data as Redis stores it
  * @throws NoticeQueueError PAYLOAD_UNREADABLE if they are encrypted and cannot be decrypted
  */
 export function contactsOfJob(

@@ -102,7 +102,6 @@ export class RedisCalls {
    * Makes a call.
    *
    * @param command writes it; must have the same effect when repeated
-   * @param weight how much work it is: 1 for a command
    * @param queues what it may queue, for the message of its error
    * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED
    */

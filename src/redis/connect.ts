@@ -206,7 +206,6 @@ function tlsOptions({ tlsCa }: RedisSettings) {
 /**
  * Waits until the connection can take commands.
  *
- * @param signal cancels the wait
  * @returns false on timeout or cancellation
  */
 export async function readyWithin(

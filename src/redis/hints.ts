@@ -49,8 +49,6 @@ export class Hints {
   /**
    * Subscribes to a channel. Does not wait for Redis: the listener is called with `undefined` once hints
    * arrive, and may then read what it missed.
-   *
-   * @returns a function that ends the subscription
    */
   subscribe(channel: string, listener: HintListener): () => void {
     const listeners = this.#listeners.get(channel) ?? new Set();

@@ -69,12 +69,7 @@ export type Keys = Readonly<ReturnType<typeof keysOf>>;
 
 export type TokenKeys = Readonly<ReturnType<Keys['token']>>;
 
-/**
- * The keys of one account.
- *
- * @param prefix REDIS_PREFIX, the namespace of this installation
- * @param account name of the account: ACCOUNT, by default `default`
- */
+/** The keys of one account. */
 export function keysOf(prefix: string, account: string) {
   const tag = `{${prefix}:${account}}`;
   return {

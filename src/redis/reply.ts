@@ -79,9 +79,6 @@ function isPermissionRefusal(message: string): boolean {
 /**
  * Which permission a refused command lacks, in words: the command or the pattern of its keys, as an ACL
  * names them. Never a value, and of a key only its beginning, which is the same for all keys of a kind.
- *
- * @param message the error reply of Redis
- * @param keys keys of the command
  */
 export function missingPermission(message: string, keys: readonly string[]): string {
   const command = /run the '([\w|-]{1,64})' command/.exec(message)?.[1];

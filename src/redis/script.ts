@@ -54,21 +54,19 @@ export class ScriptFailure extends Error {
   /** A mistake in this program, which a repetition would repeat. */
   readonly isMistake: boolean;
 
-  constructor(script: string, reason: string, details: ScriptFailureDetails = {}) {
-    const { missing, reply, isMistake = false } = details;
+  constructor(
+    script: string,
+    reason: string,
+    details: Partial<Pick<ScriptFailure, 'missing' | 'reply' | 'isMistake'>> = {},
+  ) {
+    const { missing, reply, isMistake: mistake = false } = details;
     const more = missing ?? reply;
     super(`Redis script ${script} failed: ${reason}${more === undefined ? '' : ` (${more})`}`);
     this.reason = reason;
     this.missing = missing;
     this.reply = reply;
-    this.isMistake = isMistake;
+    this.isMistake = mistake;
   }
-}
-
-interface ScriptFailureDetails {
-  readonly missing?: string;
-  readonly reply?: string;
-  readonly isMistake?: boolean;
 }
 
 /**
@@ -89,24 +87,18 @@ export function defineScript({
   const lua = `${PRELUDE}${body}`;
   const sha = createHash('sha1').update(lua).digest('hex');
   return async (redis, keys, args) => {
-    const withText = () =>
+    const run = (command: 'eval' | 'evalsha', script: string) =>
       binary
-        ? redis.callBuffer('EVAL', lua, keys.length, ...keys, ...args)
-        : redis.eval(lua, keys.length, ...keys, ...args);
-    const withHash = () =>
-      binary
-        ? redis.callBuffer('EVALSHA', sha, keys.length, ...keys, ...args)
-        : redis.evalsha(sha, keys.length, ...keys, ...args);
+        ? redis.callBuffer(command, script, keys.length, ...keys, ...args)
+        : redis[command](script, keys.length, ...keys, ...args);
     let reply: unknown;
     try {
-      reply = await (inOrder ? withText() : withHash());
+      reply = await (inOrder ? run('eval', lua) : run('evalsha', sha)).catch((error: unknown) => {
+        if (reasonOf(error) === 'NOSCRIPT') return run('eval', lua);
+        throw error;
+      });
     } catch (error) {
-      if (reasonOf(error) !== 'NOSCRIPT') throw failureOf(name, error, keys);
-      try {
-        reply = await withText();
-      } catch (again) {
-        throw failureOf(name, again, keys);
-      }
+      throw failureOf(name, error, keys);
     }
     return parse(reply);
   };
@@ -114,15 +106,10 @@ export function defineScript({
 
 function failureOf(script: string, error: unknown, keys: readonly string[]): ScriptFailure {
   const reason = reasonOf(error);
-  if (!(error instanceof Error)) return new ScriptFailure(script, reason);
-  if (reason === 'NOPERM') {
-    return new ScriptFailure(script, reason, { missing: missingPermission(error.message, keys) });
-  }
-  const reply = replyWords(error);
-  return new ScriptFailure(script, reason, {
-    isMistake: isMistake(error),
-    ...(reply === undefined ? {} : { reply }),
-  });
+  const isRefused = reason === 'NOPERM' && error instanceof Error;
+  const missing = isRefused ? missingPermission(error.message, keys) : undefined;
+  const reply = isRefused ? undefined : replyWords(error);
+  return new ScriptFailure(script, reason, { missing, reply, isMistake: isMistake(error) });
 }
 
 function reasonOf(error: unknown): string {

@@ -45,7 +45,6 @@ export class ServerClock {
     }
   }
 
-  /** @returns the round trip, in milliseconds */
   async #readOnce(): Promise<number> {
     const askedAt = performance.now();
     const then = await redisTime(this.#redis);

@@ -108,7 +108,6 @@ export function judgeRedis(facts: RedisFacts, rules: RedisRules): RedisFinding[]
 /**
  * Checks Redis before a worker takes jobs from it.
  *
- * @returns the warnings
  * @throws NoticeQueueError REDIS_UNSUITABLE with what is wrong and what to set
  */
 export async function requireSuitable(

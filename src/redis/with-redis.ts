@@ -45,8 +45,6 @@ const STEP = 2_000;
 
 /**
  * The keys that match a pattern, page by page; a key may come twice. Scans all keys of the server in steps.
- *
- * @param pattern of SCAN
  */
 export async function* scanKeys(
   redis: RedisClient,

@@ -184,9 +184,9 @@ function createHttpClient(transport: Transport): Post {
   });
   return async (exchange) => {
     if (exchange.deadline.cause !== undefined) return;
-    const { deadline: signal, retries } = exchange;
+    const { deadline: signal, options } = exchange;
     try {
-      await client.request({ data: exchange, signal, 'axios-retry': { retries } });
+      await client.request({ data: exchange, signal, 'axios-retry': { retries: options.retries } });
     } catch {
       // Errors of axios have the headers and the body of the request, so they end here.
     }
@@ -198,10 +198,11 @@ function createHttpClient(transport: Transport): Post {
  * and an issuance also where the service failed (5xx). Anything else may have been accepted; an issuance without an
  * answer may still issue a token, and invalidate the one that another request gets.
  */
-function mayRepeat({ facts, deadline, repeatsFailures }: Exchange): boolean {
+function mayRepeat({ facts, deadline, options }: Exchange): boolean {
   if (facts === undefined || deadline.cause !== undefined) return false;
   const { status } = facts;
-  if (status !== undefined) return repeatsFailures && status >= 500 && status <= 599;
+  if (status !== undefined)
+    return options.repeatsFailures === true && status >= 500 && status <= 599;
   return !facts.started && isPassing(facts);
 }
 

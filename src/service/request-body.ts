@@ -48,12 +48,7 @@ export function requestBody(
 const CONTACTS = Buffer.from('"contacts":');
 const END = Buffer.from('}');
 
-/**
- * The body of a send request whose contacts are already bytes; they are not parsed.
- *
- * @param frame the other fields of the notice
- * @param contacts the bytes of a JSON array
- */
+/** The body of a send request whose contacts are already bytes; they are not parsed. */
 export function requestBodyOfBytes(
   frame: Readonly<Record<string, unknown>>,
   contacts: Uint8Array,
@@ -100,9 +95,7 @@ export interface TokenHeaders {
 /**
  * Computes the headers once per token instead of once per call: a token serves thousands of calls.
  *
- * @param headers of every call: names and values in turn
- * @param secrets of the client
- * @returns throws NoticeQueueError TOKEN_INVALID for a token that cannot be put in a header
+ * @returns a function that throws NoticeQueueError TOKEN_INVALID for a token that cannot be put in a header
  */
 export function tokenHeadersOf(
   version: ApiVersion,

@@ -30,10 +30,7 @@ function tokenIdOf(value: string): string {
 export class TokenSeal {
   readonly #sealing: Sealing;
 
-  /**
-   * @param secretKey the secret key of the pair (service-api, App credentials)
-   * @param pair name of the pair, used as salt: equal secrets of two pairs give different keys
-   */
+  /** @param pair name of the pair, used as salt: equal secrets of two pairs give different keys */
   constructor(secretKey: string, pair: string) {
     const derive = (use: string, bytes: number) =>
       Buffer.from(hkdfSync('sha256', secretKey, pair, `notice-queue token ${use}`, bytes));

@@ -66,7 +66,6 @@ export type TokenEvent =
 /**
  * Reads the state of one shared token in one round trip; needs no key to decrypt the token.
  *
- * @param windowMs TOKEN_BUDGET_WINDOW_MS
  * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
  */
 export async function readTokenStatus(

@@ -6,6 +6,7 @@ import {
   trace,
   type Attributes,
   type Span,
+  type SpanOptions,
   createTraceState,
   isSpanContextValid,
   ROOT_CONTEXT,
@@ -33,7 +34,6 @@ const MESSAGING = { 'messaging.system': 'bullmq' };
 /**
  * The span of one call that enqueues notices.
  *
- * @param queue name of the queue
  * @param run gets what to store with each job; undefined without tracing
  */
 export async function sendSpan<Result>(
@@ -49,13 +49,25 @@ export async function sendSpan<Result>(
     'messaging.destination.name': queue,
     'messaging.batch.message_count': notices,
   };
-  const span = tracer().startSpan('notices send', { kind: SpanKind.PRODUCER, attributes }, parent);
+  return inSpan('notices send', { kind: SpanKind.PRODUCER, attributes }, parent, async (span) => {
+    try {
+      return await run(carriedTrace(span.spanContext()));
+    } catch (error) {
+      failed(span, error instanceof NoticeQueueError ? error.code : 'Error');
+      throw error;
+    }
+  });
+}
+
+async function inSpan<Result>(
+  name: string,
+  options: SpanOptions,
+  parent: Context,
+  run: (span: Span) => Promise<Result>,
+): Promise<Result> {
+  const span = tracer().startSpan(name, options, parent);
   try {
-    const carried = carriedTrace(span.spanContext());
-    return await context.with(trace.setSpan(parent, span), run, undefined, carried);
-  } catch (error) {
-    failed(span, error instanceof NoticeQueueError ? error.code : 'Error');
-    throw error;
+    return await context.with(trace.setSpan(parent, span), run, undefined, span);
   } finally {
     span.end();
   }
@@ -96,16 +108,7 @@ export async function jobSpan<Result>(
     'notices.lane': lane,
     'notices.outcome': 'returned',
   };
-  const span = tracer().startSpan(
-    'notices attempt',
-    { kind: SpanKind.CONSUMER, attributes },
-    parent,
-  );
-  try {
-    return await context.with(trace.setSpan(parent, span), run);
-  } finally {
-    span.end();
-  }
+  return inSpan('notices attempt', { kind: SpanKind.CONSUMER, attributes }, parent, run);
 }
 
 /** Records an attempt in the span of its job; of several in one run, the last one. */
@@ -135,11 +138,7 @@ export function serverAttributes(origin: string): Attributes {
   };
 }
 
-/**
- * The span of one request to the service. The trace ends here: the service gets no context.
- *
- * @param server from {@link serverAttributes}
- */
+/** The span of one request to the service. The trace ends here: the service gets no context. */
 export async function requestSpan<Facts extends RequestFacts>(
   server: Attributes,
   path: string,
@@ -147,18 +146,14 @@ export async function requestSpan<Facts extends RequestFacts>(
 ): Promise<Facts> {
   if (isTracingOff()) return run();
   const attributes = { 'http.request.method': 'POST', ...server, 'url.path': path };
-  const parent = context.active();
-  const span = tracer().startSpan('POST', { kind: SpanKind.CLIENT, attributes }, parent);
-  try {
-    const facts = await context.with(trace.setSpan(parent, span), run);
+  return inSpan('POST', { kind: SpanKind.CLIENT, attributes }, context.active(), async (span) => {
+    const facts = await run();
     const { status, failureCode } = facts;
     if (status !== undefined) span.setAttribute('http.response.status_code', status);
     if (status === undefined) failed(span, failureCode ?? 'NO_ANSWER');
     else if (status >= 400) failed(span, String(status));
     return facts;
-  } finally {
-    span.end();
-  }
+  });
 }
 
 function failed(span: Span, type: string): void {

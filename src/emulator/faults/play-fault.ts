@@ -3,12 +3,7 @@ import { type EmulatedAnswer, errorBody } from '../service/answer.ts';
 import { resetConnection, waitFor, writeAnswer } from '../exchange.ts';
 import { actsUnder, type Fault } from './fault.ts';
 
-/**
- * Applies a fault to a request that was read.
- *
- * @param act processes the request
- * @param latencyMs delay of every response of the emulator
- */
+/** Applies a fault to a request that was read. */
 export async function playFault(
   fault: Fault,
   request: IncomingMessage,

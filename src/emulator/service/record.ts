@@ -69,10 +69,7 @@ export class AcceptanceRecord {
   #contacts = 0;
   #twice = 0;
 
-  /**
-   * @param keepNumbers false keeps only the totals
-   * @param keepDetails number of last contacts kept with full details
-   */
+  /** @param keepDetails number of last contacts kept with full details */
   constructor(keepNumbers: boolean, keepDetails: number) {
     this.#keepNumbers = keepNumbers;
     this.#details = new LastItems(keepNumbers ? keepDetails : 0);

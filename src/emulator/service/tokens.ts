@@ -54,10 +54,6 @@ export class TokenBook {
   readonly #expiryInside: boolean;
   readonly #now: () => number;
 
-  /**
-   * @param expiryInside whether the token itself carries its expiry, as `exp`
-   * @param now the clock, milliseconds since the epoch
-   */
   constructor(expiryInside: boolean, now: () => number) {
     this.#expiryInside = expiryInside;
     this.#now = now;

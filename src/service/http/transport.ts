@@ -55,9 +55,7 @@ export class Exchange {
   headers: readonly string[];
   /** Ends the call. */
   readonly deadline: Deadline;
-  readonly retries: number;
-  readonly repeatsFailures: boolean;
-  readonly ownConnection: boolean;
+  readonly options: ExchangeOptions;
   /** Facts of the last request; undefined before the first. */
   facts: WireFacts | undefined;
   /** Facts of the last request that was answered with a status. */
@@ -70,15 +68,13 @@ export class Exchange {
     body: string | Uint8Array | undefined,
     headers: readonly string[],
     deadline: Deadline,
-    { retries, repeatsFailures = false, ownConnection = false }: ExchangeOptions,
+    options: ExchangeOptions,
   ) {
     this.path = path;
     this.body = body;
     this.headers = headers;
     this.deadline = deadline;
-    this.retries = retries;
-    this.repeatsFailures = repeatsFailures;
-    this.ownConnection = ownConnection;
+    this.options = options;
   }
 
   /** Asked right before the first byte of each request; false ends it as `aborted`, and nothing is sent. */
@@ -108,8 +104,6 @@ export interface Connections {
 
 /**
  * Makes the transport of a client. Redirects are answers like any other. Nothing is decompressed.
- *
- * @param origin scheme, host and port of all requests
  */
 export function createTransport({ kept, own }: Connections, origin: string) {
   const running = new Slots<Try>();
@@ -117,7 +111,7 @@ export function createTransport({ kept, own }: Connections, origin: string) {
 
   const dispatched = (exchange: Exchange) =>
     new Promise<WireFacts>((resolve) => {
-      const dispatcher = exchange.ownConnection ? own : kept.current;
+      const dispatcher = exchange.options.ownConnection === true ? own : kept.current;
       const attempt = new Try(exchange, (seen) => {
         running.remove(slot);
         if (seen.started && seen.failure === 'reset') kept.replace(dispatcher);

@@ -52,7 +52,6 @@ export class AnswerMask {
   #endsAt: number | undefined;
 
   /**
-   * @param secrets never to appear ({@link piecesOfSecrets})
    * @param body of the request; read only where a text could repeat it. Default: none
    * @param knownCodes codes that decide about answers (ANSWER_RULES_FILE): kept whatever was sent
    */

@@ -60,9 +60,6 @@ const PASSING = new Set([408, 425, 429]);
 /**
  * Turns what was seen of an issuance (service-api, POST {base_url}/api/v2/token) into the token.
  *
- * @param facts of the last try; undefined when there was none
- * @param secrets never to appear in an error
- * @param nowMs the local clock
  * @throws ServiceRefusalError when the service refused the key pair, the app or the caller
  * @throws NoticeQueueError SERVICE_UNREACHABLE, TOKEN_UNAVAILABLE or TOKEN_INVALID
  */
@@ -135,8 +132,6 @@ const CANDIDATE =
  * The caller's address as the service saw it, if its answer contains one. The shape of the answer is not
  * shown (service-api, Errors), so any text of it counts; an answer with several addresses, such as the
  * allowlist, has none, nor has one that is nested too deeply to be written.
- *
- * @param json the answer's body
  */
 export function callerAddress(json: unknown): string | undefined {
   if (sizeOfJson(json) === Infinity) return undefined;

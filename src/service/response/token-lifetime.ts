@@ -14,11 +14,6 @@ const ISO_WITH_ZONE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{
  *
  * A time in the past, too far away or not a time is not trusted: the token is then used until it
  * is refused, which costs one call. A life that is too short by mistake costs issuances for ever.
- *
- * @param json the answer's JSON
- * @param dateHeader the answer's Date header
- * @param nowMs the local clock
- * @returns milliseconds from now
  */
 export function tokenLifetime(
   json: unknown,
@@ -84,7 +79,6 @@ const HTTP_DATE = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .{10,40}$/;
  * Reads a Retry-After header: seconds, or an HTTP date.
  *
  * @param dateHeader the answer's own Date: a date is meant on the clock of the service
- * @param nowMs the local clock, for answers without a Date
  * @returns milliseconds from now, 0 for a date that has passed, not clamped; undefined for garbage
  */
 export function parseRetryAfter(
