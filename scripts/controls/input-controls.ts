@@ -37,8 +37,8 @@ export const INPUT_CONTROLS: readonly Control[] = [
   {
     prevents: 'jobs whose nesting ends a worker',
     file: 'src/contracts/job.ts',
-    from: 'if (size === Infinity) {',
-    to: 'if (size === -1) {',
+    from: 'if (size === Infinity) return',
+    to: 'if (size === -1) return',
     test: 'contracts/job.test.ts',
     words: 'refuses a notice that is nested too deeply',
   },

@@ -69,7 +69,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   {
     prevents: 'secrets in log lines',
     file: 'src/logging/logger.ts',
-    from: 'return redactedAt(line, 1);',
+    from: 'return copy ?? line;',
     to: 'return line;',
     test: 'logging/redaction.test.ts',
     words: 'what a log line must not hold',

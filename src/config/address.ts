@@ -98,10 +98,6 @@ export function parseListenAddress(text: string): Address | undefined {
   return parseAddress(/^\d+$/.test(text) ? `${LOOPBACK}:${text}` : text, 0);
 }
 
-export function isPort(port: number): boolean {
-  return Number.isInteger(port) && port >= 1 && port <= 65_535;
-}
-
 /** Formats an address so that {@link parseAddress} can read it. */
 export function formatAddress({ host, port }: Address): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;

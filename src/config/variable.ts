@@ -2,14 +2,7 @@ import { z } from 'zod';
 import { answerRulesSchema } from '../contracts/answer-rules.ts';
 import { windowsOf } from '../contracts/send-windows.ts';
 import { parseDuration, writeDuration } from '../format/time.ts';
-import {
-  isPort,
-  LOOPBACK,
-  parseAddress,
-  parseListenAddress,
-  parseUrl,
-  type UrlRules,
-} from './address.ts';
+import { LOOPBACK, parseAddress, parseListenAddress, parseUrl, type UrlRules } from './address.ts';
 
 /**
  * One environment variable: a zod schema of its value, and metadata from which docs/configuration.md,
@@ -116,7 +109,7 @@ export function addresses() {
   const expected = 'a list of host:port, separated by commas';
   const message = `expected ${expected}`;
   const host = z.string(message).min(1, message);
-  const port = z.int(message).refine(isPort, message);
+  const port = z.int(message).min(1, message).max(65_535, message);
   return z.array(z.strictObject({ host, port }, message), message).meta({ expected });
 }
 

@@ -3,12 +3,14 @@ import { BATCH_ID } from './batch-id.ts';
 import { NoticeQueueError } from './errors.ts';
 import { MAX_DEPTH, sizeOfJson } from './parse-input.ts';
 import {
+  isFields,
   isName,
   MAX_CONTACTS,
   MAX_VALUE_LENGTH,
   noticeSchema,
   PHONE_NUMBER,
   VARIABLE_NAME,
+  type Fields,
 } from './notice.ts';
 
 /** Version of the job data. A worker refuses jobs of any other version. */
@@ -88,13 +90,8 @@ export function readJobData(data: unknown): JobData {
   return data as JobData;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 function whyNotJob(frame: Fields): string | undefined {
-  const { v, notice, expiresAt, delivery, earlier } = frame as Partial<Record<string, unknown>>;
+  const { v, notice, expiresAt, delivery, earlier } = frame;
   if (v !== JOB_VERSION) {
     const version = typeof v === 'number' ? v : 'none';
     return `The job has version ${version}, this worker knows up to ${SEALED_JOB_VERSION}.`;
@@ -198,7 +195,7 @@ export function readChunkJob(data: unknown): ChunkJobData {
 /** Exactly these three fields. Written by hand: every command that takes the id of a batch loads this file. */
 function isChunkJob(data: unknown): data is ChunkJobData {
   if (!isFields(data)) return false;
-  const { v, batch, chunk, ...others } = data as Partial<Record<string, unknown>>;
+  const { v, batch, chunk, ...others } = data;
   return (
     v === CHUNK_JOB_VERSION &&
     typeof batch === 'string' &&

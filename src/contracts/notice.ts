@@ -116,7 +116,7 @@ export interface Receipt {
   readonly duplicate: boolean;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** Fields that a contact and a notice both have. */
 interface Passing {
@@ -264,6 +264,6 @@ function copyOf(
 const UNKNOWN_FIELD =
   'unknown field: correct its name, or put it into `fields`, which are sent unchanged';
 
-function isFields(value: unknown): value is Fields {
+export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { isIPv6, type Socket } from 'node:net';
 import { refusalAnswer } from './service/answer.ts';
@@ -50,21 +51,12 @@ export async function startEmulator(options: EmulatorOptions = {}): Promise<Emul
   return { ...controls, url: urlOf(address, port), port, close: closer(server) };
 }
 
-function listen(
-  server: Server,
-  host: string,
-  port: number,
-): Promise<{ readonly address: string; readonly port: number }> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host, port }, () => {
-      server.off('error', reject);
-      const bound = server.address();
-      if (bound === null || typeof bound === 'string')
-        reject(new TypeError('host: not an address'));
-      else resolve(bound);
-    });
-  });
+async function listen(server: Server, host: string, port: number) {
+  server.listen({ host, port });
+  await once(server, 'listening');
+  const bound = server.address();
+  if (bound === null || typeof bound === 'string') throw new TypeError('host: not an address');
+  return bound;
 }
 
 /** Tracks the sockets because a fault leaves some of them in a state that Node.js does not close. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import type { EmulatedAnswer } from './service/answer.ts';
 
 /** The body of a request; `gone` when the caller disconnected, `too-large` above the limit. */
@@ -36,10 +37,7 @@ export function writeAnswer(response: ServerResponse, answer: EmulatedAnswer): v
 
 /** Waits without keeping the process alive; resolves at once for 0. */
 export async function waitFor(milliseconds: number): Promise<void> {
-  if (milliseconds === 0) return;
-  await new Promise((resolve) => {
-    setTimeout(resolve, milliseconds).unref();
-  });
+  if (milliseconds > 0) await setTimeout(milliseconds, undefined, { ref: false });
 }
 
 /**

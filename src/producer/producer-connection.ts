@@ -141,9 +141,7 @@ export class ProducerConnection {
           if (isTooLate(sends[index]?.options ?? {})) throw tooLate(index, jobs.length);
           seen.set(deduplication.id, jobId);
         } else if (judge(job, holder) === 'conflict') {
-          throw jobs.length === 1
-            ? new NoticeQueueError('IDEMPOTENCY_CONFLICT')
-            : conflict(index, 'nothing was queued');
+          throw conflict(index, jobs.length, 'nothing was queued');
         }
       }
     }
@@ -265,9 +263,7 @@ function receiptsOf(jobs: readonly PlannedJob[], heldIds: readonly string[]): Re
     receipts.push({ id, contacts, duplicate: verdict === 'duplicate' });
   }
   if (conflictAt === undefined) return receipts;
-  throw jobs.length === 1
-    ? new NoticeQueueError('IDEMPOTENCY_CONFLICT')
-    : conflict(conflictAt, 'the other notices of the call are queued');
+  throw conflict(conflictAt, jobs.length, 'the other notices of the call are queued');
 }
 
 function tooLate(index: number, of: number): InputError {
@@ -275,11 +271,9 @@ function tooLate(index: number, of: number): InputError {
   return new InputError('NOTICE_INVALID', [{ field: `${place}.expiresAt`, problem: TOO_LATE }]);
 }
 
-function conflict(index: number, consequence: string): NoticeQueueError {
-  return new NoticeQueueError(
-    'IDEMPOTENCY_CONFLICT',
-    `The idempotency key of notices[${index}] was used before for a different notice; ${consequence}.`,
-  );
+function conflict(index: number, of: number, consequence: string): NoticeQueueError {
+  const detail = `The idempotency key of notices[${index}] was used before for a different notice; ${consequence}.`;
+  return new NoticeQueueError('IDEMPOTENCY_CONFLICT', of === 1 ? undefined : detail);
 }
 
 /** Cuts jobs into calls of limited size. */

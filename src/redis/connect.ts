@@ -151,31 +151,25 @@ function openClient(
     ...(password === undefined ? {} : { password }),
     ...(url.protocol === 'rediss:' ? tlsOptions(settings) : {}),
     connectTimeout: settings.connectTimeoutMs,
+    retryStrategy,
     reconnectOnError: reconnectOnReadOnly(),
     // Users of docs/redis.md may not name their library.
     disableClientInfo: true,
     ...roleOptions(role, commandTimeoutMs),
   };
   const db = Number(url.pathname.slice(1) || 0);
-  if (settings.sentinels.length > 0) {
-    return new Redis({
-      ...common,
-      ...nodes.ofSentinels,
-      retryStrategy,
-      sentinelRetryStrategy: retryStrategy,
-      sentinels: [...settings.sentinels],
-      name: settings.sentinelName ?? '',
-      ...(settings.sentinelPassword === undefined
-        ? {}
-        : { sentinelPassword: settings.sentinelPassword }),
-      db,
-    });
+  const { sentinels, sentinelName: name = '', sentinelPassword } = settings;
+  if (sentinels.length === 0) {
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    return new Redis({ ...common, host, port: Number(url.port || DEFAULT_PORT), db });
   }
   return new Redis({
     ...common,
-    retryStrategy,
-    host: url.hostname.replace(/^\[|\]$/g, ''),
-    port: Number(url.port || 6379),
+    ...nodes.ofSentinels,
+    sentinelRetryStrategy: retryStrategy,
+    sentinels: [...sentinels],
+    name,
+    ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
     db,
   });
 }

@@ -1,7 +1,12 @@
 import type { NatMap } from 'ioredis';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { isLoopbackHost, mayBePlain } from '../format/plain-hosts.ts';
-import type { RedisSettings } from './connect.ts';
+
+interface PlainSettings {
+  readonly url: string;
+  readonly sentinels: readonly { readonly host: string; readonly port: number }[];
+  readonly insecureHosts?: readonly string[] | undefined;
+}
 
 /** What keeps a plain connection on this machine. */
 export interface PlainNodes {
@@ -16,9 +21,7 @@ export interface PlainNodes {
  * or in `insecureHosts`. Those of another machine are in `insecureHosts` themselves; what they lead to is not checked.
  * It is an option of the client, so connections that BullMQ makes of ours have it, too.
  */
-export function plainNodes(
-  settings: Pick<RedisSettings, 'url' | 'sentinels' | 'insecureHosts'>,
-): PlainNodes {
+export function plainNodes(settings: PlainSettings): PlainNodes {
   const { url, sentinels, insecureHosts = [] } = settings;
   const isPlain = new URL(url).protocol === 'redis:';
   const isHere = sentinels.every(({ host }) => isLoopbackHost(host));

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { type EmulatedAnswer, errorBody } from '../service/answer.ts';
 import { resetConnection, waitFor, writeAnswer } from '../exchange.ts';
 import { actsUnder, type Fault } from './fault.ts';
@@ -58,7 +59,7 @@ async function writeFaulty(
   } else if (fault.truncate !== undefined) {
     cut(response, answer, fault.truncate);
   } else if (fault.hugeBody !== undefined) {
-    await pad(response, answer, fault.hugeBody);
+    pad(response, answer, fault.hugeBody);
   } else {
     writeAnswer(response, answer);
   }
@@ -92,22 +93,16 @@ function cut(response: ServerResponse, answer: EmulatedAnswer, bytes: number): v
 
 const SPACES = Buffer.alloc(65_536, ' ');
 
-async function pad(response: ServerResponse, answer: EmulatedAnswer, bytes: number): Promise<void> {
+function pad(response: ServerResponse, answer: EmulatedAnswer, bytes: number): void {
   const body = Buffer.from(answer.body);
   const total = Math.max(bytes, body.length);
   response.writeHead(answer.status, { ...answer.headers, 'content-length': total });
-  response.write(body);
-  for (let left = total - body.length; left > 0 && !response.destroyed; left -= SPACES.length) {
-    if (response.write(SPACES.subarray(0, left))) continue;
-    await new Promise<void>((resolve) => {
-      const goOn = () => {
-        response.off('drain', goOn);
-        response.off('close', goOn);
-        resolve();
-      };
-      response.once('drain', goOn);
-      response.once('close', goOn);
-    });
+  Readable.from(padded(body, total)).pipe(response);
+}
+
+function* padded(body: Buffer, total: number): Generator<Buffer, void> {
+  yield body;
+  for (let left = total - body.length; left > 0; left -= SPACES.length) {
+    yield SPACES.subarray(0, left);
   }
-  response.end();
 }
