@@ -3,50 +3,49 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { EXAMPLE_RULES } from '../../scripts/answers-page.ts';
-import { numbers, fleetOn } from '../support/fleet.ts';
-import { testRedis } from '../support/redis.ts';
 import { run } from '../cli/support/run.ts';
+import { room } from '../service-coverage/support/line.ts';
+import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 
-const redis = testRedis();
+const lines = room();
 
 it('answers are judged by ANSWER_RULES_FILE where the built-in table would accept them; an invalid file is refused at the start', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'notices-rules-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = path.join(folder, 'rules.json');
   writeFileSync(file, JSON.stringify(EXAMPLE_RULES));
-  const on = await fleetOn(redis, {
-    env: { ANSWER_RULES_FILE: file, BACKOFF_BASE_MS: '50', BACKOFF_CAP_MS: '100' },
-  });
-  const { emulator, queue } = on;
-  const contacts = numbers(3);
-  /** Sends a notice that is answered so once. */
-  const send = async (body: object, status = 200) => {
-    emulator.addFault({ on: 'send', status, body, times: 1 });
-    const contact = contacts.pop() ?? '';
-    const { id } = await queue.send({ templateCode: 'T', contacts: [{ contact }] });
-    return (outcome: string) =>
-      until(() => on.attempts().find((line) => line['job'] === id && line['outcome'] === outcome), {
-        what: `${outcome} of ${id}`,
-        deadlineMs: 30_000,
-      });
+  const { emulator, deliverUntil } = await lines.direct({ ANSWER_RULES_FILE: file });
+  const [first = '', second = '', third = ''] = numbers(3);
+  const send = (contact: string, outcome: string, body: object, status = 200) => {
+    emulator.addFault({ on: 'send', status, body, times: 1, containing: contact });
+    return deliverUntil(outcome, { templateCode: 'T', contacts: [{ contact }] });
   };
-  const rejected = await send({ code: 'TEMPLATE_NOT_APPROVED', message: 'not yet' });
-  expect(await rejected('rejected')).toMatchObject({
-    code: 'TEMPLATE_NOT_APPROVED',
-    status: 200,
-    rule: 1,
+  const refusal = { code: 'TEMPLATE_NOT_APPROVED', message: 'not yet' };
+  const rejected = { code: 'TEMPLATE_NOT_APPROVED', status: 200, rule: 1 };
+  expect(await send(first, 'rejected', refusal)).toMatchObject(rejected);
+  const busy = { data: { status: 'BUSY' } };
+  const retried = { code: 'ANSWER_RULE_2', rule: 2 };
+  expect(await send(second, 'retry', busy)).toMatchObject(retried);
+  const spent = { error: { code: 'QUOTA_EXCEEDED' } };
+  const held = { hold: 'credit', code: 'QUOTA_EXCEEDED' };
+  expect(await send(third, 'hold', spent, 400)).toMatchObject(held);
+  const after = await deliverUntil('accepted', {
+    templateCode: 'T',
+    contacts: [{ contact: first }],
   });
-  const retried = await send({ data: { status: 'BUSY' } });
-  expect(await retried('retry')).toMatchObject({ code: 'ANSWER_RULE_2', rule: 2 });
-  expect(await retried('accepted')).toMatchObject({ attempt: 2 });
-  const held = await send({ error: { code: 'QUOTA_EXCEEDED' } }, 400);
-  expect(await held('hold')).toMatchObject({ hold: 'credit', code: 'QUOTA_EXCEEDED' });
-  expect(await held('accepted')).not.toHaveProperty('rule');
-  expect(emulator.record()).toMatchObject({ contacts: 2, twice: 0 });
+  expect(after).not.toHaveProperty('rule');
+  await until(() => emulator.record().distinct === 3, { what: 'the other two' });
+  expect(emulator.record().twice).toBe(0);
 
+  const env = {
+    REDIS_URL: lines.redis.url,
+    BASE_URL: emulator.url,
+    ACCESS_KEY: 'a',
+    SECRET_KEY: 'b',
+  };
   writeFileSync(file, JSON.stringify({ rules: [{ code: 'A', outcome: 'okay' }] }));
-  const { code, stderr } = await run(['worker'], { ...on.env });
+  const { code, stderr } = await run(['worker'], { ...env, ANSWER_RULES_FILE: file });
   expect(code).toBe(2);
   expect(stderr).toMatch(/ANSWER_RULES_FILE.*rules\.0\.outcome: expected one of accepted/);
-}, 60_000);
+});

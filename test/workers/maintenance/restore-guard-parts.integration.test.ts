@@ -233,15 +233,6 @@ describe('the restore guard', () => {
     expect(await heldAs(keys)).toBe('restored');
     expect(await gate.enter('T', false)).toBeUndefined();
   });
-
-  it('asks nothing while it is verified', async () => {
-    const keys = freshKeys();
-    const a = worker(keys, 'a');
-    await a.guard.start();
-    const beats = (await epochOf(keys))?.beats;
-    for (let attempt = 0; attempt < 100; attempt++) expect(await a.guard.passed()).toBe(true);
-    expect((await epochOf(keys))?.beats).toBe(beats);
-  });
 });
 
 describe('the state file', () => {
