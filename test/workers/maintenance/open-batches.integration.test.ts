@@ -8,7 +8,6 @@ import { placeManualHold } from '../../../src/fleet/hold/holds.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
-import { run } from '../../cli/support/run.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../support/worker-in-process.ts';
@@ -30,11 +29,12 @@ async function world(rate = 0) {
     onTestFinished(() => worker.stop());
     return worker.emulator;
   };
-  const finished = () =>
-    until(async () => ((await batch.read()).phase === 'finished' ? batch.read() : undefined), {
-      what: 'the end of the batch',
-      deadlineMs: 30_000,
-    });
+  /** The end of the batch, also of one that is cancelled. */
+  const ended = async () => {
+    const isOver = async () => (await batch.read()).finishedAt > 0;
+    await until(isOver, { what: 'the end of the batch', deadlineMs: 30_000 });
+    return (await batch.read()).counts;
+  };
   /** A look of a worker ends: it sets the time of the next one, which is before the end of its lease. */
   const looked = () =>
     until(
@@ -51,18 +51,12 @@ async function world(rate = 0) {
   /** Nothing of the batch has changed for so long. */
   const still = (ms: number) =>
     redis.client.hset(keys.batch('old').record, 'movedAt', Date.now() - ms);
-  /** What an operator does about its unknown contacts. */
-  const resolve = (as: string) =>
-    run(['decide', '--batch', 'old', '--as', as, '--state', 'unknown', '--yes'], {
-      REDIS_URL: redis.url,
-      REDIS_PREFIX: prefix,
-    });
   /** How many times it was reported as stalled. */
   const stalled = async () => {
     const events = await redis.client.xrange(keys.events, '-', '+');
     return events.filter(([, fields]) => fields.includes('batch.stalled')).length;
   };
-  return { prefix, keys, batch, start, finished, looked, lookAgain, still, stalled, resolve };
+  return { prefix, keys, batch, start, ended, looked, lookAgain, still, stalled };
 }
 
 /** Newer batches, all finished: so many that a look at the newest ones does not reach the old one. */
@@ -84,14 +78,14 @@ describe('a batch older than the newest thousand', () => {
     await thousandNewer(all);
     const emulator = await all.start();
     await all.batch.ledger.control('old', 'resume');
-    expect((await all.finished()).counts).toMatchObject({ accepted: 10 });
+    expect(await all.ended()).toMatchObject({ accepted: 10 });
     expect(emulator.record()).toMatchObject({ distinct: 10, twice: 0 });
   }, 60_000);
 });
 
 describe('a batch whose chunks lost their jobs', () => {
   it('gets new ones in place of those that failed for good', async () => {
-    const { keys, batch, start, finished } = await world();
+    const { keys, batch, start, ended } = await world();
     const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
     onTestFinished(() => queue.close());
     await queueChunks(batch.ledger, queue, 'old');
@@ -104,13 +98,13 @@ describe('a batch whose chunks lost their jobs', () => {
     await failing.close();
     await redis.client.hset(keys.batch('old').record, 'movedAt', Date.now() - 61_000);
     await start();
-    expect((await finished()).counts).toMatchObject({ accepted: 10 });
+    expect(await ended()).toMatchObject({ accepted: 10 });
     expect(await queue.getFailedCount()).toBe(0);
   }, 60_000);
 });
 
 it('a batch whose last chunk waits for its next attempt is not stalled, unless its job is lost', async () => {
-  const { keys, batch, start, finished, looked, lookAgain, still, stalled } = await world();
+  const { keys, batch, start, ended, looked, lookAgain, still, stalled } = await world();
   await batch.settle(0, allFailed('rejected', 'CREDIT', ''));
   const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
   onTestFinished(() => queue.close());
@@ -125,7 +119,7 @@ it('a batch whose last chunk waits for its next attempt is not stalled, unless i
 
   await queue.remove(jobId);
   await lookAgain();
-  expect((await finished()).counts).toMatchObject({ accepted: 5, rejected: 5 });
+  expect(await ended()).toMatchObject({ accepted: 5, rejected: 5 });
   expect(await stalled()).toBe(1);
   expect(emulator.record()).toMatchObject({ distinct: 5, twice: 0 });
 }, 90_000);
@@ -157,7 +151,7 @@ it.each([
 );
 
 it('a cancelled batch waits for its attempts as long as a request can last', async () => {
-  const { prefix, batch, looked, lookAgain, still } = await world();
+  const { batch, start, ended, looked, lookAgain, still } = await world();
   await batch.claim(0);
   await batch.ledger.control('old', 'cancel');
   await still(70_000);
@@ -166,20 +160,17 @@ it('a cancelled batch waits for its attempts as long as a request can last', asy
     LOCK_DURATION_MS: '180000',
     SHUTDOWN_TIMEOUT_MS: '70000',
   };
-  const worker = await startWorkerInProcess(redis.url, prefix, env);
-  onTestFinished(() => worker.stop());
+  await start(env);
   await looked();
   expect(await batch.read()).toMatchObject({ finishedAt: 0, counts: { sending: 5, cancelled: 5 } });
 
   await still(130_000);
   await lookAgain();
-  const isOver = async () => (await batch.read()).finishedAt > 0;
-  await until(isOver, { what: 'the end of the batch', deadlineMs: 30_000 });
-  expect((await batch.read()).counts).toMatchObject({ sending: 0, unknown: 5, cancelled: 5 });
+  expect(await ended()).toMatchObject({ sending: 0, unknown: 5, cancelled: 5 });
 }, 90_000);
 
 it('a cancelled batch ends also while the queue is held', async () => {
-  const { keys, batch, start, still, looked, stalled } = await world();
+  const { keys, batch, start, ended, still, looked, lookAgain, stalled } = await world();
   await batch.claim(0);
   await placeManualHold(redis.client, keys, 'why');
   await start();
@@ -189,9 +180,6 @@ it('a cancelled batch ends also while the queue is held', async () => {
   expect([(await batch.read()).counts, await stalled()]).toMatchObject([{ sending: 5 }, 0]);
   await batch.ledger.control('old', 'cancel');
   await still(70_000);
-  await redis.client.zadd(keys.openBatches, 0, 'old');
-  await redis.client.publish(hintChannel(redis.client, keys.batchHints), 'old');
-  const isOver = async () => (await batch.read()).finishedAt > 0;
-  await until(isOver, { what: 'the end of the batch', deadlineMs: 30_000 });
-  expect((await batch.read()).counts).toMatchObject({ sending: 0, unknown: 5, cancelled: 5 });
+  await lookAgain();
+  expect(await ended()).toMatchObject({ sending: 0, unknown: 5, cancelled: 5 });
 }, 90_000);

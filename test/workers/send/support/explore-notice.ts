@@ -21,22 +21,11 @@ export interface Scenario {
   readonly troubles: Partial<Troubles>;
 }
 
-/** What was found. */
-interface Explored {
-  readonly states: number;
-  readonly broken: ReadonlySet<Law>;
-  /** States in which it has ended. */
-  readonly ends: ReadonlySet<string>;
-}
-
 /** Every order of the moves. @param until ends it at the first law that is broken */
-export function explore(
-  { delivery, answers, troubles }: Scenario,
-  rules: Rules,
-  until?: Law,
-): Explored {
+export function explore({ delivery, answers, troubles }: Scenario, rules: Rules, until?: Law) {
   const seen = new Set<string>();
   const broken = new Set<Law>();
+  /** States in which it has ended. */
   const ends = new Set<string>();
   const edge: World[] = [begin(delivery, false, { ...NO_TROUBLES, ...troubles })];
   for (let world = edge.pop(); world !== undefined; world = edge.pop()) {
@@ -52,24 +41,18 @@ export function explore(
   return { states: seen.size, broken, ends };
 }
 
-/** Random walks through the model. */
-interface Wandered {
-  readonly moves: number;
-  /** The first walk that broke laws, and which. */
-  readonly broken: readonly string[];
-}
-
 /**
  * Walks at random, where so much may happen that not every order can be tried.
  *
  * @param steps of a walk at most
  * @param walks how many
+ * @returns the first walk that broke laws, and which
  */
 export function wander(
   { delivery, answers, troubles }: Scenario,
   { walks, steps, seed }: Readonly<Record<'walks' | 'steps' | 'seed', number>>,
   rules: Rules,
-): Wandered {
+): { readonly moves: number; readonly broken: readonly string[] } {
   const random = randomFrom(seed);
   let moves = 0;
   for (let walk = 0; walk < walks; walk++) {

@@ -73,21 +73,15 @@ function movesOfWalk(
   return { first, moves: [...moves, ...(endOf(world, rules) ?? [])] };
 }
 
-/** What was played. */
-interface Played {
-  readonly seed: number;
-  readonly walks: number;
-  readonly moves: number;
-  /** The first walk in which the real notice differs from the model. */
-  readonly different: readonly string[];
-}
-
-/** Plays random walks through the model with the real code, until one differs. The seed is printed. */
+/**
+ * Plays random walks through the model with the real code, until one differs. The seed is printed.
+ * @returns `different`: the first walk in which the real notice differs from the model
+ */
 export async function playNotices(
   redis: TestRedis,
   walks: number,
   { rules = RULES, seed = seedOfRun(), steps = 40, troubles = TROUBLES, forMs }: PlayOptions = {},
-): Promise<Played> {
+) {
   console.info(`model of a notice: NOTICES_SEED=${seed}`);
   const waiting = fc.sample(walkOf(steps), { numRuns: walks, seed });
   const until = performance.now() + (forMs ?? Infinity);
