@@ -174,32 +174,25 @@ describe('Redis frozen', () => {
 });
 
 describe('Redis that refuses', () => {
-  const refusals = [
-    {
-      what: 'is out of memory',
-      refuse: (admin: Redis) => admin.config('SET', 'maxmemory', '1'),
-      repair: (admin: Redis) => admin.config('SET', 'maxmemory', '0'),
-      message: 'out of memory',
-    },
-    {
-      what: 'is a read-only replica',
-      refuse: (admin: Redis) => admin.replicaof('127.0.0.1', 1),
-      repair: (admin: Redis) => admin.replicaof('NO', 'ONE'),
-      message: 'read-only',
-    },
-  ];
-  it.each(refusals)('since it $what: QUEUE_REFUSED at once, and recovers', async (row) => {
+  it.each([
+    ['is out of memory', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0', 'out of memory'],
+    ['is a read-only replica', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE', 'read-only'],
+  ])('since it %s: QUEUE_REFUSED at once, and recovers', async (_what, refuse, repair, message) => {
     const server = await startServer();
     const admin = connect(server.url);
+    const run = (line: string) => {
+      const [command = '', ...args] = line.split(' ');
+      return admin.call(command, ...args);
+    };
     const queue = open(server.url);
     await queue.send({ ...NOTICE, templateCode: 'WARM' });
-    await row.refuse(admin);
+    await run(refuse);
     const calls = [queue.send(NOTICE, KEY), queue.sendMany([NOTICE, NOTICE])];
     for (const error of await Promise.all(calls.map((call) => failureOf(call)))) {
       expect(error.code).toBe('QUEUE_REFUSED');
-      expect(error.message).toContain(row.message);
+      expect(error.message).toContain(message);
     }
-    await row.repair(admin);
+    await run(repair);
     expect(await waitingIds(admin, PREFIX)).toHaveLength(1);
     expect(await queue.send(NOTICE, KEY)).toMatchObject({ duplicate: false });
   });

@@ -26,38 +26,30 @@ afterAll(async () => {
 });
 
 const KEY = '{nq:a}:send:canary-of-a-key';
-const script = (lua: string) => defineScript({ name: 'probe', lua });
+const OURS = '{nq:a}:ours';
+const SET = `return redis.call('SET', KEYS[1], ARGV[1])`;
+const script = (lua: string, key: string, value: string) =>
+  defineScript({ name: 'probe', lua })(limited, [key], [value]);
+const IN_SCRIPT = /: (?:the command set|a command inside a script on \{nq:a\}:ours) \(/;
+const OF_SEND = /: a key of \{nq:a\}:send:\* \(/;
 
 /** What is refused, and what the message has to name. */
 const REFUSED: readonly (readonly [string, () => Promise<unknown>, RegExp])[] = [
-  ['a command', () => limited.set('{nq:a}:ours', 'canary'), /: the command set \(/],
-  ['a key', () => limited.get(KEY), /: a key of \{nq:a\}:send:\* \(/],
+  ['a command', () => limited.set(OURS, 'canary'), /: the command set \(/],
+  ['a key', () => limited.get(KEY), OF_SEND],
   [
     'a channel',
     () => limited.publish('{nq:a}:hold:hints', 'canary'),
     /: a channel of \{nq:a\}:hold/,
   ],
-  [
-    'a command inside a script',
-    () =>
-      script(`return redis.call('SET', KEYS[1], ARGV[1])`)(limited, ['{nq:a}:ours'], ['canary']),
-    /: (?:the command set|a command inside a script on \{nq:a\}:ours) \(/,
-  ],
-  [
-    'a key of a script',
-    () => script(`return redis.call('GET', KEYS[1])`)(limited, [KEY], ['canary']),
-    /: a key of \{nq:a\}:send:\* \(/,
-  ],
+  ['a command inside a script', () => script(SET, OURS, 'canary'), IN_SCRIPT],
+  ['a key of a script', () => script(`return redis.call('GET', KEYS[1])`, KEY, 'canary'), OF_SEND],
   [
     'a key that only the script names',
-    () => script(`return redis.call('GET', ARGV[1])`)(limited, ['{nq:a}:ours'], [KEY]),
+    () => script(`return redis.call('GET', ARGV[1])`, OURS, KEY),
     /: a key of \{nq:a\}:ours \(/,
   ],
-  [
-    'a script of another library',
-    () => limited.eval(`return redis.call('SET', KEYS[1], ARGV[1])`, 1, '{nq:a}:ours', 'canary'),
-    /: (?:the command set|a command inside a script on \{nq:a\}:ours) \(/,
-  ],
+  ['a script of another library', () => limited.eval(SET, 1, OURS, 'canary'), IN_SCRIPT],
 ];
 
 describe('a permission that the Redis user lacks', () => {

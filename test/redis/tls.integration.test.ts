@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { connectRedis, type RedisSettings } from '../../src/redis/connect.ts';
 import { startTlsFront, type TlsFront } from '../chaos/support/tls-front.ts';
 import { certificate } from '../service/support/servers.ts';
@@ -42,12 +42,8 @@ it('reaches Sentinels and the master they name with TLS only, when Redis uses TL
 });
 
 it('checks the certificate of Redis also where the environment tells Node.js not to', async () => {
-  const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
-  process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-  onTestFinished(() => {
-    if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
-    else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
-  });
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+  onTestFinished(() => void vi.unstubAllEnvs());
   const other = await front(portOf(redis.url));
   other.show('other');
   const { opened, errors } = connect({

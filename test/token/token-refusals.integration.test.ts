@@ -7,7 +7,7 @@ import { liftManualHold, placeManualHold } from '../../src/fleet/hold/holds.ts';
 import { testRedis } from '../support/redis.ts';
 import { signal, until } from '../support/wait.ts';
 import { scriptCalls } from './support/server-calls.ts';
-import { NO_HINTS, World } from './support/world.ts';
+import { World } from './support/world.ts';
 import { changeRecord } from './support/write-state.ts';
 
 const redis = testRedis();
@@ -60,17 +60,6 @@ describe('refusals', () => {
       value: 'value-2',
     });
     expect(world.issuer.asked).toBe(2);
-  });
-
-  it('is asked about once where the clock went back since a person lifted a hold', async () => {
-    world = new World(redis, { refusedMinMs: 60_000 });
-    world.issuer.always(() => Promise.reject(new NoticeQueueError('INVALID_ACCESS_KEY')));
-    await world.client.hset(world.keys.hold, 'lifted', Date.now() + 3_600_000);
-    for (let n = 0; n < 20; n += 1) {
-      const { shared } = await world.member({ hints: NO_HINTS });
-      await expect(shared.get()).rejects.toMatchObject({ hold: 'credentials' });
-    }
-    expect(world.issuer.asked).toBe(1);
   });
 
   it('of one process for its address leaves the token that works to the others', async () => {

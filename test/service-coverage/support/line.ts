@@ -70,13 +70,9 @@ export function room() {
       const emulator = await emulatorWith(options);
       return { emulator, ...(await line(emulator.url, env)) };
     },
-    wired: async (
-      env: Env = {},
-      options: EmulatorOptions = {},
-      pathOf = (path: string) => path,
-    ) => {
+    wired: async (env: Env = {}, options: EmulatorOptions = {}) => {
       const emulator = await emulatorWith(options);
-      const wire = await wireTo(emulator, pathOf);
+      const wire = await wireTo(emulator);
       return { emulator, wire, ...(await line(wire.url, env)) };
     },
   };
@@ -98,11 +94,8 @@ async function openLine(redis: TestRedis, env: Env, closers: (() => Promise<unkn
   const prefix = redis.freshPrefix();
   const base = { ...env, REDIS_URL: redis.url, REDIS_PREFIX: prefix };
   const { chunkSize } = configOf(base).queue;
-  const queue = new NoticeQueue({
-    redis: connectionAs('application', redis.url),
-    prefix,
-    chunkSize,
-  });
+  const connection = connectionAs('application', redis.url);
+  const queue = new NoticeQueue({ redis: connection, prefix, chunkSize });
   closers.push(() => queue.close());
 
   const log: LogLine[] = [];
@@ -115,12 +108,9 @@ async function openLine(redis: TestRedis, env: Env, closers: (() => Promise<unkn
   closers.push(stopAll);
 
   const addWorker = async (more: Env = {}) => {
+    const abandoned = new AbortController().signal;
     const config = configOf({ ...base, ...more });
-    const worker = await startWorker({
-      config,
-      logger,
-      abandoned: new AbortController().signal,
-    });
+    const worker = await startWorker({ config, logger, abandoned });
     if (worker !== undefined) workers.push(worker);
   };
   const attempts = (receipt?: Receipt) =>

@@ -13,9 +13,14 @@ export const CANARY = {
   phone: '01098765432',
 } as const;
 
-/** Settings of a client whose limits are short enough for a test. */
-function testSettings(baseUrl: string, overrides: Partial<ServiceSettings> = {}): ServiceSettings {
-  return {
+const clients: ServiceClient[] = [];
+
+/** Opens a client whose limits are short enough for a test, which the end of the test closes. */
+export function openClient(
+  baseUrl: string,
+  overrides: Partial<ServiceSettings> = {},
+): ServiceClient {
+  const client = new ServiceClient({
     baseUrl,
     accessKey: CANARY.accessKey,
     secretKey: CANARY.secretKey,
@@ -29,17 +34,7 @@ function testSettings(baseUrl: string, overrides: Partial<ServiceSettings> = {})
     notSentRetries: 0,
     connections: 8,
     ...overrides,
-  };
-}
-
-const clients: ServiceClient[] = [];
-
-/** Opens a client that the end of the test closes. */
-export function openClient(
-  baseUrl: string,
-  overrides: Partial<ServiceSettings> = {},
-): ServiceClient {
-  const client = new ServiceClient(testSettings(baseUrl, overrides));
+  });
   clients.push(client);
   return client;
 }
