@@ -1,7 +1,7 @@
 import { run } from '../../cli/support/run.ts';
 import type { Env } from '../../cli/support/run.ts';
 import { NUMBERS, SECRETS, VALUES } from './canaries.ts';
-import { notice, readRejected, type Sent } from './play.ts';
+import { note, notice, readRejected, type Sent } from './play.ts';
 import type { World } from './world.ts';
 
 /** Commands of people at a terminal; what each writes is collected. */
@@ -51,8 +51,7 @@ export async function enqueue(
   const variable = ['--var', `var1=${VALUES.value}`];
   const send = async (number: string, args: readonly string[], stdin = '') => {
     const receipt = await terminal.run(['send', ...args, '--json'], { stdin });
-    sent.ids.push((JSON.parse(receipt) as { id: string }).id);
-    sent.notices.push(notice(number));
+    note(sent, (JSON.parse(receipt) as { id: string }).id, number);
   };
   const contact = ['--template', 'CANARY', '--contact', NUMBERS.byCommand];
   await send(NUMBERS.byCommand, [...contact, ...variable]);

@@ -23,6 +23,13 @@ export const notice = (contact: string, templateCode = 'CANARY'): Notice => ({
   contacts: [{ contact, var1: VALUES.value }],
 });
 
+/** Notes a notice that was sent. @returns its id */
+export function note(sent: Sent, id: string, number: string): string {
+  sent.ids.push(id);
+  sent.notices.push(notice(number));
+  return id;
+}
+
 export function openQueue({ redis }: World['main'], payloadKey?: string): NoticeQueue {
   const queue = new NoticeQueue({
     redis: { url: redis.url, password: SECRETS.redisPassword },
@@ -42,8 +49,7 @@ export async function sendNotices(world: World): Promise<Sent> {
   const sent: Sent = { notices: [], ids: [], batches: [] };
   const send = async (number: string, options: SendOptions = {}) => {
     const { id } = await queue.send(notice(number), options);
-    sent.notices.push(notice(number));
-    sent.ids.push(id);
+    note(sent, id, number);
   };
   for (const status of [200, 400, 404, 422] as const) {
     tap.echo(NUMBERS[`echoedWith${status}`], status);
@@ -123,9 +129,7 @@ export async function sendOne(
 ): Promise<string> {
   const queue = openQueue(main, SECRET_VARIABLES.PAYLOAD_KEY);
   const { id } = await queue.send(notice(NUMBERS[name]));
-  sent.ids.push(id);
-  sent.notices.push(notice(NUMBERS[name]));
-  return id;
+  return note(sent, id, NUMBERS[name]);
 }
 
 /** Imports a list of a single contact. */

@@ -4,7 +4,7 @@ import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { startFaultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/wait.ts';
 import { NUMBERS, SECRET_VARIABLES, VALUES } from './canaries.ts';
-import { accepted, notice, openQueue, sendOne, startWorker, type Sent } from './play.ts';
+import { accepted, note, notice, openQueue, sendOne, startWorker, type Sent } from './play.ts';
 import type { World } from './world.ts';
 
 /** How Redis refuses writes, by the notice that a worker sends meanwhile: what begins it, what ends it, its code. */
@@ -110,8 +110,7 @@ const DATA: readonly string[] = [
 export async function queueCopied(world: World, sent: Sent): Promise<void> {
   const producer = openQueue(world.main, SECRET_VARIABLES.PAYLOAD_KEY);
   const { id } = await producer.send(notice(NUMBERS.copied), { delay: LONG_MS });
-  sent.ids.push(id);
-  sent.notices.push(notice(NUMBERS.copied));
+  note(sent, id, NUMBERS.copied);
   const key = keysOf('canary', 'default').noticeJob(id);
   const data = await world.connect(world.main).hget(key, 'data');
   await queueMalformed(world, sent, [data ?? '']);

@@ -52,14 +52,7 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
 );
 
 /** One change of a value: which of its places, and what is put there. */
-interface Change {
-  readonly place: number;
-  readonly how: 'replace' | 'delete' | 'add' | 'own proto';
-  readonly name: string;
-  readonly value: unknown;
-}
-
-const change: fc.Arbitrary<Change> = fc.record({
+const change = fc.record({
   place: fc.nat(1_000),
   how: fc.constantFrom('replace', 'replace', 'delete', 'add', 'own proto'),
   name: fc.oneof(
@@ -79,6 +72,7 @@ export function nearly(good: unknown): fc.Arbitrary<unknown> {
   });
 }
 
+type Change = typeof change extends fc.Arbitrary<infer One> ? One : never;
 type Parent = Record<string, unknown>;
 type Place = readonly [Parent, string];
 
@@ -99,13 +93,10 @@ function apply({ how, name, value }: Omit<Change, 'place'>, place: Place | undef
   else if (typeof at === 'object' && at !== null && Object.isExtensible(at)) {
     const field = how === 'add' ? name : '__proto__';
     if (Array.isArray(at)) at.push(value);
-    else
-      Object.defineProperty(at, field, {
-        value,
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      });
+    else {
+      const open = { enumerable: true, configurable: true, writable: true };
+      Object.defineProperty(at, field, { value, ...open });
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis
 import { addUsers, credentialsOf, documentedLines, type User } from '../../support/redis-users.ts';
 
 /** Gives a server the documented users, also the default one, and one that may do everything. @returns a connection of the latter */
-export async function replaceUsers(url: string): Promise<Redis> {
+async function replaceUsers(url: string): Promise<Redis> {
   const anyone = new Redis(url);
   await anyone.call('ACL', 'SETUSER', 'test', 'on', '>test', '+@all', '~*', '&*');
   const admin = new Redis(url, { username: 'test', password: 'test' });

@@ -1,7 +1,7 @@
 import { OPS_ROUTES } from '../../../../src/ops/web/http/route-table.ts';
 import { pathOf } from '../../../ops/web/support/ops-bench.ts';
 import { NOBODY, program, type Visitor, type Visits } from './ask.ts';
-import { importOne, notice, type Sent } from '../play.ts';
+import { importOne, note, notice, type Sent } from '../play.ts';
 import type { World } from '../world.ts';
 import { NUMBERS, SECRETS, VALUES } from '../canaries.ts';
 
@@ -112,9 +112,7 @@ async function cancelNotices(visits: Visits, sent: Sent): Promise<void> {
     const options = { delay: 3_600_000, idempotencyKey };
     const given = await visits.ask('/api/v1/notices', shop, { notice: notice(number), options });
     const { id } = JSON.parse(given.text) as { id: string };
-    sent.ids.push(id);
-    sent.notices.push(notice(number));
-    return id;
+    return note(sent, id, number);
   };
   const id = await send(NUMBERS.cancelledById, 'order-3');
   await visits.ask(`/api/v1/notices/${id}/cancel`, shop, { why });
