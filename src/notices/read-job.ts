@@ -8,6 +8,7 @@ import { defineScript } from '../redis/script.ts';
 import { parseEnded, type EndedNotice } from './ended.ts';
 import { FIND_JOB } from './job-lua.ts';
 import type { RefArguments } from './notice-ref.ts';
+import { DELAYED_SHIFT } from './waiting.ts';
 
 export interface NoticeSource {
   readonly redis: RedisClient;
@@ -117,9 +118,6 @@ return { job, clock(), text(redis.call('HGET', KEYS[1], 'queue')),
 });
 
 type JobReply = readonly [string, JobPlace, string, number, string, readonly string[], string];
-
-/** BullMQ's score of a delayed job: its time, shifted to make room for a counter. */
-const DELAYED_SHIFT = 4_096;
 
 function storedJob([id, place, due, intent, ended, values, unknown]: JobReply): StoredJob {
   const found = FIELDS.flatMap((name, index) => {

@@ -31,7 +31,7 @@ export interface WaitingNotice {
 }
 
 /** BullMQ's score of a delayed job: its time, shifted to make room for a counter. */
-const DELAYED_SHIFT = 4_096;
+export const DELAYED_SHIFT = 4_096;
 
 const IDS = 5_000;
 

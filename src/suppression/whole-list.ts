@@ -84,19 +84,10 @@ export async function printsOfAll(
   list: DoNotSendList,
   numbers: AsyncIterable<NumberToAdd>,
 ): Promise<BigUint64Array> {
-  let prints = new BigUint64Array(NUMBERS_AT_ONCE);
-  let count = 0;
+  const pieces: Buffer[] = [];
   let some: string[] = [];
   const take = async () => {
-    const bytes = await list.printsOf(some);
-    if (count + some.length > prints.length) {
-      const grown = new BigUint64Array(2 * prints.length);
-      grown.set(prints);
-      prints = grown;
-    }
-    for (let index = 0; index < some.length; index++) {
-      prints[count++] = bytes.readBigUInt64BE(index * WHOLE_BYTES);
-    }
+    pieces.push(await list.printsOf(some));
     some = [];
   };
   for await (const { number } of numbers) {
@@ -104,7 +95,8 @@ export async function printsOfAll(
     if (some.length === NUMBERS_AT_ONCE) await take();
   }
   await take();
-  const sorted = prints.subarray(0, count).sort();
+  const bytes = Buffer.concat(pieces).swap64();
+  const sorted = new BigUint64Array(new Uint8Array(bytes).buffer).sort();
   let kept = 0;
   for (const print of sorted) if (kept === 0 || sorted[kept - 1] !== print) sorted[kept++] = print;
   return sorted.subarray(0, kept);

@@ -3,13 +3,8 @@ import { decideImport, type SendingOptions } from '../../../src/batch/import/beg
 import { batchFrom, type Batch } from '../../../src/batch/ledger/batch-record.ts';
 
 function batch(id: string, fields: Record<string, string> = {}): Batch {
-  const read = batchFrom(id, {
-    phase: 'importing',
-    chunkSize: '100',
-    delivery: 'at-least-once',
-    bisect: '1',
-    ...fields,
-  });
+  const plan = { phase: 'importing', chunkSize: '100', delivery: 'at-least-once', bisect: '1' };
+  const read = batchFrom(id, { ...plan, ...fields });
   if (read === undefined) throw new Error('no batch');
   return read;
 }
@@ -18,6 +13,7 @@ const running = batch('b');
 const ended = batch('b', { phase: 'sending', importedAt: '5' });
 const cancelled = batch('b', { phase: 'cancelled', importedAt: '5' });
 const none: SendingOptions = {};
+const anew = { batchId: 'n', again: true };
 const same = (of: Batch) => ({ batch: of, sameList: true });
 
 describe('what becomes of a list', () => {
@@ -30,13 +26,7 @@ describe('what becomes of a list', () => {
     ['stopped, another rate', { earlier: running }, { rate: 100 }, {}, 'repeated'],
     ['stopped, rate, --again', { earlier: running }, { rate: 1 }, { again: true }, 'create'],
     ['stopped, another id', { earlier: running }, none, { batchId: 'n' }, 'repeated'],
-    [
-      'stopped, another id, --again',
-      { earlier: running },
-      none,
-      { batchId: 'n', again: true },
-      'create',
-    ],
+    ['stopped, another id, --again', { earlier: running }, none, anew, 'create'],
     ['imported', { earlier: ended }, none, {}, 'repeated'],
     ['imported, another rate', { earlier: ended }, { rate: 100 }, {}, 'repeated'],
     ['imported, another id', { earlier: ended }, none, { batchId: 'n' }, 'repeated'],
@@ -48,13 +38,7 @@ describe('what becomes of a list', () => {
     ['named, imported, --again', { named: same(ended) }, none, { again: true }, 'ended'],
     ['named, cancelled', { named: same(cancelled) }, none, { batchId: 'b' }, 'cancelled'],
     ['named, another rate', { named: same(running) }, { rate: 1 }, {}, 'conflict'],
-    [
-      'named, imported, another chunk size',
-      { named: same(ended) },
-      { chunkSize: 7 },
-      {},
-      'conflict',
-    ],
+    ['named, imported, other chunks', { named: same(ended) }, { chunkSize: 7 }, {}, 'conflict'],
     ['named, another list', { named: { batch: ended, sameList: false } }, none, {}, 'conflict'],
   ] as const)('%s', (_, found, sending, more, kind) => {
     expect(decideImport(found, { again: false, ...sending, ...more }).kind).toBe(kind);

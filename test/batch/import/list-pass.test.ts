@@ -34,32 +34,18 @@ const identityOf = async (...args: Parameters<typeof headOf>) => (await headOf(.
 describe('the identity of a list', () => {
   const list = 'contact,var1,var10,var2\n01000000101,a,"b,c",d\n01000000102,e,f,g\n';
 
+  const map = { contact: 'p', var1: 'a', var10: 'b', var2: 'c' };
+  const reordered = 'var10,var2,contact,var1\n"b,c",d,01000000101,a\nf,g,01000000102,e\n';
+  const semicolons = 'contact;var1;var10;var2\n01000000101;a;b,c;d\n01000000102;e;f;g\n';
+  const spelt = list.replaceAll('\n', '\r\n').replace('01000000102', '"010-0000-0102"');
+  const more = list.replaceAll(/\n(?=.)/g, '\nx,').replace('contact', 'mail,contact');
+
   it.each([
-    [
-      'other columns first',
-      'var10,var2,contact,var1\n"b,c",d,01000000101,a\nf,g,01000000102,e\n',
-      {},
-    ],
-    [
-      'other titles',
-      'p,a,b,c\n01000000101,a,"b,c",d\n01000000102,e,f,g\n',
-      { map: { contact: 'p', var1: 'a', var10: 'b', var2: 'c' } },
-    ],
-    [
-      'another delimiter',
-      'contact;var1;var10;var2\n01000000101;a;b,c;d\n01000000102;e;f;g\n',
-      { delimiter: ';' },
-    ],
-    [
-      'quotes, CRLF, separators',
-      list.replaceAll('\n', '\r\n').replace('01000000102', '"010-0000-0102"'),
-      {},
-    ],
-    [
-      'a column that is not sent',
-      list.replaceAll(/\n(?=.)/g, '\nx,').replace('contact', 'mail,contact'),
-      {},
-    ],
+    ['other columns first', reordered, {}],
+    ['other titles', list.replace(/^.*$/m, 'p,a,b,c'), { map }],
+    ['another delimiter', semicolons, { delimiter: ';' }],
+    ['quotes, CRLF, separators', spelt, {}],
+    ['a column that is not sent', more, {}],
     ['a row that is refused', `${list}+82,x,y,z\n`, {}],
   ])('does not depend on %s', async (_, text, options) => {
     expect(await identityOf(text, options)).toBe(await identityOf(list));
@@ -68,10 +54,7 @@ describe('the identity of a list', () => {
   it.each([
     ['another number', list.replace('01000000102', '01000000103')],
     ['another value', list.replace('e,f', 'e,x')],
-    [
-      'another order of rows',
-      'contact,var1,var10,var2\n01000000102,e,f,g\n01000000101,a,"b,c",d\n',
-    ],
+    ['another order of rows', list.replace(/^(01.*\n)(01.*\n)/m, '$2$1')],
     ['one row more', `${list}01000000103,,,\n`],
     ['a repeated row', `${list}01000000101,a,"b,c",d\n`],
   ])('differs for %s', async (_, text) => {

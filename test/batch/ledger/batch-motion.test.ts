@@ -28,6 +28,7 @@ const idle: SendingFleet = {
   importing: false,
 };
 const none: SendingFleet = { ...idle, workers: [] };
+const busy: SendingFleet = { ...idle, workers: [{ active: 3 }] };
 const RESTARTED = { movedAt: NOW - 10, restartedAt: NOW - 10 };
 
 describe('whether a batch is stalled', () => {
@@ -38,12 +39,7 @@ describe('whether a batch is stalled', () => {
     ['moved less than a minute ago', still({ movedAt: LONG_AGO + 1 }), idle, false],
     ['its rate allows the next chunk later', still({ nextAt: NOW + 5_000 }), idle, false],
     ['its rate allowed it a minute ago', still({ nextAt: LONG_AGO }), idle, true],
-    [
-      'waits for its turn behind other batches',
-      still(),
-      { ...idle, workers: [{ active: 3 }] },
-      false,
-    ],
+    ['waits for its turn behind other batches', still(), busy, false],
     ['its jobs were queued again, and none was taken', still(RESTARTED), idle, true],
     ['its jobs were queued again and taken', still({ ...RESTARTED, movedAt: NOW }), idle, false],
     ['no worker', still(), none, false],
@@ -66,6 +62,9 @@ const moving = (phase: string, pending: number) => still({ phase, pending, moved
 const fine: SendingFleet = { ...idle, workers: [{ active: 0 }], importing: true };
 const closed: SendingFleet = { ...fine, sendWindows: '*=08:00-21:00 Asia/Seoul' };
 const held: SendingFleet = { ...fine, hold: HOLD };
+const stopped: SendingFleet = { ...fine, importing: false };
+const CONTINUE =
+  /stopped.*run the same import again: "notices import FILE --template '' --batch b" continues it/;
 
 describe('why nothing of a batch is sent', () => {
   it.each([
@@ -78,24 +77,9 @@ describe('why nothing of a batch is sent', () => {
     ['no worker before a hold', moving('sending', 5), { ...held, workers: [] }, /no worker/],
     ['paused', moving('paused', 5), { ...held, workers: [] }, /paused; "notices resume b"/],
     ['paused with none pending', moving('paused', 0), fine, /paused/],
-    [
-      'nothing stored yet',
-      moving('importing', 0),
-      { ...none, importing: true },
-      /^its import has not finished$/,
-    ],
-    [
-      'the import stopped',
-      moving('importing', 0),
-      { ...fine, importing: false },
-      /stopped.*run the same import again: "notices import FILE --template '' --batch b" continues it/,
-    ],
-    [
-      'stopped, contacts are sent',
-      moving('importing', 5),
-      { ...fine, importing: false },
-      undefined,
-    ],
+    ['nothing stored yet', moving('importing', 0), fine, /^its import has not finished$/],
+    ['the import stopped', moving('importing', 0), stopped, CONTINUE],
+    ['stopped, contacts are sent', moving('importing', 5), stopped, undefined],
     ['closed hours', moving('sending', 5), closed, /^it is waiting for 08:00 \(Asia\/Seoul\)/],
     ['a hold before closed hours', moving('sending', 5), { ...closed, hold: HOLD }, /held/],
     ['sending with none pending', moving('sending', 0), none, undefined],
