@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { DELIVERY_POLICIES } from '../../src/contracts/outcome.ts';
-import { liftManualHold } from '../../src/fleet/hold/holds.ts';
+import { liftManualHold, readHold } from '../../src/fleet/hold/holds.ts';
 import { IS_SHORT } from './scenarios/all.ts';
 import { conclude } from './support/laws.ts';
 import { Load } from './support/load.ts';
@@ -58,7 +58,7 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
       let lifts = 0;
       // A worker that remembers nothing of what is missing may send before another one has reported it.
       const liftOnce = async () => {
-        if ((await client.hget(KEYS.hold, 'kind')) !== 'restored') return;
+        if ((await readHold(client, KEYS))?.kind !== 'restored') return;
         await liftManualHold(client, KEYS);
         lifts += 1;
       };
