@@ -217,14 +217,16 @@ export function readNotice(input: unknown, place = ''): CheckedNotice {
   if (isFields(input)) {
     const flat = copyOf(input, OF_NOTICE, path, issues);
     const { contacts } = flat;
-    if (Array.isArray(contacts)) {
-      flat['contacts'] = Array.from(contacts as readonly unknown[], (contact, index) =>
-        isFields(contact)
-          ? copyOf(contact, OF_CONTACT, [...path, 'contacts', index], issues)
-          : contact,
-      );
-    }
-    notice = flat;
+    notice = !Array.isArray(contacts)
+      ? flat
+      : {
+          ...flat,
+          contacts: Array.from(contacts as readonly unknown[], (contact, index) =>
+            isFields(contact)
+              ? copyOf(contact, OF_CONTACT, [...path, 'contacts', index], issues)
+              : contact,
+          ),
+        };
   }
   const code = 'NOTICE_INVALID';
   const { scheduleType } = parseInput(noticeSchema, notice, code, place, 'notice', issues);
@@ -242,23 +244,36 @@ function copyOf(
     issues.push({ field: fieldPath([...path, ...names.map(shownName)]), problem });
   const { fields: passing = {}, ...own } = given;
   if (!isFields(passing)) refuse('expected an object', 'fields');
-  const copy: Record<string, unknown> = { ...own, ...(isFields(passing) ? passing : {}) };
-  for (const [name, value] of Object.entries(copy)) {
-    const isOwn = own[name] !== undefined && Object.hasOwn(own, name);
-    if (value === undefined || (name === 'contacts' && isOwn && known === OF_NOTICE)) continue;
-    if (isOwn && Object.hasOwn(passing as Fields, name)) {
+  const beside = isFields(passing) ? passing : {};
+  const isGiven = (name: string) => own[name] !== undefined && Object.hasOwn(own, name);
+  const copied = (name: string, value: unknown): unknown => {
+    if (value === undefined || (name === 'contacts' && isGiven(name) && known === OF_NOTICE)) {
+      return value;
+    }
+    if (isGiven(name) && Object.hasOwn(beside, name)) {
       refuse('expected once, not also beside fields', 'fields', name);
-    } else if (isOwn && !known.has(name) && !(known === OF_CONTACT && VARIABLE_NAME.test(name))) {
+    } else if (
+      isGiven(name) &&
+      !known.has(name) &&
+      !(known === OF_CONTACT && VARIABLE_NAME.test(name))
+    ) {
       refuse(UNKNOWN_FIELD, name);
-    } else if (isOwn && (TEXTS.includes(name) || name === 'name') && typeof value !== 'string') {
+    } else if (
+      isGiven(name) &&
+      (TEXTS.includes(name) || name === 'name') &&
+      typeof value !== 'string'
+    ) {
       refuse('expected text', name);
     } else {
       const problem = whyNotField(name, value);
       if (problem !== undefined) refuse(problem, name);
-      else if (typeof value === 'object') copy[name] = JSON.parse(JSON.stringify(value));
+      else if (typeof value === 'object') return JSON.parse(JSON.stringify(value));
     }
-  }
-  return copy;
+    return value;
+  };
+  // Not by assignment, for which a field named `__proto__` is none.
+  const entries = Object.entries({ ...own, ...beside });
+  return Object.fromEntries(entries.map(([name, value]) => [name, copied(name, value)]));
 }
 
 const UNKNOWN_FIELD =

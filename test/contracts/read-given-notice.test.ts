@@ -55,6 +55,7 @@ describe('a field that is not known', () => {
 
   it.each([
     ['not an object', { fields: 'x' }, 'fields'],
+    ['null', { fields: null }, 'fields'],
     ['a field that is given beside it', { fields: { templateCode: 'U' } }, 'fields.templateCode'],
     ['no JSON', { fields: { extra: 1n } }, 'extra'],
   ])('is refused under `fields`: %s', (_, more, field) => {
