@@ -3,25 +3,17 @@ import { describe, expect, it } from 'vitest';
 import { startProcess } from './support/process.ts';
 import { errorOf, run, STACK } from './support/run.ts';
 
-const COMMANDS = ['send', 'worker', 'emulator', 'config', 'status'];
 const GROUPS = ['Single notices', 'Batches', 'Not accepted', 'Account', 'Processes'];
 
 describe('help', () => {
-  it.each([[['--help']], ...COMMANDS.map((command) => [[command, '--help']])])(
-    'notices %j: on standard output, with --json and the exit codes',
-    async (args) => {
-      const { code, stdout, stderr } = await run(args);
+  it.each(['--help', 'send --help', 'config --help'])(
+    'notices %s: on standard output, with --json and the exit codes',
+    async (line) => {
+      const { code, stdout, stderr } = await run(line);
       expect([code, stderr]).toEqual([0, '']);
-      expect(stdout).toMatch(/^Usage: notices/);
-      expect(stdout).toContain('--json');
-      for (const line of [
-        /^ {2}0 {2}success$/m,
-        /^ {2}1 {2}/m,
-        /^ {2}2 {2}/m,
-        /^ {2}3 {2}Redis/m,
-      ]) {
-        expect(stdout).toMatch(line);
-      }
+      expect(stdout).toMatch(
+        /^Usage: notices[^]*--json[^]*^ {2}0 {2}success$[^]*^ {2}1 {2}[^]*^ {2}2 {2}[^]*^ {2}3 {2}Redis/m,
+      );
     },
   );
 

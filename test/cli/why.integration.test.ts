@@ -56,9 +56,9 @@ describe('what is done by hand on the command line is recorded, with its reason'
     const why = ['--why', 'a complaint'];
     const csv = await run(['failures', 'b', '--csv', '--code', 'BAD', ...why], env);
     expect(csv.stderr).toBe('Exported 3 contacts.\n');
-    const findable = { ...env, FIND_KEY: Buffer.alloc(32, 7).toString('base64') };
-    await run(['find', NUMBER, ...why], findable);
-    await run(['hold', 'place', '--why', 'checked'], env);
+    const FIND_KEY = Buffer.alloc(32, 7).toString('base64');
+    await run(['find', NUMBER, ...why], { ...env, FIND_KEY });
+    await run('hold place --why checked', env);
     await run(['hold', 'lift', ...why], env);
     const entries = await audit();
     expect(entries).toEqual([

@@ -3,7 +3,6 @@ import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
-import type { Status } from '../../src/ops/status.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { run } from '../cli/support/run.ts';
@@ -49,45 +48,34 @@ it('the oldest of more than a thousand batches is in the list of a restore, the 
   const { keys, env } = await behindManyBatches();
   const at = Date.now() + HOUR;
   const event = { event: 'e', eventAt: at, why: 'gap', copyAt: at - HOUR, missingMs: HOUR };
-  await redis.client.hset(keys.epoch, {
-    id: 'one',
-    bornAt: at,
-    beats: 1,
-    at,
-    verdict: 'held',
-    ...event,
-  });
+  const epoch = { id: 'one', bornAt: at, beats: 1, at, verdict: 'held', ...event };
+  await redis.client.hset(keys.epoch, epoch);
   await redis.client.hset(keys.hold, 'queue', JSON.stringify({ kind: 'restored', code: 'gap' }));
+  const words = async (line: string) => (await run(line, env)).stdout;
+  const json = async (line: string) => JSON.parse(await words(`${line} --json`)) as unknown;
 
-  const restored = await run(['restored', '--json'], env);
-  expect(JSON.parse(restored.stdout)).toMatchObject({
+  const waiting = contacts(1)[0]?.contact ?? '';
+  expect(await json('restored')).toMatchObject({
     batches: [{ batch: 'oldest', contacts: 10, phase: 'sending' }],
   });
-  expect((await run(['restored', '--csv'], env)).stdout).toContain(contacts(1)[0]?.contact);
-
-  const unknown = await run(['failures', '--state', 'unknown', '--json'], env);
-  expect(JSON.parse(unknown.stdout)).toMatchObject({
+  expect(await words('restored --csv')).toContain(waiting);
+  expect(await json('failures --state unknown')).toMatchObject({
     batches: [{ batch: 'oldest', contacts: 10 }],
   });
-  expect((await run(['failures', '--csv', '--state', 'unknown'], env)).stdout).toContain(
-    contacts(1, 10)[0]?.contact,
-  );
-
-  const found = await run(['find', contacts(1)[0]?.contact ?? '', '--json'], env);
-  expect(JSON.parse(found.stdout)).toMatchObject({
+  const unknown = contacts(1, 10)[0]?.contact;
+  expect(await words('failures --csv --state unknown')).toContain(unknown);
+  expect(await json(`find ${waiting}`)).toMatchObject({
     contacts: [{ batch: 'oldest', states: ['pending'] }],
     searched: { batches: 1_051 },
   });
-
-  const doctor = await run(['doctor'], env);
-  expect(doctor.stdout).toContain('10 unknown outcomes to decide');
+  expect(await words('doctor')).toContain('10 unknown outcomes to decide');
 
   await redis.client.del(keys.hold);
-  const status = JSON.parse((await run(['status', '--json'], env)).stdout) as Status;
-  expect([status.unknown.contacts, status.batches.unknown]).toEqual([10, 10]);
+  expect(await json('status')).toMatchObject({
+    unknown: { contacts: 10 },
+    batches: { unknown: 10 },
+  });
   const { value } = readExposition(await fleetMetrics({ redis: redis.client, keys }).text());
   expect(value('notices_batch_contacts', { state: 'unknown' })).toBe(10);
-
-  const resolved = await run(['decide', '--code', 'HTTP_503', '--as', 'discard', '--yes'], env);
-  expect(resolved.stdout).toContain('10 contacts');
+  expect(await words('decide --code HTTP_503 --as discard --yes')).toContain('10 contacts');
 });

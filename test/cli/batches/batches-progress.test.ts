@@ -17,18 +17,6 @@ describe('ProgressLines', () => {
     return { written, stream };
   }
 
-  it.each([
-    [0, 'x 0 %  t\n'],
-    [0.999, 'x 99 %  t\n'],
-    [1.5, 'x 100 %  t\n'],
-    [-1, 'x 0 %  t\n'],
-    [undefined, 'x  t\n'],
-  ])('%s', (share, line) => {
-    const { written, stream } = target();
-    new ProgressLines('x', stream).show(share, 't');
-    expect(written).toEqual([line]);
-  });
-
   it('writes a line a second, and the last one at the end', () => {
     const { written, stream } = target();
     const lines = new ProgressLines('sending', stream);

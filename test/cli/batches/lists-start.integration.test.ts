@@ -7,36 +7,29 @@ import { run, start } from '../support/run.ts';
 const { redis, file, world } = listWorlds();
 const ROWS = Array.from({ length: 400 }, (_, row) => `0101${String(row).padStart(7, '0')}\n`);
 const LONG = file('long.csv', `contact\n${ROWS.join('')}`);
-const flags = (list: string, ...more: string[]) => [
-  'import',
-  list,
-  '--template',
-  'COUPON',
-  ...more,
-];
+const IMPORT = `import ${LONG} --template COUPON`;
 
 function own() {
-  const { prefix, ledger, import: importing } = world();
+  const { prefix, ledger } = world();
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
-  return { prefix, ledger, importing, env, jobs: () => jobsOf(prefix) };
-}
-
-async function jobsOf(prefix: string): Promise<number> {
   const { bullPrefix } = keysOf(prefix, 'default');
-  return redis.client.llen(`${bullPrefix}:chunks:wait`);
+  const jobs = () => redis.client.llen(`${bullPrefix}:chunks:wait`);
+  const shown = async () => (await run('batch b', env)).stdout;
+  return { prefix, ledger, env, jobs, shown };
 }
 
 describe('on a terminal, an import asks before it sends', () => {
   it.each([
-    [[], 'Send COUPON to 400 people, first now? [y/N]'],
-    [['--rate', '14'], 'Send COUPON to 400 people, about 29 s at 14/s, first now? [y/N]'],
+    ['', 'Send COUPON to 400 people, first now? [y/N]'],
+    [' --rate 14', 'Send COUPON to 400 people, about 29 s at 14/s, first now? [y/N]'],
     [
-      ['--start-at', '2099-01-01T09:00:00+09:00'],
+      ' --start-at 2099-01-01T09:00:00+09:00',
       'Send COUPON to 400 people, first at 2099-01-01T00:00:00.000Z? [y/N]',
     ],
   ])('with %j', async (more, question) => {
     const { env, ledger } = own();
-    const asked = start(flags(LONG, '--batch', 'b', ...more), env, true);
+    const line = `${IMPORT} --batch b${more}`;
+    const asked = start(line, env, true);
     await until(() => asked.stderr().includes(question), { what: 'the question' });
     expect(await ledger.read('b')).toBeUndefined();
     asked.stdin.write('n\n');
@@ -44,7 +37,7 @@ describe('on a terminal, an import asks before it sends', () => {
     expect([declined.code, declined.stdout]).toEqual([1, '']);
     expect(declined.stderr).toContain('Nothing was done.');
     expect(await ledger.read('b')).toBeUndefined();
-    const again = start(flags(LONG, '--batch', 'b', ...more), env, true);
+    const again = start(line, env, true);
     await until(() => again.stderr().includes(question), { what: 'the question' });
     again.stdin.write('y\n');
     expect((await again.ended).code).toBe(0);
@@ -54,33 +47,32 @@ describe('on a terminal, an import asks before it sends', () => {
   it('but not with --yes, nor for a dry run or with --paused', async () => {
     for (const more of ['--yes', '--dry-run', '--paused']) {
       const { env } = own();
-      const ended = await start(flags(LONG, more), env, true).ended;
+      const ended = await start(`${IMPORT} ${more}`, env, true).ended;
       expect([ended.code, ended.stderr.includes('[y/N]')]).toEqual([0, false]);
     }
   });
 });
 
 it('--paused stores a list, and resume starts it', async () => {
-  const { env, ledger, jobs } = own();
-  const { stdout } = await run(flags(LONG, '--batch', 'b', '--paused'), env);
+  const { env, ledger, jobs, shown } = own();
+  const { stdout } = await run(`${IMPORT} --batch b --paused`, env);
   expect(stdout).toMatch(/^Nothing is sent yet: "notices resume b" starts it\.$/m);
   expect(await ledger.read('b')).toMatchObject({ phase: 'paused', counts: { pending: 400 } });
   expect(await jobs()).toBe(0);
-  expect((await run(['batch', 'b'], env)).stdout).toMatch(/it is paused; "notices resume b"/);
-  await run(['resume', 'b'], env);
+  expect(await shown()).toMatch(/it is paused; "notices resume b"/);
+  await run('resume b', env);
   expect((await ledger.read('b'))?.phase).toBe('sending');
   expect((await ledger.chunksWithoutJob('b', 10, 0))?.chunks).toHaveLength(1);
 });
 
 describe('--start-at', () => {
   it('waits for its time; then a look at the batch starts it', async () => {
-    const { env, ledger, jobs } = own();
+    const { env, ledger, jobs, shown } = own();
     const at = Date.now() + 2_000;
-    await run(flags(LONG, '--batch', 'b', '--start-at', new Date(at).toISOString()), env);
+    const time = new Date(at).toISOString();
+    await run(`${IMPORT} --batch b --start-at ${time}`, env);
     expect(await ledger.read('b')).toMatchObject({ phase: 'paused', startAt: at });
-    expect((await run(['batch', 'b'], env)).stdout).toContain(
-      `it starts at ${new Date(at).toISOString()}`,
-    );
+    expect(await shown()).toContain(`it starts at ${time}`);
     expect([await jobs(), await ledger.chunksWithoutJob('b', 10, 0)]).toEqual([0, undefined]);
     expect(await ledger.takeOpen(1_000)).toBeUndefined();
     await until(async () => (await ledger.takeOpen(1_000))?.id === 'b', { what: 'its time' });
@@ -89,34 +81,32 @@ describe('--start-at', () => {
   });
 
   it('that is missed by more than an hour waits for a person', async () => {
-    const { prefix, env, ledger } = own();
-    await run(flags(LONG, '--batch', 'b', '--start-at', '2099-01-01T00:00:00Z'), env);
+    const { prefix, env, ledger, shown } = own();
+    await run(`${IMPORT} --batch b --start-at 2099-01-01T00:00:00Z`, env);
     const { record } = keysOf(prefix, 'default').batch('b');
     const late = Date.now() - 3_700_000;
     await redis.client.hset(record, 'startAt', late);
     expect(await ledger.chunksWithoutJob('b', 10, 0)).toBeUndefined();
     expect(await ledger.read('b')).toMatchObject({ phase: 'paused', startMissedAt: late });
-    expect((await run(['batch', 'b'], env)).stdout).toMatch(
-      /was missed by more than an hour; "notices resume b"/,
-    );
-    await run(['resume', 'b'], env);
+    expect(await shown()).toMatch(/was missed by more than an hour; "notices resume b"/);
+    await run('resume b', env);
     expect(await ledger.read('b')).toMatchObject({ phase: 'sending', startMissedAt: 0 });
   });
 
   it('is forgotten with a pause', async () => {
-    const { env, ledger } = own();
-    await run(flags(LONG, '--batch', 'b', '--start-at', '2099-01-01T00:00:00Z'), env);
-    await run(['pause', 'b'], env);
+    const { env, ledger, shown } = own();
+    await run(`${IMPORT} --batch b --start-at 2099-01-01T00:00:00Z`, env);
+    await run('pause b', env);
     expect(await ledger.read('b')).toMatchObject({ phase: 'paused', startAt: -1 });
-    expect((await run(['batch', 'b'], env)).stdout).toContain('it is paused');
+    expect(await shown()).toContain('it is paused');
   });
 
   it.each([
-    [['--start-at', '2020-01-01T00:00:00Z'], 'startAt'],
-    [['--start-at', '2099-01-01T00:00:00Z', '--paused'], 'startAt'],
-    [['--start-at', '2099-01-02T00:00:00Z', '--expires', '2099-01-01T00:00:00Z'], 'expiresAt'],
+    ['--start-at 2020-01-01T00:00:00Z', 'startAt'],
+    ['--start-at 2099-01-01T00:00:00Z --paused', 'startAt'],
+    ['--start-at 2099-01-02T00:00:00Z --expires 2099-01-01T00:00:00Z', 'expiresAt'],
   ])('is refused with %j', async (more, field) => {
-    const { code, stderr } = await run(flags(LONG, ...more), own().env);
+    const { code, stderr } = await run(`${IMPORT} ${more}`, own().env);
     expect([code, stderr]).toEqual([2, expect.stringContaining(field)]);
   });
 });

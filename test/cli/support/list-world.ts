@@ -7,7 +7,7 @@ import type { Contact } from '../../../src/index.ts';
 import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
-import { start, type Ended } from './run.ts';
+import { run, type Ended } from './run.ts';
 
 /** Lists in files, and `notices import` of them. */
 export function listWorlds() {
@@ -27,19 +27,12 @@ export function listWorlds() {
     return {
       prefix,
       ledger,
-      import: async (
-        list: string,
-        flags: readonly string[] = [],
-        stdin?: Buffer,
-      ): Promise<Ended> => {
-        const importing = start(['import', list, '--template', 'T', '--batch', 'b', ...flags], {
-          REDIS_URL: redis.url,
-          REDIS_PREFIX: prefix,
-          ...env,
-        });
-        importing.stdin.end(stdin);
-        return importing.ended;
-      },
+      import: (list: string, flags: readonly string[] = [], stdin?: Buffer): Promise<Ended> =>
+        run(
+          ['import', list, '--template', 'T', '--batch', 'b', ...flags],
+          { REDIS_URL: redis.url, REDIS_PREFIX: prefix, ...env },
+          stdin,
+        ),
       contacts: async (id = 'b'): Promise<readonly Contact[]> => {
         const payload = await ledger.payload(id, '0');
         return payload === undefined ? [] : decodeContacts(payload);

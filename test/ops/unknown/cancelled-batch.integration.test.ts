@@ -21,7 +21,7 @@ async function cancelled() {
   const batch = await buildBatch(redis.client, prefix, 'b', [contacts(3), contacts(3, 3)]);
   await batch.settle(0, allBack(true));
   await batch.ledger.control('b', 'cancel');
-  const notices = (...args: string[]) => run(args, { REDIS_URL: redis.url, REDIS_PREFIX: prefix });
+  const notices = (line: string) => run(line, { REDIS_URL: redis.url, REDIS_PREFIX: prefix });
   const counts = async () => {
     const { total, pending, accepted, rejected, unknown, expired, cancelled } = (await batch.read())
       .counts;
@@ -41,16 +41,16 @@ async function keptForEver(keys: Keys): Promise<string[]> {
 describe('contacts that were possibly sent when their batch was cancelled', () => {
   it('are in the status, the list, its download and the findings of the doctor', async () => {
     const { notices } = await cancelled();
-    const doctor = await notices('doctor', '--strict');
-    expect(doctor.stdout).toContain('3 unknown outcomes to decide');
-    expect(JSON.parse((await notices('status', '--json')).stdout)).toMatchObject({
+    expect((await notices('doctor --strict')).stdout).toContain('3 unknown outcomes to decide');
+    const json = async (line: string) => JSON.parse((await notices(line)).stdout) as unknown;
+    expect(await json('status --json')).toMatchObject({
       unknown: { notices: 0, contacts: 3 },
       batches: { unknown: 3 },
     });
-    expect(JSON.parse((await notices('failures', '--json')).stdout)).toMatchObject({
+    expect(await json('failures --json')).toMatchObject({
       batches: [{ batch: 'b', contacts: 3, codes: ['OUTCOME_UNKNOWN'] }],
     });
-    const csv = (await notices('failures', '--csv', '--state', 'unknown')).stdout;
+    const csv = (await notices('failures --csv --state unknown')).stdout;
     expect(OF_CHUNK.filter((number) => csv.includes(number))).toEqual(OF_CHUNK);
     expect(csv.trim().split('\n')).toHaveLength(4);
   });
@@ -62,14 +62,14 @@ describe('contacts that were possibly sent when their batch was cancelled', () =
     const built = await cancelled();
     const { notices, counts, ledger, keys } = built;
     expect(await counts()).toEqual({ accepted: 0, unknown: 3, cancelled: 3 });
-    const resolved = await notices('decide', '--batch', 'b', '--as', as, '--yes');
+    const resolved = await notices(`decide --batch b --as ${as} --yes`);
     expect(resolved.stdout).toContain(`3 contacts ${says}.`);
     expect(resolved.code).toBe(0);
     expect(await counts()).toEqual(after);
     expect(await ledger.payload('b', '0')).toBeUndefined();
     expect(await ledger.payload('b', '1')).toBeDefined();
     expect((await notices('doctor')).stdout).toContain('no outcome is unknown');
-    const again = await notices('decide', '--batch', 'b', '--as', as, '--yes');
+    const again = await notices(`decide --batch b --as ${as} --yes`);
     expect(again.stdout).toContain('Nothing was done.');
     expect(await counts()).toEqual(after);
     expect(await built.read()).toMatchObject({ phase: 'cancelled' });

@@ -58,31 +58,19 @@ describe('a search for a number', () => {
     ]) {
       expect(page.text).toContain(words);
     }
-    expect(page.text).toMatch(
-      /in the last 7 d<span.* single notices, and 2 contacts of 2 batches\./,
-    );
-    expect(page.text.match(/<i class="dot pending"><\/i>pending<\/td><td[^>]*>yes</g)).toHaveLength(
-      2,
-    );
+    expect(page.text).toMatch(/ single notices, and 2 contacts of 2 batches\./);
+    const pending = /<i class="dot pending"><\/i>pending<\/td><td[^>]*>yes</g;
+    expect(page.text.match(pending)).toHaveLength(2);
     expect(page.text).not.toMatch(/\/batches\/other|7777\D?6666/);
     const none = await sendForm('01077776667');
     expect([none.status, none.text]).toEqual([200, expect.stringContaining('Nothing was found.')]);
-    expect((await viewer.post(PATH, { number: '01077776667' })).json).toMatchObject({
-      notices: [],
-      contacts: [],
-    });
   });
 
   it('asks again for what is no number, and repeats nothing', async () => {
     const { viewer, sendForm } = await filled();
-    for (const body of [
-      { number: `${NUMBER}x` },
-      { number: NUMBER.repeat(10) },
-      { number: Number(NUMBER) },
-      { phone: NUMBER },
-    ]) {
-      const { status, json, text } = await find(viewer, body);
-      expect([status, json['code']]).toEqual([400, 'REQUEST_INVALID']);
+    for (const body of [{ number: `${NUMBER}x` }, { number: Number(NUMBER) }, { phone: NUMBER }]) {
+      const { status, text } = await find(viewer, body);
+      expect(status).toBe(400);
       expect(text).not.toMatch(TRACES);
     }
     for (const number of [`${NUMBER}x`, `+82${NUMBER}x`, '"><script>alert(1)</script>', '', ' ']) {
@@ -99,9 +87,7 @@ describe('a search for a number', () => {
     const { status, json } = await find(viewer, { number: NUMBER });
     expect([status, json['code']]).toEqual([409, 'NOT_POSSIBLE']);
     expect(json['detail']).toMatch(/^The search is off because FIND_KEY is not set/);
-    const page = await viewer.get('/find', { accept: 'text/html' });
-    expect(page.status).toBe(200);
-    expect(page.text).not.toContain('action="/find"');
+    expect((await viewer.get('/find')).text).not.toContain('action="/find"');
     const sent = await sendForm(NUMBER);
     expect(sent.status).toBe(409);
     expect(sent.text).toContain('set FIND_KEY to the same 32 random bytes');

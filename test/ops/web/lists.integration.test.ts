@@ -59,22 +59,14 @@ async function sentTo({ context }: OpsBench, id: string): Promise<string[]> {
   return found.sort();
 }
 
+const PEOPLE = `Phone,Name\n${rows(3)}none,Lee\n${rows(1)}`;
+const OBJECTS = [0, 1, 2, 0].map((one) => `{"contact":"${numberOf(one)}","var1":"Kim"}\n`).join('');
+
 it.each([
-  [
-    'CSV',
-    'Text/CSV',
-    `Phone,Name\n${rows(3)}none,Lee\n${rows(1)}`,
-    'map=contact%3DPhone,var1%3DName',
-  ],
-  ['CSV', CSV, `Phone,Name\n${rows(3)}none,Lee\n${rows(1)}`, 'map=contact%3DPhone,var1%3DName'],
-  [
-    'NDJSON',
-    NDJSON,
-    `${[0, 1, 2, 0].map((one) => `{"contact":"${numberOf(one)}","var1":"Kim"}`).join('\n')}\n{}\n`,
-    '',
-  ],
+  ['Text/CSV', PEOPLE, 'map=contact%3DPhone,var1%3DName'],
+  [NDJSON, `${OBJECTS}{}\n`, ''],
 ])('%s is imported with the options of the query, and its progress is read', async (...row) => {
-  const [, type, list, query] = row;
+  const [type, list, query] = row;
   const { server, send } = await bench();
   const { status, json } = await send(`batchId=nov&rate=14&paused=true&${query}`, list, type);
   expect([status, json]).toEqual([
