@@ -29,9 +29,7 @@ const filled = (line: string): string => line.replaceAll(/\$\{[^}]*\}/g, 'spring
 function inCode(file: string): Printed[] {
   const text = readFileSync(file, 'utf8');
   const quoted = [...text.matchAll(/"notices ([a-z][^"\n]*)"/g)];
-  const examples = file.endsWith('cli/command-table.ts')
-    ? [...text.matchAll(/^\s*(?:example: )?'notices ([a-z].*)',$/gm)]
-    : [];
+  const examples = [...text.matchAll(/example:\s*'notices ([^'\n]+)'/g)];
   // In a text the marks are escaped; other marks begin a text, unless they are in a comment.
   const asCode = [
     ...text.matchAll(/\\`notices ([a-z][^`\n\\]*)\\`/g),

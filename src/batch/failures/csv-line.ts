@@ -1,3 +1,6 @@
+/** Of UTF-8: spreadsheets know the encoding by it. */
+export const BYTE_ORDER_MARK = '\ufeff';
+
 /** Characters with which spreadsheets start a formula, full-width ones included. */
 const SIGN = '[=+\\-@＝＋－＠]';
 /** Characters that spreadsheets ignore before one: blanks, controls, invisible ones. Not separators. */

@@ -2,8 +2,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { rangesOf } from '../../payload/row-numbers.ts';
 import { CONTACT_STATES, type Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { BYTE_ORDER_MARK } from '../source/read-utf8.ts';
-import { csvLine } from './csv-line.ts';
+import { BYTE_ORDER_MARK, csvLine } from './csv-line.ts';
 import { openChunks, storedFailures, tracesOf } from './failures.ts';
 
 /** What became of a row: a state of its contact, or why the import made none of it. */

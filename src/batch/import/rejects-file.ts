@@ -15,8 +15,7 @@ import path from 'node:path';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RowRefusal } from '../source/check-row.ts';
 import type { CheckedImportOptions } from './import-options.ts';
-import { csvLine } from '../failures/csv-line.ts';
-import { BYTE_ORDER_MARK } from '../source/read-utf8.ts';
+import { BYTE_ORDER_MARK, csvLine } from '../failures/csv-line.ts';
 
 const WRITE_AT = 64 * 1024;
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import iconv from 'iconv-lite';
+import { BYTE_ORDER_MARK } from '../failures/csv-line.ts';
 import { gunzipped } from './gunzip.ts';
 import { invalidList } from './describe-columns.ts';
 
@@ -28,8 +29,6 @@ const FOREIGN: readonly { readonly magic: Buffer; readonly what: string }[] = [
   { magic: Buffer.from([0, 0, 0xfe, 0xff]), what: 'text in UTF-32: save it as UTF-8' },
 ];
 const GZIP = Buffer.from([0x1f, 0x8b]);
-/** Of UTF-8. */
-export const BYTE_ORDER_MARK = '\ufeff';
 const MARKS: readonly { readonly mark: Buffer; readonly encoding: SourceEncoding }[] = [
   { mark: Buffer.from(BYTE_ORDER_MARK), encoding: 'utf-8' },
   { mark: Buffer.from([0xff, 0xfe]), encoding: 'utf-16le' },

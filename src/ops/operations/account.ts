@@ -27,6 +27,7 @@ export const status = operation({
 
 export const audit = operation({
   name: 'audit',
+  help: { group: 'Account', example: 'notices audit --limit 20' },
   summary:
     'Manual changes, sends, imports, downloads and searches, and decisions of rules, newest first.',
   answers: 'The latest entries; only operators see digits of reasons that could be a phone number.',

@@ -62,6 +62,7 @@ export async function listBatches(
 
 export const batches = operation({
   name: 'batches',
+  help: { group: 'Batches', example: 'notices batches --limit 10' },
   summary: 'The list of batches, newest first.',
   answers: 'A page of the list.',
   needs: 'viewer',
@@ -149,6 +150,7 @@ function controlOperation<const Name extends string>(
     answers: 'Done.',
     needs: 'operator',
     why: 'may',
+    ...(name === verb ? { help: { group: 'Batches', example: `notices ${verb} spring` } } : {}),
     path: `/api/v1/batches/:id/${verb}`,
     problems: { 409: 'The phase of the batch does not allow it.' },
     input: z.object({ id: batchId }),
@@ -180,6 +182,7 @@ export const resumeBatch = controlOperation(
 
 export const changeBatchRate = operation({
   name: 'rate',
+  help: { group: 'Batches', example: 'notices rate spring --spread 4h' },
   summary: 'Changes the rate of a batch while it is sent, waits or is imported.',
   answers: 'The new rate.',
   needs: 'operator',

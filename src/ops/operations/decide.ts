@@ -79,6 +79,10 @@ const notAgain = (batch: string, reason: string) =>
 
 export const decideFailures = operation({
   name: 'decide',
+  help: {
+    group: 'Not accepted',
+    example: 'notices decide --batch spring --as resend --code INVALID_TEMPLATE',
+  },
   summary: 'Sends what was not accepted again, counts it as accepted, or gives it up.',
   answers: 'What was decided. Repeat it while `complete` is false.',
   needs: 'operator',

@@ -206,6 +206,7 @@ export const NO_BATCH = { 404: 'There is no such batch.' };
 
 export const failures = operation({
   name: 'failures',
+  help: { group: 'Not accepted', example: 'notices failures spring --state rejected --csv' },
   summary: 'What was not accepted and why: single notices, contacts of a batch, unknown outcomes.',
   answers: `By state and code, the newest notices, and the newest batches with unknown ones, ${MOST_BATCHES} at most.`,
   needs: 'viewer',

@@ -44,6 +44,7 @@ const ofTemplate = template
 
 export const showHold = operation({
   name: 'hold show',
+  help: { group: 'Account', example: 'notices hold place --why "the text is being checked"' },
   summary:
     'The hold in force, with its reason, start, next probe and remedy, and the held templates.',
   answers: 'The hold; null where the queue is not held.',

@@ -44,6 +44,7 @@ export async function findFor(
 
 export const find = operation({
   name: 'find',
+  help: { group: 'Single notices', example: 'notices find 01012345678' },
   summary: 'What happened to the notices for one phone number; the answer does not contain it.',
   answers: 'Single notices and contacts of batches, newest first.',
   needs: 'viewer',
@@ -127,6 +128,10 @@ async function eraseFor(
 
 export const erase = operation({
   name: 'erase',
+  help: {
+    group: 'Single notices',
+    example: "notices erase 01012345678 --why 'request of the person'",
+  },
   summary:
     'Erases what is stored about one phone number: cancels what waits, removes what is kept.',
   answers: 'What was erased, and what is left. It cannot be restored.',

@@ -12,6 +12,14 @@ import type { Answer } from '../../contracts/answer.ts';
 
 export type { Answer };
 
+/** What the help says of a command, beside its text. */
+export interface CommandHelp {
+  /** Its heading. */
+  readonly group: 'Single notices' | 'Batches' | 'Not accepted' | 'Account' | 'Processes';
+  /** A command line. */
+  readonly example: string;
+}
+
 /** What the function of an operation works with. */
 export interface OperationContext {
   readonly redis: RedisClient;
@@ -73,6 +81,8 @@ export interface OperationSpec<Name extends string, I extends z.ZodObject, O ext
   readonly name: Name;
   /** One sentence: what it does. */
   readonly summary: string;
+  /** Set where its command, or that of all operations with the same first word, does no more than run them. */
+  readonly help?: CommandHelp;
   /** What it answers, in a sentence. */
   readonly answers: string;
   /** `any` and `sender-or-operator` let the API keys of senders in. */
@@ -114,7 +124,7 @@ export interface OperationSpec<Name extends string, I extends z.ZodObject, O ext
     readonly summary: string;
     open(context: OperationContext, input: z.output<I>, actor: Actor): Promise<OperationExport>;
   };
-  /** The answer in lines for a terminal; without it there is no command. */
+  /** The answer in lines for a terminal. */
   text?(answer: Answer<z.output<O>>, now: number, input: z.output<I>): readonly string[];
   /** Whether a command ends with 0. Default: always */
   isDone?(answer: Answer<z.output<O>>): boolean;

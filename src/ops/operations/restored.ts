@@ -72,6 +72,7 @@ async function report(context: OperationContext): Promise<z.output<typeof restor
 
 export const showRestored = operation({
   name: 'restored show',
+  help: { group: 'Account', example: 'notices restored show --csv' },
   summary: 'What might be sent again because Redis holds an old copy of the queue.',
   answers: 'What was enqueued before the copy was made and is not settled in it.',
   needs: 'viewer',

@@ -92,6 +92,10 @@ const PER_MINUTE = 30;
 
 export const listWaiting = operation({
   name: 'waiting',
+  help: {
+    group: 'Single notices',
+    example: 'notices waiting --template ORDER_SHIPPED --within 2h',
+  },
   summary: 'Sums up the single notices that wait, by template; a preview of cancelling them.',
   answers: 'The groups, the largest first.',
   needs: 'viewer',
