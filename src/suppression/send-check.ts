@@ -55,6 +55,22 @@ export class SendCheck {
     return performance.now() < this.#emptyUntil && this.#hints.isSubscribed(this.#channel);
   }
 
+  /**
+   * Which contacts must not be sent to, by their index.
+   * @returns undefined where that is not known: nothing may be sent
+   */
+  async suppressed(
+    contacts: readonly { readonly contact?: unknown }[],
+  ): Promise<ReadonlySet<number> | undefined> {
+    if (this.isEmpty) return NONE;
+    const numbers = contacts.map(({ contact }) => (typeof contact === 'string' ? contact : ''));
+    try {
+      return await this.hits(numbers);
+    } catch {
+      return undefined;
+    }
+  }
+
   /** Which of the numbers must not be sent to, by their index. @throws NoticeQueueError */
   async hits(numbers: readonly string[]): Promise<ReadonlySet<number>> {
     const news = this.#news;

@@ -14,6 +14,7 @@ import {
   recordChunk,
   rejectUnreadable,
   settle,
+  takeOutSuppressed,
   type ChunkContext,
   type ChunkRun,
   type SendClaim,
@@ -26,7 +27,6 @@ import {
   type LockedJob,
   readHistory,
 } from './disposition.ts';
-import { takeOutSuppressed } from './suppression.ts';
 import { untilDone, type GateJob } from './template-refusals.ts';
 
 /** The body of the request of a chunk, without its contacts. */

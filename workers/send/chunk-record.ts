@@ -1,13 +1,21 @@
+import { pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/repeat.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
-import { allFailed, type Claim, type Settlement } from '../../src/batch/ledger/settlement.ts';
+import {
+  allBack,
+  allFailed,
+  type Claim,
+  type Settlement,
+} from '../../src/batch/ledger/settlement.ts';
 import type { ChunkJobData } from '../../src/contracts/job.ts';
 import { newestTraceIds, withTraceIds } from '../../src/contracts/outcome.ts';
 import type { JobHistories } from '../../src/fleet/job-history.ts';
 import {
   encodeContacts,
   noteOrigins,
+  openPayload,
   readOrigins,
+  rowsOfContacts,
   type openChunk,
 } from '../../src/payload/chunk-payload.ts';
 import { batchSeal, type Sealing } from '../../src/payload/seal.ts';
@@ -15,7 +23,15 @@ import type { ServiceClient } from '../../src/service/client.ts';
 import type { SendCheck } from '../../src/suppression/send-check.ts';
 import type { JobLock, JobLocks } from '../queue/send-worker.ts';
 import type { AttemptContext } from './attempt.ts';
-import { detailOf, endOf, tryAgain, type JobReturns, type LockedJob } from './disposition.ts';
+import {
+  detailOf,
+  endOf,
+  REDIS_AGAIN_MS,
+  requeue,
+  tryAgain,
+  type JobReturns,
+  type LockedJob,
+} from './disposition.ts';
 import { mayBeOneContact, type Attempted } from './template-refusals.ts';
 
 /** What a process knows of a list before it claims a chunk of it. */
@@ -35,7 +51,7 @@ export interface ChunkContext extends AttemptContext {
   readonly lists: Map<string, SeenList>;
   readonly locks: Pick<JobLocks, 'of'>;
   readonly returns: Pick<JobReturns, 'returnJob'>;
-  readonly doNotSend: Pick<SendCheck, 'isEmpty' | 'hits'>;
+  readonly doNotSend: Pick<SendCheck, 'isEmpty' | 'suppressed'>;
   readonly sealing: Sealing;
   readonly lockKey: (jobId: string) => string;
   readonly unknownResends: number;
@@ -52,6 +68,56 @@ export interface ChunkRun {
 
 /** A claim that allows a chunk to be sent. */
 export type SendClaim = Extract<Claim, { kind: 'send' }>;
+
+/** What is left to be sent of a claimed chunk. */
+interface Allowed {
+  readonly claim: SendClaim;
+  readonly opened: Awaited<ReturnType<typeof openChunk>>;
+}
+
+/**
+ * Takes the contacts on the do-not-send list out of a claimed chunk: the ledger counts them as suppressed before the
+ * request for the others, so that a worker that dies in between leaves a chunk without them.
+ * @returns undefined where no request follows: the chunk is settled
+ */
+export async function takeOutSuppressed(
+  run: ChunkRun,
+  claim: SendClaim,
+  opened: Allowed['opened'],
+  context: ChunkContext,
+): Promise<Allowed | undefined> {
+  if (context.doNotSend.isEmpty) return { claim, opened };
+  const { batch, chunk } = run.data;
+  const { size, possiblySent, traceIds } = claim;
+  const all = listOf(opened, size);
+  if (all === undefined) {
+    await rejectUnreadable(run, '', context);
+    return undefined;
+  }
+  const hits = await context.doNotSend.suppressed(all);
+  if (hits === undefined) {
+    await pause(REDIS_AGAIN_MS);
+    await settle(run, allBack(false), context);
+    requeue();
+  }
+  if (hits.size === 0) return { claim, opened };
+  const left = all.filter((_, index) => !hits.has(index));
+  const seal = batchSeal(context.sealing, batch);
+  const rest = left.length === 0 ? undefined : await encodeContacts(left, seal);
+  const rows = rowsOfContacts(all.filter((_, index) => hits.has(index)));
+  const taken = { size: hits.size, rows, rest };
+  const said = await settleWithRetry(
+    () => context.ledger.suppress(batch, chunk, run.nonce, size, taken, traceIds.at(-1)),
+    (error) => context.log.trouble('suppress', error),
+  );
+  // Another run has the chunk, or a repeated command found nothing left of it: the next run sees which.
+  if (said === 'known') requeue();
+  const facts = { batch, chunk, contacts: hits.size, possiblySent };
+  context.log.begin(run.locked.job).end({ kind: 'suppressed' }, undefined, facts);
+  if (rest === undefined) return undefined;
+  const payload = await openPayload(rest, seal);
+  return { claim: { ...claim, size: left.length }, opened: { frame: opened.frame, ...payload } };
+}
 
 /** Records the result of the request in the ledger, and ends the job: done where no attempt follows. */
 export async function recordChunk(
@@ -141,7 +207,7 @@ async function halve(
  * The contacts of a payload, to be halved or looked up. Undefined where they are not the list that the ledger counts: such a payload
  * was not made by this program, and its parts would not add up to the chunk.
  */
-export function listOf(
+function listOf(
   { contacts, origins }: { readonly contacts: Buffer; readonly origins: string },
   size: number,
 ): readonly object[] | undefined {

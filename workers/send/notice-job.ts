@@ -1,3 +1,4 @@
+import { pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/repeat.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { JobData } from '../../src/contracts/job.ts';
@@ -9,12 +10,14 @@ import { PayloadKeyMissing, type Sealing } from '../../src/payload/seal.ts';
 import { openJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
+import type { SendCheck } from '../../src/suppression/send-check.ts';
 import type { JobLock, JobLocks } from '../queue/send-worker.ts';
 import { enter, leaveUnsent, runAttempt, type AttemptContext } from './attempt.ts';
 import {
   delayJob,
   endOf,
   PUT_OFF,
+  REDIS_AGAIN_MS,
   requeue,
   tryAgain,
   type JobResult,
@@ -41,10 +44,9 @@ import {
   type NoticeIntent,
 } from './notice-intent.ts';
 
-import { suppressedOf, type SuppressionContext } from './suppression.ts';
-
 /** What the jobs of single notices need; a worker process composes it once. */
-export interface NoticeContext extends AttemptContext, IntentContext, SuppressionContext {
+export interface NoticeContext extends AttemptContext, IntentContext {
+  readonly doNotSend: Pick<SendCheck, 'suppressed'>;
   readonly service: Pick<ServiceClient, 'send'>;
   readonly locks: Pick<JobLocks, 'of'>;
   readonly ends: NoticeEnds;
@@ -155,11 +157,14 @@ async function attemptNotice(
     const putOffMs = Math.min(entry.putOffMs, Math.max(0, expiresAt - context.now()));
     return { outcome: undefined, putOffMs };
   }
-  const hits = await suppressedOf(notice.contacts, context);
+  const hits = await context.doNotSend.suppressed(notice.contacts);
   const suppressed = hits?.size ?? 0;
   if (hits === undefined || suppressed === notice.contacts.length) {
     await leaveUnsent(gateJob, entry, context);
-    if (hits === undefined) return { outcome: undefined };
+    if (hits === undefined) {
+      await pause(REDIS_AGAIN_MS);
+      return { outcome: undefined };
+    }
     // The intent tells of an earlier run that may have sent it.
     const isDecided = isOnce && !(await beginIntent(intent, context));
     return record({ outcome: isDecided ? undefined : { kind: 'suppressed' } });

@@ -44,6 +44,6 @@ export function openContext(redis: RedisClient) {
       report: () => {},
     }),
     sealing: NO_SEALING,
-    doNotSend: { isEmpty: true, hits: () => Promise.resolve(new Set<number>()) },
+    doNotSend: { isEmpty: true, suppressed: () => Promise.resolve(new Set<number>()) },
   };
 }
