@@ -14,17 +14,12 @@ const STOP_TIMEOUT_MS = 2_000;
 /** The same after one service did not stop in time: the next ones would wait for the same. */
 const STOP_TIMEOUT_AFTER_ONE_MS = 500;
 
-interface StartedService {
-  readonly stop: () => void | Promise<void>;
-  readonly timeoutMs: number | undefined;
-}
-
 /**
  * Starts the services of a process one after the other and stops them in reverse order. A service that
  * fails to start stops those that were started before it.
  */
 export class Lifecycle {
-  readonly #started: StartedService[] = [];
+  readonly #started: Parameters<Lifecycle['onStop']>[] = [];
   #stopping: Promise<void> | undefined;
 
   /**
@@ -46,7 +41,7 @@ export class Lifecycle {
 
   /** Registers what is to be done at the stop, for something that is already running. */
   onStop(stop: () => void | Promise<void>, timeoutMs?: number): void {
-    this.#started.push({ stop, timeoutMs });
+    this.#started.push([stop, timeoutMs]);
   }
 
   /** Stops all services, the last one first. An error of one is ignored: the others must still stop. */
@@ -57,7 +52,7 @@ export class Lifecycle {
 
   async #stopAll(): Promise<void> {
     let usualMs = STOP_TIMEOUT_MS;
-    for (const { stop, timeoutMs } of this.#started.toReversed()) {
+    for (const [stop, timeoutMs] of this.#started.toReversed()) {
       const stopped = (async () => stop())().then(
         () => true,
         () => true,

@@ -55,18 +55,10 @@ export function readEnvironment(
   const values = Object.fromEntries(
     [...readings].map(([name, { value }]) => [name, value]),
   ) as Values;
-  const invalid = new Set<VariableName>();
-  const issues: InputIssue[] = [];
-  for (const [name, { issue }] of readings) {
-    if (issue === undefined) continue;
-    invalid.add(name);
-    issues.push(issue);
-  }
-  return {
-    readings,
-    values,
-    issues: [...issues, ...brokenRules(values, invalid, environment)],
-  };
+  const invalid = [...readings].flatMap(([name, { issue }]) => (issue === undefined ? [] : name));
+  const broken = brokenRules(values, new Set(invalid), environment);
+  const issues = [...readings.values()].flatMap(({ issue }) => issue ?? []);
+  return { readings, values, issues: [...issues, ...broken] };
 }
 
 function readVariable(row: Row, environment: Environment, service: boolean): Reading {

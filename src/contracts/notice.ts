@@ -88,20 +88,10 @@ export const noticeSchema = z.looseObject(
 export type CheckedNotice = z.output<typeof noticeSchema>;
 
 /** A recipient as it is stored and sent: also with fields that are not known here. */
-export interface Contact {
-  contact: string;
-  [field: string]: unknown;
-}
+export type Contact = z.output<typeof contactSchema>;
 
 /** A notice as it is stored and sent; what an application hands over is a `GivenNotice` . */
-export interface Notice {
-  templateCode: string;
-  scheduleType?: string | undefined;
-  chatSenderKey?: string | undefined;
-  senderKey?: string | undefined;
-  contacts: Contact[];
-  [field: string]: unknown;
-}
+export type Notice = z.input<typeof noticeSchema>;
 
 /** Result of `send`: the notice is stored in the queue. It does not mean that it was sent. */
 export interface Receipt {

@@ -20,42 +20,30 @@ const revocationSchema = fields({
 export type Revocation = Readonly<z.input<typeof revocationSchema>>;
 
 /** Controls for tests and tools, in the process and over `/control/`. */
-export interface EmulatorControls {
-  record(): RecordSummary;
-  /** Accepted numbers in the order of first arrival; optionally only those accepted more than once. */
-  contacts(onlyTwice?: boolean): Iterable<NumberCount>;
-  /** The last accepted contacts with their variables, template and request, oldest first. */
-  details(): AcceptedContact[];
-  /** The last issuances and refusals, oldest first. */
-  issuances(): Issuance[];
-  /** Creates or changes an app. @throws TypeError or RangeError that names the field */
-  setApp(change: AppChange): void;
-  /** Returns how many valid tokens were revoked at once. @throws TypeError or RangeError */
-  revokeTokens(revocation?: Revocation): number;
-  /** Issues a token as another program that shares the app would; the first app by default. */
-  issueForeign(accessKey?: string): EmulatedToken;
-  /** Adds a fault; returns its id. @throws TypeError that names the field */
-  addFault(fault: Fault): number;
-  faults(): FaultReport[];
-  clearFaults(): void;
-  /** Deletes the record, the issuances, pending revocations and all faults; keeps apps and tokens. */
-  reset(): void;
-}
+export type EmulatorControls = Readonly<ReturnType<typeof controlsOf>>;
 
-export function controlsOf(service: MessagingService, faults: FaultList): EmulatorControls {
+export function controlsOf(service: MessagingService, faults: FaultList) {
   return {
-    record: () => service.summary(),
-    contacts: (onlyTwice = false) => service.record.numbers(onlyTwice),
-    details: () => service.record.details(),
-    issuances: () => service.issuances.all(),
-    setApp: (change) => service.setApp(change),
-    revokeTokens: (revocation = {}) => revoke(service, revocation),
-    issueForeign: (accessKey) =>
+    record: (): RecordSummary => service.summary(),
+    /** Accepted numbers in the order of first arrival; optionally only those accepted more than once. */
+    contacts: (onlyTwice = false): Iterable<NumberCount> => service.record.numbers(onlyTwice),
+    /** The last accepted contacts with their variables, template and request, oldest first. */
+    details: (): AcceptedContact[] => service.record.details(),
+    /** The last issuances and refusals, oldest first. */
+    issuances: (): Issuance[] => service.issuances.all(),
+    /** Creates or changes an app. @throws TypeError or RangeError that names the field */
+    setApp: (change: AppChange): void => service.setApp(change),
+    /** Returns how many valid tokens were revoked at once. @throws TypeError or RangeError */
+    revokeTokens: (revocation: Revocation = {}): number => revoke(service, revocation),
+    /** Issues a token as another program that shares the app would; the first app by default. */
+    issueForeign: (accessKey?: string): EmulatedToken =>
       service.issueForeign(checked(text().optional(), accessKey, 'accessKey')),
-    addFault: (fault) => faults.add(checkedFault(fault)),
-    faults: () => faults.all(),
-    clearFaults: () => faults.clear(),
-    reset: () => {
+    /** Adds a fault; returns its id. @throws TypeError that names the field */
+    addFault: (fault: Fault): number => faults.add(checkedFault(fault)),
+    faults: (): FaultReport[] => faults.all(),
+    clearFaults: (): void => faults.clear(),
+    /** Deletes the record, the issuances, pending revocations and all faults; keeps apps and tokens. */
+    reset: (): void => {
       service.clear();
       faults.clear();
     },

@@ -1,4 +1,4 @@
-import { pause, signal, type Signal } from '../../src/async/cancellation.ts';
+import { pause } from '../../src/async/cancellation.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { OPEN, type Passage, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
 import { AccountRow, Acceptances, Throttled } from '../../src/fleet/hold/trouble.ts';
@@ -45,7 +45,7 @@ export class SendGate {
   #underWay = 0;
   /** When an attempt was last started or ended, by performance.now(). */
   #movedAt = 0;
-  #nextEnd: Signal | undefined;
+  #nextEnd: AbortController | undefined;
 
   constructor(options: SendGateOptions) {
     this.#options = options;
@@ -133,7 +133,7 @@ export class SendGate {
       // Only now: the attempt that waits for this end must find the hold that follows from it.
       this.#underWay--;
       this.#movedAt = performance.now();
-      this.#nextEnd?.give();
+      this.#nextEnd?.abort();
       this.#nextEnd = undefined;
     }
     return outcome;
@@ -168,8 +168,8 @@ export class SendGate {
 
   /** Until an attempt under way has ended, or for the rest of the second. */
   async #oneEnds(): Promise<void> {
-    this.#nextEnd ??= signal();
-    await Promise.race([this.#nextEnd.given, pause(this.#restMs)]);
+    this.#nextEnd ??= new AbortController();
+    await pause(this.#restMs, this.#nextEnd.signal);
   }
 
   async #accepted(

@@ -9,9 +9,7 @@ export interface FaultReport {
   readonly spent: boolean;
 }
 
-interface Standing {
-  readonly id: number;
-  readonly fault: Fault;
+interface Standing extends Omit<FaultReport, 'fired' | 'spent'> {
   readonly random: () => number;
   fired: number;
 }
@@ -31,9 +29,7 @@ export class FaultList {
   /** Whether a fault depends on the body of requests to this endpoint. */
   needsBody(endpoint: 'send' | 'token'): boolean {
     return this.#standing.some(
-      (standing) =>
-        standing.fault.containing !== undefined &&
-        (standing.fault.on === 'any' || standing.fault.on === endpoint),
+      ({ fault }) => fault.containing !== undefined && concerns(fault, endpoint),
     );
   }
 
@@ -44,8 +40,7 @@ export class FaultList {
   next(endpoint: 'send' | 'token', body?: Buffer): Fault | undefined {
     for (const standing of this.#standing) {
       const { fault, random } = standing;
-      if (fault.on !== 'any' && fault.on !== endpoint) continue;
-      if (isSpent(standing)) continue;
+      if (!concerns(fault, endpoint) || isSpent(standing)) continue;
       if (fault.containing !== undefined && body?.includes(fault.containing) !== true) continue;
       if (fault.rate !== undefined && random() >= fault.rate) continue;
       standing.fired += 1;
@@ -55,12 +50,9 @@ export class FaultList {
   }
 
   all(): FaultReport[] {
-    return this.#standing.map((standing) => ({
-      id: standing.id,
-      fault: standing.fault,
-      fired: standing.fired,
-      spent: isSpent(standing),
-    }));
+    return this.#standing.map(({ id, fault, fired }) => {
+      return { id, fault, fired, spent: isSpent({ fault, fired }) };
+    });
   }
 
   clear(): void {
@@ -68,9 +60,10 @@ export class FaultList {
   }
 }
 
-function isSpent({ fault, fired }: Standing): boolean {
-  return fault.times !== undefined && fired >= fault.times;
-}
+const concerns = ({ on }: Fault, endpoint: 'send' | 'token') => on === 'any' || on === endpoint;
+
+const isSpent = ({ fault, fired }: Pick<FaultReport, 'fault' | 'fired'>): boolean =>
+  fault.times !== undefined && fired >= fault.times;
 
 /** Numbers in [0, 1) that depend on the seed only (mulberry32). */
 function randomFrom(seed: number): () => number {

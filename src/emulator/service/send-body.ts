@@ -56,16 +56,15 @@ export function readSendBody(
   if (contacts.length === 0) return { refusal: 'EMPTY_CONTACTS' };
   if (contacts.length > rules.maxContactsPerRequest) return { refusal: 'TOO_MANY_CONTACTS' };
   if (rules.unknownTemplates.has(templateCode)) return { refusal: 'TEMPLATE_NOT_FOUND' };
-  const taken: ContactObject[] = [];
   for (const [index, contact] of contacts.entries()) {
-    if (isContact(contact, rules) && hasTextVariables(contact)) {
-      taken.push(contact);
-      continue;
-    }
-    const refusal = isContact(contact, rules) ? 'INVALID_VARIABLE' : 'INVALID_CONTACT';
-    return { refusal, detail: `contacts[${index}]` };
+    const isValid = isContact(contact, rules);
+    if (isValid && hasTextVariables(contact)) continue;
+    return {
+      refusal: isValid ? 'INVALID_VARIABLE' : 'INVALID_CONTACT',
+      detail: `contacts[${index}]`,
+    };
   }
-  return { templateCode, contacts: taken, fields };
+  return { templateCode, contacts: contacts as readonly ContactObject[], fields };
 }
 
 function isContact(contact: unknown, rules: SendRules): contact is ContactObject {

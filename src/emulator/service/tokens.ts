@@ -119,13 +119,9 @@ export class TokenBook {
   }
 }
 
-function seconds(time: number): number {
-  return Math.floor(time / 1_000);
-}
+const seconds = (time: number): number => Math.floor(time / 1_000);
 
-function encode(part: object): string {
-  return Buffer.from(JSON.stringify(part)).toString('base64url');
-}
+const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
 
 /** First 16 hex digits of the SHA-256 of a token. */
 export function tokenId(value: string): string {

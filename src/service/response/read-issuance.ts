@@ -7,21 +7,18 @@ import { own, readAnswer, type ReadAnswer } from './read-answer.ts';
 import { tokenLifetime } from './token-lifetime.ts';
 import { headerOf, type WireFacts } from '../http/transport.ts';
 
-/** What a refusal of an issuance is made of. Code and trace id are the service's own, checked. */
-interface RefusalFacts {
-  readonly status: number;
-  readonly serviceCode: string | undefined;
-  readonly traceId: string | undefined;
-  /** The caller's address as the service saw it, if its answer contains it. */
-  readonly callerAddress: string | undefined;
-}
+type RefusalFacts = Pick<
+  ServiceRefusalError,
+  'status' | 'serviceCode' | 'traceId' | 'callerAddress'
+>;
 
-/** The service refused to issue a token. The message names the cause and the remedy. */
-export class ServiceRefusalError extends NoticeQueueError implements RefusalFacts {
+/** The service refused to issue a token. The message names the cause and the remedy; code and trace id are checked. */
+export class ServiceRefusalError extends NoticeQueueError {
   override readonly name = 'ServiceRefusalError';
   readonly status: number;
   readonly serviceCode: string | undefined;
   readonly traceId: string | undefined;
+  /** The caller's address as the service saw it, if its answer contains it. */
   readonly callerAddress: string | undefined;
 
   constructor(facts: RefusalFacts) {
