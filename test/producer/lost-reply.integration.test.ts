@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { DELIVERY_POLICIES } from '../../src/contracts/outcome.ts';
 import type { Emulator } from '../../src/emulator/emulator.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
@@ -8,12 +8,6 @@ import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
-
-const cleanups: (() => Promise<unknown>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
 
 /** The network between application and Redis delays everything by this long after it lost a reply. */
 const DELAY_MS = 150;
@@ -25,17 +19,17 @@ describe('the reply to an add is lost, and the job ends before the add is repeat
   async function open(options: NoticeQueueOptions) {
     const prefix = redis.freshPrefix();
     const worker = await startWorkerInProcess(redis.url, prefix, { KEEP_ACCEPTED_MS: '0' });
-    cleanups.push(() => worker.stop());
+    onTestFinished(() => worker.stop());
     const { emulator } = worker;
     const proxy = await startFaultProxy(Number(new URL(redis.url).port));
-    cleanups.push(() => proxy.close());
+    onTestFinished(() => proxy.close());
     const queue = new NoticeQueue({
       redis: connectionAs('producer', redis.url, `redis://127.0.0.1:${proxy.port}`),
       prefix,
       enqueueTimeoutMs: 15_000,
       ...options,
     });
-    cleanups.push(() => queue.close());
+    onTestFinished(() => queue.close());
     await queue.send({ templateCode: 'WARM', contacts: [{ contact: '01000000000' }] });
     await accepted(emulator, 1);
     return { prefix, emulator, proxy, queue };

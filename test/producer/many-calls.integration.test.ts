@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { NoticeQueue, NoticeQueueError, type NoticeQueueOptions } from '../../src/index.ts';
 import { until } from '../support/wait.ts';
@@ -9,25 +9,19 @@ import { connectionAs } from '../support/redis-users.ts';
 
 const PREFIX = 'many-calls';
 
-const cleanups: (() => Promise<unknown>)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 /** A Redis, which the test may freeze, and a queue that is connected. */
 async function open(options: NoticeQueueOptions = {}) {
   const server = await startRedisServer();
-  cleanups.push(() => server.close());
+  onTestFinished(() => server.close());
   const queue = new NoticeQueue({
     prefix: PREFIX,
     redis: connectionAs('producer', server.url),
     ...options,
   });
-  cleanups.push(() => queue.close());
+  onTestFinished(() => queue.close());
   const client = new Redis(server.url, { maxRetriesPerRequest: 1 });
   client.on('error', () => {});
-  cleanups.push(() => Promise.resolve(client.disconnect()));
+  onTestFinished(() => client.disconnect());
   // The time limits of these tests are too short for a first connection on a busy machine.
   const first = () => queue.send(NOTICE, { idempotencyKey: 'first' }).catch(() => undefined);
   await until(first, { what: 'the connection', deadlineMs: 20_000 });

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
 import { NoticeQueue, NoticeQueueError, type NoticeQueueOptions } from '../../src/index.ts';
@@ -12,14 +12,9 @@ const TIMEOUT_MS = 400;
 /** A call must not take longer; not a benchmark, the machine may be busy. */
 const BOUND_MS = TIMEOUT_MS + 2_500;
 
-const cleanups: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
 async function startServer(args: readonly string[] = [], port?: number): Promise<RedisServer> {
   const server = await startRedisServer({ args, ...(port === undefined ? {} : { port }) });
-  cleanups.push(() => server.close());
+  onTestFinished(() => server.close());
   return server;
 }
 
@@ -30,14 +25,14 @@ function open(url: string, options: NoticeQueueOptions = {}): NoticeQueue {
     ...options,
     redis: { url, connectTimeoutMs: TIMEOUT_MS, ...options.redis },
   });
-  cleanups.push(() => queue.close());
+  onTestFinished(() => queue.close());
   return queue;
 }
 
 function connect(url: string): Redis {
   const client = new Redis(url, { maxRetriesPerRequest: 1 });
   client.on('error', () => {});
-  cleanups.push(() => Promise.resolve(client.disconnect()));
+  onTestFinished(() => client.disconnect());
   return client;
 }
 

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { loadConfig, type Config, type ServiceConfig } from '../../../src/config/config.ts';
 import type { Notice, Receipt } from '../../../src/contracts/notice.ts';
 import type { Emulator } from '../../../src/emulator/emulator.ts';
@@ -49,18 +49,13 @@ export type Room = ReturnType<typeof room>;
 /** Call it once at the top of a test file: it closes after each test what that test opened. */
 export function room() {
   const redis = testRedis();
-  const closers: (() => Promise<unknown>)[] = [];
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close();
-  });
-  const line = (baseUrl: string, env: Env = {}) =>
-    openLine(redis, { BASE_URL: baseUrl, ...env }, closers);
+  const line = (baseUrl: string, env: Env = {}) => openLine(redis, { BASE_URL: baseUrl, ...env });
   return {
     redis,
     /** The service client alone, configured from the same variables. */
     client: (baseUrl: string, env: Env = {}) => {
       const client = new ServiceClient(configOf({ BASE_URL: baseUrl, ...env }).service);
-      closers.push(() => client.close());
+      onTestFinished(() => client.close());
       return client;
     },
     /** A queue, an application and one worker that is given `env`. */
@@ -90,13 +85,13 @@ export function acceptedNumbers(emulator: Emulator): string[] {
   return [...emulator.contacts()].map(({ contact }) => contact);
 }
 
-async function openLine(redis: TestRedis, env: Env, closers: (() => Promise<unknown>)[]) {
+async function openLine(redis: TestRedis, env: Env) {
   const prefix = redis.freshPrefix();
   const base = { ...env, REDIS_URL: redis.url, REDIS_PREFIX: prefix };
   const { chunkSize } = configOf(base).queue;
   const connection = connectionAs('application', redis.url);
   const queue = new NoticeQueue({ redis: connection, prefix, chunkSize });
-  closers.push(() => queue.close());
+  onTestFinished(() => queue.close());
 
   const log: LogLine[] = [];
   const logger = pino(
@@ -104,8 +99,10 @@ async function openLine(redis: TestRedis, env: Env, closers: (() => Promise<unkn
     { write: (line: string) => log.push(JSON.parse(line) as LogLine) },
   );
   const workers: RunningWorker[] = [];
-  const stopAll = () => Promise.all(workers.splice(0).map((worker) => worker.stop()));
-  closers.push(stopAll);
+  const stopAll = async () => {
+    await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+  };
+  onTestFinished(stopAll);
 
   const addWorker = async (more: Env = {}) => {
     const abandoned = new AbortController().signal;

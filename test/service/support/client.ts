@@ -1,4 +1,4 @@
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import type { Notice } from '../../../src/contracts/notice.ts';
 import type { Token, TokenSource } from '../../../src/contracts/token.ts';
 import { ServiceClient } from '../../../src/service/client.ts';
@@ -12,8 +12,6 @@ export const CANARY = {
   renewed: 'canary.renewed-token.account',
   phone: '01098765432',
 } as const;
-
-const clients: ServiceClient[] = [];
 
 /** Opens a client whose limits are short enough for a test, which the end of the test closes. */
 export function openClient(
@@ -35,13 +33,9 @@ export function openClient(
     connections: 8,
     ...overrides,
   });
-  clients.push(client);
+  onTestFinished(() => client.close());
   return client;
 }
-
-afterEach(async () => {
-  await Promise.all(clients.splice(0).map((client) => client.close()));
-});
 
 export const FIRST: Token = { id: 'token-id-1', value: CANARY.token };
 export const SECOND: Token = { id: 'token-id-2', value: CANARY.renewed };

@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:
 import { createServer as createTcpServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 
 /** A request as a test server read it, whole. */
 export interface SeenRequest {
@@ -23,19 +23,6 @@ export interface TestServer {
   readonly connections: () => number;
 }
 
-const open: { server: Server; sockets: Set<Socket> }[] = [];
-
-afterEach(async () => {
-  await Promise.all(
-    open.splice(0).map(async ({ server, sockets }) => {
-      const closed = once(server, 'close');
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    }),
-  );
-});
-
 async function listen(server: Server, scheme: string): Promise<TestServer> {
   const sockets = new Set<Socket>();
   let connections = 0;
@@ -47,7 +34,12 @@ async function listen(server: Server, scheme: string): Promise<TestServer> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  open.push({ server, sockets });
+  onTestFinished(async () => {
+    const closed = once(server, 'close');
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  });
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port');
   return {
