@@ -70,6 +70,15 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     outcome: outcomeOfRule,
   },
   {
+    /** The success body of a send is not shown (service-api), so any JSON counts. */
+    name: '2xx, no body, or JSON without success: false',
+    when: (answer) =>
+      within(answer, 200, 299) &&
+      answer.success !== false &&
+      (answer.body === 'json' || answer.body === 'none'),
+    outcome: () => accept(true),
+  },
+  {
     /** A page: a login form, a captive portal, a parked domain. Not the API. */
     name: '2xx, a page',
     when: (answer) => within(answer, 200, 299) && isHtml(answer),
@@ -80,13 +89,6 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     name: '2xx, success: false',
     when: (answer) => within(answer, 200, 299) && answer.success === false,
     outcome: ({ code }) => ({ kind: 'rejected', code: code ?? 'SERVICE_REFUSED' }),
-  },
-  {
-    /** The success body of a send is not shown (service-api), so any JSON counts. */
-    name: '2xx, JSON or no body',
-    when: (answer) =>
-      within(answer, 200, 299) && (answer.body === 'json' || answer.body === 'none'),
-    outcome: () => accept(true),
   },
   {
     /** The status says accepted and the body cannot be read: unconfirmed, and never sent again. */
