@@ -14,6 +14,7 @@ import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { numbers } from '../support/fleet.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
+import { commandCalls } from '../token/support/server-calls.ts';
 import { startWorkerInProcess } from './support/worker-in-process.ts';
 
 /**
@@ -59,13 +60,7 @@ async function open({ onTestFinished }: Closers, before?: (redis: Redis) => Prom
   const queue = new NoticeQueue({ redis: connectionAs('application', server.url), prefix: 'cost' });
   onTestFinished(() => queue.close());
   /** Commands that Redis has executed, those of scripts included and those of this connection left out. */
-  const commands = async () => {
-    const lines = (await redis.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gm);
-    return [...lines].reduce(
-      (sum, [, name, calls]) => sum + (name === 'info' ? 0 : Number(calls)),
-      0,
-    );
-  };
+  const commands = () => commandCalls(redis);
   return { redis, keys: keysOf('cost', 'default'), worker, queue, commands };
 }
 

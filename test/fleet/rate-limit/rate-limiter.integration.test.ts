@@ -14,6 +14,7 @@ import { hintChannel, Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
+import { callsByCommand } from '../../token/support/server-calls.ts';
 
 const SETTINGS: RateLimitSettings = { limit: 0, floor: 1, fallPercent: 50, recoveryMs: 1e12 };
 
@@ -81,15 +82,9 @@ describe('RateLimiter', () => {
 
   /** The commands that Redis counted meanwhile, without the INFO itself. */
   async function costOf(act: () => Promise<unknown>): Promise<Readonly<Record<string, number>>> {
-    const read = async () => {
-      const stats = (await redis.client.info('commandstats')).matchAll(
-        /^cmdstat_(\S+):calls=(\d+)/gm,
-      );
-      return new Map([...stats].map(([, name = '', calls]) => [name, Number(calls)]));
-    };
-    const before = await read();
+    const before = await callsByCommand(redis.client);
     await act();
-    const after = await read();
+    const after = await callsByCommand(redis.client);
     const calls = [...after].map(
       ([name, count]) => [name, count - (before.get(name) ?? 0)] as const,
     );

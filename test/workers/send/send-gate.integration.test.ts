@@ -3,7 +3,7 @@ import type { Outcome } from '../../../src/contracts/outcome.ts';
 import { readHold, readTemplateHolds } from '../../../src/fleet/hold/holds.ts';
 import { ROW, TEMPLATE_ROW } from '../../../src/fleet/hold/trouble.ts';
 import { JobHistories } from '../../../src/fleet/job-history.ts';
-import type { Attempted, GateJob } from '../../../workers/send/template-refusals.ts';
+import type { GateJob } from '../../../workers/send/template-refusals.ts';
 import { SendGate } from '../../../workers/send/send-gate.ts';
 import { hasGates } from '../../fleet/hold/support/gates.ts';
 import { until } from '../../support/wait.ts';
@@ -39,12 +39,9 @@ describe('SendGate', () => {
         log: { trouble: (_, error) => expect.fail(String(error)) },
         now: () => performance.timeOrigin + performance.now(),
       });
-      /** One attempt of a job from gate to end. */
-      const attempt = async (
-        id: string,
-        outcome: Outcome,
-        more: Partial<GateJob> & { isFirstRun?: boolean; tokenId?: string; status?: number } = {},
-      ) => {
+      type More = Partial<GateJob> & { isFirstRun?: boolean; tokenId?: string; status?: number };
+      /** An attempt that may begin, undefined where it may not; it ends when it is called. */
+      const begin = async (id: string, more: More = {}) => {
         const job: GateJob = {
           id,
           template: 'T',
@@ -54,29 +51,15 @@ describe('SendGate', () => {
         };
         const entered = await gate.enter(job);
         if (entered === undefined || 'putOffMs' in entered) return undefined;
-        const answer = {
-          tokenId: more.tokenId ?? 'token',
-          status: more.status ?? 400,
-        } as SendAnswer;
-        const attempted: Attempted = { outcome, answer, requestedAt: performance.now() };
-        return gate.leave(job, entered, attempted);
+        const { tokenId = 'token', status = 400 } = more;
+        const answer = { tokenId, status } as SendAnswer;
+        const end = (outcome: Outcome) =>
+          gate.leave(job, entered, { outcome, answer, requestedAt: performance.now() });
+        return Object.assign(end, { probes: entered.passage.probes });
       };
-      /** Attempts under way, each of which ends when it is called. */
-      const start = (count: number) =>
-        Promise.all(
-          Array.from({ length: count }, async (_, n) => {
-            const job: GateJob = {
-              id: `job${n}`,
-              template: 'T',
-              takeBack: () => Promise.resolve(),
-            };
-            const entered = await gate.enter(job);
-            if (entered === undefined || 'putOffMs' in entered)
-              throw new Error('the gate is closed');
-            return (outcome: Outcome) => gate.leave(job, entered, { outcome, requestedAt: 0 });
-          }),
-        );
-      return { gate, holds, attempt, start };
+      const attempt = async (id: string, outcome: Outcome, more: More = {}) =>
+        (await begin(id, more))?.(outcome);
+      return { gate, holds, begin, attempt };
     };
     return {
       keys,
@@ -107,22 +90,18 @@ describe('SendGate', () => {
 
   it('in an outage no attempt begins between the last of the row and its hold', async () => {
     const { worker, held } = fleet();
-    const { gate } = await worker();
-    const jobOf = (id: number): GateJob => ({
-      id: `n${id}`,
-      template: 'T',
-      takeBack: () => Promise.resolve(),
-    });
+    const { begin } = await worker();
     let tried = 0;
     const enter = async (id: number) => {
-      const entered = await gate.enter(jobOf(id));
-      if (entered === undefined || 'putOffMs' in entered) return undefined;
-      if (entered.passage.probes === undefined) tried += 1;
-      return () => gate.leave(jobOf(id), entered, { outcome: UNKNOWN, requestedAt: 0 });
+      const end = await begin(`n${id}`);
+      if (end !== undefined && end.probes === undefined) tried += 1;
+      return end;
     };
     const underWay = await Promise.all([1, 2, 3].map(enter));
-    for (const leave of underWay) await leave?.();
-    const others = Array.from({ length: 2 * ROW }, async (_, n) => (await enter(n + 10))?.());
+    for (const end of underWay) await end?.(UNKNOWN);
+    const others = Array.from({ length: 2 * ROW }, async (_, n) =>
+      (await enter(n + 10))?.(UNKNOWN),
+    );
     await Promise.all(others);
     expect([await held(), tried]).toEqual(['failing', ROW]);
   });
@@ -156,10 +135,11 @@ describe('SendGate', () => {
   it('a worker that met a hold of another does not hold anew for one failure', async () => {
     const { worker, held } = fleet();
     const [one, other, third] = [await worker(), await worker(), await worker()];
-    const underWay = await other.start(ROW);
+    const ids = Array.from({ length: ROW }, (_, n) => `job${n}`);
+    const underWay = await Promise.all(ids.map((id) => other.begin(id)));
     for (let n = 0; n < ROW; n++) await one.attempt(`n${n}`, LOST);
     await until(() => other.holds.isHeld, { what: 'the hint' });
-    for (const fail of underWay) await fail(LOST);
+    for (const end of underWay) await end?.(LOST);
     const accepted = async () => (await third.attempt('good', ACCEPTED)) !== undefined;
     await until(accepted, { what: 'the probe' });
     await until(() => !other.holds.isHeld, { what: 'the hint' });

@@ -18,13 +18,14 @@ class Agenda {
   readonly #list: { readonly at: number; readonly run: () => void }[] = [];
 
   add(at: number, run: () => void): void {
-    let [low, high] = [0, this.#list.length];
+    const list = this.#list;
+    let [low, high] = [0, list.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((this.#list[middle]?.at ?? 0) > at) low = middle + 1;
+      if ((list[middle]?.at ?? 0) > at) low = middle + 1;
       else high = middle;
     }
-    this.#list.splice(low, 0, { at, run });
+    list.splice(low, 0, { at, run });
   }
 
   next = () => this.#list.pop();
