@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
 import { LedgerReader } from '../../../src/batch/ledger/ledger-reader.ts';
-import { startEmulator } from '../../../src/emulator/emulator.ts';
 import { readPossiblySentTwice } from '../../../src/fleet/possibly-sent-twice.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
@@ -41,10 +40,8 @@ describe('while Redis refuses, an answer of the service', () => {
       (is) => client.call('REPLICAOF', ...(is ? ['127.0.0.1', '1'] : ['NO', 'ONE'])),
     ],
   ])('is recorded after a moment of %s: %j', async (code, what, refuse) => {
-    const service = await startEmulator();
-    onTestFinished(() => service.close());
+    const { emulator: service, queue, prefix, log } = await lines.direct(ENV);
     service.addFault({ on: 'send', latencyMs: LATENCY_MS });
-    const { queue, prefix, log } = await lines.line(service.url, ENV);
     const keys = keysOf(prefix, 'default');
     const contacts = numbers(NOTICES).map((contact) => ({ contact }));
     const notices = contacts.map((one) => ({ templateCode: 'ONCE', contacts: [one] }));
@@ -77,9 +74,8 @@ describe('while Redis refuses, an answer of the service', () => {
   });
 
   it('whose event Redis refuses lastingly does not keep the next job from being sent', async () => {
-    const service = await startEmulator();
-    onTestFinished(() => service.close());
-    const line = await lines.line(service.url, { ...ENV, CONCURRENCY: '1' });
+    const line = await lines.direct({ ...ENV, CONCURRENCY: '1' });
+    const { emulator: service } = line;
     const keys = keysOf(line.prefix, 'default');
     const board = openBullQueue(QUEUE_NAME, client, keys);
     onTestFinished(() => board.close());
@@ -103,10 +99,9 @@ describe('while Redis refuses, an answer of the service', () => {
     onTestFinished(async () => {
       await client.acl('DELUSER', user.REDIS_USERNAME);
     });
-    const service = await startEmulator();
-    onTestFinished(() => service.close());
+    const line = await lines.direct({ ...ENV, ...user });
+    const { emulator: service } = line;
     service.addFault({ on: 'send', latencyMs: LATENCY_MS });
-    const line = await lines.line(service.url, { ...ENV, ...user });
     await line.queue.send({ templateCode: 'T', contacts: [{ contact: '01012345678' }] });
     await until(() => service.record().requests > 0, { what: 'the request' });
     await setUser('resetkeys');

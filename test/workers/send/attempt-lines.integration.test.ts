@@ -1,20 +1,13 @@
-import { afterEach, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { room } from '../../service-coverage/support/line.ts';
 import { until } from '../../support/wait.ts';
 
 const lines = room();
-let emulator: Emulator | undefined;
-
-afterEach(async () => {
-  await emulator?.close();
-});
 
 it('the log line of an accepted notice has every fact', async () => {
-  emulator = await startEmulator();
-  const { deliver } = await lines.line(emulator.url);
+  const { deliver } = await lines.direct();
   expect(await deliver({ templateCode: 'T', contacts: [{ contact: '01000000001' }] })).toEqual(
     expect.objectContaining({
       outcome: 'accepted',
@@ -30,9 +23,8 @@ it('the log line of an accepted notice has every fact', async () => {
 });
 
 it('a notice waits from when it is due, not from when it was queued, also after a retry', async () => {
-  emulator = await startEmulator();
+  const { emulator, queue, prefix, attempts } = await lines.direct();
   emulator.addFault({ on: 'send', reset: 'after-acting', times: 1 });
-  const { queue, prefix, attempts } = await lines.line(emulator.url);
   const contacts = [{ contact: '01000000001' }];
   const receipt = await queue.send({ templateCode: 'T', contacts }, { delay: 3_600_000 });
   const { client } = lines.redis;
@@ -53,8 +45,7 @@ it('a notice waits from when it is due, not from when it was queued, also after 
 it.each(['notice', 'chunk'])(
   'a request for a %s that was refused is counted where no other token can be had',
   async (lane) => {
-    emulator = await startEmulator();
-    const { queue, attempts, deliver } = await lines.line(emulator.url);
+    const { emulator, queue, attempts, deliver } = await lines.direct();
     const contacts = [{ contact: '01000000001' }];
     await deliver({ templateCode: 'T', contacts });
     const earlier = attempts().length;

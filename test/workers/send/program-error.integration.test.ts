@@ -1,5 +1,4 @@
-import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { startEmulator } from '../../../src/emulator/emulator.ts';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { readNoticeEvents } from '../../support/events.ts';
 import { unknownNotices } from '../../support/unknown-notices.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
@@ -19,12 +18,8 @@ describe('an error in this program after the request of the last attempt', () =>
     async (delivery) => {
       const leave = vi.spyOn(SendGate.prototype, 'leave');
       leave.mockRejectedValue(new TypeError('a mistake'));
-      const emulator = await startEmulator();
-      onTestFinished(() => emulator.close());
-      const { prefix, queue } = await lines.line(emulator.url, {
-        ATTEMPTS: '1',
-        NOTICE_EVENTS: '100',
-      });
+      const env = { ATTEMPTS: '1', NOTICE_EVENTS: '100' };
+      const { emulator, prefix, queue } = await lines.direct(env);
       const { id } = await queue.send({ templateCode: 'T', contacts: CONTACTS }, { delivery });
       const keys = keysOf(prefix, 'default');
       const failed = () => redis.client.zscore(keys.endedIn('unknown'), id);
