@@ -5,5 +5,5 @@ import { walkLedger } from '../support/ledger-walk.ts';
 const redis = testRedis();
 
 it('adds up after every operation', async () => {
-  await expect(walkLedger(redis, 10, 1)).resolves.toBeUndefined();
+  await expect(walkLedger(redis, 15, 1)).resolves.toBeUndefined();
 }, 60_000);

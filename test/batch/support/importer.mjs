@@ -17,24 +17,12 @@ Redis.prototype.sendCommand = function sendCounted(command, stream) {
   // One that waits for the connection comes twice.
   if (!isOfConnecting) counted.add(command);
   if (counted.size > Number(commands)) return command.promise;
-  if (counted.size === Number(commands)) {
+  if (counted.size === Number(commands) && !isOfConnecting) {
     void command.promise.finally(() => process.kill(process.pid, 'SIGKILL'));
   }
   return send.call(this, command, stream);
 };
 
 const queue = new NoticeQueue({ redis: { url }, prefix });
-const report = await queue
-  .import(file, {
-    templateCode: 'T',
-    chunkSize: 100,
-    highWater: Number(highWater),
-    // Signals the parent process that the import is under way.
-    onProgress: ({ rows }) => process.stdout.write(`${rows}\n`),
-  })
-  .catch((/** @type {import('../../../src/index.ts').NoticeQueueError} */ error) => {
-    // It was killed after its end.
-    if (error.code !== 'LIST_REPEATED') throw error;
-  });
-process.stdout.write(`${JSON.stringify(report)}\n`);
+await queue.import(file, { templateCode: 'T', chunkSize: 100, highWater: Number(highWater) });
 await queue.close();
