@@ -79,17 +79,13 @@ export function judge(
     judgeOne(`hold:${kind}`, true, () => ({ event: 'hold.begun', kind, code, since }), since);
   }
   if (workers === 0) conditions['alone'] = before['alone'] ?? now;
-  const isAlone =
-    workers === 0 && (state.leaving === true || now - (before['alone'] ?? now) >= ALONE_MS);
+  const isAlone = state.leaving === true || now - (conditions['alone'] ?? now) >= ALONE_MS;
   // Once reported, workers are missing until one is back, even if nothing waits any more.
-  judgeOne(
-    'workers',
-    before['workers'] === undefined ? isAlone && waiting > 0 : workers === 0,
-    (isOn) => ({
-      event: isOn ? 'workers.none' : 'workers.back',
-      waiting,
-    }),
-  );
+  const isMissing = workers === 0 && ('workers' in before || (isAlone && waiting > 0));
+  judgeOne('workers', isMissing, (isOn) => ({
+    event: isOn ? 'workers.none' : 'workers.back',
+    waiting,
+  }));
   // What waited during a hold is not late right after it.
   if (hold === undefined) conditions['free'] = before['free'] ?? now;
   const waitingSince = Math.max(state.noticeWaitingSince ?? now, conditions['free'] ?? now);
@@ -107,14 +103,10 @@ export function judge(
   const { usedBytes, maxBytes, machineBytes } = state.redis;
   const limitBytes = maxBytes || machineBytes;
   const share = limitBytes > 0 ? usedBytes / limitBytes : 0;
-  judgeOne(
-    'memory',
-    share >= (before['memory'] === undefined ? MEMORY_NEAR : MEMORY_EASED),
-    (isOn) => ({
-      event: isOn ? 'memory.near' : 'memory.eased',
-      usedBytes,
-      limitBytes,
-    }),
-  );
+  judgeOne('memory', share >= ('memory' in before ? MEMORY_EASED : MEMORY_NEAR), (isOn) => ({
+    event: isOn ? 'memory.near' : 'memory.eased',
+    usedBytes,
+    limitBytes,
+  }));
   return { findings, conditions };
 }
