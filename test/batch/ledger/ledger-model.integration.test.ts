@@ -6,4 +6,4 @@ const redis = testRedis();
 
 it('adds up after every operation', async () => {
   await expect(walkLedger(redis, 15, 1)).resolves.toBeUndefined();
-}, 60_000);
+}, 120_000);
