@@ -1,3 +1,6 @@
+import { expect } from 'vitest';
+import type { MetricRows } from '../../src/metrics/registry.ts';
+
 /** One sample of a text of metrics. */
 export interface Sample {
   readonly name: string;
@@ -55,4 +58,25 @@ export function readExposition(text: string): {
           Object.entries(wanted).every(([label, text]) => sample.labels[label] === text),
       )?.value,
   };
+}
+
+/** Expects each metric of a table with its type and its labels, no value beyond the closed sets, and no other metric. */
+export function expectRows(rows: MetricRows, text: string): void {
+  const { samples, types } = readExposition(text);
+  const ours = [...types.keys()].filter((name) => name.startsWith('notices_'));
+  expect(ours.sort()).toEqual(Object.keys(rows).sort());
+  for (const [name, row] of Object.entries(rows)) {
+    const own = samples.filter((one) => one.name.replace(/_(?:bucket|sum|count)$/, '') === name);
+    const all = own.length > 0 ? own : samples.filter((one) => one.name === name);
+    expect([name, types.get(name), all.length > 0]).toEqual([name, row.type, true]);
+    for (const { labels } of all) {
+      const { le: _le, ...others } = labels;
+      expect(Object.keys(others).sort()).toEqual(Object.keys(row.labels ?? {}).sort());
+      for (const [label, value] of Object.entries(others)) {
+        const allowed = row.labels?.[label];
+        const isKnown = typeof allowed === 'string' || allowed?.includes(value);
+        expect([name, label, isKnown]).toEqual([name, label, true]);
+      }
+    }
+  }
 }

@@ -7,7 +7,6 @@ import { ACCOUNT_HOLDS } from '../../src/metrics/fleet-table.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
 import { FLEET_METRICS } from '../../src/metrics/fleet-table.ts';
-import type { MetricRows } from '../../src/metrics/registry.ts';
 import { beat, endHeartbeat } from '../../src/fleet/heartbeat.ts';
 import { connectRedis } from '../../src/redis/connect.ts';
 import { keysOf } from '../../src/redis/keys.ts';
@@ -15,7 +14,7 @@ import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
 import { writeState } from '../token/support/write-state.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
-import { readExposition } from './exposition.ts';
+import { expectRows, readExposition } from './exposition.ts';
 
 describe('the metrics of the fleet', () => {
   const redis = testRedis();
@@ -122,18 +121,7 @@ describe('the metrics of the fleet', () => {
     const token = { id: '0123456789abcdef', ageMs: 5_000, fence: 1 };
     await writeState(redis.client, keys.token('pair'), { token });
     await beat(redis.client, keys, { ...worker, id: 'a', version: '1.0.0' }, 60_000);
-    const { samples, types } = readExposition(await metrics.text());
-    const rows: MetricRows = FLEET_METRICS;
-    for (const [name, row] of Object.entries(rows)) {
-      expect([name, types.get(name)]).toEqual([name, row.type]);
-      for (const { labels } of samples.filter((sample) => sample.name === name)) {
-        expect(Object.keys(labels).sort()).toEqual(Object.keys(row.labels ?? {}).sort());
-        for (const [label, text] of Object.entries(labels)) {
-          expect(row.labels?.[label]).toContain(text);
-        }
-      }
-    }
-    expect([...types.keys()].sort()).toEqual(Object.keys(rows).sort());
+    expectRows(FLEET_METRICS, await metrics.text());
   });
 
   it('tell how Redis keeps notices', async () => {

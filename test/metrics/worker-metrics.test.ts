@@ -11,9 +11,8 @@ import {
   CODED_OUTCOMES,
   WORKER_METRICS,
 } from '../../src/metrics/worker-table.ts';
-import type { MetricRows } from '../../src/metrics/registry.ts';
 import { WorkerMetrics } from '../../src/metrics/worker-metrics.ts';
-import { readExposition } from './exposition.ts';
+import { expectRows, readExposition } from './exposition.ts';
 
 describe('the label of a code', () => {
   it.each([
@@ -104,44 +103,15 @@ describe('the metrics of a worker', () => {
       for (const outcome of OUTCOME_KINDS) {
         const code = `${outcome} for 01012345678`;
         const coded = (CODED_OUTCOMES as readonly string[]).includes(outcome) ? { code } : {};
-        metrics.attempt({
-          lane,
-          outcome,
-          ...coded,
-          contacts: 1,
-          requests: 1,
-          answerMs: 1,
-          waitedMs: 1,
-        });
+        const sent = { contacts: 1, requests: 1, answerMs: 1, waitedMs: 1 };
+        metrics.attempt({ lane, outcome, ...coded, ...sent });
       }
     }
     for (const hold of ['credentials', 'token-contested', 'token-unavailable'] as const) {
       metrics.tokenEvent({ kind: 'refused', hold, code: 'TOKEN_UNAVAILABLE', retryInMs: 1 });
     }
     metrics.redisError('a word');
-    const { samples, types } = readExposition(await metrics.text());
-    const rows: MetricRows = WORKER_METRICS;
-    for (const [name, row] of Object.entries(rows)) {
-      const own = samples.filter(
-        (sample) =>
-          sample.name === name || sample.name.replace(/_(?:bucket|sum|count)$/, '') === name,
-      );
-      expect([name, types.get(name)]).toEqual([name, row.type]);
-      expect([name, own.length > 0]).toEqual([name, true]);
-      for (const { labels } of own) {
-        const { le: _le, ...others } = labels;
-        expect(Object.keys(others).sort()).toEqual(Object.keys(row.labels ?? {}).sort());
-        for (const [label, text] of Object.entries(others)) {
-          const allowed = row.labels?.[label];
-          expect([label, typeof allowed === 'string' || allowed?.includes(text)]).toEqual([
-            label,
-            true,
-          ]);
-        }
-      }
-    }
-    const ours = [...types.keys()].filter((name) => name.startsWith('notices_')).sort();
-    expect(ours).toEqual(Object.keys(WORKER_METRICS).sort());
+    expectRows(WORKER_METRICS, await metrics.text());
   });
 });
 
