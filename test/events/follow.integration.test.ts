@@ -20,14 +20,13 @@ async function world() {
     prefix: PREFIX,
   });
   onTestFinished(() => queue.close());
-  const numberIn = async (section: string, pattern: RegExp) =>
-    Number(pattern.exec(await admin.info(section))?.[1] ?? 0);
+  const readers = async () => /\nblocked_clients:(\d+)/.exec(await admin.info('clients'))?.[1];
   return {
     admin,
     queue,
     /** Waits until so many readers block on a stream. */
     blocked: (count: number) =>
-      until(async () => (await numberIn('clients', /\nblocked_clients:(\d+)/)) === count, {
+      until(async () => Number(await readers()) === count, {
         what: `${count} readers that wait`,
         deadlineMs: 20_000,
       }),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { batchFrom, type Batch, type BatchPhase } from '../../src/batch/ledger/batch-record.ts';
 import { someWorker } from './web/pages/snapshots.ts';
+import { batchToJson } from '../../src/ops/answers/batch.ts';
 import { summarizeBatches } from '../../src/ops/status.ts';
 
 const FLEET = { workers: [someWorker({ active: 0 })], hold: undefined, templateHolds: [], now: 0 };
@@ -77,4 +78,23 @@ describe('the summary of batches', () => {
     const { open, openBatches } = await summary(many);
     expect([open, openBatches.length, openBatches[0]?.id]).toEqual([12, 10, 'b0']);
   });
+});
+
+it('the remaining time follows the rate of the list, where that is lower than its average so far', () => {
+  const record = {
+    phase: 'sending',
+    total: '4000',
+    pending: '3000',
+    accepted: '1000',
+    begunAt: '1',
+  };
+  const rest = (rate: string) => {
+    const batch = batchFrom('b', { ...record, rate });
+    if (batch === undefined) throw new Error('no batch');
+    return batchToJson(batch, 100_001, { standstill: undefined, stalled: false }).restMs;
+  };
+  // 10 contacts a second so far.
+  expect(rest('0')).toBe(300_000);
+  expect(rest('2')).toBe(1_500_000);
+  expect(rest('50')).toBe(300_000);
 });

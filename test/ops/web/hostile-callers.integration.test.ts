@@ -184,16 +184,8 @@ it('a proxy may show it below a path: links, assets, forms and redirects have it
     const { text } = await operator.get(path, below(prefix));
     return [...text.matchAll(/\s(?:href|src|action)="([^"]*)"/g)].map(([, to = '']) => to);
   };
-  for (const path of [
-    '/',
-    '/waiting',
-    '/notices',
-    '/batches',
-    '/find',
-    '/audit',
-    '/queues',
-    '/none',
-  ]) {
+  for (const name of ['', 'waiting', 'notices', 'batches', 'find', 'audit', 'queues', 'none']) {
+    const path = `/${name}`;
     const to = await targets(path, '/ops/one');
     expect(to.length).toBeGreaterThan(5);
     const others = to.filter((one) => !/^(\/ops\/one\/|#|\.\.\/|static\/)/.test(one));
