@@ -248,7 +248,7 @@ function steps.inspect()
   local live = liveRefusal()
   return { token = whole and { id = token.id, issuedAt = token.issuedAt, expiresAt = token.expiresAt, fence = token.fence,
       issuer = token.issuer or '', ageMs = now - token.issuedAt } or nil,
-    refusal = live and { code = refusal.code, ['until'] = now + live } or nil,
+    refusal = live and { code = refusal.code, ['until'] = now + live } or nil, wasRefused = wasRefused(),
     issuing = (number(record.lock['until']) or 0) > now, issuances = #issuances() }
 end
 return cjson.encode(steps[ARGV[1]]())`;

@@ -73,10 +73,19 @@ export async function readTokenStatus(
   keys: TokenKeys,
   windowMs = 600_000,
 ): Promise<TokenStatus> {
-  const status = await inspect(redis, keys, windowMs);
+  const { wasRefused: _, ...status } = await inspect(redis, keys, windowMs);
   if (status.refusal === undefined) return status;
   const code = codeOf(status.refusal.code);
   return { ...status, refusal: { ...status.refusal, hold: holdOf(code), code } };
+}
+
+/**
+ * Whether an issuance with this key pair was refused in the last ten minutes, and none succeeded since.
+ *
+ * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
+ */
+export async function wasRefused(redis: RedisClient, keys: TokenKeys): Promise<boolean> {
+  return (await inspect(redis, keys, 0)).wasRefused;
 }
 
 async function inspect(redis: RedisClient, keys: TokenKeys, windowMs: number) {

@@ -113,3 +113,28 @@ describe('templates of which everything is refused', () => {
     90_000,
   );
 });
+
+it('a worker with another key pair tries it at once', async () => {
+  const on = await start(2, {
+    HOLD_PROBE_MIN_MS: '2000',
+    HOLD_PROBE_MAX_MS: '600000',
+    SECRET_KEY: 'wrong',
+  });
+  await on.sendEach(numbers(20));
+  // A probe counts when it begins; one that a stop interrupts is made by the next worker.
+  const tried = () => on.emulator.issuances().length >= 3;
+  await until(async () => tried() && ((await hold(on))?.failedProbes ?? 0) >= 3, {
+    what: 'the next try to be far away',
+    deadlineMs: 40_000,
+  });
+  for (const worker of on.workers) worker.kill('SIGTERM');
+  await Promise.all(on.workers.map(({ ended }) => ended));
+  expect((await hold(on))?.kind).toBe('credentials');
+  const before = on.emulator.issuances().length;
+  await on.addWorker();
+  // The same key pair waits as before.
+  expect(on.emulator.issuances()).toHaveLength(before);
+  await on.addWorker({ SECRET_KEY: 'emulator-secret-key' });
+  await until(() => on.emulator.record().distinct === 20, { what: 'all', deadlineMs: 5_000 });
+  expect(on.emulator.record().twice).toBe(0);
+}, 90_000);

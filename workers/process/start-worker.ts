@@ -47,6 +47,7 @@ import {
   createReports,
   createSendCheck,
   createTokens,
+  probeWithOwnKeys,
 } from './worker-parts.ts';
 
 export interface RunningWorker {
@@ -232,6 +233,7 @@ export async function startWorker({
   await storeOwnRetention(redis, keys, config.worker, attemptLog);
   await lifecycle.start(clock);
   await lifecycle.start(holds);
+  await probeWithOwnKeys(basis, holds);
   await lifecycle.start(doNotSend);
   await lifecycle.start(rateLimiter);
   // An issuance that is under way is stored: a lost token would cost the fleet another one.

@@ -11,6 +11,7 @@ import {
   nameIn,
   placeHold,
   templateScope,
+  tryOtherKeys,
   type HoldScope,
   type Probe,
 } from './hold-scripts.ts';
@@ -119,6 +120,14 @@ export class HoldGate {
       this.forget();
       void this.#learn().catch(() => {});
     });
+  }
+
+  /**
+   * To be called once at the start of a process whose key pair was not refused: a hold for refused keys is of another
+   * pair, and probed at once.
+   */
+  async tryOtherKeys(): Promise<void> {
+    await tryOtherKeys(this.#options.redis, this.#holdKeys, [this.#channel]);
   }
 
   stop(): void {

@@ -234,3 +234,18 @@ redis.call('PUBLISH', ARGV[1], before and before.kind or '')
 redis.call('SET', KEYS[4], kind, 'PX', ${DONE_MS})
 return kind`,
 });
+
+/**
+ * A worker starts whose key pair was not refused: a refusal of the keys was that of another pair, so that the next probe is
+ * due, and those after it are near. ARGV: channel.
+ */
+export const tryOtherKeys = defineScript({
+  name: 'try other keys',
+  lua: `${HOLD_PRELUDE}
+local held = read('queue')
+if not held or held.kind ~= 'credentials' then return 0 end
+held.round = 0
+write('queue', held, now)
+redis.call('PUBLISH', ARGV[1], '')
+return 1`,
+});
