@@ -1,5 +1,6 @@
 import { Queue } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { NoticeAdmin } from '../../src/admin/index.ts';
 import { NoticeQueue, type SendOptions } from '../../src/index.ts';
 import { changeEnded } from '../../src/notices/end-scripts.ts';
 import { readEnded, type EndedEntry } from '../../src/notices/ended.ts';
@@ -14,7 +15,7 @@ import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { decideOn, unknownNotices, WHO } from '../support/unknown-notices.ts';
 import { until } from '../support/wait.ts';
-import { endWaiting } from './support/failed-notices.ts';
+import { endAs, endWaiting, failNotices } from './support/failed-notices.ts';
 import { parkNotice, type ParkedNotice } from './support/parked-notice.ts';
 
 const redis = testRedis();
@@ -98,6 +99,20 @@ describe('a notice that is sent again', () => {
     expect(await queue.send(NOTICE, key)).toMatchObject({ duplicate: false });
   });
 
+  it('by a process that dies in between is not rejected where it was possibly sent', async () => {
+    const setup = open();
+    const { keys, queue, failed, decide, waiting } = setup;
+    const id = await failed(UNKNOWN);
+    const { client, step, ended } = await asleep(setup, id, 'unknown');
+    client.disconnect();
+    step.letGo();
+    await ended;
+    expect(await queue.get(id)).toMatchObject({ state: 'unknown', possiblySent: 1 });
+    await settleAgain(redis.client, keys, 0);
+    await decide(id, RESEND, 'unknown');
+    expect(await waiting()).toEqual([id]);
+  });
+
   it('by a process that sleeps in between is not sent by another one, too', async () => {
     const setup = open();
     const { keys, queue, failed, decide, waiting } = setup;
@@ -137,6 +152,45 @@ describe('a notice that is sent again', () => {
       ]);
     },
   );
+});
+
+describe('a decision on all that match', () => {
+  it('a preview counts what a process that died was sending again, as the decision acts on it', async () => {
+    const { prefix, keys, failed } = open();
+    const id = await failed(UNKNOWN);
+    const [entry] = await readEnded(redis.client, keys, [id]);
+    if (entry === undefined) throw new Error('it has no entry');
+    await changeEnded(redis.client, keys, entry, { text: entry.text, to: 'again' });
+    await redis.client.zadd(keys.endedIn('again'), Date.now() - 60_000, id);
+    const admin = new NoticeAdmin({
+      redis: connectionAs('ops', redis.url),
+      prefix,
+      who: 'kim',
+    });
+    const { contacts } = await admin.run('failures', { state: 'unknown' });
+    expect(contacts).toBe(1);
+    const done = await admin.run('decide', { as: 'resend', state: 'unknown', single: true });
+    expect(done.contacts).toBe(1);
+  });
+
+  it('leaves one that another sends again and that ends meanwhile', async () => {
+    const prefix = redis.freshPrefix();
+    const { ids, keys } = await failNotices(redis, prefix, { count: 501, state: 'unknown' });
+    const last = ids.at(-1) ?? '';
+    const client = redis.connect({ name: 'deciding' });
+    const read = client.hmget.bind(client);
+    client.hmget = (async (key: string, ...args: string[]) => {
+      if (args.includes(last)) await endAs(redis.client, keys, last, { at: Date.now() + 1 });
+      return read(key, ...args);
+    }) as typeof client.hmget;
+    const done = await decideOn(
+      { redis: client, keys },
+      { state: 'unknown', single: true },
+      RESEND,
+    );
+    expect(done).toMatchObject({ done: 500 });
+    expect(await redis.client.zrange(keys.endedIn('unknown'), '0', '-1')).toEqual([last]);
+  });
 });
 
 describe('a rejected notice that is given up', () => {
@@ -277,4 +331,14 @@ describe('a notice whose outcome is unknown, decided', () => {
     expect(await listed(parked)).toEqual([]);
     expect(await redis.client.exists(keys.ended)).toBe(0);
   });
+});
+
+it('an answer that came after another run has ended the notice is shown before a decision', async () => {
+  const parked = await parkNotice(redis);
+  const { keys, id, intents } = parked;
+  await intents.end({ job: id, nonce: 'another' }, 'accepted');
+  expect(await listed(parked)).toEqual([parked.listed]);
+  await intents.end({ job: id, nonce: 'first' }, 'accepted');
+  expect(await listed(parked)).toEqual([{ ...parked.listed, stage: 'accepted' }]);
+  expect(await readEnded(redis.client, keys, [id])).toHaveLength(1);
 });

@@ -117,6 +117,12 @@ describe('sessions', () => {
   const kim = readUsers(ENTRY).get('kim');
   const cookie = kim === undefined ? '' : sessions.start(kim, NOW).cookie;
 
+  it('last as long as they should and no longer', () => {
+    const last = { name: 'kim', session: { until: NOW + HOUR } };
+    expect(sessions.read(cookie, NOW + HOUR - 1)).toMatchObject(last);
+    expect(sessions.read(cookie, NOW + HOUR)).toBeUndefined();
+  });
+
   it("end with the user's entry, his role, his password, or another key, and not at a restart", () => {
     const read = (entry: string, key?: string) => sessionsOf(entry, key).read(cookie, NOW);
     expect(read(ENTRY, KEY)).toBeDefined();

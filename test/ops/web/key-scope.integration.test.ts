@@ -68,6 +68,15 @@ describe('idempotency keys over HTTP', () => {
     expect(await server.context.sendQueue.count()).toBe(2);
   });
 
+  it('do not meet those of the library, which stay as they are', async () => {
+    const { as, library } = await bench();
+    const own = await library.send(NOTICE, { idempotencyKey: 'order-1' });
+    const sent = await as('shop').send(OTHER, 'order-1');
+    expect(sent.status).toBe(202);
+    expect((await library.get({ idempotencyKey: 'order-1' })).id).toBe(own.id);
+    expect((await library.send(NOTICE, { idempotencyKey: 'order-1' })).duplicate).toBe(true);
+  });
+
   it('find and cancel the notice of their own API key only', async () => {
     const { as, server } = await bench();
     const sent = await as('shop').send(NOTICE, 'order-1');

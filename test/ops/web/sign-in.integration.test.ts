@@ -194,6 +194,13 @@ describe('a session', () => {
     const restarted = await startOps(redis.url, prefix, env);
     expect(await statusWith(restarted, cookie)).toBe(401);
   });
+
+  it('that could not be stored at the sign-in is stored when it is used', async () => {
+    const bench = await start();
+    await bench.viewer();
+    const { json } = await bench.key('operator').get('/api/v1/sessions');
+    expect(json['sessions']).toMatchObject([{ user: 'vera', network: '127.0.0.1' }]);
+  });
 });
 
 describe('a proxy that signs people in', () => {
@@ -235,5 +242,22 @@ describe('a proxy that signs people in', () => {
     // A proxy may pass on how the visitor came to it; a key that is wrong is nobody all the same.
     expect(await statusOf({ ...otto, authorization: 'Basic b3R0bzp4' })).toBe(200);
     expect(await statusOf({ ...otto, authorization: 'Bearer made-up' })).toBe(401);
+  });
+});
+
+describe('a start without users on this machine', () => {
+  it('creates an operator, whose password is in no log', async () => {
+    const bench = await start({ OPS_USERS: '', OPS_API_KEYS: '' });
+    const { user = '', password = '' } = bench.firstSignIn ?? {};
+    expect((await signIn(bench, { name: user, password: `${password}x` })).status).toBe(401);
+    const cookie = sentBack(await signIn(bench, { name: user, password }));
+    const session = await bench.nobody.get('/api/v1/session', { cookie });
+    expect(session.json).toMatchObject({ name: user, role: 'operator' });
+    expect(JSON.stringify(bench.lines)).not.toContain(password);
+  });
+
+  it('where others can connect, nobody is created', async () => {
+    const bench = await start({ OPS_ADDRESS: '0.0.0.0:0', OPS_USERS: '' });
+    expect(bench.firstSignIn).toBeUndefined();
   });
 });
