@@ -11,7 +11,7 @@ const redis = testRedis();
 const NOTICES = 400;
 const WAIT = { deadlineMs: 60_000 };
 
-it('a worker is killed while notices end: each has its event; the last worker says that it goes', async () => {
+it('a worker is killed while notices end: each has its event; a list has one of its end; the last worker says that it goes', async () => {
   const receiver = await startReceiver();
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
@@ -44,6 +44,13 @@ it('a worker is killed while notices end: each has its event; the last worker sa
   expect(new Set(accepted)).toEqual(new Set(done));
   expect(events.length - new Set(accepted).size).toBeLessThan(64);
 
+  const rows = numbers(2, 9_000).map((contact) => ({ contact }));
+  await fleet.queue.import(rows, { templateCode: 'T', batchId: 'autumn' });
+  const finished = await until(
+    () => receiver.events().find(({ event }) => event === 'batch.finished'),
+    { what: 'the end of the list', ...WAIT },
+  );
+  expect(finished).toMatchObject({ batch: 'autumn', total: 2, accepted: 2 });
   expect(receiver.names()).not.toContain('workers.none');
   // The last one leaves jobs behind.
   await placeManualHold(redis.client, keys, 'why');
@@ -51,4 +58,6 @@ it('a worker is killed while notices end: each has its event; the last worker sa
   last?.kill('SIGTERM');
   expect(await last?.ended).toBe(0);
   await until(() => receiver.names().includes('workers.none'), { what: 'the last word', ...WAIT });
+  const bodies = receiver.received.map(({ body }) => body).join('\n');
+  for (const { contact } of rows) expect(bodies).not.toContain(contact);
 }, 120_000);

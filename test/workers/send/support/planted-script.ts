@@ -66,7 +66,7 @@ export function withMistake(client: Redis, mistake: Mistake | undefined): Redis 
     evalsha: () => Promise.reject(NO_SCRIPT),
     eval: (lua: string, ...rest: [number, ...string[]]) => client.eval(change(lua), ...rest),
     callBuffer: (command: string, lua: string, ...rest: string[]) =>
-      command === 'EVALSHA'
+      command === 'evalsha'
         ? Promise.reject(NO_SCRIPT)
         : client.callBuffer(command, change(lua), ...rest),
   };
