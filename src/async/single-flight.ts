@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { CancelSignal } from '../contracts/token.ts';
 import { Cancellation, pause, unlessAborted } from './cancellation.ts';
@@ -59,12 +60,19 @@ export class SingleFlight<T extends object> {
   }
 }
 
+/** Node would warn of a leak at eleven who wait. */
+export function waitedForByMany(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
+}
+
 /**
  * Wakes everyone who waits for a change that another process makes. A notification between reading
  * Redis and starting to wait is not lost: the waiter passes the count that it read before.
  */
 export class WakeSignal {
-  #next = new AbortController();
+  #next = waitedForByMany();
   #count = 0;
 
   get count(): number {
@@ -74,7 +82,7 @@ export class WakeSignal {
   notify(): void {
     this.#count += 1;
     this.#next.abort();
-    this.#next = new AbortController();
+    this.#next = waitedForByMany();
   }
 
   /** Resolves at the first notification after the first `seen` ones, after `ms`, or on abort. */

@@ -235,36 +235,33 @@ function copyOf(
   const { fields: passing = {}, ...own } = given;
   if (!isFields(passing)) refuse('expected an object', 'fields');
   const beside = isFields(passing) ? passing : {};
-  const isGiven = (name: string) => own[name] !== undefined && Object.hasOwn(own, name);
-  const copied = (name: string, value: unknown): unknown => {
-    if (value === undefined || (name === 'contacts' && isGiven(name) && known === OF_NOTICE)) {
-      return value;
-    }
-    if (isGiven(name) && Object.hasOwn(beside, name)) {
+  const copy: Record<string, unknown> = { ...own, ...beside };
+  for (const [name, value] of Object.entries(copy)) {
+    const isOwn = Object.hasOwn(own, name);
+    if (isOwn && Object.hasOwn(beside, name)) {
       refuse('expected once, not also beside fields', 'fields', name);
-    } else if (
-      isGiven(name) &&
-      !known.has(name) &&
-      !(known === OF_CONTACT && VARIABLE_NAME.test(name))
-    ) {
+    } else if (value === undefined || (name === 'contacts' && known === OF_NOTICE)) {
+      // The caller copies contacts.
+    } else if (isOwn && !known.has(name) && !(known === OF_CONTACT && VARIABLE_NAME.test(name))) {
       refuse(UNKNOWN_FIELD, name);
-    } else if (
-      isGiven(name) &&
-      (TEXTS.includes(name) || name === 'name') &&
-      typeof value !== 'string'
-    ) {
+    } else if (isOwn && (TEXTS.includes(name) || name === 'name') && typeof value !== 'string') {
       refuse('expected text', name);
     } else {
       const problem = whyNotField(name, value);
       if (problem !== undefined) refuse(problem, name);
-      else if (typeof value === 'object') return JSON.parse(JSON.stringify(value));
+      else if (typeof value === 'object') {
+        // Not by assignment, for which a field named `__proto__` is none.
+        Object.defineProperty(copy, name, {
+          ...OWN_FIELD,
+          value: JSON.parse(JSON.stringify(value)),
+        });
+      }
     }
-    return value;
-  };
-  // Not by assignment, for which a field named `__proto__` is none.
-  const entries = Object.entries({ ...own, ...beside });
-  return Object.fromEntries(entries.map(([name, value]) => [name, copied(name, value)]));
+  }
+  return copy;
 }
+
+const OWN_FIELD = { enumerable: true, writable: true, configurable: true };
 
 const UNKNOWN_FIELD =
   'unknown field: correct its name, or put it into `fields`, which are sent unchanged';

@@ -57,6 +57,7 @@ describe('a field that is not known', () => {
     ['not an object', { fields: 'x' }, 'fields'],
     ['null', { fields: null }, 'fields'],
     ['a field that is given beside it', { fields: { templateCode: 'U' } }, 'fields.templateCode'],
+    ['contacts that are given beside it', { fields: { contacts: [CONTACT] } }, 'fields.contacts'],
     ['no JSON', { fields: { extra: 1n } }, 'extra'],
   ])('is refused under `fields`: %s', (_, more, field) => {
     expect(Object.keys(problemsOf({ ...NOTICE, ...more }))).toEqual([field]);

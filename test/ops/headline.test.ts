@@ -44,6 +44,7 @@ describe('the headline is the worst thing that is true', () => {
     expect(of({ retrying })).toMatchObject({
       tone: 'warn',
       title: '2 notices wait for their next attempt: SERVICE_UNREACHABLE',
+      text: expect.stringContaining('BASE_URL') as string,
       fault: 'the network',
       command: 'notices doctor',
       section: 'service_unreachable',

@@ -1,5 +1,3 @@
-import { WorkerMetrics, type WorkerGauges } from '../../src/metrics/worker-metrics.ts';
-
 /**
  * Why a worker process is not ready.
  *
@@ -72,26 +70,5 @@ export class UnreadyReasons implements Readiness {
       this.#until.delete(reason);
       this.set(reason, false);
     }
-  }
-}
-
-/** The health of one worker process: not ready until it has started, then as its components report. */
-export class ProcessHealth {
-  readonly counted = new WorkerMetrics();
-  readonly #starting: Unready = { reason: 'it is starting', since: Date.now() };
-  #readiness: Readiness = { reasons: () => [this.#starting] };
-
-  /** Called when the worker has started: its components report from now on. */
-  watch(readiness: Readiness, gauges: Omit<WorkerGauges, 'ready'>): void {
-    this.#readiness = readiness;
-    this.counted.watch({ ...gauges, ready: () => readiness.reasons().length === 0 });
-  }
-
-  reasons(): Promise<readonly Unready[]> {
-    return Promise.resolve(this.#readiness.reasons());
-  }
-
-  metrics(): Promise<string> {
-    return this.counted.text();
   }
 }

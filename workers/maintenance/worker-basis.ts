@@ -3,7 +3,8 @@ import type { Config, ServiceConfig } from '../../src/config/config.ts';
 import type { RedisClient, RedisSettings } from '../../src/redis/connect.ts';
 import type { Hints } from '../../src/redis/hints.ts';
 import type { Keys } from '../../src/redis/keys.ts';
-import type { ProcessHealth, UnreadyReasons } from '../health/readiness.ts';
+import type { ProcessHealth } from '../health/process-health.ts';
+import type { UnreadyReasons } from '../health/readiness.ts';
 
 /** The configuration of a worker. Where Redis is may come from the caller's connection. */
 export type WorkerProgram = Omit<Config, 'redis'> & {

@@ -1,7 +1,7 @@
 import type { Config } from '../../src/config/config.ts';
 import { createLogger, writeLastLines } from '../../src/logging/logger.ts';
 import { startHealthServer } from '../health/health-server.ts';
-import { ProcessHealth } from '../health/readiness.ts';
+import { ProcessHealth } from '../health/process-health.ts';
 import { startWorker } from './start-worker.ts';
 import { stopOnSignals } from './stop-signals.ts';
 

@@ -1,4 +1,5 @@
 import { pause } from '../../src/async/cancellation.ts';
+import { waitedForByMany } from '../../src/async/single-flight.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { OPEN, type Passage, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
 import { AccountRow, Acceptances, Throttled } from '../../src/fleet/hold/trouble.ts';
@@ -168,7 +169,7 @@ export class SendGate {
 
   /** Until an attempt under way has ended, or for the rest of the second. */
   async #oneEnds(): Promise<void> {
-    this.#nextEnd ??= new AbortController();
+    this.#nextEnd ??= waitedForByMany();
     await pause(this.#restMs, this.#nextEnd.signal);
   }
 

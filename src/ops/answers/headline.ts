@@ -171,6 +171,9 @@ function differing({ differing: found }: HeadlineFacts): Judged | undefined {
   };
 }
 
+const WAIT_FOR_NEXT =
+  'wait: they are tried again by themselves; if it lasts, ask the service about an outage';
+
 /** Trouble that is too little for a hold, while nothing is accepted. */
 function retrying({ retrying: waits, workers }: HeadlineFacts): Judged | undefined {
   if (waits === undefined || sentPerSecond(workers) > 0) return undefined;
@@ -185,10 +188,10 @@ function retrying({ retrying: waits, workers }: HeadlineFacts): Judged | undefin
     tone: 'warn',
     title: `${what} ${verb} next attempt: ${code}`,
     text: 'The last attempt failed, and each attempt counts.',
-    ...remedyOf(code === 'SERVICE_UNREACHABLE' ? 'unreachable' : 'failing', code),
-    // What a hold says of its probes is not true here.
-    remedy:
-      'wait: they are tried again by themselves; if it lasts, ask the service about an outage',
+    ...(code === 'SERVICE_UNREACHABLE'
+      ? remedyOf('unreachable', code)
+      : // What a hold says of its probes is not true here.
+        { ...remedyOf('failing', code), remedy: WAIT_FOR_NEXT }),
   };
 }
 
