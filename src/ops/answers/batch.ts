@@ -97,9 +97,11 @@ export const batchReport = z.object({
     .string()
     .nullable()
     .describe(
-      'the command that continues its import, where that stopped before the end of the list',
+      'the command that continues its import, where that stopped before the end of the list; null for a sender',
     ),
-  failures: z.array(failureGroup).describe('what was not accepted, the largest group first'),
+  failures: z
+    .array(failureGroup)
+    .describe('what was not accepted, the largest group first; empty for a sender'),
 });
 
 export type BatchReport = z.output<typeof batchReport>;
@@ -152,6 +154,7 @@ export async function requireBatch(
 /**
  * Reads a batch, what may block it and what was not accepted, with a fixed number of commands and one for each worker.
  *
+ * @param forSender without what a sender does not see
  * @throws NoticeQueueError NOT_FOUND
  */
 export async function readBatch(
@@ -161,20 +164,23 @@ export async function readBatch(
     keys,
   }: { readonly ledger: Ledger; readonly redis: RedisClient; readonly keys: Keys },
   id: string,
+  forSender = false,
 ): Promise<BatchReport> {
   try {
-    const [importing, batch, { now, ...fleet }] = await Promise.all([
+    const [isImporting, batch, { now, ...fleet }] = await Promise.all([
       // Before the batch: an import that ends in between has not stopped early.
       ledger.isImporting(id),
       requireBatch({ ledger }, id),
       readFleet({ redis, keys }, 'workers', 'hold', 'templateHolds', 'sendWindows', 'now'),
     ]);
+    // A sender sees no path of a list: to it an import that stopped has not finished.
+    const importing = isImporting || forSender;
     const motion = await readMotion(ledger, batch, { ...fleet, importing }, now);
     return {
       batch: batchToJson(batch, now, motion),
       standstill: motion.standstill ?? null,
       continueImport: batch.importedAt === 0 && !importing ? continueImport(batch) : null,
-      failures: await groupFailures(ledger, batch),
+      failures: forSender ? [] : await groupFailures(ledger, batch),
     };
   } catch (error) {
     throw redisFailure(error);

@@ -113,7 +113,7 @@ export const batch = operation({
   path: '/api/v1/batches/:id',
   input: z.object({ id: batchId }),
   output: batchReport,
-  run: (context, { id }) => readBatch(context, id),
+  run: (context, { id }, { role }) => readBatch(context, id, role === 'sender'),
   text: describeBatch,
 });
 

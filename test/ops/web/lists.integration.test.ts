@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
 import { readableOf } from '../../../src/ops/web/api/list-routes.ts';
+import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 import { expectDocumented, startOps, type OpsBench } from './support/ops-bench.ts';
@@ -81,6 +82,31 @@ it.each([
   expect((await send('batchId=nov&rate=14&paused=true&' + query, list, type)).json).toMatchObject({
     alreadyImported: true,
   });
+});
+
+it('a sender reads the state of a list, and neither what was not accepted nor its path', async () => {
+  const prefix = redis.freshPrefix();
+  const server = await startOps(redis.url, prefix);
+  const reading = { file: '/home/kim/people.csv', bytes: 100, flags: {} };
+  const options = { importing: true, plan: { reading } };
+  const built = await buildBatch(redis.client, prefix, 'cut', [contacts(10)], options);
+  const failed = await part('rejected', 'BAD_NUMBER', contacts(3));
+  await built.settle(0, { accepted: 7, failed: [failed] });
+
+  const viewer = await server.key('viewer').get(`${PATH}/cut`);
+  expect(viewer.json).toMatchObject({
+    continueImport: expect.stringContaining('/home/kim/people.csv') as string,
+    failures: [{ state: 'rejected', code: 'BAD_NUMBER', contacts: 3 }],
+  });
+  const sender = await server.key('sender').get(`${PATH}/cut`);
+  expectDocumented('GET', `${PATH}/cut`, sender);
+  expect(sender.json).toMatchObject({
+    batch: { phase: 'importing', counts: { total: 10, accepted: 7, rejected: 3 } },
+    standstill: 'its import has not finished',
+    continueImport: null,
+    failures: [],
+  });
+  expect(sender.text).not.toMatch(/kim|BAD_NUMBER/);
 });
 
 it('refuses what the command refuses, with its codes', async () => {
