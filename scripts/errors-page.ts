@@ -39,8 +39,9 @@ takes longer than 10 s, ends with 1. With \`--json\`, the error is written to st
 |---|---|
 ${exitRows.join('\n')}
 
-A question answered with no ends with 1, and so do a search that finds nothing and a \`notices import --wait\` of which not every contact
-was accepted. What was queued before an end with 1 stays queued, such as the contacts before the damaged line of a list (SOURCE_INVALID).
+A question answered with no ends with 1, and so do a search that finds nothing, a command that leaves a part of its work undone
+(\`erase\`, \`decide\`, \`cancel\`, \`restored park\`), and a \`notices import --wait\` of which not every contact was accepted.
+What was queued before an end with 1 stays queued, such as the contacts before the damaged line of a list (SOURCE_INVALID).
 After 3, \`notices send\` may have queued its notice; its message says whether.
 
 <!-- prettier-ignore-end -->

@@ -13,6 +13,7 @@ import { RULES, TLS_RULE } from '../src/config/rules.ts';
 import { defaultOf, metadataOf, type Row } from '../src/config/variable.ts';
 import { rowOf, VARIABLE_GROUPS, type VariableName } from '../src/config/variables.ts';
 import { DURATION_EXAMPLES } from '../src/format/time.ts';
+import { ERROR_CODES, type ErrorCode } from '../src/contracts/errors.ts';
 import { contactSchema, MAX_VALUE_LENGTH, VARIABLE_NAME } from '../src/contracts/notice.ts';
 import { jobSchema } from '../src/contracts/job.ts';
 import { answersPage } from './answers-page.ts';
@@ -23,7 +24,7 @@ import type { Operation } from '../src/ops/operations/operation.ts';
 import { OPERATIONS } from '../src/ops/operations/operations.ts';
 import { openApi } from '../src/ops/web/openapi.ts';
 import { operationRoutes } from '../src/ops/web/http/operation-routes.ts';
-import { STATUS } from '../src/ops/web/http/problem.ts';
+import { DEFECT, STATUS, UNREADABLE } from '../src/ops/web/http/problem.ts';
 import { OPS_ROUTES } from '../src/ops/web/http/route-table.ts';
 
 const COMMAND = 'npm run docs';
@@ -246,14 +247,20 @@ function routeList(): string {
   return items.join('\n');
 }
 
-/** The codes of problems by status. */
+/** The problems by status, with what to do. */
 function problemTable(): string {
-  const statuses = [...new Set(Object.values(STATUS))];
-  const rows = statuses.map((status) => {
-    const codes = Object.entries(STATUS).filter(([, of]) => of === status);
-    return `| ${status} | ${codes.map(([code]) => asCode(code)).join(', ')} |`;
-  });
-  return ['| status | codes |\n|---|---|', ...rows].join('\n');
+  const codes = Object.entries(STATUS) as [ErrorCode, number][];
+  const rows = [
+    ...codes.map(([code, status]) => [status, code, ERROR_CODES[code].remedy] as const),
+    ...Object.entries(UNREADABLE).map(
+      ([status, detail]) => [Number(status), 'REQUEST_INVALID', detail] as const,
+    ),
+    [DEFECT.status, DEFECT.code, DEFECT.detail] as const,
+  ].toSorted(([one], [other]) => one - other);
+  return [
+    '| status | code | what to do |\n|---|---|---|',
+    ...rows.map(([status, code, what]) => `| ${status} | ${asCode(code)} | ${what} |`),
+  ].join('\n');
 }
 
 async function main(args: readonly string[], root: string): Promise<number> {

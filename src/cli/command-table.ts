@@ -44,6 +44,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   results: {
     group: 'Batches',
     example: 'notices results spring customers.csv > results.csv',
+    adds: 'With the file of the list, writes it after the columns of the file.',
     load: async () => (await import('./batches/results.ts')).resultsCommand,
   },
   events: {

@@ -36,7 +36,8 @@ export async function loadCommands(
   return GROUPS.flatMap((group) => all.filter((one) => one.helpGroup() === `${group}:`));
 }
 
-function helped(command: Command, { group, example }: CommandHelp): Command {
+function helped(command: Command, { group, example, adds }: CommandHelp): Command {
+  if (adds !== undefined) command.description(`${command.description()} ${adds}`);
   return command.helpGroup(`${group}:`).addHelpText('after', `\nExample:\n  ${example}`);
 }
 
@@ -55,7 +56,10 @@ async function operationCommands(context: CommandContext): Promise<Command[]> {
     const group = rows.filter((other) => other.name.startsWith(`${word} `));
     const command = new Command(word).description(group.map(({ summary }) => summary).join(' '));
     for (const other of group) {
-      command.addCommand(operationCommand(context, other), { isDefault: other === row });
+      const isDefault = other === row;
+      const one = operationCommand(context, other);
+      if (isDefault) one.description(other.summary.replace(/\.$/, ' (default).'));
+      command.addCommand(one, { isDefault });
     }
     return [helped(command, help)];
   });

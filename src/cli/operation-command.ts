@@ -42,17 +42,15 @@ interface ChosenRow {
   readonly typed?: Typed;
 }
 
-/** A command that is one of several operations, depending on its arguments and flags. */
+/** Makes a command one of several operations, depending on its arguments and flags. */
 export function chosenCommand(
   context: CommandContext,
-  name: string,
+  command: Command,
   [argument, about]: readonly [string, string],
   rows: readonly Operation[],
   choose: (given: readonly string[], flags: CommonFlags) => ChosenRow | Promise<ChosenRow>,
 ): Command {
-  const command = new Command(name)
-    .description(rows.map(({ summary }) => summary).join(' '))
-    .argument(argument, about);
+  command.argument(argument, about);
   OPERATIONS_OF.set(command, rows);
   for (const row of rows) addFlags(command, row, rows.length > 1);
   return command.action(async (given: string | string[] | undefined) => {

@@ -40,6 +40,17 @@ describe('help', () => {
     }
   });
 
+  it.each([
+    ['show', 'The state of a single notice by its id or idempotency key'],
+    ['cancel', 'Cancels a batch, a single notice, or, after a preview, all single notices'],
+  ])('notices %s: describes all that it can do in one sentence', async (name, sentence) => {
+    const { stdout } = await run([name, '--help']);
+    const [, description = ''] = stdout.split('\n\n');
+    const words = description.replaceAll(/\s+/g, ' ').trim();
+    expect(words).toContain(sentence);
+    expect(words.match(/\.(?: |$)/g)).toHaveLength(1);
+  });
+
   it('version: that of the package', async () => {
     const manifest = new URL('../../package.json', import.meta.url);
     const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string };

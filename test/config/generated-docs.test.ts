@@ -9,6 +9,8 @@ import type { Environment } from '../../src/config/environment.ts';
 import { RULES } from '../../src/config/rules.ts';
 import { metadataOf } from '../../src/config/variable.ts';
 import { ROWS } from '../../src/config/variables.ts';
+import { ERROR_CODES, type ErrorCode } from '../../src/contracts/errors.ts';
+import { STATUS } from '../../src/ops/web/http/problem.ts';
 import { REQUIRED } from './support.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -27,6 +29,29 @@ test('a file that is missing or edited is named', async () => {
     await writeFile(path.join(root, name), name === '.env.example' ? `${text}\n` : text);
   }
   expect(await staleFiles(root)).toStrictEqual(['.env.example']);
+});
+
+test('docs/ops-server.md has a row for every problem, with what to do', () => {
+  const page = generatedFiles().get('docs/ops-server.md') ?? '';
+  const rows = Object.entries(STATUS).map(
+    ([code, status]) => `| ${status} | \`${code}\` | ${ERROR_CODES[code as ErrorCode].remedy} |`,
+  );
+  const others = [413, 414, 415].map((status) => `| ${status} | \`REQUEST_INVALID\` | `);
+  for (const row of [...rows, ...others, '| 500 | `DEFECT` | ']) expect(page).toContain(row);
+});
+
+test('docs/commands.md names what only commands do, and which subcommand is the default', () => {
+  const page = generatedFiles().get('docs/commands.md') ?? '';
+  const rowOf = (name: string) =>
+    page.split('\n').find((line) => line.startsWith(`| \`notices ${name}`)) ?? '';
+  expect(rowOf('find')).toMatch(/FIND_KEY.*Ends with 1 if there are none/);
+  expect(rowOf('erase')).toContain('after a preview');
+  expect(rowOf('decide')).toMatch(/after a preview; --release-key releases/);
+  expect(rowOf('results')).toContain('after the columns of the file');
+  expect(rowOf('rate ')).toContain('"off" for no limit');
+  for (const name of ['hold show', 'restored show', 'events list', 'ops serve']) {
+    expect(rowOf(name)).toContain('(default).');
+  }
 });
 
 test('.env.example contains every variable, all commented out, with its default', async () => {

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Command } from 'commander';
 import { status } from '../../ops/operations/account.ts';
 import { setRateLimit, showRateLimit } from '../../ops/operations/hold.ts';
 import type { Status } from '../../ops/status.ts';
@@ -10,7 +10,7 @@ import { runOperation } from '../run-operation.ts';
 export const rateLimitCommand = (context: CommandContext): Command =>
   chosenCommand(
     context,
-    'rate-limit',
+    new Command('rate-limit').description(`${showRateLimit.summary} ${setRateLimit.summary}`),
     ['[rate-limit]', 'send requests per second of all workers, "off" or "default"'],
     [showRateLimit, setRateLimit],
     ([rateLimit]) =>

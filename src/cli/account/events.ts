@@ -23,10 +23,9 @@ export const eventsCommand = (context: CommandContext): Command =>
     .addCommand(operationCommand(context, replayEvents));
 
 function listCommand(context: CommandContext): Command {
-  const command = operationCommand(context, listEvents).option(
-    '--follow',
-    'go on with new events, one per line, until Ctrl-C or --limit',
-  );
+  const command = operationCommand(context, listEvents)
+    .description('The events of the account, oldest first (default).')
+    .option('--follow', 'go on with new events, one per line, until Ctrl-C or --limit');
   return command.action(async ({ from = '0', limit, follow }: ListFlags) => {
     if (follow !== true) {
       await runOperation(context, command, listEvents, { from, limit });

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Command } from 'commander';
 import { cancelBatch } from '../../ops/operations/batches.ts';
 import { cancelByKey, cancelNotice, showByKey, showNotice } from '../../ops/operations/notice.ts';
 import { cancelSelected } from '../../ops/operations/waiting.ts';
@@ -13,7 +13,9 @@ const NOTICE_ID = /^n-/;
 export const showCommand = (context: CommandContext): Command =>
   chosenCommand(
     context,
-    'show',
+    new Command('show').description(
+      'The state of a single notice by its id or idempotency key, and why it waits or failed; ends with 1 if it is not kept.',
+    ),
     ['[id]', 'id of the notice'],
     [showNotice, showByKey],
     ([id], { key }) => {
@@ -30,7 +32,9 @@ export const showCommand = (context: CommandContext): Command =>
 export const cancelCommand = (context: CommandContext): Command =>
   chosenCommand(
     context,
-    'cancel',
+    new Command('cancel').description(
+      'Cancels a batch, a single notice, or, after a preview, all single notices that wait and match; what waits of it is never sent, which cannot be undone.',
+    ),
     ['[id]', 'id of the batch or notice; without it all that the flags select'],
     [cancelSelected, cancelBatch, cancelNotice, cancelByKey],
     async ([id], { why: _why, yes: _yes, releaseKey: _key, apiKey, key, ...selects }) => {

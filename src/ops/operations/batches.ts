@@ -183,7 +183,8 @@ export const resumeBatch = controlOperation(
 export const changeBatchRate = operation({
   name: 'rate',
   help: { group: 'Batches', example: 'notices rate spring --spread 4h' },
-  summary: 'Changes the rate of a batch while it is sent, waits or is imported.',
+  summary:
+    'Changes the rate of a batch while it is sent, waits or is imported; "off" for no limit.',
   answers: 'The new rate.',
   needs: 'operator',
   why: 'may',

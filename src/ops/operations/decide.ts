@@ -82,6 +82,7 @@ export const decideFailures = operation({
   help: {
     group: 'Not accepted',
     example: 'notices decide --batch spring --as resend --code INVALID_TEMPLATE',
+    adds: 'It asks first, after a preview; --release-key releases the idempotency keys of what is given up.',
   },
   summary: 'Sends what was not accepted again, counts it as accepted, or gives it up.',
   answers: 'What was decided. Repeat it while `complete` is false.',

@@ -44,8 +44,13 @@ export async function findFor(
 
 export const find = operation({
   name: 'find',
-  help: { group: 'Single notices', example: 'notices find 01012345678' },
-  summary: 'What happened to the notices for one phone number; the answer does not contain it.',
+  help: {
+    group: 'Single notices',
+    example: 'notices find 01012345678',
+    adds: 'Ends with 1 if there are none.',
+  },
+  summary:
+    'What happened to the notices for one phone number (needs FIND_KEY); the answer does not contain it.',
   answers: 'Single notices and contacts of batches, newest first.',
   needs: 'viewer',
   hidesInput: true,
@@ -131,6 +136,7 @@ export const erase = operation({
   help: {
     group: 'Single notices',
     example: "notices erase 01012345678 --why 'request of the person'",
+    adds: 'It asks first, after a preview.',
   },
   summary:
     'Erases what is stored about one phone number: cancels what waits, removes what is kept.',

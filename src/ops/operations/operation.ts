@@ -18,6 +18,8 @@ export interface CommandHelp {
   readonly group: 'Single notices' | 'Batches' | 'Not accepted' | 'Account' | 'Processes';
   /** A command line. */
   readonly example: string;
+  /** What its description adds to the summary: what only the command does. */
+  readonly adds?: string;
 }
 
 /** What the function of an operation works with. */

@@ -59,11 +59,20 @@ const AWAY: ReadonlySet<ErrorCode> = new Set(['QUEUE_UNAVAILABLE', 'TOKEN_UNAVAI
 const REDIS_RETRY_AFTER = 2;
 
 /** Detail of requests that fastify cannot read, by status. */
-const UNREADABLE: Readonly<Record<number, string>> = {
+export const UNREADABLE: Readonly<Record<number, string>> = {
   413: 'The body is larger than the limit of this route: 4 MiB for notices, 64 KiB for all others.',
   414: 'The URL is too long.',
   415: 'The media type of the body is not supported: send application/json; for lists text/csv or application/x-ndjson.',
 };
+
+/** The problem of every error that is none of this package. */
+export const DEFECT = {
+  type: typeOf('DEFECT'),
+  title: 'An unexpected error; this is a defect of notice-queue.',
+  status: 500,
+  detail: 'An unexpected error; the log of the ops server names its kind.',
+  code: 'DEFECT',
+} as const satisfies Problem;
 
 /** A request above a rate limit of this server. */
 export class TooManyRequests extends NoticeQueueError {
@@ -95,13 +104,7 @@ export function problemOf(error: unknown, redisTrouble?: string): Problem {
     const detail = UNREADABLE[statusCode] ?? 'The request cannot be read.';
     return problem(new NoticeQueueError('REQUEST_INVALID', detail), statusCode);
   }
-  return {
-    type: typeOf('DEFECT'),
-    title: 'An unexpected error; this is a defect of notice-queue.',
-    status: 500,
-    detail: 'An unexpected error; the log of the ops server names its kind.',
-    code: 'DEFECT',
-  };
+  return { ...DEFECT };
 }
 
 function problem(error: NoticeQueueError, status: number): Problem {
