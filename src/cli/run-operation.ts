@@ -166,7 +166,7 @@ async function agreedOn(
 }
 
 /** @throws UsageError that names every invalid flag and argument */
-function parsed(row: Operation, typed: Typed): unknown {
+export function parsed(row: Operation, typed: Typed): unknown {
   const shape = shapeOf(row.input);
   const values = Object.entries(typed).flatMap(([name, value]) => {
     return value === undefined ? [] : [[name, fromTyped(shape[name], value)]];

@@ -5,7 +5,7 @@ import { untilStopped, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
 import { operationCommand } from '../operation-command.ts';
 import { print, wantsJson, writeJsonLine } from '../output.ts';
-import { runOperation } from '../run-operation.ts';
+import { parsed, runOperation } from '../run-operation.ts';
 
 /** `notices batch ID`: state, progress and failures of one batch. */
 export function batchCommand(context: CommandContext): Command {
@@ -18,6 +18,7 @@ export function batchCommand(context: CommandContext): Command {
       await runOperation(context, command, batch, { id });
       return;
     }
+    parsed(batch, { id });
     const { followBatch } = await import('./follow-batch.ts');
     await withLedger(context, async (open) => {
       const json = wantsJson(command);

@@ -73,6 +73,13 @@ describe('notices batch', () => {
 });
 
 describe('notices batch --watch', () => {
+  it.each(['bad id', '{a}:b', '', 'new:failures'])('refuses the id "%s" as usage', async (id) => {
+    const watching = start(['batch', id, '--watch'], envOf(redis.freshPrefix()));
+    const { code, stdout, stderr } = await watching.ended;
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('<id>: expected 1 to 64 letters, digits, hyphens or underscores');
+  });
+
   it('follows until all is settled, then shows the whole; the reason why it is not sending is written once', async () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(10), contacts(10, 10)]);
