@@ -59,6 +59,10 @@ export const batchAnswer = named(
     expiresAt: time.nullable(),
     rate: count.describe('limit in contacts per second; 0 for no limit'),
     counts: batchCounts,
+    startAt: time.nullable().describe('when its sending starts, as long as it waits for that time'),
+    startMissedAt: time
+      .nullable()
+      .describe('its start that was missed by more than an hour: a person resumes it'),
     begunAt: time,
     importedAt: time.nullable(),
     finishedAt: time.nullable(),
@@ -120,6 +124,9 @@ export function batchToJson(
   const answer: BatchAnswer = {
     ...batch,
     expiresAt: batch.expiresAt || null,
+    // Negative where it waits for a person.
+    startAt: batch.startAt > 0 ? batch.startAt : null,
+    startMissedAt: batch.startMissedAt || null,
     importedAt: batch.importedAt || null,
     finishedAt: finishedAt || null,
     // A restart of a stalled batch counts as a move, but is no progress.

@@ -15,7 +15,13 @@ function own() {
   const { bullPrefix } = keysOf(prefix, 'default');
   const jobs = () => redis.client.llen(`${bullPrefix}:chunks:wait`);
   const shown = async () => (await run('batch b', env)).stdout;
-  return { prefix, ledger, env, jobs, shown };
+  const starts = async () => {
+    const { batch } = JSON.parse((await run('batch b --json', env)).stdout) as {
+      batch: Record<'startAt' | 'startMissedAt', number | null>;
+    };
+    return [batch.startAt, batch.startMissedAt];
+  };
+  return { prefix, ledger, env, jobs, shown, starts };
 }
 
 describe('on a terminal, an import asks before it sends', () => {
@@ -67,7 +73,7 @@ it('--paused stores a list, and resume starts it', async () => {
 
 describe('--start-at', () => {
   it('waits for its time; then a look at the batch starts it', async () => {
-    const { env, ledger, jobs, shown } = own();
+    const { env, ledger, jobs, shown, starts } = own();
     const at = Date.now() + 2_000;
     const time = new Date(at).toISOString();
     await run(`${IMPORT} --batch b --start-at ${time}`, env);
@@ -78,16 +84,19 @@ describe('--start-at', () => {
     await until(async () => (await ledger.takeOpen(1_000))?.id === 'b', { what: 'its time' });
     expect((await ledger.chunksWithoutJob('b', 10, 0))?.chunks).toHaveLength(1);
     expect(await ledger.read('b')).toMatchObject({ phase: 'sending', startAt: 0 });
+    expect(await starts()).toEqual([null, null]);
   });
 
   it('that is missed by more than an hour waits for a person', async () => {
-    const { prefix, env, ledger, shown } = own();
+    const { prefix, env, ledger, shown, starts } = own();
     await run(`${IMPORT} --batch b --start-at 2099-01-01T00:00:00Z`, env);
+    expect(await starts()).toEqual([Date.parse('2099-01-01T00:00:00Z'), null]);
     const { record } = keysOf(prefix, 'default').batch('b');
     const late = Date.now() - 3_700_000;
     await redis.client.hset(record, 'startAt', late);
     expect(await ledger.chunksWithoutJob('b', 10, 0)).toBeUndefined();
     expect(await ledger.read('b')).toMatchObject({ phase: 'paused', startMissedAt: late });
+    expect(await starts()).toEqual([null, late]);
     expect(await shown()).toMatch(/was missed by more than an hour; "notices resume b"/);
     await run('resume b', env);
     expect(await ledger.read('b')).toMatchObject({ phase: 'sending', startMissedAt: 0 });
