@@ -10,21 +10,21 @@ import type { Keys } from '../../../src/redis/keys.ts';
 import { run } from '../../cli/support/run.ts';
 import { readExposition } from '../../metrics/exposition.ts';
 import type { Fleet } from '../../support/fleet.ts';
+import { tellApart, type Part } from './apart.ts';
 import type { Evidence, HandedOver } from './judge.ts';
-import { ATTEMPTS, BATCH, UNKNOWN_RESENDS } from './settings.ts';
+import { ATTEMPTS, UNKNOWN_RESENDS } from './settings.ts';
 
 /**
- * Runs the commands that a user would run, and reads log, metrics and the record of the service. Call it
- * after the workers have ended.
+ * Runs the commands that a user would run, and reads log, metrics and the record of the service: the evidence of each
+ * load. Call it after the workers have ended.
  */
 export async function gatherEvidence(
   redis: Redis,
   keys: Keys,
-  handedOver: HandedOver,
+  loads: readonly HandedOver[],
   fleet: Fleet,
-): Promise<Evidence> {
+): Promise<Evidence[]> {
   const { emulator, env } = fleet;
-  const { delivery, listed, spoiled, notices, bad, handedAt } = handedOver;
   const command = async (...args: string[]) => {
     const { code, stdout, stderr } = await run(args, env);
     if (code !== 0) throw new Error(`notices ${args.join(' ')} ended with ${code}: ${stderr}`);
@@ -32,20 +32,17 @@ export async function gatherEvidence(
   };
   const json = async <Answer>(...args: string[]) =>
     JSON.parse(await command(...args, '--json')) as Answer;
-  const status = await json<Status>('status');
-  const { batch } = await json<OperationOutput<'batch'>>('batch', BATCH);
-  const unknown = await json<OperationOutput<'failures'>>(
-    'failures',
-    '--state',
-    'unknown',
-    '--limit',
-    '1000000',
-  );
-  const csv =
-    batch.counts.unknown === 0
-      ? 'contact\n'
-      : await command('failures', BATCH, '--state', 'unknown', '--csv');
-  const rows = parse(csv, { columns: true }) as unknown as readonly { contact: string }[];
+  const parts: Part[] = [];
+  for (const load of loads) {
+    const { batch } = await json<OperationOutput<'batch'>>('batch', load.delivery);
+    const csv =
+      batch.counts.unknown === 0
+        ? 'contact\n'
+        : await command('failures', load.delivery, '--state', 'unknown', '--csv');
+    const rows = parse(csv, { columns: true }) as unknown as readonly { contact: string }[];
+    parts.push({ load, batch: batch.counts, unknownOfBatch: rows.map(({ contact }) => contact) });
+  }
+  const { notices } = await json<OperationOutput<'failures'>>('failures', '--limit', '1000000');
   const { value } = readExposition(await fleetMetrics({ redis, keys }).text());
   const metric = (lane: string) => value('notices_possibly_sent_twice_contacts', { lane }) ?? NaN;
   const { tokens, revocations } = emulator.record();
@@ -53,34 +50,31 @@ export async function gatherEvidence(
   for (const { contact, at } of emulator.details()) {
     if (!acceptedAt.has(contact)) acceptedAt.set(contact, at);
   }
-  return {
-    delivery,
-    listed,
-    spoiled,
-    notices,
-    bad,
-    handedAt,
+  const whole = {
     acceptedAt,
-    status,
+    status: await json<Status>('status'),
     record: new Map([...emulator.contacts()].map(({ contact, count }) => [contact, count])),
     issued: tokens.issued,
     invalidated: revocations + tokens.foreign,
-    batch: batch.counts,
-    unknown: { notices: unknown.notices, ofBatch: rows.map(({ contact }) => contact) },
+    failures: notices,
     metrics: { notices: metric('notices'), chunks: metric('chunks') },
     attempts: fleet.attempts(),
     attemptsOfJob: ATTEMPTS,
     unknownResends: UNKNOWN_RESENDS,
   };
+  return tellApart(whole, parts);
 }
 
-/** What is open of a load, over one connection: it is asked ten times a second. */
-export async function openLoad(redis: Redis, keys: Keys) {
-  const [{ noticeJobs, hold }, batch] = await Promise.all([
+/** What is open of the loads, over one connection: it is asked ten times a second. */
+export async function openLoad(redis: Redis, keys: Keys, loads: readonly HandedOver[]) {
+  const ledger = new Ledger(redis, keys);
+  const [{ noticeJobs, hold }, ...batches] = await Promise.all([
     readFleet({ redis, keys }, 'noticeJobs', 'hold'),
-    new Ledger(redis, keys).read(BATCH),
+    ...loads.map(({ delivery }) => ledger.read(delivery)),
   ]);
   const { waiting, active, delayed } = noticeJobs;
-  const isOver = batch !== undefined && isBatchOver(batch) && waiting + active + delayed === 0;
-  return { isOver, phase: batch?.phase, counts: batch?.counts, hold, noticeJobs };
+  const areOver = batches.every((batch) => batch !== undefined && isBatchOver(batch));
+  const isOver = areOver && waiting + active + delayed === 0;
+  const counts = batches.map((batch) => ({ phase: batch?.phase, ...batch?.counts }));
+  return { isOver, counts, hold, noticeJobs };
 }

@@ -3,7 +3,7 @@ import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import type { Status } from '../../../src/ops/status.ts';
 import type { UnknownNotice } from '../../support/unknown-notices.ts';
 import type { LogLine } from '../../support/fleet.ts';
-import { BATCH, CHUNK } from './settings.ts';
+import { CHUNK } from './settings.ts';
 
 /** Sum of a batch's states; must be its total at every instant. */
 export function sumOf(
@@ -13,22 +13,32 @@ export function sumOf(
   return pending + accepted + rejected + unknown + expired + cancelled;
 }
 
-/** What was handed over. */
+/** What was handed over under one policy. */
 export interface HandedOver {
   readonly delivery: DeliveryPolicy;
-  /** Contacts of the batch, and those among them for which the service refuses a request. */
+  /** Contacts of the batch, whose id is the name of the policy, and those among them for which the service refuses a request. */
   readonly listed: readonly string[];
   readonly spoiled: readonly string[];
   /** Contact of each single notice, by the id in its receipt; and those that the service refuses for themselves. */
   readonly notices: ReadonlyMap<string, string>;
   readonly bad: ReadonlyMap<string, string>;
+  /** The same of notices that may be lost, or not be sent: their scenario itself looks at that. */
+  readonly others: ReadonlyMap<string, string>;
   /** When each notice was handed over, by its contact: milliseconds since the epoch. */
   readonly handedAt: ReadonlyMap<string, number>;
+  readonly seen: {
+    /** Looks at the ledger meanwhile, and those at which the states did not make up the total. */
+    looks: number;
+    wrongSums: number;
+    /** Jobs that workers held when faults were injected. */
+    underWay: number;
+  };
 }
 
 /**
- * All that the judge looks at, when everything has ended: what was handed over, the record of the service,
- * and what a user sees of the program. No key of Redis and no field of BullMQ.
+ * All that the judge looks at, when everything has ended: what was handed over under one policy, the record of the
+ * service, and what a user sees of the program. No key of Redis and no field of BullMQ. Of what the program counts for
+ * both policies together, it is the part of this one (apart.ts).
  */
 export interface Evidence extends HandedOver {
   /** The record of the service: how often each contact was accepted, and when first, where it is kept. */
@@ -102,6 +112,7 @@ export function judge(evidence: Evidence) {
   const phantoms = [...notices].filter(([id, contact]) => accepted.has(id) && !record.has(contact));
   return {
     delivery,
+    ...evidence.seen,
     /** Handed over in the batch, and what the states of the batch add up to. */
     listed: listed.length,
     sum: sumOf(batch),
@@ -174,7 +185,7 @@ export function judge(evidence: Evidence) {
  * refuses after an attempt that it may have accepted is unknown for good reason.
  */
 function setAside(
-  { listed, spoiled, unknown, attempts, attemptsOfJob, unknownResends }: Evidence,
+  { delivery, listed, spoiled, unknown, attempts, attemptsOfJob, unknownResends }: Evidence,
   notices: Evidence['unknown']['notices'],
 ): number {
   const usedUp = new Set(
@@ -186,7 +197,7 @@ function setAside(
       .map(({ job }) => job),
   );
   const chunkOf = new Map(
-    listed.map((contact, at) => [contact, `c-${BATCH}-${Math.floor(at / CHUNK)}`]),
+    listed.map((contact, at) => [contact, `c-${delivery}-${Math.floor(at / CHUNK)}`]),
   );
   return (
     unknown.ofBatch.filter(

@@ -3,9 +3,6 @@ import { MOST_COMMANDS } from './settings.ts';
 
 /** What the stage of a scenario saw itself. Counts are contacts unless said otherwise. */
 interface Seen {
-  /** Looks at the ledger meanwhile, and those at which the states did not make up the total. */
-  readonly looks: number;
-  readonly wrongSums: number;
   /**
    * Taken while what Redis kept of it was lost afterwards: may be taken again, and no ledger can know.
    * 0 but where Redis itself goes back.
@@ -64,7 +61,13 @@ const FEW_LOOKS = 20;
 const isOnce = ({ delivery }: Verdict) => delivery === 'at-most-once';
 
 export const LAWS: readonly Law[] = [
-  ['the faults struck', (v) => v.strikes === 0 || v.faults === 0, 'strikes', 'faults'],
+  [
+    'the faults struck',
+    (v) => v.strikes === 0 || v.faults === 0 || v.underWay === 0,
+    'strikes',
+    'faults',
+    'underWay',
+  ],
   [
     'the states of the batch add up at every look',
     (v) => v.wrongSums > 0 || v.looks < FEW_LOOKS,
@@ -195,18 +198,25 @@ export function brokenLaws(verdict: Verdict, promises: Promises): string[] {
   });
 }
 
-/** Prints what became of a scenario; answers the laws that it broke. */
-export function conclude(
+/** Prints what became of a scenario under each policy; answers the laws that it broke. */
+export const conclude = (
+  scenario: string,
+  verdicts: readonly Verdict[],
+  promises: Promises,
+  note = '',
+): string[] => verdicts.flatMap((verdict) => concludeOne(scenario, verdict, promises, note));
+
+function concludeOne(
   scenario: string,
   verdict: Verdict,
   promises: Promises,
-  note = '',
+  note: string,
 ): string[] {
-  const broken = brokenLaws(verdict, promises);
   const { delivery, faults, strikes, handedOver, lost, twice, again, unknown } = verdict;
+  const broken = brokenLaws(verdict, promises).map((law) => `${delivery}: ${law}`);
   console.log(
     `${delivery}, ${scenario}: ${broken.length === 0 ? 'ok' : `BROKEN: ${broken.join('; ')}`}; ` +
-      `${faults} faults took effect ${strikes} times, ${handedOver} contacts, lost ${lost}, ` +
+      `${faults} faults at ${verdict.underWay} jobs took effect ${strikes} times, ${handedOver} contacts, lost ${lost}, ` +
       `twice ${twice} of ${again} resent, unknown ${unknown}, tokens ${verdict.issued}, ` +
       `recovery ${Math.max(0, ...verdict.recoveriesMs)} ms of ${promises.boundMs ?? 'any'}, ` +
       `longest pause ${verdict.longestGapMs} ms, ` +

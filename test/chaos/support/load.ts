@@ -1,32 +1,34 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
+import type { Redis } from 'ioredis';
+import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
 import type { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { numbers } from '../../support/fleet.ts';
-import { BATCH, CHUNK } from './settings.ts';
+import type { HandedOver } from './judge.ts';
+import { CHUNK } from './settings.ts';
 
 const GROUP = 50;
 const CALL_AGAIN_MS = 100;
 const DRIP_EVERY_MS = 250;
 
+/** Numbers of a load: beyond them are those of the next one. */
+const MOST_NUMBERS = 4_000_000;
+
 /**
- * What is handed over in a scenario: a batch, and single notices of one contact each. An application must
- * repeat a call while Redis is away, with the same idempotency key or batch id: that is done here, and
- * nothing else.
+ * What is handed over in a scenario under one policy: a batch, whose id is the name of the policy, and single notices of
+ * one contact each. An application must repeat a call while Redis is away, with the same idempotency key or batch id:
+ * that is done here, and nothing else.
  */
-export class Load {
+export class Load implements HandedOver {
   readonly delivery: DeliveryPolicy;
-  /** Contacts of the batch. */
   readonly listed: readonly string[];
-  /** Those among them for which the service refuses a request. */
   readonly spoiled: readonly string[];
-  /** Contact of each single notice, by the id of its job. */
   readonly notices = new Map<string, string>();
-  /** The same of notices that the service refuses for themselves. */
   readonly bad = new Map<string, string>();
-  /** When each single notice was handed over, by its contact: milliseconds since the epoch. */
+  readonly others = new Map<string, string>();
   readonly handedAt = new Map<string, number>();
+  readonly seen = { looks: 0, wrongSums: 0, underWay: 0 };
   readonly #queue: NoticeQueue;
   #handedOver: Promise<unknown> = Promise.resolve();
   #next: number;
@@ -38,9 +40,9 @@ export class Load {
   constructor(queue: NoticeQueue, delivery: DeliveryPolicy, contacts: number, spoiledChunks = 0) {
     this.#queue = queue;
     this.delivery = delivery;
-    this.listed = numbers(contacts);
+    this.#next = DELIVERY_POLICIES.indexOf(delivery) * MOST_NUMBERS;
+    this.listed = this.take(contacts);
     this.spoiled = spoiledOf(this.listed, spoiledChunks);
-    this.#next = contacts;
   }
 
   /** Resolves when everything that was begun has been handed over. */
@@ -48,12 +50,18 @@ export class Load {
     return this.#handedOver;
   }
 
+  /** Numbers that no other notice has. */
+  take(count: number): string[] {
+    this.#next += count;
+    return numbers(count, this.#next - count);
+  }
+
   /** Begins to hand over the batch. */
   beginImport(highWater: number): void {
     const { delivery, listed } = this;
     const options = {
       templateCode: 'CHAOS',
-      batchId: BATCH,
+      batchId: delivery,
       chunkSize: CHUNK,
       delivery,
       highWater,
@@ -70,51 +78,44 @@ export class Load {
   }
 
   /** Hands over more single notices, `group` of them a call. */
-  send(count: number, options: SendOptions = {}, group = GROUP): Promise<void> {
-    const first = this.#next;
-    this.#next += count;
-    const contacts = numbers(count, first);
-    return this.#begin(async () => {
-      for (let from = 0; from < count; from += group) {
-        const some = contacts.slice(from, from + group);
-        const receipts = await again(() =>
-          this.#queue.sendMany(
-            some.map((contact) => ({ templateCode: 'CHAOS', contacts: [{ contact }] })),
-            { delivery: this.delivery, idempotencyKey: `group-${first + from}`, ...options },
-          ),
-        );
-        this.#note(this.notices, receipts, some);
-      }
-    });
+  send(count: number, group = GROUP): Promise<void> {
+    return this.#handOver(this.notices, this.take(count), { group });
   }
 
   /** Hands over notices that the service refuses, by their sender key or by one of these numbers. */
   sendBad(contacts: readonly string[], senderKey?: string): Promise<void> {
-    return this.#begin(async () => {
-      const receipts = await again(() =>
-        this.#queue.sendMany(
-          contacts.map((contact) => ({
-            templateCode: 'CHAOS',
-            ...(senderKey === undefined ? {} : { senderKey }),
-            contacts: [{ contact }],
-          })),
-          { delivery: this.delivery, idempotencyKey: `bad-${contacts[0]}` },
-        ),
-      );
-      this.#note(this.bad, receipts, contacts);
-    });
+    const fields = senderKey === undefined ? {} : { senderKey };
+    return this.#handOver(this.bad, contacts, { fields });
   }
 
-  #note(
+  /** Hands over notices that may be lost, or not be sent. */
+  async sendOthers(count: number, options: SendOptions = {}): Promise<string[]> {
+    const contacts = this.take(count);
+    await this.#handOver(this.others, contacts, { options });
+    return contacts;
+  }
+
+  #handOver(
     into: Map<string, string>,
-    receipts: readonly { readonly id: string }[],
     contacts: readonly string[],
-  ): void {
-    for (const [at, { id }] of receipts.entries()) {
-      const contact = contacts[at] ?? '';
-      into.set(id, contact);
-      this.handedAt.set(contact, Date.now());
-    }
+    { group = GROUP, fields = {}, options = {} }: Handing,
+  ): Promise<void> {
+    return this.#begin(async () => {
+      for (let from = 0; from < contacts.length; from += group) {
+        const some = contacts.slice(from, from + group);
+        const receipts = await again(() =>
+          this.#queue.sendMany(
+            some.map((contact) => ({ templateCode: 'CHAOS', ...fields, contacts: [{ contact }] })),
+            { delivery: this.delivery, idempotencyKey: `group-${some[0]}`, ...options },
+          ),
+        );
+        for (const [at, { id }] of receipts.entries()) {
+          const contact = some[at] ?? '';
+          into.set(id, contact);
+          this.handedAt.set(contact, Date.now());
+        }
+      }
+    });
   }
 
   /**
@@ -128,7 +129,7 @@ export class Load {
     isBehind: () => Promise<boolean>,
     isOver: () => Promise<boolean>,
   ): void {
-    const some = Math.ceil((perSecond * DRIP_EVERY_MS) / 1_000);
+    const some = Math.round((perSecond * DRIP_EVERY_MS) / 1_000);
     void this.#begin(async () => {
       while (!(await isOver())) {
         if (!(await isBehind())) await this.send(some);
@@ -144,6 +145,33 @@ export class Load {
     this.#handedOver.catch(() => {});
     return working;
   }
+}
+
+/**
+ * The chunks of several imports are queued anew in turns, so that each fault meets all of them. Nothing takes one
+ * meanwhile.
+ *
+ * @param waiting the list of their jobs
+ */
+export async function queueInTurns(redis: Redis, waiting: string): Promise<void> {
+  const ids = await redis.lrange(waiting, 0, -1);
+  // The last one is taken first.
+  const inTurns = ids.toSorted((one, other) => chunkOf(other) - chunkOf(one));
+  await redis
+    .multi()
+    .del(waiting)
+    .rpush(waiting, ...inTurns)
+    .exec();
+}
+
+/** The number of a chunk, from the id of its job. */
+export const chunkOf = (id: string) => Number(/-(\d+)$/.exec(id)?.[1]);
+
+/** How single notices are handed over. */
+interface Handing {
+  readonly group?: number;
+  readonly fields?: { readonly senderKey?: string };
+  readonly options?: SendOptions;
 }
 
 /** In the middle of their chunks, evenly spread over the list. */

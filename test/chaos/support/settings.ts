@@ -1,8 +1,8 @@
+import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
 import type { CuttableSet } from './sentinel-set.ts';
 
-/** Id of the batch of a load, and contacts of its chunks. */
-export const BATCH = 'chaos';
+/** Contacts of a chunk of a batch. */
 export const CHUNK = 10;
 
 /** Short enough that what a dead worker held comes back within seconds, and more than two send deadlines. */
@@ -82,6 +82,8 @@ type Behind = 'all' | 'first' | 'none';
 
 /** What is set up for a scenario. */
 export interface Plan {
+  /** A load of each is sent at the same time. Amounts below are those of one that is alone (Stage.amount). */
+  readonly policies: readonly DeliveryPolicy[];
   readonly processes: number;
   /** How long the batch takes where nothing disturbs it; it must outlast the fault and the recovery. */
   readonly seconds: number;
@@ -109,11 +111,12 @@ export interface Plan {
 }
 
 export const PLAN: Plan = {
+  policies: DELIVERY_POLICIES,
   processes: 3,
   seconds: 9,
   contacts: undefined,
   spoiledChunks: 0,
-  // Less than the slots of two processes can send: what a fault delays is made up for.
+  // Both together less than the slots of all can send: what a fault delays is made up for.
   noticesPerSecond: 20,
   noticesAtFirst: 0,
   highWater: 1_000_000,
@@ -126,3 +129,7 @@ export const PLAN: Plan = {
   firstEnv: {},
   tls: false,
 };
+
+/** How much each load has: of two policies at once two thirds of what one has alone, so that as much meets a fault. */
+export const amountOf = ({ policies }: Plan, ofOne: number) =>
+  Math.ceil(policies.length > 1 ? (2 * ofOne) / 3 : ofOne);

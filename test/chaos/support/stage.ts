@@ -2,25 +2,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
 import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
-import {
-  numbers,
-  startFleet,
-  type Fleet,
-  type FleetWorker,
-  type LogLine,
-} from '../../support/fleet.ts';
+import { startFleet, type Fleet, type FleetWorker, type LogLine } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
+import { isOf } from './apart.ts';
 import { gatherEvidence, openLoad } from './evidence.ts';
 import { judge, sumOf } from './judge.ts';
 import type { Verdict } from './laws.ts';
-import { Load } from './load.ts';
+import { chunkOf, Load, queueInTurns } from './load.ts';
 import { mostCommands, Pulse, recoveries } from './pulse.ts';
 import {
-  BATCH,
+  amountOf,
   CHUNK,
   CHUNK_SLOTS,
   ENV,
@@ -39,9 +33,6 @@ const CA_FILE = new URL('../../service/support/local.crt', import.meta.url).path
 const UNDISTURBED_MS = 1_500;
 const END_DEADLINE_MS = 150_000;
 
-/** Numbers of bad notices: beyond those of any load. */
-const BAD_FROM = 8_000_000;
-
 /** The answer to a request with a contact of a chunk that is spoiled. */
 const SPOILED = { status: 400, code: 'INVALID_CONTACT' } as const;
 
@@ -58,13 +49,13 @@ interface HeldJob {
   readonly id: string;
 }
 
-/** A running fleet that sends a load, and everything that a scenario may lay its hands on. */
+/** A running fleet that sends a load of each policy, and everything that a scenario may lay its hands on. */
 export class Stage {
   readonly server: RedisServer;
   /** A connection to Redis that meets no proxy. */
   readonly client: Redis;
   readonly fleet: Fleet;
-  readonly load: Load;
+  readonly loads: readonly Load[];
   readonly pulse: Pulse;
   /** Between workers and Redis, workers and the service, the producer and Redis. */
   readonly proxies: Readonly<Record<'redis' | 'service' | 'producer', FaultProxy>>;
@@ -78,8 +69,6 @@ export class Stage {
   readonly #killed = new Set<number>();
   readonly #told = new Set<number>();
   readonly #badFaults: Fault[] = [];
-  #looks = 0;
-  #wrongSums = 0;
   #started = 0;
   #faults = 0;
   #speed = Infinity;
@@ -89,14 +78,14 @@ export class Stage {
   #frozen: { readonly contacts: ReadonlySet<string>; readonly until: number } | undefined;
 
   private constructor(
-    parts: Pick<Stage, 'server' | 'client' | 'fleet' | 'load' | 'proxies' | 'front'>,
+    parts: Pick<Stage, 'server' | 'client' | 'fleet' | 'loads' | 'proxies' | 'front'>,
     plan: Plan,
     closers: (() => unknown)[],
   ) {
     this.server = parts.server;
     this.client = parts.client;
     this.fleet = parts.fleet;
-    this.load = parts.load;
+    this.loads = parts.loads;
     this.proxies = parts.proxies;
     this.front = parts.front;
     this.#ledger = new Ledger(parts.client, KEYS);
@@ -107,8 +96,8 @@ export class Stage {
     closers.unshift(() => this.pulse.stop(), stopWatch);
   }
 
-  /** Starts Redis, the emulator, proxies and workers, and begins to hand over the load. */
-  static async open(delivery: DeliveryPolicy, wishes: Partial<Plan> = {}): Promise<Stage> {
+  /** Starts Redis, the emulator, proxies and workers, and begins to hand over the loads. */
+  static async open(wishes: Partial<Plan> = {}): Promise<Stage> {
     const plan = { ...PLAN, ...wishes };
     const { sentinels } = plan;
     const closers: (() => unknown)[] = [];
@@ -139,19 +128,31 @@ export class Stage {
 
       const perSecond = (plan.processes * CHUNK_SLOTS * CHUNK * 1_000) / LATENCY_MS;
       const contacts = plan.contacts ?? Math.ceil((perSecond * plan.seconds) / CHUNK) * CHUNK;
-      const load = new Load(fleet.queue, delivery, contacts, plan.spoiledChunks);
-      const stage = new Stage({ server, client, fleet, load, proxies, front }, plan, closers);
-      for (const containing of load.spoiled) stage.#refuse({ containing, ...SPOILED });
+      const amount = (ofOne: number) => amountOf(plan, ofOne);
+      const size = CHUNK * amount(contacts / CHUNK);
+      const loads = plan.policies.map(
+        (delivery) => new Load(fleet.queue, delivery, size, amount(plan.spoiledChunks)),
+      );
+      const stage = new Stage({ server, client, fleet, loads, proxies, front }, plan, closers);
+      for (const containing of loads.flatMap(({ spoiled }) => spoiled)) {
+        stage.#refuse({ containing, ...SPOILED });
+      }
+      for (const load of loads) load.beginImport(plan.highWater);
+      if (plan.highWater >= size * loads.length) {
+        await stage.#handedOver();
+        await queueInTurns(client, KEYS.chunkJob('wait'));
+      }
       await Promise.all(Array.from({ length: plan.processes }, () => stage.start()));
-      load.beginImport(plan.highWater);
-      if (plan.noticesAtFirst > 0) await load.send(plan.noticesAtFirst);
-      // Only that others are accepted proves that a bad notice is refused for itself.
-      if (plan.noticesPerSecond > 0) {
-        load.beginDrip(
-          plan.noticesPerSecond,
-          () => stage.#isBehind(),
-          async () => (await stage.#isBatchOver()) && (await stage.areBadOver()),
-        );
+      for (const load of loads) {
+        if (plan.noticesAtFirst > 0) await load.send(amount(plan.noticesAtFirst));
+        // Only that others are accepted proves that a bad notice is refused for itself.
+        if (plan.noticesPerSecond > 0) {
+          load.beginDrip(
+            amount(plan.noticesPerSecond),
+            () => stage.#isBehind(),
+            async () => (await stage.#areOver()).every(Boolean) && (await stage.areBadOver()),
+          );
+        }
       }
       return stage;
     } catch (error) {
@@ -164,15 +165,20 @@ export class Stage {
     return closeAll(this.#closers);
   }
 
-  /** Looks at the states of the batch some fifty times a second; a Redis that is away says nothing. */
+  /** How much of something each load has, of which there is so much where one policy is alone. */
+  amount(ofOne: number): number {
+    return amountOf(this.#plan, ofOne);
+  }
+
+  /** Looks at the states of the batches some fifty times a second; a Redis that is away says nothing. */
   #watchSums(): () => Promise<void> {
     const stopped = new AbortController();
     const watching = (async () => {
       while (!stopped.signal.aborted) {
-        const counts = (await this.#ledger.read(BATCH).catch(() => undefined))?.counts;
-        if (counts !== undefined) {
-          this.#looks += 1;
-          if (sumOf(counts) !== counts.total) this.#wrongSums += 1;
+        for (const { seen, batch } of await this.#batches()) {
+          if (batch === undefined) continue;
+          seen.looks += 1;
+          if (sumOf(batch.counts) !== batch.counts.total) seen.wrongSums += 1;
         }
         await pause(15);
       }
@@ -230,19 +236,37 @@ export class Stage {
 
   /** Counts a fault that is about to be injected; fails where nothing is left for it to meet. */
   async fault(): Promise<void> {
-    if (!(await this.faultUnlessOver())) throw new Error('the batch was over before the fault');
+    if (!(await this.faultUnlessOver())) throw new Error('a batch was over before the fault');
   }
 
-  /** Counts a fault that is about to be injected; false where nothing is left for it to meet. */
+  /** Counts a fault that is about to be injected; false where nothing is left of a load for it to meet. */
   async faultUnlessOver(): Promise<boolean> {
-    if (await this.#isBatchOver()) return false;
+    if ((await this.#areOver()).some(Boolean)) return false;
     this.#faults += 1;
+    const jobs = await this.activeJobs().catch((): HeldJob[] => []);
+    for (const load of this.loads) {
+      load.seen.underWay += jobs.filter(({ id }) => isOf(load, id)).length;
+    }
     return true;
   }
 
-  /** False also while Redis is away. */
-  async #isBatchOver(): Promise<boolean> {
-    return (await this.#ledger.read(BATCH).catch(() => undefined))?.phase === 'finished';
+  /** What is seen of each load, and its batch; undefined while Redis is away. */
+  #batches() {
+    return Promise.all(
+      this.loads.map(async ({ delivery, seen }) => ({
+        seen,
+        batch: await this.#ledger.read(delivery).catch(() => undefined),
+      })),
+    );
+  }
+
+  /** Which batches are over; none while Redis is away. */
+  async #areOver(): Promise<boolean[]> {
+    return (await this.#batches()).map(({ batch }) => batch?.phase === 'finished');
+  }
+
+  #handedOver(): Promise<unknown> {
+    return Promise.all(this.loads.map(({ handedOver }) => handedOver));
   }
 
   /** From now on the service should take contacts again, as fast as before the first fault. */
@@ -291,11 +315,11 @@ export class Stage {
     // The verdict awaits it and fails with it; until then a failure must not end the process.
     done.catch(() => {});
     this.#takeovers.push(done);
-    const { notices, listed } = this.load;
     const contacts = jobs.flatMap(({ queue, id }) => {
-      if (queue === QUEUE_NAME) return [notices.get(id) ?? ''];
-      const chunk = Number(/-(\d+)$/.exec(id)?.[1]);
-      return listed.slice(chunk * CHUNK, (chunk + 1) * CHUNK);
+      if (queue === QUEUE_NAME) return this.loads.map(({ notices }) => notices.get(id) ?? '');
+      const chunk = chunkOf(id);
+      const load = this.loads.find((one) => isOf(one, id));
+      return load?.listed.slice(chunk * CHUNK, (chunk + 1) * CHUNK) ?? [];
     });
     return { contacts: new Set(contacts), done };
   }
@@ -316,12 +340,15 @@ export class Stage {
     return () => until(areOver, { what: 'the end of the runs under way', deadlineMs: 20_000 });
   }
 
-  /** Chunks that a worker process has claimed and whose contacts the service has not taken. */
+  /** Chunks of each load, at the least, that a worker process has claimed and whose contacts the service has not taken. */
   async claimedUnsent(pid: number): Promise<number> {
-    const claims = await this.client.hgetall(KEYS.batch(BATCH).inflight);
-    const own = Object.keys(claims).filter((chunk) => claims[chunk]?.startsWith(`${pid}-`));
     const taken = new Set([...this.fleet.emulator.contacts()].map(({ contact }) => contact));
-    return own.filter((chunk) => !taken.has(this.load.listed[Number(chunk) * CHUNK] ?? '')).length;
+    const unsent = this.loads.map(async ({ delivery, listed }) => {
+      const claims = await this.client.hgetall(KEYS.batch(delivery).inflight);
+      const own = Object.keys(claims).filter((chunk) => claims[chunk]?.startsWith(`${pid}-`));
+      return own.filter((chunk) => !taken.has(listed[Number(chunk) * CHUNK] ?? '')).length;
+    });
+    return Math.min(...(await Promise.all(unsent)));
   }
 
   /** A frozen worker goes on now: of what it held, nothing may be taken any more. */
@@ -343,11 +370,12 @@ export class Stage {
     return this.fleet.workers.reduce((sum, { lines }) => sum + lines.filter(fits).length, 0);
   }
 
-  /** Hands over notices that the service refuses for themselves, from now to the end of the scenario. */
+  /** Hands over notices of each policy that the service refuses for themselves, from now to the end of the scenario. */
   async sendBad({ fault, count, senderKey }: BadNotices): Promise<void> {
-    const contacts = numbers(count, BAD_FROM + this.load.bad.size);
-    this.#refuse({ containing: senderKey ?? contacts[0] ?? '', ...fault });
-    await this.load.sendBad(contacts, senderKey);
+    const contacts = this.loads.map((load) => load.take(this.amount(count)));
+    const marks = new Set(contacts.map(([first = '']) => senderKey ?? first));
+    for (const containing of marks) this.#refuse({ containing, ...fault });
+    await Promise.all(this.loads.map((load, at) => load.sendBad(contacts[at] ?? [], senderKey)));
   }
 
   /** From now to the end of the scenario. */
@@ -359,7 +387,8 @@ export class Stage {
 
   /** Whether all bad notices have ended; false also while Redis is away. */
   areBadOver(): Promise<boolean> {
-    return this.#areDone([...this.load.bad.keys()].map((id) => ({ queue: QUEUE_NAME, id })));
+    const ids = this.loads.flatMap(({ bad }) => [...bad.keys()]);
+    return this.#areDone(ids.map((id) => ({ queue: QUEUE_NAME, id })));
   }
 
   /** Whether as many single notices wait as come in the longest outage; false also while Redis is away. */
@@ -378,24 +407,27 @@ export class Stage {
   }
 
   /**
-   * Waits until all has ended, stops the workers, and compares what ours say with the service.
+   * Waits until all has ended, stops the workers, and compares what ours say with the service, for each load.
    *
+   * @param forgotten of each load
    * @param onLook done at each look at what is open
    */
   async verdict(
     strikes: number,
-    forgotten = 0,
+    forgotten: readonly number[] = [],
     onLook: () => Promise<unknown> = () => Promise.resolve(),
-  ): Promise<Verdict> {
-    const { client, load, fleet, pulse } = this;
+  ): Promise<Verdict[]> {
+    const { client, loads, fleet, pulse } = this;
     let handedOver = false;
-    load.handedOver.finally(() => (handedOver = true)).catch(() => {});
+    this.#handedOver()
+      .finally(() => (handedOver = true))
+      .catch(() => {});
     const isLoadOver = async () => {
       await onLook().catch(() => {});
       if (!handedOver) return false;
       // Throws where the hand-over failed.
-      await load.handedOver;
-      return (await openLoad(client, KEYS).catch(() => undefined))?.isOver === true;
+      await this.#handedOver();
+      return (await openLoad(client, KEYS, loads).catch(() => undefined))?.isOver === true;
     };
     await until(isLoadOver, {
       what: 'the end of the load',
@@ -403,7 +435,7 @@ export class Stage {
       everyMs: 100,
     }).catch(async (error: unknown) => {
       const badOver = await this.areBadOver();
-      const open = { handedOver, badOver, ...(await openLoad(client, KEYS)) };
+      const open = { handedOver, badOver, ...(await openLoad(client, KEYS, loads)) };
       const lately = this.endsByCode(Date.now() - END_DEADLINE_MS);
       throw new Error(`${String(error)}: ${JSON.stringify({ ...open, lately })}`);
     });
@@ -411,15 +443,13 @@ export class Stage {
     const takeovers = await Promise.all(this.#takeovers);
     const fallen = await this.#stopWorkers();
     pulse.stop();
-    const fate = judge(await gatherEvidence(client, KEYS, load, fleet));
+    const fates = (await gatherEvidence(client, KEYS, loads, fleet)).map(judge);
     const gaps = pulse.gaps(this.#startedAt, endedAt);
-    return {
-      ...fate,
-      forgotten,
+    const ofAll = {
+      // What was in flight is of both.
+      inDoubt: fates.reduce((sum, fate) => sum + fate.inDoubt, 0),
       strikes,
       fallen,
-      looks: this.#looks,
-      wrongSums: this.#wrongSums,
       faults: this.#faults,
       onDead: this.onDead,
       late: this.late,
@@ -431,6 +461,7 @@ export class Stage {
       mostCommands: mostCommands(fleet.workers, gaps),
       longestGapMs: Math.round(Math.max(0, ...gaps.map(({ from, to }) => to - from))),
     };
+    return fates.map((fate, at) => ({ ...fate, ...ofAll, forgotten: forgotten[at] ?? 0 }));
   }
 
   /** How often attempts ended in which way, and with which code, since a time: milliseconds since the epoch. */

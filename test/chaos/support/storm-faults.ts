@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { JOB_NAME } from '../../../src/contracts/job.ts';
 import { QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { numbers } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import {
   answers,
@@ -94,18 +93,15 @@ const resetRedis = act(({ proxies: { redis: ofWorkers, producer } }) => {
   return stood;
 });
 
-/** Numbers of malformed jobs: beyond those of all other notices. */
-const MALFORMED_FROM = 9_000_000;
 /** Far beyond what a job may be nested. */
 const LEVELS = 1_000;
 
 /**
- * Queues jobs of another producer of which no request can be made: one with a contact that is nested too
+ * Queues at-least-once jobs of another producer of which no request can be made: one with a contact that is nested too
  * deep, one without contacts, one of no known form.
  */
-const malformedJobs: Strike = async ({ client, load }) => {
-  const first = MALFORMED_FROM + load.bad.size;
-  const [deep = '', none = '', unknown = ''] = numbers(3, first);
+const malformedJobs: Strike = async ({ client, loads: [load] }) => {
+  const [deep = '', none = '', unknown = ''] = load?.take(3) ?? [];
   let nested: unknown = 'x';
   for (let level = 0; level < LEVELS; level++) nested = [nested];
   const notice = { templateCode: 'CHAOS', scheduleType: 'DIRECTLY' };
@@ -120,7 +116,7 @@ const malformedJobs: Strike = async ({ client, load }) => {
     // Of two adds with one id the second adds nothing.
     const add = () => queue.add(JOB_NAME, data, { jobId: id }).then(() => true);
     await until(() => add().catch(() => false), { what: `Redis to take ${id}` });
-    load.bad.set(id, contact);
+    load?.bad.set(id, contact);
   }
   await queue.close();
   return 3;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Fault } from '../../../src/emulator/faults/fault.ts';
-import { DOUBT_ROW } from '../../../src/fleet/hold/trouble.ts';
-import { until } from '../../support/wait.ts';
+import type { Fault } from '../../src/emulator/faults/fault.ts';
+import { DOUBT_ROW } from '../../src/fleet/hold/trouble.ts';
+import { until } from '../support/wait.ts';
 import {
   answers,
   during,
@@ -13,8 +13,8 @@ import {
   refused,
   THROTTLED,
   type Strike,
-} from '../support/faults.ts';
-import type { Scenario } from '../support/scenario.ts';
+} from './support/faults.ts';
+import { playAll, type Scenario } from './support/scenario.ts';
 import {
   AFTER_HOLD,
   AFTER_NETWORK,
@@ -25,7 +25,7 @@ import {
   NOTICE_SLOTS,
   OUTAGE_MS,
   PLAN,
-} from '../support/settings.ts';
+} from './support/settings.ts';
 
 const STORM_MS = 1_500;
 /** Long enough for the probes to have reached their longest distance. */
@@ -86,7 +86,7 @@ const outage = (
 });
 
 /** Answers of the service, and answers that are none. */
-export const ANSWER_SCENARIOS: readonly Scenario[] = [
+playAll([
   storm('500 to one in ten', { status: 500, rate: 0.1, seed: 1 }),
   storm('500 after the service acted', { status: 500, afterActing: true, rate: 0.1, seed: 2 }),
   storm('503 to all', { status: 503 }),
@@ -94,6 +94,7 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
   // A row of twelve in one process takes a second: the last three come one after the other.
   held('429 with seconds', 'throttled', answers(THROTTLED), 2 * STORM_MS, {
     boundMs: AFTER_THROTTLE,
+    inShort: true,
   }),
   held('402', 'credit', answers({ status: 402 }), NO_CREDIT_MS),
   ...[200, 404].map((status) =>
@@ -120,12 +121,19 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
   },
   outage('connections refused', 'unreachable', refused, IN_FLIGHT, { service: 'all' }),
   outage('503', 'failing', answers({ status: 503 })),
-  outage('500 after the service acted', 'failing', answers({ status: 500, afterActing: true })),
+  {
+    ...outage(
+      '500 after the service acted',
+      'failing',
+      answers({ status: 500, afterActing: true }),
+    ),
+    inShort: true,
+  },
   outage('503 with Retry-After', 'failing', answers({ status: 503, retryAfter: 1 }), 0),
-];
+]);
 
 /** Tokens that die, and an endpoint that issues none. */
-export const TOKEN_SCENARIOS: readonly Scenario[] = [
+playAll([
   {
     name: 'tokens revoked',
     // With the documented code alone, five within seconds look like another issuer.
@@ -152,6 +160,7 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'another issuer',
+    inShort: true,
     // Within the budget each is replaced; token-war.fleet.test.ts spends it.
     boundMs: AFTER_HOLD,
     harmless: true,
@@ -184,4 +193,4 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
     disturb: during(noTokens, NO_TOKENS_MS),
   },
   held('the key pair is refused', 'credentials', pairRefused),
-];
+]);

@@ -1,12 +1,14 @@
-import type { LinkFault } from '../../support/faulty-link.ts';
-import { until } from '../../support/wait.ts';
-import { cut, during, link, refused, type Strike } from '../support/faults.ts';
-import type { Scenario } from '../support/scenario.ts';
-import { AFTER_NETWORK } from '../support/settings.ts';
-import type { Stage } from '../support/stage.ts';
+import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../src/contracts/outcome.ts';
+import type { LinkFault } from '../support/faulty-link.ts';
+import { until } from '../support/wait.ts';
+import { cut, during, link, refused, type Strike } from './support/faults.ts';
+import { playAll, type Scenario } from './support/scenario.ts';
+import { AFTER_NETWORK } from './support/settings.ts';
+import type { Stage } from './support/stage.ts';
 
 const FAULT_MS = 1_500;
-const TIMES = 60;
+/** Twice as many as would do for one policy. */
+const TIMES = 120;
 
 const broken = (name: string, disturb: Scenario['disturb'], seconds = 9): Scenario => ({
   name,
@@ -14,12 +16,22 @@ const broken = (name: string, disturb: Scenario['disturb'], seconds = 9): Scenar
   plan: { seconds, service: 'all' },
   disturb,
 });
+const alone = (
+  delivery: DeliveryPolicy,
+  name: string,
+  disturb: Scenario['disturb'],
+  seconds?: number,
+): Scenario => {
+  const scenario = broken(`${name}, ${delivery}`, disturb, seconds);
+  return { ...scenario, plan: { ...scenario.plan, policies: [delivery] } };
+};
 const once = (name: string, strike: Strike) => broken(name, during(strike, FAULT_MS));
 const ofService = (fault: LinkFault) => link('service', fault);
 
 /**
  * The connections that stand are dead from now on; it counts the requests that go over one that was
- * kept. At-most-once must make none, for it makes one request on each: there it counts how many stood.
+ * kept. At-most-once must make none, for it makes one request on each: there it counts how many stood. So a policy is
+ * alone with it.
  */
 async function deadAtOnce(stage: Stage, by: 'reset' | 'silence', ms: number): Promise<number> {
   const { service } = stage.proxies;
@@ -29,32 +41,38 @@ async function deadAtOnce(stage: Stage, by: 'reset' | 'silence', ms: number): Pr
   await during(ofService({ kind: 'stale', by }), ms)(stage);
   const met = service.struckKept - before;
   stage.onDead += met;
-  return stage.load.delivery === 'at-most-once' ? stood : met;
+  return stage.loads.some(({ delivery }) => delivery === 'at-most-once') ? stood : met;
 }
 
 /** The network between the workers and the service. */
-export const NETWORK_SCENARIOS: readonly Scenario[] = [
+playAll([
   once('connections to the service refused', refused),
-  once(
-    'a black hole between workers and service',
-    ofService({ kind: 'black-hole', after: 'dead' }),
-  ),
+  {
+    ...once(
+      'a black hole between workers and service',
+      ofService({ kind: 'black-hole', after: 'dead' }),
+    ),
+    inShort: true,
+  },
   once('connections reset before the request', cut('up', 0, 'reset', TIMES)),
   once('connections reset during the request', cut('up', 300, 'reset', TIMES)),
   once('connections reset after the request', cut('down', 0, 'reset', TIMES)),
   once('connections reset within the answer', cut('down', 40, 'reset', TIMES)),
   once('connections closed within the answer', cut('down', 40, 'end', TIMES)),
   once('half-closed connections', ofService({ kind: 'half-close', times: TIMES })),
-  broken(
-    'dead keep-alive connections',
-    async (stage) => {
-      let struck = 0;
-      for (let time = 0; time < 5; time++) struck += await deadAtOnce(stage, 'reset', 300);
-      return struck;
-    },
-    16,
-  ),
-  broken('silent keep-alive connections', (stage) => deadAtOnce(stage, 'silence', 500)),
+  ...DELIVERY_POLICIES.flatMap((delivery) => [
+    alone(
+      delivery,
+      'dead keep-alive connections',
+      async (stage) => {
+        let struck = 0;
+        for (let time = 0; time < 5; time++) struck += await deadAtOnce(stage, 'reset', 300);
+        return struck;
+      },
+      16,
+    ),
+    alone(delivery, 'silent keep-alive connections', (stage) => deadAtOnce(stage, 'silence', 500)),
+  ]),
   broken('latency between workers and service', async (stage) => {
     let struck = 0;
     for (const ms of [100, 400, 700]) {
@@ -62,4 +80,4 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
     }
     return struck;
   }),
-];
+]);

@@ -1,7 +1,7 @@
-import { until } from '../../support/wait.ts';
-import { answers, BAD, during } from '../support/faults.ts';
-import type { Scenario } from '../support/scenario.ts';
-import type { BadNotices, Stage } from '../support/stage.ts';
+import { until } from '../support/wait.ts';
+import { answers, BAD, during } from './support/faults.ts';
+import { playAll, type Scenario } from './support/scenario.ts';
+import type { BadNotices, Stage } from './support/stage.ts';
 
 /** What a good notice may wait, from its receipt: a queue of two seconds, and a second for the machine. */
 const WAIT_MS = 3_000;
@@ -54,8 +54,8 @@ const among = (
 });
 
 /** Notices that the service refuses for themselves. */
-export const BAD_NOTICE_SCENARIOS: readonly Scenario[] = [
-  among('a foreign sender key', BAD.foreign),
+playAll([
+  { ...among('a foreign sender key', BAD.foreign), inShort: true },
   among('a page for one number', BAD.page),
   among('401 with a code of its own', BAD.unknownSender),
   among('401 with a code of its own, after early deaths of tokens', BAD.unknownSender, revokeSome),
@@ -72,4 +72,4 @@ export const BAD_NOTICE_SCENARIOS: readonly Scenario[] = [
       return struck;
     },
   },
-];
+]);

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { FleetWorker } from '../../support/fleet.ts';
-import { until } from '../../support/wait.ts';
-import type { Scenario } from '../support/scenario.ts';
-import { AFTER_KILL, CHUNK_SLOTS, TAKEN_OVER_MS } from '../support/settings.ts';
-import type { Stage } from '../support/stage.ts';
+import type { FleetWorker } from '../support/fleet.ts';
+import { until } from '../support/wait.ts';
+import { playAll } from './support/scenario.ts';
+import { AFTER_KILL, CHUNK_SLOTS, TAKEN_OVER_MS } from './support/settings.ts';
+import type { Stage } from './support/stage.ts';
 
-const PRELOADS = new URL('../preload/', import.meta.url);
+const PRELOADS = new URL('./preload/', import.meta.url);
 /** Beyond the time in which others have taken over all that it held. */
 const BLOCKED_MS = TAKEN_OVER_MS + 2_000;
 /** To and from Redis each: where most of a worker's time goes then. */
@@ -14,7 +14,7 @@ const REDIS_DELAY_MS = 250;
 /** So long the frozen one hears nothing of Redis after it goes on. */
 const UNTOLD_MS = 1_000;
 
-/** So many chunks must stand between claim and request when the worker is stopped. */
+/** So many chunks of each policy must stand between claim and request when the worker is stopped. */
 const BETWEEN = 3;
 /** So many of them it must give up: one may be sent in the moment until it stands still. */
 const GIVEN_UP = 2;
@@ -24,7 +24,7 @@ const GIVEN_UP = 2;
  * answers come when it is frozen. Others take all of it over; then it goes on.
  *
  * @param goOn resolves when it goes on
- * @returns attempts that it gave up because it had lost their locks
+ * @returns attempts at chunks of each policy, at the least, that it gave up because it had lost their locks
  */
 async function freezeFirst(
   stage: Stage,
@@ -33,9 +33,9 @@ async function freezeFirst(
 ): Promise<number> {
   const [zombie] = stage.fleet.workers;
   if (zombie === undefined) throw new Error('no worker');
+  const given = () => zombie.lines.filter(({ outcome }) => outcome === 'returned');
   const returned = () =>
-    zombie.lines.filter(({ outcome, chunk }) => outcome === 'returned' && chunk !== undefined)
-      .length;
+    stage.loads.map(({ delivery }) => given().filter(({ batch }) => batch === delivery).length);
   await stage.proxies.redis.place({ kind: 'delay', ms: REDIS_DELAY_MS });
   await stage.fault();
   await until(async () => (await stage.claimedUnsent(zombie.pid)) >= BETWEEN, {
@@ -45,6 +45,7 @@ async function freezeFirst(
   });
   stop(zombie);
   const before = returned();
+  const givenUp = () => Math.min(...returned().map((count, at) => count - (before[at] ?? 0)));
   const { contacts, done } = await stage.held();
   await done;
   stage.goesOn(contacts);
@@ -52,11 +53,11 @@ async function freezeFirst(
   stage.mended();
   await stage.proxies.redis.heal();
   // What it sends all the same is for the laws to see.
-  await until(() => returned() >= before + GIVEN_UP || stage.late > 0, {
+  await until(() => givenUp() >= GIVEN_UP || stage.late > 0, {
     what: 'the worker to give up what it held',
     deadlineMs: 20_000,
   });
-  return returned() - before;
+  return givenUp();
 }
 
 const ZOMBIE = {
@@ -65,10 +66,14 @@ const ZOMBIE = {
   emulator: { keepDetails: 1_000_000 },
 } as const;
 
+/** It has room for as many chunks of each policy as one alone would have. */
+const ZOMBIE_ENV = { LOG_LEVEL: 'debug', BATCH_CONCURRENCY: String(2 * CHUNK_SLOTS) };
+
 /** Workers that die, stand still or are replaced. */
-export const WORKER_SCENARIOS: readonly Scenario[] = [
+playAll([
   {
     name: 'workers killed in turn',
+    inShort: true,
     boundMs: AFTER_KILL,
     disturb: async (stage) => {
       let struck = 0;
@@ -99,8 +104,9 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a worker frozen past its locks',
+    inShort: true,
     boundMs: AFTER_KILL,
-    plan: { ...ZOMBIE, firstEnv: { LOG_LEVEL: 'debug' } },
+    plan: { ...ZOMBIE, firstEnv: ZOMBIE_ENV },
     disturb: (stage) =>
       freezeFirst(
         stage,
@@ -119,7 +125,7 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
     plan: {
       ...ZOMBIE,
       firstEnv: {
-        LOG_LEVEL: 'debug',
+        ...ZOMBIE_ENV,
         NODE_OPTIONS: `--import=${new URL('blocking-loop.mjs', PRELOADS).href}`,
         BLOCK_MS: String(BLOCKED_MS),
       },
@@ -178,4 +184,4 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
       return struck;
     },
   },
-];
+]);

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { claimChunk, settleChunk } from '../../../src/batch/ledger/scripts/chunk-scripts.ts';
-import { beginIntent, endIntent } from '../../../src/fleet/job-history.ts';
-import type { Script } from '../../../src/redis/script.ts';
-import type { LinkFault } from '../../support/faulty-link.ts';
-import type { LogLine } from '../../support/fleet.ts';
+import { claimChunk, settleChunk } from '../../src/batch/ledger/scripts/chunk-scripts.ts';
+import { beginIntent, endIntent } from '../../src/fleet/job-history.ts';
+import type { Script } from '../../src/redis/script.ts';
+import type { LinkFault } from '../support/faulty-link.ts';
+import type { LogLine } from '../support/fleet.ts';
 import {
   clientKill,
   link,
@@ -11,11 +11,11 @@ import {
   OUT_OF_MEMORY,
   redis,
   type Strike,
-} from '../support/faults.ts';
-import type { Scenario } from '../support/scenario.ts';
-import { shaOf } from '../support/script-sha.ts';
-import { AFTER_REDIS, AFTER_SILENCE, type Plan } from '../support/settings.ts';
-import type { Stage } from '../support/stage.ts';
+} from './support/faults.ts';
+import { playAll, type Scenario } from './support/scenario.ts';
+import { shaOf } from './support/script-sha.ts';
+import { AFTER_REDIS, AFTER_SILENCE, type Plan } from './support/settings.ts';
+import type { Stage } from './support/stage.ts';
 
 /** A worker says that Redis failed it. */
 const isTrouble = ({ event }: LogLine) => event === 'trouble' || event === 'redis-trouble';
@@ -68,19 +68,18 @@ const ofWorkers = (
     boundMs,
   );
 
-/** The commands around a request, a chunk's first: a notice has them at-most-once only. */
+/** The commands around a request: of a chunk, and of an at-most-once notice. */
 const STEPS: readonly Script<unknown>[] = [claimChunk, settleChunk, beginIntent, endIntent];
-/** How many connections are struck within each of the steps. */
-const STRUCK = 6;
+/** How many connections are struck within each of the steps: of each policy about six. */
+const STRUCK = 12;
 
 const withinSteps = (name: string, faults: (sha: string) => LinkFault) =>
   broken(name, { seconds: 12, redis: 'all' }, async (stage) => {
     const shas = await Promise.all(STEPS.map(shaOf));
     let all = 0;
-    for (const [index, sha] of shas.entries()) {
+    for (const sha of shas) {
       const struck = await onLink(stage, 'redis', [faults(sha)], 500);
-      const isUsed = index < 2 || stage.load.delivery === 'at-most-once';
-      if (isUsed && struck === 0) return 0;
+      if (struck === 0) return 0;
       all += struck;
     }
     return all;
@@ -94,15 +93,15 @@ const GROUP = 250;
 /** Hands over more notices, and the rest of the batch, while the producer's connection is broken. */
 const ofProducer = (name: string, fault: LinkFault) =>
   broken(name, PRODUCER, async (stage) => {
-    const sending = stage.load.send(SOME_NOTICES, {}, GROUP);
+    const sending = stage.loads.map((load) => load.send(stage.amount(SOME_NOTICES), GROUP));
     const struck = await onLink(stage, 'producer', [fault, fault], 1_000);
-    await sending;
+    await Promise.all(sending);
     return struck;
   });
 
 /** Redis that dies, freezes, is full, or is cut off. */
-export const REDIS_SCENARIOS: readonly Scenario[] = [
-  server('Redis killed', redis('SIGKILL'), 1_000),
+playAll([
+  { ...server('Redis killed', redis('SIGKILL'), 1_000), inShort: true },
   server('Redis frozen', redis('SIGSTOP'), 3_000),
   server('Redis out of memory', OUT_OF_MEMORY, 2_000),
   server('Redis refuses writes for 2 s', NO_WRITES, 2_000),
@@ -124,11 +123,14 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
     bytes: 20,
     times: STRUCK,
   })),
-  withinSteps('answers to claim and settle lost', (when) => ({
-    kind: 'drop-reply',
-    when,
-    times: STRUCK,
-  })),
+  {
+    ...withinSteps('answers to claim and settle lost', (when) => ({
+      kind: 'drop-reply',
+      when,
+      times: STRUCK,
+    })),
+    inShort: true,
+  },
   ofWorkers('a black hole between workers and Redis', [{ kind: 'black-hole' }], 2_000),
   ofWorkers(
     'silent connections to Redis',
@@ -145,7 +147,7 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
     kind: 'cut',
     direction: 'up',
     bytes: 9_000,
-    times: 8,
+    times: 16,
   }),
-  ofProducer('answers to a producer lost', { kind: 'drop-reply', times: 8 }),
-];
+  ofProducer('answers to a producer lost', { kind: 'drop-reply', times: 16 }),
+]);
