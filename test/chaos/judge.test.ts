@@ -398,6 +398,13 @@ describe('the evidence of two policies', () => {
       [],
       [1, 0],
     ],
+    [
+      'the same beside a duplicate at-most-once',
+      { record: new Map([...WHOLE.record, ['b1', 2], ['oc1', 2]]) },
+      [COUNTED],
+      [NOBODY],
+      [1, 0],
+    ],
     ['a resend of a batch at-most-once', counted('chunks', 1), [], [NOBODY]],
     ['a contact of no load, taken twice', taken('z', 2), [COUNTED, NAMED], [NOBODY]],
     [

@@ -137,7 +137,7 @@ export function judge(evidence: Evidence) {
     /** At-least-once: those among them that were not sent as often as UNKNOWN_RESENDS allows. */
     setAside: delivery === 'at-least-once' ? setAside(evidence, goodUnknown) : 0,
     /** `possiblySentTwice` of both lanes: sent again although the attempt before may have been taken. */
-    again: again.notices + again.chunks,
+    again: Math.max(0, again.notices) + Math.max(0, again.chunks),
     /** By how much commands and metrics differ where they report the same. */
     misreported:
       Math.abs(metrics.notices - again.notices) +
