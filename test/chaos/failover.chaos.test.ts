@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { liftManualHold } from '../../src/fleet/hold/holds.ts';
+import { liftManualHold, readHold } from '../../src/fleet/hold/holds.ts';
 import { conclude } from './support/laws.ts';
 import { contactsOf } from './support/apart.ts';
 import type { HandedOver } from './support/judge.ts';
@@ -63,7 +63,7 @@ describe.skipIf(IS_SHORT)('the master dies', () => {
       let lifts = 0;
       // A worker that remembers nothing of what is missing may send before another one has reported it.
       const liftOnce = async () => {
-        if ((await client.hget(KEYS.hold, 'kind')) !== 'restored') return;
+        if ((await readHold(client, KEYS))?.kind !== 'restored') return;
         await liftManualHold(client, KEYS);
         lifts += 1;
       };
