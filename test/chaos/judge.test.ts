@@ -1,109 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import { tellApart, type Part, type Whole } from './support/apart.ts';
-import { judge, type Evidence, type Fate } from './support/judge.ts';
-import { brokenLaws, LAWS, type Promises, type Verdict } from './support/laws.ts';
-
-type Counts = Readonly<Record<string, number>>;
-
-const ALL: Counts = { b1: 1, b2: 1, b3: 1, c1: 1, c2: 1 };
-/** The record of the service, where contacts were taken so often. */
-const record = (times: Counts = {}): Pick<Evidence, 'record'> => ({
-  record: new Map(Object.entries({ ...ALL, ...times }).filter(([, count]) => count > 0)),
-});
-const COUNTS: Evidence['batch'] = {
-  total: 3,
-  pending: 0,
-  sending: 0,
-  accepted: 3,
-  rejected: 0,
-  unknown: 0,
-  expired: 0,
-  cancelled: 0,
-  suppressed: 0,
-  possiblySentTwice: 0,
-};
-const batch = (counts: Partial<Evidence['batch']>) => ({ batch: { ...COUNTS, ...counts } });
-const JOBS = { waiting: 0, active: 0, delayed: 0, failed: 1 };
-const NONE_TWICE = { notices: 0, chunks: 0 };
-const jobs = (counts: Partial<typeof JOBS>): Pick<Evidence, 'status'> => ({
-  status: { jobs: { ...JOBS, ...counts }, possiblySentTwice: NONE_TWICE },
-});
-/** A notice or a contact of the batch that is listed as unknown. */
-const unknownNotice = (possiblySent: number) => ({
-  ...jobs({ failed: 2 }),
-  unknown: { notices: [{ id: 'n2', possiblySent }], ofBatch: [] },
-});
-const unknownOfBatch = (contact: string) => ({
-  ...batch({ accepted: 2, unknown: 1 }),
-  unknown: { notices: [], ofBatch: [contact] },
-});
-const twiceSeen = (lane: 'notices' | 'chunks', count: number) => {
-  const possiblySentTwice = { ...NONE_TWICE, [lane]: count };
-  return { status: { jobs: JOBS, possiblySentTwice }, metrics: possiblySentTwice };
-};
-const attempt = (job: string, more: object = {}) => ({
-  event: 'attempt',
-  job,
-  outcome: 'accepted',
-  requests: 1,
-  ...more,
-});
-const resent = (job: string) => ({ attempts: [attempt(job, { possiblySent: 1, attempt: 2 })] });
-const unknownAttempt = attempt('n1', { outcome: 'unknown' });
-/** The attempt at the chunk of the batch that made it unknown. @param possiblySent how often it was by then */
-const unknownChunk = (possiblySent: number) =>
-  attempt('c-at-least-once-0', { outcome: 'unknown', attempt: possiblySent, possiblySent });
-
-/** Everything was accepted once; the bad notice was rejected. */
-const GOOD: Evidence = {
-  delivery: 'at-least-once',
-  listed: ['b1', 'b2', 'b3'],
-  spoiled: [],
-  notices: new Map(Object.entries({ n1: 'c1', n2: 'c2' })),
-  bad: new Map([['x1', 'cx']]),
-  others: new Map(),
-  seen: { looks: 50, wrongSums: 0, underWay: 6 },
-  handedAt: new Map(Object.entries({ c1: 1_000, c2: 1_000 })),
-  ...record(),
-  acceptedAt: new Map(Object.entries({ c1: 1_200, c2: 1_300 })),
-  issued: 1,
-  invalidated: 0,
-  ...jobs({}),
-  ...batch({}),
-  unknown: { notices: [], ofBatch: [] },
-  metrics: NONE_TWICE,
-  attempts: [attempt('n1'), attempt('n2'), attempt('x1', { outcome: 'rejected' })],
-  attemptsOfJob: 10,
-  unknownResends: 2,
-};
-const ONCE = { delivery: 'at-most-once' } as const;
-const FIRST_ACCEPTED = { attempts: [attempt('n1')] };
-const HARMLESS: Promises = { harmless: true };
-
-/** What the stage adds to a fate; all of it good. */
-const REST: Omit<Verdict, keyof Fate> = {
-  forgotten: 0,
-  faults: 1,
-  strikes: 1,
-  onDead: 0,
-  late: 0,
-  fallen: 0,
-  mostCommands: 500,
-  recoveriesMs: [900],
-  longestGapMs: 0,
-  holds: new Set(['credit']),
-};
-
-const brokenBy = (
-  by: Partial<Evidence>,
-  rest: Partial<Verdict> = {},
-  promises: Promises = { exactTokens: true, waitMs: 1_000, mostInDoubt: 1 },
-) => {
-  const verdict = { ...REST, ...judge({ ...GOOD, ...by }), ...rest };
-  return brokenLaws(verdict, { boundMs: 1_000, hold: 'credit', ...promises }).map((law) =>
-    law.slice(0, law.lastIndexOf(': ')),
-  );
-};
+import {
+  FIRST_ACCEPTED,
+  GOOD,
+  HARMLESS,
+  ONCE,
+  attempt,
+  batch,
+  brokenBy,
+  jobs,
+  record,
+  resent,
+  twiceSeen,
+  unknownAttempt,
+  unknownChunk,
+  unknownNotice,
+  unknownOfBatch,
+} from './support/good-run.ts';
+import { judge, type Evidence } from './support/judge.ts';
+import { LAWS, type Promises, type Verdict } from './support/laws.ts';
 
 /** What is wrong: the laws that it breaks, the evidence, and what the stage saw. */
 type Wrong = readonly [
@@ -315,127 +229,5 @@ describe('the judge', () => {
     ],
   ])('accepts %s', (_, by) => {
     expect(brokenBy(by)).toEqual([]);
-  });
-});
-
-const { delivery, listed, spoiled, notices, bad, others, handedAt, seen, ...WHAT_IS_SEEN } = GOOD;
-const HANDED = { delivery, listed, spoiled, notices, bad, others, handedAt, seen };
-/** GOOD for both policies; what is of at-most-once begins with "o". */
-const ofOnce = (name: string) => `o${name}`;
-const renamed = <Value>(entries: ReadonlyMap<string, Value>, to: (value: Value) => Value) =>
-  new Map([...entries].map(([name, value]) => [ofOnce(name), to(value)]));
-const PARTS: readonly Part[] = [
-  { load: HANDED, batch: COUNTS, unknownOfBatch: [] },
-  {
-    load: {
-      ...HANDED,
-      ...ONCE,
-      listed: listed.map(ofOnce),
-      notices: renamed(notices, ofOnce),
-      bad: renamed(bad, ofOnce),
-      handedAt: renamed(handedAt, (at) => at),
-    },
-    batch: COUNTS,
-    unknownOfBatch: [],
-  },
-];
-const rejectedOnce = (id: string) => ({ id, state: 'rejected', possiblySent: 0 });
-const WHOLE: Whole = {
-  ...WHAT_IS_SEEN,
-  ...jobs({ failed: 2 }),
-  record: new Map([...GOOD.record, ...renamed(GOOD.record, (count) => count)]),
-  acceptedAt: new Map([...GOOD.acceptedAt, ...renamed(GOOD.acceptedAt, (at) => at)]),
-  failures: ['x1', 'ox1'].map(rejectedOnce),
-  attempts: GOOD.attempts.flatMap((line) => [line, { ...line, job: ofOnce(String(line['job'])) }]),
-};
-const taken = (contact: string, count: number) => ({
-  record: new Map([...WHOLE.record, [contact, count]]),
-});
-const logged = (...lines: Evidence['attempts']) => ({ attempts: [...WHOLE.attempts, ...lines] });
-const counted = (lane: 'notices' | 'chunks', count: number) => {
-  const { status, metrics } = twiceSeen(lane, count);
-  return { status: { ...status, jobs: { ...JOBS, failed: 2 } }, metrics };
-};
-const RESENT_ONCE = attempt('on1', { possiblySent: 1, attempt: 2 });
-const NAMED = /named in the log/;
-const NOBODY = /at-most-once: nobody/;
-
-describe('the evidence of two policies', () => {
-  it.each<[string, Partial<Whole>, RegExp[], RegExp[], possiblySentTwice?: [number, number]]>([
-    ['a good run', {}, [], []],
-    [
-      'a duplicate at-least-once, counted and named',
-      { ...taken('c1', 2), ...counted('notices', 1), ...logged(...resent('n1').attempts) },
-      [],
-      [],
-    ],
-    ['the same of the batch', { ...taken('b1', 2), ...counted('chunks', 1) }, [], [], [1, 0]],
-    [
-      'an unknown notice at-most-once',
-      logged(attempt('on1', { outcome: 'unknown', possiblySent: 1 })),
-      [],
-      [],
-    ],
-    ['a duplicate at-most-once', taken('oc1', 2), [], [NOBODY]],
-    ['a resend at-most-once', { ...counted('notices', 1), ...logged(RESENT_ONCE) }, [], [NOBODY]],
-    [
-      'a duplicate at-least-once beside a counted resend at-most-once',
-      { ...taken('c1', 2), ...counted('notices', 1), ...logged(RESENT_ONCE) },
-      [COUNTED, NAMED],
-      [NOBODY],
-    ],
-    [
-      'a duplicate of a batch that the other batch counts',
-      { ...taken('b1', 2), ...counted('chunks', 1) },
-      [COUNTED],
-      [NOBODY],
-      [0, 1],
-    ],
-    [
-      'a duplicate of a batch that the status does not count',
-      taken('b1', 2),
-      [COUNTED],
-      [],
-      [1, 0],
-    ],
-    [
-      'the same beside a duplicate at-most-once',
-      { record: new Map([...WHOLE.record, ['b1', 2], ['oc1', 2]]) },
-      [COUNTED],
-      [NOBODY],
-      [1, 0],
-    ],
-    ['a resend of a batch at-most-once', counted('chunks', 1), [], [NOBODY]],
-    ['a contact of no load, taken twice', taken('z', 2), [COUNTED, NAMED], [NOBODY]],
-    [
-      'a rejected good notice at-most-once',
-      { ...jobs({ failed: 3 }), failures: [...WHOLE.failures, rejectedOnce('on1')] },
-      [],
-      [FOR_ITSELF],
-    ],
-    ['a failed job that is not listed', jobs({ failed: 3 }), [FOR_ITSELF], [FOR_ITSELF]],
-    ['metrics of another number', { metrics: { notices: 0, chunks: 1 } }, [/same/], [/same/]],
-    [
-      'too many requests of a chunk at-most-once',
-      logged(attempt('c-at-most-once-0', { requests: 24 })),
-      [],
-      [/requests of a notice/],
-    ],
-  ])('is told apart: %s', (_, by, ofLeast, ofMost, [least, most] = [0, 0]) => {
-    const parts = PARTS.map((part, at) => ({
-      ...part,
-      batch: { ...COUNTS, possiblySentTwice: at === 0 ? least : most },
-    }));
-    const broken = tellApart({ ...WHOLE, ...by }, parts).map((evidence) => brokenBy(evidence));
-    expect(broken).toEqual(
-      [ofLeast, ofMost].map((laws) => laws.map((law) => expect.stringMatching(law) as unknown)),
-    );
-  });
-
-  it('leaves one that is alone as it is', () => {
-    const [, once] = PARTS;
-    if (once === undefined) throw new Error('no part');
-    const [evidence] = tellApart({ ...WHOLE, ...counted('notices', 1) }, [once]);
-    expect(evidence?.status.possiblySentTwice.notices).toBe(1);
   });
 });
