@@ -6,13 +6,10 @@ import {
   JOBS,
   ONCE,
   attempt,
-  batch,
   brokenBy,
   jobs,
-  record,
   resent,
   twiceSeen,
-  unknownOfBatch,
 } from './support/good-run.ts';
 import type { Evidence } from './support/judge.ts';
 

@@ -78,3 +78,25 @@ export async function openLoad(redis: Redis, keys: Keys, loads: readonly HandedO
   const counts = batches.map((batch) => ({ phase: batch?.phase, ...batch?.counts }));
   return { isOver, counts, hold, noticeJobs };
 }
+
+/** How often attempts ended in which way, and with which code, since a time: milliseconds since the epoch. */
+export function endsByCode(fleet: Fleet, since = 0): Readonly<Record<string, number>> {
+  const ends: Record<string, number> = {};
+  for (const { outcome, code, probe, time } of fleet.attempts()) {
+    if (Date.parse(String(time)) < since) continue;
+    const end = [outcome, code, probe === true ? 'probe' : undefined].filter(Boolean).join(' ');
+    ends[end] = (ends[end] ?? 0) + 1;
+  }
+  return ends;
+}
+
+/** The holds that workers have told of, of the account and of templates. */
+export function holdsSeen({ workers }: Fleet): ReadonlySet<string> {
+  const seen = workers.flatMap(({ lines }) =>
+    lines.flatMap(({ event, kind, hold }) => {
+      if (event === 'template-held') return [String(kind)];
+      return event === 'hold' && kind === 'held' ? [String(hold)] : [];
+    }),
+  );
+  return new Set(seen);
+}

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { endsByCode } from './evidence.ts';
 import { conclude, type Promises } from './laws.ts';
 import type { Plan } from './settings.ts';
 import { Stage } from './stage.ts';
@@ -37,7 +38,8 @@ async function play({ name, plan, disturb, ...promises }: Scenario): Promise<str
     await stage.steady();
     const verdicts = await stage.verdict(await disturb(stage));
     const broken = conclude(name, verdicts, promises);
-    if (broken.length > 0) console.log(`ends of attempts: ${JSON.stringify(stage.endsByCode())}`);
+    if (broken.length > 0)
+      console.log(`ends of attempts: ${JSON.stringify(endsByCode(stage.fleet))}`);
     return broken;
   } finally {
     await stage.close();

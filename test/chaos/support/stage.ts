@@ -8,7 +8,7 @@ import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
 import { startFleet, type Fleet, type FleetWorker, type LogLine } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import { isOf } from './apart.ts';
-import { gatherEvidence, openLoad } from './evidence.ts';
+import { endsByCode, gatherEvidence, holdsSeen, openLoad } from './evidence.ts';
 import { judge, sumOf } from './judge.ts';
 import type { Verdict } from './laws.ts';
 import { chunkOf, Load, queueInTurns } from './load.ts';
@@ -436,7 +436,7 @@ export class Stage {
     }).catch(async (error: unknown) => {
       const badOver = await this.areBadOver();
       const open = { handedOver, badOver, ...(await openLoad(client, KEYS, loads)) };
-      const lately = this.endsByCode(Date.now() - END_DEADLINE_MS);
+      const lately = endsByCode(fleet, Date.now() - END_DEADLINE_MS);
       throw new Error(`${String(error)}: ${JSON.stringify({ ...open, lately })}`);
     });
     const endedAt = performance.now();
@@ -457,32 +457,11 @@ export class Stage {
         ...takeovers,
         ...recoveries(this.#mendedAt, (at) => pulse.backAfter(at, this.#speed)),
       ],
-      holds: this.#holdsSeen(),
+      holds: holdsSeen(fleet),
       mostCommands: mostCommands(fleet.workers, gaps),
       longestGapMs: Math.round(Math.max(0, ...gaps.map(({ from, to }) => to - from))),
     };
     return fates.map((fate, at) => ({ ...fate, ...ofAll, forgotten: forgotten[at] ?? 0 }));
-  }
-
-  /** How often attempts ended in which way, and with which code, since a time: milliseconds since the epoch. */
-  endsByCode(since = 0): Readonly<Record<string, number>> {
-    const ends: Record<string, number> = {};
-    for (const { outcome, code, probe, time } of this.fleet.attempts()) {
-      if (Date.parse(String(time)) < since) continue;
-      const end = [outcome, code, probe === true ? 'probe' : undefined].filter(Boolean).join(' ');
-      ends[end] = (ends[end] ?? 0) + 1;
-    }
-    return ends;
-  }
-
-  /** The holds that workers have told of, of the account and of templates. */
-  #holdsSeen(): ReadonlySet<string> {
-    const lines = this.fleet.workers.flatMap((worker) => worker.lines);
-    const seen = lines.flatMap(({ event, kind, hold }) => {
-      if (event === 'template-held') return [String(kind)];
-      return event === 'hold' && kind === 'held' ? [String(hold)] : [];
-    });
-    return new Set(seen);
   }
 
   /** Tells all workers to stop; counts those that ended by themselves, or not in order. */
