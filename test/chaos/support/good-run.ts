@@ -3,7 +3,7 @@ import { brokenLaws, type Promises, type Verdict } from './laws.ts';
 
 export type Counts = Readonly<Record<string, number>>;
 
-export const ALL: Counts = { b1: 1, b2: 1, b3: 1, c1: 1, c2: 1 };
+const ALL: Counts = { b1: 1, b2: 1, b3: 1, c1: 1, c2: 1 };
 /** The record of the service, where contacts were taken so often. */
 export const record = (times: Counts = {}): Pick<Evidence, 'record'> => ({
   record: new Map(Object.entries({ ...ALL, ...times }).filter(([, count]) => count > 0)),
@@ -22,7 +22,7 @@ export const COUNTS: Evidence['batch'] = {
 };
 export const batch = (counts: Partial<Evidence['batch']>) => ({ batch: { ...COUNTS, ...counts } });
 export const JOBS = { waiting: 0, active: 0, delayed: 0, failed: 1 };
-export const NONE_TWICE = { notices: 0, chunks: 0 };
+const NONE_TWICE = { notices: 0, chunks: 0 };
 export const jobs = (counts: Partial<typeof JOBS>): Pick<Evidence, 'status'> => ({
   status: { jobs: { ...JOBS, ...counts }, possiblySentTwice: NONE_TWICE },
 });
@@ -81,7 +81,7 @@ export const FIRST_ACCEPTED = { attempts: [attempt('n1')] };
 export const HARMLESS: Promises = { harmless: true };
 
 /** What the stage adds to a fate; all of it good. */
-export const REST: Omit<Verdict, keyof Fate> = {
+const REST: Omit<Verdict, keyof Fate> = {
   forgotten: 0,
   faults: 1,
   strikes: 1,
