@@ -9,7 +9,7 @@ export const TIERS = {
   promise: 'real processes, for the shortest proof of one promise of README',
   fleet: 'real processes, which are killed and frozen; exact costs, and long walks against a model',
   release: 'minutes: kills at random moments of large lists, other kinds of Redis',
-  chaos: 'half an hour: the scenarios of docs/reliability.md',
+  chaos: 'a quarter of an hour: the scenarios of docs/reliability.md',
   browser: 'a browser',
 } as const;
 
