@@ -1,6 +1,7 @@
+import { expect, it } from 'vitest';
 import { until } from '../support/wait.ts';
 import { answers, BAD, during } from './support/faults.ts';
-import { playAll, type Scenario } from './support/scenario.ts';
+import { play, toPlay, type Scenario } from './support/scenario.ts';
 import type { BadNotices, Stage } from './support/stage.ts';
 
 /** What a good notice may wait, from its receipt: a queue of two seconds, and a second for the machine. */
@@ -54,22 +55,30 @@ const among = (
 });
 
 /** Notices that the service refuses for themselves. */
-playAll([
-  { ...among('a foreign sender key', BAD.foreign), inShort: true },
-  among('a page for one number', BAD.page),
-  among('401 with a code of its own', BAD.unknownSender),
-  among('401 with a code of its own, after early deaths of tokens', BAD.unknownSender, revokeSome),
-  {
-    name: 'bad contacts in a batch',
-    plan: { seconds: 10, spoiledChunks: SPOILED_CHUNKS },
-    disturb: async (stage) => {
-      const struck = await during(answers({ status: 503, rate: 0.3 }), PART_MS)(stage);
-      await stage.fault();
-      const [worker] = stage.live();
-      if (worker === undefined) throw new Error('no worker');
-      stage.fell(worker, 'SIGKILL');
-      stage.replace();
-      return struck;
+it.each(
+  toPlay([
+    { ...among('a foreign sender key', BAD.foreign), inShort: true },
+    among('a page for one number', BAD.page),
+    among('401 with a code of its own', BAD.unknownSender),
+    among(
+      '401 with a code of its own, after early deaths of tokens',
+      BAD.unknownSender,
+      revokeSome,
+    ),
+    {
+      name: 'bad contacts in a batch',
+      plan: { seconds: 10, spoiledChunks: SPOILED_CHUNKS },
+      disturb: async (stage) => {
+        const struck = await during(answers({ status: 503, rate: 0.3 }), PART_MS)(stage);
+        await stage.fault();
+        const [worker] = stage.live();
+        if (worker === undefined) throw new Error('no worker');
+        stage.fell(worker, 'SIGKILL');
+        stage.replace();
+        return struck;
+      },
     },
-  },
-]);
+  ]),
+)('%s', async (_name, scenario) => {
+  expect(await play(scenario)).toEqual([]);
+});

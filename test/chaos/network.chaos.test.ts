@@ -1,8 +1,9 @@
+import { expect, it } from 'vitest';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../src/contracts/outcome.ts';
 import type { LinkFault } from '../support/faulty-link.ts';
 import { until } from '../support/wait.ts';
 import { cut, during, link, refused, type Strike } from './support/faults.ts';
-import { playAll, type Scenario } from './support/scenario.ts';
+import { play, toPlay, type Scenario } from './support/scenario.ts';
 import { AFTER_NETWORK } from './support/settings.ts';
 import type { Stage } from './support/stage.ts';
 
@@ -45,39 +46,45 @@ async function deadAtOnce(stage: Stage, by: 'reset' | 'silence', ms: number): Pr
 }
 
 /** The network between the workers and the service. */
-playAll([
-  once('connections to the service refused', refused),
-  {
-    ...once(
-      'a black hole between workers and service',
-      ofService({ kind: 'black-hole', after: 'dead' }),
-    ),
-    inShort: true,
-  },
-  once('connections reset before the request', cut('up', 0, 'reset', TIMES)),
-  once('connections reset during the request', cut('up', 300, 'reset', TIMES)),
-  once('connections reset after the request', cut('down', 0, 'reset', TIMES)),
-  once('connections reset within the answer', cut('down', 40, 'reset', TIMES)),
-  once('connections closed within the answer', cut('down', 40, 'end', TIMES)),
-  once('half-closed connections', ofService({ kind: 'half-close', times: TIMES })),
-  ...DELIVERY_POLICIES.flatMap((delivery) => [
-    alone(
-      delivery,
-      'dead keep-alive connections',
-      async (stage) => {
-        let struck = 0;
-        for (let time = 0; time < 5; time++) struck += await deadAtOnce(stage, 'reset', 300);
-        return struck;
-      },
-      16,
-    ),
-    alone(delivery, 'silent keep-alive connections', (stage) => deadAtOnce(stage, 'silence', 500)),
+it.each(
+  toPlay([
+    once('connections to the service refused', refused),
+    {
+      ...once(
+        'a black hole between workers and service',
+        ofService({ kind: 'black-hole', after: 'dead' }),
+      ),
+      inShort: true,
+    },
+    once('connections reset before the request', cut('up', 0, 'reset', TIMES)),
+    once('connections reset during the request', cut('up', 300, 'reset', TIMES)),
+    once('connections reset after the request', cut('down', 0, 'reset', TIMES)),
+    once('connections reset within the answer', cut('down', 40, 'reset', TIMES)),
+    once('connections closed within the answer', cut('down', 40, 'end', TIMES)),
+    once('half-closed connections', ofService({ kind: 'half-close', times: TIMES })),
+    ...DELIVERY_POLICIES.flatMap((delivery) => [
+      alone(
+        delivery,
+        'dead keep-alive connections',
+        async (stage) => {
+          let struck = 0;
+          for (let time = 0; time < 5; time++) struck += await deadAtOnce(stage, 'reset', 300);
+          return struck;
+        },
+        16,
+      ),
+      alone(delivery, 'silent keep-alive connections', (stage) =>
+        deadAtOnce(stage, 'silence', 500),
+      ),
+    ]),
+    broken('latency between workers and service', async (stage) => {
+      let struck = 0;
+      for (const ms of [100, 400, 700]) {
+        struck += await during(ofService({ kind: 'delay', ms }), 700)(stage);
+      }
+      return struck;
+    }),
   ]),
-  broken('latency between workers and service', async (stage) => {
-    let struck = 0;
-    for (const ms of [100, 400, 700]) {
-      struck += await during(ofService({ kind: 'delay', ms }), 700)(stage);
-    }
-    return struck;
-  }),
-]);
+)('%s', async (_name, scenario) => {
+  expect(await play(scenario)).toEqual([]);
+});

@@ -1,3 +1,4 @@
+import { expect, it } from 'vitest';
 import { setTimeout as pause } from 'node:timers/promises';
 import { claimChunk, settleChunk } from '../../src/batch/ledger/scripts/chunk-scripts.ts';
 import { beginIntent, endIntent } from '../../src/fleet/job-history.ts';
@@ -12,7 +13,7 @@ import {
   redis,
   type Strike,
 } from './support/faults.ts';
-import { playAll, type Scenario } from './support/scenario.ts';
+import { play, toPlay, type Scenario } from './support/scenario.ts';
 import { shaOf } from './support/script-sha.ts';
 import { AFTER_REDIS, AFTER_SILENCE, type Plan } from './support/settings.ts';
 import type { Stage } from './support/stage.ts';
@@ -100,54 +101,58 @@ const ofProducer = (name: string, fault: LinkFault) =>
   });
 
 /** Redis that dies, freezes, is full, or is cut off. */
-playAll([
-  { ...server('Redis killed', redis('SIGKILL'), 1_000), inShort: true },
-  server('Redis frozen', redis('SIGSTOP'), 3_000),
-  server('Redis out of memory', OUT_OF_MEMORY, 2_000),
-  server('Redis refuses writes for 2 s', NO_WRITES, 2_000),
-  server('Redis refuses writes for 8 s', NO_WRITES, 8_000),
-  broken('all connections to Redis killed', { seconds: 10 }, async (stage) => {
-    let killed = 0;
-    for (let cut = 0; cut < 10; cut++) {
-      await stage.fault();
-      killed += await clientKill(stage, 0, Math.random);
-      await pause(100);
-    }
-    stage.mended();
-    return killed;
-  }),
-  withinSteps('workers cut off within claim and settle', (when) => ({
-    kind: 'cut',
-    direction: 'up',
-    when,
-    bytes: 20,
-    times: STRUCK,
-  })),
-  {
-    ...withinSteps('answers to claim and settle lost', (when) => ({
-      kind: 'drop-reply',
+it.each(
+  toPlay([
+    { ...server('Redis killed', redis('SIGKILL'), 1_000), inShort: true },
+    server('Redis frozen', redis('SIGSTOP'), 3_000),
+    server('Redis out of memory', OUT_OF_MEMORY, 2_000),
+    server('Redis refuses writes for 2 s', NO_WRITES, 2_000),
+    server('Redis refuses writes for 8 s', NO_WRITES, 8_000),
+    broken('all connections to Redis killed', { seconds: 10 }, async (stage) => {
+      let killed = 0;
+      for (let cut = 0; cut < 10; cut++) {
+        await stage.fault();
+        killed += await clientKill(stage, 0, Math.random);
+        await pause(100);
+      }
+      stage.mended();
+      return killed;
+    }),
+    withinSteps('workers cut off within claim and settle', (when) => ({
+      kind: 'cut',
+      direction: 'up',
       when,
+      bytes: 20,
       times: STRUCK,
     })),
-    inShort: true,
-  },
-  ofWorkers('a black hole between workers and Redis', [{ kind: 'black-hole' }], 2_000),
-  ofWorkers(
-    'silent connections to Redis',
-    [{ kind: 'stale', by: 'silence' }],
-    1_000,
-    AFTER_SILENCE,
-  ),
-  ofWorkers(
-    'latency between workers and Redis',
-    [50, 200].map((ms) => ({ kind: 'delay', ms })),
-    1_000,
-  ),
-  ofProducer('a producer cut off within addBulk', {
-    kind: 'cut',
-    direction: 'up',
-    bytes: 9_000,
-    times: 16,
-  }),
-  ofProducer('answers to a producer lost', { kind: 'drop-reply', times: 16 }),
-]);
+    {
+      ...withinSteps('answers to claim and settle lost', (when) => ({
+        kind: 'drop-reply',
+        when,
+        times: STRUCK,
+      })),
+      inShort: true,
+    },
+    ofWorkers('a black hole between workers and Redis', [{ kind: 'black-hole' }], 2_000),
+    ofWorkers(
+      'silent connections to Redis',
+      [{ kind: 'stale', by: 'silence' }],
+      1_000,
+      AFTER_SILENCE,
+    ),
+    ofWorkers(
+      'latency between workers and Redis',
+      [50, 200].map((ms) => ({ kind: 'delay', ms })),
+      1_000,
+    ),
+    ofProducer('a producer cut off within addBulk', {
+      kind: 'cut',
+      direction: 'up',
+      bytes: 9_000,
+      times: 16,
+    }),
+    ofProducer('answers to a producer lost', { kind: 'drop-reply', times: 16 }),
+  ]),
+)('%s', async (_name, scenario) => {
+  expect(await play(scenario)).toEqual([]);
+});
