@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { CancelSignal } from '../contracts/token.ts';
 
 /**
@@ -88,6 +89,13 @@ export async function withAbortSignal<Result>(
   } finally {
     source.removeEventListener('abort', abort);
   }
+}
+
+/** For a signal that many wait for at a time: Node would warn of a leak at eleven. */
+export function controllerForMany(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }
 
 /** Why a deadline fired: its time is over, or the caller gave up. */

@@ -1,7 +1,6 @@
-import { setMaxListeners } from 'node:events';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { CancelSignal } from '../contracts/token.ts';
-import { Cancellation, pause, unlessAborted } from './cancellation.ts';
+import { Cancellation, controllerForMany, pause, unlessAborted } from './cancellation.ts';
 
 interface Flight<T> {
   readonly result: Promise<T>;
@@ -18,7 +17,7 @@ export class SingleFlight<T extends object> {
   readonly #flights = new Map<string, Flight<T>>();
 
   /**
-   * Waits for the result of the work with this key, which is begun where it is not under way.
+   * Waits for the result of the work with this key, which starts where it is not under way.
    *
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when the caller's signal is aborted first
    */
@@ -60,19 +59,12 @@ export class SingleFlight<T extends object> {
   }
 }
 
-/** Node would warn of a leak at eleven who wait. */
-export function waitedForByMany(): AbortController {
-  const controller = new AbortController();
-  setMaxListeners(0, controller.signal);
-  return controller;
-}
-
 /**
  * Wakes everyone who waits for a change that another process makes. A notification between reading
  * Redis and starting to wait is not lost: the waiter passes the count that it read before.
  */
 export class WakeSignal {
-  #next = waitedForByMany();
+  #next = controllerForMany();
   #count = 0;
 
   get count(): number {
@@ -82,7 +74,7 @@ export class WakeSignal {
   notify(): void {
     this.#count += 1;
     this.#next.abort();
-    this.#next = waitedForByMany();
+    this.#next = controllerForMany();
   }
 
   /** Resolves at the first notification after the first `seen` ones, after `ms`, or on abort. */

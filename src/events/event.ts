@@ -105,18 +105,7 @@ export type AccountEvent =
 
 /** The fields of the events of batches, by kind. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
-  'batch.finished': [
-    'batch',
-    'phase',
-    'total',
-    'accepted',
-    'rejected',
-    'unknown',
-    'expired',
-    'cancelled',
-    'suppressed',
-    'possiblySentTwice',
-  ],
+  'batch.finished': ['batch', 'phase', 'total', ...END_STATES, 'possiblySentTwice'],
   'batch.stalled': ['batch', 'pending'],
   'batch.refused': ['batch', 'rejected', 'code'],
   'contact.rejected': ['batch', 'failure', 'contacts', 'rows', 'code'],

@@ -1,5 +1,4 @@
-import { pause } from '../../src/async/cancellation.ts';
-import { waitedForByMany } from '../../src/async/single-flight.ts';
+import { controllerForMany, pause } from '../../src/async/cancellation.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { OPEN, type Passage, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
 import { AccountRow, Acceptances, Throttled } from '../../src/fleet/hold/trouble.ts';
@@ -169,7 +168,7 @@ export class SendGate {
 
   /** Until an attempt under way has ended, or for the rest of the second. */
   async #oneEnds(): Promise<void> {
-    this.#nextEnd ??= waitedForByMany();
+    this.#nextEnd ??= controllerForMany();
     await pause(this.#restMs, this.#nextEnd.signal);
   }
 

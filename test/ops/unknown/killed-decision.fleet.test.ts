@@ -24,7 +24,7 @@ it.each(['resend', 'accepted'] as const)(
     await first.ended;
     expect(await listed()).toBeGreaterThan(0);
 
-    // What the killed one had begun is excluded for half a minute; then it is decided again.
+    // What the killed one had started is excluded for half a minute; then it is decided again.
     await Promise.all([0, 1].map(() => run(args, env)));
     const isOver = async () => {
       await run(args, env);

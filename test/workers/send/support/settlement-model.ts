@@ -143,7 +143,7 @@ export class SettlementRun {
   readonly #unlawful: string[] = [];
   #runs = 0;
   /** The request of the run that overtakes another one. */
-  #overtaker: { readonly begun: () => void; readonly mayEnd: Promise<unknown> } | undefined;
+  #overtaker: { readonly started: () => void; readonly mayEnd: Promise<unknown> } | undefined;
 
   /** @param mistake planted in the scripts or in the worker, to see that it is noticed. Default: none */
   constructor(redis: TestRedis, history: History, mistake?: Mistake) {
@@ -306,9 +306,9 @@ export class SettlementRun {
       }
     }
     if (this.#overtaker !== undefined) {
-      const { begun, mayEnd } = this.#overtaker;
+      const { started, mayEnd } = this.#overtaker;
       this.#overtaker = undefined;
-      begun();
+      started();
       await mayEnd;
     }
     switch (worker) {
@@ -325,12 +325,12 @@ export class SettlementRun {
       case 'overtaken': {
         fate.lostLock = true;
         this.#jobOf(chunk).stalledCounter += 1;
-        const begun = signal();
-        this.#overtaker = { begun: () => begun.resolve(), mayEnd: fate.ended };
+        const started = signal();
+        this.#overtaker = { started: () => started.resolve(), mayEnd: fate.ended };
         fate.overtaker = this.#run(chunk);
         // Awaited at the end of this run.
         fate.overtaker.catch(() => {});
-        await Promise.race([begun.promise, fate.overtaker]);
+        await Promise.race([started.promise, fate.overtaker]);
         this.#overtaker = undefined;
       }
     }
