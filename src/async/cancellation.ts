@@ -106,7 +106,7 @@ export type DeadlineCause = 'timeout' | 'aborted';
  * first. Measured on the monotonic clock, so changing the wall clock has no effect.
  *
  * axios takes it as a signal. It is no AbortSignal because making one takes 9 µs
- * on Node 20 (docs/decisions.md).
+ * on Node 20.
  */
 export class Deadline implements CancelSignal {
   readonly #endsAt: number;

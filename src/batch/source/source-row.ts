@@ -24,7 +24,7 @@ export interface SourceRow {
 
 /**
  * Valid rows in list order, as the bytes of the send request's body. Rows are stored in arrays and
- * not as objects or strings: that makes the import more than twice as fast (docs/decisions.md).
+ * not as objects or strings: that makes the import more than twice as fast.
  */
 export class ContactBlock {
   /** JSON of the contacts; each starts with a comma. */

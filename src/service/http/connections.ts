@@ -121,7 +121,7 @@ export class KeptConnections {
  *
  * Not a Set or a Map. When one of these grows or is tidied up, its old table refers to the new one; once an old table has
  * outlived a collection of young objects, all later tables and what was in them do, too, until the next full
- * collection: what had ended was copied again and again (docs/decisions.md).
+ * collection: what had ended was copied again and again.
  */
 export class Slots<Item extends object> {
   readonly #items: (Item | undefined)[] = [];
