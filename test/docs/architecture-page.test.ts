@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 
 const page = readFileSync('docs/architecture.md', 'utf8');
 
-/** The folders of the table. */
-const listed = [...page.matchAll(/^\| `((?:src|workers)[\w/-]*)`\s*\|[^|]*\|$/gm)].map(
+/** The folders of the list. */
+const listed = [...page.matchAll(/^- `((?:src|workers)[\w/-]*)`: ./gm)].map(
   ([, folder = '']) => folder,
 );
 
