@@ -247,9 +247,10 @@ export function isLongNumber(cell: string): boolean {
   return digits > MAX_TITLE_DIGITS && (SCIENTIFIC.test(cell) || !/\p{L}/u.test(cell));
 }
 
-/** How much a cell looks like a phone number: 2 for a national number, 1 for a number of plausible length, else 0. */
-export function phoneLikeness(cell: string, country: Country | undefined): 0 | 1 | 2 {
-  if (checkNumber(cell, { country: country ?? COUNTRIES.KR }).kind === 'number') return 2;
+/** How much a cell looks like a phone number: 8 for that of a mobile phone, 4 for a national one, 1 by its length. */
+export function phoneLikeness(cell: string, country: Country = COUNTRIES.KR): 0 | 1 | 4 | 8 {
+  const checked = checkNumber(cell, { country });
+  if (checked.kind === 'number') return country.mobile.test(checked.number) ? 8 : 4;
   return checkNumber(cell).kind === 'number' ? 1 : 0;
 }
 

@@ -1,6 +1,6 @@
 import { VARIABLE_NAME } from '../../contracts/notice.ts';
 import { isLongNumber, isNumberCell, type NumberRules } from './check-number.ts';
-import { DELIMITERS, describeColumns, invalidList } from './describe-columns.ts';
+import { DELIMITERS, describeColumns, invalidList, type Sample } from './describe-columns.ts';
 import { unescapeCell } from '../failures/csv-line.ts';
 import {
   compareFields,
@@ -88,10 +88,10 @@ export function readColumns(
   first: readonly string[],
   options: CsvOptions & {
     /** Some rows of the list, to find the column with the numbers. */
-    readonly sample?: readonly (readonly string[])[];
+    readonly sample?: Sample;
   },
 ): Columns {
-  const { rules = {}, sample = [], require: required = [], keep = [] } = options;
+  const { rules = {}, sample = new Map(), require: required = [], keep = [] } = options;
   const isPlain = !first.some((cell) => cell.trim() === REASON_COLUMN);
   const header = options.header || !isPlain;
   const unescape = isPlain ? unchanged : unescapeCell;
@@ -109,7 +109,7 @@ export function readColumns(
   const hint = () => {
     const [only = ''] = first.length === 1 ? first : [];
     const other = DELIMITERS.find((one) => one !== options.delimiter && only.includes(one));
-    return describeColumns(titles, other, sample, rules.country);
+    return describeColumns(titles, positions, other, sample, rules.country);
   };
   const of = (map: FieldMap) => byMap(header ? titles : [], positions, map, hint);
   const mapped = of(options.map ?? {});

@@ -3,7 +3,7 @@ import { readColumns, type Columns, type CsvOptions } from './column-map.ts';
 import { endOfLine, readRow, tooLong, type CsvRow } from './csv-row.ts';
 import { FastCsvReader } from './fast-csv-reader.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourcePart } from './source-row.ts';
-import { invalidList } from './describe-columns.ts';
+import { invalidList, type Sample } from './describe-columns.ts';
 
 /**
  * Reads a CSV list: quotes as in RFC 4180; lines end with LF, CRLF or CR; empty lines are skipped, and so are rows of
@@ -81,13 +81,13 @@ class CsvText {
   }
 
   /** Rows after the first one, as many as were received; at most twenty. */
-  sample({ next, nextLine }: CsvRow): readonly (readonly string[])[] {
-    const rows: (readonly string[])[] = [];
+  sample({ next, nextLine }: CsvRow): Sample {
+    const rows = new Map<number, readonly string[]>();
     let [at, line] = [next, nextLine];
-    while (rows.length < MOST_SAMPLED && at < this.#text.length) {
+    while (rows.size < MOST_SAMPLED && at < this.#text.length) {
       const row = sampled(this.#text, at, this.#delimiter, line);
       if (row === undefined) break;
-      rows.push(row.cells);
+      rows.set(this.#rowNumber + rows.size + 1, row.cells);
       [at, line] = [row.next, row.nextLine];
     }
     return rows;

@@ -167,7 +167,7 @@ describe('columns', () => {
       undefined,
       /no column "contact"\. The columns are "name", "var1"\. .* --map contact=TITLE /,
     ],
-    [['name', 'Mobile no.'], undefined, /such as --map "contact=Mobile no\." \(/],
+    [['name', 'Mobile no.'], undefined, /such as --map 'contact=Mobile no\.' \(/],
     [['contact;var1'], undefined, /Is the delimiter ';'\? Then add --delimiter ';' /],
     [['contact\tvar1'], undefined, /Is the delimiter TAB\? Then add --delimiter TAB /],
     [['contact', 'var1', 'VAR1'], undefined, /column 3: there is already a column "var1"/],

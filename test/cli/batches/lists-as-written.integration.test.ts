@@ -27,7 +27,7 @@ describe('the column with the numbers', () => {
     for (const flags of [[], ['--map', 'contact=x']]) {
       const { code, stderr } = await importing(list(text), flags);
       expect([code, stderr]).toEqual([2, expect.stringMatching(/^SOURCE_INVALID/)]);
-      expect(stderr.replaceAll('"', '')).toContain(`such as --map ${map} (`);
+      expect(stderr.replaceAll("'", '')).toContain(`such as --map ${map} (`);
     }
   });
 
