@@ -32,6 +32,10 @@ export interface RowRefusal {
 
 const EMPTY = 'it is empty, and must not be (--require, in a program: require)';
 
+/** Whether there is nothing to see in a text: nothing but blanks, format characters and the end mark of old systems. */
+export const isBlank = (text: string) => BLANK.test(text);
+const BLANK = /^[\s\p{Cf}\u001a]*$/u;
+
 /** Checks a row of cells. Hand-written: a schema would take four times as long. */
 export function checkCells(cells: readonly string[], columns: Columns): RowCheck {
   if (cells.length !== columns.width) {
@@ -54,8 +58,8 @@ export function checkCells(cells: readonly string[], columns: Columns): RowCheck
   const empty: [string, 1][] = [];
   for (const column of columns.others) {
     const value = columns.unescape(cells[column.index] ?? '');
-    if (column.required && value.trim() === '') return refused(column.title, value, EMPTY);
-    if (column.variable && value === '') empty.push([column.name, 1]);
+    if (column.required && isBlank(value)) return refused(column.title, value, EMPTY);
+    if (column.variable && isBlank(value)) empty.push([column.name, 1]);
     const problem = problemOfText(value, column.variable);
     if (problem !== undefined) return refused(column.title, value, problem);
     json += column.json + JSON.stringify(value);
@@ -96,8 +100,7 @@ export function checkContact(
   for (const [field, [name = '']] of choice.mapped) {
     if (!fields.has(name)) return refused(field, '', 'the field is missing; the map uses it');
   }
-  const isEmpty = (name: string) => textOf(fields.get(name) ?? '').trim() === '';
-  const missing = choice.required.find(isEmpty);
+  const missing = choice.required.find((name) => isBlank(textOf(fields.get(name) ?? '')));
   if (missing !== undefined) return refused(missing, '', EMPTY);
   const text = fields.get('contact');
   if (typeof text !== 'string') {
@@ -117,7 +120,7 @@ export function checkContact(
     json += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
   }
   const empty = [...fields].flatMap(([name, value]): [string, 1][] =>
-    value === '' && VARIABLE_NAME.test(name) ? [[name, 1]] : [],
+    VARIABLE_NAME.test(name) && isBlank(textOf(value)) ? [[name, 1]] : [],
   );
   const all = contact as Readonly<Record<string, unknown>>;
   const kept = choice.kept.map((name) => (Object.hasOwn(all, name) ? textOf(all[name]) : ''));

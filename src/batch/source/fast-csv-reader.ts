@@ -1,6 +1,7 @@
 import { MAX_VALUE_LENGTH } from '../../contracts/notice.ts';
 import type { Columns } from './column-map.ts';
 import type { Country } from '../../format/country.ts';
+import { isBlank } from './check-row.ts';
 import { ContactBlock, MAX_EXACT_DIGITS, type SourceRun } from './source-row.ts';
 import { endOfLine } from './csv-row.ts';
 
@@ -18,10 +19,12 @@ const MIN_ROOM_BYTES = 8 * 1024;
 /** The fewest digits of a number that is taken without a country. */
 const MIN_DIGITS = 8;
 const ZERO = 0x30;
-const BLANK = 0x20;
 const LF = 0x0a;
 const CR = 0x0d;
 const CLOSE = Buffer.from('"}');
+
+/** First bytes of values that may have nothing but blanks: the slow path counts or refuses these (isBlank). */
+const MAY_BE_BLANK = new Uint8Array(256).fill(1, 0x20, 0x21).fill(1, 0xc2, 0xe4).fill(1, 0xef);
 
 /** A field of the contact: the index of its cell, and the JSON before its value. */
 interface Value {
@@ -87,8 +90,8 @@ export class FastCsvReader {
   }
 
   /**
-   * Reads plain rows up to the first that is not plain, the end of the text, or a full block. @param last whether the
-   * list ends
+   * Reads plain rows up to the first that is not plain or has no end, or a full block. @param last whether the list
+   * ends
    */
   read(text: Buffer, from: number, row: number, last: boolean): FastCsvRun {
     if (!this.#block.hasRoom(MIN_ROOM_BYTES)) this.#block = new ContactBlock();
@@ -99,8 +102,8 @@ export class FastCsvReader {
     let nextRow = row;
     while (at < text.length) {
       const end = this.#findCells(text, at);
-      if (end < 0 || (end === text.length && !last)) break;
-      const next = end === text.length ? end : endOfLine(text, end, last);
+      if (end < 0 || end === text.length) break;
+      const next = endOfLine(text, end, last);
       if (next === undefined) break;
       if (end > at) {
         // A map may use one cell for several fields.
@@ -153,7 +156,14 @@ export class FastCsvReader {
       const length = (stops[cell] ?? 0) - start;
       // The limit is in UTF-16 units; a character has at least as many bytes.
       if (length > MAX_VALUE_LENGTH) return false;
-      if (required && (length === 0 || text[start] === BLANK)) return false;
+      if (length === 0) {
+        if (required) return false;
+      } else if (
+        MAY_BE_BLANK[text[start] ?? 0] === 1 &&
+        isBlank(text.toString('utf8', start, start + length))
+      ) {
+        return false;
+      }
     }
     let to = copy(this.#open, 0, this.#open.length, json, block.length);
     let number = 0;

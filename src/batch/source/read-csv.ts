@@ -1,4 +1,4 @@
-import { checkCells, type RowCheck } from './check-row.ts';
+import { checkCells, isBlank, refused, type RowCheck } from './check-row.ts';
 import { readColumns, type Columns, type CsvOptions } from './column-map.ts';
 import { endOfLine, readRow, tooLong, type CsvRow } from './csv-row.ts';
 import { FastCsvReader } from './fast-csv-reader.ts';
@@ -7,7 +7,7 @@ import { invalidList, type Sample } from './describe-columns.ts';
 
 /**
  * Reads a CSV list: quotes as in RFC 4180; lines end with LF, CRLF or CR; empty lines are skipped, and so are rows of
- * nothing but delimiters. A first line such as `sep=;` names the delimiter.
+ * nothing but delimiters and blanks. A first line such as `sep=;` names the delimiter.
  *
  * @param text UTF-8 in pieces that end with a complete character
  * @throws NoticeQueueError SOURCE_INVALID if columns are missing or invalid; from `rows` for a
@@ -50,6 +50,8 @@ class CsvText {
   #line = 1;
   /** Number of the next row: less than the line after cells with line breaks. */
   #rowNumber = 1;
+  /** Digits of the last number that was taken. */
+  #digits = 0;
   /** Whether the list ends with this text. */
   #last = false;
 
@@ -139,6 +141,7 @@ class CsvText {
         this.#rowNumber = run.nextRow;
         if (run.to > run.from) {
           parts.push(run);
+          this.#digits = run.block.digits[run.to - 1] ?? 0;
           // The run may have ended because its block is full: there may be more plain rows.
           continue;
         }
@@ -148,6 +151,7 @@ class CsvText {
       if (isTooLong(this.#text.subarray(this.#at, row.next))) throw tooLong(this.#line);
       const check = this.#named(checkCells(row.cells, columns), row, columns);
       const original = check.kind === 'refused' ? columns.original(row.cells) : undefined;
+      if (check.kind === 'contact') this.#digits = check.number.length;
       parts.push({ row: this.#rowNumber, line: this.#line, check, original });
       this.#skip(row);
     }
@@ -174,12 +178,19 @@ class CsvText {
     return readRow(this.#text, this.#at, this.#delimiter, this.#line, this.#last);
   }
 
-  /** Says of a row that was cut off with its file that it was. */
+  /** Says of a row that was cut off with its file that it was, and refuses it. */
   #named(check: RowCheck, { cells, next }: CsvRow, { width, contact }: Columns): RowCheck {
-    if (check.kind === 'contact' || !this.#last || next < this.#text.length) return check;
+    if (!this.#last || next < this.#text.length) return check;
     const end = this.#text.at(-1);
     if (end === LF || end === CR) return check;
-    const isShort = check.implausible === true && contact.index === width - 1;
+    const isCell = contact.index === width - 1;
+    if (check.kind === 'contact') {
+      const isWhole = !isCell || end === QUOTE || check.number.length >= this.#digits;
+      return isWhole
+        ? check
+        : refused(contact.title, cells.at(-1) ?? '', `the number is shorter than the one before; ${CUT}`);
+    }
+    const isShort = isCell && check.implausible === true;
     if (!isShort && cells.length >= width) return check;
     return { ...check, reason: `${check.reason}; ${CUT}` };
   }
@@ -216,14 +227,14 @@ class CsvText {
 
 const LF = 0x0a;
 const CR = 0x0d;
+const QUOTE = 0x22;
 const CUT = 'the list ends here without the end of a line, as a file does that was cut off';
 const MOST_SAMPLED = 20;
 /** What spreadsheets write before the titles, to name the delimiter. */
 const SEPARATOR = /^"?sep=([^"\r\n])"?(?:\r\n|\r|\n)/i;
 const SEPARATOR_BYTES = 16;
 
-const isEmpty = ({ cells }: CsvRow): boolean =>
-  cells.length > 1 && cells.every((cell) => cell.trim() === '');
+const isEmpty = ({ cells }: CsvRow): boolean => cells.every(isBlank);
 
 /** A row for an error message: one that cannot be read has an error of its own. */
 function sampled(text: Buffer, at: number, delimiter: Buffer, line: number): CsvRow | undefined {
