@@ -154,7 +154,11 @@ const KINDS: readonly Kind[] = [
     text: (_, { country }) =>
       `a spreadsheet seems to have removed the leading zero: format the column as text and export the list again${OR_COUNTRY(country)}`,
     applies: (text, { country, anyForm }) =>
-      refusedIf(country === undefined && anyForm !== true && ZERO_LOST.test(text)),
+      refusedIf(
+        country === undefined
+          ? anyForm !== true && ZERO_LOST.test(text)
+          : !country.national.test(text) && country.national.test(country.trunk + text),
+      ),
   },
 ];
 

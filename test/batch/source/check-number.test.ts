@@ -117,6 +117,15 @@ describe('a phone number', () => {
     });
   });
 
+  it.each(['7012345678', '5071234567', '313334444', '25551234', '2-555-1234'])(
+    'of Korea: %s lost its zero, and is not implausible',
+    (text) => {
+      const reason = expect.stringMatching(/removed the leading zero.*export the list again$/);
+      const refused = { kind: 'refused', reason: reason as unknown, implausible: false };
+      expect(checkNumber(text, KR)).toStrictEqual(refused);
+    },
+  );
+
   it.each([
     ['0', {}, /8 to 15 digits, got 1/],
     ['1234567', {}, /8 to 15 digits, got 7/],
