@@ -32,6 +32,9 @@ export interface RowRefusal {
 
 const EMPTY = 'it is empty, and must not be (--require, in a program: require)';
 
+/** Of a last row or line that is not whole. */
+export const CUT = 'the list ends here without the end of a line, as a file does that was cut off';
+
 /** Whether there is nothing to see in a text: nothing but blanks, format characters and the end mark of old systems. */
 export const isBlank = (text: string) => BLANK.test(text);
 const BLANK = /^[\s\p{Cf}\u001a]*$/u;

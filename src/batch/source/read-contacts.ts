@@ -1,4 +1,4 @@
-import { checkContact, jsonOf, refused } from './check-row.ts';
+import { checkContact, CUT, isBlank, jsonOf, refused } from './check-row.ts';
 import type { NumberRules } from './check-number.ts';
 import type { FieldChoice } from './sent-columns.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourceRow } from './source-row.ts';
@@ -36,12 +36,12 @@ export function readNdjson(
 ): SourceReader {
   async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
     let row = 0;
-    for await (const lines of readLines(text)) {
+    for await (const { lines, isLast } of readLines(text)) {
       const batch: SourceRow[] = [];
       for (const line of lines) {
         row++;
-        if (line?.trim() === '') continue;
-        const check = line === undefined ? TOO_LONG : checkLine(line, choice, rules);
+        if (line !== undefined && isBlank(line)) continue;
+        const check = line === undefined ? TOO_LONG : checkLine(line, isLast, choice, rules);
         const original = check.kind === 'refused' ? line : undefined;
         batch.push({ row, line: row, check, original });
       }
@@ -55,18 +55,23 @@ const TOO_LONG = refused('', '', `the line is longer than ${MAX_ROW_LENGTH} char
 const NO_JSON =
   'expected one JSON object on the line, such as {"contact":"01012345678","var1":"..."}';
 
-function checkLine(line: string, choice: FieldChoice, rules: NumberRules) {
+function checkLine(line: string, isLast: boolean, choice: FieldChoice, rules: NumberRules) {
   let value: unknown;
   try {
     value = JSON.parse(line);
   } catch {
-    return refused('', '', NO_JSON);
+    return refused('', '', isLast ? `${NO_JSON}; ${CUT}` : NO_JSON);
   }
   return checkContact(value, choice, rules);
 }
 
-/** Lines, several at a time; undefined for one that is too long, which is never held in memory as a whole. */
-async function* readLines(text: AsyncIterable<Buffer>): AsyncGenerator<(string | undefined)[]> {
+/**
+ * Lines, several at a time; undefined for one that is too long, which is never held in memory as a whole. The last one
+ * comes by itself if it has no end.
+ */
+async function* readLines(
+  text: AsyncIterable<Buffer>,
+): AsyncGenerator<{ readonly lines: readonly (string | undefined)[]; readonly isLast: boolean }> {
   const bounded = (line: string) => (line.length > MAX_ROW_LENGTH ? undefined : line);
   let rest: string | undefined = '';
   for await (const piece of text) {
@@ -74,8 +79,8 @@ async function* readLines(text: AsyncIterable<Buffer>): AsyncGenerator<(string |
     rest = rest === undefined ? undefined : bounded(rest + first);
     if (more.length === 0) continue;
     const last = more.pop() ?? '';
-    yield [rest, ...more.map(bounded)];
+    yield { lines: [rest, ...more.map(bounded)], isLast: false };
     rest = bounded(last);
   }
-  if (rest !== '') yield [rest];
+  if (rest !== '') yield { lines: [rest], isLast: true };
 }

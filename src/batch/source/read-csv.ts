@@ -1,4 +1,4 @@
-import { checkCells, isBlank, refused, type RowCheck } from './check-row.ts';
+import { checkCells, CUT, isBlank, refused, type RowCheck } from './check-row.ts';
 import { readColumns, type Columns, type CsvOptions } from './column-map.ts';
 import { endOfLine, readRow, tooLong, type CsvRow } from './csv-row.ts';
 import { FastCsvReader } from './fast-csv-reader.ts';
@@ -188,7 +188,11 @@ class CsvText {
       const isWhole = !isCell || end === QUOTE || check.number.length >= this.#digits;
       return isWhole
         ? check
-        : refused(contact.title, cells.at(-1) ?? '', `the number is shorter than the one before; ${CUT}`);
+        : refused(
+            contact.title,
+            cells.at(-1) ?? '',
+            `the number is shorter than the one before; ${CUT}`,
+          );
     }
     const isShort = isCell && check.implausible === true;
     if (!isShort && cells.length >= width) return check;
@@ -228,7 +232,6 @@ class CsvText {
 const LF = 0x0a;
 const CR = 0x0d;
 const QUOTE = 0x22;
-const CUT = 'the list ends here without the end of a line, as a file does that was cut off';
 const MOST_SAMPLED = 20;
 /** What spreadsheets write before the titles, to name the delimiter. */
 const SEPARATOR = /^"?sep=([^"\r\n])"?(?:\r\n|\r|\n)/i;

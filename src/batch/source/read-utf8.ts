@@ -14,7 +14,7 @@ export type Encoding = (typeof ENCODINGS)[number];
 type SourceEncoding = Encoding | 'utf-16le' | 'utf-16be';
 
 /** First bytes of files that are not lists. */
-const FOREIGN: readonly { readonly magic: Buffer; readonly what: string }[] = [
+const FOREIGN: readonly { readonly magic: Buffer | RegExp; readonly what: string }[] = [
   {
     magic: Buffer.from('PK\u0003\u0004'),
     what: 'a workbook (XLSX) or another zip file: save it as CSV UTF-8 (in a spreadsheet: File, Save As)',
@@ -27,6 +27,14 @@ const FOREIGN: readonly { readonly magic: Buffer; readonly what: string }[] = [
   // Before the mark of UTF-16, which is the first half of the first one.
   { magic: Buffer.from([0xff, 0xfe, 0, 0]), what: 'text in UTF-32: save it as UTF-8' },
   { magic: Buffer.from([0, 0, 0xfe, 0xff]), what: 'text in UTF-32: save it as UTF-8' },
+  {
+    magic: /^(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|table|meta|\?xml)\b/i,
+    what: 'a page (HTML or XML), perhaps with a table: save it as CSV UTF-8 (in a spreadsheet: File, Save As)',
+  },
+  {
+    magic: /^(?:\xef\xbb\xbf)?\s*\[\s*[[{"]/,
+    what: 'a JSON array: write it as NDJSON, each object on a line of its own, without brackets and commas',
+  },
 ];
 const GZIP = Buffer.from([0x1f, 0x8b]);
 const MARKS: readonly { readonly mark: Buffer; readonly encoding: SourceEncoding }[] = [
@@ -34,7 +42,7 @@ const MARKS: readonly { readonly mark: Buffer; readonly encoding: SourceEncoding
   { mark: Buffer.from([0xff, 0xfe]), encoding: 'utf-16le' },
   { mark: Buffer.from([0xfe, 0xff]), encoding: 'utf-16be' },
 ];
-const LONGEST_MAGIC = 4;
+const LONGEST_MAGIC = 64;
 /** A file may be compressed twice by mistake. There are files that contain themselves, without an end. */
 const MAX_LAYERS = 2;
 const LF = 0x0a;
@@ -60,7 +68,10 @@ async function* readLayer(
   layers: number,
 ): AsyncGenerator<Buffer, void> {
   const { head, after } = await peek(bytes);
-  const foreign = FOREIGN.find(({ magic }) => head.subarray(0, magic.length).equals(magic));
+  const start = head.toString('latin1', 0, LONGEST_MAGIC);
+  const foreign = FOREIGN.find(({ magic }) =>
+    magic instanceof RegExp ? magic.test(start) : head.subarray(0, magic.length).equals(magic),
+  );
   if (foreign !== undefined) throw invalidList(`It is ${foreign.what}.`);
   if (head.subarray(0, 2).equals(GZIP)) {
     if (layers === MAX_LAYERS)
@@ -68,9 +79,7 @@ async function* readLayer(
     yield* readLayer(gunzipped(after(0)), encoding, layers + 1);
     return;
   }
-  if (isUnmarkedUtf16(head)) {
-    throw invalidList('It is text in UTF-16 without a byte order mark: save it as UTF-8.');
-  }
+  if (isUnmarkedUtf16(head)) throw unmarkedUtf16();
   const marked = MARKS.find(({ mark }) => head.subarray(0, mark.length).equals(mark));
   const isMarked = marked !== undefined;
   yield* decode(after(marked?.mark.length ?? 0), marked?.encoding ?? encoding, isMarked);
@@ -78,7 +87,7 @@ async function* readLayer(
 
 /** Whether it begins with two ASCII characters in UTF-16: in another encoding these would be control characters. */
 function isUnmarkedUtf16(head: Buffer): boolean {
-  const zeros = Array.from(head.subarray(0, LONGEST_MAGIC), (byte) => (byte === 0 ? '0' : '1'));
+  const zeros = Array.from(head.subarray(0, 4), (byte) => (byte === 0 ? '0' : '1'));
   return ['1010', '0101'].includes(zeros.join(''));
 }
 
@@ -115,10 +124,23 @@ async function* decode(
   isMarked: boolean,
 ): AsyncGenerator<Buffer, void> {
   let line = 1;
-  for await (const piece of encoding === 'utf-8' ? wholeUtf8(bytes) : decoded(bytes, encoding)) {
+  let raw: Buffer = Buffer.alloc(0);
+  const pieces = (async function* () {
+    for await (raw of bytes) yield raw;
+  })();
+  for await (const piece of encoding === 'utf-8' ? wholeUtf8(pieces) : decoded(pieces, encoding)) {
     if (typeof piece === 'string' ? piece.includes(INVALID) : !isUtf8(piece)) {
       const [before = ''] = piece.toString().split(INVALID);
-      throw wrongEncoding(line + before.split('\n').length - 1, encoding, isMarked);
+      const found = `Line ${line + before.split('\n').length - 1}: a byte is not valid ${encoding.toUpperCase()}.`;
+      // What is left at the end, and is no character.
+      const isCut =
+        typeof piece === 'string' ? piece === INVALID : incompleteBytes(piece) === piece.length;
+      if (isCut) {
+        throw invalidList(
+          `${found} The list ends within a character, as a file does that was cut off.`,
+        );
+      }
+      throw wrongEncoding(found, encoding, isMarked, raw);
     }
     const text = typeof piece === 'string' ? Buffer.from(piece) : piece;
     for (let at = 0; at < text.length; at++) if (text[at] === LF) line++;
@@ -170,10 +192,24 @@ async function* decoded(
   yield decoder.decode();
 }
 
-function wrongEncoding(line: number, encoding: SourceEncoding, isMarked: boolean) {
+function wrongEncoding(found: string, encoding: SourceEncoding, isMarked: boolean, raw: Buffer) {
+  if (isMarked) {
+    return invalidList(
+      `${found} The list begins with the byte order mark of that encoding: save the whole list in it, or as UTF-8.`,
+    );
+  }
+  if (raw.includes(0)) return unmarkedUtf16();
   const other = encoding === 'euc-kr' ? 'utf-8' : 'euc-kr';
-  const advice = isMarked
-    ? 'The list begins with the byte order mark of that encoding: save the whole list in it, or as UTF-8.'
-    : `Is the encoding ${other}? Then add --encoding ${other} (in a program: the option encoding).`;
-  return invalidList(`Line ${line}: a byte is not valid ${encoding.toUpperCase()}. ${advice}`);
+  const isOther =
+    other === 'utf-8'
+      ? isUtf8(raw.subarray(0, raw.length - incompleteBytes(raw)))
+      : !iconv.getDecoder('cp949').write(raw).includes(INVALID);
+  return invalidList(
+    isOther
+      ? `${found} Is the encoding ${other}? Then add --encoding ${other} (in a program: the option encoding).`
+      : found,
+  );
 }
+
+const unmarkedUtf16 = () =>
+  invalidList('It is text in UTF-16 without a byte order mark: save it as UTF-8.');

@@ -94,4 +94,40 @@ describe('the text of a list', () => {
       Buffer.concat(await read(Buffer.from(`\ufeff${text}`), [100], 'euc-kr')).toString(),
     ).toBe(text);
   });
+
+  const korean = '이름,휴대폰\n홍길동,01012345678\n김';
+  const all = Buffer.from(korean);
+  it.each<readonly [string, Buffer, Encoding, RegExp]>([
+    ['UTF-16LE without a mark', iconv.encode(korean, 'utf16le'), 'utf-8', /UTF-16 without/],
+    ['UTF-16BE without a mark', iconv.encode(korean, 'utf16be'), 'utf-8', /UTF-16 without/],
+    ['the same, as EUC-KR', iconv.encode(korean, 'utf16le'), 'euc-kr', /UTF-16 without/],
+    ['UTF-8 that was cut', all.subarray(0, -1), 'utf-8', /Line 3: .* cut off\./],
+    [
+      'UTF-8 with a mark that was cut',
+      Buffer.from(`\ufeff${korean}`).subarray(0, -1),
+      'utf-8',
+      /cut/,
+    ],
+    ['EUC-KR that was cut', iconv.encode(korean, 'cp949').subarray(0, -1), 'euc-kr', /cut off\./],
+    ['EUC-KR', iconv.encode(korean, 'cp949'), 'utf-8', /Is the encoding euc-kr\?/],
+    ['UTF-8, as EUC-KR', Buffer.from(`a${korean}`), 'euc-kr', /Is the encoding utf-8\?/],
+    ['neither', Buffer.concat([all, Buffer.from([0xff, 0x0a])]), 'utf-8', /UTF-8\. Fix/],
+    [
+      'neither, as EUC-KR',
+      Buffer.concat([all, Buffer.from([0xff, 0x0a])]),
+      'euc-kr',
+      /EUC-KR\. Fix/,
+    ],
+    ['a page', Buffer.from('\ufeff\n<HTML xmlns:o="x"><table>'), 'utf-8', /page .*save it as CSV/],
+    ['a table', Buffer.from('<table border=1>'), 'utf-8', /page .*save it as CSV/],
+    ['a JSON array', Buffer.from('[\n {"contact":"01012345678"}]'), 'utf-8', /array: .*NDJSON/],
+  ])('is named, and no advice leads on in a circle: %s', async (_, bytes, encoding, message) => {
+    const failure = await read(bytes, [1_000], encoding).catch((error: unknown) => error);
+    expect((failure as Error).message).toMatch(message);
+  });
+
+  it('may begin with a title in brackets', async () => {
+    const text = '[필수] 연락처,<b>\n';
+    expect(Buffer.concat(await read(Buffer.from(text), [100])).toString()).toBe(text);
+  });
 });
