@@ -2,7 +2,7 @@ import { whyNotJson, whyNotText } from '../../contracts/parse-input.ts';
 import { MAX_VALUE_LENGTH, VARIABLE_NAME } from '../../contracts/notice.ts';
 import { checkNumber, type NumberRules, type Repair } from './check-number.ts';
 import { FORBIDDEN_NAMES, type Columns } from './column-map.ts';
-import { compareFields, type FieldChoice } from './sent-columns.ts';
+import { compareFields, titleOf, type FieldChoice } from './sent-columns.ts';
 
 /** Result of checking a row: a contact, ready for the body of the send request, or a refusal. */
 export type RowCheck = ContactRow | RowRefusal;
@@ -36,8 +36,8 @@ const EMPTY = 'it is empty, and must not be (--require, in a program: require)';
 export const CUT = 'the list ends here without the end of a line, as a file does that was cut off';
 
 /** Whether there is nothing to see in a text: nothing but blanks, format characters and the end mark of old systems. */
-export const isBlank = (text: string) => BLANK.test(text);
-const BLANK = /^[\s\p{Cf}\u001a]*$/u;
+export const isBlank = (text: string) => BLANK.test(text) || text === '\u001a';
+const BLANK = /^[\s\p{Cf}]*$/u;
 
 /** Checks a row of cells. Hand-written: a schema would take four times as long. */
 export function checkCells(cells: readonly string[], columns: Columns): RowCheck {
@@ -90,11 +90,15 @@ export function checkContact(
       'expected a contact object, such as {"contact":"01012345678","var1":"..."}',
     );
   }
+  const keptValues = new Map<string, string>();
   const fields = new Map<string, unknown>();
-  for (const [field, value] of Object.entries(contact as Record<string, unknown>)) {
+  for (const [key, value] of Object.entries(contact as Record<string, unknown>)) {
+    const field = titleOf(key);
     if (FORBIDDEN_NAMES.has(field)) return refused(field, '', 'this field name is not allowed');
     if (value === undefined) continue;
+    if (choice.kept.includes(field)) keptValues.set(field, textOf(value));
     for (const name of choice.namesOf(field)) {
+      if (fields.has(name)) return refused(field, '', `there is another field for ${name}`);
       const problem = problemOfField(name, value);
       if (problem !== undefined) return refused(field, textOf(value), problem);
       fields.set(name, value);
@@ -125,8 +129,7 @@ export function checkContact(
   const empty = [...fields].flatMap(([name, value]): [string, 1][] =>
     VARIABLE_NAME.test(name) && isBlank(textOf(value)) ? [[name, 1]] : [],
   );
-  const all = contact as Readonly<Record<string, unknown>>;
-  const kept = choice.kept.map((name) => (Object.hasOwn(all, name) ? textOf(all[name]) : ''));
+  const kept = choice.kept.map((name) => keptValues.get(name) ?? '');
   return { kind: 'contact', number, json: `${json}}`, repaired, ...moreOf(empty, kept) };
 }
 

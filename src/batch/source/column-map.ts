@@ -3,10 +3,12 @@ import { isLongNumber, isNumberCell, type NumberRules } from './check-number.ts'
 import { DELIMITERS, describeColumns, invalidList, type Sample } from './describe-columns.ts';
 import { unescapeCell } from '../failures/csv-line.ts';
 import {
+  canonical,
   compareFields,
   isSentByName,
   REJECTED_PREFIX,
   shownTitle,
+  titleOf,
   type FieldMap,
   type SentColumns,
 } from './sent-columns.ts';
@@ -156,18 +158,6 @@ export function readColumns(
 interface Chosen {
   readonly index: number;
   readonly name: string;
-}
-
-/** Field names `contact` and `varN` are recognised in any case; other names are kept as they are. */
-function canonical(title: string): string {
-  const lower = title.toLowerCase();
-  return lower === 'contact' || /^var[1-9][0-9]*$/.test(lower) ? lower : title;
-}
-
-/** A title as it is compared: the same characters, however they are encoded and whatever blanks are between them. */
-function titleOf(cell: string): string {
-  const composed = cell.normalize('NFC').replaceAll(/\p{Cf}/gu, '');
-  return composed.replaceAll(/[\s\p{Z}]+/gu, ' ').trim();
 }
 
 function refuseForbiddenNames(names: readonly string[]): void {

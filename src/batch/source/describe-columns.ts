@@ -22,7 +22,7 @@ export type Sample = ReadonlyMap<number, readonly string[]>;
 /**
  * Names the columns of a list, and what to do where the one with the numbers was not found.
  *
- * @param positions indexes of the columns that have a position, in order
+ * @param positions indexes of the columns that have a position, in order; none of a list of objects
  * @param other what is most likely the delimiter of the list, if it has another one
  */
 export function describeColumns(
@@ -59,7 +59,7 @@ function mapHint(
   country: Country | undefined,
 ): string {
   const number = titles.findIndex(isLongNumber) + 1;
-  const isUntitled = !titles.some(isPhoneTitle);
+  const isUntitled = positions.length > 0 && !titles.some(isPhoneTitle);
   const likeness = (cell: string) => phoneLikeness(cell, country);
   const [titleRow] =
     [...sample].find(([, row]) => row.some(isPhoneTitle) && !row.some(likeness)) ?? [];

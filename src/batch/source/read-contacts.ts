@@ -1,6 +1,7 @@
 import { checkContact, CUT, isBlank, jsonOf, refused } from './check-row.ts';
 import type { NumberRules } from './check-number.ts';
-import type { FieldChoice } from './sent-columns.ts';
+import { describeColumns, invalidList } from './describe-columns.ts';
+import { titleOf, type FieldChoice } from './sent-columns.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourceRow } from './source-row.ts';
 
 /** Rows that are returned together. */
@@ -28,7 +29,11 @@ export function readContacts(
   return { titles: undefined, columns: () => choice.columns(), rows: rows() };
 }
 
-/** Reads NDJSON: one contact object per line; empty lines are skipped, invalid ones are refused. */
+/**
+ * Reads NDJSON: one contact object per line; empty lines are skipped, invalid ones are refused.
+ *
+ * @throws NoticeQueueError SOURCE_INVALID from `rows` if the first object has no field for contact
+ */
 export function readNdjson(
   text: AsyncIterable<Buffer>,
   choice: FieldChoice,
@@ -36,12 +41,19 @@ export function readNdjson(
 ): SourceReader {
   async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
     let row = 0;
+    let isKnown = false;
     for await (const { lines, isLast } of readLines(text)) {
       const batch: SourceRow[] = [];
       for (const line of lines) {
         row++;
         if (line !== undefined && isBlank(line)) continue;
-        const check = line === undefined ? TOO_LONG : checkLine(line, isLast, choice, rules);
+        const value = line === undefined ? undefined : parsed(line);
+        if (!isKnown && typeof value === 'object' && value !== null && !Array.isArray(value)) {
+          refuseWithoutContact(value, row, choice, rules);
+          isKnown = true;
+        }
+        const check =
+          value === undefined ? noObject(line, isLast) : checkContact(value, choice, rules);
         const original = check.kind === 'refused' ? line : undefined;
         batch.push({ row, line: row, check, original });
       }
@@ -55,14 +67,29 @@ const TOO_LONG = refused('', '', `the line is longer than ${MAX_ROW_LENGTH} char
 const NO_JSON =
   'expected one JSON object on the line, such as {"contact":"01012345678","var1":"..."}';
 
-function checkLine(line: string, isLast: boolean, choice: FieldChoice, rules: NumberRules) {
-  let value: unknown;
+const noObject = (line: string | undefined, isLast: boolean) =>
+  line === undefined ? TOO_LONG : refused('', '', isLast ? `${NO_JSON}; ${CUT}` : NO_JSON);
+
+/** Undefined for what is no JSON. */
+function parsed(line: string): unknown {
   try {
-    value = JSON.parse(line);
+    return JSON.parse(line);
   } catch {
-    return refused('', '', isLast ? `${NO_JSON}; ${CUT}` : NO_JSON);
+    return undefined;
   }
-  return checkContact(value, choice, rules);
+}
+
+function refuseWithoutContact(
+  first: object,
+  line: number,
+  choice: FieldChoice,
+  { country }: NumberRules,
+): void {
+  const titles = Object.keys(first).map(titleOf);
+  if (titles.some((title) => choice.namesOf(title).includes('contact'))) return;
+  const cells = Object.values(first).map((value) => (typeof value === 'string' ? value : ''));
+  const hint = describeColumns(titles, [], undefined, new Map([[line, cells]]), country);
+  throw invalidList(`Line ${line}: no field is sent as contact. ${hint}`);
 }
 
 /**

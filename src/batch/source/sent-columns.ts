@@ -47,6 +47,21 @@ export function isMisspelt(name: string): boolean {
   return /^\s*(?:contact|var[0-9]+)\s*$/i.test(name) && !isSentByName(name);
 }
 
+/** Field names `contact` and `varN` are recognised in any case; other names are kept as they are. */
+export function canonical(title: string): string {
+  const lower = title.toLowerCase();
+  return lower === 'contact' || /^var[1-9][0-9]*$/.test(lower) ? lower : title;
+}
+
+const PLAIN_TITLE = /^\w+$/;
+
+/** A title as it is compared: the same characters, however they are encoded and whatever blanks are between them. */
+export function titleOf(cell: string): string {
+  if (PLAIN_TITLE.test(cell)) return cell;
+  const composed = cell.normalize('NFC').replaceAll(/\p{Cf}/gu, '');
+  return composed.replaceAll(/[\s\p{Z}]+/gu, ' ').trim();
+}
+
 /**
  * Order of a contact's fields: `var2` before `var10`, then others by name. It does not depend on the list,
  * so that the same content in another format is recognised (row-processor.ts).
@@ -91,10 +106,11 @@ export class FieldChoice {
     kept: readonly string[] = [],
   ) {
     this.required = required;
-    this.kept = kept;
+    this.kept = kept.map(titleOf);
     const mapped = new Map<string, string[]>();
     for (const [name, source] of Object.entries(map ?? {})) {
-      mapped.set(String(source), [...(mapped.get(String(source)) ?? []), name]);
+      const field = titleOf(String(source));
+      mapped.set(field, [...(mapped.get(field) ?? []), name]);
     }
     this.mapped = mapped;
     this.#targets = new Set(Object.keys(map ?? {}));
@@ -126,7 +142,8 @@ export class FieldChoice {
     if (field.startsWith(REJECTED_PREFIX)) return [];
     const names = this.mapped.get(field);
     if (names !== undefined) return names;
-    const byName = this.mapped.size === 0 && isSentByName(field);
-    return byName || (this.#passThrough && !this.#targets.has(field)) ? [field] : [];
+    const name = canonical(field);
+    const byName = this.mapped.size === 0 && isSentByName(name);
+    return byName || (this.#passThrough && !this.#targets.has(name)) ? [name] : [];
   }
 }

@@ -120,8 +120,8 @@ describe('a phone number', () => {
   it.each(['7012345678', '5071234567', '313334444', '25551234', '2-555-1234'])(
     'of Korea: %s lost its zero, and is not implausible',
     (text) => {
-      const reason = expect.stringMatching(/removed the leading zero.*export the list again$/);
-      const refused = { kind: 'refused', reason: reason as unknown, implausible: false };
+      const reason: unknown = expect.stringMatching(/removed the leading zero.*list again$/);
+      const refused = { kind: 'refused', reason, implausible: false };
       expect(checkNumber(text, KR)).toStrictEqual(refused);
     },
   );

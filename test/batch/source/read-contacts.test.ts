@@ -53,3 +53,25 @@ it('a last line that is not whole and has no end names the cut', async () => {
   expect(await checks(`${whole}{"contact":"0100\n`)).not.toMatchObject([{}, cut]);
   expect(await read(`${whole}{"contact":"01000000102"}`, 100)).toHaveLength(2);
 });
+
+it('fields are found like columns: in any case, in any encoding of the same characters', async () => {
+  const contact = { check: { json: '{"contact":"01000000101","var1":"a"}' } };
+  expect(await checks('{"Contact":"01000000101","\ufeffVAR1 ":"a"}\n')).toMatchObject([contact]);
+  const decomposed = '휴대폰\u00a0번호'.normalize('NFD');
+  const map = { contact: '휴대폰 번호', var1: '이름' };
+  const line = `{"${decomposed}":"01000000101","이름":"a"}\n`;
+  expect(await checks(line, 100, map)).toMatchObject([contact]);
+  const twice = '{"contact":"01000000101","Contact":"01000000102"}\n';
+  expect(await checks(twice)).toMatchObject([
+    { check: { reason: 'there is another field for contact' } },
+  ]);
+});
+
+it.each([
+  ['{"이름":"김","휴대폰":"010-0000-0101"}\n', undefined, /Line 1: .* --map 'contact=휴대폰' \(/],
+  ['x\n\n{"id":20261128,"p":"01000000101"}\n', { contact: 'q' }, /Line 3: .* --map contact=p \(/],
+  ['{"":"01000000101","memo":"call"}\n', undefined, /--map contact=TITLE \(.*option map\)\. Fix/],
+  ['{"memo":"전화"}\n', undefined, /--map contact=TITLE \(.*option map\)\. Fix/],
+])('a list of which the first object has no number is refused: %s', async (text, map, message) => {
+  await expect(checks(text, 100, map)).rejects.toThrow(message);
+});
