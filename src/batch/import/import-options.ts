@@ -227,11 +227,11 @@ const listFields = {
   allowImplausible: flag.default(false),
   /** Send to every row, even if several have the same phone number. @default false */
   allowDuplicates: flag.default(false),
-  /** Delimiter of CSV cells: one character. @default ',' */
+  /** Delimiter of CSV cells: one character. @default that of a first line such as `sep=;`, of .tsv a tab, or else ',' */
   delimiter: z
     .string('expected text')
     .regex(/^[^"\r\n\ud800-\udfff]$/, 'expected one character, neither a quote nor a line break')
-    .default(','),
+    .optional(),
   /** `euc-kr` includes CP949. A byte order mark decides, also for UTF-16, whatever this is. @default 'utf-8' */
   encoding: z.enum(ENCODINGS, `expected one of ${ENCODINGS.join(', ')}`).default('utf-8'),
   /** Whether the first row of a CSV list contains titles; without them `map` uses positions. @default true */

@@ -119,7 +119,7 @@ function flagsOf(options: CheckedImportOptions): Record<string, string> {
     'allow-duplicates': options.allowDuplicates,
     'no-bisect': options.bisect === false,
     format: options.format,
-    delimiter: options.delimiter === ',' ? undefined : options.delimiter,
+    delimiter: options.delimiter,
     encoding: options.encoding === 'utf-8' ? undefined : options.encoding,
     'no-header': !options.header,
     rejects: options.rejectsFile,

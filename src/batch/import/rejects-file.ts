@@ -14,6 +14,7 @@ import {
 import path from 'node:path';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RowRefusal } from '../source/check-row.ts';
+import { usualDelimiter } from '../source/read-csv.ts';
 import type { CheckedImportOptions } from './import-options.ts';
 import { BYTE_ORDER_MARK, csvLine } from '../failures/csv-line.ts';
 
@@ -138,7 +139,7 @@ export async function prepareRejects(
   const ending = titles === undefined ? 'ndjson' : 'csv';
   const file = options.rejectsFile ?? (list && `${list}.rejected.${ending}`);
   if (file === undefined) return undefined;
-  const { overwriteRejects: overwrite, encoding, delimiter } = options;
+  const { overwriteRejects: overwrite, encoding, delimiter = usualDelimiter(file) } = options;
   const marked = encoding !== 'utf-8';
   return RejectsFile.prepare(file, { list, titles, delimiter, overwrite, marked });
 }

@@ -28,7 +28,9 @@ const REASON_COLUMN = `${REJECTED_PREFIX}reason`;
 const FAILURES_COLUMN = `${REJECTED_PREFIX}state`;
 
 export interface CsvOptions {
-  readonly delimiter: string;
+  /** By default what the first line names, or else the ending of the file's name. */
+  readonly delimiter?: string | undefined;
+  readonly file?: string | undefined;
   readonly header: boolean;
   readonly map?: FieldMap | undefined;
   /** Whether columns that are neither mapped nor `contact` nor `varN` are sent. */

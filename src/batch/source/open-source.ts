@@ -70,7 +70,7 @@ export async function openSource(
 async function openFile(name: string, options: SourceOptions): Promise<OpenSource> {
   const { bytes, ...file } = await openBytes(name, options.signal);
   const format = options.format ?? formatByName(name);
-  return { ...file, canReread: true, read: () => readAs(format, bytes(), options) };
+  return { ...file, canReread: true, read: () => readAs(format, bytes(), options, name) };
 }
 
 /** @throws NoticeQueueError SOURCE_INVALID for one that cannot be opened, is empty or is no regular file */
@@ -204,6 +204,7 @@ async function readAs(
   format: Format | undefined,
   bytes: AsyncIterable<Buffer>,
   options: SourceOptions,
+  file?: string,
 ): Promise<SourceReader> {
   const text = readUtf8(bytes, options.encoding);
   const first = await text.next();
@@ -212,6 +213,6 @@ async function readAs(
     yield beginning;
     yield* text;
   };
-  if ((format ?? formatByText(beginning)) === 'csv') return readCsv(all(), options);
+  if ((format ?? formatByText(beginning)) === 'csv') return readCsv(all(), { ...options, file });
   return readNdjson(all(), choiceOf(options), options.rules);
 }

@@ -7,7 +7,7 @@ import { invalidList, type Sample } from './describe-columns.ts';
 
 /**
  * Reads a CSV list: quotes as in RFC 4180; lines end with LF, CRLF or CR; empty lines are skipped, and so are rows of
- * nothing but delimiters and blanks. A first line such as `sep=;` names the delimiter.
+ * nothing but delimiters and blanks. A first line such as `sep=;` names the delimiter, unless the options do.
  *
  * @param text UTF-8 in pieces that end with a complete character
  * @throws NoticeQueueError SOURCE_INVALID if columns are missing or invalid; from `rows` for a
@@ -17,7 +17,7 @@ export async function readCsv(
   text: AsyncIterable<Buffer>,
   options: CsvOptions,
 ): Promise<SourceReader> {
-  const list = new CsvText(text, options.delimiter);
+  const list = new CsvText(text, options.delimiter, options.file);
   const first = await list.firstRow();
   if (first === undefined) {
     throw invalidList('The list is empty: there is no first row.');
@@ -35,14 +35,19 @@ export async function readCsv(
 /** The records of a CSV list as they are, that of the titles included, with their row numbers. */
 export async function* readRecords(
   text: AsyncIterable<Buffer>,
-  delimiter: string,
+  delimiter: string | undefined,
+  file: string,
 ): AsyncGenerator<{ readonly row: number; readonly cells: readonly string[] }, void> {
-  yield* new CsvText(text, delimiter).records();
+  yield* new CsvText(text, delimiter, file).records();
 }
+
+/** The delimiter of a list where neither the options nor its first line name one. */
+export const usualDelimiter = (file = '') => (/\.tsv(?:\.gz)?$/i.test(file) ? '\t' : ',');
 
 /** Reads rows from text that arrives in pieces. */
 class CsvText {
   readonly #pieces: AsyncIterator<Buffer>;
+  readonly #isNamed: boolean;
   #delimiter: Buffer;
   /** Text that was received and not yet read completely. */
   #text: Buffer = Buffer.alloc(0);
@@ -55,9 +60,10 @@ class CsvText {
   /** Whether the list ends with this text. */
   #last = false;
 
-  constructor(pieces: AsyncIterable<Buffer>, delimiter: string) {
+  constructor(pieces: AsyncIterable<Buffer>, delimiter: string | undefined, file?: string) {
     this.#pieces = pieces[Symbol.asyncIterator]();
-    this.#delimiter = Buffer.from(delimiter);
+    this.#isNamed = delimiter !== undefined;
+    this.#delimiter = Buffer.from(delimiter ?? usualDelimiter(file));
   }
 
   /** The first row that is not empty; the position stays before it. Undefined if there is none. */
@@ -99,7 +105,7 @@ class CsvText {
     while (!this.#last && this.#text.length < SEPARATOR_BYTES) await this.#receive();
     const line = SEPARATOR.exec(this.#text.toString('utf8', 0, SEPARATOR_BYTES));
     if (line?.[1] === undefined) return;
-    this.#delimiter = Buffer.from(line[1]);
+    if (!this.#isNamed) this.#delimiter = Buffer.from(line[1]);
     this.#at = Buffer.byteLength(line[0]);
     this.#line = 2;
     this.#rowNumber = 2;

@@ -62,7 +62,7 @@ export type ReadingFlags = Pick<ImportOptions, 'delimiter' | 'encoding'>;
 
 export function withReadingFlags(command: Command): Command {
   return command
-    .option('--delimiter <c>', 'one character, or TAB (default: a comma)', delimiter)
+    .option('--delimiter <c>', 'one character, or TAB (default: a comma, of .tsv a TAB)', delimiter)
     .addOption(new Option('--encoding <name>', 'default: utf-8').choices(['utf-8', 'euc-kr']));
 }
 

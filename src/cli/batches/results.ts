@@ -41,7 +41,7 @@ async function writeJoined(
   context: CommandContext,
   id: string,
   file: string,
-  { delimiter = ',', encoding = 'utf-8', why = '' }: Flags,
+  { delimiter, encoding = 'utf-8', why = '' }: Flags,
 ): Promise<void> {
   const [{ readUtf8 }, { readRecords }, { openBytes }, { writeResults }, { appendAudit }] =
     await Promise.all([
@@ -57,7 +57,7 @@ async function writeJoined(
       const results = await resultsOf(target, id);
       const entry = { who: currentUser(), why, what: 'download', target: `batch ${id}` } as const;
       await appendAudit(target.redis, target.keys, { ...entry, as: 'results' });
-      const records = readRecords(readUtf8(list.bytes(), encoding), delimiter);
+      const records = readRecords(readUtf8(list.bytes(), encoding), delimiter, file);
       const written = await writeResults(results, records, (text) =>
         writeOut(context.stdout, text),
       );

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { listWorlds } from '../support/list-world.ts';
 
@@ -108,6 +109,22 @@ describe('rows and titles', () => {
       const flags = ['--allow-implausible'];
       expect((await importing(list(text), flags)).code).toBe(0);
       expect(await contacts()).toHaveLength(2);
+    }
+  });
+
+  it('a delimiter that is given wins over such a line, which wins over the name of the file', async () => {
+    for (const [name, first, flags] of [
+      ['a.tsv', '', []],
+      ['b.tsv.gz', '', []],
+      ['c.csv', 'sep=,\n', ['--delimiter', 'TAB']],
+      ['d.tsv', 'sep=;\n', ['--delimiter', 'TAB']],
+      ['e.csv', 'sep=\t\n', []],
+    ] as const) {
+      const { import: importing, contacts } = world();
+      const text = `${first}contact\tvar1\n01000000001\tKim\n`;
+      const bytes = name.endsWith('gz') ? gzipSync(text) : text;
+      expect((await importing(file(name, bytes), flags)).code).toBe(0);
+      expect(await contacts()).toEqual([{ contact: '01000000001', var1: 'Kim' }]);
     }
   });
 
