@@ -49,7 +49,7 @@ class NumberFile {
     const { openSource } = await import('../../batch/source/open-source.ts');
     const source = await openSource(name === '-' ? stdin : name, {
       format: undefined,
-      delimiter: delimiter ?? ',',
+      delimiter,
       encoding: encoding ?? 'utf-8',
       header: true,
       map: contact === undefined ? undefined : { contact },
