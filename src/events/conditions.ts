@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type { Hold } from '../contracts/hold.ts';
 import type { WatchFinding } from './event.ts';
 
@@ -28,7 +29,8 @@ export interface WatchedState {
  * The conditions that are on, by name, each with the time since when; `alone` (no worker) and `free` (no hold) are not
  * reported.
  */
-export type ReportedConditions = Readonly<Record<string, number>>;
+export const reportedConditions = z.record(z.string(), z.number());
+export type ReportedConditions = Readonly<z.output<typeof reportedConditions>>;
 
 /** How long the fleet may be without workers, as during a restart, in milliseconds. */
 const ALONE_MS = 30_000;

@@ -1,5 +1,7 @@
+import * as z from 'zod';
 import type { HoldKind } from '../contracts/hold.ts';
 import { END_STATES } from '../contracts/outcome.ts';
+import { storedJson } from '../redis/stored-json.ts';
 
 /** The fields of every event. No event contains a phone number, a variable or a secret. */
 interface EventHead {
@@ -127,7 +129,10 @@ export function eventOf([cursor, list]: StreamEntry): AccountEvent | undefined {
   const event = text('event');
   // The entries of notices are the most, and have no field for it.
   if (event === '') return noticeEventOf(head, text);
-  if (event === 'watch') return { ...head, ...(JSON.parse(text('finding')) as WatchFinding) };
+  if (event === 'watch') {
+    const found = storedJson(z.looseObject({ event: z.string() }), text('finding'));
+    return found && { ...head, ...(found as WatchFinding) };
+  }
   const fields = Object.hasOwn(FIELDS, event) ? FIELDS[event] : undefined;
   if (fields === undefined) return undefined;
   const read = fields.map((name) => [name, TEXTS.has(name) ? text(name) : Number(text(name))]);

@@ -4,7 +4,8 @@ import { repeat, withTimeout } from '../async/repeat.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisErrorFields } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
-import { judge, type ReportedConditions, type WatchedState } from './conditions.ts';
+import { storedJson } from '../redis/stored-json.ts';
+import { judge, reportedConditions, type WatchedState } from './conditions.ts';
 import { readAccountEvents } from './follow.ts';
 import { EventStore } from './store.ts';
 import { Webhook, type WebhookSettings } from './webhook.ts';
@@ -66,8 +67,7 @@ export function createEventWatch(options: WatchOptions): BackgroundService {
     // The heartbeat of this worker may not be there yet.
     const length = leaving ? seen.workers.length : Math.max(seen.workers.length, isWorker ? 1 : 0);
     const before = await store.conditions();
-    const reported = (before === '' ? {} : JSON.parse(before)) as ReportedConditions;
-    const { findings, conditions } = judge(reported, {
+    const { findings, conditions } = judge(storedJson(reportedConditions, before) ?? {}, {
       ...seen,
       workers: { length },
       leaving,

@@ -4,6 +4,7 @@ import { count, named, time, type Answer } from '../contracts/answer.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
+import { storedJson } from '../redis/stored-json.ts';
 import type { Term } from './restore/epoch.ts';
 import { beatEpoch, endEpochBeats } from './restore/epoch-store.ts';
 
@@ -41,6 +42,8 @@ export const workerAnswer = named(
 );
 
 export type SeenWorker = Answer<z.output<typeof workerAnswer>>;
+
+const stored = workerAnswer.omit({ ageMs: true });
 
 /** What a worker stores every few seconds. */
 export type Heartbeat = Omit<SeenWorker, 'ageMs'>;
@@ -88,10 +91,10 @@ export async function readWorkers(redis: RedisClient, keys: Keys): Promise<SeenW
   const texts = await redis.hvals(keys.workers);
   const now = Math.floor(await redisTime(redis));
   return texts
-    .map((text) => {
+    .flatMap((text) => {
       const at = Number.parseInt(text, 10);
-      const heartbeat = JSON.parse(text.slice(text.indexOf(' '))) as Heartbeat;
-      return { ...heartbeat, ageMs: Math.max(0, now - at) };
+      const heartbeat = storedJson(stored, text.slice(text.indexOf(' ')));
+      return heartbeat === undefined ? [] : [{ ...heartbeat, ageMs: Math.max(0, now - at) }];
     })
     .sort((a, b) => a.startedAt - b.startedAt);
 }

@@ -4,6 +4,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { defineScript, type Script } from '../redis/script.ts';
+import { storedJson } from '../redis/stored-json.ts';
 import type { TroubleHistory } from './hold/trouble.ts';
 
 const troubleSchema = z.object({
@@ -58,21 +59,9 @@ export function parseHistory([trouble, unknown]: readonly (
   string | null | undefined
 )[]): JobHistory {
   return {
-    trouble: parsed(troubleSchema, trouble),
-    unknown: parsed(unknownSchema, unknown) ?? [],
+    trouble: storedJson(troubleSchema, trouble),
+    unknown: storedJson(unknownSchema, unknown) ?? [],
   };
-}
-
-function parsed<Schema extends z.ZodType>(
-  schema: Schema,
-  text: string | null | undefined,
-): z.output<Schema> | undefined {
-  if (text === null || text === undefined || text === '') return undefined;
-  try {
-    return schema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
 }
 
 /** KEYS: the histories, the lock of the job. ARGV: token of the lock, field, the attempt as JSON. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { newestTraceIds } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
+import { storedJson } from '../redis/stored-json.ts';
 
 /*
  * The record of single notices that were not accepted: an entry in one hash for each, by the id of the notice, and its
@@ -78,13 +79,8 @@ const IDS_PER_READ = 10_000;
 
 /** Reads an entry; undefined where it is none. */
 export function parseEnded(id: string, text: string | null | undefined): EndedNotice | undefined {
-  if (text === null || text === undefined || text === '') return undefined;
-  try {
-    const read = endedEntry.safeParse(JSON.parse(text));
-    return read.success ? { ...read.data, id, text } : undefined;
-  } catch {
-    return undefined;
-  }
+  const read = storedJson(endedEntry, text);
+  return read && { ...read, id, text: text ?? '' };
 }
 
 /** Those of the ids that have an entry, in their order. One that is being put back into the queue is left out. */

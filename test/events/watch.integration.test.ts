@@ -118,6 +118,9 @@ describe('the webhook of events', () => {
 
   it('gets a hold and its end once, from whatever process', async () => {
     const { keys, receiver, start } = await world();
+    // Stored by others: it is judged anew, and what is no event is left out.
+    await redis.client.hset(keys.turns, 'events conditions', '{');
+    await redis.client.xadd(keys.events, '*', 'event', 'watch', 'finding', '{');
     await Promise.all([start(), start()]);
     await placeManualHold(redis.client, keys, 'a reason');
     await until(() => receiver.names().includes('hold.begun'), { what: 'the hold' });

@@ -1,4 +1,6 @@
+import * as z from 'zod';
 import { END_STATES, type DeliveryPolicy } from '../../contracts/outcome.ts';
+import { storedJson } from '../../redis/stored-json.ts';
 
 /**
  * What is sent to every contact of a batch, and how. Stored once, when the batch is created; an
@@ -23,14 +25,16 @@ export interface BatchPlan {
   readonly reading?: ListReading;
 }
 
-/** How a list is read, so that its import can be continued. */
-export interface ListReading {
+const listReading = z.object({
   /** Path of the list; empty if it is not a file. */
-  readonly file: string;
-  readonly bytes: number;
+  file: z.string(),
+  bytes: z.number(),
   /** Flags of `notices import` and their values, empty for none. A sender key, which may be a phone number, is KEY. */
-  readonly flags: Readonly<Record<string, string>>;
-}
+  flags: z.record(z.string(), z.string()),
+});
+
+/** How a list is read, so that its import can be continued. */
+export type ListReading = Readonly<z.output<typeof listReading>>;
 
 /** A start that waits for a person. */
 export const ON_RESUME = -1;
@@ -155,7 +159,7 @@ export function batchFrom(
   const numbers = <Name extends string>(names: readonly Name[]) =>
     Object.fromEntries(names.map((name) => [name, number(name)])) as Record<Name, number>;
   const chunks = Math.min(mostChunks, number('chunks'));
-  const reading = fields['reading'];
+  const reading = storedJson(listReading, fields['reading']);
   return {
     id,
     phase: phase as BatchPhase,
@@ -167,7 +171,7 @@ export function batchFrom(
       // Stored separately; to users a contact that is being sent is still pending.
       pending: number('pending') + number('sending'),
     },
-    ...(reading === undefined ? {} : { reading: JSON.parse(reading) as ListReading }),
+    ...(reading === undefined ? {} : { reading }),
     ...numbers(NUMBERS),
     chunks,
     chunksOfList: chunks - number('derived'),

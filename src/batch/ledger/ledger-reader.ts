@@ -1,28 +1,48 @@
+import * as z from 'zod';
 import { chunkJobId } from '../../contracts/job.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { storedJson } from '../../redis/stored-json.ts';
 import { batchFrom, type Batch, type ImportRecord } from './batch-record.ts';
 import { stateOf, type ChunkState } from './settlement.ts';
 
+const failure = z.object({
+  state: z.enum(['rejected', 'unknown', 'expired']),
+  size: z.number(),
+  /** The service's code, or one of ours. */
+  code: z.string(),
+  /** The service's message, with phone numbers masked; empty if there was none. */
+  message: z.string(),
+  /** Redis time, milliseconds since the epoch. */
+  at: z.number(),
+});
+
 /** Contacts of a batch that were not accepted, all for the same reason: a chunk or part of one. */
-export interface FailureRecord {
+export interface FailureRecord extends Readonly<z.output<typeof failure>> {
   /** `<chunk>` or, for part of a chunk, `<chunk>.<part>`. */
   readonly name: string;
-  readonly state: 'rejected' | 'unknown' | 'expired';
-  readonly size: number;
-  /** The service's code, or one of ours. */
-  readonly code: string;
-  /** The service's message, with phone numbers masked; empty if there was none. */
-  readonly message: string;
-  /** Redis time, milliseconds since the epoch. */
-  readonly at: number;
 }
 
+/** A failure as it is stored. What cannot be read says nothing of its contacts: what became of them is unknown. */
+const failureFrom = (name: string, text: string): FailureRecord => ({
+  name,
+  ...(storedJson(failure, text) ?? UNREADABLE),
+});
+const UNREADABLE = {
+  state: 'unknown',
+  size: 0,
+  code: 'RECORD_UNREADABLE',
+  message: 'what is stored of it cannot be read',
+  at: 0,
+} as const;
+
+const failureSum = failure
+  .pick({ state: true, code: true, message: true })
+  .extend({ contacts: z.number() });
+
 /** Failures of a batch with the same state and code, as the ledger sums them up. */
-export type FailureSum = Pick<FailureRecord, 'state' | 'code' | 'message'> & {
-  readonly contacts: number;
-};
+export type FailureSum = Readonly<z.output<typeof failureSum>>;
 
 /** Redis is busy for about a millisecond per read, and a page that shows the reasons of failures needs few. */
 const FAILURES_PER_READ = 1_000;
@@ -183,7 +203,7 @@ export class LedgerReader {
    */
   async *failures(id: string): AsyncGenerator<FailureRecord> {
     for await (const [name, stored] of this.#fields(this.keys.batch(id).failures, '*')) {
-      yield { name, ...(JSON.parse(stored) as Omit<FailureRecord, 'name'>) };
+      yield failureFrom(name, stored);
     }
   }
 
@@ -213,8 +233,7 @@ export class LedgerReader {
   async failure(id: string, name: string): Promise<FailureRecord | undefined> {
     const { failures } = this.keys.batch(id);
     const stored = await this.ask(() => this.redis.hget(failures, name));
-    if (stored === null) return undefined;
-    return { name, ...(JSON.parse(stored) as Omit<FailureRecord, 'name'>) };
+    return stored === null ? undefined : failureFrom(name, stored);
   }
 
   async sizeOf({ id, chunkSize }: Pick<Batch, 'id' | 'chunkSize'>, chunk: string): Promise<number> {
@@ -246,10 +265,10 @@ export class LedgerReader {
     return found;
   }
 
-  /** Failures of a batch by state and code, in one round trip whatever their number. */
+  /** Failures by state and code, in one round trip. A sum that cannot be read is left out: the counts have it. */
   async failureSums(id: string): Promise<readonly FailureSum[]> {
     const sums = await this.ask(() => this.redis.hvals(this.keys.batch(id).groups));
-    return sums.map((text) => JSON.parse(text) as FailureSum);
+    return sums.flatMap((text) => storedJson(failureSum, text) ?? []);
   }
 
   /**

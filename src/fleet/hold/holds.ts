@@ -4,6 +4,7 @@ import { heldTemplate, holdKind, HOLDS, type Hold, type HoldKind } from '../../c
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { storedJson } from '../../redis/stored-json.ts';
 import { holdKeys, liftManual, nameIn, placeHold, templateScope } from './hold-scripts.ts';
 
 const stored = z.object({
@@ -24,13 +25,10 @@ export type NamedHold = TemplateHold & { readonly name: string };
 
 /** A hold as it is stored. @returns undefined for none, and for what cannot be read */
 export function parseHold(text: string | null): Hold | undefined {
-  if (text === null) return undefined;
-  try {
-    const { next: nextProbeAt, round: failedProbes, ...hold } = stored.parse(JSON.parse(text));
-    return { ...hold, nextProbeAt, failedProbes };
-  } catch {
-    return undefined;
-  }
+  const read = storedJson(stored, text);
+  if (read === undefined) return undefined;
+  const { next: nextProbeAt, round: failedProbes, ...hold } = read;
+  return { ...hold, nextProbeAt, failedProbes };
 }
 
 /** Reads the hold of the queue; undefined when there is none. */

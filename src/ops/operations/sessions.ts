@@ -3,6 +3,7 @@ import type { RedisClient } from '../../redis/connect.ts';
 import { translated } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
+import { storedJson } from '../../redis/stored-json.ts';
 import { time } from '../../contracts/answer.ts';
 import { appendAudit } from '../audit.ts';
 import { operation } from './operation.ts';
@@ -117,7 +118,9 @@ export const listSessions = operation({
     const all = Object.entries(await translated(redis.hgetall(keys.sessions)));
     return {
       sessions: all.flatMap(([user, text]) => {
-        const { id, since, seenAt, until, network } = stored.parse(JSON.parse(text));
+        const session = storedJson(stored, text);
+        if (session === undefined) return [];
+        const { id, since, seenAt, until, network } = session;
         const isOver = id === '' || until <= now || now - seenAt > IDLE_MS;
         return isOver ? [] : [{ user, since, seenAt, until, network }];
       }),

@@ -88,6 +88,32 @@ it('a record that others have changed has no more chunks than have a state', asy
   expect(await ledger.read(id)).toMatchObject({ chunks: 0, queued: 0 });
 });
 
+it.each(['{', '[]', '{"contacts":"7"}'])(
+  'what cannot be read hides nothing else: %s',
+  async (text) => {
+    const bench = await openBatch(redis, {}, [7, 3, 5]);
+    const { ledger, id } = bench;
+    const { record, failures, groups } = bench.keys.batch(id);
+    await bench.settleNew(0, allFailed('rejected', 'CREDIT', ''));
+    await bench.settleNew(1, allFailed('rejected', 'BLOCKED', ''));
+    await redis.client.hset(record, 'reading', text);
+    await redis.client.hset(failures, '1', text);
+    await redis.client.hset(groups, 'rejected BLOCKED', text);
+    expect(await bench.batch()).not.toHaveProperty('reading');
+    expect(await ledger.list(5)).toHaveLength(1);
+    expect(await ledger.failureSums(id)).toMatchObject([{ code: 'CREDIT', contacts: 7 }]);
+    const unreadable = { name: '1', state: 'unknown', code: 'RECORD_UNREADABLE' };
+    expect(await bench.failures()).toMatchObject([{ name: '0', code: 'CREDIT' }, unreadable]);
+    expect(await ledger.failure(id, '1')).toMatchObject(unreadable);
+    expect(await ledger.redrive(id, '1', 'unknown')).toBe('known');
+    expect(await ledger.resolve(id, '1', 'accepted')).toBe(false);
+    await bench.settleNew(2, allFailed('rejected', 'BLOCKED', ''));
+    expect(await ledger.failureSums(id)).toContainEqual(
+      expect.objectContaining({ code: 'BLOCKED', contacts: 5 }),
+    );
+  },
+);
+
 /** A finished batch with seven unknown contacts and three rejected ones. */
 async function inDoubt(): Promise<BatchBench> {
   const bench = await openBatch(redis, {}, [7, 3]);

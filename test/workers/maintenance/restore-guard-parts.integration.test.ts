@@ -138,6 +138,7 @@ describe('the restore guard', () => {
     b.client.emit('ready');
     await b.guard.check();
     expect((await epochOf(keys))?.stopped).toBe(true);
+    await redis.client.hset(keys.workers, 'unreadable', `${Date.now()} {`);
     expect(await readWorkers(redis.client, keys)).toEqual([]);
     await worker(keys, 'c').guard.start();
     expect((await epochOf(keys))?.stopped).toBe(false);

@@ -27,8 +27,8 @@ if isTooLate(now) then return { 'refused', 'late' } end
 local stored = redis.call('HGET', failures, name)
 local bytes = redis.call('HGET', payload, name)
 if not stored or not bytes then return { 'known' } end
-local failure = cjson.decode(stored)
-if failure.state ~= ARGV[2] or (ARGV[3] ~= '' and failure.code ~= ARGV[3]) then return { 'known' } end
+local failure = readable(stored, 'size')
+if not failure or failure.state ~= ARGV[2] or (ARGV[3] ~= '' and failure.code ~= ARGV[3]) then return { 'known' } end
 local chunk, size = chunkCount(), failure.size
 redis.call('HDEL', failures, name)
 sumUp(failure, -size)

@@ -195,6 +195,13 @@ local function cancelUnderWay(chunk)
   cancelChunk(chunk, size, true)
 end
 
+-- A failure or a sum of them, with its number; nil for what cannot be read: what is stored may be anything.
+local function readable(text, number)
+  local isJson, value = pcall(cjson.decode, text)
+  local isWhole = isJson and type(value) == 'table' and tonumber(value[number]) and type(value.code) == 'string'
+  return isWhole and value or nil
+end
+
 -- Adds so many contacts to the sum of failures like this one, or takes them away, before the failure is
 -- stored: it names the sum where that is not the one of its code.
 local function sumUp(failure, contacts)
@@ -206,7 +213,7 @@ local function sumUp(failure, contacts)
     stored = redis.call('HGET', groups, failure.state .. ' ' .. code)
   end
   local group = failure.state .. ' ' .. code
-  local sum = stored and cjson.decode(stored) or { state = failure.state, code = code,
+  local sum = stored and readable(stored, 'contacts') or { state = failure.state, code = code,
     contacts = 0, message = '' }
   sum.contacts = sum.contacts + contacts
   if sum.contacts <= 0 then return redis.call('HDEL', groups, group) end
@@ -234,7 +241,7 @@ end
 -- for any number of contacts: a chunk that it left as unknown becomes one when it is decided on.
 local function failureOf(name)
   local stored = redis.call('HGET', failures, name)
-  if stored then return cjson.decode(stored) end
+  if stored then return readable(stored, 'size') end
   if field('phase') ~= 'cancelled' or not string.match(name, '^%d+$') then return nil end
   if stateOf(name) ~= PENDING_POSSIBLY_SENT then return nil end
   local at = count('finishedAt') > 0 and count('finishedAt') or count('movedAt')
