@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CONTROLS } from '../../scripts/controls/controls.ts';
+import { PLANTED } from '../../scripts/planted-mistakes.ts';
 import { tierOf } from '../support/tiers.ts';
 
 /** The literal parts of titles with placeholders, such as `refuses $data`: of each, the longest. */
@@ -11,6 +12,13 @@ const partsOfTitles = (text: string): string[] =>
       .reduce((longest, part) => (part.length > longest.length ? part : longest))
       .trim(),
   );
+
+it.each(PLANTED)('mistakes can be planted in $file', ({ file, tests, mistakes }) => {
+  const text = readFileSync(file, 'utf8');
+  const occurs = (part: string) => text.split(part).length - 1;
+  expect(mistakes.filter(([from, to]) => occurs(from) !== 1 || to === from)).toEqual([]);
+  expect(tests.filter((test) => !existsSync(test))).toEqual([]);
+});
 
 describe('the controls of security', () => {
   it('are each named once', () => {
