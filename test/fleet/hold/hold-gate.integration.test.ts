@@ -50,6 +50,19 @@ describe('HoldGate', () => {
     await until(async () => (await enters(one)) !== undefined, { what: 'the end' });
   });
 
+  it('a hint of what is not in Redis moves nothing', async () => {
+    const keys = freshKeys();
+    const one = await process(keys);
+    await placeManualHold(redis.client, keys, 'wrong template');
+    await until(() => one.moves.length > 0, { what: 'the hint' });
+    for (const text of ['lifted', '', 'credit', '?']) {
+      await redis.client.publish(hintChannel(redis.client, keys.holdHints), text);
+    }
+    await placeManualHold(redis.client, keys, 'later on the same channel', 'U');
+    await until(() => one.gate.isTemplateHeld('U'), { what: 'the last hint' });
+    expect(one.moves).toEqual([{ kind: 'held', hold: 'manual' }]);
+  });
+
   it('the next probe only moves further away, and Retry-After is bounded', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
