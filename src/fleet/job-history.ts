@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { holdKind } from '../contracts/hold.ts';
 import { newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
@@ -8,6 +9,7 @@ import { storedJson } from '../redis/stored-json.ts';
 import type { TroubleHistory } from './hold/trouble.ts';
 
 const troubleSchema = z.object({
+  hold: holdKind,
   contradicted: z.number(),
   at: z.number(),
   tokenId: z.string().optional(),

@@ -49,7 +49,8 @@ export interface Trouble {
 
 /** What is remembered of a job that was in trouble, until it ends. */
 export interface TroubleHistory {
-  /** How many troubles the acceptance of another notice contradicted. */
+  readonly hold: HoldKind;
+  /** How many troubles of this kind in a row the acceptance of another notice contradicted. */
   readonly contradicted: number;
   readonly at: number;
   readonly tokenId?: string | undefined;
@@ -66,8 +67,8 @@ export type TroubleVerdict =
  *
  * | earlier trouble | another accepted since | held | verdict |
  * |---|---|---|---|
- * | any | yes, for the `rejectAfter`th time | any | reject |
- * | any | yes | any | counted, soon (429: from the fifth time on) |
+ * | of this kind | yes, for the `rejectAfter`th time in a row | no | reject |
+ * | any | yes | no | counted, soon (429: from the fifth time on) |
  * | none | | any | not counted |
  * | some | no | yes | not counted |
  * | some | no | no | counted, later and later |
@@ -82,8 +83,8 @@ export function judgeTrouble(
   isContradicted: boolean,
   isHeld: boolean,
 ): TroubleVerdict {
-  const contradicted = (earlier?.contradicted ?? 0) + (isContradicted ? 1 : 0);
   if (isContradicted && !isHeld) {
+    const contradicted = contradictions(hold, earlier, isContradicted);
     if (contradicted >= rejectAfter) return { kind: 'reject' };
     const counted = hold !== 'throttled' || contradicted >= FREE_THROTTLED;
     return { kind: 'again', counted, backoff: 'near' };
@@ -91,15 +92,25 @@ export function judgeTrouble(
   return { kind: 'again', counted: earlier !== undefined && !isHeld, backoff: 'far' };
 }
 
+/** An acceptance after a trouble of another kind says nothing about this one. */
+function contradictions(
+  hold: HoldKind,
+  earlier: TroubleHistory | undefined,
+  isContradicted: boolean,
+): number {
+  return earlier?.hold === hold ? earlier.contradicted + (isContradicted ? 1 : 0) : 0;
+}
+
 /** The history after one more trouble. @param at Redis time */
 export function withTrouble(
-  { tokenId }: Trouble,
+  { hold, tokenId }: Trouble,
   earlier: TroubleHistory | undefined,
   isContradicted: boolean,
   at: number,
 ): TroubleHistory {
   return {
-    contradicted: (earlier?.contradicted ?? 0) + (isContradicted ? 1 : 0),
+    hold,
+    contradicted: contradictions(hold, earlier, isContradicted),
     at,
     ...(tokenId === undefined ? {} : { tokenId }),
   };

@@ -195,6 +195,17 @@ describe('SendGate', () => {
     expect(own).toEqual({ kind: 'rejected', code: 'CODE', own: true });
   });
 
+  it('what was accepted after a 429 says nothing about the refusal that follows', async () => {
+    const { attempt } = await fleet().worker();
+    await attempt('n', hold('throttled', 'row'));
+    await attempt('other', ACCEPTED);
+    const first = await attempt('n', REFUSED, { isFirstRun: false });
+    expect(first).toMatchObject({ kind: 'retry', counted: true });
+    await attempt('other', ACCEPTED);
+    const own = await attempt('n', REFUSED, { isFirstRun: false });
+    expect(own).toEqual({ kind: 'rejected', code: 'CODE', own: true });
+  });
+
   it.each<[string, Outcome]>([
     ['rejections', REJECTED],
     ['refusals', REFUSED],
