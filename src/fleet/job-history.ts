@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { holdKind } from '../contracts/hold.ts';
 import { newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
@@ -9,7 +8,7 @@ import { storedJson } from '../redis/stored-json.ts';
 import type { TroubleHistory } from './hold/trouble.ts';
 
 const troubleSchema = z.object({
-  hold: holdKind,
+  code: z.string(),
   contradicted: z.number(),
   at: z.number(),
   tokenId: z.string().optional(),

@@ -205,7 +205,7 @@ export class SendGate {
     const verdict = await judgeJob(
       job,
       entered,
-      { hold, rejectAfter },
+      { hold, code, rejectAfter },
       holds.isHeld,
       this.#options,
     );

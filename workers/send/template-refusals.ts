@@ -142,7 +142,7 @@ export class TemplateRefusals {
 
   /** Another process has held a template: those which this one rejected in the row go back, too. */
   templateHeld({ name, code }: NamedHold): void {
-    this.#takeBack(this.#templates.take(name, code));
+    this.#takeBack(this.#templates.take(name, code), code);
   }
 
   /** A rejection is the end of its notice, unless its template is held, from now on or since before. */
@@ -168,7 +168,7 @@ export class TemplateRefusals {
     }
     // Smaller parts of a list may be accepted.
     if (isHalved) return outcome;
-    await judgeJob(job, entered, { hold: 'template' }, true, this.#basis);
+    await judgeJob(job, entered, { hold: 'template', code }, true, this.#basis);
     const behindMs = holds.behindMs(template);
     return { kind: 'hold', hold: 'template', code, scope: 'template', behindMs };
   }
@@ -189,7 +189,7 @@ export class TemplateRefusals {
     const verdict = await judgeJob(
       job,
       entered,
-      { hold, tokenId, rejectAfter },
+      { hold, code, tokenId, rejectAfter },
       wasHeld && !isOfSender,
       this.#basis,
     );
@@ -235,15 +235,15 @@ export class TemplateRefusals {
     row: readonly Refused[],
   ): Promise<void> {
     await this.#basis.holds.holdTemplate(template, kind, code);
-    this.#takeBack(row);
+    this.#takeBack(row, code);
   }
 
   /** Their ends may still be under way, so nothing waits for it. */
-  #takeBack(row: readonly Refused[]): void {
+  #takeBack(row: readonly Refused[], code: string): void {
     const { histories, log } = this.#basis;
     for (const { job, at, takeBack } of row) {
       if (takeBack === undefined) continue;
-      const history = withTrouble({ hold: 'template' }, undefined, false, at);
+      const history = withTrouble({ code }, undefined, false, at);
       takeBack()
         .then(() => histories.writeTrouble(job, history))
         .catch((error: unknown) => log.trouble('take-back', error));

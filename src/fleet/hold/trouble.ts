@@ -41,6 +41,7 @@ const FREE_THROTTLED = 5;
 export interface Trouble {
   /** The hold it leads to if it concerns everybody. */
   readonly hold: HoldKind;
+  readonly code: string;
   /** Id of the token of the request that was refused; undefined where the refusal does not depend on the token. */
   readonly tokenId?: string | undefined;
   /** It is the notice's own fault after so many contradictions by acceptances of others. Default: never. */
@@ -49,8 +50,8 @@ export interface Trouble {
 
 /** What is remembered of a job that was in trouble, until it ends. */
 export interface TroubleHistory {
-  readonly hold: HoldKind;
-  /** How many troubles of this kind in a row the acceptance of another notice contradicted. */
+  readonly code: string;
+  /** How many troubles in a row with this code the acceptance of another notice contradicted. */
   readonly contradicted: number;
   readonly at: number;
   readonly tokenId?: string | undefined;
@@ -67,7 +68,7 @@ export type TroubleVerdict =
  *
  * | earlier trouble | another accepted since | held | verdict |
  * |---|---|---|---|
- * | of this kind | yes, for the `rejectAfter`th time in a row | no | reject |
+ * | with its code | yes, for the `rejectAfter`th time in a row | no | reject |
  * | any | yes | no | counted, soon (429: from the fifth time on) |
  * | none | | any | not counted |
  * | some | no | yes | not counted |
@@ -78,13 +79,13 @@ export type TroubleVerdict =
  *   request that began after the earlier trouble was known
  */
 export function judgeTrouble(
-  { hold, rejectAfter = Infinity }: Trouble,
+  { hold, code, rejectAfter = Infinity }: Trouble,
   earlier: TroubleHistory | undefined,
   isContradicted: boolean,
   isHeld: boolean,
 ): TroubleVerdict {
   if (isContradicted && !isHeld) {
-    const contradicted = contradictions(hold, earlier, isContradicted);
+    const contradicted = contradictions(code, earlier, isContradicted);
     if (contradicted >= rejectAfter) return { kind: 'reject' };
     const counted = hold !== 'throttled' || contradicted >= FREE_THROTTLED;
     return { kind: 'again', counted, backoff: 'near' };
@@ -92,25 +93,25 @@ export function judgeTrouble(
   return { kind: 'again', counted: earlier !== undefined && !isHeld, backoff: 'far' };
 }
 
-/** An acceptance after a trouble of another kind says nothing about this one. */
+/** What was accepted after a trouble with another code says nothing about this one. */
 function contradictions(
-  hold: HoldKind,
+  code: string,
   earlier: TroubleHistory | undefined,
   isContradicted: boolean,
 ): number {
-  return earlier?.hold === hold ? earlier.contradicted + (isContradicted ? 1 : 0) : 0;
+  return earlier?.code === code ? earlier.contradicted + (isContradicted ? 1 : 0) : 0;
 }
 
 /** The history after one more trouble. @param at Redis time */
 export function withTrouble(
-  { hold, tokenId }: Trouble,
+  { code, tokenId }: Omit<Trouble, 'hold'>,
   earlier: TroubleHistory | undefined,
   isContradicted: boolean,
   at: number,
 ): TroubleHistory {
   return {
-    hold,
-    contradicted: contradictions(hold, earlier, isContradicted),
+    code,
+    contradicted: contradictions(code, earlier, isContradicted),
     at,
     ...(tokenId === undefined ? {} : { tokenId }),
   };

@@ -292,7 +292,7 @@ export function simulate({
       }
       const tokenId = result === 'refused' ? 'token' : undefined;
       const rejectAfter = result === 'page' ? 4 : 1;
-      const trouble = { hold: 'credentials', tokenId, rejectAfter } as const;
+      const trouble = { hold: 'credentials', code: result, tokenId, rejectAfter } as const;
       const isHeld = () => holds.has(template);
       const verdict = judgeTrouble(trouble, history, contradicted, isHeld());
       const isEnded = verdict.kind === 'reject' || (result === 'rejected' && !isHeld());
@@ -306,7 +306,7 @@ export function simulate({
         if (row !== undefined) {
           place(template, 'credentials', process);
           for (const other of fleet) {
-            takeBack(other === process ? row : other.rows.take(template, result));
+            takeBack(other === process ? row : other.rows.take(template, result), result);
           }
         }
       }
@@ -334,7 +334,7 @@ export function simulate({
       else later(notice.possiblySent === 1 ? 2_000 : 300_000, notice);
       return;
     }
-    const trouble = { hold: kind };
+    const trouble = { hold: kind, code: result };
     const isHeld = holds.has(ALL) || process.asideUntil > now;
     const verdict = judgeTrouble(trouble, history, contradicted, isHeld);
     notice.troubles++;
@@ -348,13 +348,13 @@ export function simulate({
     notice.endedAt = now;
   }
 
-  function takeBack(row: readonly Refused[]): void {
+  function takeBack(row: readonly Refused[], code: string): void {
     for (const refused of row) {
       const notice = all[Number(refused.job)];
       if (notice === undefined || refused.takeBack === undefined) continue;
       finish(notice, 'waiting');
       notice.troubles++;
-      notice.history = withTrouble({ hold: 'credentials' }, notice.history, false, refused.at);
+      notice.history = withTrouble({ code }, notice.history, false, refused.at);
       waiting.push(notice);
     }
   }
