@@ -23,7 +23,7 @@ const ofOnce = (name: string) => `o${name}`;
 const renamed = <Value>(entries: ReadonlyMap<string, Value>, to: (value: Value) => Value) =>
   new Map([...entries].map(([name, value]) => [ofOnce(name), to(value)]));
 const PARTS: readonly Part[] = [
-  { load: HANDED, batch: COUNTS, unknownOfBatch: [] },
+  { load: HANDED, batch: COUNTS, unknownOfBatch: new Map() },
   {
     load: {
       ...HANDED,
@@ -34,7 +34,7 @@ const PARTS: readonly Part[] = [
       handedAt: renamed(handedAt, (at) => at),
     },
     batch: COUNTS,
-    unknownOfBatch: [],
+    unknownOfBatch: new Map(),
   },
 ];
 const rejectedOnce = (id: string) => ({ id, state: 'rejected', possiblySent: 0 });

@@ -216,6 +216,14 @@ describe('the judge', () => {
       },
     ],
     [
+      'unknown contacts of a part whose chunk has another number than their place in the list',
+      {
+        ...record({ b1: 0 }),
+        ...unknownOfBatch('b1', 'c-at-least-once-7'),
+        attempts: [...GOOD.attempts, { ...unknownChunk(3), job: 'c-at-least-once-7' }],
+      },
+    ],
+    [
       'spoiled contacts that were rejected',
       { spoiled: ['b2'], ...record({ b2: 0 }), ...batch({ accepted: 2, rejected: 1 }) },
     ],

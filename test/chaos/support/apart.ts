@@ -14,7 +14,8 @@ export interface Whole extends Omit<Evidence, keyof HandedOver | 'batch' | 'unkn
 export interface Part {
   readonly load: HandedOver;
   readonly batch: BatchCounts;
-  readonly unknownOfBatch: readonly string[];
+  /** As `ofBatch` of the evidence. */
+  readonly unknownOfBatch: ReadonlyMap<string, string>;
 }
 
 type Ids = Pick<HandedOver, 'delivery' | 'notices' | 'bad' | 'others'>;

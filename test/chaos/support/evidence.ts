@@ -2,8 +2,10 @@ import { parse } from 'csv-parse/sync';
 import type { Redis } from 'ioredis';
 import { isOver as isBatchOver } from '../../../src/cli/batches/follow-batch.ts';
 import type { OperationOutput } from '../../../src/ops/operations/operations.ts';
+import { chunkJobId } from '../../../src/contracts/job.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { fleetMetrics } from '../../../src/metrics/fleet-metrics.ts';
+import { contactsOfPart } from '../../../src/ops/entries.ts';
 import { readFleet } from '../../../src/ops/snapshot.ts';
 import type { Status } from '../../../src/ops/status.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
@@ -40,7 +42,14 @@ export async function gatherEvidence(
         ? 'contact\n'
         : await command('failures', load.delivery, '--state', 'unknown', '--csv');
     const rows = parse(csv, { columns: true }) as unknown as readonly { contact: string }[];
-    parts.push({ load, batch: batch.counts, unknownOfBatch: rows.map(({ contact }) => contact) });
+    const chunks = await chunksOfUnknown(new Ledger(redis, keys), load.delivery);
+    const unknownOfBatch = new Map(
+      rows.map(({ contact }) => [
+        contact,
+        chunkJobId({ batch: load.delivery, chunk: chunks.get(contact) ?? NaN }),
+      ]),
+    );
+    parts.push({ load, batch: batch.counts, unknownOfBatch });
   }
   const { notices } = await json<OperationOutput<'failures'>>('failures', '--limit', '1000000');
   const { value } = readExposition(await fleetMetrics({ redis, keys }).text());
@@ -63,6 +72,18 @@ export async function gatherEvidence(
     unknownResends: UNKNOWN_RESENDS,
   };
   return tellApart(whole, parts);
+}
+
+/** In which chunk unknown contacts of a batch are: parts of halved ones take numbers of their own, among those of the list. */
+async function chunksOfUnknown(ledger: Ledger, id: string): Promise<Map<string, number>> {
+  const chunks = new Map<string, number>();
+  for await (const { state, name } of ledger.failures(id)) {
+    if (state !== 'unknown') continue;
+    for (const { contact } of (await contactsOfPart({ ledger }, { id }, name)) ?? []) {
+      chunks.set(contact, Number.parseInt(name, 10));
+    }
+  }
+  return chunks;
 }
 
 /** What is open of the loads, over one connection: it is asked ten times a second. */

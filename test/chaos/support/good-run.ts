@@ -29,11 +29,11 @@ export const jobs = (counts: Partial<typeof JOBS>): Pick<Evidence, 'status'> => 
 /** A notice or a contact of the batch that is listed as unknown. */
 export const unknownNotice = (possiblySent: number) => ({
   ...jobs({ failed: 2 }),
-  unknown: { notices: [{ id: 'n2', possiblySent }], ofBatch: [] },
+  unknown: { notices: [{ id: 'n2', possiblySent }], ofBatch: new Map() },
 });
-export const unknownOfBatch = (contact: string) => ({
+export const unknownOfBatch = (contact: string, job = 'c-at-least-once-0') => ({
   ...batch({ accepted: 2, unknown: 1 }),
-  unknown: { notices: [], ofBatch: [contact] },
+  unknown: { notices: [], ofBatch: new Map([[contact, job]]) },
 });
 export const twiceSeen = (lane: 'notices' | 'chunks', count: number) => {
   const possiblySentTwice = { ...NONE_TWICE, [lane]: count };
@@ -70,7 +70,7 @@ export const GOOD: Evidence = {
   invalidated: 0,
   ...jobs({}),
   ...batch({}),
-  unknown: { notices: [], ofBatch: [] },
+  unknown: { notices: [], ofBatch: new Map() },
   metrics: NONE_TWICE,
   attempts: [attempt('n1'), attempt('n2'), attempt('x1', { outcome: 'rejected' })],
   attemptsOfJob: 10,

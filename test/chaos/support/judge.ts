@@ -3,7 +3,6 @@ import type { DeliveryPolicy } from '../../../src/contracts/outcome.ts';
 import type { Status } from '../../../src/ops/status.ts';
 import type { UnknownNotice } from '../../support/unknown-notices.ts';
 import type { LogLine } from '../../support/fleet.ts';
-import { CHUNK } from './settings.ts';
 
 /** Sum of a batch's states; must be its total at every instant. */
 export function sumOf(
@@ -56,7 +55,8 @@ export interface Evidence extends HandedOver {
   /** `notices failures --state unknown --json`, and the contacts of `notices failures --state unknown --csv`. */
   readonly unknown: {
     readonly notices: readonly Pick<UnknownNotice, 'id' | 'possiblySent'>[];
-    readonly ofBatch: readonly string[];
+    /** With the job of the chunk that each is in. */
+    readonly ofBatch: ReadonlyMap<string, string>;
   };
   /** The metric `notices_possibly_sent_twice_contacts`, by lane. */
   readonly metrics: Status['possiblySentTwice'];
@@ -89,7 +89,7 @@ export function judge(evidence: Evidence) {
 
   const goodUnknown = unknown.notices.filter(({ id }) => !bad.has(id));
   const unknownContacts = new Set([
-    ...unknown.ofBatch,
+    ...unknown.ofBatch.keys(),
     ...goodUnknown.map(({ id }) => notices.get(id) ?? id),
   ]);
   const { waiting, active, delayed, failed } = status.jobs;
@@ -142,7 +142,7 @@ export function judge(evidence: Evidence) {
     misreported:
       Math.abs(metrics.notices - again.notices) +
       Math.abs(metrics.chunks - again.chunks) +
-      Math.abs(batch.unknown - unknown.ofBatch.length),
+      Math.abs(batch.unknown - unknown.ofBatch.size),
     /** Reported as accepted, by the batch or in the log, and not in the service's record. */
     phantom: Math.max(0, batch.accepted - taken) + phantoms.length,
     /** Ended otherwise than as accepted or unknown, or in two ways. */
@@ -185,7 +185,7 @@ export function judge(evidence: Evidence) {
  * refuses after an attempt that it may have accepted is unknown for good reason.
  */
 function setAside(
-  { delivery, listed, spoiled, unknown, attempts, attemptsOfJob, unknownResends }: Evidence,
+  { spoiled, unknown, attempts, attemptsOfJob, unknownResends }: Evidence,
   notices: Evidence['unknown']['notices'],
 ): number {
   const usedUp = new Set(
@@ -196,13 +196,9 @@ function setAside(
       )
       .map(({ job }) => job),
   );
-  const chunkOf = new Map(
-    listed.map((contact, at) => [contact, `c-${delivery}-${Math.floor(at / CHUNK)}`]),
-  );
   return (
-    unknown.ofBatch.filter(
-      (contact) => !usedUp.has(chunkOf.get(contact)) && !spoiled.includes(contact),
-    ).length +
+    [...unknown.ofBatch].filter(([contact, job]) => !usedUp.has(job) && !spoiled.includes(contact))
+      .length +
     notices.filter(({ id, possiblySent }) => possiblySent <= unknownResends && !usedUp.has(id))
       .length
   );
