@@ -1,9 +1,12 @@
 import { UsageError } from './command-context.ts';
-import { InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { BATCH_ID } from '../contracts/batch-id.ts';
+import { InputError } from '../contracts/errors.ts';
 import {
   DURATION_EXAMPLES,
   parseDuration,
+  readTime,
+  TIME_FORMAT,
   writeDuration,
   type DurationUnit,
 } from '../format/time.ts';
@@ -49,6 +52,17 @@ export function duration(min: number, max: number, bare?: DurationUnit): (text: 
   };
 }
 
+/** A time without a zone is one of the system, as commands show it; the HTTP API reads it as UTC. */
+export const inSystemZone = (text: string): number | undefined =>
+  readTime(text.replace(' ', 'T'), '');
+
+/** Parses a time into milliseconds. */
+export function time(text: string): number {
+  const at = inSystemZone(text);
+  if (at === undefined) throw new InvalidArgumentError(`Expected ${TIME_FORMAT}.`);
+  return at;
+}
+
 /** Parses the id of a batch. */
 export function batchId(text: string): string {
   if (!BATCH_ID.test(text)) {
@@ -66,4 +80,26 @@ export function templateVariables(pairs: readonly string[] = []): Record<string,
       return [pair.slice(0, at), pair.slice(at + 1)];
     }),
   );
+}
+
+/**
+ * An error about a notice and its options, with the names of flags.
+ *
+ * @param renamed fields whose flags have other names; undefined where only options come from flags
+ */
+export function inFlags(
+  { options }: Command,
+  error: unknown,
+  renamed?: Readonly<Record<string, string>>,
+): unknown {
+  if (!(error instanceof InputError) || error.code !== 'NOTICE_INVALID') return error;
+  const flagOf = (name: string) =>
+    options.find((one) => one.attributeName() === (renamed?.[name] ?? name))?.long ?? name;
+  const issues = error.issues.map((issue) => {
+    const name = issue.field.replace(/^options\./, '');
+    if (renamed === undefined && name === issue.field) return issue;
+    const problem = issue.problem.replaceAll(/\b[a-z]+[A-Z]\w*/g, flagOf);
+    return { field: flagOf(name), problem };
+  });
+  return new InputError(error.code, issues);
 }

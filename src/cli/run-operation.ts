@@ -15,6 +15,7 @@ import {
   type OperationCall,
   type OperationContext,
 } from '../ops/operations/operation.ts';
+import { inSystemZone } from './arguments.ts';
 import {
   UsageError,
   STOPPED,
@@ -56,15 +57,11 @@ export function flagOf(field: string, schema: z.ZodType | undefined): string {
 export function fromTyped(schema: z.ZodType | undefined, value: unknown): unknown {
   if (typeof value !== 'string') return value;
   const takes = metaOf(schema, 'takes');
-  if (takes === 'time') return inSystemZone(value);
+  if (takes === 'time') {
+    const at = inSystemZone(value);
+    return at === undefined ? value : new Date(at).toISOString();
+  }
   return takes === undefined ? fromTexts([value], kindOf(schema)) : value;
-}
-
-/** A time without a zone is one of the system, as commands show it; the HTTP API reads it as UTC. */
-function inSystemZone(text: string): string {
-  if (!/^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?)?$/.test(text)) return text;
-  const at = new Date(text.length === 10 ? `${text}T00:00` : text.replace(' ', 'T'));
-  return Number.isNaN(at.getTime()) ? text : at.toISOString();
 }
 
 /** Runs an operation with what was typed, after its preview, and prints its answer; with `--csv` its contacts. */

@@ -15,7 +15,7 @@ export const ERROR_CODES = {
   },
   NOTICE_INVALID: {
     meaning: 'The notice or its options are invalid; nothing was enqueued.',
-    remedy: 'Fix the fields listed above and call again.',
+    remedy: 'Correct what is listed above and try again.',
   },
   IDEMPOTENCY_CONFLICT: {
     meaning:
@@ -26,17 +26,17 @@ export const ERROR_CODES = {
     meaning:
       'Redis did not respond in time; the message states whether the notice may have been enqueued.',
     remedy:
-      'Check Redis, then call again; with the same idempotency key a notice is enqueued at most once.',
+      'Check Redis, then try again; with the same idempotency key a notice is enqueued at most once.',
   },
   QUEUE_REFUSED: {
     meaning: 'Redis rejected the command (out of memory, read-only, no permission).',
-    remedy: 'Fix the problem of Redis named above, then call again with the same idempotency key.',
+    remedy: 'Fix the problem of Redis named above, then try again with the same idempotency key.',
   },
   REDIS_FULL: {
     meaning:
       'Redis has little memory left, which is kept for sending what waits; nothing more was enqueued.',
     remedy:
-      'Let workers send what waits, or raise maxmemory; then call again (an import resumes where it stopped).',
+      'Let workers send what waits, or raise maxmemory; then try again (an import resumes where it stopped).',
   },
   QUEUE_CLOSED: {
     meaning: 'The queue object was closed before the call.',

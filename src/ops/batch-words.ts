@@ -1,6 +1,6 @@
 import { CONTACT_STATES } from '../batch/ledger/batch-record.ts';
 import { countOf, formatCount, formatDuration, formatRate, table } from '../format/format.ts';
-import { writeTime } from '../format/time.ts';
+import { writeInstant, writeTime } from '../format/time.ts';
 import type { BatchAnswer, BatchReport } from './answers/batch.ts';
 import { describeGroups } from './operations/failures.ts';
 
@@ -55,7 +55,7 @@ function describePlan({ templateCode, delivery, expiresAt, rate, chunkSize }: Ba
     delivery,
     `${countOf(chunkSize, 'contact')} per request`,
     ...(rate > 0 ? [`at most ${formatCount(rate)}/s`] : []),
-    ...(expiresAt === null ? [] : [`until ${new Date(expiresAt).toISOString()}`]),
+    ...(expiresAt === null ? [] : [`until ${writeInstant(expiresAt)}`]),
   ].join(', ');
 }
 

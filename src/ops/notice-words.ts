@@ -5,16 +5,14 @@ import type {
   Retention,
 } from '../notices/notice-state.ts';
 import { formatCount, formatDuration, shellWord } from '../format/format.ts';
+import { writeTime } from '../format/time.ts';
 import type { EntrySelect } from './entries.ts';
 
 /** Why a notice waits, in words: the same in commands and on pages. */
 export function describePending(pending: PendingReason, now: number): string {
   switch (pending.reason) {
-    case 'delayed': {
-      const inMs = pending.until - now;
-      const when = inMs > 0 ? `for ${formatDuration(inMs)}, ` : '';
-      return `delayed ${when}until ${new Date(pending.until).toISOString()}`;
-    }
+    case 'delayed':
+      return `delayed, due ${writeTime(pending.until, now)}`;
     case 'sending-hours':
       return `waiting for ${pending.opens}: the sending hours of its template are closed`;
     case 'held':

@@ -29,7 +29,7 @@ describe('parseInput', () => {
     ]);
     expect(error.message).toBe(
       'options.a: expected text; options.b: unknown option. ' +
-        'Fix the fields listed above and call again.',
+        'Correct what is listed above and try again.',
     );
   });
 

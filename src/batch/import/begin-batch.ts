@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ERROR_CODES, ImportError, InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf } from '../../format/format.ts';
+import { writeInstant } from '../../format/time.ts';
 import { sealFrame } from '../../payload/chunk-payload.ts';
 import type { Sealing } from '../../payload/seal.ts';
 import type { Batch } from '../ledger/batch-record.ts';
@@ -186,7 +187,7 @@ function repeated(
   const other = differing.length === 0 ? '' : ` Other options than there: ${differing.join(', ')}.`;
   return new NoticeQueueError(
     'LIST_REPEATED',
-    `${what} in batch ${id} already, started ${new Date(begunAt).toISOString()} (${state}); nothing was enqueued.${other}`,
+    `${what} in batch ${id} already, started ${writeInstant(begunAt)} (${state}); nothing was enqueued.${other}`,
   );
 }
 

@@ -1,4 +1,5 @@
 import { shellWord } from '../../format/format.ts';
+import { writeInstant } from '../../format/time.ts';
 import { closedHours } from '../../contracts/send-windows.ts';
 import { HOLDS, remedyOf, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import type { Batch } from './batch-record.ts';
@@ -47,7 +48,7 @@ export async function readMotion(
 }
 
 const backingOff = (at: number) =>
-  `what is left of it waits for its next attempt, from ${new Date(at).toISOString()} on`;
+  `what is left of it waits for its next attempt, from ${writeInstant(at)} on`;
 
 const STALLED =
   'it is stalled: no progress for more than a minute, although workers are running and nothing holds the queue; run "notices doctor", and restart the workers if it stays';
@@ -94,11 +95,9 @@ function blockedReason(batch: Batch, around: SendingFleet, now: number): string 
   if (phase === 'paused') {
     const { startAt, startMissedAt } = batch;
     const resume = `"notices resume ${id}"`;
-    if (startAt > 0)
-      return `it starts at ${new Date(startAt).toISOString()}; ${resume} starts it now`;
+    if (startAt > 0) return `it starts at ${writeInstant(startAt)}; ${resume} starts it now`;
     if (startMissedAt > 0) {
-      const missed = new Date(startMissedAt).toISOString();
-      return `its start at ${missed} was missed by more than an hour; ${resume} starts it now`;
+      return `its start at ${writeInstant(startMissedAt)} was missed by more than an hour; ${resume} starts it now`;
     }
     return `it is paused; ${resume} continues it`;
   }

@@ -1,27 +1,43 @@
 import type { ImportOptions } from '../../batch/import/import-options.ts';
-import { collect, wholeNumber, batchId, whyOption } from '../arguments.ts';
+import { collect, wholeNumber, batchId, time, whyOption } from '../arguments.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { refusedLimit, type RefusedLimit } from './refused-limit.ts';
 import { COUNTRY_NAMES } from '../../format/country.ts';
 import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 
-/** Options that flags of other names set. */
-type Renamed = Pick<
-  ImportOptions,
-  'keep' | 'require' | 'fields' | 'confirm' | 'onProgress' | 'signal'
-> &
-  Pick<ImportOptions, 'templateCode' | 'batchId' | 'map' | 'chunkSize' | 'expiresAt' | 'bisect'> &
-  Pick<ImportOptions, 'rejectsFile' | 'overwriteRejects'>;
+/** Options whose flags have other names. */
+export const RENAMED = {
+  templateCode: 'template',
+  batchId: 'batch',
+  chunkSize: 'chunk',
+  expiresAt: 'expires',
+  rejectsFile: 'rejects',
+  overwriteRejects: 'force',
+};
+
+/** Options that flags of other names or types set, or none. */
+type Other =
+  | keyof typeof RENAMED
+  | 'map'
+  | 'keep'
+  | 'require'
+  | 'startAt'
+  | 'bisect'
+  | 'fields'
+  | 'confirm'
+  | 'onProgress'
+  | 'signal';
 
 /** Options of `notices import`: those of the library that have the same name, and its own. */
-export interface ImportFlags extends Omit<ImportOptions, keyof Renamed> {
+export interface ImportFlags extends Omit<ImportOptions, Other> {
   readonly template: string;
   readonly map?: readonly string[];
   readonly keep?: readonly string[];
   readonly require?: readonly string[];
   readonly batch?: string;
   readonly chunk?: number;
-  readonly expires?: string;
+  readonly startAt?: number;
+  readonly expires?: number;
   readonly bisect: boolean;
   readonly rejects?: string;
   readonly force?: boolean;
@@ -95,9 +111,9 @@ export function withImportFlags(command: Command): Command {
         'what happens to contacts whose outcome is unknown (default: DELIVERY)',
       ).choices(DELIVERY_POLICIES),
     )
-    .option('--expires <time>', 'do not send after this time: ISO 8601 with a zone')
+    .option('--expires <time>', 'do not send after this time, such as 2026-01-31T09:30', time)
     .option('--paused', 'store the list; "notices resume ID" starts sending')
-    .option('--start-at <time>', 'start sending at this time: ISO 8601 with a zone')
+    .option('--start-at <time>', 'start sending at this time, such as 2026-01-31T09:30', time)
     .option('--yes', 'do not ask for confirmation; on a terminal the command asks')
     .option('--rate <n>', 'maximum number of contacts per second', wholeNumber(1, BILLION))
     .option('--spread <duration>', 'instead: so that the list takes so long, such as 4h')

@@ -1,9 +1,11 @@
 import { Command } from 'commander';
 import type { CheckedList, ImportReport } from '../../batch/import/import-options.ts';
 import { ImportError } from '../../contracts/errors.ts';
-import { importOptions, withImportFlags, type ImportFlags } from './import-flags.ts';
+import { inFlags } from '../arguments.ts';
+import { importOptions, RENAMED, withImportFlags, type ImportFlags } from './import-flags.ts';
 import { whyNotTaken } from './refused-limit.ts';
 import { countOf, formatCount, roughDuration, table } from '../../format/format.ts';
+import { writeInstant } from '../../format/time.ts';
 import { UsageError, type CommandContext, untilStopped } from '../command-context.ts';
 import { agreed } from '../confirm.ts';
 import { recordDone } from '../record-done.ts';
@@ -35,7 +37,11 @@ export function importCommand(context: CommandContext): Command {
         throw new UsageError('--wait: leave it out of a dry run, which enqueues nothing');
       }
       const json = wantsJson(command);
-      const report = await importList(context, file, flags, json, signal);
+      const report = await importList(context, file, flags, json, signal).catch(
+        (error: unknown) => {
+          throw inFlags(command, error, RENAMED);
+        },
+      );
       if (report === undefined) return;
       const problem = whyNotTaken(report, flags.maxRefused);
       const failed = problem === undefined ? {} : { problem };
@@ -110,7 +116,7 @@ function questionOf({ template, startAt }: ImportFlags, { contacts, rate }: Chec
   const people = contacts === 1 ? '1 person' : `${formatCount(contacts)} people`;
   const ms = rate === 0 ? 0 : (contacts / rate) * 1_000;
   const long = rate === 0 ? '' : `, about ${roughDuration(ms)} at ${formatCount(rate)}/s`;
-  const first = startAt === undefined ? 'now' : `at ${new Date(startAt).toISOString()}`;
+  const first = startAt === undefined ? 'now' : `at ${writeInstant(startAt)}`;
   return `Send ${template} to ${people}${long}, first ${first}?`;
 }
 

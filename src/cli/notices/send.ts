@@ -5,7 +5,15 @@ import { Command, Option } from 'commander';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/outcome.ts';
 import type { GivenContact, GivenNotice } from '../../contracts/notice.ts';
 import type { SendOptions } from '../../contracts/send-options.ts';
-import { collect, duration, wholeNumber, templateVariables, whyOption } from '../arguments.ts';
+import {
+  collect,
+  duration,
+  inFlags,
+  templateVariables,
+  time,
+  wholeNumber,
+  whyOption,
+} from '../arguments.ts';
 import { UsageError, type CommandContext, type Input } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { recordDone } from '../record-done.ts';
@@ -22,8 +30,8 @@ interface SendFlags {
   senderKey?: string;
   idempotencyKey?: string;
   delay?: number;
-  sendAt?: string;
-  expiresAt?: string;
+  sendAt?: number;
+  expiresAt?: number;
   priority?: number;
   delivery?: DeliveryPolicy;
   why?: string;
@@ -47,8 +55,8 @@ export function sendCommand(context: CommandContext): Command {
       // As the library; its schema takes long to load.
       duration(0, 366 * 86_400_000, 'ms'),
     )
-    .option('--send-at <time>', 'do not send before this time: ISO 8601 with a zone')
-    .option('--expires-at <time>', 'do not send after this time: ISO 8601 with a zone')
+    .option('--send-at <time>', 'do not send before this time, such as 2026-01-31T09:30', time)
+    .option('--expires-at <time>', 'do not send after this time, such as 2026-01-31T09:30', time)
     .option('--priority <n>', '0 is sent first, then 1, 2, ...', wholeNumber(0, 2_097_151))
     .addOption(
       new Option(
@@ -73,6 +81,9 @@ export function sendCommand(context: CommandContext): Command {
             ? `Already enqueued as ${receipt.id} with this idempotency key; nothing was enqueued.`
             : `Enqueued ${receipt.id}: ${countOf(receipt.contacts, 'contact')}.`,
         ]);
+      } catch (error) {
+        const isNotice = flags.file === undefined;
+        throw inFlags(command, error, isNotice ? { templateCode: 'template' } : undefined);
       } finally {
         await queue.close();
       }

@@ -25,6 +25,7 @@ import { operation, type OperationContext } from './operation.ts';
 const NO_RATE = 'expected a whole number of contacts per second, "off", or spread';
 
 const text = z.string().max(40, 'expected at most 40 characters');
+const moment = text.meta({ takes: 'time' });
 
 /** What selects batches; {@link readBatchFilter} reads it. */
 export const batchFilterFields = {
@@ -32,8 +33,8 @@ export const batchFilterFields = {
   within: text
     .optional()
     .describe(`only created within this duration before now, such as ${DURATION_EXAMPLES}`),
-  since: text.optional().describe(`only created at this time or later: ${TIME_FORMAT}`),
-  before: text.optional().describe('only created before this time'),
+  since: moment.optional().describe(`only created at this time or later: ${TIME_FORMAT}`),
+  before: moment.optional().describe('only created before this time'),
   offset: whole(0, 1_000_000).default(0).describe('batches that are left out, the newest'),
 };
 

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { writeInstant } from '../../../src/format/time.ts';
 import type { Contact, ImportOptions, ImportSource } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -39,9 +40,7 @@ describe('a list that was imported before', () => {
       const { begunAt = 0 } = (await world.ledger.read('first')) ?? {};
       const failure = await failureOf(world.import(source(), more));
       expect(failure.code).toBe('LIST_REPEATED');
-      expect(failure.message).toContain(
-        `batch first already, started ${new Date(begunAt).toISOString()}`,
-      );
+      expect(failure.message).toContain(`batch first already, started ${writeInstant(begunAt)}`);
       expect(await world.ledger.unsent()).toBe(250);
       expect(await world.ledger.countBatches()).toBe(1);
 

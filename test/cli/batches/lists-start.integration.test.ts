@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { writeInstant } from '../../../src/format/time.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { until } from '../../support/wait.ts';
 import { listWorlds } from '../support/list-world.ts';
@@ -30,7 +31,7 @@ describe('on a terminal, an import asks before it sends', () => {
     [' --rate 14', 'Send COUPON to 400 people, about 29 s at 14/s, first now? [y/N]'],
     [
       ' --start-at 2099-01-01T09:00:00+09:00',
-      'Send COUPON to 400 people, first at 2099-01-01T00:00:00.000Z? [y/N]',
+      'Send COUPON to 400 people, first at 2099-01-01 00:00:00 UTC? [y/N]',
     ],
   ])('with %j', async (more, question) => {
     const { env, ledger } = own();
@@ -78,7 +79,7 @@ describe('--start-at', () => {
     const time = new Date(at).toISOString();
     await run(`${IMPORT} --batch b --start-at ${time}`, env);
     expect(await ledger.read('b')).toMatchObject({ phase: 'paused', startAt: at });
-    expect(await shown()).toContain(`it starts at ${time}`);
+    expect(await shown()).toContain(`it starts at ${writeInstant(at)}`);
     expect([await jobs(), await ledger.chunksWithoutJob('b', 10, 0)]).toEqual([0, undefined]);
     expect(await ledger.takeOpen(1_000)).toBeUndefined();
     await until(async () => (await ledger.takeOpen(1_000))?.id === 'b', { what: 'its time' });
@@ -111,9 +112,12 @@ describe('--start-at', () => {
   });
 
   it.each([
-    ['--start-at 2020-01-01T00:00:00Z', 'startAt'],
-    ['--start-at 2099-01-01T00:00:00Z --paused', 'startAt'],
-    ['--start-at 2099-01-02T00:00:00Z --expires 2099-01-01T00:00:00Z', 'expiresAt'],
+    ['--start-at 2020-01-01T00:00:00Z', '--start-at: expected'],
+    ['--start-at 2099-01-01T00:00:00Z --paused', '--start-at: expected'],
+    [
+      '--start-at 2099-01-02T00:00:00Z --expires 2099-01-01T00:00:00Z',
+      '--expires: expected a time after --start-at',
+    ],
   ])('is refused with %j', async (more, field) => {
     const { code, stderr } = await run(`${IMPORT} ${more}`, own().env);
     expect([code, stderr]).toEqual([2, expect.stringContaining(field)]);

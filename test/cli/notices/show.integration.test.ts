@@ -27,7 +27,7 @@ describe('notices show', () => {
     const { code, stdout } = await show(id);
     expect(code).toBe(0);
     expect(stdout).toMatch(new RegExp(`^notice +${id}$`, 'm'));
-    expect(stdout).toMatch(/^state +pending, delayed for (?:60|59) min.*, until \d{4}-.*$/m);
+    expect(stdout).toMatch(/^state +pending, delayed, due in (?:60|59) min \(.* UTC\)$/m);
     expect(stdout).toMatch(/^template +ORDER$/m);
     expect(stdout).toMatch(/^attempts +0$/m);
     expect(stdout).not.toContain('0100');

@@ -30,7 +30,7 @@ it('the page shows a notice by its id and its idempotency key, without a number;
     const { status, text } = await otto.get(path, HTML);
     expect([path, status]).toEqual([path, 200]);
     expect(text).toContain(`<h2><code>${id}</code></h2>`);
-    expect(text).toContain('pending, delayed for ');
+    expect(text).toContain('pending, delayed, due <time datetime=');
     expect(text).not.toContain('0100');
   }
   const { text } = await otto.get(own, HTML);

@@ -35,7 +35,10 @@ export function noticePage(notice: NoticeView, view: PageView): Part {
   }
   const step = nextStep(notice);
   const time = (at: number | undefined) => at !== undefined && moment(at, view.now);
-  const why = pending !== undefined && `, ${describePending(pending, view.now)}`;
+  const why =
+    pending?.reason === 'delayed'
+      ? [', delayed, due ', moment(pending.until, view.now)]
+      : pending !== undefined && `, ${describePending(pending, view.now)}`;
   const unread = confirmed === false && ', but the answer could not be read completely';
   // The forms are part of the card: an open one keeps it from showing a later attempt, which they do not act on.
   return card('notice', code(id), [
