@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.ts';
-import type { ReadOptions } from '../config/read.ts';
 import type { NoticeQueue } from '../producer/notice-queue.ts';
 import type { OperationContext } from '../ops/operations/operation.ts';
 import type { CommandContext } from './command-context.ts';
@@ -12,25 +11,23 @@ export interface OpenLedger extends OperationContext {
 /** Timeout of the first connection to Redis, and of each command, in milliseconds. */
 const TIMEOUT_MS = 3_000;
 
-/** The configuration of commands that only enqueue. */
-export const OF_PRODUCERS: ReadOptions = {
-  service: false,
-  unused: ['service', 'worker', 'ops', 'events', 'restore'],
-};
+/** What most commands can do without. */
+const UNUSED = ['service', 'worker', 'ops', 'events', 'restore', 'redisWatch'] as const;
 
 /**
  * The configuration of the environment. What reads it is loaded here, because the help of a command and most
  * errors of usage need none.
  *
- * @param options default: without the service, and without what only the ops server uses
+ * @param uses parts of it without which the command does nothing, beside those of all commands
  * @throws InputError CONFIG_INVALID
  */
 export async function readConfig(
   { env }: Pick<CommandContext, 'env'>,
-  options: ReadOptions = { service: false, unused: ['ops'] },
+  ...uses: readonly (typeof UNUSED)[number][]
 ): Promise<Config> {
   const { loadConfig } = await import('../config/config.ts');
-  return loadConfig(env, options);
+  const unused = UNUSED.filter((part) => !uses.includes(part));
+  return loadConfig(env, { service: uses.includes('worker'), unused });
 }
 
 /**

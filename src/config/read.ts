@@ -15,7 +15,7 @@ export interface ReadOptions {
    * @default true
    */
   readonly service?: boolean;
-  /** Parts of the configuration that the program does not use: whatever their variables say, they have the defaults. */
+  /** Parts of the configuration that the program can do without: what is invalid there has its default. */
   readonly unused?: readonly Section[];
 }
 
@@ -43,20 +43,20 @@ export function readEnvironment(
   environment: Environment = processEnvironment(),
   { service = true, unused = [] }: ReadOptions = {},
 ): Readings {
-  const unread = new Set(unused.flatMap(rowsOf));
+  const unneeded = new Set(unused.flatMap(rowsOf));
   const readings = new Map<VariableName, Reading>(
-    ROWS.map((row) => [
-      row.variable,
-      unread.has(row)
-        ? { from: 'default', value: defaultOf(row) }
-        : readVariable(row, environment, service),
-    ]),
+    ROWS.map((row) => {
+      const reading = readVariable(row, environment, service);
+      const isLeftOut = unneeded.has(row) && reading.issue !== undefined;
+      return [row.variable, isLeftOut ? { from: 'default', value: defaultOf(row) } : reading];
+    }),
   );
   const values = Object.fromEntries(
     [...readings].map(([name, { value }]) => [name, value]),
   ) as Values;
   const invalid = [...readings].flatMap(([name, { issue }]) => (issue === undefined ? [] : name));
-  const broken = brokenRules(values, new Set(invalid), environment);
+  const unchecked = ROWS.filter((row) => unneeded.has(row)).map(({ variable }) => variable);
+  const broken = brokenRules(values, new Set([...invalid, ...unchecked]), environment);
   const issues = [...readings.values()].flatMap(({ issue }) => issue ?? []);
   return { readings, values, issues: [...issues, ...broken] };
 }

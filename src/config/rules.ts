@@ -86,15 +86,15 @@ export const TLS_RULE = {
  * Checks every rule.
  *
  * @param values of all variables that are valid by themselves
- * @param invalid names of the others; rules about one of them are skipped
+ * @param unchecked names of the others, and of what the program does not need; rules about one of them are skipped
  */
 export function brokenRules(
   values: Values,
-  invalid: ReadonlySet<VariableName>,
+  unchecked: ReadonlySet<VariableName>,
   environment: Environment,
 ): InputIssue[] {
   const broken = RULES.filter(
-    ({ names, holds }) => !names.some((name) => invalid.has(name)) && !holds(values),
+    ({ names, holds }) => !names.some((name) => unchecked.has(name)) && !holds(values),
   ).map(({ names, requirement }) => ({
     field: names[0],
     problem: `${requirement} (${names.map((name) => `${name} is ${showFor(values, name)}`).join(', ')})`,

@@ -82,8 +82,14 @@ test('links that Kubernetes writes for services of these names are no variables'
   expect(loadConfig({ ...REQUIRED, ...links })).toStrictEqual(loadConfig(REQUIRED));
 });
 
-test('a variable of a part that is not used is not read', () => {
-  const environment = { ...REQUIRED, OPS_USERS: 'kim', CONCURRENCY: '0' };
+test('what is invalid in a part that is not used has its default, and breaks no rule', () => {
+  const environment = {
+    ...REQUIRED,
+    OPS_USERS: 'kim',
+    OPS_ADDRESS: '[::]:1',
+    CONCURRENCY: '0',
+    RATE_LIMIT: '7',
+  };
   const { ops, worker } = loadConfig(environment, { unused: ['ops', 'worker'] });
-  expect([ops.users, worker.concurrency]).toStrictEqual([undefined, 32]);
+  expect([ops.users, worker.concurrency, worker.rateLimit.limit]).toStrictEqual([undefined, 32, 7]);
 });

@@ -53,7 +53,7 @@ function testCommand(context: CommandContext): Command {
       'Posts a signed test to EVENT_WEBHOOK_URL; ends with 1 if the receiver refuses it.',
     )
     .action(async (_: unknown, command: Command) => {
-      const { events, redis, account } = await readConfig(context);
+      const { events, redis, account } = await readConfig(context, 'events');
       if (events === undefined) {
         throw new NoticeQueueError(
           'CONFIG_INVALID',

@@ -9,7 +9,7 @@ import { writeInstant } from '../../format/time.ts';
 import { UsageError, type CommandContext, untilStopped } from '../command-context.ts';
 import { agreed } from '../confirm.ts';
 import { recordDone } from '../record-done.ts';
-import { OF_PRODUCERS, withLedger, openQueue, readConfig, type OpenLedger } from '../open-queue.ts';
+import { withLedger, openQueue, readConfig, type OpenLedger } from '../open-queue.ts';
 import { writeJsonLine, wantsJson, writeLines, writeText } from '../output.ts';
 
 /** Maximum number of lines of the list in the report; the rejects file has all of them. */
@@ -61,7 +61,7 @@ async function importList(
   json: boolean,
   signal: AbortSignal,
 ): Promise<ImportReport | undefined> {
-  const config = await readConfig(context, OF_PRODUCERS);
+  const config = await readConfig(context);
   const queue = await openQueue(config);
   const { ImportProgressView } = await import('./import-progress.ts');
   const writeEvent = (event: object) => void writeJsonLine(context.stdout, event);

@@ -17,7 +17,7 @@ import {
 import { UsageError, type CommandContext, type Input } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { recordDone } from '../record-done.ts';
-import { OF_PRODUCERS, openQueue, readConfig } from '../open-queue.ts';
+import { openQueue, readConfig } from '../open-queue.ts';
 import { print } from '../output.ts';
 
 interface SendFlags {
@@ -67,7 +67,7 @@ export function sendCommand(context: CommandContext): Command {
     .addOption(whyOption())
     .action(async (flags: SendFlags, command: Command) => {
       const notice = await noticeFrom(flags, context.stdin);
-      const config = await readConfig(context, OF_PRODUCERS);
+      const config = await readConfig(context);
       const queue = await openQueue(config);
       try {
         const receipt = await queue.send(notice, optionsFrom(flags));

@@ -39,7 +39,7 @@ function serveCommand(context: CommandContext): Command {
               ...context.env,
               OPS_ADDRESS: formatAddress({ host: host ?? set.host, port: port ?? set.port }),
             };
-      const config = await readConfig({ env }, { service: false });
+      const config = await readConfig({ env }, 'ops', 'events', 'service');
       const { describeFirstSignIn, runOpsProcess } =
         await import('../../../workers/process/ops-process.ts');
       const code = await runOpsProcess(config, ({ url, firstSignIn }) =>

@@ -41,6 +41,26 @@ describe('notices ops', () => {
     expect(stderr).not.toContain(password);
   });
 
+  it('is not stopped by variables that it does not use, as no command is', async () => {
+    const unused = { ATTEMPTS: 'x', HEALTH_ADDRESS: 'abc', SEND_WINDOWS: 'garbage' };
+    const env = { ...freshEnv(), ...unused };
+    await startProcess(['ops'], env).says(/^ops at /m);
+    const others = { OPS_ADDRESS: '[::]:1', OPS_USERS: 'kim', BASE_URL: 'wrong', STATE_FILE: '' };
+    for (const line of ['audit', 'status', 'batches', 'suppress check 01000000001']) {
+      const { stdout, stderr } = await run(line, { ...env, ...others });
+      expect([line, stderr, stdout === '']).toEqual([line, '', false]);
+    }
+    for (const [line, name] of [
+      ['ops', 'OPS_USERS'],
+      ['worker', 'ATTEMPTS'],
+      ['doctor', 'HEALTH_ADDRESS'],
+    ] as const) {
+      const ended = await run(line, { ...env, ...others });
+      expect([line, ended.code]).toEqual([line, 2]);
+      expect(ended.stdout + ended.stderr).toContain(name);
+    }
+  });
+
   it('refuses to listen where others can connect and nobody says who may come in', async () => {
     for (const args of [
       ['ops', '--host', '0.0.0.0'],
