@@ -5,6 +5,8 @@ import type { Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
 import { storedJson } from '../../redis/stored-json.ts';
 import { time } from '../../contracts/answer.ts';
+import { table } from '../../format/format.ts';
+import { writeTime } from '../../format/time.ts';
 import { appendAudit } from '../audit.ts';
 import { operation } from './operation.ts';
 
@@ -96,7 +98,8 @@ export async function endSessions(
 }
 
 export const listSessions = operation({
-  name: 'sessions',
+  name: 'sessions list',
+  help: { group: 'Account', example: 'notices sessions end kim --why "has left"' },
   summary: 'Lists the people who are signed in at the ops servers.',
   answers: 'Their sessions.',
   needs: 'operator',
@@ -126,6 +129,16 @@ export const listSessions = operation({
       }),
     };
   },
+  text: ({ sessions }, now) =>
+    table([
+      ['USER', 'SIGNED IN', 'LAST USE', 'NETWORK'],
+      ...sessions.map(({ user, since, seenAt, network }) => [
+        user,
+        writeTime(since, now),
+        writeTime(seenAt, now),
+        network,
+      ]),
+    ]),
 });
 
 export const endUserSession = operation({
@@ -135,11 +148,13 @@ export const endUserSession = operation({
   needs: 'operator',
   why: 'over-http',
   path: '/api/v1/sessions/end',
-  input: z.object({ user: z.string().min(1).max(64) }),
+  args: ['user'],
+  input: z.object({ user: z.string().min(1).max(64).describe('name of the user') }),
   output: z.object({ user: z.string() }),
   run: async ({ redis, keys }, { user }, { who, why }) => {
     await translated(endSessions(redis, keys, user, Date.now()));
     await appendAudit(redis, keys, { who, why, what: 'session', target: user, as: 'ended' });
     return { user };
   },
+  text: ({ user }) => [`${user} has to sign in anew.`],
 });

@@ -34,8 +34,8 @@ interface Example<Name extends OperationName> {
   readonly input: OperationInput<Name>;
   /** Fields that it refuses, in place of those, and the one that the refusal names. */
   readonly bad?: readonly [Readonly<Record<string, unknown>>, string];
-  /** Its command line; absent where it has none. `n-one` stands for the id of a notice. */
-  readonly command?: string;
+  /** Its command line, or why it has none. `n-one` stands for the id of a notice. */
+  readonly command: string | { readonly none: string };
   /** Kind and target of its entry in the audit stream; absent where it changes nothing. */
   readonly audits?: readonly [string, string];
   /** A change with nothing to do here: nothing is recorded, and its command ends with 1. */
@@ -147,6 +147,7 @@ const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
   'failures preview': {
     input: { code: 'NONE', state: 'unknown' },
     bad: [{ limit: 0 }, 'limit'],
+    command: { none: '"notices decide" shows it before it asks' },
     missing: { batch: 'gone' },
   },
   decide: {
@@ -179,10 +180,11 @@ const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
     command: `suppress remove ${NUMBER}`,
     audits: ['suppress', 'number 010******01'],
   },
-  sessions: { input: {} },
+  'sessions list': { input: {}, command: 'sessions' },
   'sessions end': {
     input: { user: 'kim' },
     bad: [{ user: '' }, 'user'],
+    command: 'sessions end kim',
     audits: ['session', 'kim'],
   },
 };
@@ -299,7 +301,7 @@ describe('every operation', () => {
     for (const [index, { name, example }] of rows.entries()) {
       const input = others[index]?.example.input ?? {};
       const answer = await admin.run(name, input, { why: WHY });
-      if (example.command === undefined) continue;
+      if (typeof example.command !== 'string') continue;
       const ended = await run([...example.command.split(' '), '--json'], env);
       const code = example.idle === true ? 1 : 0;
       expect([name, ended.code, ended.stderr]).toEqual([name, code, '']);
@@ -353,7 +355,7 @@ describe('every operation', () => {
       const reply = await call(operator, row, input);
       expect([name, reply.status, reply.json['code']]).toEqual([name, 404, 'NOT_FOUND']);
       await expect(admin.run(name, input as never)).rejects.toMatchObject({ code: 'NOT_FOUND' });
-      if (example.command === undefined || example.missing !== undefined) continue;
+      if (typeof example.command !== 'string' || example.missing !== undefined) continue;
       const args = example.command.split(' ').map((word) => (word === 'b' ? 'gone' : word));
       const ended = await run(args, env);
       // A batch with this id, or nothing: a notice, too, can be cancelled by its id.
@@ -397,7 +399,7 @@ describe('every operation while Redis is away', () => {
         await expect(admin.run(name, example.input)).rejects.toMatchObject({
           code: 'QUEUE_UNAVAILABLE',
         });
-        if (example.command === undefined) return;
+        if (typeof example.command !== 'string') return;
         const ended = await run(example.command.split(' '), { REDIS_URL: url, FIND_KEY: findKey });
         expect([name, ended.code, ended.stdout]).toEqual([name, 3, '']);
       }),

@@ -40,7 +40,7 @@ function auditTable(entries: readonly KeptAudit[], { now }: PageView): Part {
   return card('audit', undefined, list);
 }
 
-function sessions(people: OperationOutput<'sessions'>['sessions'], view: PageView): Part {
+function sessions(people: OperationOutput<'sessions list'>['sessions'], view: PageView): Part {
   if (people.length === 0) return false;
   const list = table(
     'People who are signed in',
