@@ -2,10 +2,14 @@ import * as z from 'zod';
 import type { Hold } from '../contracts/hold.ts';
 import type { WatchFinding } from './event.ts';
 
+/** A hold of a template; of the whole queue where that is empty. */
+type NamedHold = Hold & { readonly template: string };
+
 /** What the watch judges. Times are Redis time, milliseconds since the epoch. */
 export interface WatchedState {
   readonly now: number;
   readonly hold: Hold | undefined;
+  readonly templateHolds: readonly NamedHold[];
   /** Live workers. */
   readonly workers: { readonly length: number };
   /** Jobs that a worker could take now, and since when the oldest of the single notices waits. */
@@ -42,6 +46,9 @@ const MANY_UNKNOWN = 100;
 const MEMORY_NEAR = 0.85;
 const MEMORY_EASED = 0.8;
 
+/** A template may be held once for each group of senders. */
+const nameOfHold = ({ kind, template }: NamedHold) => `hold:${kind}:${template}`;
+
 /**
  * Judges what is seen. The begin and the end of each condition is reported once.
  *
@@ -51,7 +58,7 @@ export function judge(
   before: ReportedConditions,
   state: WatchedState,
 ): { readonly findings: readonly WatchFinding[]; readonly conditions: ReportedConditions } {
-  const { now, hold, noticeJobs, chunkJobs } = state;
+  const { now, hold, templateHolds, noticeJobs, chunkJobs } = state;
   const workers = state.workers.length;
   const waiting = noticeJobs.waiting + chunkJobs.waiting;
   const findings: WatchFinding[] = [];
@@ -68,17 +75,19 @@ export function judge(
   };
 
   // The end of a hold comes before the begin of the one that takes its place.
+  const holds = [...(hold === undefined ? [] : [{ ...hold, template: '' }]), ...templateHolds];
+  const held = new Map(holds.map((one) => [nameOfHold(one), one]));
   for (const [name, since] of Object.entries(before)) {
-    const kind = /^hold:(.+)$/.exec(name)?.[1] as Hold['kind'] | undefined;
-    if (kind !== undefined && kind !== hold?.kind) {
-      findings.push({ event: 'hold.ended', kind, since });
+    const [, kind, template = ''] = /^hold:([^:]+):(.*)$/s.exec(name) ?? [];
+    if (kind !== undefined && !held.has(name)) {
+      findings.push({ event: 'hold.ended', kind: kind as Hold['kind'], template, since });
     }
   }
-  if (hold !== undefined) {
-    const { kind, since } = hold;
+  for (const [name, { kind, template, code: given, since }] of held) {
     // The reason of a manual hold is free text, and may contain anything.
-    const code = kind === 'manual' ? '' : hold.code;
-    judgeOne(`hold:${kind}`, true, () => ({ event: 'hold.begun', kind, code, since }), since);
+    const code = kind === 'manual' ? '' : given;
+    const begun = { event: 'hold.begun', kind, template, code, since } as const;
+    judgeOne(name, true, () => begun, since);
   }
   if (workers === 0) conditions['alone'] = before['alone'] ?? now;
   const isAlone = state.leaving === true || now - (conditions['alone'] ?? now) >= ALONE_MS;

@@ -5,8 +5,9 @@ import type { AccountEvent } from './event.ts';
 /** What each event means, and what to do. Tests check docs/events.md and docs/operating.md against this table. */
 export const EVENTS = {
   'notice.ended': { meaning: 'a single notice has ended', remedy: '' },
-  'notice.redriven': { meaning: 'an operator sends a single notice again', remedy: '' },
+  'notice.redriven': { meaning: 'a single notice is sent again', remedy: '' },
   'contact.rejected': { meaning: 'contacts of a batch were rejected', remedy: '' },
+  'contact.redriven': { meaning: 'rejected contacts of a batch are sent again', remedy: '' },
   'batch.finished': {
     meaning: 'a batch has no pending contacts any more',
     remedy: 'list what was not accepted with "notices failures BATCH"',
@@ -20,7 +21,7 @@ export const EVENTS = {
     remedy: 'check that workers run; "notices batch BATCH" shows why nothing is sent',
   },
   'hold.begun': {
-    meaning: 'the queue is held: nothing is sent',
+    meaning: 'the queue or a template is held, of which nothing is sent',
     remedy: 'follow the remedy of its kind: "notices hold"',
   },
   'hold.ended': { meaning: 'a hold has ended', remedy: '' },
@@ -56,7 +57,7 @@ export function describeEvent(event: AccountEvent): {
   const detail = detailOf(event);
   const title = detail === '' ? meaning : `${meaning}: ${detail}`;
   if (event.event === 'hold.begun')
-    return { title, remedy: remedyOf(event.kind, event.code ?? '').remedy };
+    return { title, remedy: remedyOf(event.kind, event.code).remedy };
   const isComplete = event.event === 'batch.finished' && event.accepted === event.total;
   return { title, remedy: isComplete ? '' : remedy };
 }
@@ -68,6 +69,8 @@ function detailOf(event: AccountEvent): string {
       return `${event.notice}, ${event.state}`;
     case 'contact.rejected':
       return `batch ${event.batch}, ${countOf(event.contacts, 'contact')}${event.rows === '' ? '' : ` (row ${event.rows})`}, ${event.code}`;
+    case 'contact.redriven':
+      return `batch ${event.batch}, ${countOf(event.contacts, 'contact')}`;
     case 'batch.finished': {
       const { batch, total, accepted } = event;
       const all = countOf(total, 'contact');
@@ -80,9 +83,9 @@ function detailOf(event: AccountEvent): string {
     case 'batch.stalled':
       return `batch ${event.batch}, ${countOf(event.pending, 'contact')} pending`;
     case 'hold.begun':
-      return `${HOLDS[event.kind].reason} (${event.kind})`;
+      return `${ofTemplate(event)}${HOLDS[event.kind].reason} (${event.kind}${event.code === '' ? '' : `, ${event.code}`})`;
     case 'hold.ended':
-      return event.kind;
+      return ofTemplate(event) + event.kind;
     case 'unknown.many':
     case 'unknown.few':
       return `${countOf(event.notices, 'notice')} and ${countOf(event.contacts, 'contact')} of batches`;
@@ -101,11 +104,15 @@ function detailOf(event: AccountEvent): string {
   }
 }
 
+const ofTemplate = ({ template }: { readonly template: string }) =>
+  template === '' ? '' : `template ${template}, `;
+
 /** Events that are not for a chat: their number depends on that of the notices. */
 const NOT_FOR_PEOPLE: ReadonlySet<string> = new Set([
   'notice.ended',
   'notice.redriven',
   'contact.rejected',
+  'contact.redriven',
 ]);
 
 /** Lines of one message: chat tools take some 2,000 characters. */

@@ -17,7 +17,7 @@ const NOTICE_STATES = [...END_STATES, 'pending'] as const;
  * A single notice; written with NOTICE_EVENTS.
  *
  * - `notice.ended`: it has ended in `state`. An operator's decision on an unknown outcome is another end.
- * - `notice.redriven`: an operator sends it again; it ends again.
+ * - `notice.redriven`: it is sent again, by an operator or because its template is held; it ends again.
  */
 export interface NoticeEvent extends EventHead {
   readonly event: 'notice.ended' | 'notice.redriven';
@@ -76,6 +76,15 @@ export interface ContactRejected extends EventHead {
   readonly code: string;
 }
 
+/** Rejected contacts are sent again, by an operator or because their template is held: it takes `contact.rejected` back. */
+export interface ContactRedriven extends EventHead {
+  readonly event: 'contact.redriven';
+  readonly batch: string;
+  /** As in `contact.rejected`. */
+  readonly failure: string;
+  readonly contacts: number;
+}
+
 /** What the watch found (watch.ts): a condition of the account has begun or ended. */
 export type WatchEvent = EventHead & WatchFinding;
 
@@ -84,10 +93,17 @@ export type WatchFinding =
   | {
       readonly event: 'hold.begun';
       readonly kind: HoldKind;
+      /** The template that is held; empty where all is. */
+      readonly template: string;
       readonly code: string;
       readonly since: number;
     }
-  | { readonly event: 'hold.ended'; readonly kind: HoldKind; readonly since: number }
+  | {
+      readonly event: 'hold.ended';
+      readonly kind: HoldKind;
+      readonly template: string;
+      readonly since: number;
+    }
   | { readonly event: 'workers.none' | 'workers.back'; readonly waiting: number }
   | { readonly event: 'waiting.long' | 'waiting.short'; readonly waitedMs: number }
   | {
@@ -103,7 +119,13 @@ export type WatchFinding =
 
 /** An event of the account; `event` tells which kind it is. */
 export type AccountEvent =
-  NoticeEvent | BatchFinished | BatchStalled | BatchRefused | ContactRejected | WatchEvent;
+  | NoticeEvent
+  | BatchFinished
+  | BatchStalled
+  | BatchRefused
+  | ContactRejected
+  | ContactRedriven
+  | WatchEvent;
 
 /** The fields of the events of batches, by kind. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
@@ -111,6 +133,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   'batch.stalled': ['batch', 'pending'],
   'batch.refused': ['batch', 'rejected', 'code'],
   'contact.rejected': ['batch', 'failure', 'contacts', 'rows', 'code'],
+  'contact.redriven': ['batch', 'failure', 'contacts'],
 };
 
 const TEXTS: ReadonlySet<string> = new Set(['batch', 'phase', 'failure', 'rows', 'code']);

@@ -135,6 +135,7 @@ export const readWatched = (source: FleetSource) =>
     source,
     'now',
     'hold',
+    'templateHolds',
     'workers',
     'noticeJobs',
     'chunkJobs',

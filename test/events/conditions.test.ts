@@ -5,6 +5,7 @@ const MINUTE = 60_000;
 const CALM: WatchedState = {
   now: 1_000_000,
   hold: undefined,
+  templateHolds: [],
   workers: [{}],
   noticeJobs: { waiting: 0 },
   chunkJobs: { waiting: 0 },
@@ -48,8 +49,26 @@ describe('the watch', () => {
     const next = { ...HOLD, kind: 'manual', code: 'a reason that may contain anything' } as const;
     expect(looks({ hold: HOLD }, { hold: next })[1]).toEqual(['hold.ended', 'hold.begun']);
     expect(judge({}, { ...CALM, hold: next }).findings).toEqual([
-      { event: 'hold.begun', kind: 'manual', code: '', since: 999 },
+      { event: 'hold.begun', kind: 'manual', template: '', code: '', since: 999 },
     ]);
+  });
+
+  it('reports begin and end of the hold of each template, beside that of the queue', () => {
+    const template = { ...HOLD, kind: 'template', code: 'NOT_APPROVED', template: 'a:b' } as const;
+    const manual = { ...template, kind: 'manual', code: 'why' } as const;
+    // One of each group of senders.
+    const held = { templateHolds: [template, template] };
+    const all = [held, { ...held, hold: HOLD }, { templateHolds: [manual] }, {}];
+    expect(looks(...all)).toEqual([
+      ['hold.begun'],
+      ['hold.begun'],
+      ['hold.ended', 'hold.ended', 'hold.begun'],
+      ['hold.ended'],
+    ]);
+    const { findings, conditions } = judge({}, { ...CALM, ...held });
+    const of = { kind: 'template', template: 'a:b', since: 999 };
+    expect(findings).toEqual([{ event: 'hold.begun', ...of, code: 'NOT_APPROVED' }]);
+    expect(judge(conditions, CALM).findings).toEqual([{ event: 'hold.ended', ...of }]);
   });
 
   it('reports missing workers after half a minute, and where something waits', () => {

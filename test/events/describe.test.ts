@@ -44,6 +44,7 @@ it('the remedy of a hold is that of its kind', () => {
     ...HEAD,
     event: 'hold.begun',
     kind: 'credit',
+    template: '',
     code: 'HTTP_402',
     since: 1,
   } as const;
@@ -52,5 +53,20 @@ it('the remedy of a hold is that of its kind', () => {
       'nothing is sent: the credit of the account has run out',
     ) as string,
     remedy: 'top up the account at the service',
+  });
+  const template = 'ORDER_SHIPPED';
+  expect(
+    describeEvent({ ...held, kind: 'template', code: 'TEMPLATE_NOT_APPROVED', template }),
+  ).toEqual({
+    title: expect.stringContaining(
+      ': template ORDER_SHIPPED, the service refuses notice after notice of this template alike, and accepts none (template, TEMPLATE_NOT_APPROVED)',
+    ) as string,
+    remedy: expect.stringContaining('check the template at the service') as string,
+  });
+  expect(
+    describeEvent({ ...HEAD, event: 'hold.ended', kind: 'template', template, since: 1 }),
+  ).toEqual({
+    title: 'a hold has ended: template ORDER_SHIPPED, template',
+    remedy: '',
   });
 });

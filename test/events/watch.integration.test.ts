@@ -6,7 +6,7 @@ import { EventStore } from '../../src/events/store.ts';
 import { createEventWatch } from '../../src/events/watch.ts';
 import { signatureOf } from '../../src/events/webhook.ts';
 import { readWatched } from '../../src/ops/snapshot.ts';
-import { placeManualHold } from '../../src/fleet/hold/holds.ts';
+import { liftManualHold, placeManualHold } from '../../src/fleet/hold/holds.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -114,6 +114,17 @@ describe('the webhook of events', () => {
     await new EventStore(redis.client, keys).replay(receiver.events()[0]?.cursor ?? '');
     await receives(5);
     expect(notices()).toEqual(['a', 'b', 'c', 'b', 'c']);
+  });
+
+  it('gets the hold of a template, with its name', async () => {
+    const { keys, receiver, start } = await world();
+    await start();
+    await placeManualHold(redis.client, keys, 'a reason', 'ORDER_SHIPPED');
+    await until(() => receiver.names().includes('hold.begun'), { what: 'the hold' });
+    await liftManualHold(redis.client, keys, undefined, 'ORDER_SHIPPED');
+    await until(() => receiver.names().includes('hold.ended'), { what: 'its end' });
+    const held = { kind: 'manual', template: 'ORDER_SHIPPED' };
+    expect(receiver.events()).toMatchObject([held, held]);
   });
 
   it('gets a hold and its end once, from whatever process', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
+import { readAccountEvents } from '../../src/events/follow.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
@@ -57,6 +58,11 @@ describe('templates of which everything is refused', () => {
         what: 'what was rejected to be taken back',
       });
       expect(await counts()).toMatchObject({ pending: CONTACTS, accepted: 0, unknown: 0 });
+      const keys = keysOf(on.prefix, 'default');
+      const { events } = await readAccountEvents(redis.client, keys, '0', 10_000);
+      const contactsOf = (name: 'contact.rejected' | 'contact.redriven') =>
+        events.reduce((sum, one) => sum + (one.event === name ? one.contacts : 0), 0);
+      expect(contactsOf('contact.redriven')).toBe(contactsOf('contact.rejected'));
       await on.queue.send({ templateCode: 'OTHER', contacts: [{ contact: '01000050000' }] });
       await until(() => emulator.record().distinct === 1, {
         what: 'the other template',

@@ -108,11 +108,12 @@ describe('batchEvents', () => {
 
   it('waits for what is to come, from the moment at which it is asked', async () => {
     const bench = await eventful();
-    const taken = take(queueOf(bench).events(), 1);
+    const taken = take(queueOf(bench).events(), 2);
     await waiting();
     await bench.ledger.redrive(bench.id, '0', 'rejected');
     await bench.ledger.control(bench.id, 'cancel');
     expect(await taken).toMatchObject([
+      { event: 'contact.redriven', batch: 'b-1', failure: '0', contacts: 2 },
       { event: 'batch.finished', phase: 'cancelled', accepted: 8, cancelled: 2 },
     ]);
   });

@@ -39,6 +39,7 @@ redis.call('HSET', sizes, chunk, size, chunk .. '.root', rootOf(string.match(nam
 setState(chunk, PENDING)
 add(failure.state, -size)
 add('pending', size)
+if failure.state == 'rejected' then event('contact.redriven', 'failure', name, 'contacts', size) end
 if failure.state == 'unknown' then countTwice(size) end
 addUnsent(size)
 redis.call('HSET', record, 'chunks', chunk + 1, 'finishedAt', 0)
