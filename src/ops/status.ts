@@ -88,7 +88,7 @@ export async function summarizeBatches(
   const held = new Set(fleet.templateHolds.map(({ template }) => template));
   const openBatches = await Promise.all(
     open.slice(0, LISTED).map(async (batch) => {
-      const { id, phase, counts } = batch;
+      const { id, phase, counts, startAt } = batch;
       const isRead = batch.importedAt !== 0 || phase === 'cancelled';
       const importing = !isRead && (await ledger.isImporting(id));
       const around = { ...fleet, importing };
@@ -99,6 +99,7 @@ export async function summarizeBatches(
         phase,
         total: counts.total,
         pending: counts.pending,
+        ...(startAt > 0 ? { startAt } : {}),
         ...(waits === undefined ? {} : { waits }),
         stalled,
         ...(held.has(batch.templateCode) ? { heldTemplate: batch.templateCode } : {}),

@@ -73,6 +73,16 @@ describe('the summary of batches', () => {
     });
   });
 
+  it('says when a list starts by itself, and not when it waits for a person', async () => {
+    const startsOf = async (startAt: number) =>
+      (await summary([of('b', 'paused', { startAt })])).openBatches[0]?.startAt;
+    expect([await startsOf(5), await startsOf(-1), await startsOf(0)]).toEqual([
+      5,
+      undefined,
+      undefined,
+    ]);
+  });
+
   it('lists ten at most, and counts all', async () => {
     const many = Array.from({ length: 12 }, (_, at) => of(`b${at}`, 'sending'));
     const { open, openBatches } = await summary(many);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { differingSettings } from '../../src/fleet/heartbeat.ts';
 import { explainHold } from '../../src/ops/answers/account-schemas.ts';
@@ -115,6 +116,41 @@ describe('the headline is the worst thing that is true', () => {
       text: '400 of 500 contacts wait until a person resumes it.',
       command: 'notices resume may',
     });
+  });
+
+  it('a list that starts by itself is no fault, and no person has to resume it', () => {
+    const later = { ...open, phase: 'paused', startAt: NOW + 60_000 } as const;
+    const batches = someBatches({ pending: 400, openBatches: [later] });
+    expect(of({ batches })).toEqual({
+      tone: 'good',
+      title: 'List may waits for its start',
+      text: '400 of 500 contacts are sent from then on.',
+      until: NOW + 60_000,
+      batch: 'may',
+    });
+    const paused = { ...open, id: 'june', phase: 'paused' } as const;
+    const both = someBatches({ pending: 800, openBatches: [later, paused] });
+    expect(of({ batches: both }).title).toBe('List june is paused');
+    const moving = someBatches({ pending: 800, openBatches: [later, open] });
+    expect(of({ batches: moving }).title).toBe('Waiting');
+  });
+
+  it.each<[string, Partial<Status>]>([
+    ['No worker is ready', { workers: [someWorker({ unready: [{ reason: 'x', since: NOW }] })] }],
+    [
+      'List may is stalled',
+      { batches: someBatches({ pending: 400, openBatches: [{ ...open, stalled: true }] }) },
+    ],
+    [
+      'List may is paused',
+      { batches: someBatches({ pending: 400, openBatches: [{ ...open, phase: 'paused' }] }) },
+    ],
+    ['Waiting', { batches: someBatches({ pending: 10 }) }],
+  ])('%s: whose fault, one command, and a section of the runbook', (title, some) => {
+    const { fault, command, section = '-', ...found } = of(some);
+    expect([found.title, typeof fault, typeof command]).toEqual([title, 'string', 'string']);
+    const runbook = readFileSync('docs/operating.md', 'utf8').replaceAll('.', '');
+    expect(runbook.toLowerCase()).toContain(`### \`${section}\``);
   });
 
   it.each<[string, string, Partial<Status>]>([

@@ -47,6 +47,9 @@ const openBatch = z.object({
   phase: z.enum(BATCH_PHASES),
   total: count,
   pending: count,
+  startAt: time
+    .exactOptional()
+    .describe('when its sending starts by itself, where it waits for that time'),
   waits: z.string().exactOptional().describe('why nothing of it is sent, and what to do'),
   stalled: z.boolean().describe('no progress, and nothing is known that would explain it'),
   continueImport: z

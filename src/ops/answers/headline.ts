@@ -153,6 +153,8 @@ function notReady({ workers }: HeadlineFacts): Judged | undefined {
     title: 'No worker is ready',
     text: `Of ${first?.host ?? ''}: ${unreadyWords(reason.reason)}.`,
     remedy: '"notices status" shows the reasons of all',
+    fault: 'our configuration',
+    section: 'waitinglong',
     command: 'notices doctor',
   };
 }

@@ -25,6 +25,7 @@ export function stalled({ batches }: HeadlineFacts): Judged | undefined {
     tone: 'bad',
     title: `List ${first.id} is stalled${andOthers(others.length)}`,
     text: `It made no progress for more than a minute, although nothing holds it: ${countOf(first.pending, 'contact')} wait.`,
+    fault: 'our configuration',
     command: `notices batch ${shellWord(first.id)}`,
     section: 'batchstalled',
     batch: first.id,
@@ -98,7 +99,10 @@ export function waiting({
   sendWindows = '',
   now,
 }: HeadlineFacts): Judged | undefined {
-  const [paused, ...others] = batches.openBatches.filter(({ phase }) => phase === 'paused');
+  const later = batches.openBatches.filter(({ startAt }) => startAt !== undefined);
+  const [paused, ...others] = batches.openBatches.filter(
+    ({ phase, startAt }) => phase === 'paused' && startAt === undefined,
+  );
   if (batches.pending > 0 && paused !== undefined) {
     return {
       tone: 'warn',
@@ -106,10 +110,21 @@ export function waiting({
       text: `${formatCount(paused.pending)} of ${countOf(paused.total, 'contact')} wait until a person resumes it.`,
       fault: 'a person',
       command: `notices resume ${shellWord(paused.id)}`,
+      section: 'manual',
       batch: paused.id,
     };
   }
   if (batches.pending + jobs.delayed === 0) return undefined;
+  const [first] = later.sort((a, b) => (a.startAt ?? 0) - (b.startAt ?? 0));
+  if (first?.startAt !== undefined && later.length === batches.openBatches.length) {
+    return {
+      tone: 'good',
+      title: `List ${first.id} waits for its start${andOthers(later.length - 1)}`,
+      text: `${formatCount(first.pending)} of ${countOf(first.total, 'contact')} are sent from then on.`,
+      until: first.startAt,
+      batch: first.id,
+    };
+  }
   const [hours] = allClosed(sendWindows, now);
   if (hours !== undefined) {
     const { words, opensAt: until } = hours.closed;
@@ -118,7 +133,14 @@ export function waiting({
   }
   if (batches.pending > 0) {
     const text = 'Contacts of lists wait, and none was sent recently.';
-    return { tone: 'warn', title: 'Waiting', text, command: 'notices batches' };
+    return {
+      tone: 'warn',
+      title: 'Waiting',
+      text,
+      fault: 'our configuration',
+      command: 'notices batches',
+      section: 'waitinglong',
+    };
   }
   const text = `Nothing is due: ${countOf(jobs.delayed, 'notice waits', 'notices wait')} for their time or next attempt.`;
   return { tone: 'good', title: 'Idle', text };
