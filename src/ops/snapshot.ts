@@ -6,7 +6,6 @@ import { readTemplateHolds } from '../fleet/hold/holds.ts';
 import { readPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { readRateLimit } from '../fleet/rate-limit/rate-limit-state.ts';
 import { countEnded } from '../notices/ended.ts';
-import { FAILED_NOTICE_STATES } from './entries.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { readRedisFacts } from '../redis/facts.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -23,7 +22,7 @@ export interface JobCounts {
   readonly delayed: number;
   /** Accepted, and still kept (KEEP_ACCEPTED_MS). */
   readonly completed: number;
-  /** Rejected or unknown, and still kept (KEEP_FAILED_MS). */
+  /** Rejected, and still kept (KEEP_FAILED_MS). */
   readonly failed: number;
 }
 
@@ -76,11 +75,11 @@ const READERS = {
   },
   redis: ({ redis }) => readRedisFacts(redis),
   noticeJobs: async ({ redis, keys }) => {
-    const [counts, failed] = await Promise.all([
+    const [counts, rejected] = await Promise.all([
       countJobs(redis, keys.noticeJob),
-      countEnded(redis, keys, FAILED_NOTICE_STATES),
+      countEnded(redis, keys, ['rejected']),
     ]);
-    return { ...counts, failed: counts.failed + failed };
+    return { ...counts, failed: counts.failed + rejected };
   },
   chunkJobs: ({ redis, keys }) => countJobs(redis, keys.chunkJob),
   /** When the next one to be taken was due; with priorities, others may have waited longer. */

@@ -213,7 +213,7 @@ function describeUnknown({ notices, contacts }: Status['unknown']): string {
 }
 
 function describeToken({ token }: Status, now: number): string {
-  if (token === undefined) return 'not shown: set BASE_URL, ACCESS_KEY and SECRET_KEY';
+  if (token === undefined) return 'not shown: no worker runs';
   if (token.refusal !== undefined) return `issuance refused: ${token.refusal.code}`;
   if (token.token === undefined) return token.issuing ? 'being issued' : 'none yet';
   const { id, ageMs } = token.token;

@@ -45,6 +45,7 @@ describe('notices status', () => {
       /^waiting +0$/m,
       /^batches +0 open, 0 contacts pending$/m,
       /^unknown +none$/m,
+      /^token +not shown: no worker runs$/m,
       /^hold +none$/m,
       /^workers +none: nothing is being sent$/m,
       /^redis +\S+, noeviction, nothing on disk, [\d.]+ MiB$/m,
@@ -53,6 +54,15 @@ describe('notices status', () => {
       expect(words.stdout).toMatch(line);
     }
     expect(await redis.keys(prefix)).toEqual([]);
+  });
+
+  it('what is unknown has not failed', async () => {
+    const prefix = redis.freshPrefix();
+    const keys = keysOf(prefix, 'default');
+    await redis.client.zadd(keys.endedIn('unknown'), 1, 'n-1', 2, 'n-2');
+    await redis.client.zadd(keys.endedIn('rejected'), 1, 'n-3');
+    const { jobs, unknown } = await statusOf(envOf(prefix));
+    expect([jobs.failed, unknown.notices]).toEqual([1, 2]);
   });
 
   it('the intended delay of a notice that is due does not count as waiting', async () => {

@@ -112,8 +112,7 @@ function holdAction(hold: ExplainedHold | undefined, view: ui.PageView): Html | 
 
 /** What a person has to decide or repair; nothing where there is nothing. */
 function attentionCard({ unknown, jobs, batches, differing, redis }: Status): Html | false {
-  // An unknown notice is one of the failed jobs.
-  const failed = Math.max(0, jobs.failed - unknown.notices);
+  const { failed } = jobs;
   const undecided = [
     unknown.notices > 0 ? countOf(unknown.notices, 'single notice') : '',
     unknown.contacts > 0 ? `${countOf(unknown.contacts, 'contact')} of lists` : '',
