@@ -131,6 +131,31 @@ export async function readAudit(
     .slice(0, limit);
 }
 
+/** Newest changes among which the pauses of lists are looked for. */
+const PAUSES_READ = 500;
+
+/** Who paused a list, when and why. */
+export const pause = auditEntry.pick({ at: true, who: true, why: true });
+
+/** Adds to lists that are paused who did it, where that is not too long ago. @param role without it reasons have no numbers */
+export async function withPauses<One extends { readonly id: string; readonly phase: string }>(
+  { redis, keys }: { readonly redis: RedisClient; readonly keys: Pick<Keys, 'audit'> },
+  batches: readonly One[],
+  role?: string,
+): Promise<(One & { paused?: z.output<typeof pause> })[]> {
+  if (batches.every(({ phase }) => phase !== 'paused')) return [...batches];
+  const read = await translated(redis.xrevrange(keys.audit, '+', '-', 'COUNT', PAUSES_READ));
+  const changes = read.map(([id, fields]) => keptAudit(id, fields));
+  return batches.map((one) => {
+    const found = changes.find(
+      ({ what, target, as }) => what === 'batch' && target === `batch ${one.id}` && as === 'paused',
+    );
+    if (one.phase !== 'paused' || found === undefined) return one;
+    const { at, who, why } = found;
+    return { ...one, paused: { at, who, why: role === 'operator' ? why : withoutNumbers(why) } };
+  });
+}
+
 /** The latest entries as a caller may see them: reasons that people typed have numbers for operators only. */
 export async function auditFor(
   who: { readonly role: string } | undefined,

@@ -19,6 +19,7 @@ export function describeBatch(
     ...table([
       ['batch', batch.id],
       ['phase', describePhase(batch, now)],
+      ...(batch.paused === undefined ? [] : [['paused', describePause(batch.paused, now)]]),
       ['sends', describePlan(batch)],
       ['import', describeImport(batch, continueImport)],
       ['contacts', formatCount(counts.total)],
@@ -38,6 +39,12 @@ export function describeBatch(
     ...nextSteps(batch),
   ];
 }
+
+/** Who paused a list, when and why, after `paused`. */
+export const describePause = (
+  { who, at, why }: NonNullable<BatchAnswer['paused']>,
+  now: number,
+): string => `by ${who} ${writeTime(at, now)}${why === '' ? '' : `: ${why}`}`;
 
 function describePhase(
   { phase, begunAt, finishedAt, movedAt, stalled }: BatchAnswer,

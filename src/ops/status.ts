@@ -5,6 +5,7 @@ import { Ledger } from '../batch/ledger/ledger.ts';
 import { differingSettings } from '../fleet/heartbeat.ts';
 import { addressOf, type RedisSettings } from '../redis/connect.ts';
 import { judgeRedis, type RedisRules } from '../redis/suitability.ts';
+import { withPauses } from './audit.ts';
 import { explainHold, type Status } from './answers/account-schemas.ts';
 import { headlineOf } from './answers/headline.ts';
 import { readFleet, type FleetSource } from './snapshot.ts';
@@ -45,7 +46,8 @@ export async function readStatus(
   const { completed, ...jobs } = found.noticeJobs;
   const ofAll = { pending: found.unsentContacts, unknown: found.unknownContacts };
   const ledger = new Ledger(source.redis, source.keys);
-  const batches = await summarizeBatches(ledger, ofAll, found);
+  const summary = await summarizeBatches(ledger, ofAll, found);
+  const batches = { ...summary, openBatches: await withPauses(source, summary.openBatches) };
   const status = {
     now: found.now,
     account,

@@ -3,6 +3,7 @@ import { BATCH_PHASES } from '../../batch/ledger/batch-record.ts';
 import { count, named, time, type Answer } from '../../contracts/answer.ts';
 import { FAULTS, holdKind, HOLDS, remedyOf, type Hold } from '../../contracts/hold.ts';
 import { workerAnswer } from '../../fleet/heartbeat.ts';
+import { pause } from '../audit.ts';
 import type { TemplateHold } from '../../fleet/hold/holds.ts';
 import { rateLimitAnswer } from '../../fleet/rate-limit/rate-limit-state.ts';
 import { redisFacts } from '../../redis/facts.ts';
@@ -50,6 +51,7 @@ const openBatch = z.object({
   startAt: time
     .exactOptional()
     .describe('when its sending starts by itself, where it waits for that time'),
+  paused: pause.exactOptional().describe('who paused it, when and why, without numbers'),
   waits: z.string().exactOptional().describe('why nothing of it is sent, and what to do'),
   stalled: z.boolean().describe('no progress, and nothing is known that would explain it'),
   continueImport: z

@@ -15,6 +15,7 @@ import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { pause, withPauses } from '../audit.ts';
 import { readFleet } from '../snapshot.ts';
 
 /** Contacts of a batch by state. */
@@ -63,6 +64,9 @@ export const batchAnswer = named(
     startMissedAt: time
       .nullable()
       .describe('its start that was missed by more than an hour: a person resumes it'),
+    paused: pause
+      .exactOptional()
+      .describe('who paused it, when and why; absent where it is not known, and for a sender'),
     begunAt: time,
     importedAt: time.nullable(),
     finishedAt: time.nullable(),
@@ -161,7 +165,7 @@ export async function requireBatch(
 /**
  * Reads a batch, what may block it and what was not accepted, with a fixed number of commands and one for each worker.
  *
- * @param forSender without what a sender does not see
+ * @param role a sender does not see all of it
  * @throws NoticeQueueError NOT_FOUND
  */
 export async function readBatch(
@@ -171,8 +175,9 @@ export async function readBatch(
     keys,
   }: { readonly ledger: Ledger; readonly redis: RedisClient; readonly keys: Keys },
   id: string,
-  forSender = false,
+  role = 'operator',
 ): Promise<BatchReport> {
+  const forSender = role === 'sender';
   try {
     const [isImporting, batch, { now, ...fleet }] = await Promise.all([
       // Before the batch: an import that ends in between has not stopped early.
@@ -183,8 +188,10 @@ export async function readBatch(
     // A sender sees no path of a list: to it an import that stopped has not finished.
     const importing = isImporting || forSender;
     const motion = await readMotion(ledger, batch, { ...fleet, importing }, now);
+    const shown = batchToJson(batch, now, motion);
+    const [withPause = shown] = forSender ? [] : await withPauses({ redis, keys }, [shown], role);
     return {
-      batch: batchToJson(batch, now, motion),
+      batch: withPause,
       standstill: motion.standstill ?? null,
       continueImport: batch.importedAt === 0 && !importing ? continueImport(batch) : null,
       failures: forSender ? [] : await groupFailures(ledger, batch),

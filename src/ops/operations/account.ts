@@ -4,6 +4,7 @@ import { allClosed } from '../../contracts/send-windows.ts';
 import { writeInstant, writeTime } from '../../format/time.ts';
 import { statusAnswer } from '../answers/account-schemas.ts';
 import { PERSISTENCE, SLOW_LOOP_MS, unreadyWords } from '../answers/headline.ts';
+import { describePause } from '../batch-words.ts';
 import { appendAudit, auditEntry, auditFor } from '../audit.ts';
 import { describeEvent } from '../../events/describe.ts';
 import type { AccountEvent } from '../../events/event.ts';
@@ -157,8 +158,8 @@ function describeStatus(status: Answer<Status>, now: number): string[] {
       ['redis', describeRedis(redis)],
     ]),
     ...batches.openBatches.map(
-      ({ id, pending, total, waits, continueImport }) =>
-        `  ${id}: ${formatCount(pending)} of ${countOf(total, 'contact')} pending${whyOpen(waits, continueImport)}`,
+      ({ id, pending, total, waits, continueImport, paused }) =>
+        `  ${id}: ${formatCount(pending)} of ${countOf(total, 'contact')} pending${whyOpen(waits, continueImport)}${paused === undefined ? '' : `; paused ${describePause(paused, now)}`}`,
     ),
     ...status.differing.map(
       ({ variable, groups }) =>

@@ -114,7 +114,7 @@ export const batch = operation({
   path: '/api/v1/batches/:id',
   input: z.object({ id: batchId }),
   output: batchReport,
-  run: (context, { id }, { role }) => readBatch(context, id, role === 'sender'),
+  run: (context, { id }, { role }) => readBatch(context, id, role),
   text: describeBatch,
 });
 

@@ -60,6 +60,30 @@ describe('on a terminal, an import asks before it sends', () => {
   });
 });
 
+it('a paused list says who paused it, when and why', async () => {
+  const { env, shown } = own();
+  await run(`${IMPORT} --batch b`, env);
+  await run(['pause', 'b', '--why', 'call 010-2345-6789'], env);
+  expect(await shown()).toMatch(/^paused +by \S+ .*: call 010-2345-6789$/m);
+  type Paused = { readonly paused?: unknown };
+  const jsonOf = async (line: string) =>
+    JSON.parse((await run(`${line} --json`, env)).stdout) as {
+      readonly batch: Paused;
+      readonly batches: { readonly openBatches: readonly Paused[] };
+    };
+  const paused = { who: expect.any(String) as string, at: expect.any(Number) as number };
+  const { batch } = await jsonOf('batch b');
+  expect(batch.paused).toEqual({ ...paused, why: 'call 010-2345-6789' });
+  const { batches } = await jsonOf('status');
+  // Any role reads the status.
+  expect(batches.openBatches[0]?.paused).toEqual({ ...paused, why: 'call [number]' });
+  expect((await run('status', env)).stdout).toMatch(
+    /continues it; paused by \S+ .*: call \[number\]$/m,
+  );
+  await run('resume b', env);
+  expect(await shown()).not.toMatch(/^paused /m);
+});
+
 it('--paused stores a list, and resume starts it', async () => {
   const { env, ledger, jobs, shown } = own();
   const { stdout } = await run(`${IMPORT} --batch b --paused`, env);

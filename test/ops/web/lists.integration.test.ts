@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
 import { readableOf } from '../../../src/ops/web/api/list-routes.ts';
+import { appendAudit } from '../../../src/ops/audit.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -93,20 +94,28 @@ it('a sender reads the state of a list, and neither what was not accepted nor it
   const failed = await part('rejected', 'BAD_NUMBER', contacts(3));
   await built.settle(0, { accepted: 7, failed: [failed] });
 
+  await server.context.ledger.control('cut', 'pause');
+  const { redis: client, keys } = server.context;
+  const entry = { who: 'lee', what: 'batch', target: 'batch cut', as: 'paused' } as const;
+  await appendAudit(client, keys, { ...entry, why: 'ask 01023456789' });
   const viewer = await server.key('viewer').get(`${PATH}/cut`);
+  expectDocumented('GET', `${PATH}/cut`, viewer);
   expect(viewer.json).toMatchObject({
+    batch: { paused: { who: 'lee', why: 'ask [number]' } },
     continueImport: expect.stringContaining('/home/kim/people.csv') as string,
     failures: [{ state: 'rejected', code: 'BAD_NUMBER', contacts: 3 }],
   });
   const sender = await server.key('sender').get(`${PATH}/cut`);
   expectDocumented('GET', `${PATH}/cut`, sender);
   expect(sender.json).toMatchObject({
-    batch: { phase: 'importing', counts: { total: 10, accepted: 7, rejected: 3 } },
-    standstill: 'its import has not finished',
+    batch: { phase: 'paused', counts: { total: 10, accepted: 7, rejected: 3 } },
+    standstill: 'it is paused; "notices resume cut" continues it',
     continueImport: null,
     failures: [],
   });
-  expect(sender.text).not.toMatch(/kim|BAD_NUMBER/);
+  expect(sender.text).not.toMatch(/kim|BAD_NUMBER|lee/);
+  const page = await (await server.operator()).get('/batches/cut');
+  expect(page.text).toMatch(/Paused by lee .*: ask 01023456789\./s);
 });
 
 it('refuses what the command refuses, with its codes', async () => {

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { whyNotRedrive, type FailureGroup } from '../../../batch/failures/failures.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import { readBatch, type BatchAnswer } from '../../answers/batch.ts';
-import { auditFor, type KeptAudit } from '../../audit.ts';
 import { cancelBatch, pauseBatch, resumeBatch } from '../../operations/batches.ts';
 import { batchId } from '../../operations/fields.ts';
 import { redisNow } from '../../operations/operation.ts';
@@ -14,9 +13,6 @@ import { decision } from './decide.ts';
 import * as ui from './elements.ts';
 import { page } from './layout.ts';
 import { groupTable } from './not-accepted.ts';
-
-/** Newest entries of the audit stream among which that of a pause is looked for. */
-const AUDIT_READ = 500;
 
 /** One batch: its progress, what was not accepted and why, and the possible actions. */
 export const BATCH = page({
@@ -43,20 +39,13 @@ export const BATCH = page({
 type BatchPageData = Awaited<ReturnType<typeof read>>;
 
 async function read({ input: { id }, who, now }: RouteCall<{ id: string }>, context: OpsContext) {
-  const isPauseOf = ({ what, target, as }: KeptAudit) =>
-    what === 'batch' && target === `batch ${id}` && as === 'paused';
   // Before it is read: a decision leaves out what failed later.
   const at = await redisNow(context.redis);
-  const found = await readBatch(context, id);
+  const found = await readBatch(context, id, who?.role ?? '');
   const { batch } = found;
   return {
     ...found,
     at,
-    /** Who paused it, where it is paused and the audit stream still has it. */
-    paused:
-      batch.phase === 'paused'
-        ? (await auditFor(who, context, AUDIT_READ)).find(isPauseOf)
-        : undefined,
     /** Why nothing can be sent again now; undefined where it can. */
     noResend: whyNotRedrive({ ...batch, expiresAt: batch.expiresAt ?? 0 }, now),
   };
@@ -74,8 +63,8 @@ const STATES = [
 ] as const;
 
 function progress(data: BatchPageData, view: ui.PageView): Part {
-  const { batch, standstill, continueImport, paused } = data;
-  const { phase, counts, stalled, perSecond, restMs, lossNear } = batch;
+  const { batch, standstill, continueImport } = data;
+  const { phase, paused, counts, stalled, perSecond, restMs, lossNear } = batch;
   const { now } = view;
   const { possiblySentTwice: twice } = counts;
   const isMoving = phase === 'sending' && standstill === null;

@@ -111,7 +111,7 @@ function holdAction(hold: ExplainedHold | undefined, view: ui.PageView): Html | 
 }
 
 /** What a person has to decide or repair; nothing where there is nothing. */
-function attentionCard({ unknown, jobs, batches, differing, redis }: Status): Html | false {
+function attentionCard({ unknown, jobs, batches, differing, redis, now }: Status): Html | false {
   const { failed } = jobs;
   const undecided = [
     unknown.notices > 0 ? countOf(unknown.notices, 'single notice') : '',
@@ -136,21 +136,30 @@ function attentionCard({ unknown, jobs, batches, differing, redis }: Status): Ht
         '.',
       ];
     }),
-    ...batches.openBatches.flatMap(({ id, total, continueImport, stalled, pending, waits }) => [
-      continueImport !== undefined && [
-        'The import of ',
-        ui.batchLink(id),
-        ` stopped after ${countOf(total, 'contact')}: run the same import again; it continues where it stopped: `,
-        ui.code(continueImport),
-        '.',
+    ...batches.openBatches.flatMap(
+      ({ id, total, continueImport, stalled, pending, waits, paused }) => [
+        paused !== undefined && [
+          'List ',
+          ui.batchLink(id),
+          ` was paused by ${paused.who} `,
+          ui.moment(paused.at, now),
+          `${paused.why === '' ? '' : `: ${paused.why}`}.`,
+        ],
+        continueImport !== undefined && [
+          'The import of ',
+          ui.batchLink(id),
+          ` stopped after ${countOf(total, 'contact')}: run the same import again; it continues where it stopped: `,
+          ui.code(continueImport),
+          '.',
+        ],
+        stalled && [
+          ui.tag('stalled'),
+          ' ',
+          ui.batchLink(id),
+          `, ${countOf(pending, 'contact')} pending: ${waits}.`,
+        ],
       ],
-      stalled && [
-        ui.tag('stalled'),
-        ' ',
-        ui.batchLink(id),
-        `, ${countOf(pending, 'contact')} pending: ${waits}.`,
-      ],
-    ]),
+    ),
     ...differing.map(({ variable, groups }) => [
       'Workers differ in ',
       ui.code(variable),

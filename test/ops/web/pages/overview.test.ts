@@ -68,7 +68,11 @@ it('what needs attention is named: unknown outcomes and failed notices, lists, i
     batches: someBatches({
       rejected: 1,
       refused: [{ id: 'april', total: 1_500, rejected: 1, code: 'INVALID', movedAt: NOW }],
-      openBatches: [{ ...june, id: 'may', continueImport }, june],
+      openBatches: [
+        { ...june, id: 'may', continueImport },
+        { ...june, id: 'july', phase: 'paused', paused: { who: 'kim', at: NOW, why: EVIL } },
+        june,
+      ],
     }),
   });
   for (const words of [
@@ -77,6 +81,7 @@ it('what needs attention is named: unknown outcomes and failed notices, lists, i
     'april</a>: 1 of 1,500 contacts rejected, <code>INVALID</code>',
     'href="/batches/may">may</a> stopped after 500 contacts',
     '<code>notices import FILE --template T --batch may</code>',
+    'july</a> was paused by kim ',
     'Redis would evict notices; fix it',
   ]) {
     expect(text).toContain(words);
