@@ -9,6 +9,7 @@ import {
   MAX_VALUE_LENGTH,
   noticeSchema,
   PHONE_NUMBER,
+  SCHEDULE_TYPE,
   VARIABLE_NAME,
   type Fields,
 } from './notice.ts';
@@ -78,7 +79,7 @@ const MAX_NOTICE_DEPTH = MAX_DEPTH + 3;
 
 /**
  * Checks the data of a job, which any producer may have written: nesting, size and fields, before anything else
- * reads it. Fields that this version does not know pass.
+ * reads it. Fields that this version does not know pass; `scheduleType` has its default.
  *
  * @throws NoticeQueueError JOB_INVALID if this version cannot read the data
  */
@@ -87,7 +88,12 @@ export function readJobData(data: unknown): JobData {
     ? whyNotJob(data)
     : 'The job has no data object, or fields that cannot be read.';
   if (problem !== undefined) throw new NoticeQueueError('JOB_INVALID', problem);
-  return data as JobData;
+  const job = data as JobData;
+  // Producers of this package fill it in.
+  const { scheduleType = SCHEDULE_TYPE } = job.notice as Partial<JobData['notice']>;
+  return scheduleType === job.notice.scheduleType
+    ? job
+    : { ...job, notice: { ...job.notice, scheduleType } };
 }
 
 function whyNotJob(frame: Fields): string | undefined {

@@ -14,6 +14,8 @@ export const MAX_VALUE_LENGTH = 4_096;
 export const PHONE_NUMBER = /^[0-9]{1,20}$/;
 /** The most contacts of a notice: one notice is one send request. A longer list is imported. */
 export const MAX_CONTACTS = 1_000;
+/** The schedule type of a notice that names none. */
+export const SCHEDULE_TYPE = 'DIRECTLY';
 const MAX_NAME_LENGTH = 200;
 const NOT_BLANK = /\S/;
 
@@ -66,7 +68,7 @@ export const noticeSchema = z.looseObject(
   {
     templateCode: name('a template code').describe('code of the message template'),
     scheduleType: name('a schedule type')
-      .default('DIRECTLY')
+      .default(SCHEDULE_TYPE)
       .describe('when the service sends; DIRECTLY (at once) is the only value in its document'),
     chatSenderKey: name('a sender key')
       .optional()

@@ -67,6 +67,14 @@ describe('readJobData', () => {
     const job = { ...good, expiresAt: 5 };
     expect(readJobData(job)).toBe(job);
   });
+
+  it('fills in the default that the published schema names', () => {
+    const { scheduleType: _, ...frame } = notice;
+    const job = JSON.parse(JSON.stringify({ v: 1, notice: { ...frame, x: 1 } })) as object;
+    const filled = publishedSchema().parse(job);
+    expect(filled).toEqual({ v: 1, notice: { ...notice, x: 1 } });
+    expect(readJobData(job)).toEqual(filled);
+  });
 });
 
 describe('the published contract agrees with the one in code on', () => {
