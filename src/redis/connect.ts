@@ -151,6 +151,8 @@ function openClient(
     ...(password === undefined ? {} : { password }),
     ...(url.protocol === 'rediss:' ? tlsOptions(settings) : {}),
     connectTimeout: settings.connectTimeoutMs,
+    // Else a stream that is closed already, or a server that is silent, would keep the process for two seconds.
+    disconnectTimeout: 0,
     retryStrategy,
     reconnectOnError: reconnectOnReadOnly(),
     // Users of docs/redis.md may not name their library.
