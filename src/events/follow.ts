@@ -30,6 +30,11 @@ const optionsSchema = z.strictObject(
   'expected an options object',
 );
 
+/** @throws InputError CONFIG_INVALID */
+export function readEventsOptions(options: EventsOptions): EventsOptions {
+  return parseInput(optionsSchema, options, 'CONFIG_INVALID', '', 'options');
+}
+
 /** How long one read waits in Redis. Its reply also shows that the connection works. */
 const BLOCK_MS = 5_000;
 
@@ -54,7 +59,7 @@ export function accountEvents(
   closing?: AbortSignal,
   silenceMs = 3 * BLOCK_MS,
 ): AsyncGenerator<AccountEvent, void, undefined> {
-  const { from, signal } = parseInput(optionsSchema, options, 'CONFIG_INVALID', '', 'options');
+  const { from, signal } = readEventsOptions(options);
   return follow(redis, events, from, new Cancellation(signal, closing), silenceMs);
 }
 

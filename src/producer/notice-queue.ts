@@ -106,17 +106,7 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
     onError: (error: unknown) => unknown,
     options: SendOptions = {},
   ): void {
-    this.send(notice, options).catch(async (error: unknown) => {
-      try {
-        // It may be asynchronous.
-        await onError(error);
-      } catch {
-        process.emitWarning(
-          'The error handler of sendLater() threw an error',
-          'NoticeQueueWarning',
-        );
-      }
-    });
+    reportTo(onError, this.send(notice, options));
   }
 
   /**
@@ -153,20 +143,7 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
     options: SendManyOptions<NoticeOf<Templates>> = {},
   ): Promise<Receipt[]> {
     this.#mustBeOpen();
-    const optionsOf = optionsForEach(options);
-    const sends: CheckedSend[] = [];
-    const take = (notice: NoticeOf<Templates>) => {
-      const index = sends.length;
-      const own = optionsOf(notice, index);
-      sends.push({ options: own, notice: readNotice(notice, `notices[${index}]`) });
-    };
-    if (isIterable(notices)) for (const notice of notices) take(notice);
-    else if (isAsyncIterable(notices)) for await (const notice of notices) take(notice);
-    else {
-      throw new InputError('NOTICE_INVALID', [
-        { field: 'notices', problem: 'expected a list or another iterable of notices' },
-      ]);
-    }
+    const sends = await readSends(notices, options);
     // The queue may have been closed while the notices were read.
     this.#mustBeOpen();
     return this.#track(this.#connection.enqueue(sends));
@@ -313,6 +290,40 @@ export type Notices<Templates extends object = AnyTemplates> = Pick<
   NoticeQueue<Templates>,
   keyof NoticeQueue<Templates>
 >;
+
+/** Reads and checks the notices of a `sendMany`. */
+export async function readSends<Notice>(
+  notices: Iterable<Notice> | AsyncIterable<Notice>,
+  options: SendManyOptions<Notice>,
+): Promise<CheckedSend[]> {
+  const optionsOf = optionsForEach(options);
+  const sends: CheckedSend[] = [];
+  const take = (notice: Notice) => {
+    const index = sends.length;
+    const own = optionsOf(notice, index);
+    sends.push({ options: own, notice: readNotice(notice, `notices[${index}]`) });
+  };
+  if (isIterable(notices)) for (const notice of notices) take(notice);
+  else if (isAsyncIterable(notices)) for await (const notice of notices) take(notice);
+  else {
+    throw new InputError('NOTICE_INVALID', [
+      { field: 'notices', problem: 'expected a list or another iterable of notices' },
+    ]);
+  }
+  return sends;
+}
+
+/** Gives the error of a `sendLater` to the handler of its caller. */
+export function reportTo(onError: (error: unknown) => unknown, send: Promise<unknown>): void {
+  send.catch(async (error: unknown) => {
+    try {
+      // It may be asynchronous.
+      await onError(error);
+    } catch {
+      process.emitWarning('The error handler of sendLater() threw an error', 'NoticeQueueWarning');
+    }
+  });
+}
 
 function isIterable(value: unknown): value is Iterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.iterator in value;

@@ -266,12 +266,12 @@ function receiptsOf(jobs: readonly PlannedJob[], heldIds: readonly string[]): Re
   throw conflict(conflictAt, jobs.length, 'the other notices of the call are queued');
 }
 
-function tooLate(index: number, of: number): InputError {
+export function tooLate(index: number, of: number): InputError {
   const place = of === 1 ? 'options' : `notices[${index}] options`;
   return new InputError('NOTICE_INVALID', [{ field: `${place}.expiresAt`, problem: TOO_LATE }]);
 }
 
-function conflict(index: number, of: number, consequence: string): NoticeQueueError {
+export function conflict(index: number, of: number, consequence: string): NoticeQueueError {
   const detail = `The idempotency key of notices[${index}] was used before for a different notice; ${consequence}.`;
   return new NoticeQueueError('IDEMPOTENCY_CONFLICT', of === 1 ? undefined : detail);
 }

@@ -1,23 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
-import { InputError, NoticeQueueError, type ErrorCode } from '../contracts/errors.ts';
-import {
-  readNotice,
-  type NoticeOf,
-  type CheckedNotice,
-  type Receipt,
-} from '../contracts/notice.ts';
+import { invalidList } from '../batch/source/describe-columns.ts';
+import { NoticeQueueError, type ErrorCode } from '../contracts/errors.ts';
+import { readNotice, type NoticeOf, type Receipt } from '../contracts/notice.ts';
 import {
   isTooLate,
-  optionsForEach,
   readOptions,
-  TOO_LATE,
-  type CheckedOptions,
   type SendManyOptions,
   type SendOptions,
 } from '../contracts/send-options.ts';
 import type { AccountEvent } from '../events/event.ts';
+import { readEventsOptions, type EventsOptions } from '../events/follow.ts';
 import { readCancelOptions, readRef } from '../notices/notice-ref.ts';
 import type {
   CancelOptions,
@@ -27,15 +21,15 @@ import type {
   NoticeView,
 } from '../notices/notice-state.ts';
 import { importThrough } from '../producer/import-connection.ts';
-import type { Notices } from '../producer/notice-queue.ts';
+import { readSends, reportTo, type Notices } from '../producer/notice-queue.ts';
 import { readQueueOptions } from '../producer/options.ts';
 import { fingerprint } from '../producer/planned-job.ts';
+import { conflict, tooLate, type CheckedSend } from '../producer/producer-connection.ts';
 
 /** A notice that was sent to a {@link FakeNoticeQueue}, as it was checked: times are milliseconds since the epoch. */
-export interface SentNotice {
+export interface SentNotice extends CheckedSend {
   readonly id: string;
-  readonly notice: CheckedNotice;
-  readonly options: CheckedOptions;
+  readonly enqueuedAt: number;
 }
 
 /** An import into a {@link FakeNoticeQueue}. */
@@ -45,8 +39,8 @@ export interface FakeImport {
 }
 
 /**
- * A `NoticeQueue` for unit tests: it needs no Redis, refuses what the real one refuses, and keeps what was sent. Nothing
- * is sent, so a notice stays `pending` until {@link FakeNoticeQueue.setState}.
+ * A `NoticeQueue` for unit tests: it needs no Redis, refuses what the real one refuses except a list that was imported
+ * before, and keeps what was sent. Nothing is sent, so a notice stays `pending` until {@link FakeNoticeQueue.setState}.
  *
  * @example
  * const notices = new FakeNoticeQueue();
@@ -60,7 +54,7 @@ export class FakeNoticeQueue<
   readonly sent: SentNotice[] = [];
   readonly imports: FakeImport[] = [];
   readonly #states = new Map<string, NoticeState>();
-  readonly #byKey = new Map<string, SentNotice>();
+  #byKey: ReadonlyMap<string, SentNotice> = new Map<string, SentNotice>();
   readonly #closing = new AbortController();
   #failure: NoticeQueueError | undefined;
 
@@ -75,7 +69,7 @@ export class FakeNoticeQueue<
   }
 
   async send(notice: NoticeOf<Templates>, options: SendOptions = {}): Promise<Receipt> {
-    await this.#begin();
+    this.#begin();
     const checked = readOptions(options, 'options');
     return this.#queue([{ notice: readNotice(notice), options: checked }])[0] as Receipt;
   }
@@ -84,15 +78,10 @@ export class FakeNoticeQueue<
     notices: Iterable<NoticeOf<Templates>> | AsyncIterable<NoticeOf<Templates>>,
     options: SendManyOptions<NoticeOf<Templates>> = {},
   ): Promise<Receipt[]> {
-    await this.#begin();
-    const optionsOf = optionsForEach(options);
-    const checked: Omit<SentNotice, 'id'>[] = [];
-    for await (const notice of notices) {
-      const index = checked.length;
-      const own = optionsOf(notice, index);
-      checked.push({ notice: readNotice(notice, `notices[${index}]`), options: own });
-    }
-    return this.#queue(checked);
+    this.#begin();
+    const sends = await readSends(notices, options);
+    this.#mustBeOpen();
+    return this.#queue(sends);
   }
 
   sendLater(
@@ -100,28 +89,48 @@ export class FakeNoticeQueue<
     onError: (error: unknown) => unknown,
     options: SendOptions = {},
   ): void {
-    void this.send(notice, options).catch(onError);
+    reportTo(onError, this.send(notice, options));
   }
 
-  ready(): Promise<void> {
-    return this.#begin();
+  async ready(): Promise<void> {
+    this.#begin();
   }
 
   async get(notice: NoticeRef): Promise<NoticeView> {
-    await this.#begin();
+    this.#begin();
     const found = this.#find(notice);
+    const state = this.#stateOf(found);
+    if (found === undefined || state === 'not-kept') {
+      const id = found?.id ?? (typeof notice === 'string' ? notice : '');
+      return { id, state, contacts: 0, attempts: 0, possiblySent: 0 };
+    }
+    const { id, enqueuedAt, options } = found;
+    const {
+      expiresAt,
+      delivery = 'at-least-once',
+      delay = 0,
+      sendAt = enqueuedAt + delay,
+    } = options;
+    const { templateCode: template, contacts } = found.notice;
+    const isDelayed = sendAt > Date.now();
     return {
-      id: found?.id ?? (typeof notice === 'string' ? notice : ''),
-      state: this.#stateOf(found),
-      contacts: found?.notice.contacts.length ?? 0,
+      id,
+      state,
+      ...(state !== 'pending'
+        ? {}
+        : { pending: isDelayed ? { reason: 'delayed', until: sendAt } : { reason: 'waiting' } }),
+      template,
+      contacts: contacts.length,
+      delivery,
       attempts: 0,
       possiblySent: 0,
-      ...(found === undefined ? {} : { template: found.notice.templateCode }),
+      enqueuedAt,
+      ...(expiresAt === undefined ? {} : { expiresAt }),
     };
   }
 
   async cancel(notice: NoticeRef, options: CancelOptions = {}): Promise<CancelReport> {
-    await this.#begin();
+    this.#begin();
     const { releaseKey = false } = readCancelOptions(options);
     const found = this.#find(notice);
     const id = found?.id ?? (typeof notice === 'string' ? notice : '');
@@ -129,28 +138,29 @@ export class FakeNoticeQueue<
     const answer = state === 'pending' ? 'cancelled' : state;
     if (answer !== 'cancelled' || found === undefined) return { id, cancelled: false, answer };
     this.setState(id, 'cancelled');
-    const key = found.options.idempotencyKey;
-    const keyReleased = releaseKey && key !== undefined && this.#byKey.delete(key);
+    const others = new Map(this.#byKey);
+    const keyReleased = releaseKey && others.delete(found.options.idempotencyKey ?? '');
+    this.#byKey = others;
     return { id, cancelled: true, answer, ...(keyReleased ? { keyReleased } : {}) };
   }
 
-  /** Reads and checks the list as a dry run does. */
+  /** Reads and checks the list as a dry run does; lists are not compared. */
   async import(source: ImportSource, options: ImportOptions): Promise<ImportReport> {
-    await this.#begin();
+    this.#begin();
     const dry = { ...options, dryRun: true };
     const read = await importThrough(readQueueOptions({}), source, dry, this.#closing.signal);
     const { batchId = newId('fake'), dryRun = false } = options;
+    if (read.problem !== undefined && !dryRun) throw invalidList(read.problem);
     const report = { ...read, batch: dryRun ? read.batch : batchId, dryRun };
     this.imports.push({ options, report });
     return report;
   }
 
   /** There are none; the iteration ends with {@link FakeNoticeQueue.close}. */
-  async *events(): AsyncGenerator<AccountEvent, void, undefined> {
-    const { signal } = this.#closing;
-    if (signal.aborted) return;
-    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-    yield* [];
+  events(options: EventsOptions = {}): AsyncGenerator<AccountEvent, void, undefined> {
+    this.#mustBeOpen();
+    const { signal = this.#closing.signal } = readEventsOptions(options);
+    return noEvents(AbortSignal.any([signal, this.#closing.signal]));
   }
 
   flush(): Promise<void> {
@@ -166,34 +176,42 @@ export class FakeNoticeQueue<
     return this.close();
   }
 
-  #begin(): Promise<void> {
-    if (this.#closing.signal.aborted) {
-      return Promise.reject(new NoticeQueueError('QUEUE_CLOSED'));
-    }
+  #begin(): void {
+    this.#mustBeOpen();
     const failure = this.#failure;
     this.#failure = undefined;
-    return failure === undefined ? Promise.resolve() : Promise.reject(failure);
+    if (failure !== undefined) throw failure;
   }
 
-  #queue(checked: readonly Omit<SentNotice, 'id'>[]): Receipt[] {
-    return checked.map(({ notice, options }) => {
-      const { idempotencyKey: key } = options;
-      const contacts = notice.contacts.length;
-      const earlier = key === undefined ? undefined : this.#byKey.get(key);
-      if (earlier !== undefined) {
-        const isSame = fingerprint(earlier.notice, '') === fingerprint(notice, '');
-        if (!isSame) throw new NoticeQueueError('IDEMPOTENCY_CONFLICT');
-        return { id: earlier.id, contacts, duplicate: true };
+  #mustBeOpen(): void {
+    if (this.#closing.signal.aborted) throw new NoticeQueueError('QUEUE_CLOSED');
+  }
+
+  /** Checks all before it keeps one. */
+  #queue(sends: readonly CheckedSend[]): Receipt[] {
+    const byKey = new Map(this.#byKey);
+    const queued = sends.map(({ notice, options }, index) => {
+      // No key is empty.
+      const { idempotencyKey: key = '' } = options;
+      const earlier = byKey.get(key);
+      if (earlier === undefined) {
+        if (isTooLate(options)) throw tooLate(index, sends.length);
+        const sent = { id: newId('n'), notice, options, enqueuedAt: Date.now() };
+        if (key !== '') byKey.set(key, sent);
+        return { sent, duplicate: false };
       }
-      if (isTooLate(options)) {
-        const issue = { field: 'options.expiresAt', problem: TOO_LATE };
-        throw new InputError('NOTICE_INVALID', [issue]);
+      if (fingerprint(earlier.notice, '') !== fingerprint(notice, '')) {
+        throw conflict(index, sends.length, 'nothing was queued');
       }
-      const sent = { id: newId('n'), notice, options };
-      this.sent.push(sent);
-      if (key !== undefined) this.#byKey.set(key, sent);
-      return { id: sent.id, contacts, duplicate: false };
+      return { sent: earlier, duplicate: true };
     });
+    this.#byKey = byKey;
+    this.sent.push(...queued.flatMap(({ sent, duplicate }) => (duplicate ? [] : [sent])));
+    return queued.map(({ sent: { id, notice }, duplicate }) => ({
+      id,
+      contacts: notice.contacts.length,
+      duplicate,
+    }));
   }
 
   #find(ref: NoticeRef): SentNotice | undefined {
@@ -209,3 +227,9 @@ export class FakeNoticeQueue<
 }
 
 const newId = (kind: string): string => `${kind}-${randomBytes(12).toString('base64url')}`;
+
+async function* noEvents(signal: AbortSignal): AsyncGenerator<AccountEvent, void, undefined> {
+  if (signal.aborted) return;
+  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  yield* [];
+}

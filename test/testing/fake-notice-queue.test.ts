@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import type { Notice } from '../../src/contracts/notice.ts';
 import { NoticeQueue, type Notices } from '../../src/index.ts';
@@ -38,6 +39,66 @@ describe('a fake queue', () => {
     await expect(call()).rejects.toMatchObject({ code: 'NOTICE_INVALID' });
   });
 
+  it('queues none of many where one is refused, and names it', async () => {
+    const notices = new FakeNoticeQueue();
+    await notices.send(NOTICE, { idempotencyKey: 'k/1' });
+    const other = { ...NOTICE, templateCode: 'OTHER' };
+    await expect(notices.sendMany([NOTICE, other], { idempotencyKey: 'k' })).rejects.toMatchObject({
+      code: 'IDEMPOTENCY_CONFLICT',
+      message: expect.stringContaining('notices[1]') as string,
+    });
+    const late = (_: unknown, index: number) => ({
+      idempotencyKey: `late-${index}`,
+      ...(index === 1 ? { expiresAt: Date.now() - 1 } : {}),
+    });
+    await expect(notices.sendMany([NOTICE, NOTICE], late)).rejects.toMatchObject({
+      issues: [{ field: 'notices[1] options.expiresAt' }],
+    });
+    expect(notices.sent).toHaveLength(1);
+    expect((await notices.send(NOTICE, { idempotencyKey: 'late-0' })).duplicate).toBe(false);
+  });
+
+  it.each([
+    ['a number', 5],
+    ['promises', [Promise.resolve(NOTICE)]],
+  ])('refuses %s in the place of notices', async (_, given) => {
+    const list = given as unknown as Notice[];
+    await expect(new FakeNoticeQueue().sendMany(list)).rejects.toMatchObject({
+      code: 'NOTICE_INVALID',
+    });
+  });
+
+  it('warns where the error handler of sendLater fails', async () => {
+    const warned = once(process, 'warning');
+    new FakeNoticeQueue().sendLater({ ...NOTICE, contacts: [] }, () => {
+      throw new Error('in the handler');
+    });
+    expect(await warned).toMatchObject([{ name: 'NoticeQueueWarning' }]);
+  });
+
+  it('tells of a notice what the real one tells before it is sent', async () => {
+    const notices = new FakeNoticeQueue();
+    const expiresAt = Date.now() + 120_000;
+    const { id } = await notices.send(NOTICE, { delay: 60_000, expiresAt });
+    const view = await notices.get(id);
+    const { enqueuedAt = 0 } = view;
+    expect(view).toEqual({
+      id,
+      state: 'pending',
+      pending: { reason: 'delayed', until: enqueuedAt + 60_000 },
+      template: 'SHIPPED',
+      contacts: 1,
+      delivery: 'at-least-once',
+      attempts: 0,
+      possiblySent: 0,
+      enqueuedAt,
+      expiresAt,
+    });
+    expect(await notices.get((await notices.send(NOTICE)).id)).toMatchObject({
+      pending: { reason: 'waiting' },
+    });
+  });
+
   it('knows its idempotency keys', async () => {
     const notices: Notices = new FakeNoticeQueue();
     const first = await notices.send(NOTICE, KEY);
@@ -76,11 +137,30 @@ describe('a fake queue', () => {
     expect(notices.imports).toEqual([{ options: { templateCode: 'SALE' }, report }]);
   });
 
+  it('refuses a list whose numbers are implausible', async () => {
+    const rows = [{ contact: '1234' }];
+    const call = new FakeNoticeQueue().import(rows, { templateCode: 'SALE' });
+    await expect(call).rejects.toMatchObject({ code: 'SOURCE_INVALID' });
+  });
+
+  it('refuses options of events, which end with their signal', async () => {
+    const notices = new FakeNoticeQueue();
+    const from = 5 as unknown as string;
+    expect(() => notices.events({ from })).toThrow(
+      expect.objectContaining({ code: 'CONFIG_INVALID' }),
+    );
+    const end = new AbortController();
+    const next = notices.events({ signal: end.signal }).next();
+    end.abort();
+    expect(await next).toEqual({ done: true, value: undefined });
+  });
+
   it('refuses calls after its end, which ends the events', async () => {
     const notices = new FakeNoticeQueue();
     const next = notices.events().next();
     await notices.close();
     expect(await next).toEqual({ done: true, value: undefined });
+    expect(() => notices.events()).toThrow(expect.objectContaining({ code: 'QUEUE_CLOSED' }));
     await expect(notices.send(NOTICE)).rejects.toMatchObject({ code: 'QUEUE_CLOSED' });
   });
 });
