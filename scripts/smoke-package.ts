@@ -41,6 +41,7 @@ async function main(): Promise<void> {
     install(project, '--omit=optional');
     staysLight(project);
     refuses(project, /npm install axios@/, 'doctor');
+    loadsLight(project);
     install(project);
     refuses(project, /npm install .*fastify@/, 'ops');
     await runExample(project, example);
@@ -69,6 +70,21 @@ function refuses(project: string, hint: RegExp, command: string): void {
   const { status, stderr } = spawnSync(program, [command], { cwd: project, encoding: 'utf8' });
   if (status !== 2 || !hint.test(stderr)) {
     throw new Error(`notices ${command} ended with ${status}: ${stderr}`);
+  }
+}
+
+/** An application that only sends loads what its tests need; a worker says what to install. */
+function loadsLight(project: string): void {
+  const required = `
+    const { FakeNoticeQueue } = require('notice-queue/testing');
+    const { startNoticeWorker } = require('notice-queue/worker');`;
+  const imported = required.replaceAll(/const (.*) = require\((.*)\)/g, 'import $1 from $2');
+  for (const load of [required, imported]) {
+    const type = `--input-type=${load === required ? 'commonjs' : 'module'}`;
+    const text = `${load} new FakeNoticeQueue().ready().then(startNoticeWorker);`;
+    const options = { cwd: project, encoding: 'utf8' } as const;
+    const { stderr } = spawnSync(process.execPath, [type, '-e', text], options);
+    if (!stderr.includes('npm install --include=optional')) throw new Error(stderr);
   }
 }
 

@@ -1,9 +1,7 @@
 import { loadConfig, type Config } from '../../src/config/config.ts';
 import { processEnvironment, type Environment } from '../../src/config/environment.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { createLogger } from '../../src/logging/logger.ts';
 import { readQueueOptions, type NoticeQueueOptions } from '../../src/producer/options.ts';
-import { startWorker } from './start-worker.ts';
 import type { WorkerProgram } from '../maintenance/worker-basis.ts';
 import type { Logger } from 'pino';
 
@@ -45,6 +43,7 @@ export interface NoticeWorkerOptions {
  * @throws InputError CONFIG_INVALID that names every invalid variable or option
  * @throws NoticeQueueError CONFIG_INVALID without credentials; REDIS_UNSUITABLE; QUEUE_UNAVAILABLE where
  *   the start was given up
+ * @throws Error that says what to install where a package that only workers need is not
  */
 export async function startNoticeWorker({
   env = processEnvironment(),
@@ -52,6 +51,7 @@ export async function startNoticeWorker({
   logger,
   signal = new AbortController().signal,
 }: NoticeWorkerOptions = {}): Promise<NoticeWorker> {
+  const [{ startWorker }, { createLogger }] = await loadParts();
   const read = loadConfig(env, { unused: ['ops'] });
   const config: WorkerProgram = redis === undefined ? read : withRedis(read, redis);
   const log = logger ?? createLogger(config);
@@ -66,6 +66,18 @@ export async function startNoticeWorker({
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** Loaded by the first call: an application that only sends may leave out the packages, and load what its tests need. */
+async function loadParts() {
+  try {
+    return await Promise.all([import('./start-worker.ts'), import('../../src/logging/logger.ts')]);
+  } catch (error) {
+    const name = /^Cannot find (?:package|module) '([^']+)'/.exec((error as Error).message)?.[1];
+    if (name === undefined) throw error;
+    const detail = `A worker needs packages that are not installed (${name}): npm install --include=optional`;
+    throw new Error(detail, { cause: error });
+  }
 }
 
 function withRedis(config: Config, redis: NoticeQueueOptions['redis']): WorkerProgram {
