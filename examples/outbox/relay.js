@@ -2,7 +2,10 @@ const { setTimeout: wait } = require('node:timers/promises');
 const { Pool } = require('pg');
 const { NoticeQueue } = require('notice-queue');
 
-/** Queues the oldest rows, and deletes them in the same transaction that has locked them. Returns how many were read. */
+// The keys begin with it: each database of an account needs its own. Not to be changed while rows wait.
+const OUTBOX_NAME = 'outbox';
+
+/** Queues the oldest rows, and deletes them in the same transaction that has locked them. Returns how many have ended. */
 async function relayOnce(pool, notices) {
   const client = await pool.connect();
   let failed = true;
@@ -14,20 +17,25 @@ async function relayOnce(pool, notices) {
     );
     // A relay that dies before its commit reads these rows again: the key makes the repeated call a duplicate.
     const sends = rows.map(({ id, notice }) =>
-      notices.send(notice, { idempotencyKey: `outbox-${id}` }),
+      notices.send(notice, { idempotencyKey: `${OUTBOX_NAME}-${id}` }),
     );
+    let ended = 0;
+    let first;
     for (const [index, send] of (await Promise.allSettled(sends)).entries()) {
       const { id } = rows[index];
       if (send.status === 'fulfilled') {
         await client.query('delete from notice_outbox where id = $1', [id]);
+        ended++;
       } else if (send.reason.retryable !== true) {
         const { message } = send.reason;
         await client.query('update notice_outbox set problem = $2 where id = $1', [id, message]);
-      }
+        ended++;
+      } else first ??= send.reason;
     }
     await client.query('commit');
     failed = false;
-    return rows.length;
+    if (first !== undefined) console.error(first.code, first.message);
+    return ended;
   } finally {
     // A connection that is closed ends its transaction.
     client.release(failed);
@@ -41,14 +49,16 @@ async function main() {
   let stopped = false;
   process.once('SIGTERM', () => (stopped = true));
   while (!stopped) {
-    const read = await relayOnce(pool, notices).catch((error) => {
+    const ended = await relayOnce(pool, notices).catch((error) => {
       console.error(error.code, error.message);
       return 0;
     });
-    if (read === 0) await wait(200);
+    if (ended === 0) await wait(200);
   }
   await notices.close();
   await pool.end();
 }
 
 if (require.main === module) void main();
+
+module.exports = { relayOnce };

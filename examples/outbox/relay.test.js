@@ -5,7 +5,8 @@ const { readFileSync } = require('node:fs');
 const { it } = require('node:test');
 const { setTimeout: wait } = require('node:timers/promises');
 const { Pool } = require('pg');
-const { startTestStack, waitFor } = require('notice-queue/testing');
+const { FakeNoticeQueue, startTestStack, waitFor } = require('notice-queue/testing');
+const { relayOnce } = require('./relay.js');
 
 const ROWS = 2000;
 const PHONE = 1_000_000_000;
@@ -55,4 +56,18 @@ it('queues each committed row once, also when relays are killed; a poison row st
   await waitFor(() => stack.emulator.record().contacts >= ROWS, { timeoutMs: 30_000 });
   const { contacts, distinct, twice } = stack.emulator.record();
   assert.deepEqual({ contacts, distinct, twice }, { contacts: ROWS, distinct: ROWS, twice: 0 });
+});
+
+it('counts what ended, so that it waits while Redis refuses', async (test) => {
+  const pool = new Pool({ connectionString: process.env.DATABASE_URL });
+  test.after(() => pool.end());
+  await pool.query('drop table if exists notice_outbox');
+  await pool.query(readFileSync('schema.sql', 'utf8'));
+  const notice = { templateCode: 'T', contacts: [{ contact: '01012345678' }] };
+  await pool.query('insert into notice_outbox (notice) values ($1)', [notice]);
+  const notices = new FakeNoticeQueue();
+  notices.failNext('REDIS_FULL');
+  assert.equal(await relayOnce(pool, notices), 0);
+  assert.equal(await relayOnce(pool, notices), 1);
+  assert.equal(notices.sent.length, 1);
 });
