@@ -1,11 +1,17 @@
 import { Global, Inject, Module } from '@nestjs/common';
-import type { DynamicModule, FactoryProvider, OnApplicationShutdown } from '@nestjs/common';
+import type {
+  DynamicModule,
+  FactoryProvider,
+  ModuleMetadata,
+  OnApplicationShutdown,
+} from '@nestjs/common';
 import { NoticeQueue, type NoticeQueueOptions, type Notices } from 'notice-queue';
 
 /** What services inject: `@Inject(NOTICES) notices: Notices`. */
 export const NOTICES = Symbol('notices');
 
-type Options = Pick<FactoryProvider<NoticeQueueOptions>, 'inject' | 'useFactory'>;
+type Options = Pick<ModuleMetadata, 'imports'> &
+  Pick<FactoryProvider<NoticeQueueOptions>, 'inject' | 'useFactory'>;
 
 /** One queue for the application. Options that the factory leaves out come from the environment. */
 @Global()
@@ -13,13 +19,13 @@ type Options = Pick<FactoryProvider<NoticeQueueOptions>, 'inject' | 'useFactory'
 export class NoticeQueueModule implements OnApplicationShutdown {
   constructor(@Inject(NOTICES) private readonly notices: Notices) {}
 
-  static forRootAsync({ inject = [], useFactory }: Options): DynamicModule {
+  static forRootAsync({ imports = [], inject = [], useFactory }: Options): DynamicModule {
     const queue = {
       provide: NOTICES,
       inject,
       useFactory: async (...needed: unknown[]) => NoticeQueue.fromEnv(await useFactory(...needed)),
     };
-    return { module: NoticeQueueModule, providers: [queue], exports: [NOTICES] };
+    return { module: NoticeQueueModule, imports, providers: [queue], exports: [NOTICES] };
   }
 
   /** Waits for the calls under way. */

@@ -3,7 +3,21 @@ import { FakeNoticeQueue, startTestStack, waitFor } from 'notice-queue/testing';
 import { NOTICES, NoticeQueueModule } from './notice-queue.module';
 import { OrderService } from './order.service';
 
-const queueAt = (options: object) => NoticeQueueModule.forRootAsync({ useFactory: () => options });
+const OPTIONS = Symbol('options');
+
+/** The options come from a module that is not global, as those of most applications. */
+const queueAt = (options: object) =>
+  NoticeQueueModule.forRootAsync({
+    imports: [
+      {
+        module: class Settings {},
+        providers: [{ provide: OPTIONS, useValue: options }],
+        exports: [OPTIONS],
+      },
+    ],
+    inject: [OPTIONS],
+    useFactory: (found: object) => found,
+  });
 
 it('a unit test puts a fake in the place of the queue', async () => {
   const notices = new FakeNoticeQueue();
