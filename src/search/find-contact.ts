@@ -11,7 +11,7 @@ export interface FindOptions extends NoticeQueueOptions {
 
 /**
  * Finds what became of the notices for one phone number: single notices and contacts of batches, as far
- * back as `keepFailedMs`. Opens a connection for this one search.
+ * back as `keepFailedMs`. Opens a connection for this one search. The environment is not read.
  *
  * @example
  * const { notices, contacts } = await findContact('01012345678', { findKey: process.env.FIND_KEY });
