@@ -129,11 +129,11 @@ interface Recipient extends Passing {
 }
 
 type Digit = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
-type Variables = { readonly [Name in `var${Digit | 10 | `1${Digit}` | 20}`]?: string };
+type Variables = { readonly [Name in `var${Digit | 10 | `1${Digit}` | 20}`]?: string | undefined };
 
 /**
  * One recipient of a {@link GivenNotice}, with the values of the template's variables: text of at most 4,096 characters
- * each. Variables after `var20` are for `fields`.
+ * each. Variables after `var20` are for `fields`. An instance of a class has these as fields of its own, not as accessors.
  *
  * @example
  * { contact: '01012345678', var1: 'Kim', var2: 'A-1001' }
@@ -225,7 +225,7 @@ export function readNotice(input: unknown, place = ''): CheckedNotice {
   return { ...(notice as CheckedNotice), scheduleType };
 }
 
-/** A deep copy of an object's own fields, with those under `fields` beside them. */
+/** A deep copy of an object's own fields that are defined, with those under `fields` beside them. */
 function copyOf(
   given: Fields,
   known: ReadonlySet<string>,
@@ -242,8 +242,10 @@ function copyOf(
     const isOwn = Object.hasOwn(own, name);
     if (isOwn && Object.hasOwn(beside, name)) {
       refuse('expected once, not also beside fields', 'fields', name);
-    } else if (value === undefined || (name === 'contacts' && known === OF_NOTICE)) {
-      // The caller copies contacts.
+    } else if (value === undefined) {
+      delete copy[name];
+    } else if (name === 'contacts' && known === OF_NOTICE) {
+      // The caller copies them.
     } else if (isOwn && !known.has(name) && !(known === OF_CONTACT && VARIABLE_NAME.test(name))) {
       refuse(UNKNOWN_FIELD, name);
     } else if (isOwn && (TEXTS.includes(name) || name === 'name') && typeof value !== 'string') {

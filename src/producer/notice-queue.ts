@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
+import type { ImportOf, ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
 import { readNotice, type NoticeOf, type Receipt } from '../contracts/notice.ts';
 import type {
@@ -55,7 +55,7 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined;
 
-  /** Connects in the background. @throws InputError CONFIG_INVALID that names every invalid or unknown option */
+  /** Connects in the background. The environment is not read. @throws InputError CONFIG_INVALID that names every invalid or unknown option */
   constructor(options: NoticeQueueOptions = {}) {
     this.#settings = readQueueOptions(options);
     this.#connection = new ProducerConnection(this.#settings);
@@ -225,7 +225,7 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
    *   REJECTS_UNWRITABLE, IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED, REDIS_FULL, QUEUE_CLOSED; the message contains how many
    *   contacts were queued
    */
-  async import(source: ImportSource, options: ImportOptions): Promise<ImportReport> {
+  async import(source: ImportSource, options: ImportOf<Templates>): Promise<ImportReport> {
     this.#mustBeOpen();
     return this.#track(this.#import(source, options));
   }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
+import type { ImportOf, ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
 import { invalidList } from '../batch/source/describe-columns.ts';
 import { NoticeQueueError, type ErrorCode } from '../contracts/errors.ts';
@@ -145,7 +145,7 @@ export class FakeNoticeQueue<
   }
 
   /** Reads and checks the list as a dry run does; lists are not compared. */
-  async import(source: ImportSource, options: ImportOptions): Promise<ImportReport> {
+  async import(source: ImportSource, options: ImportOf<Templates>): Promise<ImportReport> {
     this.#begin();
     const dry = { ...options, dryRun: true };
     const read = await importThrough(readQueueOptions({}), source, dry, this.#closing.signal);

@@ -26,8 +26,10 @@ describe('a field that is not known', () => {
     expect(Object.keys(problems)).toEqual([`contacts[1].${name}`]);
   });
 
-  it('is none when it is undefined', () => {
-    expect(problemsOf({ ...NOTICE, senderKye: undefined })).toEqual({});
+  it('is none when it is undefined, like any other', () => {
+    const contact: Contact = { ...CONTACT, name: undefined, var1: undefined };
+    const given = { ...NOTICE, senderKye: undefined, at: undefined, contacts: [contact] };
+    expect(readNotice(given)).toStrictEqual({ ...NOTICE, scheduleType: 'DIRECTLY' });
   });
 
   it('is named with all other problems, under the place, and without its value', () => {
@@ -113,6 +115,9 @@ export async function types(
   await known.send({ templateCode: 'SHIPPED', contacts: [{ contact: '0101' }] });
   // @ts-expect-error -- the template has no such variable
   await known.send({ templateCode: 'SALE', contacts: [{ contact: '0101', var2: 'x' }] });
+  await known.import(customers, { templateCode: 'SALE' });
+  // @ts-expect-error -- no such template
+  await known.import(customers, { templateCode: 'SALES' });
   // What takes any template takes a queue with known ones.
   const any: Notices = known;
   await any.close();

@@ -310,6 +310,11 @@ const optionsSchema = z
 /** Options of `import`: what is sent to the contacts of the list, how it is sent, and how the list is read. */
 export type ImportOptions = z.input<typeof optionsSchema>;
 
+/** {@link ImportOptions} with one of these templates. */
+export type ImportOf<Templates extends object> = ImportOptions & {
+  readonly templateCode: keyof Templates & string;
+};
+
 /** Options with default values; fields of the notice are checked later, with the notice. */
 export type CheckedImportOptions = z.output<typeof optionsSchema>;
 
