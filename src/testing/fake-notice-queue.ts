@@ -69,7 +69,7 @@ export class FakeNoticeQueue<
   }
 
   async send(notice: NoticeOf<Templates>, options: SendOptions = {}): Promise<Receipt> {
-    this.#begin();
+    await this.#begin();
     const checked = readOptions(options, 'options');
     return this.#queue([{ notice: readNotice(notice), options: checked }])[0] as Receipt;
   }
@@ -78,7 +78,7 @@ export class FakeNoticeQueue<
     notices: Iterable<NoticeOf<Templates>> | AsyncIterable<NoticeOf<Templates>>,
     options: SendManyOptions<NoticeOf<Templates>> = {},
   ): Promise<Receipt[]> {
-    this.#begin();
+    await this.#begin();
     const sends = await readSends(notices, options);
     this.#mustBeOpen();
     return this.#queue(sends);
@@ -92,12 +92,12 @@ export class FakeNoticeQueue<
     reportTo(onError, this.send(notice, options));
   }
 
-  async ready(): Promise<void> {
-    this.#begin();
+  ready(): Promise<void> {
+    return this.#begin();
   }
 
   async get(notice: NoticeRef): Promise<NoticeView> {
-    this.#begin();
+    await this.#begin();
     const found = this.#find(notice);
     const state = this.#stateOf(found);
     if (found === undefined || state === 'not-kept') {
@@ -130,7 +130,7 @@ export class FakeNoticeQueue<
   }
 
   async cancel(notice: NoticeRef, options: CancelOptions = {}): Promise<CancelReport> {
-    this.#begin();
+    await this.#begin();
     const { releaseKey = false } = readCancelOptions(options);
     const found = this.#find(notice);
     const id = found?.id ?? (typeof notice === 'string' ? notice : '');
@@ -146,7 +146,7 @@ export class FakeNoticeQueue<
 
   /** Reads and checks the list as a dry run does; lists are not compared. */
   async import(source: ImportSource, options: ImportOf<Templates>): Promise<ImportReport> {
-    this.#begin();
+    await this.#begin();
     const dry = { ...options, dryRun: true };
     const read = await importThrough(readQueueOptions({}), source, dry, this.#closing.signal);
     const { batchId = newId('fake'), dryRun = false } = options;
@@ -160,7 +160,7 @@ export class FakeNoticeQueue<
   events(options: EventsOptions = {}): AsyncGenerator<AccountEvent, void, undefined> {
     this.#mustBeOpen();
     const { signal = this.#closing.signal } = readEventsOptions(options);
-    return noEvents(AbortSignal.any([signal, this.#closing.signal]));
+    return noEvents([signal, this.#closing.signal]);
   }
 
   flush(): Promise<void> {
@@ -176,15 +176,14 @@ export class FakeNoticeQueue<
     return this.close();
   }
 
-  #begin(): void {
-    this.#mustBeOpen();
-    const failure = this.#failure;
+  #begin(): Promise<void> {
+    const failure = this.#closing.signal.aborted ? closed() : this.#failure;
     this.#failure = undefined;
-    if (failure !== undefined) throw failure;
+    return failure === undefined ? Promise.resolve() : Promise.reject(failure);
   }
 
   #mustBeOpen(): void {
-    if (this.#closing.signal.aborted) throw new NoticeQueueError('QUEUE_CLOSED');
+    if (this.#closing.signal.aborted) throw closed();
   }
 
   /** Checks all before it keeps one. */
@@ -226,10 +225,16 @@ export class FakeNoticeQueue<
   }
 }
 
+const closed = () => new NoticeQueueError('QUEUE_CLOSED');
 const newId = (kind: string): string => `${kind}-${randomBytes(12).toString('base64url')}`;
 
-async function* noEvents(signal: AbortSignal): AsyncGenerator<AccountEvent, void, undefined> {
-  if (signal.aborted) return;
-  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+async function* noEvents(
+  ends: readonly AbortSignal[],
+): AsyncGenerator<AccountEvent, void, undefined> {
+  await new Promise<void>((resolve) => {
+    const end = () => resolve();
+    for (const signal of ends) signal.addEventListener('abort', end, { once: true });
+    if (ends.some(({ aborted }) => aborted)) end();
+  });
   yield* [];
 }
