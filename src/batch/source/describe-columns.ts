@@ -80,8 +80,9 @@ function nameOf(titles: readonly string[], positions: readonly number[], index: 
   const read = readPairs(`contact=${shownTitle(title)}`);
   const isName = typeof read !== 'string' && read['contact'] === title;
   if (isName && titles.indexOf(title) === titles.lastIndexOf(title)) return title;
-  const position = positions.indexOf(index) + 1;
-  return position === 0 ? 'TITLE' : String(position);
+  const position = String(positions.indexOf(index) + 1);
+  // A map finds a title before a position.
+  return position === '0' || titles.includes(position) ? 'TITLE' : position;
 }
 
 /** Index of the column that most likely has the numbers: its cells look like them, and best its title, too. */

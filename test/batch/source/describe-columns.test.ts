@@ -46,6 +46,10 @@ describe('the column with the numbers that an error suggests', () => {
     await read(text, { map: readPairs(map) });
   });
 
+  it('is no position that is the title of another one', async () => {
+    expect(await suggestedBy('2,\n1,01000000001\n')).toBe('contact=TITLE');
+  });
+
   it('of a list with a line above its titles names the row that seems to have them', async () => {
     const row = /--map contact=2 .*\. The titles seem to be in row 4: remove the rows above it\./;
     const list = '11월 쿠폰,,\n,,\n이름,휴대폰,등급\n김,01000000001,A\n이,01000000002,B\n';
