@@ -122,7 +122,7 @@ it('refuses what the command refuses, with its codes', async () => {
   const { send, server } = await bench();
   await send('batchId=first', `contact\n${numberOf(1)}\n${numberOf(2)}\n`);
   const table: [string, string, number, string, RegExp, string?][] = [
-    ['', `번호,휴대폰\n1,${numberOf(1)}\n`, 422, 'SOURCE_INVALID', /--map "contact=휴대폰"/],
+    ['', `번호,휴대폰\n1,${numberOf(1)}\n`, 422, 'SOURCE_INVALID', /--map 'contact=휴대폰'/],
     ['map=contact%3D번호', `번호\n${'1\n'.repeat(50)}`, 422, 'SOURCE_INVALID', /implausible/],
     ['', `contact\n${numberOf(2)}\n${numberOf(3)}\n`, 409, 'LIST_REPEATED', /1 of 2 numbers/],
     ['batchId=first', `contact\n${numberOf(7)}\n`, 409, 'BATCH_CONFLICT', /another list/],
