@@ -65,7 +65,7 @@ function endJob(
 /**
  * Cancels a job at one moment with the decision about it: it is removed, and has an entry like others that were not
  * accepted (ended.ts). BullMQ has no command that removes a job only while it waits and was not possibly sent, so this
- * script, alone in this program, takes one out of BullMQ's own keys.
+ * script takes it out of BullMQ's own keys. Others write fields of a job, or delete those that have ended.
  *
  * | the job | answer |
  * |---|---|
