@@ -17,7 +17,7 @@ import { keysOf, pairName } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { writeState } from '../../token/support/write-state.ts';
 import { EVERY_RIGHT } from '../../support/redis-users.ts';
-import { clockProxy } from '../account/support/clock-proxy.ts';
+import { clockProxy } from '../../support/redis-proxy.ts';
 import { run, start, STACK, type Ended, type Env } from '../support/run.ts';
 
 // Each of them starts several processes, one after the other.

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
-import { clockProxy } from '../../cli/account/support/clock-proxy.ts';
+import { clockProxy } from '../../support/redis-proxy.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';

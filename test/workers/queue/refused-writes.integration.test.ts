@@ -7,6 +7,7 @@ import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { room } from '../../service-coverage/support/line.ts';
 import { readNoticeEvents } from '../../support/events.ts';
 import { numbers } from '../../support/fleet.ts';
+import { quotaProxy } from '../../support/redis-proxy.ts';
 import { until } from '../../support/wait.ts';
 
 const NOTICES = 20;
@@ -27,12 +28,21 @@ describe('while Redis refuses, an answer of the service', () => {
   afterEach(async () => {
     await client.config('SET', 'min-replicas-to-write', '0');
     await client.call('REPLICAOF', 'NO', 'ONE');
+    isSpent = false;
   });
 
   const noReplicas = (is: boolean) => client.config('SET', 'min-replicas-to-write', is ? '1' : '0');
+  let isSpent = false;
+  const spend = (is: boolean) => {
+    isSpent = is;
+    return Promise.resolve();
+  };
   it.each<[string, SendOptions | 'list', (is: boolean) => Promise<unknown>]>([
     ['NOREPLICAS', {}, noReplicas],
     ['NOREPLICAS', { delivery: 'at-most-once' }, noReplicas],
+    ['ERR', {}, spend],
+    ['ERR', { delivery: 'at-most-once' }, spend],
+    ['ERR', 'list', spend],
     [
       'READONLY',
       'list',
@@ -40,7 +50,8 @@ describe('while Redis refuses, an answer of the service', () => {
       (is) => client.call('REPLICAOF', ...(is ? ['127.0.0.1', '1'] : ['NO', 'ONE'])),
     ],
   ])('is recorded after a moment of %s: %j', async (code, what, refuse) => {
-    const { emulator: service, queue, prefix, log } = await lines.direct(ENV);
+    const { emulator: service, queue, prefix, log, restart } = await lines.direct(ENV);
+    await restart({ REDIS_URL: await quotaProxy(redis.url, () => isSpent) });
     service.addFault({ on: 'send', latencyMs: LATENCY_MS });
     const keys = keysOf(prefix, 'default');
     const contacts = numbers(NOTICES).map((contact) => ({ contact }));
