@@ -74,6 +74,7 @@ export function tellApart(whole: Whole, parts: readonly Part[]): Evidence[] {
       chunks: counts.chunks - ofOthers.chunks,
     });
     const failed = failures.filter(({ id }) => !isOther(id));
+    const rejectedOfOthers = failures.filter(({ id, state }) => isOther(id) && state !== 'unknown');
     return {
       ...whole,
       ...load,
@@ -86,7 +87,7 @@ export function tellApart(whole: Whole, parts: readonly Part[]): Evidence[] {
       attempts: attempts.filter(({ job }) => !isOther(String(job))),
       status: {
         ...status,
-        jobs: { ...status.jobs, failed: status.jobs.failed - (failures.length - failed.length) },
+        jobs: { ...status.jobs, failed: status.jobs.failed - rejectedOfOthers.length },
         possiblySentTwice: left(status.possiblySentTwice),
       },
       metrics: left(metrics),

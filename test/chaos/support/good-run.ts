@@ -28,7 +28,6 @@ export const jobs = (counts: Partial<typeof JOBS>): Pick<Evidence, 'status'> => 
 });
 /** A notice or a contact of the batch that is listed as unknown. */
 export const unknownNotice = (possiblySent: number) => ({
-  ...jobs({ failed: 2 }),
   unknown: { notices: [{ id: 'n2', possiblySent }], ofBatch: new Map() },
 });
 export const unknownOfBatch = (contact: string, job = 'c-at-least-once-0') => ({

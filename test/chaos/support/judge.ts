@@ -92,9 +92,8 @@ export function judge(evidence: Evidence) {
     ...unknown.ofBatch.keys(),
     ...goodUnknown.map(({ id }) => notices.get(id) ?? id),
   ]);
-  const { waiting, active, delayed, failed } = status.jobs;
+  const { waiting, active, delayed, failed: rejected } = status.jobs;
   const badUnknown = unknown.notices.length - goodUnknown.length;
-  const rejected = failed - unknown.notices.length;
   const badTaken = [...bad.values(), ...spoiled].filter((contact) => record.has(contact)).length;
   const isSpoiled = new Set(spoiled);
   const spoiledRejected = spoiled.filter((contact) => !unknownContacts.has(contact)).length;
