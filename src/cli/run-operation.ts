@@ -175,19 +175,22 @@ export function parsed(row: Operation, typed: Typed): unknown {
   }
 }
 
+/** Where a problem may name another field. */
+const OTHER_FIELD = /(?<=\b(?:of|as|either|without|than|and|or|expected) |, )[a-z]\w*/g;
+
 /** Errors about the input name flags, not fields. */
 function usageOf(row: Operation, error: unknown): unknown {
   if (!(error instanceof InputError) || error.code !== 'REQUEST_INVALID') return error;
   const args = new Set(argumentsOf(row));
   const shape = shapeOf(row.input);
-  const flagged = (words: string) =>
-    words.replaceAll(/\b[a-z]+[A-Z]\w*/g, (name) =>
-      name in shape ? `--${flagOf(name, shape[name])}` : name,
-    );
+  const flagged = (name: string, item = '') => {
+    const flag = `${flagOf(name, shape[name])}${item}`;
+    return args.has(name) ? `<${flag}>` : `--${flag}`;
+  };
   const problems = error.issues.map(({ field, problem }) => {
     const [name = '', item = ''] = field.split(/(?=\[)/);
-    const flag = `${flagOf(name, shape[name])}${item}`;
-    return args.has(name) ? `<${flag}>: ${problem}` : `--${flag}: ${flagged(problem)}`;
+    const words = problem.replaceAll(OTHER_FIELD, (word) => (word in shape ? flagged(word) : word));
+    return `${flagged(name, item)}: ${words}`;
   });
   return new UsageError(problems.join('; '));
 }

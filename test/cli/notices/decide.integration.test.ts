@@ -169,13 +169,16 @@ describe('unknown outcomes are decided', () => {
   });
 
   it.each([
-    [['--as', 'discard'], /^<ids>: expected ids or a filter/],
-    [['--as', 'discard', '--single', '--batch', 'b'], /^--single: expected without batch$/],
-    [['n-1', '--as', 'discard', '--batch', 'b'], /^<ids>: expected without batch$/],
+    [
+      ['--as', 'discard'],
+      /^<ids>: expected <ids> or a filter, such as --batch, --single or --code$/,
+    ],
+    [['--as', 'discard', '--single', '--batch', 'b'], /^--single: expected without --batch$/],
+    [['n-1', '--as', 'discard', '--batch', 'b'], /^<ids>: expected without --batch$/],
     [['--as', 'resend', '--state', 'cancelled'], /invalid. expected rejected, unknown, expired$/],
     [['--as', 'resend', '--state', 'suppressed'], /invalid. expected rejected, unknown, expired$/],
     [['--as', 'accepted', '--state', 'rejected'], /^--state: expected unknown/],
-    [['--as', 'discard', '--single', '--release-key'], /^--release-key: expected state rejected/],
+    [['--as', 'discard', '--single', '--release-key'], /^--release-key: expected --state rejected/],
   ])('%j is refused', async (args, message) => {
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
     const ended = await run(['decide', ...args, '--json'], env);

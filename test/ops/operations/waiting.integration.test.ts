@@ -116,7 +116,7 @@ describe('notices that wait, because a bug has enqueued them', () => {
   it.each([
     [[], 'use either an id, --key, or flags that select'],
     [['n-1', '--template', 'T'], 'use either an id, --key, or flags that select'],
-    [['--limit', '5'], '--template: expected at least one of template, state, --queued-after'],
+    [['--limit', '5'], '--template: expected at least one of --template, --state, --queued-after'],
     [['--template', 'T', '--queued-after', 'noon'], 'is invalid. expected a time such as'],
     [['--within', '5'], "'5' is invalid. expected a duration such as"],
     [['--within', '1h', '--queued-after', '2026-01-01'], '--within: expected only one of'],

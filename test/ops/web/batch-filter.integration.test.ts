@@ -75,7 +75,9 @@ describe('batches by time and phase', () => {
     const flags = Object.entries(filter).flatMap(([name, value]) => [`--${name}`, value]);
     const ended = await run(['batches', ...flags, '--json'], env);
     expect([ended.code, ended.stdout]).toEqual([2, '']);
-    expect(errorOf(ended).message).toContain('--within: expected either within, or since and');
+    expect(errorOf(ended).message).toContain(
+      '--within: expected either --within, or --since and --before',
+    );
   });
 
   it('a rare phase is read in bounded pieces, and the rest follows', async () => {
