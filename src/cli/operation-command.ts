@@ -130,7 +130,11 @@ function optionOf(name: string, schema: z.ZodType, isOneOfSeveral: boolean): Opt
   if (kind === 'boolean') return new Option(flag, description);
   const words =
     inner instanceof z.ZodEnum ? `${description}: ${inner.options.join(', ')}` : description;
-  const option = new Option(`${flag} <${placeholderOf(schema, flagOf(name, schema))}>`, words);
+  const more = kind === 'array' ? '...' : '';
+  const option = new Option(
+    `${flag} <${placeholderOf(schema, flagOf(name, schema))}${more}>`,
+    words,
+  );
   // Read again with the other fields; here it is refused with the name of its flag, and with its text: not a number.
   if (kind !== 'array' && metaOf(schema, 'takes') !== 'phone number') {
     option.argParser((text) => {

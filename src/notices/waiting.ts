@@ -12,6 +12,8 @@ export interface WaitingFilter {
   readonly template?: string | undefined;
   readonly queuedAfter?: number | undefined;
   readonly queuedBefore?: number | undefined;
+  /** Whatever else it has to be, such as to contain a number. */
+  readonly also?: ((notice: WaitingNotice) => boolean) | undefined;
   /** Of those that wait for their time only what is due before. */
   readonly dueBefore?: number | undefined;
   /** Also those that a worker has, or had in an old copy of Redis. */
@@ -119,13 +121,14 @@ function frameOf(data: string): Pick<WaitingNotice, 'template' | 'contacts'> {
 }
 
 function matches(
-  { template, queuedAfter = 0, queuedBefore = Infinity }: WaitingFilter,
+  { template, queuedAfter = 0, queuedBefore = Infinity, also }: WaitingFilter,
   notice: WaitingNotice,
 ): boolean {
   return (
     (template === undefined || notice.template === template) &&
     notice.queuedAt >= queuedAfter &&
-    notice.queuedAt < queuedBefore
+    notice.queuedAt < queuedBefore &&
+    also?.(notice) !== false
   );
 }
 

@@ -33,6 +33,8 @@ export interface EntrySelect extends FailureFilter {
   readonly ids?: readonly string[] | undefined;
   /** Only single notices. */
   readonly single?: boolean | undefined;
+  /** Only single notices that the service may have accepted; of batches nothing but what is unknown is selected with it. */
+  readonly possiblySent?: boolean | undefined;
   /** Only this batch, in whatever state. Without it of batches only what is unknown is selected. */
   readonly batch?: string | undefined;
   readonly template?: string | undefined;
@@ -70,7 +72,7 @@ export async function* noticesIn(
   select: EntrySelect,
   range: Pick<EndedRange, 'most' | 'oldestFirst'> = {},
 ): AsyncGenerator<readonly FailedNotice[]> {
-  const { ids, batch, code, template, before, since, number } = select;
+  const { ids, batch, code, template, before, since, number, possiblySent } = select;
   if (batch !== undefined) return;
   const states = statesIn(select);
   const isSelected = (one: EndedNotice): one is FailedNotice =>
@@ -78,6 +80,7 @@ export async function* noticesIn(
     (code === undefined || one.code === code) &&
     (template === undefined || one.template === template) &&
     isInTime(select, one.at) &&
+    (possiblySent !== true || one.possiblySent > 0) &&
     (number === undefined ||
       withNumber(number, contactsOfJob(one.data, one.id, sealing)).length > 0);
   try {

@@ -62,16 +62,19 @@ export function nextStep({ id, state, pending }: NoticeView): string | undefined
 /** What can be done about what was listed, as commands that select the same; a phone number is not repeated. */
 export function decideSteps(
   states: readonly string[],
-  select: Omit<EntrySelect, 'ids' | 'state'> & { readonly olderThanMs?: number | undefined },
+  select: Omit<EntrySelect, 'state'> & { readonly olderThanMs?: number | undefined },
 ): string[] {
-  const { batch, single, code, template, before, olderThanMs, since, number } = select;
+  const { ids = [], batch, single, possiblySent, code, template, ...others } = select;
+  const { before, olderThanMs, since, number } = others;
   const flag = (name: string, value: string | undefined) =>
     value === undefined ? [] : [`--${name} ${shellWord(value)}`];
   const time = (at: number | undefined) =>
     at === undefined ? undefined : new Date(at).toISOString();
   const flags = [
+    ...ids.map(shellWord),
     ...flag('batch', batch),
     ...(single === true ? ['--single'] : []),
+    ...(possiblySent === true ? ['--possibly-sent'] : []),
     ...flag('code', code),
     ...flag('template', template),
     ...flag('before', time(before)),

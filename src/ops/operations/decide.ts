@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { whyNotRedrive } from '../../batch/failures/failures.ts';
 import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf, formatCount } from '../../format/format.ts';
-import { noticeId } from '../../notices/notice-ref.ts';
 import type { Actor } from '../audit.ts';
 import { requireBatch } from '../answers/batch.ts';
 import { decide, decided, DECISIONS, type DecideSelect } from '../decide.ts';
@@ -17,7 +16,6 @@ import {
 import { oneOf, rate, waitAfter, waitMs, whole } from './fields.ts';
 import { operation, redisNow, type OperationContext } from './operation.ts';
 
-const MOST_IDS = 500;
 /** Notices that a question shows. */
 const SHOWN = 20;
 
@@ -35,7 +33,6 @@ const DONE = {
 
 const decideInput = z.object({
   as: oneOf(DECISIONS).describe('send them again, count them as accepted, or give them up'),
-  ids: z.array(noticeId).min(1).max(MOST_IDS).optional().describe('ids of single notices'),
   state: decidable
     .optional()
     .describe(

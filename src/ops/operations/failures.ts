@@ -6,6 +6,7 @@ import { writeTime } from '../../format/time.ts';
 import { countEnded } from '../../notices/ended.ts';
 import { noticeAnswer } from '../../notices/notice-state.ts';
 import { endedView } from '../../notices/look-up.ts';
+import { noticeId } from '../../notices/notice-ref.ts';
 import { settleAgain } from '../../notices/send-again.ts';
 import { translated } from '../../redis/failure.ts';
 import { failureGroup, requireBatch } from '../answers/batch.ts';
@@ -39,7 +40,12 @@ export const selectFields = {
   batch: batchId
     .optional()
     .describe('only of this batch. Default: single notices, and unknown contacts of all batches'),
+  ids: z.array(noticeId).min(1).max(500).optional().describe('only these single notices'),
   single: z.boolean().optional().describe('only single notices, no contacts of batches'),
+  possiblySent: z
+    .boolean()
+    .optional()
+    .describe('only what may have arrived: single notices, and unknown contacts of batches'),
   code,
   template: template.optional().describe('only with this template code'),
   ...ageFields,
@@ -55,18 +61,16 @@ export const selectFields = {
  *
  * @throws InputError REQUEST_INVALID for single notices of a batch, or two ages; NoticeQueueError NOT_FOUND
  */
-export async function readSelect<
-  Fields extends z.output<z.ZodObject<typeof selectFields>> & Pick<EntrySelect, 'ids'>,
->(
+export async function readSelect<Fields extends z.output<z.ZodObject<typeof selectFields>>>(
   context: OperationContext,
   { olderThanMs, before, number: written, ...fields }: Fields,
   { who, why }: Actor,
 ) {
-  const { batch, single, ids } = fields;
-  if (batch !== undefined && (single === true || ids !== undefined)) {
+  const { batch } = fields;
+  const other = (['single', 'ids', 'possiblySent'] as const).find((name) => fields[name]);
+  if (batch !== undefined && other !== undefined) {
     const problem = 'expected without batch';
-    const field = single === true ? 'single' : 'ids';
-    throw new InputError('REQUEST_INVALID', [{ field, problem }]);
+    throw new InputError('REQUEST_INVALID', [{ field: other, problem }]);
   }
   const read = { ...fields, before: beforeOf({ before, olderThanMs }) };
   if (batch !== undefined) await requireBatch(context, batch);
@@ -123,7 +127,7 @@ export async function readFailures(
   }
   const matching = found.length;
   const stored = isBounded ? await countEnded(redis, keys, statesIn(selected)) : 0;
-  let complete = stored <= MOST_NOTICES || selected.batch !== undefined;
+  let complete = stored <= MOST_NOTICES || (selected.batch ?? selected.ids) !== undefined;
   const batches: FailureList['batches'][number][] = [];
   let read = 0;
   for await (const batch of batchesIn(context, selected)) {

@@ -1,29 +1,26 @@
-import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
 import { InputError } from '../../contracts/errors.ts';
 import { closedHours } from '../../contracts/send-windows.ts';
 import { countOf, formatCount, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
-import { cancelJob } from '../../notices/cancel.ts';
 import {
   countWaiting,
   groupWaiting,
-  WAITING_PAGE,
   WAITING_STATES,
-  waitingNotices,
   type WaitingFilter,
   type WaitingGroup,
   type WaitingNotice,
 } from '../../notices/waiting.ts';
-import type { RedisClient } from '../../redis/connect.ts';
-import { redisFailure } from '../../redis/failure.ts';
-import type { Keys } from '../../redis/keys.ts';
 import { count, time } from '../../contracts/answer.ts';
-import { appendAudit } from '../audit.ts';
+import { contactsOfJob } from '../../payload/sealed-job.ts';
+import { appendAudit, auditSearch, type Actor } from '../audit.ts';
+import { cancelWaiting } from '../cancel-waiting.ts';
+import { withNumber } from '../entries.ts';
 import {
+  digitsOf,
   duration,
   instant,
-  msAhead,
+  number,
   oneOf,
   rate,
   template,
@@ -31,7 +28,7 @@ import {
   waitMs,
   whole,
 } from './fields.ts';
-import { operation, redisNow, type OperationCall } from './operation.ts';
+import { operation, redisNow, type OperationContext } from './operation.ts';
 
 /** What selects notices that wait. */
 const select = {
@@ -42,17 +39,29 @@ const select = {
   queuedAfter: instant.optional().describe('only queued at this time or later'),
   queuedBefore: instant.optional().describe('only queued before this time'),
   within: duration.optional().describe('only queued within this time before now'),
+  number: number.optional().describe('only with this phone number; a notice as a whole'),
 };
 
 type Select = z.output<z.ZodObject<typeof select>>;
 
-function filterOf({ within, queuedAfter, queuedBefore, template, state }: Select): WaitingFilter {
+/** A search for a number is recorded: what it selects tells what the number is to be sent. */
+async function filterOf(
+  { redis, keys, sealing }: OperationContext,
+  { within, queuedAfter, queuedBefore, template, state, number: written }: Select,
+  { who, why }: Actor,
+): Promise<WaitingFilter> {
   if (within !== undefined && queuedAfter !== undefined) {
     const problem = 'expected only one of within and queuedAfter';
     throw new InputError('REQUEST_INVALID', [{ field: 'within', problem }]);
   }
   const after = within === undefined ? queuedAfter : Date.now() - within;
-  return { template, state, queuedAfter: after, queuedBefore };
+  const filter = { template, state, queuedAfter: after, queuedBefore };
+  if (written === undefined) return filter;
+  await auditSearch(redis, keys, { who, why }, written);
+  const digits = digitsOf(written);
+  const also = ({ data, id }: WaitingNotice) =>
+    withNumber(digits, contactsOfJob(data, id, sealing)).length > 0;
+  return { ...filter, also };
 }
 
 const group = z.object({
@@ -114,8 +123,10 @@ export const listWaiting = operation({
     groups: z.array(group),
     complete: z.boolean().describe('false where not all were read'),
   }),
-  run: async ({ redis, keys }, { most: asked, ...input }, { signal, bounded }) => {
-    const filter = filterOf(input);
+  run: async (context, { most: asked, ...input }, call) => {
+    const { redis, keys } = context;
+    const { signal, bounded } = call;
+    const filter = await filterOf(context, input, call);
     const most = asked ?? (bounded === true ? MOST_READ : Infinity);
     const at = await redisNow(redis);
     const complete = (await countWaiting(redis, keys)) <= most;
@@ -161,13 +172,14 @@ export const cancelSelected = operation({
     complete: z.boolean().describe('false because of the limit, or it took too long: repeat it'),
     waitMs,
   }),
-  preview: async ({ redis, keys }, input, { signal }) => {
-    const filter = selective(input);
+  preview: async (context, input, call) => {
+    const { redis, keys } = context;
+    const filter = await selective(context, input, call);
     const { within: _, ...rest } = input;
     // Nothing that is queued later, and by now within the same time.
     const { queuedAfter, queuedBefore = await redisNow(redis) } = filter;
     const shown = { ...filter, queuedBefore };
-    const groups = await groupWaiting(redis, keys, shown, signal);
+    const groups = await groupWaiting(redis, keys, shown, call.signal);
     const { notices, contacts } = sumOf(groups);
     const most = Math.min(notices, input.limit ?? notices);
     return {
@@ -179,13 +191,16 @@ export const cancelSelected = operation({
       input: { ...rest, queuedAfter, queuedBefore },
     };
   },
-  run: async ({ redis, keys }, input, { who, why, signal, onProgress }) => {
+  run: async (context, input, call) => {
+    const { redis, keys } = context;
+    const { who, why, signal, onProgress } = call;
     const startedAt = performance.now();
     const { rate: most, releaseKey } = input;
     const report = { cancelled: 0, contacts: 0, possiblySent: 0, gone: 0 };
     const options = { ...input, onProgress, signal };
     try {
-      const complete = await cancelWaiting(redis, keys, selective(input), report, options);
+      const filter = await selective(context, input, call);
+      const complete = await cancelWaiting(redis, keys, filter, report, options);
       const done = report.cancelled + report.possiblySent + report.gone;
       return { ...report, complete, ...waitAfter(done, most, startedAt) };
     } finally {
@@ -213,55 +228,10 @@ export const cancelSelected = operation({
 });
 
 /** The filter of a change. @throws InputError REQUEST_INVALID where it would select everything */
-function selective(input: Select): WaitingFilter {
-  const filter = filterOf(input);
+async function selective(context: OperationContext, input: Select, actor: Actor) {
+  const filter = await filterOf(context, input, actor);
   if (Object.values(filter).some((field) => field !== undefined)) return filter;
-  const problem = 'expected at least one of template, state, queuedAfter, queuedBefore and within';
+  const problem =
+    'expected at least one of template, state, queuedAfter, queuedBefore, within and number';
   throw new InputError('REQUEST_INVALID', [{ field: 'template', problem }]);
-}
-
-/**
- * Cancels the notices that wait and match.
- *
- * @param report counts what is done, also where it ends with an error
- * @returns whether all that matched were tried: false where the limit or the signal has ended it
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was cancelled before stays cancelled
- */
-async function cancelWaiting(
-  redis: RedisClient,
-  keys: Keys,
-  filter: WaitingFilter,
-  report: { cancelled: number; contacts: number; possiblySent: number; gone: number },
-  options: Pick<z.output<typeof cancelSelected.input>, 'limit' | 'rate' | 'releaseKey'> &
-    Pick<OperationCall, 'signal' | 'onProgress'>,
-): Promise<boolean> {
-  const { limit = Infinity, rate = Infinity, releaseKey, onProgress, signal } = options;
-  const startedAt = performance.now();
-  // Not more at a time than a rate lets through in a moment.
-  const atOnce = Math.max(1, Math.min(WAITING_PAGE, Math.ceil(rate / 20)));
-  let tried = 0;
-  const cancel = async ({ id, contacts }: WaitingNotice) => {
-    const { answer } = await cancelJob(redis, keys, { mode: 'id', text: id }, { releaseKey });
-    if (answer === 'cancelled') {
-      report.cancelled += 1;
-      report.contacts += contacts;
-    } else if (answer === 'possibly-sent') report.possiblySent += 1;
-    else report.gone += 1;
-  };
-  try {
-    for await (const page of waitingNotices(redis, keys, filter, signal)) {
-      for (let from = 0; from < page.length; from += atOnce) {
-        const aheadMs = msAhead(tried, rate, startedAt);
-        if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});
-        if (tried >= limit || signal?.aborted === true) return false;
-        const some = page.slice(from, from + Math.min(atOnce, limit - tried));
-        await Promise.all(some.map(cancel));
-        tried += some.length;
-        onProgress?.(report.cancelled);
-      }
-    }
-    return signal?.aborted !== true;
-  } catch (error) {
-    throw redisFailure(error);
-  }
 }

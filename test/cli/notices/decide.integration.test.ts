@@ -77,6 +77,20 @@ describe('unknown outcomes are decided', () => {
     ]);
   }, 60_000);
 
+  it('are listed and exported by ids, and with all that may have arrived', async () => {
+    const { prefix, reset, slow, notices, left } = await inDoubt();
+    await failNotices(redis, prefix, { count: 1, from: 20 });
+    expect(await left('--ids', reset)).toEqual([[reset], []]);
+    const listed = await notices('failures', '--possibly-sent', '--json');
+    const found = JSON.parse(listed.stdout) as OperationOutput<'failures'>;
+    expect(found.notices.map(({ id }) => id).toSorted()).toEqual([reset, slow].toSorted());
+    expect(found.batches.map((one) => one.contacts)).toEqual([19]);
+    const some = ['--state', 'unknown', '--ids', reset, slow];
+    expect((await notices('failures', '--csv', ...some)).stderr).toBe('Exported 2 contacts.\n');
+    const { stdout } = await notices('failures', ...some, '--possibly-sent');
+    expect(stdout).toContain(`--state unknown ${reset} ${slow} --possibly-sent"`);
+  });
+
   it('by number: of a batch only its contacts, the others of the chunk stay unknown', async () => {
     const { batch, notices, left, audit } = await inDoubt();
     const [one] = contacts(1, 12);
@@ -174,6 +188,7 @@ describe('unknown outcomes are decided', () => {
       /^<ids>: expected <ids> or a filter, such as --batch, --single or --code$/,
     ],
     [['--as', 'discard', '--single', '--batch', 'b'], /^--single: expected without --batch$/],
+    [['--as', 'discard', '--possibly-sent', '--batch', 'b'], /^--possibly-sent: expected without/],
     [['n-1', '--as', 'discard', '--batch', 'b'], /^<ids>: expected without --batch$/],
     [['--as', 'resend', '--state', 'cancelled'], /invalid. expected rejected, unknown, expired$/],
     [['--as', 'resend', '--state', 'suppressed'], /invalid. expected rejected, unknown, expired$/],

@@ -80,6 +80,18 @@ describe('notices that wait, because a bug has enqueued them', () => {
     expect(await queue.send(WRONG, { idempotencyKey: 'k' })).toMatchObject({ duplicate: false });
   });
 
+  it('are selected by a phone number, which is recorded', async () => {
+    const { queue, env, audit, states } = open();
+    const [wrong, right] = [await queue.send(WRONG), await queue.send(RIGHT)];
+    const shown = await run('waiting --number 010-0000-0002 --json', env);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ notices: 1, groups: [{ template: 'RIGHT' }] });
+    const search = { what: 'search', target: 'number 010******02' };
+    expect(await audit()).toMatchObject([search]);
+    const done = await run('cancel --number - --yes --json', env, '01000000002\n');
+    expect(JSON.parse(done.stdout)).toMatchObject({ cancelled: 1, complete: true });
+    expect([await states([wrong]), await states([right])]).toEqual([['pending'], ['cancelled']]);
+  });
+
   it('at a rate and up to a limit; the answer over HTTP says when to repeat', async () => {
     const { prefix, queue, states } = open();
     const wrong = await queue.sendMany(many(30, WRONG));
