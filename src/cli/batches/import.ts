@@ -155,9 +155,16 @@ function describeReport(report: ImportReport, flags: ImportFlags): string[] {
       ([name, rows]) => `${name} is empty in ${countOf(rows, 'row')}`,
     ),
     ...(report.reasons.length > MAX_SHOWN ? ['and other reasons'] : []),
-    ...(rejectsFile === undefined ? [] : [`Correct ${rejectsFile} and import only that file.`]),
+    ...(rejectsFile === undefined ? [] : [whatToCorrect(report, rejectsFile)]),
     ...next,
   ];
+}
+
+/** Who corrects the rejected rows alone would never send the others, if these are not in the batch. */
+function whatToCorrect({ dryRun, contacts }: ImportReport, rejectsFile: string): string {
+  return dryRun || contacts === 0
+    ? 'Correct the list and import it again.'
+    : `Correct ${rejectsFile} and import only that file.`;
 }
 
 function describeRepairs({ repaired }: ImportReport): string {

@@ -61,6 +61,22 @@ describe('the column with the numbers', () => {
 });
 
 describe('cells as people write them', () => {
+  it('the report says what to correct: the rejected rows alone only where the others were enqueued', async () => {
+    const { import: importing } = world();
+    const some = list('contact\n01000000001\nx\n');
+    const only = /^Correct \S+\.rejected\.csv and import only that file\.$/m;
+    const all = /^Correct the list and import it again\.$/m;
+    for (const [text, flags, says, not] of [
+      [some, ['--dry-run'], all, only],
+      [list('contact\nx\n'), [], all, only],
+      [some, ['--batch', 'c'], only, all],
+    ] as const) {
+      const { stdout } = await importing(text, flags);
+      expect(stdout).toMatch(says);
+      expect(stdout).not.toMatch(not);
+    }
+  });
+
   it('refused rows are grouped by reason, with a count and two examples', async () => {
     const cells = ['1E10', '1012345678', '2E10', '3E10', '01012345678'];
     const { stdout } = await world().import(list(`contact\n${cells.join('\n')}\n`));
