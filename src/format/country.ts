@@ -60,10 +60,18 @@ export function nationalForm(text: string, country: Country): string | undefined
   return isCertain && national.test(form) ? form : undefined;
 }
 
-/** The forms under which a number may be stored: its digits as they are given, and the national form of these. */
+/**
+ * The forms under which a number may be stored: its digits as they are given and, for each country of which it is a
+ * number, the national form and the one with the country's code.
+ */
 export function formsOf(number: string): readonly string[] {
-  const national = Object.values(COUNTRIES).map((country) => nationalForm(number, country));
-  return [number, ...national.filter((form) => form !== undefined)];
+  const others = Object.values(COUNTRIES).flatMap((country) => {
+    const { national, trunk, code } = country;
+    const form = national.test(number) ? number : nationalForm(number, country);
+    if (form === undefined) return [];
+    return [form, code + (form.startsWith(trunk) ? form.slice(trunk.length) : form)];
+  });
+  return [...new Set([number, ...others])];
 }
 
 /** A national number with its leading zero: most of them. */

@@ -241,7 +241,7 @@ describe('notices erase', () => {
     expect(stdout).toMatch(/^Batch b is being imported: .*"notices cancel b"\.$/m);
   });
 
-  it('takes every number that send() takes, and its national form', async () => {
+  it('takes every number that send() takes, with its country code or without', async () => {
     const { prefix, env } = open();
     const queue = new NoticeQueue({ redis: connectionAs('application', redis.url), prefix });
     onTestFinished(() => queue.close());
@@ -258,6 +258,10 @@ describe('notices erase', () => {
     expect(await erased('7')).toBe(1);
     expect(await erased('+82 10-1234-5678')).toBe(2);
     expect(await erased('01012345678')).toBe(0);
+    await queue.send({ templateCode: 'T', contacts: [{ contact: '821055550079' }] });
+    expect(await erased('010-5555-0079')).toBe(1);
+    await queue.send({ templateCode: 'T', contacts: [{ contact: '821055550079' }] });
+    expect(await erased('0082-10-5555-0079')).toBe(1);
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { checkListed, checkNumber, lookUpNumber } from '../../src/batch/source/check-number.ts';
-import { canonicalForm, COUNTRIES, type CountryName } from '../../src/format/country.ts';
+import { canonicalForm, COUNTRIES, formsOf, type CountryName } from '../../src/format/country.ts';
 
 it.each([
   ['01012345678', '01012345678'],
@@ -68,4 +68,20 @@ it.each([
   ['1.02E+09'],
 ])('%j, which no notice is sent to, is refused', (written) => {
   expect(checkListed(written)).toMatchObject({ kind: 'refused' });
+});
+
+it.each([
+  ['01055550079', ['01055550079', '821055550079']],
+  ['821055550079', ['821055550079', '01055550079']],
+  ['00821055550079', ['00821055550079', '01055550079', '821055550079']],
+  ['09012345678', ['09012345678', '819012345678']],
+  // Of Seoul, or of Japan without its code.
+  ['0212345678', ['0212345678', '82212345678', '81212345678']],
+  ['82212345678', ['82212345678', '0212345678']],
+  ['2125551234', ['2125551234', '12125551234']],
+  ['12125551234', ['12125551234', '2125551234']],
+  ['15881588', ['15881588', '8215881588']],
+  ['4915112345678', ['4915112345678']],
+])('%s is looked for as %j, and erased as these', (number, forms) => {
+  expect(formsOf(number)).toEqual(forms);
 });
