@@ -1,9 +1,10 @@
-import { formatSize } from '../format/format.ts';
+import { countOf, formatSize } from '../format/format.ts';
 import { isShort, judgeRedis, type FindingCode, type RedisRules } from '../redis/suitability.ts';
 import { fail, ok, warn, type CheckName, type Finding } from './finding.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
 import { translated } from '../redis/failure.ts';
+import { roomFor } from '../redis/memory-room.ts';
 import { redisTime } from '../redis/server-clock.ts';
 
 /** Properties and measurements of a Redis. */
@@ -121,6 +122,9 @@ export function judgeRedisSnapshot(snapshot: RedisSnapshot, rules: RedisRules): 
   return [...shared, memory(snapshot, rules), latency(snapshot), clock(snapshot)];
 }
 
+/** Of a contact that waits, with its entries for finding and comparing it (HIGH_WATER). */
+const CONTACT_BYTES = 25;
+
 /** Without `maxmemory`, the memory of the machine is the limit. */
 function memory(
   { usedBytes, maxBytes, machineBytes }: RedisSnapshot,
@@ -133,7 +137,10 @@ function memory(
     maxBytes > 0
       ? `${formatSize(maxBytes)} (maxmemory)`
       : `${formatSize(machineBytes)} of its machine, without a maxmemory`;
-  const says = `${formatSize(usedBytes)} of ${of} in use, ${Math.round((usedBytes * 100) / limit)} %`;
+  const rows = Math.floor(roomFor('lists', usedBytes, maxBytes) / CONTACT_BYTES);
+  const fits =
+    maxBytes > 0 ? `; room for ${countOf(rows, 'row')} of lists (${CONTACT_BYTES} bytes each)` : '';
+  const says = `${formatSize(usedBytes)} of ${of} in use, ${Math.round((usedBytes * 100) / limit)} %${fits}`;
   const remedy =
     'raise maxmemory, lower HIGH_WATER, or keep less (KEEP_ACCEPTED_MS, KEEP_FAILED_MS)';
   if (usedBytes >= limit * MEMORY_FAIL) {

@@ -10,6 +10,7 @@ import { releaseKey, sendAgain, settleAgain, withNotices } from '../notices/send
 import { rowsOfPayload } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import { redisFailure } from '../redis/failure.ts';
+import { MemoryRoom } from '../redis/memory-room.ts';
 import { redisTime } from '../redis/server-clock.ts';
 import { count } from '../contracts/answer.ts';
 import { appendAudit, type Actor } from './audit.ts';
@@ -70,13 +71,16 @@ export type DecideReport = z.output<typeof decided>;
 /** What is decided on at the same time: the commands share round trips. With a rate it is one, so that it is even. */
 const WINDOW = 50;
 
+/** Memory in Redis of what is sent again, beside its contacts, which are stored already. */
+const RESENT_BYTES = 1_250;
+
 type DecideResult = 'done' | 'gone' | 'expired' | RedriveRefusal;
 
 /**
- * Decides on what matches, the oldest notices first, and records it in the audit stream: each unknown notice by itself,
+ * Decides on what matches, the oldest notices first, waits for memory to send it again, and records it in the audit stream: each unknown notice by itself,
  * of the others their sum. What appears meanwhile is left as it is. Safe to repeat after an interruption.
  *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or PAYLOAD_UNREADABLE; what was done before stays done, and is
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, REDIS_FULL or PAYLOAD_UNREADABLE; what was done before stays done, and is
  *   in the audit stream
  */
 export async function decide(
@@ -91,6 +95,7 @@ export async function decide(
   const refused: { batch: string; reason: string }[] = [];
   const startedAt = performance.now();
   const most = rate === Infinity ? WINDOW : 1;
+  const room = new MemoryRoom(redis, select.ids === undefined ? 'lists' : 'notices');
   let tried = 0;
 
   const record = (target: string, contacts: number) => {
@@ -109,6 +114,7 @@ export async function decide(
     const flush = async () => {
       const some = window;
       window = [];
+      if (as === 'resend') await room.wait(some.length * RESENT_BYTES, signal);
       const results = await Promise.allSettled(some.map(act));
       for (const [index, one] of results.entries()) {
         if (one.status === 'rejected') continue;

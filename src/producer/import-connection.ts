@@ -11,8 +11,8 @@ import { queueChunks } from '../batch/import/queue-chunks.ts';
 import { connectRedis } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../redis/keys.ts';
+import { MemoryRoom } from '../redis/memory-room.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
-import { MemoryRoom } from './memory-room.ts';
 import type { QueueSettings } from './options.ts';
 
 /**

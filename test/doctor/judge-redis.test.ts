@@ -28,6 +28,8 @@ it.each([
   ['redis.memory', { usedBytes: 799 * MB }, 'ok', '80 %'],
   ['redis.memory', { usedBytes: 801 * MB }, 'warn', '80 %'],
   ['redis.memory', { usedBytes: 950 * MB }, 'fail', '95 %'],
+  ['redis.memory', {}, 'ok', 'room for 29,360,128 rows of lists (25 bytes each)'],
+  ['redis.memory', { usedBytes: 850 * MB }, 'warn', 'room for 0 rows of lists'],
   ['redis.memory', { maxBytes: 0, usedBytes: 7_000 * MB }, 'warn', 'without a maxmemory'],
   ['redis.memory', { maxBytes: 0, machineBytes: 0 }, 'ok', 'no limit is reported'],
   ['redis.latency', { latencyMs: 20 }, 'ok', '20 ms'],

@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { Redis } from 'ioredis';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { whyNotRedrive } from '../../src/batch/failures/failures.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
@@ -12,11 +14,11 @@ import { WHO } from '../support/unknown-notices.ts';
 const redis = testRedis();
 
 /** 3 chunks of 10: one rejected as a whole, one in part for two reasons, one unknown. */
-async function failedBatch() {
+async function failedBatch(client = redis.client) {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
   const lists = [contacts(10), contacts(10, 10), contacts(10, 20)];
-  const built = await buildBatch(redis.client, prefix, 'b', lists);
+  const built = await buildBatch(client, prefix, 'b', lists);
   await built.settle(0, allFailed('rejected', 'BAD_TEMPLATE', 'no such template'));
   const failed = [
     await part('rejected', 'BAD_NUMBER', contacts(2, 10)),
@@ -32,7 +34,7 @@ async function failedBatch() {
     on: Ledger = ledger,
   ) =>
     decide(
-      { redis: redis.client, keys, ledger: on },
+      { redis: client, keys, ledger: on },
       { batch: 'b', ...select },
       { ...WHO, as: 'resend', ...decision },
     );
@@ -59,6 +61,24 @@ const ledgerWith = (ledger: Ledger, redrive: Ledger['redrive']): Ledger =>
 const DONE = { gone: 0, late: 0, complete: true, refused: [] };
 
 describe('contacts of a batch that are sent again', () => {
+  it('wait for memory in Redis, and end with the reason; decided otherwise, they need none', async () => {
+    const server = await startRedisServer({ args: [] });
+    onTestFinished(() => server.close());
+    const client = new Redis(server.url);
+    onTestFinished(() => client.disconnect());
+    const { act, counts } = await failedBatch(client);
+    const used = Number(/^used_memory:(\d+)/m.exec(await client.info('memory'))?.[1]);
+    await client.config('SET', 'maxmemory', Math.ceil(used * 1.5));
+    const before = await counts();
+    const again = act({ state: 'rejected' }, { signal: AbortSignal.timeout(500) });
+    await expect(again).rejects.toMatchObject({ code: 'REDIS_FULL' });
+    expect(await counts()).toEqual(before);
+    expect(await act({ state: 'unknown' }, { as: 'discard' })).toMatchObject({ contacts: 10 });
+    const waits = act({ state: 'rejected' });
+    await client.config('SET', 'maxmemory', 0);
+    expect(await waits).toEqual({ ...DONE, done: 3, contacts: 13 });
+  });
+
   it('are those that match, and no others, which is recorded', async () => {
     const { act, counts, ledger, keys, ...built } = await failedBatch();
     expect(await act({ state: 'rejected' })).toEqual({ ...DONE, done: 3, contacts: 13 });

@@ -3,7 +3,7 @@ import { SUPPRESS_REASONS, type SuppressReason } from '../../contracts/suppressi
 import type { OpenSource } from '../../batch/source/open-source.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { appendAudit } from '../../ops/audit.ts';
-import { MemoryRoom } from '../../producer/memory-room.ts';
+import { MemoryRoom } from '../../redis/memory-room.ts';
 import { DoNotSendList, type NumberToAdd } from '../../suppression/do-not-send.ts';
 import {
   addAll,

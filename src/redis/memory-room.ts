@@ -1,5 +1,7 @@
-import type { RedisClient } from '../redis/connect.ts';
-import { readMemory } from '../redis/facts.ts';
+import { setTimeout } from 'node:timers/promises';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import type { RedisClient } from './connect.ts';
+import { readMemory } from './facts.ts';
 
 /**
  * Memory that stays free, so that workers can send and record what waits: a share of `maxmemory`, of a small one so many
@@ -10,6 +12,17 @@ const KEPT_FREE = {
   notices: { share: 0.05, bytes: 10_000_000, most: 0.3 },
   lists: { share: 0.2, bytes: 20_000_000, most: 0.45 },
 } as const;
+
+/** Bytes that may be added. @param max `maxmemory`; 0 for no limit */
+export function roomFor(kind: keyof typeof KEPT_FREE, used: number, max: number): number {
+  const { share, bytes, most } = KEPT_FREE[kind];
+  const kept = Math.max(max * share, Math.min(bytes, max * most));
+  return max > 0 ? Math.max(0, max - kept - used) : Infinity;
+}
+
+/** How often and how long what needs room looks for it, in milliseconds. */
+const LOOK_MS = 250;
+const WAIT_MS = 60_000;
 
 /** A reading is this old at most while something is written. */
 const READ_AGAIN_MS = 1_000;
@@ -23,7 +36,7 @@ const SHARE_OF_READING = 0.25;
  */
 export class MemoryRoom {
   readonly #redis: RedisClient;
-  readonly #kept: (typeof KEPT_FREE)[keyof typeof KEPT_FREE];
+  readonly #kind: keyof typeof KEPT_FREE;
   /** Bytes that may be added, by the last reading. */
   #room = Infinity;
   /** Bytes that were added since it began. */
@@ -33,7 +46,7 @@ export class MemoryRoom {
 
   constructor(redis: RedisClient, kind: keyof typeof KEPT_FREE) {
     this.#redis = redis;
-    this.#kept = KEPT_FREE[kind];
+    this.#kind = kind;
   }
 
   /** Counts what is about to be written. @returns whether there is room; a promise only where Redis must be asked */
@@ -42,6 +55,17 @@ export class MemoryRoom {
     this.#written += bytes;
     if (performance.now() - this.#readAt >= READ_AGAIN_MS) void this.#read();
     return true;
+  }
+
+  /** Waits for room, a minute at most. @throws NoticeQueueError REDIS_FULL, also where the signal ends it */
+  async wait(bytes: number, signal: AbortSignal | undefined): Promise<void> {
+    const until = performance.now() + WAIT_MS;
+    while (!(await this.#hasNow(bytes))) {
+      if (signal?.aborted === true || performance.now() > until) {
+        throw new NoticeQueueError('REDIS_FULL');
+      }
+      await setTimeout(LOOK_MS, undefined, { signal }).catch(() => {});
+    }
   }
 
   async #hasNow(bytes: number): Promise<boolean> {
@@ -62,9 +86,7 @@ export class MemoryRoom {
     this.#written = 0;
     try {
       const { used, max } = await readMemory(this.#redis);
-      const { share, bytes, most } = this.#kept;
-      const kept = Math.max(max * share, Math.min(bytes, max * most));
-      this.#room = max > 0 ? Math.max(0, max - kept - used) : Infinity;
+      this.#room = roomFor(this.#kind, used, max);
     } catch {
       this.#room = Infinity;
     }
