@@ -1,6 +1,7 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { encodeFingerprints } from '../../number-index/chunk-fingerprints.ts';
 import { hashNumber, type FindKey } from '../../number-index/number-key.ts';
+import type { ImportProgress } from './import-options.ts';
 import type { RowTally } from './row-tally.ts';
 import type { Ledger, StoredChunk } from '../ledger/ledger.ts';
 import { encodePayload } from '../../payload/chunk-payload.ts';
@@ -43,8 +44,8 @@ export interface WriterTarget {
   readonly knownDigest: string;
   /** The import waits while Redis holds this many unsent contacts. */
   readonly highWater: number;
-  /** Called when the import starts and stops waiting for workers. */
-  readonly onWaiting: (waiting: boolean) => void;
+  /** Called when the import starts and stops waiting, and when its reason changes. */
+  readonly onWaiting: (waiting: ImportProgress['waiting']) => void;
 }
 
 export interface NewChunk {
@@ -191,19 +192,21 @@ export class ChunkWriter {
   async #waitForRoom(target: WriterTarget, bytes: number): Promise<void> {
     const { ledger, id, room, onWaiting } = target;
     let until = 0;
-    for (let waits = false; ; waits = true) {
+    let before: ImportProgress['waiting'] = false;
+    for (;;) {
+      const waits = before !== false;
       const isFull = !(await room.has(bytes));
       const { phase = 'cancelled' } = (waits && (await this.#retry(() => ledger.read(id)))) || {};
       if ((waits && phase === 'cancelled') || !(isFull || (await this.#isHigh(target)))) {
         if (waits) onWaiting(false);
         return;
       }
-      if (!waits) {
-        await this.#queue();
-        onWaiting(true);
-      }
+      if (!waits) await this.#queue();
+      const reason = isFull ? 'memory' : 'high-water';
+      if (reason !== before) onWaiting(reason);
       if (!waits || !isFull) until = performance.now() + FULL_MS;
       else if (performance.now() > until) throw new NoticeQueueError('REDIS_FULL');
+      before = reason;
       await pauseFor(POLL_MS, this.#signal);
     }
   }

@@ -10,6 +10,7 @@ import {
   readImportOptions,
   type CheckedImportOptions,
   type ImportOptions,
+  type ImportProgress,
   type ImportReport,
 } from './import-options.ts';
 import {
@@ -80,7 +81,7 @@ class ImportRun {
   readonly #settings: ImportSettings;
   readonly #tally = new RowTally();
   #secret = '';
-  #waiting = false;
+  #waiting: ImportProgress['waiting'] = false;
   /** Undefined where lists are not compared. */
   #people: RepeatedPeople | undefined;
   /** Of the whole list or, where it can be read only once, of its first rows. */

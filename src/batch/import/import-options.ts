@@ -29,8 +29,8 @@ export interface ImportProgress {
   readonly bytesRead: number;
   /** Size of the list in bytes; undefined if it is not a file. */
   readonly totalBytes: number | undefined;
-  /** Whether the import waits for workers because Redis holds `highWater` unsent contacts. */
-  readonly waiting: boolean;
+  /** Why the import waits: Redis has no memory for lists, or `highWater` unsent contacts. */
+  readonly waiting: 'memory' | 'high-water' | false;
 }
 
 const count = z.int().min(0);

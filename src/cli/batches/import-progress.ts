@@ -51,6 +51,11 @@ export class ImportProgressView {
   }
 }
 
+const WHY_WAITING = {
+  memory: 'waiting for memory in Redis',
+  'high-water': 'waiting: Redis has HIGH_WATER unsent contacts',
+} as const;
+
 function progressText(
   { rows, refused, duplicates, waiting }: ImportProgress,
   perSecond: number,
@@ -60,8 +65,8 @@ function progressText(
     countOf(rows, 'row'),
     ...(refused > 0 ? [`${formatCount(refused)} rejected`] : []),
     ...(duplicates > 0 ? [countOf(duplicates, 'duplicate')] : []),
-    ...(waiting ? ['paused until workers have sent more contacts'] : []),
-    ...(waiting || perSecond === 0 ? [] : [`${formatRate(perSecond)}/s`]),
-    ...(restMs === undefined || waiting ? [] : [`${formatDuration(restMs)} left`]),
+    ...(waiting === false ? [] : [WHY_WAITING[waiting]]),
+    ...(waiting !== false || perSecond === 0 ? [] : [`${formatRate(perSecond)}/s`]),
+    ...(restMs === undefined || waiting !== false ? [] : [`${formatDuration(restMs)} left`]),
   ].join(', ');
 }

@@ -101,7 +101,7 @@ describe('back-pressure', () => {
     const running = world.import(listFile(csvList(1_000)), {
       highWater: 300,
       batchId: 'slow',
-      onProgress: (progress) => progress.waiting && waiting.resolve(),
+      onProgress: (progress) => progress.waiting === 'high-water' && waiting.resolve(),
     });
     await waiting.promise;
     expect(await world.ledger.unsent()).toBe(300);

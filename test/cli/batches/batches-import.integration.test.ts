@@ -135,7 +135,7 @@ describe('notices import', () => {
       [...own, 'contact=Phone no', '--chunk', '10', '--high-water', '100', '--json'],
       env,
     );
-    await first.says(/"waiting":true/);
+    await first.says(/"waiting":"high-water"/);
     first.stop('SIGINT');
     const ended = await first.ended;
     expect([ended.code, errorOf(ended).code]).toEqual([1, 'IMPORT_STOPPED']);

@@ -1,22 +1,35 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import { ImportProgressView } from '../../../src/cli/batches/import-progress.ts';
 import { refusedLimit, whyNotTaken } from '../../../src/cli/batches/refused-limit.ts';
 import { ProgressLines, ProgressRate } from '../../../src/cli/progress.ts';
 
-describe('ProgressLines', () => {
-  /** Collects what is written. */
-  function target() {
-    const written: string[] = [];
-    const stream = new Writable({
-      decodeStrings: false,
-      write: (text: string, _encoding, done) => {
-        written.push(text);
-        done();
-      },
-    });
-    return { written, stream };
-  }
+/** Collects what is written. */
+function target() {
+  const written: string[] = [];
+  const stream = new Writable({
+    decodeStrings: false,
+    write: (text: string, _encoding, done) => {
+      written.push(text);
+      done();
+    },
+  });
+  return { written, stream };
+}
 
+it.each([
+  ['memory', 'waiting for memory in Redis'],
+  ['high-water', 'waiting: Redis has HIGH_WATER unsent contacts'],
+] as const)('an import that waits says why: %s', (waiting, words) => {
+  const { written, stream } = target();
+  const view = new ImportProgressView(stream, undefined, false);
+  const counts = { rows: 7, contacts: 7, duplicates: 0, refused: 0 };
+  view.show({ ...counts, bytesRead: 1, totalBytes: 2, waiting });
+  view.end();
+  expect(written).toEqual([`importing 50 %  7 rows, ${words}\n`]);
+});
+
+describe('ProgressLines', () => {
   it('writes a line a second, and the last one at the end', () => {
     const { written, stream } = target();
     const lines = new ProgressLines('sending', stream);
