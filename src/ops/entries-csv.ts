@@ -1,4 +1,4 @@
-import { csvLine } from '../batch/failures/csv-line.ts';
+import { csvLine, withMark } from '../batch/failures/csv-line.ts';
 import { tracesOf } from '../batch/failures/failures.ts';
 import type { Contact } from '../contracts/notice.ts';
 import { keptOfContact, rowOfContact } from '../payload/chunk-payload.ts';
@@ -80,6 +80,7 @@ export async function writeEntries(
   const keptTitles = [...kept].map((name) => `rejected_keep_${name}`);
   let text = csvLine([...columns, ...ADDED, ...keptTitles]);
   let [written, gone] = [0, 0];
+  const flush = withMark(write);
   for await (const { contacts, why } of entriesIn(source, select)) {
     if (contacts === undefined) gone += 1;
     for (const contact of contacts ?? []) {
@@ -90,11 +91,11 @@ export async function writeEntries(
       text += csvLine([...columns.map((field) => cellOf(contact, field)), ...added]);
       written += 1;
       if (text.length < PIECE) continue;
-      if (!(await write(text))) return { contacts: written, gone };
+      if (!(await flush(text))) return { contacts: written, gone };
       text = '';
     }
   }
-  await write(text);
+  await flush(text);
   return { contacts: written, gone };
 }
 

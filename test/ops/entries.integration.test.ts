@@ -27,7 +27,7 @@ async function exported(source: EntrySource, select: EntrySelect = { batch: 'b' 
     text += piece;
     return Promise.resolve(true);
   });
-  const rows: Record<string, string>[] = parse(text, { columns: true });
+  const rows: Record<string, string>[] = parse(text, { columns: true, bom: true });
   return { text, report, rows, numbers: rows.map(({ contact = '' }) => contact).sort() };
 }
 
@@ -129,7 +129,8 @@ describe('the export', () => {
       rejected_trace_id: 't-9',
     });
     expect(byNumber.get('01000000021')).toMatchObject({ var2: '김민준', var1: '' });
-    expect(text.startsWith('"contact",')).toBe(true);
+    // With a byte order mark, for spreadsheets: a name is Korean.
+    expect(text.startsWith('\ufeff"contact",')).toBe(true);
 
     // Without a batch: notices, and what is unknown of all lists, if it is named.
     const { id } = await parkNotice(redis, {}, prefix, undefined, { traceIds: ['one', 'two'] });

@@ -1,6 +1,20 @@
 /** Of UTF-8: spreadsheets know the encoding by it. */
 export const BYTE_ORDER_MARK = '\ufeff';
 
+/** What a CSV file begins with: a spreadsheet takes text without a mark for one in an older encoding. @param text its start */
+export const markFor = (text: string): string =>
+  /[^\0-\u{7f}]/u.test(text) ? BYTE_ORDER_MARK : '';
+
+/** Writes pieces of a CSV file, with its mark. */
+export function withMark<Result>(write: (text: string) => Result): (text: string) => Result {
+  let isFirst = true;
+  return (text) => {
+    const mark = isFirst ? markFor(text) : '';
+    isFirst = false;
+    return write(`${mark}${text}`);
+  };
+}
+
 /** Characters with which spreadsheets start a formula, full-width ones included. */
 const SIGN = '[=+\\-@＝＋－＠]';
 /** Characters that spreadsheets ignore before one: blanks, controls, invisible ones. Not separators. */

@@ -2,7 +2,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { rangesOf } from '../../payload/row-numbers.ts';
 import { CONTACT_STATES, type Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { BYTE_ORDER_MARK, csvLine } from './csv-line.ts';
+import { csvLine, withMark } from './csv-line.ts';
 import { openChunks, storedFailures, tracesOf } from './failures.ts';
 
 /** What became of a row: a state of its contact, or why the import made none of it. */
@@ -129,13 +129,7 @@ export async function writeResults(
   write: (text: string) => Promise<boolean>,
 ): Promise<number> {
   let text = records === undefined ? csvLine(['row', ...TITLES]) : '';
-  let isFirst = true;
-  const flush = () => {
-    // Without it a spreadsheet takes the text for one in an older encoding.
-    const mark = isFirst && /[^\0-\u{7f}]/u.test(text) ? BYTE_ORDER_MARK : '';
-    isFirst = false;
-    return write(`${mark}${text}`);
-  };
+  const flush = withMark(write);
   let rows = 0;
   const all = records ?? plainRows(results);
   let at = 0;
@@ -151,10 +145,10 @@ export async function writeResults(
     const own = records === undefined ? [] : cells;
     text += csvLine([...own, String(row), ...cellsOf(result)]);
     if (text.length < PIECE) continue;
-    if (!(await flush())) return rows;
+    if (!(await flush(text))) return rows;
     text = '';
   }
-  await flush();
+  await flush(text);
   return rows;
 }
 
