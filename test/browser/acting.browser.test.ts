@@ -76,9 +76,17 @@ describe('a person who acts', () => {
     await page.locator('#progress .tag', { hasText: 'sending' }).waitFor();
     await moves('it to move again');
 
-    await page.getByText('Cancel...').click();
-    await page.getByLabel('Why').fill('a mistake in the text');
-    await page.getByRole('button', { name: 'Cancel the batch' }).click();
+    const rate = page.locator('#progress details', { hasText: 'Rate...' });
+    await rate.getByText('Rate...').click();
+    await rate.getByLabel('Contacts a second').fill('7');
+    await rate.getByLabel('Why').fill('slower');
+    await rate.getByRole('button', { name: 'Change the rate' }).click();
+    await page.locator('#details').getByText('7 contacts a second').waitFor();
+
+    const cancel = page.locator('#progress details', { hasText: 'Cancel...' });
+    await cancel.getByText('Cancel...').click();
+    await cancel.getByLabel('Why').fill('a mistake in the text');
+    await cancel.getByRole('button', { name: 'Cancel the batch' }).click();
     await page.locator('#progress .tag', { hasText: 'cancelled' }).waitFor();
     await page.goto('/audit');
     await page.getByRole('cell', { name: 'a mistake in the text' }).waitFor();

@@ -118,6 +118,26 @@ it('a sender reads the state of a list, and neither what was not accepted nor it
   expect(page.text).toMatch(/Paused by lee .*: ask 01023456789\./s);
 });
 
+it('the page of a list changes its rate, for operators', async () => {
+  const { server, send } = await bench();
+  await send('batchId=nov', `contact,var1\n${rows(3)}`);
+  const operator = await server.operator();
+  const page = async (caller: typeof operator) =>
+    (await caller.get('/batches/nov', { accept: 'text/html' })).text;
+  const path = `${PATH}/nov/rate`;
+  expect(await page(await server.viewer())).not.toContain(path);
+  const [, form = ''] = (await page(operator)).split(`action="${path}">`);
+  expect(form.split('</form>')[0]).toMatch(/name="rate"[^]*name="why"[^>]* required/);
+  const body = new URLSearchParams({ rate: '7', why: 'slower', _next: '/batches/nov' });
+  const posted = await operator.post(path, body.toString(), { accept: 'text/html' });
+  expect(posted).toMatchObject({ status: 303, headers: { location: '/batches/nov' } });
+  expect(await page(operator)).toMatch(/Limit[^]*7 contacts a second/);
+  const { json } = await operator.get('/api/v1/audit');
+  expect(json['entries']).toContainEqual(
+    expect.objectContaining({ target: 'batch nov', as: 'rate 7', why: 'slower' }),
+  );
+});
+
 it('refuses what the command refuses, with its codes', async () => {
   const { send, server } = await bench();
   await send('batchId=first', `contact\n${numberOf(1)}\n${numberOf(2)}\n`);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { whyNotRedrive, type FailureGroup } from '../../../batch/failures/failures.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import { readBatch, type BatchAnswer } from '../../answers/batch.ts';
-import { cancelBatch, pauseBatch, resumeBatch } from '../../operations/batches.ts';
+import { cancelBatch, changeBatchRate, pauseBatch, resumeBatch } from '../../operations/batches.ts';
 import { batchId } from '../../operations/fields.ts';
 import { redisNow } from '../../operations/operation.ts';
 import { html, type Html, type Part } from '../http/html.ts';
@@ -117,6 +117,13 @@ function controls({ id, phase, counts }: BatchAnswer, view: ui.PageView): Part {
     (phase === 'sending' || phase === 'importing') &&
       ui.action(view, pauseBatch, { given, button: 'Pause' }),
     phase === 'paused' && ui.action(view, resumeBatch, { given, button: 'Resume' }),
+    !isOver &&
+      ui.action(view, changeBatchRate, {
+        given,
+        opens: 'Rate...',
+        asks: { rate: 'Contacts a second, or off for no limit' },
+        button: 'Change the rate',
+      }),
     !isOver &&
       ui.action(view, cancelBatch, {
         given,
