@@ -85,9 +85,13 @@ function repeated(
 ): NoticeQueueError {
   const now = Date.now();
   const time = writeTime(Math.min(at, now), now);
+  const others =
+    found === all
+      ? 'So none of them is new.'
+      : 'Add --only-new (onlyNew) to send to the others, or --again (again) to send to all.';
   const more = found === count ? '' : ` (and ${formatCount(found - count)} more in other lists)`;
   return new NoticeQueueError(
     'LIST_REPEATED',
-    `${formatCount(count)} of ${formatCount(all)} numbers of this list were in batch ${batch}, ${time}${more}; nothing was enqueued. Add --only-new (onlyNew) to send to the others, or --again (again) to send to all.`,
+    `${formatCount(count)} of ${formatCount(all)} numbers of this list were in batch ${batch}, ${time}${more}; nothing was enqueued. ${others}`,
   );
 }

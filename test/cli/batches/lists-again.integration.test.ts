@@ -44,8 +44,11 @@ describe('a list that shares numbers with a recent one of its template', () => {
     const none = await importing(list(CORRECTED.toReversed()), ['--batch', 'y', '--only-new']);
     expect([none.code, none.stderr]).toEqual([
       2,
-      expect.stringMatching(/3 of 3 numbers of this list were in batch all/),
+      expect.stringMatching(
+        /3 of 3 numbers of this list were in batch all.* none of them is new\./,
+      ),
     ]);
+    expect(none.stderr).not.toContain('--only-new');
   });
 
   it('from standard input, and with FIND_KEY and PAYLOAD_KEY', async () => {
