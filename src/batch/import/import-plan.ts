@@ -96,6 +96,9 @@ export function spreadOver(
   return { ...options, rate: Math.max(1, Math.ceil((tally.contacts * 1_000) / spread)) };
 }
 
+/** In place of a sender key, which is not stored in clear: the printed command says what to do. */
+const NO_KEY = 'REPLACE-BY-THE-KEY';
+
 /** The flags with which the same list is read again. */
 function flagsOf(options: CheckedImportOptions): Record<string, string> {
   const { map, expiresAt, startAt, scheduleType } = options;
@@ -106,8 +109,8 @@ function flagsOf(options: CheckedImportOptions): Record<string, string> {
     keep: options.keep.join(',') || undefined,
     require: options.require.join(',') || undefined,
     'schedule-type': typeof scheduleType === 'string' ? scheduleType : undefined,
-    'chat-sender-key': options.chatSenderKey === undefined ? undefined : 'KEY',
-    'sender-key': options.senderKey === undefined ? undefined : 'KEY',
+    'chat-sender-key': options.chatSenderKey === undefined ? undefined : NO_KEY,
+    'sender-key': options.senderKey === undefined ? undefined : NO_KEY,
     'only-new': options.onlyNew,
     chunk: options.chunkSize,
     delivery: options.delivery,

@@ -130,7 +130,7 @@ describe('notices import', () => {
     const { env } = world();
     const rows = contacts(300).map(({ contact }) => `${contact}\n`);
     const list = file('long.csv', `Phone no\n${rows.join('')}`);
-    const own = ['import', list, '--template', 'T', '--batch', 'b', '--map'];
+    const own = ['import', list, '--template', 'T', '--batch', 'b', '--sender-key', 's-1', '--map'];
     const first = start(
       [...own, 'contact=Phone no', '--chunk', '10', '--high-water', '100', '--json'],
       env,
@@ -151,9 +151,11 @@ describe('notices import', () => {
     const other = await run([...own, 'contact=Phone no,var1=Phone no'], env);
     expect(other.code).toBe(2);
     expect(other.stderr).toMatch(/^BATCH_CONFLICT: .* the same list, and other --map;/);
-    // The command as it is printed.
+    // The command as it is printed, which has no key.
     const [, command = ''] = /"notices (import [^"]+)"/.exec(left.stdout) ?? [];
-    const go = [...command.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word);
+    expect(command).toContain(' --sender-key REPLACE-BY-THE-KEY');
+    const whole = command.replace('REPLACE-BY-THE-KEY', 's-1');
+    const go = [...whole.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word);
     const done = await run([...go, '--json'], env);
     expect([done.code, reportOf(done.stdout)]).toMatchObject([0, { contacts: 300, resumed: true }]);
   });
