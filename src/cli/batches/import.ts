@@ -130,6 +130,9 @@ function describeReport(report: ImportReport, flags: ImportFlags): string[] {
           ...(flags.paused === true
             ? [`Nothing is sent yet: "notices resume ${batch}" starts it.`]
             : []),
+          ...(flags.startAt === undefined || report.resumed
+            ? []
+            : [`It starts at ${new Date(flags.startAt).toISOString()}.`]),
           `"notices batch ${batch} --watch" shows the progress of sending.`,
         ];
   if (report.alreadyImported) {

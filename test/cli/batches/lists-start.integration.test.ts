@@ -101,7 +101,8 @@ describe('--start-at', () => {
     const { env, ledger, jobs, shown, starts } = own();
     const at = Date.now() + 2_000;
     const time = new Date(at).toISOString();
-    await run(`${IMPORT} --batch b --start-at ${time}`, env);
+    const { stdout } = await run(`${IMPORT} --batch b --start-at ${time}`, env);
+    expect(stdout).toContain(`\nIt starts at ${time}.\n`);
     expect(await ledger.read('b')).toMatchObject({ phase: 'paused', startAt: at });
     expect(await shown()).toContain(`it starts at ${writeInstant(at)}`);
     expect([await jobs(), await ledger.chunksWithoutJob('b', 10, 0)]).toEqual([0, undefined]);
