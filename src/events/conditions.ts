@@ -3,13 +3,13 @@ import type { Hold } from '../contracts/hold.ts';
 import type { WatchFinding } from './event.ts';
 
 /** A hold of a template; of the whole queue where that is empty. */
-type NamedHold = Hold & { readonly template: string };
+type WatchedHold = Hold & { readonly template: string };
 
 /** What the watch judges. Times are Redis time, milliseconds since the epoch. */
 export interface WatchedState {
   readonly now: number;
   readonly hold: Hold | undefined;
-  readonly templateHolds: readonly NamedHold[];
+  readonly templateHolds: readonly WatchedHold[];
   /** Live workers. */
   readonly workers: { readonly length: number };
   /** Jobs that a worker could take now, and since when the oldest of the single notices waits. */
@@ -47,7 +47,7 @@ const MEMORY_NEAR = 0.85;
 const MEMORY_EASED = 0.8;
 
 /** A template may be held once for each group of senders. */
-const nameOfHold = ({ kind, template }: NamedHold) => `hold:${kind}:${template}`;
+const nameOfHold = ({ kind, template }: WatchedHold) => `hold:${kind}:${template}`;
 
 /**
  * Judges what is seen. The begin and the end of each condition is reported once.
