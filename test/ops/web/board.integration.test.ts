@@ -44,8 +44,12 @@ describe('the board of the queues', () => {
   });
 
   it('has no job under the name of a key of BullMQ, nor a file outside of its own', async () => {
-    const { viewer } = await bench();
-    for (const path of ['api/queues/send/wait', 'api/queues/send/events', 'static/..%2f..%2fx']) {
+    const { server, viewer } = await bench();
+    const repeated = { name: 'send', data: { v: 1 } };
+    await server.context.sendQueue.upsertJobScheduler('daily', { every: 86_400_000 }, repeated);
+    const keys = ['wait', 'events', 'meta', 'repeat:daily'].map((key) => `api/queues/send/${key}`);
+    const above = ['..%2f..%2fx', '../package.json', '%2e%2e/package.json', '..%5cx', '%00'];
+    for (const path of [...keys, ...above.map((file) => `static/${file}`)]) {
       const { status } = await viewer.get(`/queues/${path}`);
       expect([path, status]).toEqual([path, 404]);
     }
@@ -54,9 +58,11 @@ describe('the board of the queues', () => {
   it('shows nothing that another producer wrote beside the data', async () => {
     const { server, viewer } = await bench();
     const { sendQueue } = server.context;
-    const opts = { jobId: 'foreign', telemetry: { metadata: NUMBER }, rrOptions: { to: NUMBER } };
-    await sendQueue.add(`to ${NUMBER}`, { v: 1 }, opts);
-    const key = `${server.context.keys.bullPrefix}:${QUEUE_NAME}:foreign`;
+    const id = `foreign-${NUMBER}`;
+    const opts = { jobId: id, telemetry: { metadata: NUMBER }, rrOptions: { to: NUMBER } };
+    const data = { templateCode: `${NUMBER} hello`, batch: NUMBER, delivery: NUMBER };
+    await sendQueue.add(`to ${NUMBER}`, { v: 1, ...data, notice: data }, opts);
+    const key = `${server.context.keys.bullPrefix}:${QUEUE_NAME}:${id}`;
     await redis.client.hset(key, {
       failedReason: `no route to ${NUMBER}`,
       stacktrace: JSON.stringify([`at ${NUMBER}`]),
@@ -64,10 +70,14 @@ describe('the board of the queues', () => {
       progress: JSON.stringify({ to: NUMBER }),
     });
     const list = await viewer.get('/queues/api/queues?activeQueue=send&status=waiting');
-    const one = await viewer.get('/queues/api/queues/send/foreign');
+    const one = await viewer.get(`/queues/api/queues/send/${id}`);
+    const flow = await viewer.get(`/queues/api/queues/send/${id}/flow`);
     expect([list.status, one.status]).toEqual([200, 200]);
     expect(one.text).toContain('no route to [number]');
+    expect(one.text).toContain('"templateCode":"[number] hello"');
     expect(list.text + one.text).not.toContain(NUMBER);
+    // What was asked for is all that it repeats.
+    expect(flow.json).toEqual({ nodeId: id, flowRoot: null, isFlowNode: false });
   });
 
   it('shows of a job that another producer repeats no number and no value, and no log of a job', async () => {
@@ -76,6 +86,8 @@ describe('the board of the queues', () => {
     const notice = { templateCode: 'T', contacts: [{ contact: NUMBER, var1: 'Kim Cheolsu' }] };
     const template = { name: 'send', data: { v: 1, notice } };
     await sendQueue.upsertJobScheduler('daily', { every: 86_400_000 }, template);
+    const named = { name: `to ${NUMBER}`, data: {}, opts: { failParentOnFailure: true } };
+    await sendQueue.upsertJobScheduler(`of ${NUMBER}`, { every: 86_400_000 }, named);
     const { status, text } = await viewer.get('/queues/api/job-schedulers');
     expect([status, text]).toEqual([200, expect.stringContaining('daily')]);
     expect(text).not.toMatch(/1000000042|Cheolsu/);

@@ -4,6 +4,7 @@ import { FastifyAdapter } from '@bull-board/fastify';
 import type { FastifyInstance } from 'fastify';
 import { reads } from '../access/authorize.ts';
 import type { Needs } from '../access/identity.ts';
+import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { redisFailure } from '../../../redis/failure.ts';
 import { assetPath } from '../assets.ts';
 import type { OpsContext } from '../ops-context.ts';
@@ -62,7 +63,10 @@ export async function registerBoard(
   serverAdapter.setBasePath(BOARD_PATH);
   // Its default answer is the message of the error.
   serverAdapter.setErrorHandler((error) => {
-    const { status, title, detail } = problemOf(redisFailure(error), redisWatch.explain());
+    // A path that its static files refuse leads nowhere; all others are of Redis.
+    const { statusCode = 500 } = error as { statusCode?: number };
+    const cause = statusCode < 500 ? new NoticeQueueError('NOT_FOUND') : redisFailure(error);
+    const { status, title, detail } = problemOf(cause, redisWatch.explain());
     // Its type allows only some statuses.
     return { status: status as 500, body: { error: title, message: detail } };
   });

@@ -3,23 +3,27 @@ import type { Queue } from 'bullmq';
 import { withoutNumbers } from '../../audit.ts';
 import { redisErrorCode } from '../../../redis/failure.ts';
 
-const isText = (value: unknown) => typeof value === 'string';
+/** A text without what may be a number. */
+const shownText = (value: unknown) =>
+  typeof value === 'string' ? withoutNumbers(value) : undefined;
 
-/** Whether a value is a count or a time in milliseconds, which have fewer or more digits than a phone number. */
-const isCountOrTime = (value: unknown) =>
-  typeof value === 'number' && (value < 1_000_000 || value >= 1_000_000_000_000);
+/** A count or a time in milliseconds, which have fewer or more digits than a phone number. */
+const shownNumber = (value: unknown) =>
+  typeof value === 'number' && (value < 1_000_000 || value >= 1_000_000_000_000)
+    ? value
+    : undefined;
 
-/** What is shown of the data of a job, where a value is what this package writes there. */
-const SHOWN_DATA: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
-  ['v', isCountOrTime],
-  ['templateCode', isText],
-  ['scheduleType', isText],
-  ['batch', isText],
-  ['chunk', isCountOrTime],
-  ['expiresAt', isCountOrTime],
-  ['delivery', isText],
-  ['contacts', isCountOrTime],
-  ['accepted', isCountOrTime],
+/** What is shown of the data of a job: fields that this package writes, whoever has written them. */
+const SHOWN_DATA = new Map<string, (value: unknown) => unknown>([
+  ['v', shownNumber],
+  ['templateCode', shownText],
+  ['scheduleType', shownText],
+  ['batch', shownText],
+  ['chunk', shownNumber],
+  ['expiresAt', shownNumber],
+  ['delivery', shownText],
+  ['contacts', shownNumber],
+  ['accepted', shownNumber],
 ]);
 
 /** Options of a job that are numbers or flags of BullMQ. */
@@ -31,7 +35,7 @@ export function showJob(data: unknown): unknown {
   const shown = Object.entries(data).map(([name, value]: [string, unknown]) => {
     if (name === 'notice') return [name, showJob(value)];
     const plain = name === 'contacts' && Array.isArray(value) ? value.length : value;
-    return [name, SHOWN_DATA.get(name)?.(plain) === true ? plain : undefined];
+    return [name, SHOWN_DATA.get(name)?.(plain)];
   });
   return Object.fromEntries(shown) as unknown;
 }
@@ -39,17 +43,15 @@ export function showJob(data: unknown): unknown {
 /** A job without the free text that another producer may have written anywhere. */
 function maskJob<Shown extends { toJSON(): unknown }>(job: Shown): Shown {
   const plain = job.toJSON() as Readonly<Record<string, unknown>>;
-  const { failedReason, stacktrace, name } = plain;
+  const { id, failedReason, stacktrace, name } = plain;
   const opts = (plain['opts'] ?? {}) as Record<string, unknown>;
-  const text = (value: unknown) => (typeof value === 'string' ? withoutNumbers(value) : undefined);
-  const options = SHOWN_OPTIONS.filter(
-    (one) => typeof opts[one] !== 'object' && !isText(opts[one]),
-  );
+  const options = SHOWN_OPTIONS.filter((one) => !['object', 'string'].includes(typeof opts[one]));
   const masked = {
     ...plain,
-    name: text(name),
-    failedReason: text(failedReason),
-    stacktrace: (Array.isArray(stacktrace) ? stacktrace : []).map(text),
+    id: shownText(id),
+    name: shownText(name),
+    failedReason: shownText(failedReason),
+    stacktrace: (Array.isArray(stacktrace) ? stacktrace : []).map(shownText),
     processedBy: undefined,
     deduplicationId: undefined,
     deferredFailure: undefined,
@@ -76,7 +78,9 @@ export class MaskedQueue extends BullMQAdapter {
       if (redisErrorCode(error) === 'WRONGTYPE') return undefined;
       throw error;
     });
-    return job === undefined || job === null ? job : maskJob(job);
+    // A hash of BullMQ, such as `meta`, is no job: it has no time.
+    if (job === undefined || job === null || Number.isNaN(job.toJSON().timestamp)) return undefined;
+    return maskJob(job);
   }
 
   override async getJobs(
@@ -88,10 +92,17 @@ export class MaskedQueue extends BullMQAdapter {
   /** What another producer repeats; the board formats only the data of jobs. */
   override async getJobSchedulers(): ReturnType<BullMQAdapter['getJobSchedulers']> {
     const schedulers = await super.getJobSchedulers();
-    return schedulers.map(({ template, ...scheduler }) => ({
+    const shown = schedulers.map(({ template, ...scheduler }) => ({
       ...scheduler,
-      ...(template && { template: { ...template, data: showJob(template.data) } }),
+      ...(template && { template: { data: showJob(template.data) } }),
     }));
+    const withTexts = (_name: string, value: unknown) => shownText(value) ?? value;
+    return JSON.parse(JSON.stringify(shown), withTexts) as typeof shown;
+  }
+
+  /** A tree of jobs as BullMQ has them: this program writes none. */
+  override getFlowProducer(): ReturnType<BullMQAdapter['getFlowProducer']> {
+    return Promise.resolve(null);
   }
 
   /** Free text: this program writes none. */
