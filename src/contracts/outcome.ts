@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import { time } from './answer.ts';
 import type { HoldKind } from './hold.ts';
 
 /**
@@ -80,18 +82,27 @@ export const OUTCOME_KINDS = [
  */
 
 /** The newest trace ids that are kept, of 128 characters each at most. */
-const MOST_TRACE_IDS = 10;
+export const MOST_KEPT = 10;
+
+/** An attempt that ended unknown, and after which others followed. */
+export const unknownAttempt = z.object({
+  at: time.describe('when it ended'),
+  code: z.string(),
+  traceId: z.string().exactOptional().describe('of the service, where it answered'),
+});
 
 /** What the service may have accepted without an answer that proves it. */
 export interface PossibleSends {
   readonly possiblySent: number;
   /** Its trace ids for those of them that it answered, oldest first. */
   readonly traceIds: readonly string[];
+  /** Those of them in the last run that ended otherwise than by the death of their worker; absent for none. */
+  readonly unknownAttempts?: readonly z.output<typeof unknownAttempt>[] | undefined;
 }
 
 /** The trace ids that are kept of one run. @param traceIds oldest first */
 export const newestTraceIds = (traceIds: readonly string[]): readonly string[] =>
-  traceIds.slice(-MOST_TRACE_IDS);
+  traceIds.slice(-MOST_KEPT);
 
 /**
  * The message of a failure of a batch, with the trace ids of the service for the attempts that may have been

@@ -1,5 +1,10 @@
 import * as z from 'zod';
-import { newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
+import {
+  MOST_KEPT,
+  newestTraceIds,
+  unknownAttempt,
+  type PossibleSends,
+} from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
@@ -15,16 +20,12 @@ const troubleSchema = z.object({
 });
 
 const unknownSchema = z.array(
-  z.object({
+  unknownAttempt.extend({
     /** The worker's token for the lock of the job, which names the run: a repeated write is known by it. */
     run: z.string(),
-    code: z.string(),
-    /** Of the service, where it has answered. */
-    traceId: z.string().optional(),
   }),
 );
 
-/** An attempt that ended unknown, and after which others follow. */
 export type UnknownAttempt = z.output<typeof unknownSchema>[number];
 
 /** What is remembered of a job in trouble, until it ends. */
@@ -49,6 +50,9 @@ export function possibleSends({ unknown }: JobHistory, stalls: number): Possible
   return {
     possiblySent: unknown.length + stalls,
     traceIds: newestTraceIds(unknown.flatMap(({ traceId = [] }) => traceId)),
+    ...(unknown.length === 0
+      ? {}
+      : { unknownAttempts: unknown.slice(-MOST_KEPT).map((one) => unknownAttempt.parse(one)) }),
   };
 }
 
@@ -75,7 +79,9 @@ local kept = redis.call('HGET', KEYS[1], ARGV[2])
 local attempts = kept and cjson.decode(kept) or {}
 local last = attempts[#attempts]
 if last and last.run == ARGV[1] then return 1 end
-attempts[#attempts + 1] = cjson.decode(ARGV[3])
+local attempt = cjson.decode(ARGV[3])
+attempt.at = clock()
+attempts[#attempts + 1] = attempt
 alsoWhenFull()
 redis.call('HSET', KEYS[1], ARGV[2], cjson.encode(attempts))
 return 1`,
@@ -105,7 +111,7 @@ export class JobHistories {
   }
 
   /** Notes an attempt at a single notice, unless another run has the lock: then the stall counts. Safe to repeat. */
-  async noteUnknown(job: string, attempt: UnknownAttempt): Promise<void> {
+  async noteUnknown(job: string, attempt: Omit<UnknownAttempt, 'at'>): Promise<void> {
     const { history, noticeLock } = this.#keys;
     const args = [attempt.run, historyFields(job).unknown, JSON.stringify(attempt)];
     await translated(noteUnknown(this.#redis, [history, noticeLock(job)], args));

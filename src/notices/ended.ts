@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { newestTraceIds } from '../contracts/outcome.ts';
+import { newestTraceIds, unknownAttempt } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { storedJson } from '../redis/stored-json.ts';
@@ -46,6 +46,8 @@ export const endedEntry = z.object({
   possiblySent: z.number(),
   /** The service's trace ids for those of them that it answered, oldest first. */
   traceIds: z.array(z.string()).exactOptional(),
+  /** Those before the last attempt of its last run that ended unknown, oldest first. */
+  unknownAttempts: z.array(unknownAttempt).exactOptional(),
   /**
    * Of an unknown one: its last attempt was `started` (nothing more is known), the request was `sent`, it was `answered`, or
    * `accepted` when the answer arrived after the end was recorded.

@@ -90,7 +90,7 @@ function viewOf(job: StoredJob, account: Account): NoticeView {
     (Partial<PossibleSends> & { confirmed?: boolean; suppressed?: number }) | undefined;
   const data = readable(fields.data);
   const suppressed = result?.suppressed ?? 0;
-  const { possiblySent, traceIds } = sendsOf(job, result ?? {}, data);
+  const { possiblySent, traceIds, unknownAttempts } = sendsOf(job, result ?? {}, data);
   const pending = pendingOf(job, account, account.closed(data.view.template));
   const state = pending === undefined ? STATES[place] : 'pending';
   return {
@@ -103,6 +103,7 @@ function viewOf(job: StoredJob, account: Account): NoticeView {
     possiblySent,
     ...(traceIds.length === 0 ? {} : { traceIds }),
     ...defined({
+      unknownAttempts,
       enqueuedAt: numberOf(fields.timestamp),
       startedAt: numberOf(fields.processedOn),
       endedAt: numberOf(fields.finishedOn),
@@ -129,7 +130,7 @@ const STATES = {
 export function endedView(ended: EndedNotice): NoticeView {
   const { id, at, state, code, message, template, contacts, attempts, possiblySent } = ended;
   const { delivery = 'at-least-once', enqueuedAt, startedAt, expiresAt, traceIds, stage } = ended;
-  const { suppressed } = ended;
+  const { suppressed, unknownAttempts } = ended;
   const isShown = code !== '' && state !== 'accepted' && state !== 'cancelled';
   return {
     id,
@@ -139,7 +140,8 @@ export function endedView(ended: EndedNotice): NoticeView {
     delivery,
     attempts,
     possiblySent,
-    ...defined({ suppressed, traceIds, stage, enqueuedAt, startedAt, endedAt: at, expiresAt }),
+    ...defined({ suppressed, traceIds, unknownAttempts, stage }),
+    ...defined({ enqueuedAt, startedAt, endedAt: at, expiresAt }),
     ...(isShown ? { code, ...defined({ message }), remedy: remedyOf(code, state) } : {}),
   };
 }
@@ -169,11 +171,12 @@ function sendsOf(
   { view: { delivery }, before }: ReadableData,
 ): PossibleSends {
   if (place === 'completed') {
-    return { possiblySent: result.possiblySent ?? 0, traceIds: result.traceIds ?? [] };
+    return { possiblySent: 0, traceIds: [], ...result };
   }
   const stalls = delivery === 'at-most-once' ? 0 : (numberOf(fields.stc) ?? 0);
   const own = possibleSends(history, stalls);
   return {
+    ...own,
     possiblySent: before.possiblySent + Math.max(own.possiblySent, intentOpen ? 1 : 0),
     traceIds: newestTraceIds([...before.traceIds, ...own.traceIds]),
   };

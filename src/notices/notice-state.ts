@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { count, time, type Answer } from '../contracts/answer.ts';
 import { holdKind } from '../contracts/hold.ts';
-import { DELIVERY_POLICIES, END_STATES } from '../contracts/outcome.ts';
+import { DELIVERY_POLICIES, END_STATES, unknownAttempt } from '../contracts/outcome.ts';
 import { STAGES } from './ended.ts';
 
 /**
@@ -80,6 +80,10 @@ export const noticeAnswer = z
       .array(z.string())
       .exactOptional()
       .describe('of the service, for those of them that it answered, oldest first; the newest ten'),
+    unknownAttempts: z
+      .array(unknownAttempt)
+      .exactOptional()
+      .describe('the newest ten before the last attempt that ended unknown, oldest first'),
     stage: z
       .enum(STAGES)
       .exactOptional()

@@ -65,6 +65,10 @@ export class NoticeEnds {
 
 const isUnsent = ({ state }: EndState) => state === 'expired' || state === 'suppressed';
 
+/** What is kept of the attempts before the last one. */
+const unknownAttemptsOf = ({ unknownAttempts = [] }: Partial<PossibleSends>) =>
+  unknownAttempts.length === 0 ? {} : { unknownAttempts: [...unknownAttempts] };
+
 export function entryOf(
   { job }: LockedJob,
   intent: NoticeIntent,
@@ -93,6 +97,7 @@ export function entryOf(
       : end.state === 'suppressed'
         ? { possiblySent, traceIds: [...(before.traceIds ?? []), ...run.traceIds] }
         : { possiblySent: 0 }),
+    ...unknownAttemptsOf(run),
     ...(delivery === undefined ? {} : { delivery }),
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...factsOf(job, detailOf(answer), earlier),
@@ -120,6 +125,7 @@ export function unreadableEntry(
     ...(possiblySent > 0
       ? { state: 'unknown', traceIds, stage: traceIds.length > 0 ? 'answered' : 'started' }
       : { state: 'rejected' }),
+    ...unknownAttemptsOf(sends),
     ...(delivery === 'at-most-once' ? { delivery } : {}),
     ...factsOf(job, message, before),
     data: text,

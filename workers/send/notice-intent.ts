@@ -19,6 +19,7 @@ export interface NoticeIntent {
   readonly possiblySent: number;
   /** At-least-once: the trace ids of the service for those of them that it answered, oldest first. */
   readonly traceIds: readonly string[];
+  readonly unknownAttempts?: PossibleSends['unknownAttempts'];
   /** What the service may have accepted before a person sent it again. */
   readonly before: EarlierRuns;
   readonly mostResends: number;

@@ -200,7 +200,7 @@ async function endRun(
   context: NoticeContext,
 ): Promise<JobResult> {
   const { histories, log } = context;
-  const { possiblySent, traceIds, before, data, suppressed } = intent;
+  const { possiblySent, traceIds, unknownAttempts, before, data, suppressed } = intent;
   const end = endOf(outcome, data.delivery !== undefined, intent.lastAttempt);
   if (end !== undefined) {
     return endNotice(locked, entryOf(locked, intent, end, outcome, answer), context);
@@ -210,6 +210,7 @@ async function endRun(
     const sends = {
       possiblySent: before.possiblySent + possiblySent,
       traceIds: newestTraceIds([...(before.traceIds ?? []), ...traceIds]),
+      unknownAttempts,
     };
     return {
       outcome: 'accepted',

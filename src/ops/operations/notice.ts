@@ -174,7 +174,7 @@ function stateText({ state, pending, confirmed }: NoticeView, now: number): stri
 
 function rowsOf(view: NoticeView, now: number): string[][] {
   const { template, attempts, possiblySent, delivery, code, message, remedy } = view;
-  const { traceIds } = view;
+  const { traceIds, unknownAttempts = [] } = view;
   const { enqueuedAt, startedAt, endedAt, expiresAt } = view;
   const text = (name: string, value: string | undefined) =>
     value === undefined ? [] : [[name, value]];
@@ -191,6 +191,10 @@ function rowsOf(view: NoticeView, now: number): string[][] {
     ...text('message', message),
     ...text('remedy', remedy),
     ...time('queued', enqueuedAt),
+    ...unknownAttempts.map((one) => [
+      'attempt',
+      `${writeTime(one.at, now)}, possibly sent, ${one.code}`,
+    ]),
     ...time('started', startedAt),
     ...time('ended', endedAt),
     ...time('expires', expiresAt),

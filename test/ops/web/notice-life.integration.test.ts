@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import { showNotice } from '../../../src/ops/operations/notice.ts';
+import { noticeWorld } from '../../notices/support/notice-world.ts';
 import { testRedis } from '../../support/redis.ts';
 import { parkNotice } from '../support/parked-notice.ts';
 import { startOps } from './support/ops-bench.ts';
@@ -56,4 +58,31 @@ it('the page shows what to do, and what is not kept', async () => {
   expect(none.status).toBe(200);
   expect(none.text).toContain('it never existed, or was deleted after its end');
   expect(none.text).not.toContain('<script>');
+});
+
+it('pages, API and CLI show the attempts that ended unknown, with their times, also of one that has ended', async () => {
+  const { queue, prefix, worker, reaching } = noticeWorld(redis);
+  const faults = [{ on: 'send' as const, times: 3, status: 503 }];
+  await worker({ UNKNOWN_RESENDS: '1', BACKOFF_BASE_MS: '100' }, { faults });
+  const viewer = await (await startOps(redis.url, prefix)).viewer();
+  for (const state of ['unknown', 'accepted'] as const) {
+    const { id } = await queue.send(NOTICE);
+    const view = await reaching(id, state);
+    const { enqueuedAt = 0, endedAt = 0, unknownAttempts = [] } = view;
+    const { json } = await viewer.get(`/api/v1/notices/${id}`);
+    expect(json).toMatchObject({ attempts: 2, unknownAttempts });
+    expect(unknownAttempts.map(({ code }) => code)).toEqual(['HTTP_503']);
+    const at = unknownAttempts[0]?.at ?? 0;
+    expect([enqueuedAt < at, at < endedAt]).toEqual([true, true]);
+    expect(showNotice.text?.(view, Date.now(), { id }).join(' ')).toMatch(
+      /attempt +[\d:. +A-Z-]+ .*possibly sent, HTTP_503/,
+    );
+    const { text } = await viewer.get(`/notices/${id}`, HTML);
+    const rows = [...text.matchAll(/data-label="What">([^]*?)<\/td>/g)].map(([, what = '']) =>
+      what.replaceAll(/<[^>]*>/g, '').trim(),
+    );
+    const started = ['last attempt started', state];
+    expect(rows).toEqual(['queued', 'attempt ended, possibly sent', ...started]);
+    expect(text).toContain(`datetime="${new Date(at).toISOString()}"`);
+  }
 });

@@ -12,7 +12,7 @@ import {
 import { cancelNotice } from '../../operations/notice.ts';
 import { html, type Part } from '../http/html.ts';
 import { decision } from './decide.ts';
-import { action, card, code, dot, empty, facts, moment, note } from './elements.ts';
+import { action, card, code, dot, empty, facts, moment, note, table } from './elements.ts';
 import type { PageView } from './elements.ts';
 import { page } from './layout.ts';
 
@@ -29,12 +29,11 @@ export const NOTICE = page({
 export function noticePage(notice: NoticeView, view: PageView): Part {
   const { id, state, kept, pending, confirmed } = notice;
   const { template, attempts, possiblySent, delivery, message, remedy } = notice;
-  const { enqueuedAt, startedAt, endedAt, expiresAt, traceIds } = notice;
+  const { endedAt, expiresAt, traceIds } = notice;
   if (state === 'not-kept') {
     return empty('notice', html`<p role="status">${describeNotKept(kept)}</p>`);
   }
   const step = nextStep(notice);
-  const time = (at: number | undefined) => at !== undefined && moment(at, view.now);
   const why =
     pending?.reason === 'delayed'
       ? [', delayed, due ', moment(pending.until, view.now)]
@@ -42,7 +41,7 @@ export function noticePage(notice: NoticeView, view: PageView): Part {
   const unread = confirmed === false && ', but the answer could not be read completely';
   // The forms are part of the card: an open one keeps it from showing a later attempt, which they do not act on.
   return card('notice', code(id), [
-    html`<p class="states">${dot(state)}${why}${unread}</p>`,
+    html`<p>${dot(state)}${why}${unread}</p>`,
     step !== undefined && note(step),
     facts([
       ['Template', template],
@@ -54,11 +53,9 @@ export function noticePage(notice: NoticeView, view: PageView): Part {
       ['Code', code(notice.code)],
       ['Message', message],
       ['Remedy', remedy],
-      ['Queued', time(enqueuedAt)],
-      ['Started', time(startedAt)],
-      ['Ended', time(endedAt)],
-      ['Expires', time(expiresAt)],
+      ['Expires', expiresAt !== undefined && moment(expiresAt, view.now)],
     ]),
+    timeline(notice, view),
     state === 'pending' &&
       action(view, cancelNotice, {
         opens: 'Cancel...',
@@ -76,4 +73,31 @@ export function noticePage(notice: NoticeView, view: PageView): Part {
         given: { ids: id, state, before: endedAt && endedAt + 1 },
       }),
   ]);
+}
+
+/** What is stored of it, in the order of time. */
+function timeline(notice: NoticeView, view: PageView): Part {
+  const { state, enqueuedAt, startedAt, endedAt, unknownAttempts = [] } = notice;
+  const lastAt = unknownAttempts.at(-1)?.at ?? 0;
+  // The code is of the last attempt, which may be the last of those.
+  const started = endedAt === undefined && (startedAt ?? 0) > lastAt ? notice.code : undefined;
+  const known = [
+    { at: enqueuedAt, what: 'queued' },
+    ...unknownAttempts.map((attempt) => ({ ...attempt, what: 'attempt ended, possibly sent' })),
+    { at: startedAt, what: 'last attempt started', code: started },
+    { at: endedAt, what: dot(state), code: notice.code },
+  ];
+  const rows = known.flatMap(({ at, ...row }) =>
+    at === undefined ? [] : { traceId: '', ...row, at },
+  );
+  return table<(typeof rows)[number]>(
+    'Timeline',
+    [
+      ['Time', ({ at }) => moment(at, view.now)],
+      ['What', ({ what }) => what],
+      ['Code', (row) => code(row.code)],
+      ['Trace id', ({ traceId }) => traceId !== '' && code(traceId)],
+    ],
+    rows.sort((a, b) => a.at - b.at),
+  );
 }
