@@ -354,5 +354,12 @@ describe('an engineer on call', () => {
     const exact = (await time.getAttribute('title')) ?? '';
     const local = new Date(new Date(exact).getTime() + 9 * 3_600_000).toISOString().slice(11, 16);
     expect(await time.innerText()).toContain(`${local} GMT+9`);
+    // What is typed into a filter is in the same zone.
+    await page.goto('/batches?phase=sending');
+    const since = page.getByLabel('or created since');
+    await since.fill('2026-01-31T09:30');
+    await since.press('Enter');
+    await page.waitForURL(/since=/);
+    expect(new URL(page.url()).searchParams.get('since')).toBe('2026-01-31T09:30+09:00');
   });
 });

@@ -263,7 +263,7 @@ function refuse(
   const back = isPage && problem.status === 503 ? undefined : localPath(referer);
   const html =
     problem.status === 401
-      ? signInPage(reads(request.method) ? request.url : '/')
+      ? signInPage(context.place, reads(request.method) ? request.url : '/')
       : problemPage(problem, { who: identity, csrf, place: context.place }, back);
   return reply.type('text/html; charset=utf-8').send(html.text);
 }

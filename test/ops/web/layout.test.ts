@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { problemOf, TooManyRequests } from '../../../src/ops/web/http/problem.ts';
 import { html } from '../../../src/ops/web/http/html.ts';
 import { layout } from '../../../src/ops/web/pages/layout.ts';
-import { problemPage } from '../../../src/ops/web/pages/public-pages.ts';
+import { problemPage, signInPage } from '../../../src/ops/web/pages/public-pages.ts';
 import type { Identity } from '../../../src/ops/web/access/identity.ts';
 import {
   ERROR_CODES,
@@ -39,6 +39,11 @@ describe('the frame of a page', () => {
     expect(byProxy).toContain('<nav');
     expect(byProxy).not.toContain('sign-out');
   });
+});
+
+it('the sign-in page names the product, the environment and the account', () => {
+  const { text } = signInPage(place, '/');
+  expect(text).toContain('<h1>Sign in to notice-queue: production &lt;1&gt;, account shop</h1>');
 });
 
 describe('a problem', () => {

@@ -24,7 +24,7 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     summary: 'The sign-in page.',
     input: z.object({ next: z.string().default('/') }),
     perMinute: 60,
-    handle: ({ input }) => signInPage(localPath(input.next)),
+    handle: ({ input }, { place }) => signInPage(place, localPath(input.next)),
   }),
   route({
     ...PAGE,
@@ -47,7 +47,7 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
       // Without the name: people type passwords into the wrong field.
       context.logger.warn({ event: 'ops-sign-in-failed', address });
       void call.reply.code(401);
-      return signInPage(localPath(next), 'Name or password is wrong.');
+      return signInPage(context.place, localPath(next), 'Name or password is wrong.');
     },
   }),
   route({
@@ -56,7 +56,7 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     needs: 'viewer',
     kind: 'page',
     summary: 'Ends the session.',
-    handle: async ({ who, now, reply }, { redis, keys, logger }) => {
+    handle: async ({ who, now, reply }, { redis, keys, logger, place }) => {
       const name = who?.name;
       setSessionCookie(reply);
       try {
@@ -64,7 +64,7 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
       } catch (error) {
         logger.warn({ event: 'ops-signed-out-here-only', who: name, ...redisErrorFields(error) });
         void reply.code(503);
-        return signInPage('/', HERE_ONLY);
+        return signInPage(place, '/', HERE_ONLY);
       }
       logger.info({ event: 'ops-signed-out', who: name });
       return redirect(reply, '/sign-in');

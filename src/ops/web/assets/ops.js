@@ -121,6 +121,17 @@ function localise(place) {
   }
 }
 
+/** Adds the zone of the browser to a time that was typed without one. @param {Event} event */
+function addZone({ target }) {
+  if (!(target instanceof HTMLInputElement) || !['since', 'before'].includes(target.name)) return;
+  const [, day, clock = '00:00'] =
+    /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d))?$/.exec(target.value.trim()) ?? [];
+  const ahead = -new Date(`${day}T${clock}`).getTimezoneOffset();
+  if (Number.isNaN(ahead)) return;
+  const zone = new Date(Math.abs(ahead) * 60_000).toISOString().slice(11, 16);
+  target.value = `${day}T${clock}${ahead < 0 ? '-' : '+'}${zone}`;
+}
+
 async function watch() {
   let stays = true;
   try {
@@ -134,6 +145,7 @@ async function watch() {
 
 sayState(document);
 localise(document);
+document.addEventListener('change', addZone);
 if (document.querySelector('[data-refresh], [data-retry]') !== null) {
   setTimeout(() => void watch(), REFRESH_MS);
 }

@@ -147,7 +147,8 @@ function ofNotices(found: NotAccepted, view: ui.PageView): Part {
       all && ui.quiet('Counted when the page was loaded: it does not refresh.'),
       ui.mayAct(view) &&
         complete &&
-        matching > 0 &&
+        // Without a state, unknown ones are left out of the file.
+        groups.some(({ state }) => given.state !== undefined || state !== 'unknown') &&
         ui.para([
           ui.link(contacts, 'Download their contacts'),
           given.state === undefined && ', but those with an unknown outcome,',

@@ -35,7 +35,7 @@ export function overviewPage({ status, traffic }: OverviewData, view: ui.PageVie
     oldest !== undefined &&
     ui.moment(view.now - oldest, view.now, (span) => `the oldest for ${span}`);
   const figures = ui.tiles([
-    ['waiting', formatCount(jobs.waiting), below],
+    ['waiting', ui.link('/waiting', formatCount(jobs.waiting)), below],
     ['in flight', formatCount(jobs.active)],
     ['delayed', formatCount(jobs.delayed)],
     ['contacts per second', formatRate(sentPerSecond(workers))],

@@ -1,15 +1,17 @@
 import { html, type Html } from '../http/html.ts';
 import { link } from './elements.ts';
 import { layout, type Viewer } from './layout.ts';
+import type { OpsContext } from '../ops-context.ts';
 import type { Problem } from '../http/problem.ts';
 
 /**
  * The sign-in page; every page shows it to a visitor who is not signed in.
  *
+ * @param place of the server: a person has to know which account the password is for
  * @param next path of this server to go to after the sign-in
  * @param problem why the sign-in failed
  */
-export function signInPage(next: string, problem?: string): Html {
+export function signInPage(place: OpsContext['place'], next: string, problem?: string): Html {
   const main = html`<form method="post" action="/sign-in" class="card narrow">
     <input type="hidden" name="next" value="${next}" />
     ${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}
@@ -21,7 +23,9 @@ export function signInPage(next: string, problem?: string): Html {
     /></label>
     <p><button type="submit">Sign in</button></p>
   </form>`;
-  return layout('Sign in', main, {});
+  const { name = '', account } = place;
+  const where = [name, `account ${account}`].filter((part) => part !== '').join(', ');
+  return layout(`Sign in to notice-queue: ${where}`, main, { place });
 }
 
 /**

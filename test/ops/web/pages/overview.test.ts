@@ -119,7 +119,7 @@ it('the figures show what waits, was sent, limits, and works; of the token never
   };
   const text = draw(status, someTraffic({ total, minutes }));
   for (const words of [
-    '<dd>1,234</dd>',
+    '<dd><a href="/waiting">1,234</a></dd>',
     'the oldest for 90 s',
     'href="/batches">4,321<',
     'href="/notices">5<',
