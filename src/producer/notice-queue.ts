@@ -143,7 +143,9 @@ export class NoticeQueue<Templates extends object = AnyTemplates> {
     options: SendManyOptions<NoticeOf<Templates>> = {},
   ): Promise<Receipt[]> {
     this.#mustBeOpen();
-    const sends = await readSends(notices, options);
+    const read = readSends(notices, options);
+    // A list is read at once: what closes the queue after the call waits for it.
+    const sends = Array.isArray(read) ? read : await read;
     // The queue may have been closed while the notices were read.
     this.#mustBeOpen();
     return this.#track(this.#connection.enqueue(sends));
@@ -292,10 +294,10 @@ export type Notices<Templates extends object = AnyTemplates> = Pick<
 >;
 
 /** Reads and checks the notices of a `sendMany`. */
-export async function readSends<Notice>(
+export function readSends<Notice>(
   notices: Iterable<Notice> | AsyncIterable<Notice>,
   options: SendManyOptions<Notice>,
-): Promise<CheckedSend[]> {
+): CheckedSend[] | Promise<CheckedSend[]> {
   const optionsOf = optionsForEach(options);
   const sends: CheckedSend[] = [];
   const take = (notice: Notice) => {
@@ -303,14 +305,19 @@ export async function readSends<Notice>(
     const own = optionsOf(notice, index);
     sends.push({ options: own, notice: readNotice(notice, `notices[${index}]`) });
   };
-  if (isIterable(notices)) for (const notice of notices) take(notice);
-  else if (isAsyncIterable(notices)) for await (const notice of notices) take(notice);
-  else {
-    throw new InputError('NOTICE_INVALID', [
-      { field: 'notices', problem: 'expected a list or another iterable of notices' },
-    ]);
+  if (isIterable(notices)) {
+    for (const notice of notices) take(notice);
+    return sends;
   }
-  return sends;
+  if (isAsyncIterable(notices)) {
+    return (async () => {
+      for await (const notice of notices) take(notice);
+      return sends;
+    })();
+  }
+  throw new InputError('NOTICE_INVALID', [
+    { field: 'notices', problem: 'expected a list or another iterable of notices' },
+  ]);
 }
 
 /** Gives the error of a `sendLater` to the handler of its caller. */
