@@ -4,7 +4,7 @@ import type { Seal } from '../../payload/seal.ts';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { ChunkState } from '../ledger/settlement.ts';
 import type { RedriveRefusal } from '../ledger/ledger-actions.ts';
-import type { FailureRecord } from '../ledger/ledger-reader.ts';
+import { UNREADABLE, type FailureRecord } from '../ledger/ledger-reader.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { POSSIBLY_SENT_AT_CANCEL } from '../ledger/settlement.ts';
 
@@ -128,10 +128,15 @@ export async function groupFailures(
   filter: FailureFilter = {},
 ): Promise<FailureGroup[]> {
   const sums: FailureGroup[] = [...(await ledger.failureSums(id))];
+  const contactsOf = (of: FailedState) =>
+    sums.reduce((sum, { state, contacts }) => sum + (state === of ? contacts : 0), 0);
+  const unreadable = sums.filter(({ code }) => code === UNREADABLE.code);
+  for (const sum of unreadable) {
+    sums.push({ ...sum, contacts: counts[sum.state] - contactsOf(sum.state) });
+  }
   if (phase === 'cancelled') {
     // Cancelling stores no failures.
-    const ofUnknown = sums.filter(({ state }) => state === 'unknown');
-    const unknown = counts.unknown - ofUnknown.reduce((sum, one) => sum + one.contacts, 0);
+    const unknown = counts.unknown - contactsOf('unknown');
     sums.push(
       { ...NEVER_SENT, message: CANCELLED_OR_DISCARDED, contacts: counts.cancelled },
       { ...POSSIBLY_SENT_AT_CANCEL, contacts: unknown },

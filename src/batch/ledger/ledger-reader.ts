@@ -29,7 +29,7 @@ const failureFrom = (name: string, text: string): FailureRecord => ({
   name,
   ...(storedJson(failure, text) ?? UNREADABLE),
 });
-const UNREADABLE = {
+export const UNREADABLE = {
   state: 'unknown',
   size: 0,
   code: 'RECORD_UNREADABLE',
@@ -265,10 +265,13 @@ export class LedgerReader {
     return found;
   }
 
-  /** Failures by state and code, in one round trip. A sum that cannot be read is left out: the counts have it. */
+  /** Failures by state and code, in one round trip. A sum that cannot be read is of 0 contacts: the counts have them. */
   async failureSums(id: string): Promise<readonly FailureSum[]> {
-    const sums = await this.ask(() => this.redis.hvals(this.keys.batch(id).groups));
-    return sums.flatMap((text) => storedJson(failureSum, text) ?? []);
+    const sums = await this.ask(() => this.redis.hgetall(this.keys.batch(id).groups));
+    return Object.entries(sums).map(([name, text]) => {
+      const state = failure.shape.state.safeParse(name.split(' ', 1)[0]).data ?? 'unknown';
+      return storedJson(failureSum, text) ?? { ...UNREADABLE, state, contacts: 0 };
+    });
   }
 
   /**

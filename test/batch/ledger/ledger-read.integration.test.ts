@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { groupFailures } from '../../../src/batch/failures/failures.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
@@ -98,10 +99,13 @@ it.each(['{', '[]', '{"contacts":"7"}'])(
     await bench.settleNew(1, allFailed('rejected', 'BLOCKED', ''));
     await redis.client.hset(record, 'reading', text);
     await redis.client.hset(failures, '1', text);
-    await redis.client.hset(groups, 'rejected BLOCKED', text);
+    await redis.client.hset(groups, { 'rejected BLOCKED': text, 'rejected OTHER': text });
     expect(await bench.batch()).not.toHaveProperty('reading');
     expect(await ledger.list(5)).toHaveLength(1);
-    expect(await ledger.failureSums(id)).toMatchObject([{ code: 'CREDIT', contacts: 7 }]);
+    expect(await groupFailures(ledger, await bench.batch())).toMatchObject([
+      { state: 'rejected', code: 'CREDIT', contacts: 7 },
+      { state: 'rejected', code: 'RECORD_UNREADABLE', contacts: 3 },
+    ]);
     const unreadable = { name: '1', state: 'unknown', code: 'RECORD_UNREADABLE' };
     expect(await bench.failures()).toMatchObject([{ name: '0', code: 'CREDIT' }, unreadable]);
     expect(await ledger.failure(id, '1')).toMatchObject(unreadable);
