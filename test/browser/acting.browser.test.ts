@@ -174,6 +174,35 @@ describe('a person who acts', () => {
     expect(await page.getByText('is on hold').count()).toBe(0);
   });
 
+  it('sees how far an action on many is that takes longer than one request, and stops it', async () => {
+    const watched = await startWatched(redis, { processes: 0 });
+    const { notices } = watched.ops.context;
+    for (const row of rows(60)) await notices.send({ templateCode: 'BUG', contacts: [row] });
+    const { page } = await watched.look();
+    await page.goto('/waiting');
+    const card = page.locator('#waiting');
+    await card.getByText('Cancel...').click();
+    // One request ends after twenty seconds; the action would take a minute.
+    await card
+      .locator('form')
+      .first()
+      .evaluate((form) => {
+        const rate = Object.assign(document.createElement('input'), { name: 'rate', value: '1' });
+        form.append(rate);
+      });
+    await card.getByLabel('Why').first().fill('enqueued by a bug');
+    await card.getByRole('button', { name: 'Cancel 60 notices' }).click();
+    await card.getByText('0 done so far.', { exact: true }).waitFor();
+    await card.getByText(/^[1-9]\d* done so far\.$/).waitFor();
+    await picture(page, 'in-parts');
+    await card.getByRole('button', { name: 'Stop' }).click();
+    const end = card.getByText(/^\d+ done; not all that match were tried\.$/);
+    await end.waitFor();
+    const done = Number.parseInt((await end.textContent()) ?? '', 10);
+    expect(done).toBeGreaterThan(20);
+    expect(done).toBeLessThan(60);
+  });
+
   it('sets the notices of an old copy of Redis aside, and stops a list of it', async () => {
     const watched = await startWatched(redis, { processes: 0 });
     const { notices, keys } = watched.ops.context;

@@ -132,6 +132,59 @@ function addZone({ target }) {
   target.value = `${day}T${clock}${ahead < 0 ? '-' : '+'}${zone}`;
 }
 
+/**
+ * Repeats an action on many until all that match were tried, or a person stops it: one request does what it can in its
+ * time. What needs a single request leads to its page, which says what was done.
+ *
+ * @param {SubmitEvent} event
+ */
+async function inParts(event) {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || form.dataset['parts'] === undefined) return;
+  event.preventDefault();
+  const body = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) {
+    if (typeof value === 'string') body.append(name, value);
+  }
+  const button = form.querySelector('button');
+  const stop = Object.assign(document.createElement('button'), { type: 'button' });
+  stop.textContent = 'Stop';
+  const progress = document.createElement('p');
+  progress.setAttribute('role', 'status');
+  form.querySelector('[role=status]')?.remove();
+  form.append(progress, stop);
+  if (button !== null) button.disabled = true;
+  stop.addEventListener('click', () => (stop.disabled = true));
+  let done = 0;
+  let says = '';
+  try {
+    for (let goesOn = true; goesOn;) {
+      progress.textContent = `${done} done so far.`;
+      const headers = { accept: 'application/json', 'x-done': String(done) };
+      const answer = await fetch(form.action, {
+        method: 'POST',
+        body,
+        headers,
+        redirect: 'manual',
+      });
+      if (answer.type === 'opaqueredirect') return location.assign(body.get('_next') ?? '/');
+      const { cancelled, contacts, complete, waitMs, detail, issues } = await answer.json();
+      const some = answer.ok ? (cancelled ?? contacts) : 0;
+      done += some;
+      goesOn = some > 0 && !complete && !stop.disabled;
+      says = answer.ok
+        ? `${done} done${complete ? '' : '; not all that match were tried'}.`
+        : [detail, ...(issues ?? []).map((/** @type {any} */ one) => one.problem)].join(' ');
+      if (goesOn) await new Promise((resolve) => setTimeout(resolve, waitMs ?? 0));
+    }
+  } catch {
+    says = `${done} done; the ops server does not answer.`;
+  }
+  progress.textContent = says;
+  stop.remove();
+  if (button !== null) button.disabled = false;
+}
+
 async function watch() {
   let stays = true;
   try {
@@ -146,6 +199,7 @@ async function watch() {
 sayState(document);
 localise(document);
 document.addEventListener('change', addZone);
+document.addEventListener('submit', (event) => void inParts(event));
 if (document.querySelector('[data-refresh], [data-retry]') !== null) {
   setTimeout(() => void watch(), REFRESH_MS);
 }

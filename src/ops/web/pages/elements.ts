@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { kindOf } from '../../operations/fields.ts';
 import { paramsOf, type Operation } from '../../operations/operation.ts';
 import { relativeTime, type SayTime } from '../../../format/time.ts';
@@ -167,7 +168,8 @@ export function action(view: PageView, row: Operation, spec: Action): Html | fal
   const path = row.path.replaceAll(/:(\w+)/g, (_, name: string) =>
     encodeURIComponent(String(given[name])),
   );
-  const form = html`<form method="post" action="${path}">
+  const isInParts = row.output instanceof z.ZodObject && 'complete' in row.output.shape;
+  const form = html`<form method="post" action="${path}" ${isInParts && html`data-parts`}>
     ${csrfField(view.csrf)} ${hidden('_next', next)}
     ${Object.entries(given).map(([name, value]) => !params.has(name) && hidden(name, value))}
     ${isThere(says) && para(says)} ${more}
