@@ -143,5 +143,6 @@ export async function act(terminal: Terminal, sent: Sent, optedOut: string): Pro
   await terminal.run(['ops', 'hash-password', 'kim'], { stdin: 'short' });
   await terminal.run(['erase', NUMBERS.heldBack]);
   await terminal.both('erase', NUMBERS.heldBack, '--yes', '--why', `asked by ${NUMBERS.heldBack}`);
+  await terminal.both('sessions');
   await terminal.both('audit');
 }
