@@ -21,7 +21,10 @@ const REQUESTS = 100;
 /** Of an answer of which fewer are allowed in a minute: once, and so many at least. */
 const FEWEST_REQUESTS = 15;
 /** What takes longer is measured twice: one pause of the machine is not the program's. */
-const MOST_MS = 300;
+const MOST_MS = 100;
+/** Of an answer that has every row of a list: some thousands. */
+const MOST_OF_ALL_ROWS_MS = 300;
+const mostOf = (path: string) => (path.endsWith('/results') ? MOST_OF_ALL_ROWS_MS : MOST_MS);
 
 /** What it takes to fill the queue, at most. */
 const FILL_MS = 180_000;
@@ -87,7 +90,7 @@ describe('with a million waiting jobs and 100,000 failed notices', () => {
 
   afterAll(() => server.close());
 
-  it('every page and every answer of the API takes less than 300 ms, 99 times in 100', async () => {
+  it('every page and every answer of the API takes less than 100 ms, 99 times in 100', async () => {
     const bench = await startOps(server.url, PREFIX);
     // The requests of one minute are limited for each of them.
     const callers = [
@@ -104,7 +107,7 @@ describe('with a million waiting jobs and 100,000 failed notices', () => {
     console.log(`filled in ${Math.round(filledMs / 1_000)} s`);
     console.table(rows);
     expect(rows.length).toBeGreaterThan(30);
-    expect(rows.filter(({ p99 }) => p99 >= MOST_MS)).toEqual([]);
+    expect(rows.filter(({ path, p99 }) => p99 >= mostOf(path))).toEqual([]);
   }, 600_000);
 });
 
@@ -123,7 +126,7 @@ async function timesOf(all: readonly Caller[], path: string): Promise<Row> {
   const callers = all.filter((_, index) => statuses[index]?.status !== 403);
   const first = await requestAgain(callers, path);
   expect([path, first.length >= FEWEST_REQUESTS]).toEqual([path, true]);
-  const isSlow = quantile(first, 0.99) >= MOST_MS && first.length === REQUESTS;
+  const isSlow = quantile(first, 0.99) >= mostOf(path) && first.length === REQUESTS;
   // Some of it may be refused, if fewer are allowed in a minute.
   const second = isSlow ? await requestAgain(callers, path) : [];
   const times = second.length >= FEWEST_REQUESTS ? second : first;
