@@ -133,24 +133,44 @@ describe('the headline is the worst thing that is true', () => {
     expect(of({ batches: both }).title).toBe('List june is paused');
     const moving = someBatches({ pending: 800, openBatches: [later, open] });
     expect(of({ batches: moving }).title).toBe('Waiting');
+    // Only ten are listed: the eleventh is not known to wait for its start.
+    const more = someBatches({ pending: 890, openBatches: [later], open: 2 });
+    expect(of({ batches: more })).toMatchObject({ tone: 'warn', title: 'Waiting' });
   });
 
-  it.each<[string, Partial<Status>]>([
-    ['No worker is ready', { workers: [someWorker({ unready: [{ reason: 'x', since: NOW }] })] }],
+  const unready = (reason: string) => ({
+    workers: [someWorker({ unready: [{ reason, since: NOW }] })],
+  });
+
+  it.each<[string, string | undefined, string | undefined, Partial<Status>]>([
+    ['No worker is ready', undefined, undefined, unready('stopping')],
+    ['No worker is ready', 'the network', 'queue_unavailable', unready('redis-away')],
+    ['No worker is ready', 'our configuration', 'payload_unreadable', unready('payload-key')],
     [
       'List may is stalled',
+      'our configuration',
+      'batchstalled',
       { batches: someBatches({ pending: 400, openBatches: [{ ...open, stalled: true }] }) },
     ],
     [
       'List may is paused',
+      'a person',
+      'manual',
       { batches: someBatches({ pending: 400, openBatches: [{ ...open, phase: 'paused' }] }) },
     ],
-    ['Waiting', { batches: someBatches({ pending: 10 }) }],
-  ])('%s: whose fault, one command, and a section of the runbook', (title, some) => {
-    const { fault, command, section = '-', ...found } = of(some);
-    expect([found.title, typeof fault, typeof command]).toEqual([title, 'string', 'string']);
-    const runbook = readFileSync('docs/operating.md', 'utf8').replaceAll('.', '');
-    expect(runbook.toLowerCase()).toContain(`### \`${section}\``);
+    ['Waiting', undefined, undefined, { batches: someBatches({ pending: 10 }) }],
+  ])('%s: the fault of %s, section %s, and one command', (title, fault, section, some) => {
+    const found = of(some);
+    expect([found.title, found.fault, found.section]).toEqual([title, fault, section]);
+    expect(found.command).toMatch(/^notices /);
+    const runbook = readFileSync('docs/operating.md', 'utf8').replaceAll('.', '').toLowerCase();
+    expect(runbook).toContain(section === undefined ? '' : `### \`${section}\``);
+  });
+
+  it('a list that waits for a known reason says it', () => {
+    const waits = 'it is waiting for 09:00 (KST), its sending hours (SEND_WINDOWS)';
+    const batches = someBatches({ pending: 400, openBatches: [{ ...open, waits }] });
+    expect(of({ batches })).toMatchObject({ title: 'Waiting', text: `List may: ${waits}.` });
   });
 
   it.each<[string, string, Partial<Status>]>([

@@ -127,20 +127,34 @@ export const PERSISTENCE = {
   unknown: 'persistence unknown',
 } as const;
 
-/** What the reasons for which a worker is not ready mean (workers/health/readiness.ts). */
-const WORDS: Readonly<Record<string, string>> = {
-  'redis-away': 'it has no connection to Redis',
-  'redis-unsuitable': 'Redis could lose notices',
-  'copy-unchecked': 'it is starting: it checks that Redis is not an old copy',
-  'event-loop': 'its event loop was blocked',
-  'payload-key':
-    'it does not have the key with which contacts or the do-not-send list are encrypted (PAYLOAD_KEY)',
-  alone: 'its requests fail, and those of other workers do not',
-  stopping: 'it is shutting down',
+/** What the reasons for which a worker is not ready mean, and whose fault they are where that is known. */
+const UNREADY: Readonly<
+  Record<string, { readonly words: string } & Pick<Headline, 'fault' | 'section'>>
+> = {
+  'redis-away': {
+    words: 'it has no connection to Redis',
+    fault: 'the network',
+    section: 'queue_unavailable',
+  },
+  'redis-unsuitable': {
+    words: 'Redis could lose notices',
+    fault: 'our configuration',
+    section: 'redis_unsuitable',
+  },
+  'copy-unchecked': { words: 'it is starting: it checks that Redis is not an old copy' },
+  'event-loop': { words: 'its event loop was blocked' },
+  'payload-key': {
+    words:
+      'it does not have the key with which contacts or the do-not-send list are encrypted (PAYLOAD_KEY)',
+    fault: 'our configuration',
+    section: 'payload_unreadable',
+  },
+  alone: { words: 'its requests fail, and those of other workers do not' },
+  stopping: { words: 'it is shutting down' },
 };
 
 /** A reason for which a worker is not ready, as a clause; one that is not known as it is. */
-export const unreadyWords = (reason: string): string => WORDS[reason] ?? reason;
+export const unreadyWords = (reason: string): string => UNREADY[reason]?.words ?? reason;
 
 function notReady({ workers }: HeadlineFacts): Judged | undefined {
   const [first] = workers;
@@ -148,13 +162,13 @@ function notReady({ workers }: HeadlineFacts): Judged | undefined {
   if (reason === undefined || workers.some(({ unready = [] }) => unready.length === 0)) {
     return undefined;
   }
+  const { words = reason.reason, ...known } = UNREADY[reason.reason] ?? {};
   return {
     tone: 'bad',
     title: 'No worker is ready',
-    text: `Of ${first?.host ?? ''}: ${unreadyWords(reason.reason)}.`,
+    text: `Of ${first?.host ?? ''}: ${words}.`,
     remedy: '"notices status" shows the reasons of all',
-    fault: 'our configuration',
-    section: 'waitinglong',
+    ...known,
     command: 'notices doctor',
   };
 }

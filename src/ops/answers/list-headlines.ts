@@ -116,7 +116,7 @@ export function waiting({
   }
   if (batches.pending + jobs.delayed === 0) return undefined;
   const [first] = later.sort((a, b) => (a.startAt ?? 0) - (b.startAt ?? 0));
-  if (first?.startAt !== undefined && later.length === batches.openBatches.length) {
+  if (first?.startAt !== undefined && later.length === batches.open) {
     return {
       tone: 'good',
       title: `List ${first.id} waits for its start${andOthers(later.length - 1)}`,
@@ -132,15 +132,14 @@ export function waiting({
     return { tone: 'good', title: `Waiting for ${words}`, text, until };
   }
   if (batches.pending > 0) {
-    const text = 'Contacts of lists wait, and none was sent recently.';
-    return {
-      tone: 'warn',
-      title: 'Waiting',
-      text,
-      fault: 'our configuration',
-      command: 'notices batches',
-      section: 'waitinglong',
-    };
+    const why = batches.openBatches.find(
+      ({ waits, pending, startAt }) => waits !== undefined && pending > 0 && startAt === undefined,
+    );
+    const text =
+      why === undefined
+        ? 'Contacts of lists wait, and none was sent recently.'
+        : `List ${why.id}: ${why.waits}.`;
+    return { tone: 'warn', title: 'Waiting', text, command: 'notices batches' };
   }
   const text = `Nothing is due: ${countOf(jobs.delayed, 'notice waits', 'notices wait')} for their time or next attempt.`;
   return { tone: 'good', title: 'Idle', text };

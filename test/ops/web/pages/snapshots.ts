@@ -42,7 +42,8 @@ export function someWorker(some: Partial<Worker> = {}): Worker {
 
 /** Batches of which nothing is left. */
 export function someBatches(some: Partial<Status['batches']> = {}): Status['batches'] {
-  return { pending: 0, open: 0, openBatches: [], rejected: 0, refused: [], unknown: 0, ...some };
+  const open = some.openBatches?.length ?? 0;
+  return { pending: 0, open, openBatches: [], rejected: 0, refused: [], unknown: 0, ...some };
 }
 
 /** A queue that is idle, with one worker. */
