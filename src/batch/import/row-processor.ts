@@ -1,6 +1,7 @@
 import { createHash, createHmac, type Hash } from 'node:crypto';
 import {
   contactBytes,
+  numberOf,
   type ContactBlock,
   type SourcePart,
   type SourceRow,
@@ -202,11 +203,6 @@ class ChunkBuilder {
     this.#pieces.push(block.json.subarray(start, block.ends[to - 1]));
     this.#run = undefined;
   }
-}
-
-/** The phone number of a contact of a block, with its leading zeros. */
-function numberOf({ numbers, digits }: ContactBlock, index: number): string {
-  return String(numbers[index] ?? 0).padStart(digits[index] ?? 0, '0');
 }
 
 /**

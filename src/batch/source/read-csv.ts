@@ -2,7 +2,7 @@ import { checkCells, CUT, isBlank, refused, type RowCheck } from './check-row.ts
 import { readColumns, type Columns, type CsvOptions } from './column-map.ts';
 import { endOfLine, readRow, tooLong, type CsvRow } from './csv-row.ts';
 import { FastCsvReader } from './fast-csv-reader.ts';
-import { MAX_ROW_LENGTH, type SourceReader, type SourcePart } from './source-row.ts';
+import { MAX_ROW_LENGTH, numberOf, type SourceReader, type SourcePart } from './source-row.ts';
 import { invalidList, type Sample } from './describe-columns.ts';
 
 /**
@@ -55,8 +55,8 @@ class CsvText {
   #line = 1;
   /** Number of the next row: less than the line after cells with line breaks. */
   #rowNumber = 1;
-  /** Digits of the last number that was taken. */
-  #digits = 0;
+  /** The last number that was taken. */
+  #number = '';
   /** Whether the list ends with this text. */
   #last = false;
 
@@ -147,7 +147,7 @@ class CsvText {
         this.#rowNumber = run.nextRow;
         if (run.to > run.from) {
           parts.push(run);
-          this.#digits = run.block.digits[run.to - 1] ?? 0;
+          this.#number = numberOf(run.block, run.to - 1);
           // The run may have ended because its block is full: there may be more plain rows.
           continue;
         }
@@ -157,7 +157,7 @@ class CsvText {
       if (isTooLong(this.#text.subarray(this.#at, row.next))) throw tooLong(this.#line);
       const check = this.#named(checkCells(row.cells, columns), row, columns);
       const original = check.kind === 'refused' ? columns.original(row.cells) : undefined;
-      if (check.kind === 'contact') this.#digits = check.number.length;
+      if (check.kind === 'contact') this.#number = check.number;
       parts.push({ row: this.#rowNumber, line: this.#line, check, original });
       this.#skip(row);
     }
@@ -185,20 +185,27 @@ class CsvText {
   }
 
   /** Says of a row that was cut off with its file that it was, and refuses it. */
-  #named(check: RowCheck, { cells, next }: CsvRow, { width, contact }: Columns): RowCheck {
+  #named(check: RowCheck, { cells, next }: CsvRow, columns: Columns): RowCheck {
+    const { width, contact, rules } = columns;
     if (!this.#last || next < this.#text.length) return check;
     const end = this.#text.at(-1);
     if (end === LF || end === CR) return check;
     const isCell = contact.index === width - 1;
     if (check.kind === 'contact') {
-      const isWhole = !isCell || end === QUOTE || check.number.length >= this.#digits;
-      return isWhole
-        ? check
-        : refused(
+      // With a country its numbers are known, and one that begins otherwise is of another kind.
+      const isCut =
+        isCell &&
+        end !== QUOTE &&
+        rules.country === undefined &&
+        check.number.length < this.#number.length &&
+        check.number.startsWith(this.#number.slice(0, 2));
+      return isCut
+        ? refused(
             contact.title,
             cells.at(-1) ?? '',
             `the number is shorter than the one before; ${CUT}`,
-          );
+          )
+        : check;
     }
     const isShort = isCell && check.implausible === true;
     if (!isShort && cells.length >= width) return check;

@@ -48,6 +48,11 @@ export class ContactBlock {
   }
 }
 
+/** The phone number of a contact of a block, with its leading zeros. */
+export function numberOf({ numbers, digits }: ContactBlock, index: number): string {
+  return String(numbers[index] ?? 0).padStart(digits[index] ?? 0, '0');
+}
+
 /** Bytes of the JSON of one contact of a block. */
 export function contactBytes({ ends }: ContactBlock, index: number): number {
   return (ends[index] ?? 0) - (index === 0 ? 0 : (ends[index - 1] ?? 0));

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { checkCells, type RowCheck } from '../../../src/batch/source/check-row.ts';
 import { readColumns } from '../../../src/batch/source/column-map.ts';
 import { readCsv } from '../../../src/batch/source/read-csv.ts';
+import { COUNTRIES } from '../../../src/format/country.ts';
 import type { SourcePart } from '../../../src/batch/source/source-row.ts';
 import { piecesOf } from '../support/pieces.ts';
 
@@ -255,8 +256,12 @@ describe('the end of a list without the end of its line', () => {
     [`contact\n${rows}0105555030\n`, 0],
     [`contact\n${rows}"0105555030"`, 0],
     [`contact,var1\n01012345678,a\n0212345678,b`, 0],
-  ])('%#: a number that is shorter than the one before was cut', async (text, count) => {
-    const { reasons } = await countsOf(text);
+    // A landline after a mobile phone, and a shorter number of the country.
+    [`contact\n${rows}0212345678`, 0],
+    [`contact\n010-1234-5678\n0212345678`, 0],
+    [`contact\n${rows}0212345678\n023124567`, 0, COUNTRIES.KR],
+  ])('%#: a number that is shorter than the one before was cut', async (text, count, country?) => {
+    const { reasons } = await countsOf(text, { rules: { country } });
     expect(reasons).toEqual(Array(count).fill(expect.stringMatching(/shorter.*was cut off/)));
   });
 });
