@@ -13,7 +13,8 @@ const ISO = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)(Z|[+
  * @returns milliseconds since the epoch; undefined for other texts, and for days that do not exist
  */
 export function readTime(text: string, inZone = 'Z'): number | undefined {
-  if (/^\d{5,15}$/.test(text)) return Number(text);
+  // Fewer digits are seconds, or a day without hyphens.
+  if (/^\d{13,15}$/.test(text)) return Number(text);
   const [, day, clock = '00:00', zone = inZone] = ISO.exec(text) ?? [];
   if (day === undefined) return undefined;
   // A day such as February 30 would be read as one in March.

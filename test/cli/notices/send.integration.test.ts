@@ -106,6 +106,8 @@ describe('notices send with bad input: exit code 2, named, nothing queued', () =
     ['--delay', `${good} --delay soon`],
     ['Expected a duration from 0s to 366d', `${good} --delay 401d`],
     ['--send-at <time>', `${good} --send-at tomorrow`],
+    ['--send-at <time>', `${good} --send-at 1796083200`],
+    ['--send-at <time>', `${good} --send-at 20991231`],
     ['--expires-at: ', `${good} --expires-at 2001-01-01T00:00:00Z`],
     ['--priority', `${good} --priority 1.5`],
     ['--file', '--file /nowhere/notice.json'],
