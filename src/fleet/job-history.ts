@@ -19,11 +19,16 @@ const troubleSchema = z.object({
   tokenId: z.string().optional(),
 });
 
+/** What is stored of an attempt and cannot be read. */
+const UNREADABLE = { at: 0, code: '', run: '' };
+
 const unknownSchema = z.array(
-  unknownAttempt.extend({
-    /** The worker's token for the lock of the job, which names the run: a repeated write is known by it. */
-    run: z.string(),
-  }),
+  unknownAttempt
+    .extend({
+      /** The worker's token for the lock of the job, which names the run: a repeated write is known by it. */
+      run: z.string(),
+    })
+    .catch(UNREADABLE),
 );
 
 export type UnknownAttempt = z.output<typeof unknownSchema>[number];
@@ -47,17 +52,18 @@ const historyFields = (job: string) =>
  * dies in the moment after it has noted the end of an attempt makes two of it.
  */
 export function possibleSends({ unknown }: JobHistory, stalls: number): PossibleSends {
+  const known = unknown.filter(({ at }) => at > 0);
   return {
     possiblySent: unknown.length + stalls,
     traceIds: newestTraceIds(unknown.flatMap(({ traceId = [] }) => traceId)),
-    ...(unknown.length === 0
+    ...(known.length === 0
       ? {}
-      : { unknownAttempts: unknown.slice(-MOST_KEPT).map((one) => unknownAttempt.parse(one)) }),
+      : { unknownAttempts: known.slice(-MOST_KEPT).map((one) => unknownAttempt.parse(one)) }),
   };
 }
 
 /**
- * Reads the two fields of a history. What cannot be read counts as none.
+ * Reads the two fields of a history. Trouble that cannot be read counts as none, and unknown attempts as one.
  * @param texts trouble and unknown attempts as they are stored
  */
 export function parseHistory([trouble, unknown]: readonly (
@@ -65,7 +71,7 @@ export function parseHistory([trouble, unknown]: readonly (
 )[]): JobHistory {
   return {
     trouble: storedJson(troubleSchema, trouble),
-    unknown: storedJson(unknownSchema, unknown) ?? [],
+    unknown: storedJson(unknownSchema, unknown) ?? (unknown ? [UNREADABLE] : []),
   };
 }
 
@@ -75,10 +81,9 @@ const noteUnknown = defineScript({
   lua: `
 local lock = redis.call('GET', KEYS[2])
 if lock and lock ~= ARGV[1] then return 0 end
-local kept = redis.call('HGET', KEYS[1], ARGV[2])
-local attempts = kept and cjson.decode(kept) or {}
+local attempts = jsonOf(redis.call('HGET', KEYS[1], ARGV[2]) or '[]') or { {} }
 local last = attempts[#attempts]
-if last and last.run == ARGV[1] then return 1 end
+if type(last) == 'table' and last.run == ARGV[1] then return 1 end
 local attempt = cjson.decode(ARGV[3])
 attempt.at = clock()
 attempts[#attempts + 1] = attempt
@@ -148,7 +153,8 @@ const INTENT_PRELUDE = `
 local history, accepted, ended = KEYS[1], KEYS[2], KEYS[3]
 local jobs, job, nonce = ARGV[1], ARGV[2], ARGV[3]
 local kept = redis.call('HGET', history, 'intent:' .. job)
-local intent = kept and cjson.decode(kept)
+-- One that cannot be read may be of any attempt.
+local intent = kept and (jsonOf(kept) or {})
 local function write(value) redis.call('HSET', history, 'intent:' .. job, cjson.encode(value)) end
 -- BullMQ has recorded the end of the job, or the job no longer exists.
 local function isOver(id)
@@ -182,8 +188,7 @@ export const endIntent = defineScript({
   lua: `${INTENT_PRELUDE}
 if not intent or intent.nonce ~= nonce then
   -- Another run has ended the notice as unknown meanwhile: the person who decides sees this stage.
-  local text = redis.call('HGET', ended, job)
-  local entry = text and cjson.decode(text)
+  local entry = jsonOf(redis.call('HGET', ended, job))
   if entry and entry.nonce == nonce and entry.state == 'unknown' and ARGV[4] == 'accepted' then
     entry.stage = 'accepted'
     redis.call('HSET', ended, job, cjson.encode(entry))

@@ -36,8 +36,7 @@ end
 local function indexOf(name) return KEYS[1] .. ':at:' .. name end
 local isAgain = redis.call('ZSCORE', indexOf('again'), id)
 if not isAgain and redis.call('HEXISTS', KEYS[1], id) == 1 then return 'recorded' end
-local kept = redis.call('HGET', KEYS[2], 'intent:' .. id)
-local intent = kept and cjson.decode(kept) or {}
+local intent = jsonOf(redis.call('HGET', KEYS[2], 'intent:' .. id)) or {}
 if intent.accepted then return 'accepted' end
 alsoWhenFull()
 local nonce = intent.nonce and '"nonce":' .. cjson.encode(intent.nonce) .. ',' or ''

@@ -6,7 +6,8 @@ import { isMistake, missingPermission, replyCode, replyWords } from './reply.ts'
  * Functions at the start of every script: Redis time in milliseconds since the epoch, as a whole
  * number and with its fraction. Redis runs a script at one moment, so repeated calls agree. At `maxmemory` it refuses the
  * first write of a script that needs memory, and none after one that needs none: a script without which workers cannot
- * send or record what waits calls `alsoWhenFull` before its first write, which deletes nothing.
+ * send or record what waits calls `alsoWhenFull` before its first write, which deletes nothing. `jsonOf` reads an object or
+ * a list that is stored as JSON: nil for none, and for what cannot be read, since what is stored may be anything.
  */
 const PRELUDE = `
 local function exactClock()
@@ -14,13 +15,17 @@ local function exactClock()
   return time[1] * 1000 + time[2] / 1000
 end
 local function clock() return math.floor(exactClock()) end
+local function jsonOf(text)
+  local isJson, value = pcall(cjson.decode, text)
+  return isJson and type(value) == 'table' and value or nil
+end
 local function alsoWhenFull() redis.call('DEL', (string.match(KEYS[1], '^{.-}') or '') .. ':done:') end
 `;
 
 /** One Lua script. Redis runs it as a whole, with no other command in between. */
 interface ScriptDefinition {
   readonly name: string;
-  /** The body; `clock()` and `exactClock()` are defined in front of it. */
+  /** The body; the functions of the prelude are defined in front of it. */
   readonly lua: string;
   /** Whether texts in the reply are bytes (Buffers) instead of strings. Default false. */
   readonly binary?: boolean;

@@ -52,8 +52,8 @@ local holds, now = KEYS[1], clock()
 alsoWhenFull()
 local BLOCKED = 9007199254740991
 local function read(scope)
-  local isRead, held = pcall(cjson.decode, redis.call('HGET', holds, scope) or 'null')
-  if not isRead or type(held) ~= 'table' or type(held.kind) ~= 'string' then return nil end
+  local held = jsonOf(redis.call('HGET', holds, scope))
+  if not held or type(held.kind) ~= 'string' then return nil end
   held.next, held.round = tonumber(held.next) or 0, tonumber(held.round) or 0
   return held
 end

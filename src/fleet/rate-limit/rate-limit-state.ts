@@ -132,8 +132,8 @@ return { 'permits', count, text(at - now), text(gap) }`,
 export const decreaseRateLimit = defineScript({
   name: 'decreaseRateLimit',
   lua: `${PRELUDE}
-local held = redis.call('HGET', KEYS[2], 'queue')
-local later = math.max(held and cjson.decode(held).next or 0, now)
+local held = jsonOf(redis.call('HGET', KEYS[2], 'queue')) or {}
+local later = math.max(tonumber(held.next) or 0, now)
 alsoWhenFull()
 fellAt = tonumber(fellAt or nil)
 -- A decrease in the future is from before the clock went back.

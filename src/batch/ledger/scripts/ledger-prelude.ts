@@ -197,8 +197,8 @@ end
 
 -- A failure or a sum of them, with its number; nil for what cannot be read: what is stored may be anything.
 local function readable(text, number)
-  local isJson, value = pcall(cjson.decode, text)
-  local isWhole = isJson and type(value) == 'table' and tonumber(value[number]) and type(value.code) == 'string'
+  local value = jsonOf(text)
+  local isWhole = value and tonumber(value[number]) and type(value.code) == 'string'
   return isWhole and value or nil
 end
 
