@@ -1,11 +1,14 @@
+import type { NoticeQueueError } from '../../contracts/errors.ts';
 import { checkContact, CUT, isBlank, jsonOf, refused } from './check-row.ts';
 import type { NumberRules } from './check-number.ts';
 import { describeColumns, invalidList } from './describe-columns.ts';
-import { titleOf, type FieldChoice } from './sent-columns.ts';
+import { REJECTED_PREFIX, titleOf, type FieldChoice } from './sent-columns.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourceRow } from './source-row.ts';
 
 /** Rows that are returned together. */
 const ROWS_PER_READ = 250;
+/** Rows of which at least one has a field for contact, or none has fields of its own. */
+const MOST_SAMPLED = 20;
 
 /** Reads a list of contact objects. */
 export function readContacts(
@@ -32,7 +35,7 @@ export function readContacts(
 /**
  * Reads NDJSON: one contact object per line; empty lines are skipped, invalid ones are refused.
  *
- * @throws NoticeQueueError SOURCE_INVALID from `rows` if the first object has no field for contact
+ * @throws NoticeQueueError SOURCE_INVALID from `rows` if no object of the first rows has a field for contact
  */
 export function readNdjson(
   text: AsyncIterable<Buffer>,
@@ -41,24 +44,33 @@ export function readNdjson(
 ): SourceReader {
   async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
     let row = 0;
-    let isKnown = false;
+    let batch: SourceRow[] = [];
+    /** Why the list is refused, while no row of the sample has a field for contact. */
+    let problem: NoticeQueueError | undefined;
+    let sampled = 0;
     for await (const { lines, isLast } of readLines(text)) {
-      const batch: SourceRow[] = [];
       for (const line of lines) {
         row++;
         if (line !== undefined && isBlank(line)) continue;
         const value = line === undefined ? undefined : parsed(line);
-        if (!isKnown && typeof value === 'object' && value !== null && !Array.isArray(value)) {
-          refuseWithoutContact(value, row, choice, rules);
-          isKnown = true;
+        if (sampled < MOST_SAMPLED) {
+          const fields = ownFields(value);
+          const isFound = fields.some(([title]) => choice.namesOf(title).includes('contact'));
+          if (isFound) problem = undefined;
+          else if (fields.length > 0) problem ??= withoutContact(fields, row, rules);
+          sampled = isFound ? MOST_SAMPLED : sampled + 1;
+          if (problem !== undefined && sampled === MOST_SAMPLED) throw problem;
         }
         const check =
           value === undefined ? noObject(line, isLast) : checkContact(value, choice, rules);
         const original = check.kind === 'refused' ? line : undefined;
         batch.push({ row, line: row, check, original });
       }
-      if (batch.length > 0) yield batch;
+      if (problem !== undefined || batch.length === 0) continue;
+      yield batch;
+      batch = [];
     }
+    if (problem !== undefined) throw problem;
   }
   return { titles: undefined, columns: () => choice.columns(), rows: rows() };
 }
@@ -79,17 +91,23 @@ function parsed(line: string): unknown {
   }
 }
 
-function refuseWithoutContact(
-  first: object,
+/** Titles and values of an object, without what a rejects file added to it; none of anything else. */
+function ownFields(value: unknown): (readonly [title: string, value: unknown])[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  return Object.entries(value)
+    .map(([key, cell]) => [titleOf(key), cell] as const)
+    .filter(([title]) => !title.startsWith(REJECTED_PREFIX));
+}
+
+function withoutContact(
+  fields: ReturnType<typeof ownFields>,
   line: number,
-  choice: FieldChoice,
   { country }: NumberRules,
-): void {
-  const titles = Object.keys(first).map(titleOf);
-  if (titles.some((title) => choice.namesOf(title).includes('contact'))) return;
-  const cells = Object.values(first).map((value) => (typeof value === 'string' ? value : ''));
+): NoticeQueueError {
+  const titles = fields.map(([title]) => title);
+  const cells = fields.map(([, value]) => (typeof value === 'string' ? value : ''));
   const hint = describeColumns(titles, [], undefined, new Map([[line, cells]]), country);
-  throw invalidList(`Line ${line}: no field is sent as contact. ${hint}`);
+  return invalidList(`Line ${line}: no field is sent as contact. ${hint}`);
 }
 
 /**

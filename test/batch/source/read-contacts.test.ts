@@ -72,6 +72,25 @@ it.each([
   ['x\n\n{"id":20261128,"p":"01000000101"}\n', { contact: 'q' }, /Line 3: .* --map contact=p \(/],
   ['{"":"01000000101","memo":"call"}\n', undefined, /--map contact=TITLE \(.*option map\)\. Fix/],
   ['{"memo":"전화"}\n', undefined, /--map contact=TITLE \(.*option map\)\. Fix/],
-])('a list of which the first object has no number is refused: %s', async (text, map, message) => {
-  await expect(checks(text, 100, map)).rejects.toThrow(message);
+  [`${'{"memo":"a"}\n'.repeat(20)}{"contact":"01000000101"}\n`, undefined, /Line 1: .* "memo"/],
+])(
+  'a list of which no object of the first rows has a number is refused: %s',
+  async (text, map, message) => {
+    await expect(checks(text, 100, map)).rejects.toThrow(message);
+  },
+);
+
+it.each([
+  '{"var1":"a"}',
+  '{}',
+  '{"rejected_row":1,"rejected_value":"x","rejected_reason":"no json"}',
+  '[]\n{"memo":"a"}\nx',
+])('objects without a number before one that has it are refused alone: %s', async (first) => {
+  for (const size of [1, 100]) {
+    const rows = await read(`${first}\n{"contact":"01000000101"}\n`, size);
+    expect(rows.map(([, kind]) => kind)).toEqual([
+      ...first.split('\n').map(() => 'refused'),
+      'contact',
+    ]);
+  }
 });
