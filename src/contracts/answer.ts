@@ -11,6 +11,13 @@ export const count = z.int().min(0);
 /** A time of Redis or of a producer. */
 export const time = z.int().min(0).describe('milliseconds since the epoch');
 
+/** An attempt that ended unknown, and after which others followed. */
+export const unknownAttempt = z.object({
+  at: time.describe('when it ended'),
+  code: z.string(),
+  traceId: z.string().exactOptional().describe('of the service, where it answered'),
+});
+
 /** Sets the name of a schema in the documents. */
 export function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
   return schema.meta({ id });

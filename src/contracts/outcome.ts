@@ -1,5 +1,5 @@
-import { z } from 'zod';
-import { time } from './answer.ts';
+import type { z } from 'zod';
+import type { unknownAttempt } from './answer.ts';
 import type { HoldKind } from './hold.ts';
 
 /**
@@ -83,13 +83,6 @@ export const OUTCOME_KINDS = [
 
 /** The newest trace ids that are kept, of 128 characters each at most. */
 export const MOST_KEPT = 10;
-
-/** An attempt that ended unknown, and after which others followed. */
-export const unknownAttempt = z.object({
-  at: time.describe('when it ended'),
-  code: z.string(),
-  traceId: z.string().exactOptional().describe('of the service, where it answered'),
-});
 
 /** What the service may have accepted without an answer that proves it. */
 export interface PossibleSends {

@@ -1,10 +1,6 @@
 import * as z from 'zod';
-import {
-  MOST_KEPT,
-  newestTraceIds,
-  unknownAttempt,
-  type PossibleSends,
-} from '../contracts/outcome.ts';
+import { unknownAttempt } from '../contracts/answer.ts';
+import { MOST_KEPT, newestTraceIds, type PossibleSends } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';

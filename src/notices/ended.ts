@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { newestTraceIds, unknownAttempt } from '../contracts/outcome.ts';
+import { unknownAttempt } from '../contracts/answer.ts';
+import { newestTraceIds } from '../contracts/outcome.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { storedJson } from '../redis/stored-json.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { count, time, type Answer } from '../contracts/answer.ts';
+import { count, time, unknownAttempt, type Answer } from '../contracts/answer.ts';
 import { holdKind } from '../contracts/hold.ts';
-import { DELIVERY_POLICIES, END_STATES, unknownAttempt } from '../contracts/outcome.ts';
+import { DELIVERY_POLICIES, END_STATES } from '../contracts/outcome.ts';
 import { STAGES } from './ended.ts';
 
 /**

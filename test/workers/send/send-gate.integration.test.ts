@@ -197,7 +197,7 @@ describe('SendGate', () => {
 
   it('what was accepted after a 429 says nothing about the refusal that follows', async () => {
     const { attempt } = await fleet().worker();
-    await attempt('n', hold('throttled', 'row'));
+    await attempt('n', { ...hold('throttled', 'row'), code: 'HTTP_429' } as Outcome);
     await attempt('other', ACCEPTED);
     const first = await attempt('n', REFUSED, { isFirstRun: false });
     expect(first).toMatchObject({ kind: 'retry', counted: true });

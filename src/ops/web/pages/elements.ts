@@ -169,7 +169,7 @@ export function action(view: PageView, row: Operation, spec: Action): Html | fal
     encodeURIComponent(String(given[name])),
   );
   const isInParts = row.output instanceof z.ZodObject && 'complete' in row.output.shape;
-  const form = html`<form method="post" action="${path}" ${isInParts && html`data-parts`}>
+  const form = html`<form method="post" ${isInParts && html`data-parts`} action="${path}">
     ${csrfField(view.csrf)} ${hidden('_next', next)}
     ${Object.entries(given).map(([name, value]) => !params.has(name) && hidden(name, value))}
     ${isThere(says) && para(says)} ${more}
