@@ -80,6 +80,15 @@ describe('the board of the queues', () => {
     expect(flow.json).toEqual({ nodeId: id, flowRoot: null, isFlowNode: false });
   });
 
+  it('shows the id of a list and of its jobs with the date in it', async () => {
+    const { server, viewer } = await bench();
+    const [batch, jobId] = ['spring-2026-11-29', 'c-spring-2026-11-29-0'];
+    await server.context.sendQueue.add('chunk', { v: 1, batch, chunk: 0 }, { jobId });
+    const { text } = await viewer.get(`/queues/api/queues/send/${jobId}`);
+    expect(text).toContain(`"id":"${jobId}"`);
+    expect(text).toContain(`"batch":"${batch}"`);
+  });
+
   it('shows of a job that another producer repeats no number and no value, and no log of a job', async () => {
     const { server, viewer } = await bench();
     const { sendQueue } = server.context;
