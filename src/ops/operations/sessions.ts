@@ -56,7 +56,7 @@ export async function beginSession(
 
 /**
  * Whether a session was ended: at a sign-out, by an operator, because its user has signed in anew, or because it was not
- * used. While Redis does not answer, none was.
+ * used. While Redis does not answer, none was; one whose record cannot be read is over.
  *
  * @param usedFrom network of a person who uses it now; a sign-in that could not be stored is then
  */
@@ -69,7 +69,8 @@ export async function isSessionOver(
 ): Promise<boolean> {
   try {
     const text = await redis.hget(sessions, user);
-    const last = text === null ? undefined : stored.parse(JSON.parse(text));
+    const last = storedJson(stored, text);
+    if (text !== null && last === undefined) return true;
     const own = last?.id === id ? last : undefined;
     // A sign-in that could not be stored is a later one.
     if (own === undefined && last !== undefined && since <= last.since) return true;
@@ -144,17 +145,25 @@ export const listSessions = operation({
 export const endUserSession = operation({
   name: 'sessions end',
   summary: 'Ends the session of a user: he has to sign in anew.',
-  answers: 'The user.',
+  answers: 'The user, and whether a session was known.',
   needs: 'operator',
   why: 'over-http',
   path: '/api/v1/sessions/end',
   args: ['user'],
   input: z.object({ user: z.string().min(1).max(64).describe('name of the user') }),
-  output: z.object({ user: z.string() }),
+  output: z.object({
+    user: z.string(),
+    known: z.boolean().describe('whether a session of the user was known'),
+  }),
   run: async ({ redis, keys }, { user }, { who, why }) => {
+    const last = storedJson(stored, await translated(redis.hget(keys.sessions, user)));
     await translated(endSessions(redis, keys, user, Date.now()));
     await appendAudit(redis, keys, { who, why, what: 'session', target: user, as: 'ended' });
-    return { user };
+    return { user, known: last !== undefined && last.id !== '' };
   },
-  text: ({ user }) => [`${user} has to sign in anew.`],
+  text: ({ user, known }) => [
+    known
+      ? `${user} has to sign in anew.`
+      : `No session of ${user} is known; one that exists is ended.`,
+  ],
 });

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { beginSession, endSessions, isSessionOver } from '../../../src/ops/operations/sessions.ts';
+import {
+  beginSession,
+  endSessions,
+  endUserSession,
+  isSessionOver,
+} from '../../../src/ops/operations/sessions.ts';
 import { testRedis } from '../../support/redis.ts';
 import { PASSWORD, startOps, type OpsBench, type Reply } from './support/ops-bench.ts';
 
@@ -136,14 +141,36 @@ describe('a session', () => {
     );
     expect([ended.headers.location, cookieOf(ended)]).toEqual([
       '/audit',
-      expect.stringMatching(/^notices-said=.*vera.*;/),
+      expect.stringMatching(/^notices-said=vera%20has%20to%20sign%20in%20anew\.;/),
     ]);
     expect([await statusWith(bench, second), await listed()]).toEqual([401, []]);
+    const end = async (user: string) =>
+      (await operator.post('/api/v1/sessions/end', { user, why: 'a lost phone' })).json;
+    expect(await end('vera')).toEqual({ user: 'vera', known: false });
     const third = await enter();
     const stored = JSON.parse((await redis.client.hget(sessions, 'vera')) ?? '') as object;
     const idle = { ...stored, seenAt: Date.now() - 3 * 3_600_000 };
     await redis.client.hset(sessions, 'vera', JSON.stringify(idle));
     expect(await statusWith(bench, third)).toBe(401);
+    const fourth = await enter();
+    expect([await end('vera'), await end('vear')]).toEqual([
+      { user: 'vera', known: true },
+      { user: 'vear', known: false },
+    ]);
+    expect(await statusWith(bench, fourth)).toBe(401);
+    const said = endUserSession.text?.({ user: 'vear', known: false }, 0, { user: 'vear' });
+    expect(said).toEqual(['No session of vear is known; one that exists is ended.']);
+  });
+
+  it('whose record cannot be read is over until its user signs in anew', async () => {
+    const bench = await start();
+    const { sessions } = bench.context.keys;
+    const cookie = sentBack(await signIn(bench));
+    for (const text of ['{', '{}', '']) {
+      await redis.client.hset(sessions, 'vera', text);
+      expect([text, await statusWith(bench, cookie)]).toEqual([text, 401]);
+    }
+    expect(await statusWith(bench, sentBack(await signIn(bench)))).toBe(200);
   });
 
   it('is not used by a page that is only open: its refreshes and the polls of the board', async () => {
