@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { NoticeAdmin } from '../../../src/admin/index.ts';
-import { NoticeQueue } from '../../../src/index.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
 import { isChange, paramsOf, type Operation } from '../../../src/ops/operations/operation.ts';
 import {
@@ -10,13 +9,11 @@ import {
   type OperationInput,
   type OperationName,
 } from '../../../src/ops/operations/operations.ts';
-import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
-import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { run } from '../../cli/support/run.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
-import { failNotices } from '../support/failed-notices.ts';
+import { filledAccount, NUMBER } from './support/account.ts';
 import {
   expectDocumented,
   startOps,
@@ -26,7 +23,7 @@ import {
 
 /*
  * Every operation by HTTP, command and library: who may, what is refused, what does not exist, Redis away. A new operation is
- * one row here.
+ * one row here, and one in pages.integration.test.ts.
  */
 
 /** How an operation is tried. */
@@ -45,8 +42,6 @@ interface Example<Name extends OperationName> {
   /** It answers what it knows of an unknown id. */
   readonly answersUnknown?: true;
 }
-
-const NUMBER = '01000000001';
 
 const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
   'hold show': { input: {}, command: 'hold' },
@@ -241,17 +236,7 @@ const findKey = Buffer.alloc(32, 7).toString('base64');
 
 /** An account in which each operation has something to do, in the order of the rows. */
 async function account() {
-  const prefix = redis.freshPrefix();
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, findKey });
-  const notice = { templateCode: 'WAITS', contacts: [{ contact: NUMBER }] };
-  await queue.send(notice);
-  await queue.send(notice, { idempotencyKey: 'k' });
-  const { id } = await queue.send(notice);
-  await queue.close();
-  const batch = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(2, 2)]);
-  await batch.settle(0, allFailed('rejected', 'BAD', ''));
-  await failNotices(redis, prefix, { count: 1, from: 4, state: 'unknown' });
-  const { keys } = await failNotices(redis, prefix, { count: 4 });
+  const { prefix, keys, id } = await filledAccount(redis, findKey);
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix, FIND_KEY: findKey };
   /** The rows with the ids of this account. */
   const rows = ROWS.map((one) => ({
