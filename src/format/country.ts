@@ -61,17 +61,18 @@ export function nationalForm(text: string, country: Country): string | undefined
 }
 
 /**
- * The forms under which a number may be stored: its digits as they are given and, for each country of which it is a
- * number, the national form and the one with the country's code.
+ * The forms under which a number may be stored: its digits as they are given and, where it is a number of one country
+ * alone, the national form and those with the country's code. Of two countries it may be two people's.
  */
 export function formsOf(number: string): readonly string[] {
-  const others = Object.values(COUNTRIES).flatMap((country) => {
+  const known = Object.values(COUNTRIES).flatMap((country) => {
     const { national, trunk, code } = country;
     const form = national.test(number) ? number : nationalForm(number, country);
     if (form === undefined) return [];
-    return [form, code + (form.startsWith(trunk) ? form.slice(trunk.length) : form)];
+    const bare = form.startsWith(trunk) ? form.slice(trunk.length) : form;
+    return [[form, code + bare, code + form]];
   });
-  return [...new Set([number, ...others])];
+  return [...new Set([number, ...(known.length === 1 ? known.flat() : [])])];
 }
 
 /** A national number with its leading zero: most of them. */
