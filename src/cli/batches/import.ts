@@ -132,7 +132,7 @@ function describeReport(report: ImportReport, flags: ImportFlags): string[] {
             : []),
           ...(flags.startAt === undefined || report.resumed
             ? []
-            : [`It starts at ${new Date(flags.startAt).toISOString()}.`]),
+            : [`It starts at ${writeInstant(flags.startAt)}.`]),
           `"notices batch ${batch} --watch" shows the progress of sending.`,
         ];
   if (report.alreadyImported) {

@@ -102,7 +102,7 @@ describe('--start-at', () => {
     const at = Date.now() + 2_000;
     const time = new Date(at).toISOString();
     const { stdout } = await run(`${IMPORT} --batch b --start-at ${time}`, env);
-    expect(stdout).toContain(`\nIt starts at ${time}.\n`);
+    expect(stdout).toContain(`\nIt starts at ${writeInstant(at)}.\n`);
     expect(await ledger.read('b')).toMatchObject({ phase: 'paused', startAt: at });
     expect(await shown()).toContain(`it starts at ${writeInstant(at)}`);
     expect([await jobs(), await ledger.chunksWithoutJob('b', 10, 0)]).toEqual([0, undefined]);
