@@ -29,7 +29,10 @@ const listReading = z.object({
   /** Path of the list; empty if it is not a file. */
   file: z.string(),
   bytes: z.number(),
-  /** Flags of `notices import` and their values, empty for none. A sender key, which may be a phone number, is KEY. */
+  /**
+   * Flags of `notices import` and their values, empty for none. A sender key, which may be a phone number, is
+   * REPLACE-BY-THE-KEY.
+   */
   flags: z.record(z.string(), z.string()),
 });
 
