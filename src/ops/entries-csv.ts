@@ -1,4 +1,4 @@
-import { csvLine, withMark } from '../batch/failures/csv-line.ts';
+import { BYTE_ORDER_MARK, csvLine } from '../batch/failures/csv-line.ts';
 import { tracesOf } from '../batch/failures/failures.ts';
 import type { Contact } from '../contracts/notice.ts';
 import { keptOfContact, rowOfContact } from '../payload/chunk-payload.ts';
@@ -78,9 +78,8 @@ export async function writeEntries(
   const columns = [...fields];
   // With the prefix, an import of the file does not send them either.
   const keptTitles = [...kept].map((name) => `rejected_keep_${name}`);
-  let text = csvLine([...columns, ...ADDED, ...keptTitles]);
+  let text = BYTE_ORDER_MARK + csvLine([...columns, ...ADDED, ...keptTitles]);
   let [written, gone] = [0, 0];
-  const flush = withMark(write);
   for await (const { contacts, why } of entriesIn(source, select)) {
     if (contacts === undefined) gone += 1;
     for (const contact of contacts ?? []) {
@@ -91,11 +90,11 @@ export async function writeEntries(
       text += csvLine([...columns.map((field) => cellOf(contact, field)), ...added]);
       written += 1;
       if (text.length < PIECE) continue;
-      if (!(await flush(text))) return { contacts: written, gone };
+      if (!(await write(text))) return { contacts: written, gone };
       text = '';
     }
   }
-  await flush(text);
+  await write(text);
   return { contacts: written, gone };
 }
 

@@ -1,19 +1,5 @@
-/** Of UTF-8: spreadsheets know the encoding by it. */
+/** Of UTF-8: a spreadsheet takes a file that does not begin with it for one in an older encoding. */
 export const BYTE_ORDER_MARK = '\ufeff';
-
-/** What a CSV file begins with: a spreadsheet takes text without a mark for one in an older encoding. @param text its start */
-export const markFor = (text: string): string =>
-  /[^\0-\u{7f}]/u.test(text) ? BYTE_ORDER_MARK : '';
-
-/** Writes pieces of a CSV file, with its mark. */
-export function withMark<Result>(write: (text: string) => Result): (text: string) => Result {
-  let isFirst = true;
-  return (text) => {
-    const mark = isFirst ? markFor(text) : '';
-    isFirst = false;
-    return write(`${mark}${text}`);
-  };
-}
 
 /** Characters with which spreadsheets start a formula, full-width ones included. */
 const SIGN = '[=+\\-@＝＋－＠]';

@@ -2,7 +2,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { rangesOf } from '../../payload/row-numbers.ts';
 import { CONTACT_STATES, type Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { csvLine, withMark } from './csv-line.ts';
+import { BYTE_ORDER_MARK, csvLine } from './csv-line.ts';
 import { openChunks, storedFailures, tracesOf } from './failures.ts';
 
 /** What became of a row: a state of its contact, or why the import made none of it. */
@@ -128,8 +128,8 @@ export async function writeResults(
   records: AsyncIterable<{ readonly row: number; readonly cells: readonly string[] }> | undefined,
   write: (text: string) => Promise<boolean>,
 ): Promise<number> {
-  let text = records === undefined ? csvLine(['row', ...TITLES]) : '';
-  const flush = withMark(write);
+  let text = BYTE_ORDER_MARK;
+  if (records === undefined) text += csvLine(['row', ...TITLES]);
   let rows = 0;
   const all = records ?? plainRows(results);
   let at = 0;
@@ -145,10 +145,10 @@ export async function writeResults(
     const own = records === undefined ? [] : cells;
     text += csvLine([...own, String(row), ...cellsOf(result)]);
     if (text.length < PIECE) continue;
-    if (!(await flush(text))) return rows;
+    if (!(await write(text))) return rows;
     text = '';
   }
-  await flush(text);
+  await write(text);
   return rows;
 }
 

@@ -16,7 +16,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RowRefusal } from '../source/check-row.ts';
 import { usualDelimiter } from '../source/read-csv.ts';
 import type { CheckedImportOptions } from './import-options.ts';
-import { BYTE_ORDER_MARK, csvLine, markFor } from '../failures/csv-line.ts';
+import { BYTE_ORDER_MARK, csvLine } from '../failures/csv-line.ts';
 
 const WRITE_AT = 64 * 1024;
 
@@ -28,7 +28,7 @@ interface RejectsOptions {
   readonly delimiter: string;
   /** Replace a file that has other content. */
   readonly overwrite: boolean;
-  /** Begin with a byte order mark, whatever its text: the list is read in another encoding, and the file is UTF-8. */
+  /** Begin with a byte order mark also as NDJSON: the list is read in another encoding, and the file is UTF-8. */
   readonly marked: boolean;
 }
 
@@ -43,7 +43,6 @@ export class RejectsFile {
   readonly #isCsv: boolean;
   readonly #delimiter: string;
   readonly #head: string;
-  readonly #marked: boolean;
   readonly #overwrite: boolean;
   #file: NewFile | undefined;
   #text = '';
@@ -52,8 +51,8 @@ export class RejectsFile {
     this.#path = file;
     this.#isCsv = titles !== undefined;
     this.#delimiter = delimiter;
-    this.#marked = marked;
-    this.#head = titles === undefined ? '' : csvLine([...HEAD, ...titles], delimiter);
+    this.#head = marked || this.#isCsv ? BYTE_ORDER_MARK : '';
+    if (titles !== undefined) this.#head += csvLine([...HEAD, ...titles], delimiter);
     this.#overwrite = overwrite;
   }
 
@@ -118,13 +117,8 @@ export class RejectsFile {
   async #flush(): Promise<void> {
     const text = this.#text;
     this.#text = '';
-    const ofText = this.#isCsv ? markFor(text) : '';
-    const mark = this.#marked ? BYTE_ORDER_MARK : ofText;
     try {
-      if (this.#file === undefined) {
-        this.#file = await NewFile.create(this.#path);
-        await this.#file.write(mark);
-      }
+      this.#file ??= await NewFile.create(this.#path);
       await this.#file.write(text);
     } catch (error) {
       throw unwritable(this.#path, error);

@@ -123,7 +123,7 @@ it('each row of a list has one result at every look, whatever becomes of its chu
   });
   expect([rows, text.split('\n')[0]]).toEqual([
     10,
-    '"row","result_state","result_code","result_reason","result_at","result_trace_id"',
+    '\ufeff"row","result_state","result_code","result_reason","result_at","result_trace_id"',
   ]);
   expect(text).toMatch(/^"2","accepted","","","20.*Z","t-1"$/m);
 });
@@ -162,13 +162,10 @@ it.each([
   expect(bytes / (chunks.length * size)).toBeLessThanOrEqual(most);
 });
 
-it('results with other characters begin with a byte order mark, for spreadsheets', async () => {
+it('results begin with a byte order mark, for spreadsheets', async () => {
   const { read } = await imported(4);
   const { found } = await read();
-  for (const [name, mark] of [
-    ['Kim', ''],
-    ['김', '\ufeff'],
-  ] as const) {
+  for (const name of ['Kim', '김']) {
     const pieces: string[] = [];
     // eslint-disable-next-line @typescript-eslint/require-await
     const records = async function* () {
@@ -176,6 +173,6 @@ it('results with other characters begin with a byte order mark, for spreadsheets
       yield { row: 2, cells: [name] };
     };
     await writeResults(found, records(), (piece) => Promise.resolve(pieces.push(piece) > 0));
-    expect(pieces.join('')).toMatch(new RegExp(`^${mark}"name","row".*\n"${name}","2","pending"`));
+    expect(pieces.join('')).toMatch(new RegExp(`^\ufeff"name","row".*\n"${name}","2","pending"`));
   }
 });

@@ -208,23 +208,21 @@ describe('the corrected file, imported with the options of its list', () => {
   );
 });
 
-it('of a UTF-8 list it begins with one where its text is not ASCII, for spreadsheets, and is imported', async () => {
+it('of a UTF-8 list it begins with one, for spreadsheets, and is imported', async () => {
   const world = importWorld(redis);
-  for (const [name, mark] of [
-    ['Kim', ''],
-    ['김', '\ufeff'],
-  ] as const) {
+  // The first other character may come late.
+  for (const name of ['Kim', '김']) {
     // More than is written at once.
-    const rows = `+821000000001,${name}\n`.repeat(1_000);
+    const rows = `${'+821000000001,Kim\n'.repeat(999)}+821000000001,${name}\n`;
     const list = listFile(`contact,var1\n01000000009,x\n${rows}`);
     const first = { allowImplausible: true, again: true };
     const { rejectsFile = '' } = await world.import(list, first);
     const rejected = readFileSync(rejectsFile, 'utf8');
-    expect(rejected.lastIndexOf('\ufeff')).toBe(mark === '' ? -1 : 0);
+    expect(rejected.lastIndexOf('\ufeff')).toBe(0);
     const corrected = listFile(rejected.replaceAll(/'?\+82\d+/g, '01000000002'));
     const report = await world.import(corrected, { again: true });
     expect(report).toMatchObject({ contacts: 1, duplicates: 999 });
-    expect(await world.contacts(report.batch)).toEqual([{ contact: '01000000002', var1: name }]);
+    expect(await world.contacts(report.batch)).toEqual([{ contact: '01000000002', var1: 'Kim' }]);
   }
 });
 

@@ -41,7 +41,9 @@ export async function gatherEvidence(
       batch.counts.unknown === 0
         ? 'contact\n'
         : await command('failures', load.delivery, '--state', 'unknown', '--csv');
-    const rows = parse(csv, { columns: true }) as unknown as readonly { contact: string }[];
+    const rows = parse(csv, { columns: true, bom: true }) as unknown as readonly {
+      contact: string;
+    }[];
     const chunks = await chunksOfUnknown(new Ledger(redis, keys), load.delivery);
     const unknownOfBatch = new Map(
       rows.map(({ contact }) => [
