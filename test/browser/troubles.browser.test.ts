@@ -356,10 +356,12 @@ describe('an engineer on call', () => {
     expect(await time.innerText()).toContain(`${local} GMT+9`);
     // What is typed into a filter is in the same zone.
     await page.goto('/batches?phase=sending');
-    const since = page.getByLabel('or created since');
-    await since.fill('2026-01-31T09:30');
-    await since.press('Enter');
-    await page.waitForURL(/since=/);
-    expect(new URL(page.url()).searchParams.get('since')).toBe('2026-01-31T09:30+09:00');
+    for (const typed of ['2026-01-31T09:30', '2026-01-31T09:30:15']) {
+      const since = page.getByLabel('or created since', { exact: true });
+      await since.fill(typed);
+      await since.press('Enter');
+      const zoned = `${typed}+09:00`;
+      await page.waitForURL((url) => url.searchParams.get('since') === zoned);
+    }
   });
 });

@@ -125,7 +125,7 @@ function localise(place) {
 function addZone({ target }) {
   if (!(target instanceof HTMLInputElement) || !['since', 'before'].includes(target.name)) return;
   const [, day, clock = '00:00'] =
-    /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d))?$/.exec(target.value.trim()) ?? [];
+    /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?))?$/.exec(target.value.trim()) ?? [];
   const ahead = -new Date(`${day}T${clock}`).getTimezoneOffset();
   if (Number.isNaN(ahead)) return;
   const zone = new Date(Math.abs(ahead) * 60_000).toISOString().slice(11, 16);
@@ -199,6 +199,11 @@ async function watch() {
 sayState(document);
 localise(document);
 document.addEventListener('change', addZone);
+// Without this script a time is one of UTC, as the label says.
+for (const input of document.querySelectorAll('[name=since], [name=before]')) {
+  const label = input.parentElement?.firstChild;
+  if (label instanceof Text) label.data = label.data.replace(' (UTC)', '');
+}
 document.addEventListener('submit', (event) => void inParts(event));
 if (document.querySelector('[data-refresh], [data-retry]') !== null) {
   setTimeout(() => void watch(), REFRESH_MS);

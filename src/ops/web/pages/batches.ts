@@ -12,7 +12,7 @@ import { page } from './layout.ts';
 
 const PAGE_SIZE = 50;
 
-/** The script adds the zone of the browser to a time without one. */
+/** The script adds the zone of the browser to a time without one, and takes UTC out of the label. */
 const EXAMPLE = 'such as 2026-01-31T09:30';
 
 /** The list of batches, newest first, and the form that filters it. */
@@ -29,8 +29,8 @@ export const BATCHES = page({
         [
           ['phase', 'Phase', ui.choicesOf(BATCH_PHASES)],
           ['within', 'Created within', ui.PERIODS],
-          ['since', 'or created since', EXAMPLE],
-          ['before', 'and before', EXAMPLE],
+          ['since', 'or created since (UTC)', EXAMPLE],
+          ['before', 'and before (UTC)', EXAMPLE],
         ],
         problem,
       );
