@@ -5,6 +5,7 @@ import { InputError } from '../contracts/errors.ts';
 import {
   DURATION_EXAMPLES,
   parseDuration,
+  inSystemWords,
   readTime,
   TIME_FORMAT,
   writeDuration,
@@ -59,7 +60,7 @@ export const inSystemZone = (text: string): number | undefined =>
 /** Parses a time into milliseconds. */
 export function time(text: string): number {
   const at = inSystemZone(text);
-  if (at === undefined) throw new InvalidArgumentError(`Expected ${TIME_FORMAT}.`);
+  if (at === undefined) throw new InvalidArgumentError(`Expected ${inSystemWords(TIME_FORMAT)}.`);
   return at;
 }
 
@@ -82,6 +83,9 @@ export function templateVariables(pairs: readonly string[] = []): Record<string,
   );
 }
 
+/** Where a problem may name an option. */
+const OPTION = /"([a-z]\w*)"|\b[a-z]+[A-Z]\w*/g;
+
 /**
  * An error about a notice and its options, with the names of flags.
  *
@@ -98,7 +102,7 @@ export function inFlags(
   const issues = error.issues.map((issue) => {
     const name = issue.field.replace(/^options\./, '');
     if (renamed === undefined && name === issue.field) return issue;
-    const problem = issue.problem.replaceAll(/\b[a-z]+[A-Z]\w*/g, flagOf);
+    const problem = issue.problem.replaceAll(OPTION, (text, name?: string) => flagOf(name ?? text));
     return { field: flagOf(name), problem };
   });
   return new InputError(error.code, issues);

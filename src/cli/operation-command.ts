@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
+import { inSystemWords } from '../format/time.ts';
 import { innerField, kindOf, metaOf, shapeOf } from '../ops/operations/fields.ts';
 import { isChange, type Operation } from '../ops/operations/operation.ts';
 import { whyOption } from './arguments.ts';
@@ -129,7 +130,9 @@ function optionOf(name: string, schema: z.ZodType, isOneOfSeveral: boolean): Opt
   const flag = `--${flagOf(name, schema)}`;
   if (kind === 'boolean') return new Option(flag, description);
   const words =
-    inner instanceof z.ZodEnum ? `${description}: ${inner.options.join(', ')}` : description;
+    inner instanceof z.ZodEnum
+      ? `${description}: ${inner.options.join(', ')}`
+      : inSystemWords(description);
   const more = kind === 'array' ? '...' : '';
   const option = new Option(
     `${flag} <${placeholderOf(schema, flagOf(name, schema))}${more}>`,
@@ -139,7 +142,8 @@ function optionOf(name: string, schema: z.ZodType, isOneOfSeveral: boolean): Opt
   if (kind !== 'array' && metaOf(schema, 'takes') !== 'phone number') {
     option.argParser((text) => {
       const { error } = schema.safeParse(fromTyped(schema, text));
-      if (error !== undefined) throw new InvalidArgumentError(error.issues[0]?.message ?? '');
+      if (error !== undefined)
+        throw new InvalidArgumentError(inSystemWords(error.issues[0]?.message ?? ''));
       return text;
     });
   }

@@ -15,6 +15,7 @@ import {
   type OperationCall,
   type OperationContext,
 } from '../ops/operations/operation.ts';
+import { inSystemWords } from '../format/time.ts';
 import { inSystemZone } from './arguments.ts';
 import {
   UsageError,
@@ -189,7 +190,9 @@ function usageOf(row: Operation, error: unknown): unknown {
   };
   const problems = error.issues.map(({ field, problem }) => {
     const [name = '', item = ''] = field.split(/(?=\[)/);
-    const words = problem.replaceAll(OTHER_FIELD, (word) => (word in shape ? flagged(word) : word));
+    const words = inSystemWords(problem).replaceAll(OTHER_FIELD, (word) =>
+      word in shape ? flagged(word) : word,
+    );
     return `${flagged(name, item)}: ${words}`;
   });
   return new UsageError(problems.join('; '));

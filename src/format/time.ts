@@ -1,8 +1,12 @@
 import { formatDuration } from './format.ts';
 
-/** What {@link readTime} expects, for error messages. */
+/** What {@link readTime} expects, for descriptions and error messages. */
 export const TIME_FORMAT =
-  'a time such as 2026-01-31, 2026-01-31T09:30 or 2026-01-31T09:30Z, or milliseconds since the epoch';
+  'a time such as 2026-01-31, 2026-01-31T09:30 or 2026-01-31T09:30Z (UTC without a zone), or milliseconds since the epoch';
+
+/** A text with {@link TIME_FORMAT} in it, for commands. */
+export const inSystemWords = (text: string): string =>
+  text.replace('UTC without a zone', "in the system's zone without one");
 
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)(Z|[+-]\d{2}:\d{2})?)?$/;
 

@@ -284,23 +284,23 @@ const optionsSchema = z
     const refuse = (field: string, message: string) =>
       context.addIssue({ code: 'custom', path: [field], message });
     if (options.again && options.onlyNew)
-      refuse('onlyNew', 'expected only one of again and onlyNew');
+      refuse('onlyNew', 'expected only one of "again" and "onlyNew"');
     if (options.rate !== undefined && options.spread !== undefined)
-      refuse('spread', 'expected only one of rate and spread');
+      refuse('spread', 'expected only one of "rate" and "spread"');
     if (!options.header && options.map === undefined) {
       refuse(
         'map',
-        'expected positions of columns, such as { contact: 1 }, because header is false',
+        'expected positions of columns, such as contact=1, because the list has no titles',
       );
     }
     if (isPast(options.expiresAt)) refuse('expiresAt', NOT_PAST);
     // Of an import that is continued it may have passed.
     if (options.dryRun && isPast(options.startAt)) refuse('startAt', NOT_PAST);
     if (options.startAt !== undefined && options.paused) {
-      refuse('startAt', 'expected only one of startAt and paused');
+      refuse('startAt', 'expected only one of "startAt" and "paused"');
     }
     if ((options.expiresAt ?? Infinity) <= (options.startAt ?? 0)) {
-      refuse('expiresAt', 'expected a time after startAt');
+      refuse('expiresAt', 'expected a time after "startAt"');
     }
     if (options.fields !== undefined && Object.hasOwn(options.fields, 'contacts')) {
       refuse('fields', 'must not have contacts: they come from the list');

@@ -80,7 +80,9 @@ it('a list is spread over a time: its rate follows from its contacts', async () 
   const list = Array.from({ length: 100 }, (_, index) => ({ contact: `010${10_000_000 + index}` }));
   await world.import(list, { batchId: 'slow', spread: '50s', paused: true });
   expect(await world.ledger.read('slow')).toMatchObject({ rate: 2 });
-  await expect(world.import(list, { rate: 1, spread: 1_000 })).rejects.toThrow(/only one of rate/);
+  await expect(world.import(list, { rate: 1, spread: 1_000 })).rejects.toThrow(
+    /only one of "rate"/,
+  );
 });
 
 it('an import goes on when its start has passed; a new one is refused', async () => {

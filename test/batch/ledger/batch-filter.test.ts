@@ -4,7 +4,7 @@ import { readTime } from '../../../src/format/time.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 12);
 const NO_TIME =
-  'expected a time such as 2026-01-31, 2026-01-31T09:30 or 2026-01-31T09:30Z, or milliseconds since the epoch';
+  'expected a time such as 2026-01-31, 2026-01-31T09:30 or 2026-01-31T09:30Z (UTC without a zone), or milliseconds since the epoch';
 const NO_SPAN = 'expected a duration such as 250ms, 30s, 5m, 24h or 7d';
 
 describe('the filter of batches', () => {

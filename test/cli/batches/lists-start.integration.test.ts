@@ -138,7 +138,13 @@ describe('--start-at', () => {
 
   it.each([
     ['--start-at 2020-01-01T00:00:00Z', '--start-at: expected'],
-    ['--start-at 2099-01-01T00:00:00Z --paused', '--start-at: expected'],
+    [
+      '--start-at 2099-01-01T00:00:00Z --paused',
+      '--start-at: expected only one of --start-at and --paused',
+    ],
+    ['--again --only-new', '--only-new: expected only one of --again and --only-new'],
+    ['--rate 5 --spread 1h', '--spread: expected only one of --rate and --spread'],
+    ['--no-header', '--map: expected positions of columns, such as contact=1, because the list'],
     [
       '--start-at 2099-01-02T00:00:00Z --expires 2099-01-01T00:00:00Z',
       '--expires: expected a time after --start-at',
