@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import type { HoldKind } from '../contracts/hold.ts';
+import type { Answer } from '../contracts/answer.ts';
+import { holdKind } from '../contracts/hold.ts';
 import { END_STATES } from '../contracts/outcome.ts';
 import { storedJson } from '../redis/stored-json.ts';
 
@@ -88,34 +89,33 @@ export interface ContactRedriven extends EventHead {
 /** What the watch found (watch.ts): a condition of the account has begun or ended. */
 export type WatchEvent = EventHead & WatchFinding;
 
+const [aText, aNumber] = [z.string().catch(''), z.number().catch(0)];
+const held = {
+  kind: holdKind,
+  template: aText.describe('empty where all is held'),
+  since: aNumber,
+};
+
+/** Every finding of the watch, as it is stored. */
+const watchFinding = z.discriminatedUnion('event', [
+  z.object({ event: z.literal('hold.begun'), ...held, code: aText }),
+  z.object({ event: z.literal('hold.ended'), ...held }),
+  z.object({ event: z.enum(['workers.none', 'workers.back']), waiting: aNumber }),
+  z.object({ event: z.enum(['waiting.long', 'waiting.short']), waitedMs: aNumber }),
+  z.object({
+    event: z.enum(['unknown.many', 'unknown.few']),
+    notices: aNumber,
+    contacts: aNumber,
+  }),
+  z.object({
+    event: z.enum(['memory.near', 'memory.eased']),
+    usedBytes: aNumber,
+    limitBytes: aNumber,
+  }),
+]);
+
 /** A finding of the watch, before it is in the stream. */
-export type WatchFinding =
-  | {
-      readonly event: 'hold.begun';
-      readonly kind: HoldKind;
-      /** The template that is held; empty where all is. */
-      readonly template: string;
-      readonly code: string;
-      readonly since: number;
-    }
-  | {
-      readonly event: 'hold.ended';
-      readonly kind: HoldKind;
-      readonly template: string;
-      readonly since: number;
-    }
-  | { readonly event: 'workers.none' | 'workers.back'; readonly waiting: number }
-  | { readonly event: 'waiting.long' | 'waiting.short'; readonly waitedMs: number }
-  | {
-      readonly event: 'unknown.many' | 'unknown.few';
-      readonly notices: number;
-      readonly contacts: number;
-    }
-  | {
-      readonly event: 'memory.near' | 'memory.eased';
-      readonly usedBytes: number;
-      readonly limitBytes: number;
-    };
+export type WatchFinding = Answer<z.output<typeof watchFinding>>;
 
 /** An event of the account; `event` tells which kind it is. */
 export type AccountEvent =
@@ -153,8 +153,8 @@ export function eventOf([cursor, list]: StreamEntry): AccountEvent | undefined {
   // The entries of notices are the most, and have no field for it.
   if (event === '') return noticeEventOf(head, text);
   if (event === 'watch') {
-    const found = storedJson(z.looseObject({ event: z.string() }), text('finding'));
-    return found && { ...head, ...(found as WatchFinding) };
+    const found = storedJson(watchFinding, text('finding'));
+    return found && { ...head, ...found };
   }
   const fields = Object.hasOwn(FIELDS, event) ? FIELDS[event] : undefined;
   if (fields === undefined) return undefined;

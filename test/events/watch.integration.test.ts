@@ -15,6 +15,8 @@ import { startReceiver } from './support/receiver.ts';
 const redis = testRedis();
 const SECRET = 'a secret of sixteen';
 
+const findingOf = (event: string) => JSON.stringify({ event, kind: 'new' });
+
 /** A namespace, a receiver, and processes that watch and post. */
 async function world() {
   const keys = keysOf(redis.freshPrefix(), 'default');
@@ -131,7 +133,9 @@ describe('the webhook of events', () => {
     const { keys, receiver, start } = await world();
     // Stored by others: it is judged anew, and what is no event is left out.
     await redis.client.hset(keys.turns, 'events conditions', '{');
-    await redis.client.xadd(keys.events, '*', 'event', 'watch', 'finding', '{');
+    for (const none of ['{', ...['new.kind', 'constructor', 'hold.begun'].map(findingOf)]) {
+      await redis.client.xadd(keys.events, '*', 'event', 'watch', 'finding', none);
+    }
     await Promise.all([start(), start()]);
     await placeManualHold(redis.client, keys, 'a reason');
     await until(() => receiver.names().includes('hold.begun'), { what: 'the hold' });
