@@ -116,7 +116,9 @@ const KINDS: readonly Kind[] = [
   },
   {
     text: (_, { country }) =>
-      `expected the national format${country === undefined ? '' : ` of ${country.name}`}, got a plus sign: write the number without its country code, such as 01012345678${OR_COUNTRY(country)}`,
+      country === undefined
+        ? `expected the national format, got a plus sign: write the number without its country code, such as 01012345678${OR_COUNTRY(country)}`
+        : `expected a phone number of ${country.name}, got one with a plus sign that is none`,
     applies: (text, { anyForm }) => refusedIf(anyForm !== true && text.includes('+')),
   },
   {

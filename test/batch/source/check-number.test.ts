@@ -117,6 +117,13 @@ describe('a phone number', () => {
     });
   });
 
+  it.each(['KR', 'JP', 'US'] as const)('of %s: one of another country has no advice', (name) => {
+    const reason = `expected a phone number of ${name}, got one with a plus sign that is none`;
+    for (const text of ['+442071838750', '+82 (0)10-1234-56']) {
+      expect(checkNumber(text, { country: COUNTRIES[name] })).toMatchObject({ reason });
+    }
+  });
+
   it.each(['7012345678', '5071234567', '313334444', '25551234', '2-555-1234'])(
     'of Korea: %s lost its zero, and is not implausible',
     (text) => {
