@@ -13,6 +13,8 @@ import { redisFailure } from '../redis/failure.ts';
 import { MemoryRoom } from '../redis/memory-room.ts';
 import { redisTime } from '../redis/server-clock.ts';
 import { count } from '../contracts/answer.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import { countOf } from '../format/format.ts';
 import { appendAudit, type Actor } from './audit.ts';
 import {
   batchesIn,
@@ -114,7 +116,15 @@ export async function decide(
     const flush = async () => {
       const some = window;
       window = [];
-      if (as === 'resend') await room.wait(some.length * RESENT_BYTES, signal);
+      if (as === 'resend' && !(await room.wait(some.length * RESENT_BYTES, signal))) {
+        // Stopped, it tells what was done; where that is nothing, why.
+        if (signal?.aborted === true && sum.done > 0) {
+          sum.complete = false;
+          return;
+        }
+        const detail = `Redis has little memory left; ${countOf(sum.contacts, 'contact')} sent again before.`;
+        throw new NoticeQueueError('REDIS_FULL', detail);
+      }
       const results = await Promise.allSettled(some.map(act));
       for (const [index, one] of results.entries()) {
         if (one.status === 'rejected') continue;

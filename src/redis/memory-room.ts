@@ -1,5 +1,4 @@
 import { setTimeout } from 'node:timers/promises';
-import { NoticeQueueError } from '../contracts/errors.ts';
 import type { RedisClient } from './connect.ts';
 import { readMemory } from './facts.ts';
 
@@ -57,15 +56,14 @@ export class MemoryRoom {
     return true;
   }
 
-  /** Waits for room, a minute at most. @throws NoticeQueueError REDIS_FULL, also where the signal ends it */
-  async wait(bytes: number, signal: AbortSignal | undefined): Promise<void> {
+  /** Waits for room, a minute at most. @returns whether there is room; false also where the signal ended it */
+  async wait(bytes: number, signal: AbortSignal | undefined): Promise<boolean> {
     const until = performance.now() + WAIT_MS;
     while (!(await this.#hasNow(bytes))) {
-      if (signal?.aborted === true || performance.now() > until) {
-        throw new NoticeQueueError('REDIS_FULL');
-      }
+      if (signal?.aborted === true || performance.now() > until) return false;
       await setTimeout(LOOK_MS, undefined, { signal }).catch(() => {});
     }
+    return true;
   }
 
   async #hasNow(bytes: number): Promise<boolean> {

@@ -71,12 +71,24 @@ describe('contacts of a batch that are sent again', () => {
     await client.config('SET', 'maxmemory', Math.ceil(used * 1.5));
     const before = await counts();
     const again = act({ state: 'rejected' }, { signal: AbortSignal.timeout(500) });
-    await expect(again).rejects.toMatchObject({ code: 'REDIS_FULL' });
+    await expect(again).rejects.toMatchObject({
+      code: 'REDIS_FULL',
+      message: expect.stringContaining('0 contacts sent again before') as string,
+    });
     expect(await counts()).toEqual(before);
     expect(await act({ state: 'unknown' }, { as: 'discard' })).toMatchObject({ contacts: 10 });
+    await client.config('SET', 'maxmemory', 0);
+    const stop = new AbortController();
+    const fill = () => {
+      void client.config('SET', 'maxmemory', Math.ceil(used * 1.5));
+      setTimeout(() => stop.abort(), 500);
+    };
+    const some = { rate: 1_000, signal: stop.signal, onProgress: fill };
+    const { contacts: sent, ...stopped } = await act({ state: 'rejected' }, some);
+    expect(stopped).toEqual({ ...DONE, done: 1, complete: false });
     const waits = act({ state: 'rejected' });
     await client.config('SET', 'maxmemory', 0);
-    expect(await waits).toEqual({ ...DONE, done: 3, contacts: 13 });
+    expect(await waits).toEqual({ ...DONE, done: 2, contacts: 13 - sent });
   });
 
   it('are those that match, and no others, which is recorded', async () => {
