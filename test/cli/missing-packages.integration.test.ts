@@ -10,8 +10,8 @@ const { dependencies, optionalDependencies, peerDependencies } = JSON.parse(
 ) as Record<string, Record<string, string>>;
 const names = (group: Record<string, string> = {}) => Object.keys(group);
 
-/** What is named to install, by a copy that has these packages and those that are always there. */
-async function namedBy(command: string, installed: readonly string[]): Promise<string[]> {
+/** A copy that has these packages and those that are always there. @returns its folder */
+function copyWith(installed: readonly string[]): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'notices-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   for (const part of ['package.json', 'dist/src', 'dist/workers']) {
@@ -22,7 +22,12 @@ async function namedBy(command: string, installed: readonly string[]): Promise<s
     mkdirSync(path.dirname(link), { recursive: true });
     symlinkSync(path.join(ROOT, 'node_modules', name), link);
   }
-  const main = path.join(folder, 'dist/src/cli/main.js');
+  return folder;
+}
+
+/** What is named to install, by such a copy. */
+async function namedBy(command: string, installed: readonly string[]): Promise<string[]> {
+  const main = path.join(copyWith(installed), 'dist/src/cli/main.js');
   const said = await new Promise<string>((resolve) => {
     execFile(process.execPath, [main, command], { env: {} }, (_, __, stderr) => resolve(stderr));
   });
@@ -36,3 +41,24 @@ it('all packages are named that a command needs and that are not there', async (
   expect(await namedBy('ops', [])).toEqual([...optional, ...peer]);
   expect(await namedBy('ops', optional)).toEqual(peer);
 });
+
+it.each([
+  ['a file of ours', 'dist/workers/process/start-worker.js', false],
+  ['a package', 'node_modules/axios', true],
+])(
+  'a worker in a program says what to install only for a package: %s',
+  async (_, missing, says) => {
+    const folder = copyWith(names(optionalDependencies));
+    rmSync(path.join(folder, missing));
+    const code = `const { startNoticeWorker } = await import('./dist/workers/process/notice-worker.js');
+    await startNoticeWorker().catch(({ message }) => console.log(message));`;
+    const args = ['--input-type=module', '--eval', code];
+    const said = await new Promise<string>((resolve) => {
+      execFile(process.execPath, args, { cwd: folder, env: {} }, (__, stdout) => resolve(stdout));
+    });
+    expect([said.includes(path.basename(missing)), said.includes('npm install')]).toEqual([
+      true,
+      says,
+    ]);
+  },
+);

@@ -73,7 +73,9 @@ async function loadParts() {
   try {
     return await Promise.all([import('./start-worker.ts'), import('../../src/logging/logger.ts')]);
   } catch (error) {
-    const name = /^Cannot find (?:package|module) '([^']+)'/.exec((error as Error).message)?.[1];
+    const name = /^Cannot find (?:package|module) '(@?\w[^':\\]*)'/.exec(
+      (error as Error).message,
+    )?.[1];
     if (name === undefined) throw error;
     const detail = `A worker needs packages that are not installed (${name}): npm install --include=optional`;
     throw new Error(detail, { cause: error });
