@@ -20,18 +20,22 @@ describe('notices worker', () => {
     }
   });
 
-  it('writes nothing but JSON lines on standard output', async () => {
-    const env = { ...SERVICE, REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
-    const worker = startProcess(['worker'], env);
-    await worker.says(/"event":"started"/);
-    worker.stop('SIGTERM');
-    const { code, stdout } = await worker.ended;
-    expect(code).toBe(0);
-    const events = stdout
-      .trim()
-      .split('\n')
-      .map((line) => (JSON.parse(line) as { event: string }).event);
-    expect(events).toContain('stopped');
-    expect(stdout).not.toContain('CANARY');
-  });
+  // The second is that of a terminal that is closed.
+  it.each(['SIGTERM', 'SIGHUP'] as const)(
+    'stops in good order at %s, and writes nothing but JSON lines on standard output',
+    async (signal) => {
+      const env = { ...SERVICE, REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
+      const worker = startProcess(['worker'], env);
+      await worker.says(/"event":"started"/);
+      worker.stop(signal);
+      const { code, stdout } = await worker.ended;
+      expect(code).toBe(0);
+      const events = stdout
+        .trim()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { event: string }).event);
+      expect(events).toContain('stopped');
+      expect(stdout).not.toContain('CANARY');
+    },
+  );
 });

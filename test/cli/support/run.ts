@@ -22,7 +22,7 @@ export interface Running {
   /** Waits until standard output matches. */
   says(pattern: RegExp): Promise<RegExpExecArray>;
   /** What Ctrl-C and `kill` do. */
-  stop(signal: 'SIGINT' | 'SIGTERM'): void;
+  stop(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP'): void;
   /** With the exit code, or the name of the signal that ended it. */
   readonly ended: Promise<Ended>;
 }
