@@ -148,8 +148,9 @@ it('the file of refused rows has line, field, value, reason and the row, and can
   ]);
   const text = readFileSync(`${file}.rejected.csv`, 'utf8');
   const lines = text.split('\n');
+  // With the mark by which spreadsheets know UTF-8.
   expect(lines[0]).toBe(
-    '"rejected_row","rejected_field","rejected_value","rejected_reason","contact","var1"',
+    '\uFEFF"rejected_row","rejected_field","rejected_value","rejected_reason","contact","var1"',
   );
   expect(lines[1]).toMatch(
     /^"3","contact","'\+821012345678",".*plus sign.*","'\+821012345678","'=cmd, ""x"""$/,

@@ -31,8 +31,8 @@ it('a notice waits from when it is due, not from when it was queued, also after 
   const board = openBullQueue(QUEUE_NAME, client, keysOf(prefix, 'default'));
   onTestFinished(() => board.close());
   const job = await board.getJob(receipt.id);
-  // As if it had been queued an hour and five seconds ago.
-  await client.hset(board.toKey(receipt.id), 'timestamp', (job?.timestamp ?? 0) - 3_605_000);
+  // As if it had been queued an hour and six seconds ago: a worker knows the time of Redis to some milliseconds.
+  await client.hset(board.toKey(receipt.id), 'timestamp', (job?.timestamp ?? 0) - 3_606_000);
   await job?.promote();
   await until(() => attempts(receipt).length === 2, { what: 'two attempts' });
   expect(attempts(receipt).map(({ outcome }) => outcome)).toEqual(['unknown', 'accepted']);
