@@ -50,8 +50,10 @@ describe('while Redis refuses, an answer of the service', () => {
       (is) => client.call('REPLICAOF', ...(is ? ['127.0.0.1', '1'] : ['NO', 'ONE'])),
     ],
   ])('is recorded after a moment of %s: %j', async (code, what, refuse) => {
+    // First: what a test opened last ends first, and a worker without Redis does not end.
+    const gateway = await quotaProxy(redis.url, () => isSpent);
     const { emulator: service, queue, prefix, log, restart } = await lines.direct(ENV);
-    await restart({ REDIS_URL: await quotaProxy(redis.url, () => isSpent) });
+    await restart({ REDIS_URL: gateway });
     service.addFault({ on: 'send', latencyMs: LATENCY_MS });
     const keys = keysOf(prefix, 'default');
     const contacts = numbers(NOTICES).map((contact) => ({ contact }));
