@@ -24,7 +24,12 @@ export async function draining(stage: Stage): Promise<string> {
   const calledAt = new Map<string, number>();
   stage.service.send({ reach: 1_000 });
   // The slots that a worker has by default.
-  const worker = startOurs(stage, { CONCURRENCY: '32', BATCH_CONCURRENCY: '8' });
+  // By default an acceptance has no line of its own.
+  const worker = startOurs(stage, {
+    CONCURRENCY: '32',
+    BATCH_CONCURRENCY: '8',
+    LOG_LEVEL: 'debug',
+  });
   try {
     const began = await stage.service.next<Reached>('reached');
     stage.service.send({ reach: CONTACTS });
@@ -80,7 +85,8 @@ async function acceptedAt(
         return called === undefined ? [] : [Date.parse(time) - called];
       });
     // The log is written a moment after the fact.
-    if (took.length >= calledAt.size || tries >= 100) return took;
+    if (took.length >= calledAt.size) return took;
+    if (tries >= 100) throw new Error(`the log has ${took.length} of ${calledAt.size} notices`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }

@@ -17,7 +17,7 @@ const shownNumber = (value: unknown) =>
     ? value
     : undefined;
 
-/** What is shown of the data of a job: fields that this package writes, whoever has written them. */
+/** What is shown of the data of a job: fields that this package writes, also where another program wrote them. */
 const SHOWN_DATA = new Map<string, (value: unknown) => unknown>([
   ['v', shownNumber],
   ['templateCode', shownText],
