@@ -91,8 +91,7 @@ export const cancelScript = defineScript<CancelReport>({
   lua: `
 local jobs = ARGV[1]
 ${FIND_JOB}${ANNOUNCE}${REMOVE_JOB}
-local isHeld, held = pcall(cjson.decode, redis.call('HGET', KEYS[1], 'queue') or 'null')
-local isOldCopy = isHeld and type(held) == 'table' and held.kind == 'restored'
+local isOldCopy = (jsonOf(redis.call('HGET', KEYS[1], 'queue')) or {}).kind == 'restored'
 local parks = ARGV[4] == 'park'
 local function indexOf(state) return KEYS[3] .. ':at:' .. state end
 local function isIn(state, id) return redis.call('ZSCORE', indexOf(state), id) end
@@ -103,10 +102,7 @@ local function stateOf(id)
   -- It is put back into the queue in this moment.
   if isIn('again', id) and not exists(id) then return 'sending' end
 end
-local function dataOf(text)
-  local ok, data = pcall(cjson.decode, text)
-  return ok and type(data) == 'table' and data or {}
-end
+local function dataOf(text) return jsonOf(text) or {} end
 local function finite(value)
   local number = tonumber(value)
   return number and math.abs(number) < 1e15 and number or nil
@@ -170,7 +166,7 @@ local id = mode == 'key' and marked or idOf(mode, ARGV[3])
 local answer = cancel(id)
 local isReleased = marked
 if answer == 'cancelled' and ARGV[4] == 'release' and not marked then
-  local name = cjson.decode(redis.call('HGET', KEYS[3], id)).key
+  local name = dataOf(redis.call('HGET', KEYS[3], id)).key
   if name and redis.call('GET', jobs .. 'de:' .. name) == id then
     isReleased = redis.call('DEL', jobs .. 'de:' .. name) == 1
   end

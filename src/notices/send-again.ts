@@ -84,8 +84,8 @@ for _, id in ipairs(ids) do
     local text = redis.call('HGET', KEYS[1], id)
     if redis.call('EXISTS', ARGV[1] .. id) == 1 then redis.call('HDEL', KEYS[1], id)
     elseif text then
-      local entry = cjson.decode(text)
-      redis.call('ZADD', KEYS[1] .. ':at:' .. entry.state, entry.at, id)
+      local entry = jsonOf(text)
+      if entry then redis.call('ZADD', KEYS[1] .. ':at:' .. entry.state, entry.at, id) end
     end
   end
 end

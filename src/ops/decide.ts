@@ -79,11 +79,11 @@ const RESENT_BYTES = 1_250;
 type DecideResult = 'done' | 'gone' | 'expired' | RedriveRefusal;
 
 /**
- * Decides on what matches, the oldest notices first, waits for memory to send it again, and records it in the audit stream: each unknown notice by itself,
- * of the others their sum. What appears meanwhile is left as it is. Safe to repeat after an interruption.
+ * Decides on what matches, the oldest notices first, waits for memory to send it again, and records it in the audit
+ * stream: each unknown notice by itself, of the others their sum. What appears meanwhile is left as it is. Safe to repeat after an interruption.
  *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, REDIS_FULL or PAYLOAD_UNREADABLE; what was done before stays done, and is
- *   in the audit stream
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, REDIS_FULL or PAYLOAD_UNREADABLE; what was done before stays
+ *   done, and is in the audit stream
  */
 export async function decide(
   context: EntrySource,

@@ -67,8 +67,7 @@ local function number(value)
   if type(value) == 'number' and value >= 0 and value < 1e15 and value % 1 == 0 then return value end
 end
 local function isText(value) return type(value) == 'string' and value ~= '' end
-local isRead, record = pcall(cjson.decode, redis.call('GET', key) or '{}')
-if not isRead or type(record) ~= 'table' then record = {} end
+local record = jsonOf(redis.call('GET', key)) or {}
 for _, name in ipairs({ 'token', 'lock', 'refusal', 'issued', 'tried' }) do
   if type(record[name]) ~= 'table' then record[name] = {} end
 end
