@@ -15,9 +15,10 @@ import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/logger.ts';
 import { Hints } from '../../src/redis/hints.ts';
 import { workerSealing } from '../../src/payload/seal.ts';
-import { keysOf } from '../../src/redis/keys.ts';
+import { keysOf, pairName } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/connect.ts';
 import { ServiceClient } from '../../src/service/client.ts';
+import { wasRefused } from '../../src/token/token-status.ts';
 import { noteAttempt } from '../../src/tracing/spans.ts';
 import { TrafficTally } from '../../src/traffic/traffic.ts';
 import type { ProcessHealth } from '../health/process-health.ts';
@@ -48,7 +49,6 @@ import {
   createReports,
   createSendCheck,
   createTokens,
-  probeWithOwnKeys,
 } from './worker-parts.ts';
 
 export interface RunningWorker {
@@ -234,7 +234,6 @@ export async function startWorker({
   await storeOwnRetention(redis, keys, config.worker, attemptLog);
   await lifecycle.start(clock);
   await lifecycle.start(holds);
-  await probeWithOwnKeys(basis, holds);
   await lifecycle.start(doNotSend);
   await lifecycle.start(rateLimiter);
   // An issuance that is under way is stored: a lost token would cost the fleet another one.
@@ -247,6 +246,8 @@ export async function startWorker({
   await lifecycle.start(createBatchWalker(basis, ledger));
   await lifecycle.start(createFleetChores({ redis, keys, ledger }, config.worker, log));
   health?.watch(readiness, { inFlight: () => inFlight.active, slots: concurrency });
+  // Last, so that this process takes the probe that it makes due.
+  await holds.startProbing(await wasRefused(redis, keys.token(pairName(config.service))));
   // As long as sends are under way; the process bounds its stop as a whole.
   await lifecycle.start(workers, Infinity);
   await lifecycle.start(redisMonitor);

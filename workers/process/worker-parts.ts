@@ -13,7 +13,6 @@ import { DoNotSendList } from '../../src/suppression/do-not-send.ts';
 import { SendCheck } from '../../src/suppression/send-check.ts';
 import { SharedToken } from '../../src/token/shared-token.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
-import { wasRefused } from '../../src/token/token-status.ts';
 import type { TrafficTally } from '../../src/traffic/traffic.ts';
 import type { WorkerBasis } from '../maintenance/worker-basis.ts';
 import type { AnnounceAccepted } from '../queue/send-job.ts';
@@ -83,15 +82,6 @@ export function createHolds(
       onTemplateHeld(held);
     },
   });
-}
-
-/** A hold for refused keys is of another key pair, where the service did not refuse the one of this worker. */
-export async function probeWithOwnKeys(
-  { redis, keys, config }: WorkerBasis,
-  holds: HoldGate,
-): Promise<void> {
-  const own = keys.token(pairName(config.service));
-  if (!(await wasRefused(redis, own))) await holds.tryOtherKeys();
 }
 
 /** Each job asks: a failure is logged no more often than this. */

@@ -118,16 +118,18 @@ export class HoldGate {
   start(): void {
     this.#unsubscribe ??= this.#options.hints.subscribe(this.#channel, () => {
       this.forget();
+      this.#own.leaveProbe(0);
       void this.#learn().catch(() => {});
     });
   }
 
   /**
-   * To be called once at the start of a process whose key pair was not refused: a hold for refused keys is of another
-   * pair, and probed at once.
+   * To be called right before a process takes its first jobs. Where its key pair was not refused, a hold for refused keys
+   * is of another pair, and probed at once; a process whose pair was refused leaves that probe to others.
    */
-  async tryOtherKeys(): Promise<void> {
-    await tryOtherKeys(this.#options.redis, this.#holdKeys, [this.#channel]);
+  async startProbing(keysRefused: boolean): Promise<void> {
+    if (keysRefused) this.#own.inTrouble(0);
+    else await tryOtherKeys(this.#options.redis, this.#holdKeys, [this.#channel]);
   }
 
   stop(): void {

@@ -17,7 +17,8 @@ export const OTHERS_FIRST_MS = 500;
 /**
  * Whether a process is in trouble alone: it has no connection, or another key pair.
  *
- * - usual -> in trouble: it placed the hold, or a request of it failed while that was in effect.
+ * - usual -> in trouble: it placed the hold, a request of it failed while that was in effect, or its key pair was refused
+ *   before it started.
  * - in trouble -> alone: another process has lifted that hold.
  * - in trouble, alone -> usual: a request of it is accepted.
  *
@@ -52,7 +53,13 @@ export class OwnTrouble {
   /** It placed the hold, or a request of it failed meanwhile. @param restMs until the next probe is due */
   inTrouble(restMs: number): void {
     if (this.#state === 'usual') this.#state = 'in trouble';
-    const until = performance.now() + Math.max(0, restMs) + OTHERS_FIRST_MS;
+    this.leaveProbe(Math.max(0, restMs));
+  }
+
+  /** Leaves the next probe to others while it is in trouble. @param restMs until that probe is due */
+  leaveProbe(restMs: number): void {
+    if (this.#state === 'usual') return;
+    const until = performance.now() + restMs + OTHERS_FIRST_MS;
     this.#othersUntil = Math.max(this.#othersUntil, until);
   }
 

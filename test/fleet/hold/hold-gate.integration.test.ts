@@ -110,6 +110,20 @@ describe('HoldGate', () => {
     expect((await one.open()).probes).toBeUndefined();
   });
 
+  it('a process with another key pair probes a hold for refused keys at once, before those that were refused', async () => {
+    const keys = freshKeys();
+    const [refused, other] = [await process(keys), await process(keys)];
+    await (await process(keys)).gate.place('credentials', 'INVALID_ACCESS_KEY', 30_000);
+    await refused.gate.startProbing(true);
+    await until(() => refused.moves.length === 1, { what: 'the hint' });
+    await other.gate.startProbing(false);
+    // Hints come in order.
+    await placeManualHold(redis.client, keys, 'marks the last hint', 'U');
+    await until(() => refused.gate.isTemplateHeld('U'), { what: 'the last hint' });
+    const [, first] = await Promise.all([enters(refused), enters(other)]);
+    expect(first?.probes).toMatchObject({ kind: 'credentials', round: 1 });
+  });
+
   it('a probe of an earlier hold does not lift the present one', async () => {
     const keys = freshKeys();
     const one = await process(keys);
