@@ -4,6 +4,9 @@ import { formatDuration } from './format.ts';
 export const TIME_FORMAT =
   'a time such as 2026-01-31, 2026-01-31T09:30 or 2026-01-31T09:30Z (UTC without a zone), or milliseconds since the epoch';
 
+/** The same, or how long ago. */
+export const MOMENT_FORMAT = `${TIME_FORMAT}; or how long ago, such as 2h`;
+
 /** A text with {@link TIME_FORMAT} in it, for commands. */
 export const inSystemWords = (text: string): string =>
   text.replace('UTC without a zone', "in the system's zone without one");

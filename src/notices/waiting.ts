@@ -10,8 +10,9 @@ export const WAITING_STATES = ['waiting', 'delayed'] as const;
 export interface WaitingFilter {
   readonly state?: (typeof WAITING_STATES)[number] | undefined;
   readonly template?: string | undefined;
-  readonly queuedAfter?: number | undefined;
-  readonly queuedBefore?: number | undefined;
+  /** Queued then or later, and queued before. */
+  readonly since?: number | undefined;
+  readonly before?: number | undefined;
   /** Whatever else it has to be, such as to contain a number. */
   readonly also?: ((notice: WaitingNotice) => boolean) | undefined;
   /** Of those that wait for their time only what is due before. */
@@ -121,13 +122,13 @@ function frameOf(data: string): Pick<WaitingNotice, 'template' | 'contacts'> {
 }
 
 function matches(
-  { template, queuedAfter = 0, queuedBefore = Infinity, also }: WaitingFilter,
+  { template, since = 0, before = Infinity, also }: WaitingFilter,
   notice: WaitingNotice,
 ): boolean {
   return (
     (template === undefined || notice.template === template) &&
-    notice.queuedAt >= queuedAfter &&
-    notice.queuedAt < queuedBefore &&
+    notice.queuedAt >= since &&
+    notice.queuedAt < before &&
     also?.(notice) !== false
   );
 }

@@ -62,10 +62,10 @@ export function nextStep({ id, state, pending }: NoticeView): string | undefined
 /** What can be done about what was listed, as commands that select the same; a phone number is not repeated. */
 export function decideSteps(
   states: readonly string[],
-  select: Omit<EntrySelect, 'state'> & { readonly olderThanMs?: number | undefined },
+  select: Omit<EntrySelect, 'state'>,
 ): string[] {
   const { ids = [], batch, single, possiblySent, code, template, ...others } = select;
-  const { before, olderThanMs, since, number } = others;
+  const { before, since, number } = others;
   const flag = (name: string, value: string | undefined) =>
     value === undefined ? [] : [`--${name} ${shellWord(value)}`];
   const time = (at: number | undefined) =>
@@ -78,7 +78,6 @@ export function decideSteps(
     ...flag('code', code),
     ...flag('template', template),
     ...flag('before', time(before)),
-    ...flag('older-than', olderThanMs === undefined ? undefined : `${olderThanMs}ms`),
     ...flag('since', time(since)),
     ...flag('number', number === undefined ? undefined : '-'),
   ];

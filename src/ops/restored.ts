@@ -43,7 +43,7 @@ export async function* restoredNotices(
   { at }: Pick<RestoreEvent, 'at'>,
 ): AsyncGenerator<WaitingNotice> {
   const until = at + CLOCK_SLACK_MS;
-  const filter = { queuedBefore: until + 1, dueBefore: until, withActive: true };
+  const filter = { before: until + 1, dueBefore: until, withActive: true };
   for await (const page of waitingNotices(redis, keys, filter)) yield* page;
 }
 

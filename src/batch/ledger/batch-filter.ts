@@ -1,54 +1,9 @@
-import { InputError, type InputIssue } from '../../contracts/errors.ts';
-import { DURATION_EXAMPLES, parseDuration, readTime, TIME_FORMAT } from '../../format/time.ts';
-import { BATCH_PHASES, type Batch, type BatchPhase } from './batch-record.ts';
+import type { Batch, BatchPhase } from './batch-record.ts';
 import type { BatchTimes, LedgerReader } from './ledger-reader.ts';
 
 /** Selects batches; a field that is undefined matches all. */
 export interface BatchFilter extends BatchTimes {
   readonly phase?: BatchPhase | undefined;
-}
-
-/** The same as text: query parameters of the HTTP API, fields of the page and flags of the command. */
-export interface BatchFilterText {
-  readonly phase?: string | undefined;
-  readonly within?: string | undefined;
-  readonly since?: string | undefined;
-  readonly before?: string | undefined;
-}
-
-/** @throws InputError REQUEST_INVALID that names every invalid or contradicting field */
-export function readBatchFilter(text: BatchFilterText, now: number): BatchFilter {
-  const issues: InputIssue[] = [];
-  const refuse = (field: keyof BatchFilterText, problem: string) => {
-    issues.push({ field, problem });
-  };
-  const read = (
-    field: keyof BatchFilterText,
-    parse: (text: string) => number | undefined,
-    format: string,
-  ) => {
-    const given = text[field];
-    const found = given === undefined ? undefined : parse(given);
-    if (given !== undefined && found === undefined) refuse(field, `expected ${format}`);
-    return found;
-  };
-  const phase = BATCH_PHASES.find((one) => one === text.phase);
-  if (text.phase !== undefined && phase === undefined) {
-    refuse('phase', `expected one of ${BATCH_PHASES.join(', ')}`);
-  }
-  const span = read('within', parseDuration, `a duration such as ${DURATION_EXAMPLES}`);
-  const [since, before] = [
-    read('since', readTime, TIME_FORMAT),
-    read('before', readTime, TIME_FORMAT),
-  ];
-  if (text.within !== undefined && (text.since !== undefined || text.before !== undefined)) {
-    refuse('within', 'expected either within, or since and before');
-  }
-  if (since !== undefined && before !== undefined && since >= before) {
-    refuse('since', 'expected a time earlier than before');
-  }
-  if (issues.length > 0) throw new InputError('REQUEST_INVALID', issues);
-  return { phase, since: span === undefined ? since : Math.max(0, now - span), before };
 }
 
 export interface MatchingBatches {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { findBatches, readBatchFilter, type BatchFilter } from '../../batch/ledger/batch-filter.ts';
+import { findBatches, type BatchFilter } from '../../batch/ledger/batch-filter.ts';
 import { readMotion } from '../../batch/ledger/batch-motion.ts';
 import { BATCH_PHASES, CONTACT_STATES, type BatchPhase } from '../../batch/ledger/batch-record.ts';
 import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
-import { DURATION_EXAMPLES, writeTime, TIME_FORMAT } from '../../format/time.ts';
+import { writeTime } from '../../format/time.ts';
 import { countOf, formatCount, formatDuration, table } from '../../format/format.ts';
 import {
   batchAnswer,
@@ -19,24 +19,10 @@ import { appendAudit } from '../audit.ts';
 import { readFleet } from '../snapshot.ts';
 import { count } from '../../contracts/answer.ts';
 import { describeBatch } from '../batch-words.ts';
-import { batchId, duration, whole } from './fields.ts';
+import { batchId, duration, oneOf, timesOf, whole } from './fields.ts';
 import { operation, type OperationContext } from './operation.ts';
 
 const NO_RATE = 'expected a whole number of contacts per second, "off", or spread';
-
-const text = z.string().max(40, 'expected at most 40 characters');
-const moment = text.meta({ takes: 'time' });
-
-/** What selects batches; {@link readBatchFilter} reads it. */
-export const batchFilterFields = {
-  phase: text.optional().describe(`only in this phase: ${BATCH_PHASES.join(', ')}`),
-  within: text
-    .optional()
-    .describe(`only created within this duration before now, such as ${DURATION_EXAMPLES}`),
-  since: moment.optional().describe(`only created at this time or later: ${TIME_FORMAT}`),
-  before: moment.optional().describe('only created before this time'),
-  offset: whole(0, 1_000_000).default(0).describe('batches that are left out, the newest'),
-};
 
 /** Batches that are read for one answer at most; the cost of a rare phase is bounded by it. */
 const MOST_READ = 500;
@@ -44,10 +30,14 @@ const MOST_READ = 500;
 /** Reads a page of batches with one command for each of them and each worker, and six more. */
 export async function listBatches(
   { ledger, redis, keys }: Pick<OperationContext, 'ledger' | 'redis' | 'keys'>,
-  filter: BatchFilter,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
+  { limit, offset, ...filter }: BatchFilter & { readonly limit: number; readonly offset: number },
   now: number,
 ) {
+  const { since = 0, before = Infinity } = filter;
+  if (since >= before) {
+    const problem = 'expected a time earlier than before';
+    throw new InputError('REQUEST_INVALID', [{ field: 'since', problem }]);
+  }
   const page = { limit, offset, mostRead: MOST_READ };
   const [{ batches, total, next }, fleet] = await Promise.all([
     findBatches(ledger, filter, page),
@@ -69,7 +59,9 @@ export const batches = operation({
   needs: 'viewer',
   path: '/api/v1/batches',
   input: z.object({
-    ...batchFilterFields,
+    phase: oneOf(BATCH_PHASES).optional().describe('only in this phase'),
+    ...timesOf('created'),
+    offset: whole(0, 1_000_000).default(0).describe('batches that are left out, the newest'),
     limit: whole(1, 200).default(50).describe('most batches'),
   }),
   output: z.object({
@@ -77,10 +69,7 @@ export const batches = operation({
     total: z.int().describe('batches created in that time, of every phase'),
     next: z.int().nullable().describe('offset of the next page; null on the last'),
   }),
-  run: async (context, input) => {
-    const now = Date.now();
-    return listBatches(context, readBatchFilter(input, now), input, now);
-  },
+  run: (context, input) => listBatches(context, input, Date.now()),
   text: ({ batches: found, total, next }, now) => {
     if (found.length === 0) {
       return [

@@ -115,7 +115,7 @@ export const decideFailures = operation({
     return {
       lines: describeList({ ...found, notices: notices.slice(0, SHOWN) }, Date.now()),
       question: contacts === 0 ? undefined : `${verb} ${many}${where} ${rest}${twice}`,
-      input: { ...input, before, olderThanMs: undefined },
+      input: { ...input, before },
     };
   },
   run: async (context, input, call) => {

@@ -15,17 +15,7 @@ import { auditSearch, type Actor } from '../audit.ts';
 import { batchesIn, groupsIn, noticesIn, statesIn, type EntrySelect } from '../entries.ts';
 import { writeEntries } from '../entries-csv.ts';
 import { decideSteps } from '../notice-words.ts';
-import {
-  ageFields,
-  batchId,
-  beforeOf,
-  code,
-  digitsOf,
-  number,
-  oneOf,
-  template,
-  whole,
-} from './fields.ts';
+import { batchId, code, digitsOf, number, oneOf, template, timesOf, whole } from './fields.ts';
 import { operation, redisNow, type Answer, type OperationContext } from './operation.ts';
 
 /** What a list over HTTP reads: the newest; a preview reads all. */
@@ -48,7 +38,7 @@ export const selectFields = {
     .describe('only what may have arrived: single notices, and unknown contacts of batches'),
   code,
   template: template.optional().describe('only with this template code'),
-  ...ageFields,
+  ...timesOf('what failed'),
   number: number
     .optional()
     .describe(
@@ -59,11 +49,11 @@ export const selectFields = {
 /**
  * Reads what selects. A search for a number is recorded: what it selects tells what the number was sent.
  *
- * @throws InputError REQUEST_INVALID for single notices of a batch, or two ages; NoticeQueueError NOT_FOUND
+ * @throws InputError REQUEST_INVALID for single notices of a batch; NoticeQueueError NOT_FOUND
  */
 export async function readSelect<Fields extends z.output<z.ZodObject<typeof selectFields>>>(
   context: OperationContext,
-  { olderThanMs, before, number: written, ...fields }: Fields,
+  { number: written, ...fields }: Fields,
   { who, why }: Actor,
 ) {
   const { batch } = fields;
@@ -72,11 +62,10 @@ export async function readSelect<Fields extends z.output<z.ZodObject<typeof sele
     const problem = 'expected without batch';
     throw new InputError('REQUEST_INVALID', [{ field: other, problem }]);
   }
-  const read = { ...fields, before: beforeOf({ before, olderThanMs }) };
   if (batch !== undefined) await requireBatch(context, batch);
-  if (written === undefined) return read;
+  if (written === undefined) return fields;
   await auditSearch(context.redis, context.keys, { who, why }, written);
-  return { ...read, number: digitsOf(written) };
+  return { ...fields, number: digitsOf(written) };
 }
 
 const list = z.object({

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { lookUpNumber } from '../../batch/source/check-number.ts';
 import { BATCH_ID } from '../../contracts/batch-id.ts';
-import { InputError } from '../../contracts/errors.ts';
-import { DURATION_EXAMPLES, parseDuration, readTime, TIME_FORMAT } from '../../format/time.ts';
+import { DURATION_EXAMPLES, MOMENT_FORMAT, parseDuration, readTime } from '../../format/time.ts';
 
 /*
  * Fields of the input of operations. Texts of queries, forms and command lines are converted before below, so a
@@ -31,19 +30,27 @@ export const batchId = z
 /** A code of the service or of this program. */
 export const code = z.string().min(1).max(64).optional().describe('only with this code');
 
-const NO_TIME = `expected ${TIME_FORMAT}`;
+const NO_MOMENT = `expected ${MOMENT_FORMAT}`;
 const NO_DURATION = `expected a duration such as ${DURATION_EXAMPLES}, or milliseconds`;
 
-/** A point in time: milliseconds since the epoch. Text is read as ISO 8601. */
-export const instant = z
-  .union([z.int(NO_TIME).min(0, NO_TIME), z.string(NO_TIME)], NO_TIME)
+/** A point in time: milliseconds since the epoch. Text is read as ISO 8601, or as a duration before now. */
+const moment = z
+  .union([z.int(NO_MOMENT).min(0, NO_MOMENT), z.string(NO_MOMENT)], NO_MOMENT)
   .transform((given, context) => {
-    const at = typeof given === 'number' ? given : readTime(given);
+    if (typeof given === 'number') return given;
+    const agoMs = parseDuration(given);
+    const at = agoMs === undefined ? readTime(given) : Math.max(0, Date.now() - agoMs);
     if (at !== undefined) return at;
-    context.addIssue({ code: 'custom', message: NO_TIME });
+    context.addIssue({ code: 'custom', message: NO_MOMENT });
     return z.NEVER;
   })
   .meta({ takes: 'time' });
+
+/** Select by the time at which something happened. */
+export const timesOf = (happened: string) => ({
+  since: moment.optional().describe(`only ${happened} at this time or later: ${MOMENT_FORMAT}`),
+  before: moment.optional().describe(`only ${happened} before this time`),
+});
 
 /** A duration in milliseconds. Text is read with its unit. */
 export const duration = z
@@ -84,30 +91,6 @@ export const waitMs = z
 /** That field, after so many. @param startedAt of the call, by performance.now */
 export function waitAfter(done: number, most: number | undefined, startedAt: number) {
   return most === undefined ? {} : { waitMs: Math.ceil(msAhead(done, most, startedAt)) };
-}
-
-const failed = 'only what failed';
-
-/** How long ago something failed at least, as a time or as an age. */
-export const ageFields = {
-  before: instant.optional().describe(`${failed} before this time`),
-  olderThanMs: duration.optional().describe(`${failed} longer ago`),
-  since: instant.optional().describe(`${failed} at this time or later`),
-};
-
-/** The time that is meant. @throws InputError REQUEST_INVALID where both are given */
-export function beforeOf({
-  before,
-  olderThanMs,
-}: {
-  readonly before?: number | undefined;
-  readonly olderThanMs?: number | undefined;
-}): number | undefined {
-  if (before !== undefined && olderThanMs !== undefined) {
-    const problem = 'expected only one of before and olderThanMs';
-    throw new InputError('REQUEST_INVALID', [{ field: 'olderThanMs', problem }]);
-  }
-  return olderThanMs === undefined ? before : Date.now() - olderThanMs;
 }
 
 const MAX_WRITTEN = 100;

@@ -18,12 +18,11 @@ import { cancelWaiting } from '../cancel-waiting.ts';
 import { withNumber } from '../entries.ts';
 import {
   digitsOf,
-  duration,
-  instant,
   number,
   oneOf,
   rate,
   template,
+  timesOf,
   waitAfter,
   waitMs,
   whole,
@@ -36,9 +35,7 @@ const select = {
   state: oneOf(WAITING_STATES)
     .optional()
     .describe('only those that wait for a worker, or for their time or next attempt'),
-  queuedAfter: instant.optional().describe('only queued at this time or later'),
-  queuedBefore: instant.optional().describe('only queued before this time'),
-  within: duration.optional().describe('only queued within this time before now'),
+  ...timesOf('queued'),
   number: number.optional().describe('only with this phone number; a notice as a whole'),
 };
 
@@ -47,15 +44,10 @@ type Select = z.output<z.ZodObject<typeof select>>;
 /** A search for a number is recorded: what it selects tells what the number is to be sent. */
 async function filterOf(
   { redis, keys, sealing }: OperationContext,
-  { within, queuedAfter, queuedBefore, template, state, number: written }: Select,
+  { template, state, since, before, number: written }: Select,
   { who, why }: Actor,
 ): Promise<WaitingFilter> {
-  if (within !== undefined && queuedAfter !== undefined) {
-    const problem = 'expected only one of within and queuedAfter';
-    throw new InputError('REQUEST_INVALID', [{ field: 'within', problem }]);
-  }
-  const after = within === undefined ? queuedAfter : Date.now() - within;
-  const filter = { template, state, queuedAfter: after, queuedBefore };
+  const filter = { template, state, since, before };
   if (written === undefined) return filter;
   await auditSearch(redis, keys, { who, why }, written);
   const digits = digitsOf(written);
@@ -103,7 +95,7 @@ export const listWaiting = operation({
   name: 'waiting',
   help: {
     group: 'Single notices',
-    example: 'notices waiting --template ORDER_SHIPPED --within 2h',
+    example: 'notices waiting --template ORDER_SHIPPED --since 2h',
   },
   summary: 'Sums up the single notices that wait, by template; a preview of cancelling them.',
   answers: 'The groups, the largest first.',
@@ -117,7 +109,7 @@ export const listWaiting = operation({
       .describe(`how many are read at most. Default: all; over HTTP ${MOST_READ}`),
   }),
   output: z.object({
-    at: time.describe('when it was read; as `queuedBefore` nothing later is cancelled'),
+    at: time.describe('when it was read; as `before` nothing later is cancelled'),
     notices: count,
     contacts: count,
     groups: z.array(group),
@@ -175,11 +167,9 @@ export const cancelSelected = operation({
   preview: async (context, input, call) => {
     const { redis, keys } = context;
     const filter = await selective(context, input, call);
-    const { within: _, ...rest } = input;
-    // Nothing that is queued later, and by now within the same time.
-    const { queuedAfter, queuedBefore = await redisNow(redis) } = filter;
-    const shown = { ...filter, queuedBefore };
-    const groups = await groupWaiting(redis, keys, shown, call.signal);
+    // Nothing that is queued later.
+    const { before = await redisNow(redis) } = input;
+    const groups = await groupWaiting(redis, keys, { ...filter, before }, call.signal);
     const { notices, contacts } = sumOf(groups);
     const most = Math.min(notices, input.limit ?? notices);
     return {
@@ -188,7 +178,7 @@ export const cancelSelected = operation({
         notices === 0
           ? undefined
           : `Cancel ${most < notices ? `${formatCount(most)} of ` : ''}${countOf(notices, 'notice')} (${countOf(contacts, 'contact')})? They are never sent.`,
-      input: { ...rest, queuedAfter, queuedBefore },
+      input: { ...input, before },
     };
   },
   run: async (context, input, call) => {
@@ -231,7 +221,6 @@ export const cancelSelected = operation({
 async function selective(context: OperationContext, input: Select, actor: Actor) {
   const filter = await filterOf(context, input, actor);
   if (Object.values(filter).some((field) => field !== undefined)) return filter;
-  const problem =
-    'expected at least one of template, state, queuedAfter, queuedBefore, within and number';
+  const problem = 'expected at least one of template, state, since, before and number';
   throw new InputError('REQUEST_INVALID', [{ field: 'template', problem }]);
 }

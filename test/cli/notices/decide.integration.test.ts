@@ -50,7 +50,7 @@ describe('unknown outcomes are decided', () => {
     expect(await left('--code', 'TIMEOUT')).toEqual([[slow], [10]]);
     expect(await left('--template', 'ONCE')).toEqual([[reset], []]);
     expect(await left('--template', 'T')).toEqual([[], [19]]);
-    expect(await left('--older-than', '1d')).toEqual([[], []]);
+    expect(await left('--before', '1d')).toEqual([[], []]);
     const asks = await notices('decide', '--code', 'TIMEOUT', '--as', 'accepted', '--json');
     expect([asks.code, errorOf(asks).message]).toEqual([
       2,
@@ -63,7 +63,7 @@ describe('unknown outcomes are decided', () => {
     expect((await batch.read()).counts).toMatchObject({ accepted: 10, unknown: 9, rejected: 1 });
 
     await endedThen(redis.client, keys, reset, Date.now() - 2 * DAY);
-    const aged = await notices('decide', '--older-than', '1d', '--as', 'discard', '--yes');
+    const aged = await notices('decide', '--before', '1d', '--as', 'discard', '--yes');
     expect(aged.stdout).toBe('1 contact given up.\n');
     const flags = ['--batch', 'b', '--as', 'discard', '--why', 'obsolete'];
     const rest = await notices('decide', ...flags, '--yes');
@@ -159,7 +159,7 @@ describe('unknown outcomes are decided', () => {
 
   it.each([
     [[], 'rejected', 'resend', '2 contacts will be sent again.'],
-    [['--older-than', '1ms', '--template', "O'K"], 'rejected', 'discard', '1 contact given up.'],
+    [['--before', '1ms', '--template', "O'K"], 'rejected', 'discard', '1 contact given up.'],
     [['b'], 'rejected', 'resend', '1 contact will be sent again.'],
     [['b', '--code', 'TIMEOUT'], 'unknown', 'accepted', '10 contacts settled as accepted.'],
     [

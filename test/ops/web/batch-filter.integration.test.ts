@@ -36,10 +36,11 @@ describe('batches by time and phase', () => {
     const iso = (hours: number) => new Date(now - hours * HOUR).toISOString();
     for (const [filter, ids] of [
       [{}, ['young', 'middle', 'old']],
-      [{ within: '2h' }, ['young']],
+      [{ since: '2h' }, ['young']],
       [{ phase: 'paused' }, ['middle']],
-      [{ phase: 'paused', within: '2h' }, []],
+      [{ phase: 'paused', since: '2h' }, []],
       [{ since: iso(4), before: iso(2) }, ['middle']],
+      [{ since: '4h', before: '2h' }, ['middle']],
       [{ before: String(now - 2 * HOUR) }, ['middle', 'old']],
       [{ phase: 'sending', since: iso(4) }, ['young']],
     ] as const) {
@@ -60,24 +61,25 @@ describe('batches by time and phase', () => {
 
   it('what contradicts or is no time is refused with the same words, and nothing is shown', async () => {
     const { env, viewer } = await bench();
-    const filter = { within: '2h', since: '2026-01-01', before: 'noon', phase: 'open' };
+    const filter = { since: '2026-02-30', before: 'noon', phase: 'open' };
     const query = new URLSearchParams(filter).toString();
     const reply = await viewer.get(`${PATH}?${query}`);
     expectDocumented('GET', PATH, reply);
-    const issues = [{ field: 'phase' }, { field: 'before' }, { field: 'within' }];
+    const issues = [{ field: 'phase' }, { field: 'since' }, { field: 'before' }];
     expect(reply).toMatchObject({ status: 400, json: { issues } });
     const page = await viewer.get(`/batches?${query}`, HTML);
     expect(page.status).toBe(400);
-    expect(page.text).toContain('within: expected either within, or since and before');
+    expect(page.text).toContain('since: expected a time such as');
     expect(page.text).toContain('value="noon"');
     expect(page.text).toContain('<option value="open" selected>');
     expect(page.text).not.toContain('href="/batches/old"');
     const flags = Object.entries(filter).flatMap(([name, value]) => [`--${name}`, value]);
     const ended = await run(['batches', ...flags, '--json'], env);
     expect([ended.code, ended.stdout]).toEqual([2, '']);
-    expect(errorOf(ended).message).toContain(
-      '--within: expected either --within, or --since and --before',
-    );
+    expect(errorOf(ended).message).toMatch(/^option '--since <time>'.* expected a time such as/);
+    const never = await run(['batches', '--since', '1h', '--before', '2h', '--json'], env);
+    const problem = '--since: expected a time earlier than --before';
+    expect([never.code, errorOf(never).message]).toEqual([2, problem]);
   });
 
   it('a rare phase is read in bounded pieces, and the rest follows', async () => {

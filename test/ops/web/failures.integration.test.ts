@@ -74,7 +74,7 @@ describe('rejected notices over HTTP', () => {
       notices: { length: 2 },
     });
     expect(list.text).not.toMatch(/0100000\d{4}/);
-    for (const none of ['template=OTHER', 'before=1', 'olderThanMs=3600000', 'state=unknown']) {
+    for (const none of ['template=OTHER', 'before=1', 'before=1h', 'state=unknown']) {
       const { json } = await viewer.get(`${PATH}?${none}`);
       expect([none, json['matching']]).toEqual([none, 0]);
     }
@@ -119,7 +119,7 @@ describe('rejected notices over HTTP', () => {
     const page = async (query: string) => (await operator.get(`/notices?${query}`, HTML)).text;
     const shown = (text: string) => ids.filter((id) => text.includes(`href="/notices/${id}"`));
     expect(shown(await page('template=OTHER&state=&code='))).toEqual([other]);
-    expect(shown(await page('olderThanMs=3600000'))).toEqual([other]);
+    expect(shown(await page('before=1h'))).toEqual([other]);
     expect(await page('state=unknown')).toContain('No failed notice matches.');
 
     // Pages keep the filter.
@@ -149,9 +149,9 @@ describe('rejected notices over HTTP', () => {
     expect(reply.headers.location).toMatch(/^\/notices\?template=CODE/);
     expect(await notices.get(first)).toMatchObject({ state: 'pending' });
     expect(await notices.get(other)).toMatchObject({ state: 'rejected' });
-    const both = await operator.get('/notices?olderThanMs=1&before=5', HTML);
-    expect(both.status).toBe(400);
-    expect(both.text).toContain('expected only one of before and olderThanMs');
+    const noTime = await operator.get('/notices?before=noon', HTML);
+    expect(noTime.status).toBe(400);
+    expect(noTime.text).toContain('before: expected a time such as');
   });
 });
 
@@ -200,7 +200,7 @@ describe('unknown outcomes over HTTP', () => {
     expect(ofList).toContain('href="/batches/b"');
     expect(ofList).not.toContain('failures.csv');
     // With an age the page does not read what failed of lists, and says so.
-    const young = await page('?olderThanMs=1');
+    const young = await page('?before=1ms');
     expect(young).toContain(
       'Only single notices: lists with unknown contacts are on the first page',
     );

@@ -70,7 +70,7 @@ const MORE_PATHS = [
   '/notices?state=rejected&code=BAD_NUMBER',
   '/notices?state=unknown&code=NONE&limit=500',
   '/api/v1/failures?limit=500&template=CODE',
-  '/api/v1/failures?olderThanMs=60000',
+  '/api/v1/failures?before=1m',
   '/api/v1/failures?limit=500&state=unknown',
   '/?minutes=1440',
   '/batches?phase=sending',

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { readBatchFilter } from '../../../batch/ledger/batch-filter.ts';
 import { BATCH_PHASES } from '../../../batch/ledger/batch-record.ts';
 import { InputError } from '../../../contracts/errors.ts';
 import { END_STATES } from '../../../contracts/outcome.ts';
+import { parseInput } from '../../../contracts/parse-input.ts';
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import type { BatchAnswer } from '../../answers/batch.ts';
-import { batchFilterFields, listBatches } from '../../operations/batches.ts';
+import { batches as operation, listBatches } from '../../operations/batches.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import * as ui from './elements.ts';
 import { page } from './layout.ts';
@@ -13,14 +13,17 @@ import { page } from './layout.ts';
 const PAGE_SIZE = 50;
 
 /** The script adds the zone of the browser to a time without one, and takes UTC out of the label. */
-const EXAMPLE = 'such as 2026-01-31T09:30';
+const EXAMPLE = 'such as 24h or 2026-01-31T09:30';
+
+/** It is read again, so that the form shows also what is invalid. */
+const text = z.string().max(40, 'expected at most 40 characters').optional();
 
 /** The list of batches, newest first, and the form that filters it. */
 export const BATCHES = page({
   path: '/batches',
   title: 'Batches',
   summary: 'The list of batches, filtered by phase and time.',
-  input: z.object(batchFilterFields),
+  input: operation.input.pick({ offset: true }).extend({ phase: text, since: text, before: text }),
   view: async ({ input: { offset, ...given }, now, reply }, context) => {
     const form = (problem?: string) =>
       ui.filter(
@@ -28,15 +31,15 @@ export const BATCHES = page({
         given,
         [
           ['phase', 'Phase', ui.choicesOf(BATCH_PHASES)],
-          ['within', 'Created within', ui.PERIODS],
-          ['since', 'or created since (UTC)', EXAMPLE],
+          ['since', 'Created since (UTC)', EXAMPLE],
           ['before', 'and before (UTC)', EXAMPLE],
         ],
         problem,
       );
     try {
-      const select = readBatchFilter(given, now);
-      const list = await listBatches(context, select, { limit: PAGE_SIZE, offset }, now);
+      const select = { ...given, offset, limit: PAGE_SIZE };
+      const input = parseInput(operation.input, select, 'REQUEST_INVALID');
+      const list = await listBatches(context, input, now);
       const { batches, total, next } = list;
       const isFiltered = Object.values(given).some((text) => text !== undefined);
       if (total === 0 && !isFiltered) return NONE;

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { FailureGroup } from '../../../batch/failures/failures.ts';
+import { parseInput } from '../../../contracts/parse-input.ts';
 import { countOf, formatCount } from '../../../format/format.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
 import type { NoticeView } from '../../../notices/notice-state.ts';
 import { FAILED_NOTICE_STATES } from '../../entries.ts';
 import { failures, readFailures, type FailureList } from '../../operations/failures.ts';
-import { beforeOf, whole } from '../../operations/fields.ts';
+import { whole } from '../../operations/fields.ts';
 import { scopedKey } from '../../operations/notice.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import type { OpsContext } from '../ops-context.ts';
@@ -15,26 +16,23 @@ import * as ui from './elements.ts';
 import { page } from './layout.ts';
 import { noticePage } from './notice.ts';
 
-/** Ages that can be chosen, in milliseconds. */
+/** Ages that can be chosen. */
 const AGES = [
-  ['3600000', '1 hour'],
-  ['21600000', '6 hours'],
-  ['86400000', '24 hours'],
-  ['259200000', '3 days'],
+  ['1h', '1 hour'],
+  ['6h', '6 hours'],
+  ['24h', '24 hours'],
+  ['3d', '3 days'],
 ] as const;
 
 /** Notices and lists that are shown at most. */
 const MOST_NOTICES = 500;
 const MOST_LISTS = 200;
 
-const milliseconds = whole(0, 10 ** 15).optional();
-
 const input = failures.input.pick({ state: true, code: true, template: true, limit: true }).extend({
   id: noticeId.optional(),
-  before: milliseconds,
-  olderThanMs: milliseconds,
+  before: z.string().optional(),
   /** Where a page of the list of notices begins. */
-  until: milliseconds,
+  until: whole(0, 10 ** 15).optional(),
   /** Reads all that match, not only the newest. */
   all: z.boolean().optional(),
 });
@@ -69,14 +67,15 @@ export const NOT_ACCEPTED = page({
   },
 });
 
-/** @throws InputError REQUEST_INVALID for two ages */
+/** @throws InputError REQUEST_INVALID */
 async function read(
   context: OpsContext,
   { limit, until, all = false, ...given }: Omit<z.output<typeof input>, 'id'>,
   now: number,
 ): Promise<NotAccepted> {
   const { state, code, template } = given;
-  const first = Math.max(0, Math.min(beforeOf(given) ?? Infinity, until ?? Infinity));
+  const asked = parseInput(failures.input, { before: given.before }, 'REQUEST_INVALID');
+  const first = Math.min(asked.before ?? Infinity, until ?? Infinity);
   const before = Number.isFinite(first) ? first : undefined;
   // Of a list, a time is found out from all of its failures.
   const single = before === undefined ? undefined : true;
@@ -123,7 +122,7 @@ function ofNotices(found: NotAccepted, view: ui.PageView): Part {
       ['state', 'State', ui.choicesOf(FAILED_NOTICE_STATES)],
       ['code', 'Code', ''],
       ['template', 'Template', ''],
-      ['olderThanMs', 'Failed longer ago than', AGES],
+      ['before', 'Failed longer ago than', AGES],
     ]),
     cardOf(found, 'failed', 'Single notices', [
       matching === 0
