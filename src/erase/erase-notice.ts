@@ -1,14 +1,12 @@
-import type { Queue } from 'bullmq';
-import { cancelJob } from '../notices/cancel.ts';
+import { endJob } from '../notices/cancel.ts';
 import { changeEnded, ERASED } from '../notices/end-scripts.ts';
-import { endedText, readEnded, type EndedNotice } from '../notices/ended.ts';
+import { endedText } from '../notices/ended.ts';
 import { FIND_JOB } from '../notices/job-lua.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
-import { releaseKey } from '../notices/send-again.ts';
 import { NO_SEALING } from '../payload/seal.ts';
 import { sealJob } from '../payload/sealed-job.ts';
 import { defineScript } from '../redis/script.ts';
-import { readStored } from './stored-notices.ts';
+import { readStored, type StoredNotice } from './stored-notices.ts';
 
 /**
  * What became of a job with the number.
@@ -44,72 +42,52 @@ return 'done'`,
   parse: (reply) => reply as 'done' | 'gone' | 'changed' | 'sending',
 });
 
-type EraseSource = NoticeSource & { readonly queue: Queue };
-
 /** Attempts at a job that changes meanwhile. */
 const ATTEMPTS = 3;
 
 /** Erases the forms of a number from the data of a single notice. */
 export async function eraseNotice(
-  source: EraseSource,
+  source: NoticeSource,
   id: string,
   forms: readonly string[],
 ): Promise<ErasedNotice> {
-  const { redis, keys, sealing = NO_SEALING } = source;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const stored = await readStored(source, id, forms);
     if (stored === undefined || stored.held === 'no') return 'gone';
     if (stored.held === 'unreadable') break;
-    const { ended, rest } = stored;
-    if (rest === undefined) {
-      const answer = await (ended === undefined ? eraseJob(source, id) : eraseEnded(source, ended));
-      if (answer !== 'changed') return answer;
-      continue;
-    }
-    const written = JSON.stringify(sealJob(rest, id, sealing));
-    if (ended !== undefined) {
-      const { text: was, state, ...entry } = ended;
-      const contacts = rest.notice.contacts.length;
-      const text = endedText({ ...entry, state, contacts, data: written });
-      const read = { id, text: was, state };
-      if (await changeEnded(redis, keys, read, { text, to: state })) return 'shortened';
-      continue;
-    }
-    const args = [keys.noticeJob(''), id, stored.text, written];
-    const answer = await replaceData(redis, [keys.noticeJob(id)], args);
-    if (answer === 'done') return 'shortened';
-    if (answer !== 'changed') return answer;
+    const became = await eraseStored(source, id, stored);
+    if (became !== 'changed') return became;
   }
   return 'changed';
 }
 
-/** Cancels a job if it waits, and removes it. */
-async function eraseJob(source: EraseSource, id: string): Promise<ErasedNotice> {
-  const { redis, keys, queue } = source;
-  const asked = { mode: 'id', text: id } as const;
-  const { answer } = await cancelJob(redis, keys, asked, { releaseKey: true });
-  if (answer === 'not-kept') return 'gone';
-  if (answer === 'sending' || answer === 'possibly-sent') return answer;
-  const [entry] = await readEnded(redis, keys, [id]);
-  if (entry !== undefined) {
-    const isCancelled = answer === 'cancelled' && (await eraseEnded(source, entry)) === 'removed';
-    return isCancelled ? 'cancelled' : 'changed';
-  }
-  // Removes its idempotency key, too.
-  return (await queue.remove(id)) === 1 ? 'removed' : 'changed';
-}
-
-/** Removes the record of an end. An unknown one is discarded with it. */
-async function eraseEnded(
-  { redis, keys, queue }: EraseSource,
-  ended: EndedNotice,
+async function eraseStored(
+  { redis, keys, sealing = NO_SEALING }: NoticeSource,
+  id: string,
+  { ended, rest, text }: StoredNotice,
 ): Promise<ErasedNotice> {
-  const { id, key, state } = ended;
-  const change = state === 'unknown' ? ({ state: 'cancelled' } as const) : {};
-  // While its job is there, its run was killed after it had recorded the end: without the entry it would be sent again.
-  const withoutJob = true;
-  if (!(await changeEnded(redis, keys, ended, { ...change, withoutJob }))) return 'changed';
-  // Without an idempotency key a job has its own id in the place of one.
-  await releaseKey(queue, id, key ?? id);
-  return 'removed';
+  if (rest === undefined && ended === undefined) {
+    const { answer } = await endJob(redis, keys, { mode: 'id', text: id }, 'erase');
+    return answer === 'not-kept' ? 'gone' : (answer as ErasedNotice);
+  }
+  if (rest === undefined) {
+    // An unknown one is discarded with it.
+    const event = ended?.state === 'unknown' ? ({ state: 'cancelled' } as const) : {};
+    // While its job is there, its run was killed after it had recorded the end: without the entry it would be sent again.
+    const change = { ...event, withoutJob: true, release: true };
+    return ended && (await changeEnded(redis, keys, ended, change)) ? 'removed' : 'changed';
+  }
+  const data = JSON.stringify(sealJob(rest, id, sealing));
+  if (ended !== undefined) {
+    const { text: _text, id: _id, ...entry } = ended;
+    const shortened = endedText({ ...entry, contacts: rest.notice.contacts.length, data });
+    const change = { text: shortened, to: ended.state };
+    return (await changeEnded(redis, keys, ended, change)) ? 'shortened' : 'changed';
+  }
+  const answer = await replaceData(
+    redis,
+    [keys.noticeJob(id)],
+    [keys.noticeJob(''), id, text, data],
+  );
+  return answer === 'done' ? 'shortened' : answer;
 }

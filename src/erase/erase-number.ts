@@ -1,6 +1,5 @@
 import type { CancelSignal } from '../contracts/token.ts';
 import { searchChunks } from '../number-index/chunk-fingerprints.ts';
-import { withNotices } from '../notices/send-again.ts';
 import { removeEntries, storedEntries } from '../number-index/notice-number-index.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { appendAudit, withoutNumbers, type Actor } from '../ops/audit.ts';
@@ -83,17 +82,14 @@ async function eraseNotices(
   { forms, actor, signal }: Erasure,
   { notices, left, unreadable }: EraseReport,
 ): Promise<void> {
-  await withNotices(context.redis, context.keys, async (queue) => {
-    for await (const one of storedNotices(context, forms, () => unreadable.notices++, signal)) {
-      if (signal?.aborted === true) return;
-      const { id } = one;
-      const became =
-        actor === undefined ? expected(one) : await eraseNotice({ ...context, queue }, id, forms);
-      if (became === 'cancelled' || became === 'removed' || became === 'shortened') {
-        notices[became] += 1;
-      } else if (became !== 'gone') left.push({ notice: id, reason: became });
-    }
-  });
+  for await (const one of storedNotices(context, forms, () => unreadable.notices++, signal)) {
+    if (signal?.aborted === true) return;
+    const { id } = one;
+    const became = actor === undefined ? expected(one) : await eraseNotice(context, id, forms);
+    if (became === 'cancelled' || became === 'removed' || became === 'shortened') {
+      notices[became] += 1;
+    } else if (became !== 'gone') left.push({ notice: id, reason: became });
+  }
 }
 
 /**

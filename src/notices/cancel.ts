@@ -4,9 +4,14 @@ import { translated } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import { ENDED_STATES } from './ended.ts';
-import { ANNOUNCE, FIND_JOB, REMOVE_JOB } from './job-lua.ts';
+import { ANNOUNCE, FIND_JOB, RELEASE_KEY, REMOVE_JOB } from './job-lua.ts';
 import { readRef, type RefArguments } from './notice-ref.ts';
 import type { CancelAnswer, CancelOptions, CancelReport, NoticeRef } from './notice-state.ts';
+
+/** What becomes of a job: it is cancelled, perhaps with its key released, erased with all that is kept of it, or parked. */
+type Way = 'cancel' | 'release' | 'erase' | 'park';
+
+type EndAnswer = CancelAnswer | 'removed' | 'changed' | 'parked' | 'not-held';
 
 /**
  * Cancels a notice that waits: delayed, held, or before a worker takes it. Safe to repeat.
@@ -17,21 +22,11 @@ export async function cancelNotice(
   redis: RedisClient,
   keys: Keys,
   ref: NoticeRef,
-  options: CancelOptions = {},
+  { releaseKey = false }: CancelOptions = {},
   nonce?: string,
 ): Promise<CancelReport> {
-  const asked = readRef(ref);
-  return translated(cancelJob(redis, keys, asked, options, nonce));
-}
-
-export async function cancelJob(
-  redis: RedisClient,
-  keys: Keys,
-  asked: RefArguments,
-  { releaseKey = false }: CancelOptions,
-  nonce: string = randomUUID(),
-): Promise<CancelReport> {
-  return endJob(redis, keys, asked, releaseKey ? 'release' : '', nonce);
+  const report = await endJob(redis, keys, readRef(ref), releaseKey ? 'release' : 'cancel', nonce);
+  return report as CancelReport;
 }
 
 /**
@@ -44,22 +39,21 @@ export async function parkNotice(
   keys: Keys,
   id: string,
 ): Promise<'parked' | 'not-held' | 'changed'> {
-  const asked = { mode: 'id', text: id } as const;
-  const { answer } = await translated(endJob(redis, keys, asked, 'park', randomUUID()));
-  const said: string = answer;
-  return said === 'parked' || said === 'not-held' ? said : 'changed';
+  const { answer } = await endJob(redis, keys, { mode: 'id', text: id }, 'park');
+  return answer === 'parked' || answer === 'not-held' ? answer : 'changed';
 }
 
-function endJob(
+/** @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
+export function endJob(
   redis: RedisClient,
   keys: Keys,
   { mode, text }: RefArguments,
-  how: 'release' | 'park' | '',
-  nonce: string,
-): Promise<CancelReport> {
+  how: Way,
+  nonce: string = randomUUID(),
+) {
   const { hold, history, ended, account, events } = keys;
   const from = [hold, history, ended, account, events, keys.done(nonce)];
-  return cancelScript(redis, from, [keys.noticeJob(''), mode, text, how]);
+  return translated(cancelScript(redis, from, [keys.noticeJob(''), mode, text, how]));
 }
 
 /**
@@ -81,18 +75,20 @@ function endJob(
  * Only while Redis is held as an old copy a notice is parked: it ends as unknown, also where a worker had it when the copy
  * was made. A worker whose lock is in effect may be sending it, and records the end itself.
  *
- * A released key finds nothing any more, so the mark of the request tells its repetition which notice it was.
+ * To be erased it has no entry, and its key is released; a job that has ended is removed, too.
+ *
+ * A released key finds nothing any more, so the mark of the request tells its repetition which notice it was; after an erasure, what it did.
  *
  * KEYS: hold, histories of jobs, entries, account, events, mark of the request. ARGV: the prefix of BullMQ's keys, `id`
- * or `key`, the id or the hash of the key, `release`, `park` or empty.
+ * or `key`, the id or the hash of the key, what becomes of it.
  */
-export const cancelScript = defineScript<CancelReport>({
+export const cancelScript = defineScript({
   name: 'cancel a notice',
   lua: `
-local jobs = ARGV[1]
-${FIND_JOB}${ANNOUNCE}${REMOVE_JOB}
+local jobs, how = ARGV[1], ARGV[4]
+${FIND_JOB}${ANNOUNCE}${REMOVE_JOB}${RELEASE_KEY}
 local isOldCopy = (jsonOf(redis.call('HGET', KEYS[1], 'queue')) or {}).kind == 'restored'
-local parks = ARGV[4] == 'park'
+local parks, erases = how == 'park', how == 'erase'
 local function indexOf(state) return KEYS[3] .. ':at:' .. state end
 local function isIn(state, id) return redis.call('ZSCORE', indexOf(state), id) end
 local function stateOf(id)
@@ -115,32 +111,37 @@ local function wasPossiblySent(id, job, data)
     or redis.call('HEXISTS', KEYS[2], 'unknown:' .. id) == 1
     or redis.call('HEXISTS', KEYS[2], 'intent:' .. id) == 1
 end
+local function keyOf(id, job, data)
+  local key = redis.call('HGET', job, 'deid')
+  local hash = key and key ~= id and key or nested(data.earlier, 'key')
+  return type(hash) == 'string' and hash or nil
+end
 local function record(id, job, text, data, state, code, possiblySent)
   local now = clock()
-  local added, priority, key = unpack(redis.call('HMGET', job, 'timestamp', 'priority', 'deid'))
+  local added, priority = unpack(redis.call('HMGET', job, 'timestamp', 'priority'))
   local template, contacts = nested(data.notice, 'templateCode'), nested(data.notice, 'contacts')
-  local hash = key and key ~= id and key or nested(data.earlier, 'key')
   redis.call('HSET', KEYS[3], id, cjson.encode({ at = now, state = state, code = code,
     template = type(template) == 'string' and template or '',
     contacts = type(contacts) == 'table' and #contacts or finite(contacts) or 0,
     attempts = finite(redis.call('HGET', job, 'atm')) or 0, possiblySent = possiblySent, delivery = data.delivery == 'at-most-once' and data.delivery or nil,
     enqueuedAt = finite(added), expiresAt = finite(data.expiresAt),
-    priority = finite(priority), key = type(hash) == 'string' and hash or nil, data = text }))
+    priority = finite(priority), key = keyOf(id, job, data), data = text }))
   redis.call('ZADD', indexOf(state), now, id)
   announce(KEYS[4], KEYS[5], id, state, code)
 end
 local function cancel(id)
   if parks and not isOldCopy then return 'not-held' end
   local state = stateOf(id)
-  if state then return state end
+  if state then return erases and 'changed' or state end
   if not exists(id) then return 'not-kept' end
   local place, job = placeOf(id), jobs .. id
-  if place == 'completed' then return 'accepted' end
-  if place == 'failed' then return 'unknown' end
+  local hasEnded = place == 'completed' or place == 'failed'
+  if hasEnded and not erases then return place == 'completed' and 'accepted' or 'unknown' end
   if place == 'active' and (not parks or redis.call('EXISTS', job .. ':lock') == 1) then return 'sending' end
   local text = redis.call('HGET', job, 'data')
   local data = dataOf(text)
-  if not parks and (isOldCopy or wasPossiblySent(id, job, data)) then return 'possibly-sent' end
+  local isSure = parks or hasEnded or not (isOldCopy or wasPossiblySent(id, job, data))
+  if not isSure then return 'possibly-sent' end
   local left
   if place == 'wait' then
     -- New jobs are at this end, and are what is cancelled most.
@@ -155,27 +156,27 @@ local function cancel(id)
   if parks then
     redis.call('HDEL', KEYS[2], 'unknown:' .. id, 'intent:' .. id)
     record(id, job, text, data, 'unknown', 'OUTCOME_UNKNOWN', (finite(nested(data.earlier, 'possiblySent')) or 0) + 1)
+  elseif erases then
+    if not hasEnded then announce(KEYS[4], KEYS[5], id, 'cancelled', '') end
+    releaseKey(keyOf(id, job, data) or id, id)
   else
     record(id, job, text, data, 'cancelled', '', 0)
   end
   removeJob(id)
-  return parks and 'parked' or 'cancelled'
+  return hasEnded and 'removed' or parks and 'parked' or 'cancelled'
 end
 local mode, marked = ARGV[2], redis.call('GET', KEYS[6])
 local id = mode == 'key' and marked or idOf(mode, ARGV[3])
-local answer = cancel(id)
-local isReleased = marked
-if answer == 'cancelled' and ARGV[4] == 'release' and not marked then
-  local name = dataOf(redis.call('HGET', KEYS[3], id)).key
-  if name and redis.call('GET', jobs .. 'de:' .. name) == id then
-    isReleased = redis.call('DEL', jobs .. 'de:' .. name) == 1
-  end
+local answer = erases and marked or cancel(id)
+local isDone = marked or erases and (answer == 'cancelled' or answer == 'removed')
+if answer == 'cancelled' and how == 'release' and not marked then
+  isDone = releaseKey(dataOf(redis.call('HGET', KEYS[3], id)).key, id)
 end
 -- By its id the request names it itself: no id is left here of a notice that is erased.
-if isReleased then redis.call('SET', KEYS[6], mode == 'key' and id or '1', 'PX', ${DONE_MS}) end
-return { id, answer, isReleased and 1 or 0 }`,
-  parse: (reply) => {
-    const [id, answer, released] = reply as readonly [string, CancelAnswer, number];
+if isDone then redis.call('SET', KEYS[6], mode == 'key' and id or answer, 'PX', ${DONE_MS}) end
+return { id, answer, isDone and 1 or 0 }`,
+  parse: (reply: unknown) => {
+    const [id, answer, released] = reply as readonly [string, EndAnswer, number];
     const keyReleased = released === 1 ? { keyReleased: true } : {};
     return { id, cancelled: answer === 'cancelled', answer, ...keyReleased };
   },

@@ -4,7 +4,7 @@ import { translated } from '../redis/failure.ts';
 import { DONE_MS, LEAST_EVENTS, type EndedIndex, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import { endedText, type EndedEntry, type EndedNotice, type EndedState } from './ended.ts';
-import { ANNOUNCE } from './job-lua.ts';
+import { ANNOUNCE, RELEASE_KEY } from './job-lua.ts';
 
 /** Field of a job: how many of its runs had started when contacts were last erased from its data. */
 export const ERASED = 'notices:erased';
@@ -86,13 +86,14 @@ export async function recordEnd(
  *
  * KEYS: entries, account, events, mark of the request, counts of the account, the job. ARGV: the id, its text as
  * it was read, its new text or empty, its index before and after, the state and code of the event or empty, contacts that
- * are sent again although they were possibly sent, `none` where no job may exist.
+ * are sent again although they were possibly sent, `none` where no job may exist, the prefix of BullMQ's keys, the hash of
+ * a key that is released or empty.
  */
 export const changeScript = defineScript({
   name: 'change the end of a notice',
   lua: `
-local id, was, text, from, to = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-${ANNOUNCE}
+local id, was, text, from, to, jobs = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[10]
+${ANNOUNCE}${RELEASE_KEY}
 local function indexOf(name) return KEYS[1] .. ':at:' .. name end
 if redis.call('EXISTS', KEYS[4]) == 1 then return 1 end
 local at = redis.call('ZSCORE', indexOf(from), id)
@@ -105,6 +106,7 @@ else
   redis.call('ZADD', indexOf(to), to == 'again' and clock() or at, id)
   if text ~= was then redis.call('HSET', KEYS[1], id, text) end
 end
+if ARGV[11] ~= '' then releaseKey(ARGV[11], id) end
 if ARGV[6] ~= '' then announce(KEYS[2], KEYS[3], id, ARGV[6], ARGV[7]) end
 if tonumber(ARGV[8]) > 0 then redis.call('HINCRBY', KEYS[5], 'noticesTwice', ARGV[8]) end
 redis.call('SET', KEYS[4], 1, 'PX', ${DONE_MS})
@@ -124,6 +126,8 @@ export interface EndedChange {
   readonly twice?: number;
   /** Only if the queue has no job of it. */
   readonly withoutJob?: boolean;
+  /** Its idempotency key becomes free. Default: it stays in use */
+  readonly release?: boolean | undefined;
 }
 
 /**
@@ -133,7 +137,8 @@ export interface EndedChange {
 export function changeEnded(
   redis: RedisClient,
   keys: Keys,
-  { id, text: was, state: from }: Pick<EndedNotice, 'id' | 'text' | 'state'>,
+  // Without an idempotency key a job has its own id in the place of one.
+  { id, text: was, state: from, key = id }: Pick<EndedNotice, 'id' | 'text' | 'state' | 'key'>,
   change: EndedChange,
 ): Promise<boolean> {
   const { text = '', to = '', state = '', code = '', twice = 0, withoutJob = false } = change;
@@ -142,6 +147,6 @@ export function changeEnded(
   return changeScript(
     redis,
     [...taken, keys.counts, keys.noticeJob(id)],
-    [...args, withoutJob ? 'none' : ''],
+    [...args, withoutJob ? 'none' : '', keys.noticeJob(''), change.release === true ? key : ''],
   );
 }

@@ -41,6 +41,14 @@ local function removeJob(id)
 end
 `;
 
+/** Makes the idempotency key of a notice free, unless another one has it. @returns whether it was. `name`: hash of the key */
+export const RELEASE_KEY = `
+local function releaseKey(name, id)
+  local key = name and jobs .. 'de:' .. name
+  return key and redis.call('GET', key) == id and redis.call('DEL', key) == 1
+end
+`;
+
 /** Appends an event where the workers keep events of notices; one of them deletes the oldest. `account` and `stream` are keys. */
 export const ANNOUNCE = `
 local function announce(account, stream, id, state, code)

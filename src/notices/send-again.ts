@@ -105,10 +105,3 @@ export async function settleAgain(
 ): Promise<void> {
   await settleScript(redis, [ended, endedIn('again')], [noticeJob(''), olderThanMs, ...ids]);
 }
-
-/** Makes an idempotency key free again, unless another notice has it. */
-export async function releaseKey(queue: Queue, id: string, key: string): Promise<void> {
-  const { Job } = await import('bullmq');
-  const job = new Job(queue, JOB_NAME, {}, { deduplication: { id: key } }, id);
-  await job.removeDeduplicationKey();
-}

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { cancelJob } from '../notices/cancel.ts';
+import { endJob } from '../notices/cancel.ts';
 import {
   WAITING_PAGE,
   waitingNotices,
@@ -31,8 +31,9 @@ export async function cancelWaiting(
   // Not more at a time than a rate lets through in a moment.
   const atOnce = Math.max(1, Math.min(WAITING_PAGE, Math.ceil(rate / 20)));
   let tried = 0;
+  const how = releaseKey === true ? 'release' : 'cancel';
   const cancel = async ({ id, contacts }: WaitingNotice) => {
-    const { answer } = await cancelJob(redis, keys, { mode: 'id', text: id }, { releaseKey });
+    const { answer } = await endJob(redis, keys, { mode: 'id', text: id }, how);
     if (answer === 'cancelled') {
       report.cancelled += 1;
       report.contacts += contacts;

@@ -6,7 +6,7 @@ import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { RedriveRefusal } from '../batch/ledger/ledger-actions.ts';
 import { changeEnded } from '../notices/end-scripts.ts';
 import { endedText } from '../notices/ended.ts';
-import { releaseKey, sendAgain, settleAgain, withNotices } from '../notices/send-again.ts';
+import { sendAgain, settleAgain, withNotices } from '../notices/send-again.ts';
 import { rowsOfPayload } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -262,10 +262,9 @@ async function decideNotice(
     return (await sendAgain(redis, keys, queue, entry)) ? 'done' : 'gone';
   }
   const state = as === 'accepted' ? as : 'cancelled';
-  const { data: _data, text: _text, id, stage: _stage, key, ...rest } = entry;
+  const { data: _data, text: _text, id: _id, stage: _stage, key, ...rest } = entry;
   const kept = key === undefined || releases === true ? rest : { ...rest, key };
   const text = endedText({ ...kept, state });
-  if (!(await changeEnded(redis, keys, entry, { text, to: state, state }))) return 'gone';
-  if (releases === true && key !== undefined) await releaseKey(queue, id, key);
-  return 'done';
+  const change = { text, to: state, state, release: releases } as const;
+  return (await changeEnded(redis, keys, entry, change)) ? 'done' : 'gone';
 }
