@@ -3,28 +3,22 @@ import { searchChunks } from '../number-index/chunk-fingerprints.ts';
 import { removeEntries, storedEntries } from '../number-index/notice-number-index.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { appendAudit, withoutNumbers, type Actor } from '../ops/audit.ts';
+import type { EntrySource } from '../ops/entries.ts';
 import { maskNumber } from '../ops/mask-contact.ts';
+import type { OperationContext } from '../ops/operations/operation.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { sumOf, type EraseReport } from './erase-words.ts';
 import { eraseNotice } from './erase-notice.ts';
-import { eraseContacts, storedContacts, type ContactSource } from './stored-contacts.ts';
-import { readStored, storedNotices, type NoticeWithNumber } from './stored-notices.ts';
-import type { RedisClient } from '../redis/connect.ts';
-import type { Keys } from '../redis/keys.ts';
+import { eraseContacts, storedContacts } from './stored-contacts.ts';
+import { readStored, storedNotices } from './stored-notices.ts';
 
-/** Where a person's data is stored. */
-export interface EraseContext extends ContactSource {
-  readonly redis: RedisClient;
-  readonly keys: Keys;
-  readonly settings: {
-    /** FIND_KEY; without it the search index is neither read nor changed. */
-    readonly findKey?: string | undefined;
-    readonly keepFailedMs: number;
-  };
+/** Where a person's data is stored. Without FIND_KEY the search index is neither read nor changed. */
+interface EraseContext extends EntrySource {
+  readonly settings: OperationContext['findSettings'];
 }
 
 /** What is erased, by whom, and what stops it between two steps. */
-export interface Erasure {
+interface Erasure {
   /** Of the number: digits only. */
   readonly forms: readonly string[];
   /** Recorded in the audit stream. Undefined for a preview: it changes nothing. */
@@ -72,20 +66,15 @@ export async function eraseNumber(context: EraseContext, erasure: Erasure): Prom
   }
 }
 
-/** What becomes of a notice, if nothing changes until then. */
-const EXPECTED = { waiting: 'cancelled', sending: 'sending', ended: 'removed' } as const;
-const expected = ({ place, shared }: NoticeWithNumber) =>
-  shared && place !== 'sending' ? 'shortened' : EXPECTED[place];
-
 async function eraseNotices(
   context: EraseContext,
   { forms, actor, signal }: Erasure,
   { notices, left, unreadable }: EraseReport,
 ): Promise<void> {
-  for await (const one of storedNotices(context, forms, () => unreadable.notices++, signal)) {
+  const found = storedNotices(context, forms, () => unreadable.notices++, signal);
+  for await (const { id, expected } of found) {
     if (signal?.aborted === true) return;
-    const { id } = one;
-    const became = actor === undefined ? expected(one) : await eraseNotice(context, id, forms);
+    const became = actor === undefined ? expected : await eraseNotice(context, id, forms);
     if (became === 'cancelled' || became === 'removed' || became === 'shortened') {
       notices[became] += 1;
     } else if (became !== 'gone') left.push({ notice: id, reason: became });
@@ -109,10 +98,10 @@ async function eraseFromBatches(
     const before = left.length + unreadable.chunks;
     const sums = { batch, waiting: 0, ended: 0 };
     const found = storedContacts(context, batch, forms, () => unreadable.chunks++, signal);
-    for await (const { name, state } of found) {
+    for await (const { name, waits } of found) {
       const became =
         actor === undefined ? 'erased' : await eraseContacts(context, batch, name, forms);
-      if (became === 'erased') sums[state === 'waiting' ? 'waiting' : 'ended'] += 1;
+      if (became === 'erased') sums[waits ? 'waiting' : 'ended'] += 1;
       else left.push({ batch, chunk: Number.parseInt(name, 10), reason: became });
     }
     if (sums.waiting + sums.ended > 0) batches.push(sums);

@@ -1,42 +1,24 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { SET_ASIDE_FIELD, type JobData } from '../contracts/job.ts';
 import type { CancelSignal } from '../contracts/token.ts';
-import { ENDED_STATES, endedIds, readEnded, type EndedNotice } from '../notices/ended.ts';
-import { idsIn } from '../notices/waiting.ts';
+import { readEnded, type EndedNotice } from '../notices/ended.ts';
+import { idPages, type NoticePlace } from '../notices/waiting.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
 import { openJob } from '../payload/sealed-job.ts';
-import type { NoticeList } from '../redis/keys.ts';
 import { spellingsOf } from '../service/response/value-pieces.ts';
 
-/** Where a notice with the number was found. */
-export interface NoticeWithNumber {
-  /** Id of the job. */
-  readonly id: string;
-  readonly place: 'waiting' | 'sending' | 'ended';
-  /** Whether it has contacts of other people, too. */
-  readonly shared: boolean;
-}
+/** What becomes of a notice with the number, if nothing changes until then. */
+type Expected = 'cancelled' | 'sending' | 'removed' | 'shortened';
 
 /**
- * BullMQ's lists, and the records of ends, in the order in which a notice passes them; those to which it returns are read twice, so that a job
- * that moves during the search is found.
+ * In the order in which a notice passes them; those to which it returns are read twice, so that a job that moves during the
+ * search is found.
  */
-const PLACES: readonly (readonly [NoticeList | 'entries', NoticeWithNumber['place']])[] = [
-  ['delayed', 'waiting'],
-  ['prioritized', 'waiting'],
-  ['wait', 'waiting'],
-  ['paused', 'waiting'],
-  ['active', 'sending'],
-  ['completed', 'ended'],
-  ['failed', 'ended'],
-  ['entries', 'ended'],
-  ['delayed', 'waiting'],
-  ['prioritized', 'waiting'],
-  ['wait', 'waiting'],
+const PLACES: readonly NoticePlace[] = [
+  ...(['delayed', 'prioritized', 'wait', 'paused', 'active'] as const),
+  ...(['completed', 'failed', 'ended'] as const),
+  ...(['delayed', 'prioritized', 'wait'] as const),
 ];
-
-/** Jobs per read. */
-const PAGE = 200;
 
 /**
  * Searches all single notices for a number, without the index: it finds what was queued without FIND_KEY, too.
@@ -49,29 +31,22 @@ export async function* storedNotices(
   forms: readonly string[],
   onUnreadable: () => void,
   signal?: CancelSignal,
-): AsyncGenerator<NoticeWithNumber> {
+): AsyncGenerator<{ readonly id: string; readonly expected: Expected }> {
   const { redis, keys } = source;
-  const seen = new Set<string>();
-  for (const [list, place] of PLACES) {
-    const ids =
-      list === 'entries'
-        ? await endedIds(redis, keys, ENDED_STATES)
-        : await idsIn(redis, keys, list);
-    const unseen = ids.filter((id) => !seen.has(id));
-    for (const id of unseen) seen.add(id);
-    for (let from = 0; from < unseen.length; from += PAGE) {
-      if (signal?.aborted === true) return;
-      const some = unseen.slice(from, from + PAGE);
-      const read = await Promise.all(some.map((id) => readStored(source, id, forms)));
-      for (const [index, id] of some.entries()) {
-        const held = read[index]?.held;
-        if (held === 'unreadable') onUnreadable();
-        else if (held === 'alone' || held === 'shared') {
-          yield { id, place, shared: held === 'shared' };
-        }
-      }
+  for await (const { place, ids } of idPages(redis, keys, PLACES, signal)) {
+    const read = await Promise.all(ids.map((id) => readStored(source, id, forms)));
+    for (const [index, id] of ids.entries()) {
+      const held = read[index]?.held ?? 'no';
+      if (held === 'unreadable') onUnreadable();
+      else if (held !== 'no') yield { id, expected: expectedOf(place, held) };
     }
   }
+}
+
+function expectedOf(place: NoticePlace, held: 'alone' | 'shared'): Expected {
+  if (place === 'active') return 'sending';
+  if (held === 'shared') return 'shortened';
+  return place === 'completed' || place === 'failed' || place === 'ended' ? 'removed' : 'cancelled';
 }
 
 /** What Redis has of a notice, and whether it has the number: alone, or beside others. */

@@ -1,7 +1,9 @@
+import type { CancelSignal } from '../contracts/token.ts';
 import { readFrame } from '../payload/sealed-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys, NoticeList } from '../redis/keys.ts';
+import { ENDED_STATES, endedIds } from './ended.ts';
 
 /** Where notices wait: for a worker, or for their time or their next attempt. */
 export const WAITING_STATES = ['waiting', 'delayed'] as const;
@@ -54,35 +56,59 @@ export async function* waitingNotices(
   signal?: AbortSignal,
   most = Infinity,
 ): AsyncGenerator<readonly WaitingNotice[]> {
-  const seen = new Set<string>();
+  // A job moves from here to below only, so that none is missed; those that are active may also move back.
+  const active = filter.withActive === true ? (['active'] as const) : [];
+  const waiting = ['delayed', 'prioritized', 'wait', 'paused'] as const;
+  const places = [...active, ...waiting, ...active].filter(
+    (place) => filter.state === undefined || filter.state === stateIn(place),
+  );
+  const range = { most, dueBefore: filter.dueBefore };
   try {
-    // A job moves from here to below only, so that none is missed; those that are active may also move back.
-    const places = ['delayed', 'prioritized', 'wait', 'paused'] as const;
-    const active = filter.withActive === true ? (['active'] as const) : [];
-    for (const place of [...active, ...places, ...active]) {
-      const state = place === 'delayed' ? 'delayed' : 'waiting';
-      if (filter.state !== undefined && filter.state !== state) continue;
-      const found = await idsIn(redis, keys, place, most - seen.size, filter.dueBefore);
-      const ids = found.filter((id) => !seen.has(id));
-      for (let from = 0; from < ids.length; from += WAITING_PAGE) {
-        if (signal?.aborted === true) return;
-        const some = ids.slice(from, from + WAITING_PAGE);
-        for (const id of some) seen.add(id);
-        const jobs = await Promise.all(some.map((id) => readWaiting(redis, keys, id, state)));
-        yield jobs.flatMap((job) => (job !== undefined && matches(filter, job) ? [job] : []));
-      }
+    for await (const { place, ids } of idPages(redis, keys, places, signal, range)) {
+      const state = stateIn(place);
+      const jobs = await Promise.all(ids.map((id) => readWaiting(redis, keys, id, state)));
+      yield jobs.flatMap((job) => (job !== undefined && matches(filter, job) ? [job] : []));
     }
   } catch (error) {
     throw redisFailure(error);
   }
 }
 
+export type NoticePlace = NoticeList | 'ended';
+
+const stateIn = (place: NoticePlace) => (place === 'delayed' ? 'delayed' : 'waiting');
+
+/**
+ * Yields the ids of notices, each once, place after place. `ended`: the records of those that were not accepted.
+ * @param range how many are read at most, and when delayed ones are due
+ */
+export async function* idPages(
+  redis: RedisClient,
+  keys: Keys,
+  places: readonly NoticePlace[],
+  signal?: CancelSignal,
+  { most = Infinity, dueBefore }: { most?: number; dueBefore?: number | undefined } = {},
+): AsyncGenerator<{ readonly place: NoticePlace; readonly ids: readonly string[] }> {
+  const seen = new Set<string>();
+  for (const place of places) {
+    const found = await (place === 'ended'
+      ? endedIds(redis, keys, ENDED_STATES)
+      : idsIn(redis, keys, place, most - seen.size, dueBefore));
+    const ids = found.filter((id) => !seen.has(id));
+    for (const id of ids) seen.add(id);
+    for (let from = 0; from < ids.length; from += WAITING_PAGE) {
+      if (signal?.aborted === true) return;
+      yield { place, ids: ids.slice(from, from + WAITING_PAGE) };
+    }
+  }
+}
+
 /** The ids of a place, from the end where no worker takes them: they keep their order while they are read. */
-export async function idsIn(
+async function idsIn(
   redis: RedisClient,
   keys: Keys,
   place: NoticeList,
-  most = Infinity,
+  most: number,
   dueBefore = Infinity,
 ): Promise<string[]> {
   const key = keys.noticesIn(place);

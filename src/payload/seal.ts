@@ -138,6 +138,12 @@ export function unreadable(what: string): NoticeQueueError {
   return new NoticeQueueError('PAYLOAD_UNREADABLE', `The stored contacts ${what}.`);
 }
 
+/** Takes the error of contacts that cannot be read: there are none then. @throws any other error */
+export function noneUnreadable(error: unknown): undefined {
+  if (error instanceof NoticeQueueError && error.code === 'PAYLOAD_UNREADABLE') return undefined;
+  throw error;
+}
+
 /** A key that encrypts payloads. An encrypted payload contains the key's id. */
 export interface PayloadKey {
   readonly key: Buffer;

@@ -25,11 +25,12 @@ export async function findContact(number: string, options: FindOptions = {}): Pr
   const { redis: server, prefix, account, enqueueTimeoutMs } = settings;
   const keys = keysOf(prefix, account);
   const sealing = sealingOf(account, { ...settings, payloadKeyPrevious });
-  const context = { keys, sealing, settings };
   // Loaded by the first search: most programs that import the package make none.
   const [{ findInQueue }, { withRedis }] = await Promise.all([
     import('./find-in-queue.ts'),
     import('../redis/with-redis.ts'),
   ]);
-  return withRedis(server, enqueueTimeoutMs, (redis) => findInQueue({ ...context, redis }, number));
+  return withRedis(server, enqueueTimeoutMs, (redis) =>
+    findInQueue({ redis, keys, sealing, settings }, number),
+  );
 }

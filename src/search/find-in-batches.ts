@@ -1,55 +1,34 @@
-import type { RedisClient } from '../redis/connect.ts';
-import { translated } from '../redis/failure.ts';
-import type { Keys } from '../redis/keys.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import { searchChunks, type FingerprintHit } from '../number-index/chunk-fingerprints.ts';
-import type { FoundContact, FoundState } from './find-answer.ts';
 import type { ChunkState } from '../batch/ledger/settlement.ts';
-import type { Ledger } from '../batch/ledger/ledger.ts';
-import { decodeContacts, rowOfContact } from '../payload/chunk-payload.ts';
+import { searchChunks, type FingerprintHit } from '../number-index/chunk-fingerprints.ts';
+import { contactsOfPart, type EntrySource } from '../ops/entries.ts';
+import { rowOfContact } from '../payload/chunk-payload.ts';
 import { hasRow, rowAt } from '../payload/row-numbers.ts';
-import { batchSeal, NO_SEALING, type Sealing } from '../payload/seal.ts';
-
-/** Result of a search in batches. */
-export interface BatchSearch {
-  readonly found: readonly FoundContact[];
-  readonly batches: number;
-  /** Contacts whose fingerprints were searched. */
-  readonly contacts: number;
-  /** Chunks that could not be searched: without an index, or their index has expired. */
-  readonly unindexed: number;
-}
-
-/** What a search in batches needs. */
-export interface BatchSearchContext {
-  readonly redis: RedisClient;
-  readonly keys: Keys;
-  readonly ledger: Ledger;
-  /** Decrypt the contacts that are still stored. */
-  readonly sealing?: Sealing | undefined;
-}
+import { noneUnreadable } from '../payload/seal.ts';
+import { translated } from '../redis/failure.ts';
+import type { FoundContact, FoundState } from './find-answer.ts';
 
 /**
  * Searches the stored batches for a phone number, the newest first. Reads only the index (one command for
  * each batch and each 200 of its chunks), and of a chunk that contains the fingerprint of the number its contacts and the
  * results of its list.
+ *
+ * @returns beside what is found, how many batches and contacts were searched, and chunks without an index
  */
-export async function findInBatches(
-  parts: BatchSearchContext,
-  number: string,
-  hash: Buffer,
-): Promise<BatchSearch> {
+export async function findInBatches(source: EntrySource, number: string, hash: Buffer) {
+  const { redis, keys, ledger } = source;
   const found: FoundContact[] = [];
   let [batches, contacts, unindexed] = [0, 0, 0];
-  for await (const batch of parts.ledger.all()) {
+  for await (const batch of ledger.all()) {
     batches += 1;
-    const find = parts.keys.batchFind(batch.id);
-    const search = await translated(searchChunks(parts.redis, find, batch.chunks, hash));
+    const search = await translated(
+      searchChunks(redis, keys.batchFind(batch.id), batch.chunks, hash),
+    );
     contacts += search.contacts;
     // Others than those of the list have no fingerprints of their own.
     unindexed += search.unindexed - (batch.chunks - batch.chunksOfList);
     for (const hit of search.hits) {
-      const contact = await stateOfHit(parts, batch, hit, number);
+      const contact = await stateOfHit(source, batch, hit, number);
       if (contact !== undefined) found.push(contact);
     }
   }
@@ -64,19 +43,19 @@ const MOST_READS = 3;
  * the results of its list say what became of its row.
  */
 async function stateOfHit(
-  parts: BatchSearchContext,
+  source: EntrySource,
   batch: Batch,
   { chunk, place, rows }: FingerprintHit,
   number: string,
 ): Promise<FoundContact | undefined> {
-  const { ledger } = parts;
+  const { ledger } = source;
   const { id, templateCode: template } = batch;
   const row = rowAt(rows, place);
   const about = { batch: id, template, ...(row === undefined ? {} : { row }) };
   for (let read = 1; ; read++) {
     const unreadable: FoundContact[] = [];
     for (const name of await ledger.payloadNamesOf(id, chunk)) {
-      const contacts = await contactsOf(parts, id, name);
+      const contacts = await contactsOfPart(source, batch, name).catch(noneUnreadable);
       const contact = contacts?.find(
         (one) => one.contact === number && (rowOfContact(one) ?? row) === row,
       );
@@ -85,7 +64,7 @@ async function stateOfHit(
           return undefined;
         continue;
       }
-      const state = await stateOfPart(ledger, batch, name);
+      const state = await stateOfPart(source, batch, name);
       const found = { ...about, chunk: Number.parseInt(name, 10), ...state };
       if (contact !== undefined) return { ...found, confirmed: true };
       unreadable.push({ ...found, confirmed: false });
@@ -102,11 +81,7 @@ async function stateOfHit(
 }
 
 /** The state of contacts that are stored: those of a failure, or of a chunk without an end. */
-async function stateOfPart(
-  ledger: Ledger,
-  batch: Batch,
-  name: string,
-): Promise<Pick<FoundContact, 'states' | 'at' | 'code'>> {
+async function stateOfPart({ ledger }: EntrySource, batch: Batch, name: string) {
   const failure = await ledger.failure(batch.id, name);
   if (failure !== undefined) {
     const { state, at, code } = failure;
@@ -122,15 +97,4 @@ function openState({ phase }: Batch, state: ChunkState): FoundState {
   if (phase !== 'cancelled') return 'pending';
   if (state === 'pending') return 'cancelled';
   return state === 'pending-possibly-sent' ? 'unknown' : 'pending';
-}
-
-/** Undefined if they cannot be read: deleted meanwhile, or encrypted with an unknown key. */
-async function contactsOf(
-  { ledger, sealing = NO_SEALING }: BatchSearchContext,
-  batch: string,
-  name: string,
-): Promise<readonly { readonly contact?: unknown }[] | undefined> {
-  const payload = await ledger.payload(batch, name);
-  if (payload === undefined) return undefined;
-  return decodeContacts(payload, batchSeal(sealing, batch)).catch(() => undefined);
 }

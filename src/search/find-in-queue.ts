@@ -8,30 +8,18 @@ import { findEntries, type FindEntry } from '../number-index/notice-number-index
 import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { openJob } from '../payload/sealed-job.ts';
 import { translated } from '../redis/failure.ts';
-import type { Sealing } from '../payload/seal.ts';
-import type { RedisClient } from '../redis/connect.ts';
-import type { Keys } from '../redis/keys.ts';
+import type { OperationContext } from '../ops/operations/operation.ts';
 import type { FindReport, FoundContact, FoundNotice, FoundState } from './find-answer.ts';
-import { findInBatches, type BatchSearch } from './find-in-batches.ts';
+import { findInBatches } from './find-in-batches.ts';
 
-/** Connection and settings of a search. */
-export interface FindContext {
-  readonly redis: RedisClient;
-  readonly keys: Keys;
-  readonly settings: {
-    /** FIND_KEY; a search without it fails. */
-    readonly findKey?: string | undefined;
-    readonly keepFailedMs: number;
-  };
-  /** Decrypts the contacts that are still stored. */
-  readonly sealing: Sealing;
+/** Where notices are found; a search without FIND_KEY fails. */
+interface FindContext extends NoticeSource {
+  readonly settings: OperationContext['findSettings'];
 }
 
 /** Like `findContact`, on an existing connection. */
-export async function findInQueue(
-  { redis, keys, sealing, settings }: FindContext,
-  number: string,
-): Promise<FindReport> {
+export async function findInQueue(context: FindContext, number: string): Promise<FindReport> {
+  const { redis, keys, settings } = context;
   const { findKey: secret, keepFailedMs } = settings;
   if (secret === undefined) {
     const problem =
@@ -43,29 +31,23 @@ export async function findInQueue(
     throw new InputError('NOTICE_INVALID', [{ field: 'number', problem: checked.reason }]);
   }
   const key = findKey(secret);
-  const ledger = new Ledger(redis, keys);
-  const since = Date.now() - keepFailedMs;
-  const parts = { redis, keys, ledger, sealing };
+  const source = { ...context, ledger: new Ledger(redis, keys) };
   const notices: FoundNotice[] = [];
   const contacts: FoundContact[] = [];
-  let searched: BatchSearch = { found: [], batches: 0, contacts: 0, unindexed: 0 };
-  const forms = formsOf(checked.number);
-  for (const form of forms) {
-    const hash = hashNumber(key, form);
-    notices.push(...(await findNotices(parts, form, hash, keepFailedMs)));
-    searched = await findInBatches(parts, form, hash);
-    contacts.push(...searched.found);
-  }
-  return {
-    notices,
-    contacts,
-    searched: {
-      since,
-      batches: searched.batches,
-      contacts: searched.contacts,
-      unindexedChunks: searched.unindexed,
-    },
+  const searched = {
+    since: Date.now() - keepFailedMs,
+    batches: 0,
+    contacts: 0,
+    unindexedChunks: 0,
   };
+  for (const form of formsOf(checked.number)) {
+    const hash = hashNumber(key, form);
+    notices.push(...(await findNotices(context, form, hash)));
+    const { found, unindexed, ...sums } = await findInBatches(source, form, hash);
+    Object.assign(searched, { ...sums, unindexedChunks: unindexed });
+    contacts.push(...found);
+  }
+  return { notices, contacts, searched };
 }
 
 /**
@@ -84,14 +66,14 @@ export function statesOfDeleted(expires: boolean, isOver: boolean): readonly Fou
 /** The most notices that are returned; the newest. */
 const MAX_NOTICES = 200;
 
-/** The single notices with a phone number, the newest first. @param keepMs KEEP_FAILED_MS */
+/** The single notices with a phone number, the newest first. */
 async function findNotices(
-  source: NoticeSource,
+  source: FindContext,
   number: string,
   hash: Buffer,
-  keepMs: number,
 ): Promise<FoundNotice[]> {
-  const { redis, keys, sealing } = source;
+  const { redis, keys, settings } = source;
+  const { keepFailedMs: keepMs } = settings;
   const now = Date.now();
   const entries = await translated(findEntries(redis, keys, hash, keepMs, now));
   const found: FoundNotice[] = [];
@@ -102,7 +84,7 @@ async function findNotices(
       const states = statesOfDeleted(expires, at < now - keepMs);
       found.push({ job: jobId, states, confirmed: false, at });
       // The index stores shortened hashes: another number may have the same.
-    } else if (mayHave(job, number, sealing)) found.push(keptNotice(entry, job));
+    } else if (mayHave(job, number, source)) found.push(keptNotice(entry, job));
   }
   return found;
 }
@@ -127,7 +109,7 @@ function keptNotice({ jobId, at }: FindEntry, job: StoredJob): FoundNotice {
 function mayHave(
   { id, fields, ended }: StoredJob,
   number: string,
-  sealing: Sealing | undefined,
+  { sealing }: NoticeSource,
 ): boolean {
   const text = ended === undefined ? fields.data : ended.data;
   try {
