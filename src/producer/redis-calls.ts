@@ -1,11 +1,11 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { reopen, type RedisClient, inOneWrite } from '../redis/connect.ts';
-import { replyCode } from '../redis/reply.ts';
 import {
   isConnectionLost,
   isProgramError,
   redisErrorCode,
   redisFailure,
+  replyCode,
 } from '../redis/failure.ts';
 
 /**

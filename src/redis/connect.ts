@@ -2,7 +2,7 @@ import type { ConnectionOptions } from 'node:tls';
 import { Redis } from 'ioredis';
 import { Cancellation, pause } from '../async/cancellation.ts';
 import { plainNodes, type PlainNodes } from './plain-nodes.ts';
-import { replyCode } from './reply.ts';
+import { replyCode } from './failure.ts';
 
 /** Address of Redis: one server, or a Sentinel set. */
 export interface RedisSettings {

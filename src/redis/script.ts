@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { isMistake, missingPermission, replyCode, replyWords } from './reply.ts';
+import { isProgramError, redisErrorFields, replyCode, ScriptFailure } from './failure.ts';
 
 /**
  * Functions at the start of every script: Redis time in milliseconds since the epoch, as a whole
@@ -44,37 +44,6 @@ export type Script<Reply> = (
 ) => Promise<Reply>;
 
 /**
- * A script that Redis did not answer, or answered with an error. It contains the error code and nothing
- * of the command: the client's own errors contain every argument. Internal to the package; callers
- * translate it with redisFailure.
- */
-export class ScriptFailure extends Error {
-  override readonly name = 'ScriptFailure';
-  /** The error code of Redis (`OOM`, `READONLY`, `NOPERM`, ...), else the name of the client's error. */
-  readonly reason: string;
-  /** The permission that the Redis user lacks; undefined for any other reason. */
-  readonly missing: string | undefined;
-  /** What Redis answered, in words that are safe to log. */
-  readonly reply: string | undefined;
-  /** A mistake in this program, which a repetition would repeat. */
-  readonly isMistake: boolean;
-
-  constructor(
-    script: string,
-    reason: string,
-    details: Partial<Pick<ScriptFailure, 'missing' | 'reply' | 'isMistake'>> = {},
-  ) {
-    const { missing, reply, isMistake: mistake = false } = details;
-    const more = missing ?? reply;
-    super(`Redis script ${script} failed: ${reason}${more === undefined ? '' : ` (${more})`}`);
-    this.reason = reason;
-    this.missing = missing;
-    this.reply = reply;
-    this.isMistake = mistake;
-  }
-}
-
-/**
  * Defines a script. It is called by its hash; the text is sent only to a server that does not have it yet
  * (after a restart or failover), or where it has to be run `inOrder`.
  */
@@ -99,25 +68,12 @@ export function defineScript({
     let reply: unknown;
     try {
       reply = await (inOrder ? run('eval', lua) : run('evalsha', sha)).catch((error: unknown) => {
-        if (reasonOf(error) === 'NOSCRIPT') return run('eval', lua);
+        if (replyCode(error) === 'NOSCRIPT') return run('eval', lua);
         throw error;
       });
     } catch (error) {
-      throw failureOf(name, error, keys);
+      throw new ScriptFailure(name, redisErrorFields(error), isProgramError(error));
     }
     return parse(reply);
   };
-}
-
-function failureOf(script: string, error: unknown, keys: readonly string[]): ScriptFailure {
-  const reason = reasonOf(error);
-  const isRefused = reason === 'NOPERM' && error instanceof Error;
-  const missing = isRefused ? missingPermission(error.message, keys) : undefined;
-  const reply = isRefused ? undefined : replyWords(error);
-  return new ScriptFailure(script, reason, { missing, reply, isMistake: isMistake(error) });
-}
-
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  return replyCode(error) ?? error.name;
 }

@@ -5,8 +5,8 @@ import { withTimeout } from '../async/repeat.ts';
 import { NoticeQueueError, TokenRefusedError, type ErrorCode } from '../contracts/errors.ts';
 import type { IssuedToken, Token } from '../contracts/token.ts';
 import type { RedisClient } from '../redis/connect.ts';
+import { ScriptFailure } from '../redis/failure.ts';
 import type { TokenKeys } from '../redis/keys.ts';
-import { ScriptFailure } from '../redis/script.ts';
 import { codeOf, holdOf, redisError, type TokenEvent } from './token-status.ts';
 import {
   KEPT,
@@ -303,7 +303,7 @@ export class TokenRecord {
       const asked = tokenStep(redis, keys, name, given);
       const answer = await withTimeout(asked, Math.max(0, ms), TIMED_OUT);
       if (answer !== TIMED_OUT) return answer;
-      throw new ScriptFailure('of the shared token', 'no answer in time');
+      throw new ScriptFailure('of the shared token', { code: 'no answer in time' });
     } catch (error) {
       throw redisError(error);
     }

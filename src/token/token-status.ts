@@ -8,7 +8,7 @@ import {
   type TokenRefusedError,
 } from '../contracts/errors.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { missingPermissionOf, redisErrorCode } from '../redis/failure.ts';
+import { redisErrorFields } from '../redis/failure.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import { tokenStep } from './token-scripts.ts';
 
@@ -119,10 +119,10 @@ export function codeOf(text: string): ErrorCode {
 
 /** The error for a Redis that failed: with the error code, without the command. */
 export function redisError(error: unknown): NoticeQueueError {
-  const missing = missingPermissionOf(error);
+  const { code, missing } = redisErrorFields(error);
   const reason = missing === undefined ? '' : `: the user lacks ${missing}`;
   return new NoticeQueueError(
     'TOKEN_UNAVAILABLE',
-    `Redis failed while handling the shared token (${redisErrorCode(error)}${reason}).`,
+    `Redis failed while handling the shared token (${code}${reason}).`,
   );
 }

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { settleWithRetry } from '../../src/async/repeat.ts';
-import { redisFailure } from '../../src/redis/failure.ts';
-import { ScriptFailure } from '../../src/redis/script.ts';
+import { redisFailure, ScriptFailure } from '../../src/redis/failure.ts';
 
 /** Fails with these errors, one after the other, then succeeds. */
 function failing(...errors: readonly Error[]) {
@@ -21,13 +20,13 @@ function failing(...errors: readonly Error[]) {
 const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
 
 it.each([
-  ['a refusal', new ScriptFailure('settle', 'NOREPLICAS')],
+  ['a refusal', new ScriptFailure('settle', { code: 'NOREPLICAS' })],
   ['a lost connection', Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })],
   ['a closed connection', new Error('Connection is closed.')],
   ['a command', reply('OOM command not allowed')],
   ['a failed snapshot', reply('MISCONF Redis is configured to save RDB snapshots')],
   ['a replica', reply("READONLY You can't write against a read only replica.")],
-  ['a gateway', new ScriptFailure('settle', 'ERR')],
+  ['a gateway', new ScriptFailure('settle', { code: 'ERR' })],
   ['a command of a script, Redis 6', reply('ERR Error running script (call to f_1): -OOM no')],
 ])('repeats after %s until it is recorded, and logs the first error', async (_, error) => {
   const { settle, left, logged, log } = failing(error, error);
@@ -37,8 +36,8 @@ it.each([
 
 it.each([
   ['JavaScript', new TypeError('x is not a function')],
-  ['a script', new ScriptFailure('settle', 'ERR', { isMistake: true })],
-  ['what a script was called with', new ScriptFailure('settle', 'TypeError', { isMistake: true })],
+  ['a script', new ScriptFailure('settle', { code: 'ERR' }, true)],
+  ['what a script was called with', new ScriptFailure('settle', { code: 'TypeError' }, true)],
 ])('gives up at once after a program error, of %s', async (_, error) => {
   const { settle, left, logged, log } = failing(error, error);
   await expect(settleWithRetry(settle, log)).rejects.toBe(error);

@@ -5,9 +5,9 @@ import {
   redisErrorCode,
   redisErrorFields,
   redisFailure,
+  ScriptFailure,
   WriteRefused,
 } from '../../src/redis/failure.ts';
-import { ScriptFailure } from '../../src/redis/script.ts';
 
 const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
 
@@ -32,7 +32,7 @@ const REFUSALS = [
 describe('a refusal of Redis', () => {
   it.each(REFUSALS)('that may pass is QUEUE_REFUSED with its reason: %s', (message, reason) => {
     const [code = ''] = message.split(' ');
-    for (const error of [reply(message), new ScriptFailure('settle', code)]) {
+    for (const error of [reply(message), new ScriptFailure('settle', { code })]) {
       const failure = redisFailure(error);
       expect(failure).toBeInstanceOf(WriteRefused);
       expect(failure.code).toBe('QUEUE_REFUSED');
@@ -51,7 +51,7 @@ describe('a refusal of Redis', () => {
     const failure = redisFailure(reply(message));
     expect(failure).not.toBeInstanceOf(WriteRefused);
     const [code = ''] = message.split(' ');
-    for (const error of [reply(message), new ScriptFailure('settle', code)]) {
+    for (const error of [reply(message), new ScriptFailure('settle', { code })]) {
       expect(isRefusedLastingly(error)).toBe(true);
     }
     expect(failure.code).toBe('QUEUE_REFUSED');

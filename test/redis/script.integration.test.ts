@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { defineScript, ScriptFailure } from '../../src/redis/script.ts';
+import { ScriptFailure } from '../../src/redis/failure.ts';
+import { defineScript } from '../../src/redis/script.ts';
 import { testRedis } from '../support/redis.ts';
 import { callsByCommand } from '../token/support/server-calls.ts';
 
@@ -27,7 +28,10 @@ describe('defineScript', () => {
       (error: unknown) => error,
     );
     expect(failure).toBeInstanceOf(ScriptFailure);
-    expect(failure).toMatchObject({ reason: 'OOM', message: 'Redis script broken failed: OOM' });
+    expect(failure).toMatchObject({
+      fields: { code: 'OOM' },
+      message: 'Redis script broken failed: OOM',
+    });
     expect(inspect(failure, { depth: 9, showHidden: true })).not.toContain('canary');
     expect(JSON.stringify(failure)).not.toContain('canary');
   });

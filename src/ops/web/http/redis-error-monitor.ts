@@ -1,5 +1,5 @@
 import { NoticeQueueError } from '../../../contracts/errors.ts';
-import { missingPermissionOf, redisErrorCode } from '../../../redis/failure.ts';
+import { redisErrorFields } from '../../../redis/failure.ts';
 import type { RedisSettings } from '../../../redis/connect.ts';
 
 /** Texts by the code of the error (redis/failure.ts); `%` is replaced with the address. */
@@ -50,9 +50,9 @@ export class RedisErrorMonitor {
 
 function causeOf(error: unknown): string | undefined {
   if (error instanceof NoticeQueueError && error.code === 'QUEUE_REFUSED') return error.message;
-  const missing = missingPermissionOf(error);
+  const { code, missing } = redisErrorFields(error);
   if (missing !== undefined) return `${NO_PERMISSION}${missing} (docs/redis.md).`;
-  return CAUSES[redisErrorCode(error)];
+  return CAUSES[code];
 }
 
 /** Host and port of each node, without user and password. */
