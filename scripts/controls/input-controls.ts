@@ -92,7 +92,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'a plain Sentinel of this machine that leads to another one',
-    file: 'src/redis/plain-nodes.ts',
+    file: 'src/redis/connect.ts',
     from: 'if (!isPlain || !isHere) return',
     to: 'if (isPlain || !isHere) return',
     test: 'redis/plain-nodes.integration.test.ts',

@@ -1,9 +1,4 @@
-import { isLoopbackHost, mayBePlain } from '../format/plain-hosts.ts';
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-}
+import { isLoopbackHost, mayBePlain, type Address } from '../format/plain-hosts.ts';
 
 /** Which URLs a variable accepts. None may have a query or a fragment. */
 export interface UrlRules {
@@ -96,9 +91,4 @@ export const LOOPBACK = '127.0.0.1';
 /** Parses where a server listens: a port alone, of this machine, or `host:port`. Port 0 is allowed. */
 export function parseListenAddress(text: string): Address | undefined {
   return parseAddress(/^\d+$/.test(text) ? `${LOOPBACK}:${text}` : text, 0);
-}
-
-/** Formats an address so that {@link parseAddress} can read it. */
-export function formatAddress({ host, port }: Address): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,5 +1,5 @@
+import { formatAddress, type Address } from '../format/plain-hosts.ts';
 import { writeDuration } from '../format/time.ts';
-import { formatAddress, type Address } from './address.ts';
 import { metadataOf, type Row } from './variable.ts';
 
 const MAX_SHOWN_LENGTH = 60;

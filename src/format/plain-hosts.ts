@@ -1,5 +1,16 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
+/** A network address. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `host:port`, with brackets around an IPv6 host. */
+export function formatAddress({ host, port }: Address): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 /** Whether it is a loopback host; an IPv6 address with or without brackets. */
 export function isLoopbackHost(host: string): boolean {
   const hostname = withoutBrackets(host);

@@ -1,7 +1,8 @@
 import type { ConnectionOptions } from 'node:tls';
-import { Redis } from 'ioredis';
+import { Redis, type NatMap } from 'ioredis';
 import { Cancellation, pause } from '../async/cancellation.ts';
-import { plainNodes, type PlainNodes } from './plain-nodes.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import { formatAddress, isLoopbackHost, mayBePlain, type Address } from '../format/plain-hosts.ts';
 import { replyCode } from './failure.ts';
 
 /** Address of Redis: one server, or a Sentinel set. */
@@ -10,7 +11,7 @@ export interface RedisSettings {
   readonly url: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  readonly sentinels: readonly HostPort[];
+  readonly sentinels: readonly Address[];
   readonly sentinelName?: string | undefined;
   readonly sentinelPassword?: string | undefined;
   /** PEM text of the authority that signed the server's certificate. */
@@ -20,21 +21,15 @@ export interface RedisSettings {
   readonly insecureHosts?: readonly string[] | undefined;
 }
 
-/** A network address. */
-export interface HostPort {
-  readonly host: string;
-  readonly port: number;
-}
-
 /** Where Redis is, in words: host and port, or those of Sentinel. No user and no password. */
 export function addressOf({
   url,
   sentinels,
   sentinelName,
 }: Pick<RedisSettings, 'url' | 'sentinels' | 'sentinelName'>): string {
-  const list = (nodes: readonly HostPort[]) =>
-    nodes.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(', ');
-  if (sentinels.length > 0) return `${sentinelName ?? ''} of Sentinel ${list(sentinels)}`.trim();
+  if (sentinels.length > 0) {
+    return `${sentinelName ?? ''} of Sentinel ${sentinels.map(formatAddress).join(', ')}`.trim();
+  }
   const { hostname, port } = new URL(url);
   return `${hostname}:${port === '' ? DEFAULT_PORT : port}`;
 }
@@ -132,16 +127,42 @@ export function connectRedis(
   commandTimeoutMs?: number,
 ): RedisClient {
   const nodes = plainNodes(settings);
-  const client = openClient(settings, role, nodes, commandTimeoutMs);
-  client.on('error', (error: Error) => onError(nodes.reported(error)));
+  const client = openClient(settings, nodes?.natMap, roleOptions(role, commandTimeoutMs));
+  client.on('error', (error: Error) => onError(nodes?.reported(error) ?? error));
   return client;
+}
+
+/**
+ * Refuses addresses that Sentinels of this machine name without TLS, unless they are of this machine
+ * or in `insecureHosts`. Those of another machine are in `insecureHosts` themselves; what they lead to is not checked.
+ * It is an option of the client, so connections that BullMQ makes of ours have it, too.
+ */
+function plainNodes({ url, sentinels, insecureHosts = [] }: RedisSettings) {
+  const isPlain = new URL(url).protocol === 'redis:';
+  const isHere = sentinels.every(({ host }) => isLoopbackHost(host));
+  if (!isPlain || !isHere) return undefined;
+  let last: NoticeQueueError | undefined;
+  const natMap: NatMap = (key) => {
+    const at = key.lastIndexOf(':');
+    const [host, port] = [key.slice(0, at), Number(key.slice(at + 1))];
+    if (mayBePlain(host, insecureHosts)) return { host, port };
+    // The client catches it and asks the next Sentinel.
+    last = new NoticeQueueError(
+      'QUEUE_REFUSED',
+      `Redis on this machine leads to ${host}:${port} without TLS: use rediss://, or add ${host} to INSECURE_HOSTS (docs/redis.md).`,
+    );
+    throw last;
+  };
+  /** Where the client wraps a refusal, the refusal. */
+  const reported = (error: Error) =>
+    last !== undefined && error.message.includes(last.message) ? last : error;
+  return { natMap, reported };
 }
 
 function openClient(
   settings: RedisSettings,
-  role: ConnectionRole,
-  nodes: PlainNodes,
-  commandTimeoutMs: number | undefined,
+  natMap: NatMap | undefined,
+  options: ReturnType<typeof roleOptions>,
 ): RedisClient {
   const url = new URL(settings.url);
   const username = settings.username ?? (decodeURIComponent(url.username) || undefined);
@@ -157,7 +178,7 @@ function openClient(
     reconnectOnError: reconnectOnReadOnly(),
     // Users of docs/redis.md may not name their library.
     disableClientInfo: true,
-    ...roleOptions(role, commandTimeoutMs),
+    ...options,
   };
   const db = Number(url.pathname.slice(1) || 0);
   const { sentinels, sentinelName: name = '', sentinelPassword } = settings;
@@ -167,7 +188,7 @@ function openClient(
   }
   return new Redis({
     ...common,
-    ...nodes.ofSentinels,
+    ...(natMap === undefined ? {} : { natMap }),
     sentinelRetryStrategy: retryStrategy,
     sentinels: [...sentinels],
     name,

@@ -1,8 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { formatAddress } from '../../src/config/address.ts';
-import { hostRule, isLoopbackHost, type HostRule } from '../../src/format/plain-hosts.ts';
+import {
+  formatAddress,
+  hostRule,
+  isLoopbackHost,
+  type HostRule,
+} from '../../src/format/plain-hosts.ts';
 import type { HealthConfig } from '../../src/config/config.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { METRICS_CONTENT_TYPE } from '../../src/metrics/fleet-metrics.ts';

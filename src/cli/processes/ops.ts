@@ -1,7 +1,8 @@
 import { text } from 'node:stream/consumers';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { formatAddress, parseListenAddress } from '../../config/address.ts';
+import { parseListenAddress } from '../../config/address.ts';
 import { isBlank } from '../../config/environment.ts';
+import { formatAddress } from '../../format/plain-hosts.ts';
 import { wholeNumber } from '../arguments.ts';
 import { askSecret } from '../confirm.ts';
 import { UsageError, type CommandContext } from '../command-context.ts';
