@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Answer } from './answer.ts';
 import { BATCH_ID } from './batch-id.ts';
 import { NoticeQueueError } from './errors.ts';
 import { MAX_DEPTH, sizeOfJson } from './parse-input.ts';
@@ -51,14 +52,20 @@ export type JobData = z.output<typeof jobSchema> & {
 };
 
 /** What is kept of a notice that a person has sent again. */
-export interface EarlierRuns {
+const earlierRuns = z.object({
   /** How many attempts of earlier runs the service may have accepted. */
-  readonly possiblySent: number;
+  possiblySent: z.int().min(0),
   /** The service's trace ids for these, oldest first. */
-  readonly traceIds?: readonly string[];
+  traceIds: z.array(z.string()).exactOptional(),
   /** The hash of its idempotency key. */
-  readonly key?: string;
-}
+  key: z.string().exactOptional(),
+});
+
+export type EarlierRuns = Answer<z.output<typeof earlierRuns>>;
+
+/** Whether a job's data says what is known of earlier runs in a readable way. */
+export const isEarlier = (value: unknown): value is EarlierRuns =>
+  earlierRuns.safeParse(value).success;
 
 /**
  * Since when a job waits for its first attempt, in milliseconds since the epoch. BullMQ's own field `delay` is the wait for
@@ -119,21 +126,6 @@ function whyNotJob(frame: Fields): string | undefined {
     : 'The earlier runs of the job cannot be read.';
 }
 
-/** Whether a job's data says what is known of earlier runs in a readable way. */
-export function isEarlier(value: unknown): value is EarlierRuns {
-  const { possiblySent, traceIds = [], key = '' } = (value ?? {}) as Record<string, unknown>;
-  return (
-    Number.isSafeInteger(possiblySent) &&
-    Number(possiblySent) >= 0 &&
-    isTexts(traceIds) &&
-    isText(key)
-  );
-}
-
-const isText = (value: unknown) => typeof value === 'string';
-
-const isTexts = (value: unknown) => Array.isArray(value) && value.every(isText);
-
 const NAMES = ['scheduleType', 'chatSenderKey', 'senderKey'] as const;
 
 /**
@@ -169,13 +161,14 @@ export const CHUNK_JOB_VERSION = 1;
 
 export const CHUNK_JOB_NAME = 'chunk';
 
-/** Data of a chunk's job: no contacts, only where the ledger stores them. */
-export interface ChunkJobData {
-  readonly v: typeof CHUNK_JOB_VERSION;
-  readonly batch: string;
-  /** Number of the chunk in its batch, from 0. */
-  readonly chunk: number;
-}
+/** Data of a chunk's job: no contacts, only where the ledger stores them. Chunks of a batch are counted from 0. */
+const chunkJob = z.strictObject({
+  v: z.literal(CHUNK_JOB_VERSION),
+  batch: z.string().regex(BATCH_ID),
+  chunk: z.int().min(0),
+});
+
+export type ChunkJobData = Answer<z.output<typeof chunkJob>>;
 
 /** Id of a chunk's job; queueing a chunk twice adds one job. */
 export function chunkJobId({ batch, chunk }: Pick<ChunkJobData, 'batch' | 'chunk'>): string {
@@ -188,26 +181,13 @@ export function chunkJobId({ batch, chunk }: Pick<ChunkJobData, 'batch' | 'chunk
  * @throws NoticeQueueError JOB_INVALID if this version cannot read the data
  */
 export function readChunkJob(data: unknown): ChunkJobData {
-  if (isChunkJob(data)) return data;
+  const read = chunkJob.safeParse(data);
+  if (read.success) return read.data;
   const v = isFields(data) ? data['v'] : undefined;
   throw new NoticeQueueError(
     'JOB_INVALID',
     typeof v === 'number' && v !== CHUNK_JOB_VERSION
       ? `The job of a chunk has version ${v}, this worker knows ${CHUNK_JOB_VERSION}.`
       : 'The job of a chunk has no batch and chunk.',
-  );
-}
-
-/** Exactly these three fields. Written by hand: every command that takes the id of a batch loads this file. */
-function isChunkJob(data: unknown): data is ChunkJobData {
-  if (!isFields(data)) return false;
-  const { v, batch, chunk, ...others } = data;
-  return (
-    v === CHUNK_JOB_VERSION &&
-    typeof batch === 'string' &&
-    BATCH_ID.test(batch) &&
-    Number.isSafeInteger(chunk) &&
-    Number(chunk) >= 0 &&
-    Object.keys(others).length === 0
   );
 }

@@ -6,11 +6,11 @@
 /** Locale of numbers: a comma between thousands, a point before decimals. */
 const LOCALE = 'en';
 
-const DURATION_UNITS: readonly (readonly [ms: number, name: string])[] = [
-  [86_400_000, 'd'],
-  [3_600_000, 'h'],
-  [60_000, 'min'],
-  [1_000, 's'],
+const DURATION_UNITS: readonly (readonly [ms: number, name: string, from: number])[] = [
+  [86_400_000, 'd', 172_800_000],
+  [3_600_000, 'h', 7_200_000],
+  [60_000, 'min', 120_000],
+  [1_000, 's', 1_000],
 ];
 
 const SIZE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
@@ -42,13 +42,8 @@ export function formatRate(perSecond: number): string {
  */
 export function formatDuration(ms: number): string {
   const size = Math.abs(ms);
-  const unit = DURATION_UNITS.find(([length]) => size >= length * 2) ?? smallUnit(size);
+  const unit = DURATION_UNITS.find(([, , from]) => size >= from);
   return unit === undefined ? `${Math.round(ms)} ms` : `${Math.round(ms / unit[0])} ${unit[1]}`;
-}
-
-/** Between one and two seconds seconds are the better unit, although only one fits. */
-function smallUnit(size: number) {
-  return size >= 1_000 ? DURATION_UNITS.at(-1) : undefined;
 }
 
 /** A duration in its two largest units: `3 h 40 min`. */

@@ -59,24 +59,14 @@ export function writeDuration(ms: number): string {
   return `${ms / size}${unit}`;
 }
 
-/** A time relative to now, with the time itself: one is never shown without the other. */
-export interface RelativeTime {
-  /** `5 min ago`, `in 3 h`, or as the caller says it: `the oldest for 90 s`. */
-  readonly words: string;
-  /** The day in UTC where it is not the day of now: `2026-01-31 `; empty otherwise. */
-  readonly day: string;
-  /** The time of day in UTC: `09:30:00`. */
-  readonly time: string;
-  readonly exact: string;
-}
-
 /** Puts the time between now and then into words. Default: `5 min ago`, `in 3 h`. */
 export type SayTime = (span: string) => string;
 
 /**
- * A time relative to now. Pages show it with `moment` (elements.ts), commands with {@link writeTime}.
+ * A time relative to now, with the time itself: one is never shown without the other. `day` and `time` are in UTC, and the
+ * day of now is empty. Pages show it with `moment` (elements.ts), commands with {@link writeTime}.
  */
-export function relativeTime(at: number, now: number, say?: SayTime): RelativeTime {
+export function relativeTime(at: number, now: number, say?: SayTime) {
   const exact = new Date(at).toISOString();
   const [day = '', time = ''] = exact.split('T');
   const isToday = exact.slice(0, 10) === new Date(now).toISOString().slice(0, 10);

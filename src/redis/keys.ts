@@ -120,15 +120,12 @@ export function keysOf(prefix: string, account: string) {
       };
     },
     acceptedIntents: `${tag}:intents:accepted`,
-    /** Single notices that were not accepted (src/notices/ended.ts). */
     ended: `${tag}:ended`,
-    /** Their ids by the time of their end. @param state `again`: they are being put back into the queue */
     endedIn: (state: EndedIndex) => `${tag}:ended:at:${state}`,
     /** @param name delivery policy and digest of the head of the list */
     list: (name: string) => `${tag}:list:${name}`,
     batchImport: (id: string) => `${tag}:batch:${id}:import`,
     batchFind: (id: string) => `${tag}:batch:${id}:find`,
-    /** Prints of the numbers of a batch's list (number-prints.ts). */
     batchNumbers: (id: string) => `${tag}:batch:${id}:numbers`,
     /** Batches of lists of a template, which has this digest, by their start. */
     recentLists: (template: string) => `${tag}:list:recent:${template}`,

@@ -14,6 +14,7 @@ import {
   type Context,
   type SpanContext,
 } from '@opentelemetry/api';
+import type { Job } from 'bullmq';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { LaneName, SeenAttempt } from '../contracts/outcome.ts';
 import { VERSION } from '../contracts/version.ts';
@@ -82,19 +83,12 @@ function isTracingOff(): boolean {
   );
 }
 
-/** A job, as far as its span needs it. */
-export interface TracedJob {
-  readonly id?: string | undefined;
-  readonly queueName: string;
-  readonly opts: { readonly telemetry?: { readonly metadata?: string } };
-}
-
 /**
  * The span of one run of a job, a child of the call that enqueued it. What the run throws controls the job
  * and is no error; {@link noteAttempt} records the outcome. Without it the job was requeued unsent.
  */
 export async function jobSpan<Result>(
-  job: TracedJob,
+  job: Job,
   lane: LaneName,
   run: () => Promise<Result>,
 ): Promise<Result> {
