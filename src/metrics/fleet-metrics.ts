@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { CONTACT_STATES, type Batch } from '../batch/ledger/batch-record.ts';
+import { BATCH_PHASES, CONTACT_STATES, type Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { LANES } from '../contracts/outcome.ts';
 import { COMPARED_VARIABLES } from '../contracts/version.ts';
@@ -11,7 +11,7 @@ import {
   type FleetSnapshot,
   type FleetSource,
 } from '../ops/snapshot.ts';
-import { BATCH_PHASES, FLEET_METRICS, JOB_STATES, ACCOUNT_HOLDS } from './fleet-table.ts';
+import { ACCOUNT_HOLDS, FLEET_METRICS, JOB_STATES } from './fleet-table.ts';
 import { MetricTable } from './registry.ts';
 
 /** Content type of responses with metrics. */
@@ -68,7 +68,7 @@ export function fleetMetrics(source: FleetSource): FleetMetrics {
 async function fleetText(snapshot: MetricsSnapshot | undefined): Promise<string> {
   // A new registry each time, so that series that no longer apply disappear.
   const table = new MetricTable(FLEET_METRICS);
-  table.gauge('notices_redis_up').set(snapshot === undefined ? 0 : 1);
+  table.metric('notices_redis_up').set(snapshot === undefined ? 0 : 1);
   if (snapshot !== undefined) {
     setQueues(table, snapshot);
     setHold(table, snapshot);
@@ -85,8 +85,8 @@ const seconds = (ms: number) => Math.max(0, ms) / 1_000;
 
 function setQueues(table: FleetMetricTable, snapshot: MetricsSnapshot): void {
   const { now, noticeJobs, chunkJobs, noticeWaitingSince, chunkWaitingSince } = snapshot;
-  const jobs = table.gauge('notices_jobs');
-  const oldest = table.gauge('notices_oldest_waiting_seconds');
+  const jobs = table.metric('notices_jobs');
+  const oldest = table.metric('notices_oldest_waiting_seconds');
   for (const [lane, counts, since] of [
     ['notices', noticeJobs, noticeWaitingSince],
     ['chunks', chunkJobs, chunkWaitingSince],
@@ -94,32 +94,32 @@ function setQueues(table: FleetMetricTable, snapshot: MetricsSnapshot): void {
     for (const state of JOB_STATES) jobs.set({ lane, state }, counts[state]);
     oldest.set({ lane }, seconds(now - (since ?? now)));
   }
-  table.gauge('notices_unknown_notices').set(snapshot.unknownNotices);
-  const sentTwice = table.gauge('notices_possibly_sent_twice_contacts');
+  table.metric('notices_unknown_notices').set(snapshot.unknownNotices);
+  const sentTwice = table.metric('notices_possibly_sent_twice_contacts');
   for (const lane of LANES) sentTwice.set({ lane }, snapshot.possiblySentTwice[lane]);
 }
 
 function setHold(table: FleetMetricTable, { now, hold, templateHolds }: MetricsSnapshot): void {
-  const held = table.gauge('notices_held');
-  const since = table.gauge('notices_hold_seconds');
+  const held = table.metric('notices_held');
+  const since = table.metric('notices_hold_seconds');
   for (const kind of ACCOUNT_HOLDS) {
     const inForce = kind === hold?.kind;
     held.set({ hold: kind }, inForce ? 1 : 0);
     since.set({ hold: kind }, inForce && hold !== undefined ? seconds(now - hold.since) : 0);
   }
-  table.gauge('notices_hold_failed_probes').set(hold?.failedProbes ?? 0);
-  table.gauge('notices_held_templates').set(templateHolds.length);
+  table.metric('notices_hold_failed_probes').set(hold?.failedProbes ?? 0);
+  table.metric('notices_held_templates').set(templateHolds.length);
 }
 
 function setBatches(
   table: FleetMetricTable,
   { now, batches, unknownContacts, unsentContacts }: MetricsSnapshot,
 ): void {
-  const phases = table.gauge('notices_batches');
+  const phases = table.metric('notices_batches');
   for (const phase of BATCH_PHASES) {
     phases.set({ phase }, batches.filter((batch) => batch.phase === phase).length);
   }
-  const states = table.gauge('notices_batch_contacts');
+  const states = table.metric('notices_batch_contacts');
   for (const state of CONTACT_STATES) {
     const ofNewest = sum(batches, ({ counts }) => counts[state]);
     states.set({ state }, state === 'unknown' ? unknownContacts : ofNewest);
@@ -128,37 +128,37 @@ function setBatches(
     ({ phase, counts }) => (phase === 'importing' || phase === 'sending') && counts.pending > 0,
   );
   const stillMs = moving.map(({ movedAt, begunAt }) => now - Math.max(movedAt, begunAt));
-  table.gauge('notices_batch_standstill_seconds').set(seconds(Math.max(0, ...stillMs)));
+  table.metric('notices_batch_standstill_seconds').set(seconds(Math.max(0, ...stillMs)));
   table
-    .gauge('notices_batch_retention_contacts')
+    .metric('notices_batch_retention_contacts')
     .set(sum(batches, (batch) => nearEndOfRetention(batch, now)?.contacts ?? 0));
-  table.gauge('notices_unsent_contacts').set(unsentContacts);
+  table.metric('notices_unsent_contacts').set(unsentContacts);
 }
 
 function setWorkersAndToken(table: FleetMetricTable, { workers, token }: MetricsSnapshot): void {
-  table.gauge('notices_workers').set(workers.length);
-  table.gauge('notices_worker_versions').set(new Set(workers.map(({ version }) => version)).size);
-  const differ = table.gauge('notices_worker_settings_differ');
+  table.metric('notices_workers').set(workers.length);
+  table.metric('notices_worker_versions').set(new Set(workers.map(({ version }) => version)).size);
+  const differ = table.metric('notices_worker_settings_differ');
   const differing = new Set<string>(differingSettings(workers).map(({ variable }) => variable));
   for (const variable of COMPARED_VARIABLES) {
     differ.set({ variable }, differing.has(variable) ? 1 : 0);
   }
   if (token === undefined) return;
   if (token.token !== undefined) {
-    table.gauge('notices_token_age_seconds').set(seconds(token.token.ageMs));
+    table.metric('notices_token_age_seconds').set(seconds(token.token.ageMs));
   }
-  table.gauge('notices_token_issuances').set(token.issuances);
-  table.gauge('notices_token_refused').set(token.refusal === undefined ? 0 : 1);
+  table.metric('notices_token_issuances').set(token.issuances);
+  table.metric('notices_token_refused').set(token.refusal === undefined ? 0 : 1);
 }
 
 /** Without maxmemory, the memory of the machine is the limit. */
 function setRedis(table: FleetMetricTable, { redis }: MetricsSnapshot): void {
   const limit = redis.maxBytes || redis.machineBytes;
-  table.gauge('notices_redis_memory_bytes').set(redis.usedBytes);
-  if (limit > 0) table.gauge('notices_redis_memory_limit_bytes').set(limit);
-  table.gauge('notices_redis_evicts').set(evicts(redis.policy) ? 1 : 0);
-  table.gauge('notices_redis_aof').set(redis.persistence === 'aof' ? 1 : 0);
-  table.gauge('notices_redis_persistence_ok').set(redis.saveFailed ? 0 : 1);
+  table.metric('notices_redis_memory_bytes').set(redis.usedBytes);
+  if (limit > 0) table.metric('notices_redis_memory_limit_bytes').set(limit);
+  table.metric('notices_redis_evicts').set(evicts(redis.policy) ? 1 : 0);
+  table.metric('notices_redis_aof').set(redis.persistence === 'aof' ? 1 : 0);
+  table.metric('notices_redis_persistence_ok').set(redis.saveFailed ? 0 : 1);
 }
 
 const sum = (batches: readonly Batch[], of: (batch: Batch) => number) =>

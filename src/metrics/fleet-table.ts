@@ -1,4 +1,4 @@
-import { CONTACT_STATES, type BatchPhase } from '../batch/ledger/batch-record.ts';
+import { BATCH_PHASES, CONTACT_STATES } from '../batch/ledger/batch-record.ts';
 import { COMPARED_VARIABLES } from '../contracts/version.ts';
 import { LANES } from '../contracts/outcome.ts';
 import { NEWEST_BATCHES } from '../ops/snapshot.ts';
@@ -10,15 +10,6 @@ export const ACCOUNT_HOLDS = HOLD_KINDS.filter((kind) => kind !== 'template');
 
 /** States of jobs that are counted. */
 export const JOB_STATES = ['waiting', 'active', 'delayed', 'failed'] as const;
-
-/** Phases of a batch in their order. */
-export const BATCH_PHASES = [
-  'importing',
-  'sending',
-  'paused',
-  'finished',
-  'cancelled',
-] as const satisfies readonly BatchPhase[];
 
 const NEWEST = `of the ${NEWEST_BATCHES} newest batches`;
 

@@ -1,12 +1,12 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** Rows of a table that are of one type. */
-type NamesOf<Rows extends MetricRows, Type extends Metric['type']> = {
-  [Name in keyof Rows]: Rows[Name]['type'] extends Type ? Name : never;
-}[keyof Rows] &
-  string;
+type MetricOf<Row extends Metric> = Row['type'] extends 'counter'
+  ? Counter<LabelsOf<Row>>
+  : Row['type'] extends 'gauge'
+    ? Gauge<LabelsOf<Row>>
+    : Histogram<LabelsOf<Row>>;
 
-/** The metrics of one table in a registry of their own. Each method creates its metric: call it once. */
+/** The metrics of one table in a registry of their own. */
 export class MetricTable<Rows extends MetricRows> {
   readonly registry = new Registry();
   readonly #rows: Rows;
@@ -15,27 +15,18 @@ export class MetricTable<Rows extends MetricRows> {
     this.#rows = rows;
   }
 
-  counter<Name extends NamesOf<Rows, 'counter'>>(name: Name): Counter<LabelsOf<Rows[Name]>> {
-    return new Counter(this.#configuration(name));
+  /** A metric is exported from the first call for it. */
+  metric<Name extends keyof Rows & string>(name: Name): MetricOf<Rows[Name]> {
+    const row: Metric = this.#rows[name] ?? { type: 'gauge', help: '' };
+    const made = this.registry.getSingleMetric(name) ?? this.#make(name, row);
+    return made as MetricOf<Rows[Name]>;
   }
 
-  gauge<Name extends NamesOf<Rows, 'gauge'>>(name: Name): Gauge<LabelsOf<Rows[Name]>> {
-    return new Gauge(this.#configuration(name));
-  }
-
-  histogram<Name extends NamesOf<Rows, 'histogram'>>(name: Name): Histogram<LabelsOf<Rows[Name]>> {
-    const buckets = [...(this.#rows[name]?.buckets ?? [])];
-    return new Histogram({ ...this.#configuration(name), buckets });
-  }
-
-  #configuration<Name extends keyof Rows & string>(name: Name) {
-    const { help = '', labels = {} } = this.#rows[name] ?? {};
-    return {
-      name,
-      help,
-      labelNames: Object.keys(labels) as LabelsOf<Rows[Name]>[],
-      registers: [this.registry],
-    };
+  #make(name: string, { type, help, labels = {}, buckets = [] }: Metric) {
+    const labelNames = Object.keys(labels);
+    const configuration = { name, help, labelNames, registers: [this.registry] };
+    if (type === 'histogram') return new Histogram({ ...configuration, buckets: [...buckets] });
+    return type === 'counter' ? new Counter(configuration) : new Gauge(configuration);
   }
 }
 
@@ -60,9 +51,6 @@ export interface Metric {
 export type MetricRows = Readonly<Record<string, Metric>>;
 
 /** Names of a row's labels. */
-export type LabelsOf<Row extends Metric> = Row extends { readonly labels: infer Labels }
+type LabelsOf<Row extends Metric> = Row extends { readonly labels: infer Labels }
   ? Extract<keyof Labels, string>
   : never;
-
-/** Converts milliseconds to seconds, the unit of Prometheus. */
-export const inSeconds = (bounds: readonly number[]) => bounds.map((ms) => ms / 1_000);

@@ -1,6 +1,6 @@
 import { HOLDS } from '../contracts/hold.ts';
 import { LANES, OUTCOME_KINDS } from '../contracts/outcome.ts';
-import { inSeconds, type MetricRows } from './registry.ts';
+import type { MetricRows } from './registry.ts';
 import { ERROR_CODES } from '../contracts/errors.ts';
 
 /** Label of every code that is not in a list below; it bounds the number of labels. */
@@ -88,21 +88,6 @@ export const CODED_OUTCOMES = ['rejected', 'retry', 'hold', 'unknown'] as const;
 /** Holds that the token can cause. */
 const TOKEN_HOLDS = ['credentials', 'token-contested', 'token-unavailable'] as const;
 
-/** Upper bounds of the buckets of durations, in milliseconds. */
-const DURATION_BOUNDS_MS = {
-  /** Response times of the service: fine in the usual range, up to the longest deadline of a send. */
-  answer: [
-    5, 10, 20, 35, 50, 75, 100, 150, 250, 400, 700, 1_200, 2_500, 5_000, 10_000, 20_000, 60_000,
-  ],
-  /** From the time a job is due to its attempt; waits of hours come from holds and batches. */
-  queueWait: [
-    5, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000, 15_000, 60_000, 300_000, 1_800_000, 7_200_000,
-    28_800_000,
-  ],
-  /** Waits for the token; 0 in steady state, when it comes from memory. */
-  tokenWait: [1, 5, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000],
-};
-
 /** Metrics of one worker process. */
 export const WORKER_METRICS = {
   notices_attempts_total: {
@@ -134,18 +119,22 @@ export const WORKER_METRICS = {
     type: 'histogram',
     help: 'Time from a send request to the end of its response.',
     labels: { lane: LANES },
-    buckets: inSeconds(DURATION_BOUNDS_MS.answer),
+    // Fine in the usual range, up to the longest deadline of a send.
+    buckets: [
+      0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.4, 0.7, 1.2, 2.5, 5, 10, 20, 60,
+    ],
   },
   notices_queue_wait_seconds: {
     type: 'histogram',
     help: 'Time from when a job was due, or was sent again, until a worker took it for its first attempt, including holds.',
     labels: { lane: LANES },
-    buckets: inSeconds(DURATION_BOUNDS_MS.queueWait),
+    // Waits of hours come from holds and batches.
+    buckets: [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1_800, 7_200, 28_800],
   },
   notices_token_wait_seconds: {
     type: 'histogram',
     help: 'Time that an attempt waited for its token.',
-    buckets: inSeconds(DURATION_BOUNDS_MS.tokenWait),
+    buckets: [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
   },
   notices_token_issuances_total: {
     type: 'counter',
