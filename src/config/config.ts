@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { InputError, type InputIssue } from '../contracts/errors.ts';
+import { InputError } from '../contracts/errors.ts';
 import { COMPARED_VARIABLES, type ComparedVariable } from '../contracts/version.ts';
 import { describeAnswerRules } from '../contracts/answer-rules.ts';
 import { processEnvironment, type Environment } from './environment.ts';
 import { showInvalid, showPath, showValue } from './mask.ts';
-import { readEnvironment, type ReadOptions, type Origin, type Reading } from './read.ts';
+import { readEnvironment, type ReadOptions, type Reading } from './read.ts';
 import { metadataOf, type Row } from './variable.ts';
-import { asTree, type ValueTree, rowOf, type VariableName, type Values } from './variables.ts';
+import { asTree, type ValueTree, rowOf, type Values } from './variables.ts';
 
 /**
  * The whole configuration. Each field is described at its row in `variables/`. Names of durations
@@ -22,9 +22,6 @@ export type ServiceConfig = Readonly<NonNullable<Config['service']>>;
 
 /** How workers take jobs from the queue, retry them and stop. */
 export type WorkerConfig = Readonly<Config['worker']>;
-
-/** Where a worker serves its health and its metrics; port 0 for nowhere. */
-export type HealthConfig = Readonly<WorkerConfig['health']>;
 
 /** How workers detect that Redis was restored from an old copy. */
 export type RestoreConfig = Readonly<Config['restore']>;
@@ -154,26 +151,11 @@ function webhookConfig({ url, secret, format }: ValueTree['events']) {
   return url === undefined || secret === undefined ? undefined : { url, secret, format };
 }
 
-interface ConfigRow {
-  readonly name: VariableName;
-  /** Safe to show: a secret is `set (24 characters)` or `not set`, a password in a URL `***`. */
-  readonly value: string;
-  readonly from: Origin;
-}
-
-/** The effective configuration, and what is wrong with it. */
-export interface ConfigReport {
-  readonly rows: readonly ConfigRow[];
-  /** The rules of ANSWER_RULES_FILE in words; empty without such a file. */
-  readonly answerRules: readonly string[];
-  /** Empty when `loadConfig` would accept the environment. */
-  readonly issues: readonly InputIssue[];
-}
-
 /**
- * Describes the effective configuration, secrets masked. Throws nothing; problems are in `issues`.
+ * Describes the effective configuration: a secret is `set (24 characters)` or `not set`, a password in a URL `***`, and the
+ * rules of ANSWER_RULES_FILE are in words. Throws nothing; what `loadConfig` would not accept is in `issues`.
  */
-export function describeConfig(environment?: Environment, options?: ReadOptions): ConfigReport {
+export function describeConfig(environment?: Environment, options?: ReadOptions) {
   const { readings, values, issues } = readEnvironment(environment, options);
   const rows = [...readings].map(([name, reading]) => ({
     name,
@@ -194,7 +176,7 @@ function show(row: Row, { text, value, issue }: Reading): string {
 }
 
 /** A short digest of each of them, for the heartbeats of workers. */
-export function digestsOf(values: Values): Readonly<Record<ComparedVariable, string>> {
+function digestsOf(values: Values): Readonly<Record<ComparedVariable, string>> {
   const digest = (name: ComparedVariable) =>
     createHash('sha256')
       .update(JSON.stringify(values[name] ?? null))
@@ -256,7 +238,7 @@ const defaultsFor = (answerTimeoutMs: number) => ({
   OPS_NOTICES_PER_MINUTE: 6_000,
 });
 
-export type Constants = ReturnType<typeof defaultsFor>;
+type Constants = ReturnType<typeof defaultsFor>;
 
 /** In an environment: JSON with other values, for tests of processes. No part of the interface. */
 export const CONSTANTS_OF_TESTS = 'NOTICES_TEST_CONSTANTS';

@@ -19,10 +19,8 @@ export interface ReadOptions {
   readonly unused?: readonly Section[];
 }
 
-export type Origin = 'default' | 'environment' | 'file';
-
 export interface Reading {
-  readonly from: Origin;
+  readonly from: 'default' | 'environment' | 'file';
   /** The variable's text or, for `file`, the content of that file; absent for a default. */
   readonly text?: string;
   /** The value; undefined when it is not set and has no default, and when there is an issue. */
@@ -30,19 +28,14 @@ export interface Reading {
   readonly issue?: InputIssue;
 }
 
-export interface Readings {
-  readonly readings: ReadonlyMap<VariableName, Reading>;
-  /** Valid only when there are no issues. */
-  readonly values: Values;
-  /** Every invalid value and every broken rule. */
-  readonly issues: readonly InputIssue[];
-}
-
-/** Reads every variable and checks every rule. Throws nothing, and changes no variable. */
+/**
+ * Reads every variable and checks every rule. Throws nothing, and changes no variable. The values are valid only where
+ * there are no issues.
+ */
 export function readEnvironment(
   environment: Environment = processEnvironment(),
   { service = true, unused = [] }: ReadOptions = {},
-): Readings {
+) {
   const unneeded = new Set(unused.flatMap(rowsOf));
   const readings = new Map<VariableName, Reading>(
     ROWS.map((row) => {
@@ -114,7 +107,7 @@ function readFileOf(row: Row, path: string): Reading {
   return { ...found, issue: { field: row.variable, problem } };
 }
 
-function validate(row: Row, given: string, from: Origin): Reading {
+function validate(row: Row, given: string, from: Reading['from']): Reading {
   const name = row.variable;
   const { secret, expected } = metadataOf(row);
   // A space at either end of a secret may belong to it; its pattern decides.

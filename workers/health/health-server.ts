@@ -5,9 +5,9 @@ import {
   formatAddress,
   hostRule,
   isLoopbackHost,
+  type Address,
   type HostRule,
 } from '../../src/format/plain-hosts.ts';
-import type { HealthConfig } from '../../src/config/config.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { METRICS_CONTENT_TYPE } from '../../src/metrics/fleet-metrics.ts';
 import type { Unready } from './readiness.ts';
@@ -48,10 +48,7 @@ const MAX_CONNECTIONS = 100;
  * @param at port 0 takes a free port
  * @throws NoticeQueueError CONFIG_INVALID when it cannot listen there
  */
-export async function startHealthServer(
-  at: HealthConfig,
-  source: HealthSource,
-): Promise<HealthServer> {
+export async function startHealthServer(at: Address, source: HealthSource): Promise<HealthServer> {
   // Beyond this machine it is for a network that is trusted.
   const isOwnHost = hostRule([], isLoopbackHost(at.host), false);
   const server = createServer(
