@@ -38,7 +38,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   cancel: {
     group: 'Batches',
-    example: 'notices cancel --template ORDER_SHIPPED --since 2h',
+    example: 'notices cancel --template ORDER_SHIPPED --queued-after 2h',
     load: async () => (await noticeCommands()).cancelCommand,
   },
   results: {

@@ -88,7 +88,7 @@ it('commands take and write times in the zone of the system', async () => {
   expect(shown).toContain('until 2099-12-02 00:00:00 GMT+9');
   for (const [line, flag] of [
     ['failures', '--since'],
-    ['waiting', '--since'],
+    ['waiting', '--queued-after'],
     ['batches', '--before'],
     ['send --template T --contact 01000000001', '--send-at'],
     ['send --template T --contact 01000000001', '--expires-at'],

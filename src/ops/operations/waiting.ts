@@ -30,12 +30,15 @@ import {
 import { operation, redisNow, type OperationContext } from './operation.ts';
 
 /** What selects notices that wait. */
+const times = timesOf('queued');
+
 const select = {
   template: template.optional().describe('only with this template code'),
   state: oneOf(WAITING_STATES)
     .optional()
     .describe('only those that wait for a worker, or for their time or next attempt'),
-  ...timesOf('queued'),
+  queuedAfter: times.since,
+  queuedBefore: times.before,
   number: number.optional().describe('only with this phone number; a notice as a whole'),
 };
 
@@ -44,7 +47,7 @@ type Select = z.output<z.ZodObject<typeof select>>;
 /** A search for a number is recorded: what it selects tells what the number is to be sent. */
 async function filterOf(
   { redis, keys, sealing }: OperationContext,
-  { template, state, since, before, number: written }: Select,
+  { template, state, queuedAfter: since, queuedBefore: before, number: written }: Select,
   { who, why }: Actor,
 ): Promise<WaitingFilter> {
   const filter = { template, state, since, before };
@@ -95,7 +98,7 @@ export const listWaiting = operation({
   name: 'waiting',
   help: {
     group: 'Single notices',
-    example: 'notices waiting --template ORDER_SHIPPED --since 2h',
+    example: 'notices waiting --template ORDER_SHIPPED --queued-after 2h',
   },
   summary: 'Sums up the single notices that wait, by template; a preview of cancelling them.',
   answers: 'The groups, the largest first.',
@@ -109,7 +112,7 @@ export const listWaiting = operation({
       .describe(`how many are read at most. Default: all; over HTTP ${MOST_READ}`),
   }),
   output: z.object({
-    at: time.describe('when it was read; as `before` nothing later is cancelled'),
+    at: time.describe('when it was read; as `queuedBefore` nothing later is cancelled'),
     notices: count,
     contacts: count,
     groups: z.array(group),
@@ -168,8 +171,13 @@ export const cancelSelected = operation({
     const { redis, keys } = context;
     const filter = await selective(context, input, call);
     // Nothing that is queued later.
-    const { before = await redisNow(redis) } = input;
-    const groups = await groupWaiting(redis, keys, { ...filter, before }, call.signal);
+    const { queuedBefore = await redisNow(redis) } = input;
+    const groups = await groupWaiting(
+      redis,
+      keys,
+      { ...filter, before: queuedBefore },
+      call.signal,
+    );
     const { notices, contacts } = sumOf(groups);
     const most = Math.min(notices, input.limit ?? notices);
     return {
@@ -178,7 +186,7 @@ export const cancelSelected = operation({
         notices === 0
           ? undefined
           : `Cancel ${most < notices ? `${formatCount(most)} of ` : ''}${countOf(notices, 'notice')} (${countOf(contacts, 'contact')})? They are never sent.`,
-      input: { ...input, before },
+      input: { ...input, queuedBefore },
     };
   },
   run: async (context, input, call) => {
@@ -221,6 +229,6 @@ export const cancelSelected = operation({
 async function selective(context: OperationContext, input: Select, actor: Actor) {
   const filter = await filterOf(context, input, actor);
   if (Object.values(filter).some((field) => field !== undefined)) return filter;
-  const problem = 'expected at least one of template, state, since, before and number';
+  const problem = 'expected at least one of template, state, queuedAfter, queuedBefore and number';
   throw new InputError('REQUEST_INVALID', [{ field: 'template', problem }]);
 }

@@ -99,7 +99,7 @@ const EXAMPLES: { readonly [Name in OperationName]: Example<Name> } = {
   },
   'restored show': { input: {}, command: 'restored' },
   'restored park': { input: {}, command: 'restored park', idle: true },
-  waiting: { input: {}, bad: [{ since: 'soon' }, 'since'], command: 'waiting' },
+  waiting: { input: {}, bad: [{ queuedAfter: 'soon' }, 'queuedAfter'], command: 'waiting' },
   cancel: {
     input: { template: 'WAITS' },
     bad: [{ limit: 0 }, 'limit'],

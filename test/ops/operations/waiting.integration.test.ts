@@ -45,7 +45,7 @@ describe('notices that wait, because a bug has enqueued them', () => {
         { state: 'waiting', template: 'RIGHT', notices: 7 },
       ],
     });
-    const asked = start('cancel --template WRONG --since 1h', env, true);
+    const asked = start('cancel --template WRONG --queued-after 1h', env, true);
     asked.stdin.write('n\n');
     const declined = await asked.ended;
     expect(declined.code).toBe(1);
@@ -53,7 +53,7 @@ describe('notices that wait, because a bug has enqueued them', () => {
     expect(declined.stderr).toContain('Cancel 500 notices (500 contacts)? They are never sent.');
     expect(await states(wrong)).toEqual(['pending']);
 
-    const args = ['cancel', '--template', 'WRONG', '--since', '1h', '--yes'];
+    const args = ['cancel', '--template', 'WRONG', '--queued-after', '1h', '--yes'];
     const done = await run([...args, '--why', 'a loop in the shop'], env);
     expect(done).toMatchObject({
       code: 0,
@@ -73,7 +73,7 @@ describe('notices that wait, because a bug has enqueued them', () => {
     const between = (await queue.get(early.id)).enqueuedAt ?? 0;
     const late = await queue.send(WRONG, { idempotencyKey: 'k', delay: 60_000 });
     const after = new Date(between + 1).toISOString();
-    const filter = `--since ${after} --state delayed`;
+    const filter = `--queued-after ${after} --state delayed`;
     const done = await run(`cancel ${filter} --release-key --yes --json`, env);
     expect(JSON.parse(done.stdout)).toMatchObject({ cancelled: 1, complete: true });
     expect([await states([early]), await states([late])]).toEqual([['pending'], ['cancelled']]);
@@ -97,7 +97,7 @@ describe('notices that wait, because a bug has enqueued them', () => {
     const wrong = await queue.sendMany(many(30, WRONG));
     const server = await startOps(redis.url, prefix);
     const [operator, viewer] = [await server.operator(), await server.viewer()];
-    const preview = await viewer.get('/api/v1/waiting?template=WRONG&since=1h');
+    const preview = await viewer.get('/api/v1/waiting?template=WRONG&queuedAfter=1h');
     expect(preview.json).toMatchObject({ notices: 30, complete: true });
     const part = await viewer.get('/api/v1/waiting?most=10');
     expect(part.json).toMatchObject({ notices: 10, complete: false });
@@ -128,9 +128,9 @@ describe('notices that wait, because a bug has enqueued them', () => {
   it.each([
     [[], 'use either an id, --key, or flags that select'],
     [['n-1', '--template', 'T'], 'use either an id, --key, or flags that select'],
-    [['--limit', '5'], '--template: expected at least one of --template, --state, --since'],
-    [['--template', 'T', '--before', 'noon'], 'is invalid. expected a time such as'],
-    [['--since', '5'], "'5' is invalid. expected a time such as"],
+    [['--limit', '5'], '--template: expected at least one of --template, --state, --queued-after'],
+    [['--template', 'T', '--queued-before', 'noon'], 'is invalid. expected a time such as'],
+    [['--queued-after', '5'], "'5' is invalid. expected a time such as"],
   ])('notices cancel %j is wrong usage', async (args, message) => {
     const { env } = open();
     const ended = await run(['cancel', ...args, '--yes', '--json'], env);

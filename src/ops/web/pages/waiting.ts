@@ -14,7 +14,7 @@ import { page } from './layout.ts';
 interface WaitingFound {
   readonly found: OperationOutput<'waiting'>;
   readonly held: readonly TemplateHold[];
-  readonly since: string | undefined;
+  readonly queuedAfter: string | undefined;
 }
 
 /** The single notices that wait, by template, and the forms that cancel them or hold their template. */
@@ -26,7 +26,7 @@ export const WAITING = page({
   perMinute: 60,
   input: listWaiting.input
     .pick({ state: true, template: true })
-    .extend({ since: z.string().optional() }),
+    .extend({ queuedAfter: z.string().optional() }),
   view: async (call, context) => {
     const actor = { who: call.name, why: '', bounded: true };
     const given = call.input;
@@ -38,10 +38,10 @@ export const WAITING = page({
     const form = ui.filter('/waiting', given, [
       ['state', 'State', ui.choicesOf(WAITING_STATES)],
       ['template', 'Template', ''],
-      ['since', 'Queued within', ui.PERIODS],
+      ['queuedAfter', 'Queued within', ui.PERIODS],
     ]);
     const isFiltered = Object.values(given).some((value) => value !== undefined);
-    return [form, shown({ found, held, since: given.since }, isFiltered, call)];
+    return [form, shown({ found, held, queuedAfter: given.queuedAfter }, isFiltered, call)];
   },
 });
 
@@ -78,7 +78,7 @@ function shown(data: WaitingFound, isFiltered: boolean, view: ui.PageView): Html
 
 function actions(
   group: WaitingGroup,
-  { found, held, since }: WaitingFound,
+  { found, held, queuedAfter }: WaitingFound,
   view: ui.PageView,
 ): Part {
   const { state, template, notices, contacts, oldest } = group;
@@ -90,8 +90,8 @@ function actions(
     given: {
       template,
       state,
-      before: found.at,
-      since: since === undefined ? undefined : oldest,
+      queuedBefore: found.at,
+      queuedAfter: queuedAfter === undefined ? undefined : oldest,
     },
     asks: { releaseKey: 'Release their idempotency keys, so that they can be sent anew' },
     button: `Cancel ${what}`,
