@@ -3,7 +3,7 @@ import type { Queue } from 'bullmq';
 import { z } from 'zod';
 import { refusalText, splitOff, whyNotRedrive } from '../batch/failures/failures.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import type { RedriveRefusal } from '../batch/ledger/ledger-actions.ts';
+import type { RedriveRefusal } from '../batch/ledger/ledger.ts';
 import { changeEnded } from '../notices/end-scripts.ts';
 import { endedText } from '../notices/ended.ts';
 import { sendAgain, settleAgain, withNotices } from '../notices/send-again.ts';

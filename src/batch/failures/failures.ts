@@ -2,8 +2,7 @@ import type { Contact } from '../../contracts/notice.ts';
 import { encodeContacts } from '../../payload/chunk-payload.ts';
 import type { Seal } from '../../payload/seal.ts';
 import type { Batch } from '../ledger/batch-record.ts';
-import type { ChunkState } from '../ledger/settlement.ts';
-import type { RedriveRefusal } from '../ledger/ledger-actions.ts';
+import type { RedriveRefusal } from '../ledger/ledger.ts';
 import { UNREADABLE, type FailureRecord } from '../ledger/ledger-reader.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { POSSIBLY_SENT_AT_CANCEL } from '../ledger/settlement.ts';
@@ -43,51 +42,34 @@ export interface OpenChunk extends Omit<FailureRecord, 'size' | 'state'> {
 const NEVER_SENT = { state: 'cancelled', code: 'CANCELLED', message: 'never sent' } as const;
 
 /** What a cancel says of chunks that it left: it takes the same time for any number. Others are being sent. */
-const WHY_CANCELLED: {
-  readonly [State in ChunkState]?: typeof NEVER_SENT | typeof POSSIBLY_SENT_AT_CANCEL;
-} = { pending: NEVER_SENT, 'pending-possibly-sent': POSSIBLY_SENT_AT_CANCEL };
-
-/** Chunks whose states are read at a time. */
-const CHUNKS_PER_READ = 4_096;
+const WHY_CANCELLED = {
+  pending: NEVER_SENT,
+  'pending-possibly-sent': POSSIBLY_SENT_AT_CANCEL,
+  sending: undefined,
+  'sending-possibly-sent': undefined,
+} as const;
 
 /** The chunks without an end of their own: what waits, what is being sent, and what a cancel left. */
 export async function* openChunks(
-  ledger: Pick<Ledger, 'states'>,
+  ledger: Pick<Ledger, 'unsettled'>,
   { id, phase, chunks, finishedAt, movedAt }: Batch,
 ): AsyncGenerator<OpenChunk> {
   const at = finishedAt === 0 ? movedAt : finishedAt;
-  for (let first = 0; first < chunks; first += CHUNKS_PER_READ) {
-    const end = Math.min(chunks, first + CHUNKS_PER_READ);
-    for (const [index, state] of (await ledger.states(id, first, end)).entries()) {
-      if (state === 'none' || state === 'settled') continue;
-      const name = String(first + index);
-      const why = phase === 'cancelled' ? WHY_CANCELLED[state] : undefined;
-      if (why === undefined) yield { name, state: 'pending', code: '', message: '', at: 0 };
-      else yield { name, ...why, at };
-    }
-  }
-}
-
-/** The failures of a batch, each once: Redis may return one twice while others are added or removed. */
-export async function* storedFailures(
-  ledger: Pick<Ledger, 'failures'>,
-  id: string,
-): AsyncGenerator<FailureRecord> {
-  const seen = new Set<string>();
-  for await (const failure of ledger.failures(id)) {
-    if (seen.has(failure.name)) continue;
-    seen.add(failure.name);
-    yield failure;
+  for await (const { chunk, state } of ledger.unsettled(id, chunks)) {
+    const name = String(chunk);
+    const why = phase === 'cancelled' ? WHY_CANCELLED[state] : undefined;
+    if (why === undefined) yield { name, state: 'pending', code: '', message: '', at: 0 };
+    else yield { name, ...why, at };
   }
 }
 
 /** All that was not accepted of a batch and matches: its failures, and what its cancel left as it was. */
 export async function* failedParts(
-  ledger: Pick<Ledger, 'failures' | 'states' | 'sizeOf'>,
+  ledger: Pick<Ledger, 'failures' | 'unsettled' | 'sizeOf'>,
   batch: Batch,
   filter: FailureFilter,
 ): AsyncGenerator<FailedContacts> {
-  for await (const failure of storedFailures(ledger, batch.id)) {
+  for await (const failure of ledger.failures(batch.id)) {
     if (matches(filter, failure)) yield failure;
   }
   if (batch.phase !== 'cancelled') return;

@@ -3,7 +3,7 @@ import { rangesOf } from '../../payload/row-numbers.ts';
 import { CONTACT_STATES, type Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { BYTE_ORDER_MARK, csvLine } from './csv-line.ts';
-import { openChunks, storedFailures, tracesOf } from './failures.ts';
+import { openChunks, tracesOf } from './failures.ts';
 
 /** What became of a row: a state of its contact, or why the import made none of it. */
 export const RESULT_STATES = [...CONTACT_STATES, 'refused', 'duplicate'] as const;
@@ -57,23 +57,6 @@ export async function rowResults(
     const add = (text: string, why: Why) => {
       for (const [from, to] of rangesOf(text)) results.push({ from, to, ...why });
     };
-    let parts: { readonly name: string; readonly why: Why }[] = [];
-    const addStored = async () => {
-      requireTime(signal);
-      const payloads = await ledger.payloads(
-        batch.id,
-        parts.map(({ name }) => name),
-      );
-      for (const [index, { why }] of parts.entries()) {
-        const payload = payloads[index] ?? undefined;
-        if (payload !== undefined) add(await rowsOf(payload), why);
-      }
-      parts = [];
-    };
-    const note = async (name: string, why: Why) => {
-      parts.push({ name, why });
-      if (parts.length >= PARTS_PER_READ) await addStored();
-    };
     for await (const line of ledger.ends(batch.id)) {
       requireTime(signal);
       const [state = '', time, trace = '', of = '', sent] = line.split(' ');
@@ -82,13 +65,24 @@ export async function rowResults(
       const message = sent === undefined ? '' : 'an earlier attempt may have arrived';
       add(of, { state: state as ResultState, at: Number(time), traceId, code, message });
     }
-    for await (const { name, state, code, message, at } of storedFailures(ledger, batch.id)) {
-      await note(name, { state, code, message, at, traceId: tracesOf(message) });
+    const names: string[] = [];
+    const whys: Why[] = [];
+    for await (const { name, state, code, message, at } of ledger.failures(batch.id)) {
+      names.push(name);
+      whys.push({ state, code, message, at, traceId: tracesOf(message) });
     }
     for await (const { name, ...chunk } of openChunks(ledger, now)) {
-      await note(name, { ...chunk, traceId: '' });
+      names.push(name);
+      whys.push({ ...chunk, traceId: '' });
     }
-    await addStored();
+    for (let from = 0; from < names.length; from += PARTS_PER_READ) {
+      requireTime(signal);
+      const some = await ledger.payloads(batch.id, names.slice(from, from + PARTS_PER_READ));
+      for (const [index, payload] of some.entries()) {
+        const why = whys[from + index];
+        if (payload !== null && why !== undefined) add(await rowsOf(payload), why);
+      }
+    }
     const found = results.reduce((sum, { from, to }) => sum + to - from + 1, 0);
     results.sort((one, other) => one.from - other.from);
     // What is missing in two reads cannot be decrypted.

@@ -41,9 +41,6 @@ const failureSum = failure
   .pick({ state: true, code: true, message: true })
   .extend({ contacts: z.number() });
 
-/** Failures of a batch with the same state and code, as the ledger sums them up. */
-export type FailureSum = Readonly<z.output<typeof failureSum>>;
-
 /** Redis is busy for about a millisecond per read, and a page that shows the reasons of failures needs few. */
 const FAILURES_PER_READ = 1_000;
 
@@ -53,8 +50,8 @@ const NAMES_PER_READ = 1_000;
 /** Batches that {@link LedgerReader.all} holds in memory at a time. */
 const BATCHES_PER_READ = 100;
 
-/** Chunks whose states are read at a time, to find those that are not settled. */
-const STATES_PER_READ = 65_536;
+/** Chunks whose states are read at a time. */
+const STATES_PER_READ = 4_096;
 
 /** The jobs of so many chunks are looked up at most. */
 const MOST_WAITING = 100;
@@ -85,7 +82,7 @@ export class LedgerReader {
   }
 
   async read(id: string): Promise<Batch | undefined> {
-    return batchFrom(id, ...(await this.#recordOf(id)));
+    return (await this.importRecord(id))?.batch;
   }
 
   /** Ids of the batches of a list, by its identity, also of some whose retention has ended. */
@@ -95,18 +92,13 @@ export class LedgerReader {
 
   /** One batch with what an import compares; undefined if there is none with this id. */
   async importRecord(id: string): Promise<ImportRecord | undefined> {
-    const [fields, mostChunks] = await this.#recordOf(id);
-    const batch = batchFrom(id, fields, mostChunks);
-    const { fingerprint = '', digest = '' } = fields;
-    return batch && { batch, fingerprint, digest };
-  }
-
-  /** Fields of a batch, and how many of its chunks have a state: two in each byte. */
-  async #recordOf(id: string): Promise<[fields: Record<string, string>, mostChunks: number]> {
     const { record, chunks } = this.keys.batch(id);
     const reads = () => Promise.all([this.redis.hgetall(record), this.redis.strlen(chunks)]);
     const [fields, bytes] = await this.ask(reads);
-    return [fields, 2 * bytes];
+    // Two chunks in each byte.
+    const batch = batchFrom(id, fields, 2 * bytes);
+    const { fingerprint = '', digest = '' } = fields;
+    return batch && { batch, fingerprint, digest };
   }
 
   async isImporting(id: string): Promise<boolean> {
@@ -182,14 +174,22 @@ export class LedgerReader {
     return this.ask(() => this.redis.zcount(this.keys.batches, oldest, newest));
   }
 
+  /** The chunks below `end` that are stored and not settled, in order. */
+  async *unsettled(id: string, end: number) {
+    for (let first = 0; first < end; first += STATES_PER_READ) {
+      const states = await this.states(id, first, Math.min(end, first + STATES_PER_READ));
+      for (const [index, state] of states.entries()) {
+        if (state !== 'none' && state !== 'settled') yield { chunk: first + index, state };
+      }
+    }
+  }
+
   /** States of the chunks from `first` up to, not including, `end`. */
   async states(id: string, first: number, end: number): Promise<ChunkState[]> {
     if (end <= first) return [];
-    const { chunks } = this.keys.batch(id);
+    const key = this.keys.batch(id).chunks;
     // Two chunks in each byte.
-    const bytes = await this.ask(() =>
-      this.redis.getrangeBuffer(chunks, first >> 1, (end - 1) >> 1),
-    );
+    const bytes = await this.ask(() => this.redis.getrangeBuffer(key, first >> 1, (end - 1) >> 1));
     return Array.from({ length: end - first }, (_, index) => {
       const chunk = first + index;
       const byte = bytes[(chunk >> 1) - (first >> 1)] ?? 0;
@@ -198,8 +198,8 @@ export class LedgerReader {
   }
 
   /**
-   * Failures of a batch, in no particular order. One that is added or redriven meanwhile may be missing, or come twice.
-   * What a cancel left is none: {@link states} finds it.
+   * Failures of a batch, each once, in no particular order. One that is added or redriven meanwhile may be missing.
+   * What a cancel left is none: {@link unsettled} finds it.
    */
   async *failures(id: string): AsyncGenerator<FailureRecord> {
     for await (const [name, stored] of this.#fields(this.keys.batch(id).failures, '*')) {
@@ -209,14 +209,14 @@ export class LedgerReader {
 
   /** What became of rows whose contacts are deleted, as the scripts note it (row-results.ts reads it). */
   async *ends(id: string): AsyncGenerator<string> {
-    const ends = new Map<string, string>();
-    for await (const [name, lines] of this.#fields(this.keys.batch(id).sizes, '*.ends')) {
-      ends.set(name, lines);
+    for await (const [, lines] of this.#fields(this.keys.batch(id).sizes, '*.ends')) {
+      yield* lines.split('\n');
     }
-    for (const lines of ends.values()) yield* lines.split('\n');
   }
 
+  /** Fields of a hash, each once: Redis may return one twice while others are added or removed. */
   async *#fields(key: string, match: string): AsyncGenerator<[name: string, value: string]> {
+    const seen = new Set<string>();
     let cursor = '0';
     do {
       const from = cursor;
@@ -224,7 +224,10 @@ export class LedgerReader {
         this.redis.hscan(key, from, 'MATCH', match, 'COUNT', FAILURES_PER_READ),
       );
       for (let index = 0; index < fields.length; index += 2) {
-        yield [fields[index] ?? '', fields[index + 1] ?? '{}'];
+        const name = fields[index] ?? '';
+        if (seen.has(name)) continue;
+        seen.add(name);
+        yield [name, fields[index + 1] ?? '{}'];
       }
       cursor = next;
     } while (cursor !== '0');
@@ -266,7 +269,7 @@ export class LedgerReader {
   }
 
   /** Failures by state and code, in one round trip. A sum that cannot be read is of 0 contacts: the counts have them. */
-  async failureSums(id: string): Promise<readonly FailureSum[]> {
+  async failureSums(id: string) {
     const sums = await this.ask(() => this.redis.hgetall(this.keys.batch(id).groups));
     return Object.entries(sums).map(([name, text]) => {
       const state = failure.shape.state.safeParse(name.split(' ', 1)[0]).data ?? 'unknown';
@@ -308,14 +311,11 @@ export class LedgerReader {
   /** Ids of the jobs of the chunks below `end` that are not settled: the first {@link MOST_WAITING}. */
   async #jobsOfUnsettled(id: string, end: number): Promise<string[]> {
     const left: string[] = [];
-    for (let first = 0; first < end && left.length < MOST_WAITING; first += STATES_PER_READ) {
-      const states = await this.states(id, first, Math.min(end, first + STATES_PER_READ));
-      for (const [index, state] of states.entries()) {
-        if (state === 'none' || state === 'settled') continue;
-        left.push(chunkJobId({ batch: id, chunk: first + index }));
-      }
+    for await (const { chunk } of this.unsettled(id, end)) {
+      left.push(chunkJobId({ batch: id, chunk }));
+      if (left.length === MOST_WAITING) break;
     }
-    return left.slice(0, MOST_WAITING);
+    return left;
   }
 
   /** The stored contacts of a chunk or failure (see chunk-payload.ts); undefined if they are deleted. */

@@ -1,13 +1,16 @@
+import { randomUUID } from 'node:crypto';
+import { hintChannel } from '../../redis/hints.ts';
 import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
 import { claimChunk, settleChunk, suppressInChunk } from './scripts/chunk-scripts.ts';
-import { LedgerActions } from './ledger-actions.ts';
+import { LedgerReader, type FailureRecord } from './ledger-reader.ts';
 import {
-  changeRate,
-  controlBatchScript,
-  endImport,
-  startBatch,
-  storeChunk,
-} from './scripts/ledger-scripts.ts';
+  redriveFailure,
+  resolveFailure,
+  splitFailure,
+  takeOutOfChunk,
+} from './scripts/action-scripts.ts';
+import type { LedgerScript } from './scripts/ledger-prelude.ts';
+import { controlBatch, endImport, startBatch, storeChunk } from './scripts/ledger-scripts.ts';
 import {
   chunksWithoutJob,
   putBackBatch,
@@ -15,6 +18,13 @@ import {
   takeOpenBatch,
 } from './scripts/open-batch-scripts.ts';
 import type { Claim, SentClaim, Settlement } from './settlement.ts';
+
+/** Why a failure was not sent again: the phase of its batch, or `late` past its deadline. */
+export type RedriveRefusal = Exclude<BatchPhase, 'sending' | 'finished'> | 'late';
+
+type Args = readonly (string | number | Buffer)[];
+
+type Taken = Readonly<{ size: number; rows?: string; rest: Buffer | undefined }>;
 
 /** A chunk as the import stores it. */
 export interface StoredChunk {
@@ -56,7 +66,7 @@ export interface ChunksWithoutJob {
  * The account's batches: the record of what was sent and what was not, which stays right whatever happens to jobs and
  * processes. Each method that changes a batch runs one Lua script, so that counters and states always agree.
  */
-export class Ledger extends LedgerActions {
+export class Ledger extends LedgerReader {
   /**
    * Creates a batch.
    *
@@ -73,11 +83,11 @@ export class Ledger extends LedgerActions {
     fingerprint: string,
     retentionMs: number,
     found?: readonly string[],
-  ): Promise<'started' | 'known' | 'different' | 'changed'> {
+  ) {
     const args = [id, fingerprint, retentionMs, found === undefined ? '' : JSON.stringify(found)];
     const keys = [this.keys.list(fingerprint), this.keys.batchFind(id)];
-    const [result] = await this.run(startBatch, id, [...args, ...planFields(plan)], keys);
-    return result as 'started' | 'known' | 'different' | 'changed';
+    const [result] = await this.#run(startBatch, id, [...args, ...planFields(plan)], keys);
+    return result;
   }
 
   /**
@@ -87,11 +97,11 @@ export class Ledger extends LedgerActions {
   async store(
     id: string,
     { chunk, size, rows, payload, digest = '', before = '', find }: StoredChunk,
-  ): Promise<'stored' | 'known' | 'other' | 'gone'> {
+  ) {
     const { prints = '', keepMs = 0 } = find ?? {};
     const args = [chunk, size, rows, payload, prints, keepMs, digest, before];
-    const [result] = await this.run(storeChunk, id, args, [this.keys.batchFind(id)]);
-    return result as 'stored' | 'known' | 'other' | 'gone';
+    const [result] = await this.#run(storeChunk, id, args, [this.keys.batchFind(id)]);
+    return result;
   }
 
   /** Shows for the next `forMs` milliseconds that the batch is being imported. */
@@ -119,12 +129,12 @@ export class Ledger extends LedgerActions {
     duplicateRows: number,
     stored?: Readonly<{ chunks: number; digest: string; contacts: number; whole: string }>,
     rows: { readonly refused?: string; readonly duplicate?: string } = {},
-  ): Promise<'imported' | 'gone' | 'other'> {
+  ) {
     const { chunks = '', digest = '', contacts = 0, whole = '' } = stored ?? {};
     const { refused = '', duplicate = '' } = rows;
     const args = [refusedRows, duplicateRows, chunks, digest, contacts, whole, refused, duplicate];
-    const [result] = await this.run(endImport, id, args);
-    return result as 'imported' | 'gone' | 'other';
+    const [result] = await this.#run(endImport, id, args);
+    return result;
   }
 
   /**
@@ -142,7 +152,7 @@ export class Ledger extends LedgerActions {
     mostSent = Number.MAX_SAFE_INTEGER,
   ): Promise<Claim> {
     const args = [chunk, nonce, lock.token, mostSent];
-    const [result, text = '{}', frame, payload] = await this.run(claimChunk, id, args, [lock.key]);
+    const [result, text = '{}', frame, payload] = await this.#run(claimChunk, id, args, [lock.key]);
     const { traces, ...said } = JSON.parse(String(text)) as Claimed;
     if (String(result) !== 'send') return { kind: String(result), ...said } as Claim;
     const traceIds = traces?.split(' ').filter((one) => one !== '') ?? [];
@@ -162,7 +172,7 @@ export class Ledger extends LedgerActions {
     nonce: string,
     settlement: Settlement,
     traceIds: readonly string[] = [],
-  ): Promise<'settled' | 'known'> {
+  ) {
     return this.#settle(id, chunk, nonce, { ...settlement, traceIds: traceIds.join(' ') });
   }
 
@@ -179,10 +189,10 @@ export class Ledger extends LedgerActions {
     first: number,
     payloads: readonly [Buffer, Buffer],
     traceIds: readonly string[] = [],
-  ): Promise<'halved' | 'known'> {
+  ) {
     const said = { kind: 'halved', first, traceIds: traceIds.join(' ') };
     if ((await this.#settle(id, chunk, nonce, said, payloads)) === 'known') return 'known';
-    await this.publishHint(id);
+    await this.#publishHint(id);
     return 'halved';
   }
 
@@ -197,12 +207,12 @@ export class Ledger extends LedgerActions {
     chunk: number,
     nonce: string,
     size: number,
-    taken: { readonly size: number; readonly rows: string; readonly rest: Buffer | undefined },
+    taken: Taken,
     traceId = '',
-  ): Promise<'taken' | 'known'> {
-    const args = [chunk, nonce, size, taken.size, taken.rest ?? '', taken.rows, traceId];
-    const [result] = await this.run(suppressInChunk, id, args);
-    return result as 'taken' | 'known';
+  ) {
+    const args = [chunk, nonce, size, taken.size, taken.rest ?? '', taken.rows ?? '', traceId];
+    const [result] = await this.#run(suppressInChunk, id, args);
+    return result;
   }
 
   async #settle(
@@ -211,36 +221,24 @@ export class Ledger extends LedgerActions {
     nonce: string,
     said: object,
     payloads: readonly Buffer[] = [],
-  ): Promise<'settled' | 'known'> {
+  ) {
     const args = [chunk, nonce, JSON.stringify(said), ...payloads];
-    const [result] = await this.run(settleChunk, id, args);
-    return result as 'settled' | 'known';
+    const [result] = await this.#run(settleChunk, id, args);
+    return result;
   }
 
   /**
    * In constant time; takes effect at the next claim.
    *
+   * @param rate of the verb `rate`: contacts per second; 0 for no limit
    * @returns `done: false` if the phase does not allow it; undefined if there is no such batch
    */
-  async control(
-    id: string,
-    verb: 'pause' | 'resume' | 'cancel',
-  ): Promise<{ readonly done: boolean; readonly phase: BatchPhase } | undefined> {
-    const [result, phase] = await this.run(controlBatchScript, id, [verb]);
+  async control(id: string, verb: 'pause' | 'resume' | 'cancel' | 'rate', rate = 0) {
+    const [result, phase] = await this.#run(controlBatch, id, [verb, rate]);
     if (result === 'gone') return undefined;
-    if (result === 'done' && verb === 'resume') await this.publishHint(id);
-    return { done: result === 'done', phase: String(phase) as BatchPhase };
-  }
-
-  /** @param rate contacts per second from the next claim on; 0 for no limit */
-  async changeRate(
-    id: string,
-    rate: number,
-  ): Promise<{ readonly done: boolean; readonly phase: BatchPhase } | undefined> {
-    const [result, phase] = await this.run(changeRate, id, [rate]);
-    if (result === 'gone') return undefined;
-    await this.publishHint(id);
-    return { done: result === 'done', phase: String(phase) as BatchPhase };
+    const done = result === 'done';
+    if (done && (verb === 'resume' || verb === 'rate')) await this.#publishHint(id);
+    return { done, phase: String(phase) as BatchPhase };
   }
 
   /**
@@ -257,7 +255,7 @@ export class Ledger extends LedgerActions {
     before?: ChunksWithoutJob,
   ): Promise<ChunksWithoutJob | undefined> {
     const queued = before === undefined ? [] : [before.first, before.end, before.turnsTo];
-    const answer = await this.run(chunksWithoutJob, id, [limit, aheadMs, ...queued]);
+    const answer = await this.#run(chunksWithoutJob, id, [limit, aheadMs, ...queued]);
     if (answer[0] !== 'chunks') return undefined;
     const [first = 0, end = 0, now = 0, turnsTo = 0, ofList = 0, ...found] = answer
       .slice(1)
@@ -270,19 +268,15 @@ export class Ledger extends LedgerActions {
   }
 
   /** Takes one batch that is due for a look: being imported or sent, or cancelled with attempts under way. */
-  async takeOpen(
-    leaseMs: number,
-  ): Promise<{ readonly id: string; readonly leaseEnds: number } | undefined> {
-    const { openBatches } = this.keys;
-    const [id, leaseEnds] = await this.ask(() =>
-      takeOpenBatch(this.redis, [openBatches], [leaseMs]),
-    );
+  async takeOpen(leaseMs: number) {
+    const keys = [this.keys.openBatches];
+    const [id, leaseEnds] = await this.ask(() => takeOpenBatch(this.redis, keys, [leaseMs]));
     return id === undefined || leaseEnds === undefined ? undefined : { id, leaseEnds };
   }
 
   /** Ends the look at a batch that {@link takeOpen} returned; the next one is due after `afterMs`. */
   async putBack(id: string, leaseEnds: number, afterMs: number): Promise<void> {
-    await this.run(putBackBatch, id, [leaseEnds, afterMs, id]);
+    await this.#run(putBackBatch, id, [leaseEnds, afterMs, id]);
   }
 
   /**
@@ -294,11 +288,108 @@ export class Ledger extends LedgerActions {
    * @returns whether it was restarted; not if its jobs are there
    */
   async restartStalled(id: string, afterMs: number, held = false): Promise<boolean> {
-    const [found] = await this.run(restartStalled, id, [afterMs, 'look']);
+    const [found] = await this.#run(restartStalled, id, [afterMs, 'look']);
     if (found !== 'stalled' || held) return false;
     const batch = await this.read(id);
     if (batch === undefined || (await this.hasItsJobs(batch))) return false;
-    const [result] = await this.run(restartStalled, id, [afterMs, 'restart']);
+    const [result] = await this.#run(restartStalled, id, [afterMs, 'restart']);
     return result === 'stalled';
+  }
+
+  /**
+   * Sends a failure again: its contacts become a new chunk.
+   *
+   * @param state the state the failure must have, so that unknown ones are never resent by mistake
+   * @param code the code it must have; any if empty
+   * @param duringImport also while the list is imported or paused. Default: that is refused
+   * @returns `known` if it no longer exists or does not match, `gone` if its batch does not; a refusal changes nothing
+   */
+  async redrive(
+    id: string,
+    name: string,
+    state: FailureRecord['state'],
+    code = '',
+    duringImport = false,
+  ) {
+    const args = [name, state, code, duringImport ? 1 : 0];
+    const [result, why] = await this.#once(redriveFailure, id, args);
+    if (result === 'redriven') await this.#publishHint(id);
+    return result === 'refused' ? (why as RedriveRefusal) : result;
+  }
+
+  /**
+   * Moves a failure to the state that a person decided on, and deletes its contacts.
+   *
+   * @param state the state it must have
+   * @returns false if it no longer exists or has another state
+   */
+  async resolve(
+    id: string,
+    name: string,
+    as: 'accepted' | 'cancelled',
+    state: FailureRecord['state'] = 'unknown',
+    rows = '',
+  ): Promise<boolean> {
+    const [result] = await this.#once(resolveFailure, id, [name, as, state, rows]);
+    return result === 'resolved';
+  }
+
+  /**
+   * Takes contacts out of a failure; they become a failure of their own.
+   *
+   * @param size contacts of the failure, as it was read
+   * @returns its name; undefined if the failure has changed since
+   */
+  async splitFailure(
+    id: string,
+    name: string,
+    size: number,
+    taken: { readonly size: number; readonly payload: Buffer; readonly rest: Buffer },
+    state: FailureRecord['state'] = 'unknown',
+  ): Promise<string | undefined> {
+    const args = [name, state, size, taken.size, taken.payload, taken.rest];
+    const [result, part] = await this.#once(splitFailure, id, args);
+    return result === 'split' ? String(part) : undefined;
+  }
+
+  /**
+   * Takes contacts out of a chunk that waits and was not sent: they count as cancelled.
+   *
+   * @param size contacts of the chunk, as it was read
+   * @returns `sending` if an attempt has the chunk; `possibly-sent` if it will be tried again after one; `known` if it
+   *   has changed since or does not wait
+   */
+  async takeOut(id: string, chunk: number, size: number, taken: Taken) {
+    const args = [chunk, size, taken.size, taken.rest ?? '', taken.rows ?? ''];
+    const [result] = await this.#once(takeOutOfChunk, id, args);
+    return result;
+  }
+
+  /** Runs a script that is done once, also where the connection is reopened and repeats the command. */
+  #once<Result>(script: LedgerScript<Result>, id: string, args: Args) {
+    return this.#run(script, id, args, [this.keys.done(randomUUID())]);
+  }
+
+  /** Runs a ledger script; its answer is a list whose first element names the result. */
+  async #run<Result>(
+    script: LedgerScript<Result>,
+    id: string,
+    args: Args,
+    moreKeys: readonly string[] = [],
+  ) {
+    const { record, chunks, payload, sizes, inflight, failures, groups } = this.keys.batch(id);
+    const { counts, events, batches, openBatches, unknownContacts } = this.keys;
+    const ofBatch = [record, chunks, payload, sizes, inflight, failures, groups];
+    const ofAccount = [counts, events, batches, openBatches];
+    const keys = [...ofBatch, ...ofAccount, ...moreKeys, unknownContacts];
+    return this.ask(() => script(this.redis, keys, args));
+  }
+
+  /**
+   * Notifies the workers that chunks may have no job. Without it they look a moment later: what was done stays done.
+   */
+  async #publishHint(id: string): Promise<void> {
+    const channel = hintChannel(this.redis, this.keys.batchHints);
+    await this.redis.publish(channel, id).catch(() => 0);
   }
 }

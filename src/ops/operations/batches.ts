@@ -203,7 +203,7 @@ export const changeBatchRate = operation({
     const spreadRate = Math.ceil((counts.pending * 1_000) / Math.max(1, spread ?? 0));
     const rate = given === 'off' ? 0 : (given ?? Math.max(1, spreadRate));
     const { ledger, redis, keys } = context;
-    const phase = done(id, await ledger.changeRate(id, rate));
+    const phase = done(id, await ledger.control(id, 'rate', rate));
     const { openBullQueue } = await import('../../redis/open-queue.ts');
     const queue = openBullQueue(CHUNK_QUEUE_NAME, redis, keys);
     try {

@@ -2,24 +2,19 @@ import { DONE_MS } from '../../../redis/keys.ts';
 import { ledgerScript } from './ledger-prelude.ts';
 
 /**
- * What people do with contacts of a batch (ledger-actions.ts). Their first own key is the mark that this request is
- * done: a connection that is reopened repeats its commands.
+ * What people do with contacts of a batch. The own key of these scripts is the mark that the request is done: a
+ * connection that is reopened repeats its commands.
  */
 
-/**
- * Its contacts become a new chunk. ARGV: name of the failure, the state and code it must have ('' for any code), 1
- * where it may be while the list is imported or paused. Returns ['redriven', its contacts], ['known'] if there is no
- * such failure or it does not match, ['refused', phase or 'late' past the deadline], or ['gone'] if there is no such
- * batch.
- */
-export const redriveFailure = ledgerScript(
+export const redriveFailure = ledgerScript<'redriven' | 'known' | 'refused' | 'gone'>(
   'redrive',
   `
-local name, phase = ARGV[1], field('phase')
+local name, state, code, duringImport = unpack(ARGV)
+local phase = field('phase')
 if not phase then return { 'gone' } end
 local done = redis.call('GET', KEYS[12])
 if done then return { 'redriven', done } end
-local isHeld = ARGV[4] == '1' and (phase == 'importing' or phase == 'paused')
+local isHeld = duringImport == '1' and (phase == 'importing' or phase == 'paused')
 local mayBe = phase == 'finished' or phase == 'sending' or isHeld
 if not mayBe then return { 'refused', phase } end
 local now = clock()
@@ -28,7 +23,7 @@ local stored = redis.call('HGET', failures, name)
 local bytes = redis.call('HGET', payload, name)
 if not stored or not bytes then return { 'known' } end
 local failure = readable(stored, 'size')
-if not failure or failure.state ~= ARGV[2] or (ARGV[3] ~= '' and failure.code ~= ARGV[3]) then return { 'known' } end
+if not failure or failure.state ~= state or (code ~= '' and failure.code ~= code) then return { 'known' } end
 local chunk, size = chunkCount(), failure.size
 redis.call('HDEL', failures, name)
 sumUp(failure, -size)
@@ -53,70 +48,58 @@ redis.call('SET', KEYS[12], size, 'PX', ${DONE_MS})
 return { 'redriven', size }`,
 );
 
-/**
- * ARGV: name of the failure, 'accepted' or 'cancelled', the state that it must have, and its rows. Deletes the
- * contacts. Returns ['resolved'], ['known'] if there is no such failure or it has another state, or ['gone'].
- */
-export const resolveFailure = ledgerScript(
+export const resolveFailure = ledgerScript<'resolved' | 'known' | 'gone'>(
   'resolve',
   `
-local name = ARGV[1]
+local name, as, state, rows = unpack(ARGV)
 if not field('phase') then return { 'gone' } end
 if redis.call('GET', KEYS[12]) then return { 'resolved' } end
 local failure = failureOf(name)
-if not failure or failure.state ~= ARGV[3] then return { 'known' } end
+if not failure or failure.state ~= state then return { 'known' } end
 redis.call('HDEL', failures, name)
 sumUp(failure, -failure.size)
 redis.call('HDEL', payload, name)
 add(failure.state, -failure.size)
-add(ARGV[2], failure.size)
-noteEnd(name, ARGV[2], clock(), '', ARGV[4])
+add(as, failure.size)
+noteEnd(name, as, clock(), '', rows)
 keepWithRecord(sizes)
 redis.call('SET', KEYS[12], failure.size, 'PX', ${DONE_MS})
 return { 'resolved' }`,
 );
 
-/**
- * Takes some contacts out of a failure; they become one of their own. The counts do not change. ARGV: name of the
- * failure, its number of contacts, how many are taken out, the payload of the rest, that of those that are taken out,
- * and the state that it must have. Returns ['split', name of the new failure], ['known'] if it has changed meanwhile,
- * or ['gone'].
- */
-export const splitFailure = ledgerScript(
+export const splitFailure = ledgerScript<'split' | 'known' | 'gone'>(
   'split',
   `
-local name, size, taken = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local name, state, size, taken = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local takenOut, rest = ARGV[5], ARGV[6]
 if not field('phase') then return { 'gone' } end
 local done = redis.call('GET', KEYS[12])
 if done then return { 'split', done } end
 local failure = failureOf(name)
-if not failure or failure.state ~= ARGV[6] or failure.size ~= size or taken < 1 or taken >= size then
+if not failure or failure.state ~= state or failure.size ~= size or taken < 1 or taken >= size then
   return { 'known' }
 end
 local chunk = string.match(name, '^%d+')
 local part = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
 failure.size = size - taken
 redis.call('HSET', failures, name, cjson.encode(failure))
-redis.call('HSET', payload, name, ARGV[4])
+redis.call('HSET', payload, name, rest)
 failure.size = taken
 redis.call('HSET', failures, part, cjson.encode(failure))
-redis.call('HSET', payload, part, ARGV[5])
+redis.call('HSET', payload, part, takenOut)
 keepWithRecord(sizes)
 redis.call('SET', KEYS[12], part, 'PX', ${DONE_MS})
 return { 'split', part }`,
 );
 
-/**
- * Takes contacts out of a chunk that waits and was not sent; from then on they count as cancelled. In a cancelled batch
- * all that waits does already, or counts as unknown if it was possibly sent. ARGV: chunk, its number of contacts, how
- * many are taken out, the payload of the rest ('' if nothing is left), their rows. Returns ['taken'], ['sending'] if an
- * attempt has the chunk, ['possibly-sent'] if it will be tried again after one, ['known'] if it has changed or does not
- * wait, or ['gone'].
- */
-export const takeOutOfChunk = ledgerScript(
+/** In a cancelled batch all that waits counts as cancelled already, or as unknown if it was possibly sent. */
+export const takeOutOfChunk = ledgerScript<
+  'taken' | 'sending' | 'possibly-sent' | 'known' | 'gone'
+>(
   'take out',
   `
 local chunk, size, taken = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local rest, rows = ARGV[4], ARGV[5]
 local phase = field('phase')
 if not phase then return { 'gone' } end
 -- Part of a chunk, which was a failure until now: it does not wait.
@@ -136,8 +119,8 @@ elseif state == PENDING_POSSIBLY_SENT then
   add('unknown', -taken)
   add('cancelled', taken)
 end
-noteEnd(chunk, 'cancelled', clock(), '', ARGV[5])
-leaveRest(chunk, size - taken, ARGV[4])
+noteEnd(chunk, 'cancelled', clock(), '', rows)
+leaveRest(chunk, size - taken, rest)
 redis.call('SET', KEYS[12], taken, 'PX', ${DONE_MS})
 return { 'taken' }`,
 );

@@ -1,10 +1,8 @@
 import { ledgerScript } from './ledger-prelude.ts';
 
 /**
- * Claims a chunk (settlement.ts) before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the job's
- * lock, after how many possibly sent attempts none follows; the last key is that lock.
- * Returns the kind of a claim (settlement.ts) and what it has, as JSON; with 'send', the only one after which
- * something is sent, also the frame and the payload.
+ * Own key: the lock of the job. Returns the kind of a claim (settlement.ts) and what it has, as JSON; with 'send', the
+ * only one after which something is sent, also the frame and the payload.
  *
  * A claim that the rate refuses gets a turn of its own: if all of them waited for the next free moment, each of these
  * moments would bring all waiting jobs back. A claim that comes up to LATE_MS after its turn does not move the turns of
@@ -13,11 +11,11 @@ import { ledgerScript } from './ledger-prelude.ts';
  * The same attempt may repeat its claim and gets the same result: after a reconnect the client repeats commands whose
  * reply it did not receive.
  */
-export const claimChunk = ledgerScript(
+export const claimChunk = ledgerScript<Buffer>(
   'claim',
   `
 local LATE_MS = 200
-local chunk, nonce, token = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+local chunk, nonce, token, mostSent = tonumber(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4])
 if redis.call('GET', KEYS[12]) ~= token then return { 'lost' } end
 alsoWhenFull()
 local phase, state, now = field('phase'), stateOf(chunk), clock()
@@ -27,10 +25,9 @@ local size, delivery = sizeOf(chunk), field('delivery')
 local bytes = redis.call('HGET', payload, chunk)
 local underWay = state == SENDING or state == SENDING_POSSIBLY_SENT
 local possiblySent = underWay or state == PENDING_POSSIBLY_SENT
-local function sent() return math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1)) end
 local function send(possiblySent)
   local ms = msToDeadline(now)
-  local said = { size = size, possiblySent = possiblySent and sent() or 0,
+  local said = { size = size, possiblySent = possiblySent and timesSent(chunk) or 0,
     delivery = delivery == 'at-most-once' and delivery or 'at-least-once',
     bisect = field('bisect') == '1', msToDeadline = ms >= 0 and ms or nil, root = tonumber(rootOf(chunk)),
     traces = redis.call('HGET', sizes, chunk .. '.traces') or '' }
@@ -41,9 +38,7 @@ if underWay and bytes and redis.call('HGET', inflight, chunk) == nonce then
 end
 
 local function uncount()
-  if underWay then return add('sending', -size) end
-  add('pending', -size)
-  if possiblySent then add('possiblySentPending', -size) end
+  if underWay then add('sending', -size) else addPending(-size, possiblySent) end
 end
 local function settleAs(claim, failed, code, message)
   uncount()
@@ -52,15 +47,14 @@ local function settleAs(claim, failed, code, message)
   fail(chunk, now, failed, size, code, message)
   moved(now)
   finishIfDone(now)
-  return { claim, cjson.encode({ size = size, possiblySent = possiblySent and sent() or 0, code = code }) }
+  return { claim, cjson.encode({ size = size, possiblySent = possiblySent and timesSent(chunk) or 0, code = code }) }
 end
 local function requeue()
   if not underWay then return end
   uncount()
-  setState(chunk, PENDING_POSSIBLY_SENT)
+  setPending(chunk, true)
   redis.call('HDEL', inflight, chunk)
-  add('pending', size)
-  add('possiblySentPending', size)
+  addPending(size, true)
 end
 
 if underWay and delivery == 'at-most-once' then
@@ -88,7 +82,7 @@ end
 if not bytes then
   return settleAs('parked', 'unknown', 'PAYLOAD_UNREADABLE', 'its contacts are no longer in Redis')
 end
-if possiblySent and sent() > tonumber(ARGV[4]) then
+if possiblySent and timesSent(chunk) > mostSent then
   return settleAs('parked', 'unknown', 'OUTCOME_UNKNOWN', 'it was possibly sent as often as UNKNOWN_RESENDS allows')
 end
 if count('rate') > 0 then
@@ -112,15 +106,11 @@ return send(possiblySent)`,
   { binary: true },
 );
 
-/**
- * Takes the contacts on the do-not-send list out of a chunk, by the attempt that has claimed it, before its request. ARGV:
- * chunk, nonce, its number of contacts, how many are taken out, the payload of the rest ('' if nothing is left), their
- * rows, a trace id of the service for an earlier attempt. Returns ['taken'], or ['known'] if another attempt has claimed it, or nothing was left of it.
- */
-export const suppressInChunk = ledgerScript(
+export const suppressInChunk = ledgerScript<'taken' | 'known'>(
   'suppress',
   `
 local chunk, nonce, size, taken = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local rest, rows, traceId = unpack(ARGV, 5)
 local state, now = stateOf(chunk), clock()
 if redis.call('HGET', inflight, chunk) ~= nonce then return { 'known' } end
 -- The connection was reopened and has repeated the command.
@@ -134,25 +124,22 @@ addUnsent(-taken)
 local sent
 if state == SENDING_POSSIBLY_SENT then
   countTwice(-taken)
-  sent = math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1))
+  sent = timesSent(chunk)
 end
-noteEnd(chunk, 'suppressed', now, ARGV[7], ARGV[6], sent)
-leaveRest(chunk, size - taken, ARGV[5])
+noteEnd(chunk, 'suppressed', now, traceId, rows, sent)
+leaveRest(chunk, size - taken, rest)
 return { 'taken' }`,
 );
 
 /**
- * What an attempt makes of the chunk that it has claimed (settlement.ts). ARGV: chunk, nonce, the settlement as JSON
- * (settlement.ts) with the trace ids of the service for what it may have accepted; or kind 'halved', how many contacts
- * the first half has, and the payloads of both.
+ * What an attempt makes of the chunk that it has claimed (settlement.ts); of kind 'halved' the payloads of both halves
+ * follow.
  *
  * Only a chunk that is being sent can be settled, once, by the attempt that claimed it. One that lost its claim may
  * still report that it was accepted, also while the chunk waits for its next attempt. Under at-most-once, a chunk to try
  * again that was possibly sent becomes unknown.
- *
- * Returns ['settled'] or ['known'].
  */
-export const settleChunk = ledgerScript(
+export const settleChunk = ledgerScript<'settled' | 'known'>(
   'settle',
   `
 local chunk, nonce, said = tonumber(ARGV[1]), ARGV[2], cjson.decode(ARGV[3])
@@ -171,9 +158,8 @@ local function waitAgain(number, size, possiblySent)
     addUnsent(-size)
     return cancelChunk(number, size, possiblySent)
   end
-  setState(number, possiblySent and PENDING_POSSIBLY_SENT or PENDING)
-  add('pending', size)
-  if possiblySent then add('possiblySentPending', size) end
+  setPending(number, possiblySent)
+  addPending(size, possiblySent)
 end
 local function newChunk(size, bytes)
   local number = chunkCount()
@@ -188,8 +174,7 @@ local function newChunk(size, bytes)
 end
 
 moved(now)
-add(waits and 'pending' or 'sending', -size)
-if waits then add('possiblySentPending', -size) end
+if waits then addPending(-size, true) else add('sending', -size) end
 redis.call('HDEL', inflight, chunk)
 local unanswered = said.possiblySent or said.state == 'unknown'
 -- The claim counted all of them as possibly sent twice.

@@ -1,6 +1,5 @@
 import { defineScript, type Script } from '../../../redis/script.ts';
-import { POSSIBLY_SENT_AT_CANCEL } from '../settlement.ts';
-import { stateNumber, type ChunkState } from '../settlement.ts';
+import { POSSIBLY_SENT_AT_CANCEL, stateNumber as number } from '../settlement.ts';
 
 /**
  * The keys that all ledger scripts take, in this order: record, chunks, payload, sizes, inflight, failures and groups
@@ -33,8 +32,6 @@ const MOST_LATE_MS = 3_600_000;
 
 /** More codes than this are no help to a reader. */
 const MOST_GROUPS = 1_000;
-
-const number = (state: ChunkState) => stateNumber(state);
 
 const PRELUDE = `
 local record, chunks, payload, sizes, inflight, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -74,11 +71,20 @@ end
 local function setState(chunk, state)
   redis.call('BITFIELD', chunks, 'SET', 'u4', '#' .. chunk, state)
 end
+-- Contacts that wait; of a chunk that was possibly sent they are counted once more.
+local function addPending(by, possiblySent)
+  add('pending', by)
+  if possiblySent then add('possiblySentPending', by) end
+end
+local function setPending(chunk, possiblySent)
+  setState(chunk, possiblySent and PENDING_POSSIBLY_SENT or PENDING)
+end
 local function sizeOf(chunk)
   return tonumber(redis.call('HGET', sizes, chunk)) or count('chunkSize')
 end
 local function rootOf(chunk) return redis.call('HGET', sizes, chunk .. '.root') or chunk end
--- One more attempt of the chunk that the service may have accepted.
+-- Attempts of a possibly sent chunk that the service may have accepted, and one more of them.
+local function timesSent(chunk) return math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent')) or 1) end
 local function countSent(chunk) redis.call('HINCRBY', sizes, chunk .. '.sent', 1) end
 local function event(name, ...)
   redis.call('XADD', events, '*', 'event', name, 'batch', field('id'), ...)
@@ -183,7 +189,7 @@ end
 
 -- A chunk that would be tried again, but its batch was cancelled meanwhile: its final state.
 local function cancelChunk(chunk, size, possiblySent)
-  setState(chunk, possiblySent and PENDING_POSSIBLY_SENT or PENDING)
+  setPending(chunk, possiblySent)
   add(possiblySent and 'unknown' or 'cancelled', size)
 end
 
@@ -257,7 +263,14 @@ local function failureOf(name)
 end
 `;
 
-/** Defines a ledger script. Its result is a list whose first element names the result. */
-export function ledgerScript(name: string, lua: string, { binary = false } = {}): Script<unknown> {
-  return defineScript({ name: `ledger ${name}`, binary, lua: `${PRELUDE}${lua}` });
+/** Defines a ledger script. Its answer is a list whose first element names the result. */
+export function ledgerScript<Result>(
+  name: string,
+  lua: string,
+  { binary = false } = {},
+): LedgerScript<Result> {
+  const parse = (reply: unknown) => reply as readonly [Result, ...unknown[]];
+  return defineScript({ name: `ledger ${name}`, binary, lua: `${PRELUDE}${lua}`, parse });
 }
+
+export type LedgerScript<Result> = Script<readonly [Result, ...unknown[]]>;
