@@ -122,48 +122,59 @@ export function wholePrints(key: Buffer, numbers: readonly string[]): Buffer {
  * does not have is found in it once in 268 million times.
  */
 const SURE_BITS = 28;
-const HEAD_WORDS = 1;
 /** A difference that does not fit is written as several. */
 const MOST = 0xffffffff;
 
-/** Prints as they are stored: how many of their bits are, then the differences of these, in four bytes each. */
-export function encodePrints(sorted: Float64Array): Buffer {
+/**
+ * Prints as they are stored, in pieces of so many bytes: how many of their bits are, then the differences of these, in
+ * four bytes each.
+ */
+export function* encodePrints(sorted: Float64Array, bytes: number): Generator<Buffer, void> {
   const bits = Math.min(PRINT_BITS, SURE_BITS + Math.ceil(Math.log2(sorted.length + 1)));
   const divisor = 2 ** (PRINT_BITS - bits);
-  const words: number[] = [bits];
-  let before = 0;
+  let piece = new Uint32Array(bytes / 4);
+  piece[0] = bits;
+  let [at, before] = [1, 0];
   for (const print of sorted) {
     const shortened = Math.floor(print / divisor);
-    let difference = shortened - before;
-    for (; difference >= MOST; difference -= MOST) words.push(MOST);
-    words.push(difference);
+    for (let left = shortened - before; left >= 0; left -= MOST) {
+      if (at === piece.length) {
+        yield Buffer.from(piece.buffer);
+        piece = new Uint32Array(bytes / 4);
+        at = 0;
+      }
+      piece[at++] = Math.min(left, MOST);
+    }
     before = shortened;
   }
-  return Buffer.from(Uint32Array.from(words).buffer);
+  yield Buffer.from(piece.buffer, 0, at * 4);
 }
 
 /**
  * Finds the prints that a stored list has.
  *
- * @param stored of {@link encodePrints}, perhaps cut off
+ * @param stored pieces of {@link encodePrints}, perhaps not all
  * @param onFound called with the index of each in `sorted`
  */
-export function findStored(
+export async function findStored(
   sorted: Float64Array,
-  stored: Uint32Array,
+  stored: AsyncIterable<Uint32Array>,
   onFound: (index: number) => void,
-): void {
-  const divisor = 2 ** (PRINT_BITS - (stored[0] ?? PRINT_BITS));
-  let own = 0;
-  let value = 0;
-  for (let at = HEAD_WORDS; at < stored.length && own < sorted.length; at++) {
-    const difference = stored[at] ?? 0;
-    value += difference;
-    if (difference === MOST) continue;
-    while (own < sorted.length && Math.floor((sorted[own] ?? 0) / divisor) < value) own++;
-    while (own < sorted.length && Math.floor((sorted[own] ?? 0) / divisor) === value) {
-      onFound(own);
-      own++;
+): Promise<void> {
+  let divisor: number | undefined;
+  let [own, value] = [0, 0];
+  for await (const piece of stored) {
+    const isFirst = divisor === undefined;
+    divisor ??= 2 ** (PRINT_BITS - (piece[0] ?? PRINT_BITS));
+    for (let at = isFirst ? 1 : 0; at < piece.length && own < sorted.length; at++) {
+      const difference = piece[at] ?? 0;
+      value += difference;
+      if (difference === MOST) continue;
+      while (own < sorted.length && Math.floor((sorted[own] ?? 0) / divisor) < value) own++;
+      while (own < sorted.length && Math.floor((sorted[own] ?? 0) / divisor) === value) {
+        onFound(own);
+        own++;
+      }
     }
   }
 }

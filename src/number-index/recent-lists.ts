@@ -20,14 +20,10 @@ export interface RecentList {
  */
 export class RecentLists {
   readonly #redis: RedisClient;
-  readonly #keys: Pick<Keys, 'recentLists' | 'batchNumbers'>;
+  readonly #keys: Keys;
   readonly #windowMs: number;
 
-  constructor(
-    redis: RedisClient,
-    keys: Pick<Keys, 'recentLists' | 'batchNumbers'>,
-    windowMs: number,
-  ) {
+  constructor(redis: RedisClient, keys: Keys, windowMs: number) {
     this.#redis = redis;
     this.#keys = keys;
     this.#windowMs = windowMs;
@@ -43,29 +39,24 @@ export class RecentLists {
     );
   }
 
-  /** The stored prints of a list; none if they have expired. */
-  async printsOf(batch: string): Promise<Uint32Array> {
+  /** The stored prints of a list, in pieces; none if they have expired. */
+  async *printsOf(batch: string): AsyncGenerator<Uint32Array, void> {
     const key = this.#keys.batchNumbers(batch);
-    const count = await translated(this.#redis.hlen(key));
-    const pieces: Buffer[] = [];
-    for (let piece = 0; piece < count; piece++) {
+    for (let piece = 0; ; piece++) {
       const bytes = await translated(this.#redis.hgetBuffer(key, String(piece)));
-      // Not complete: its import has just started, or its time is over.
-      if (bytes === null) break;
-      pieces.push(bytes);
+      // All are read, or not all are there: its import has just started, or its time is over.
+      if (bytes === null) return;
+      yield new Uint32Array(Uint8Array.from(bytes.subarray(0, bytes.length & ~3)).buffer);
     }
-    const prints = Buffer.concat(pieces);
-    return new Uint32Array(Uint8Array.from(prints.subarray(0, prints.length & ~3)).buffer);
   }
 
   /** Stores the prints of a list. Safe to repeat. */
   async add(template: string, { batch, at }: RecentList, sorted: Float64Array): Promise<void> {
-    const prints = encodePrints(sorted);
     const key = this.#keys.batchNumbers(batch);
     const windowMs = this.#windowMs;
-    for (let from = 0; from < prints.length; from += PIECE_BYTES) {
-      const piece = prints.subarray(from, from + PIECE_BYTES);
-      await translated(this.#redis.hset(key, String(from / PIECE_BYTES), piece));
+    let field = 0;
+    for (const piece of encodePrints(sorted, PIECE_BYTES)) {
+      await translated(this.#redis.hset(key, String(field++), piece));
       await translated(this.#redis.pexpire(key, windowMs));
     }
     const lists = this.#ofTemplate(template);

@@ -40,17 +40,13 @@ export const readValue = (value: number): Suppression => ({
  */
 export class DoNotSendList {
   readonly #redis: RedisClient;
-  readonly #keys: Pick<Keys, 'suppress' | 'suppressHints'>;
+  readonly #keys: Keys;
   readonly #sealing: Sealing;
   #key: Promise<ListKey> | undefined;
   /** There are prints of the key outside: it is not replaced. */
   #isFixed = false;
 
-  constructor(
-    redis: RedisClient,
-    keys: Pick<Keys, 'suppress' | 'suppressHints'>,
-    sealing: Sealing,
-  ) {
+  constructor(redis: RedisClient, keys: Keys, sealing: Sealing) {
     this.#redis = redis;
     this.#keys = keys;
     this.#sealing = sealing;

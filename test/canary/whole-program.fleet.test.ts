@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readImportOptions } from '../../src/batch/import/import-options.ts';
-import { planImport } from '../../src/batch/import/import-plan.ts';
+import { identityOf, planImport } from '../../src/batch/import/import-plan.ts';
 import { ListDigest } from '../../src/batch/import/row-processor.ts';
 import { OPS_ROUTES } from '../../src/ops/web/http/route-table.ts';
 import { run } from '../cli/support/run.ts';
@@ -68,8 +68,8 @@ function tokensOf({ tap }: World): Canary[] {
 /** What identifies the list of a single contact, computed without the secret of the account. */
 function digestOfList(): string {
   const options = readImportOptions({ templateCode: 'CANARY' });
-  const { identity } = planImport(options, { chunkSize: 1, delivery: 'at-most-once' });
-  const digest = new ListDigest(identity, '');
+  const plan = planImport(options, { chunkSize: 1, delivery: 'at-most-once' });
+  const digest = new ListDigest(identityOf(plan), '');
   digest.addJson(`{"contact":"${NUMBERS.onlyOne}"}`);
   return digest.content();
 }

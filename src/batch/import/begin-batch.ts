@@ -4,7 +4,7 @@ import { countOf } from '../../format/format.ts';
 import { writeInstant } from '../../format/time.ts';
 import { sealFrame } from '../../payload/chunk-payload.ts';
 import type { Sealing } from '../../payload/seal.ts';
-import type { Batch } from '../ledger/batch-record.ts';
+import type { Batch, BatchPlan } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import {
   isPast,
@@ -12,11 +12,10 @@ import {
   type CheckedImportOptions,
   type ImportReport,
 } from './import-options.ts';
-import type { ImportPlan } from './import-plan.ts';
 import type { FirstPass } from './list-pass.ts';
 
 export interface BatchRequest {
-  readonly plan: ImportPlan;
+  readonly plan: BatchPlan;
   readonly options: CheckedImportOptions;
   readonly keepFailedMs: number;
   readonly sealing: Sealing;
@@ -163,7 +162,7 @@ export async function beginBatch(
     }
     const id = options.batchId ?? randomId();
     const ofList = contacts === 0 ? undefined : ids;
-    const sealed = { ...plan.plan, frame: sealFrame(plan.plan.frame, id, sealing) };
+    const sealed = { ...plan, frame: sealFrame(plan.frame, id, sealing) };
     const result = await ledger.start(id, sealed, identity, keepFailedMs, ofList);
     // Another import was faster: its batch is found now.
     if (result !== 'started' && attempt < MAX_ATTEMPTS) continue;
@@ -209,7 +208,7 @@ const READING = [
 ];
 
 /** Those with which the same file is read in another way than for a batch. */
-function otherFlags({ plan: { reading } }: ImportPlan, batch: Batch | undefined): string[] {
+function otherFlags({ reading }: BatchPlan, batch: Batch | undefined): string[] {
   const before = batch?.reading;
   if (reading === undefined || before === undefined || reading.file === '') return [];
   if (before.file !== reading.file || before.bytes !== reading.bytes) return [];

@@ -1,11 +1,12 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { encodeFingerprints } from '../../number-index/chunk-fingerprints.ts';
-import { hashNumber, type FindKey } from '../../number-index/number-key.ts';
-import type { ImportProgress } from './import-options.ts';
+import { hashNumber } from '../../number-index/number-key.ts';
+import type { CheckedImportOptions, ImportProgress } from './import-options.ts';
+import type { ImportSettings, ImportTarget } from './import-plan.ts';
 import type { RowTally } from './row-tally.ts';
-import type { Ledger, StoredChunk } from '../ledger/ledger.ts';
+import type { StoredChunk } from '../ledger/ledger.ts';
 import { encodePayload } from '../../payload/chunk-payload.ts';
-import { batchSeal, type Sealing } from '../../payload/seal.ts';
+import { batchSeal } from '../../payload/seal.ts';
 import { pauseFor, retryWhileAway } from './retry-while-away.ts';
 
 /** Chunks that are compressed and stored while the next rows are read. */
@@ -21,29 +22,13 @@ const REFRESH_AFTER_CHUNKS = 20;
 /** Redis memory of a chunk beside its payload: its job, its fields, its state. Measured. */
 const CHUNK_OVERHEAD_BYTES = 1_250;
 
-export interface WriterKeys {
-  readonly sealing: Sealing;
-  /** Hashes phone numbers for the search index, which keeps them `keepMs` milliseconds. */
-  readonly find?: { readonly key: FindKey; readonly keepMs: number } | undefined;
-}
-
-/** Whether Redis has room for so many bytes more. */
-export interface FreeRoom {
-  has(bytes: number): boolean | Promise<boolean>;
-}
-
 /** The batch that a writer stores chunks in. */
-export interface WriterTarget {
-  readonly ledger: Ledger;
-  readonly room: FreeRoom;
-  readonly queueChunks: (id: string) => Promise<void>;
+export interface WriterTarget extends ImportTarget {
   readonly id: string;
   /** Chunks that an earlier run stored; they are skipped. */
   readonly known: number;
   /** Digest of the list up to the last of them; empty if it is not known. */
   readonly knownDigest: string;
-  /** The import waits while Redis holds this many unsent contacts. */
-  readonly highWater: number;
   /** Called when the import starts and stops waiting, and when its reason changes. */
   readonly onWaiting: (waiting: ImportProgress['waiting']) => void;
 }
@@ -69,8 +54,8 @@ export interface NewChunk {
  */
 export class ChunkWriter {
   readonly #target: WriterTarget | undefined;
-  readonly #keys: WriterKeys;
-  readonly #signal: AbortSignal | undefined;
+  readonly #settings: ImportSettings;
+  readonly #options: CheckedImportOptions;
   /** Digest of the list up to the end of the last chunk that was passed to {@link add}. */
   #digest = '';
   /** Chunks passed to {@link add}. */
@@ -88,15 +73,19 @@ export class ChunkWriter {
   #unsent = 0;
   #refreshIn = 0;
 
-  constructor(target: WriterTarget | undefined, keys: WriterKeys, signal: AbortSignal | undefined) {
+  constructor(
+    target: WriterTarget | undefined,
+    settings: ImportSettings,
+    options: CheckedImportOptions,
+  ) {
     this.#target = target;
-    this.#keys = keys;
-    this.#signal = signal;
+    this.#settings = settings;
+    this.#options = options;
   }
 
   /** Whether chunks need their phone numbers: the search index stores hashes of them. */
   get wantsNumbers(): boolean {
-    return this.#keys.find !== undefined;
+    return this.#settings.findKey !== undefined;
   }
 
   /** Accepts the next chunk; resolves before it is stored. @throws NoticeQueueError BATCH_CONFLICT for another list */
@@ -112,15 +101,10 @@ export class ChunkWriter {
       return;
     }
     if (this.#pending.length >= MAX_PENDING) await this.#pending.shift();
-    const payload = encodePayload(json, batchSeal(this.#keys.sealing, this.#target?.id ?? ''));
-    const { find: index } = this.#keys;
-    const find = index && {
-      prints: encodeFingerprints(
-        numbers.map((number) => hashNumber(index.key, number)),
-        ofRows,
-      ),
-      keepMs: index.keepMs,
-    };
+    const { sealing, findKey, keepFailedMs: keepMs } = this.#settings;
+    const payload = encodePayload(json, batchSeal(sealing, this.#target?.id ?? ''));
+    const hashes = findKey && numbers.map((number) => hashNumber(findKey, number));
+    const find = hashes && { prints: encodeFingerprints(hashes, ofRows), keepMs };
     const last = this.#pending.at(-1);
     const store = async () => {
       // Both, so that neither rejection is unhandled.
@@ -207,12 +191,13 @@ export class ChunkWriter {
       if (!waits || !isFull) until = performance.now() + FULL_MS;
       else if (performance.now() > until) throw new NoticeQueueError('REDIS_FULL');
       before = reason;
-      await pauseFor(POLL_MS, this.#signal);
+      await pauseFor(POLL_MS, this.#options.signal);
     }
   }
 
   /** Reads the unsent contacts again where that is due. */
-  async #isHigh({ ledger, highWater }: WriterTarget): Promise<boolean> {
+  async #isHigh({ ledger }: WriterTarget): Promise<boolean> {
+    const { highWater = this.#settings.highWater } = this.#options;
     if (this.#refreshIn > 0 && this.#unsent < highWater) return false;
     this.#unsent = await this.#retry(() => ledger.unsent());
     this.#refreshIn = REFRESH_AFTER_CHUNKS;
@@ -220,7 +205,7 @@ export class ChunkWriter {
   }
 
   async #retry<Result>(step: () => Promise<Result>): Promise<Result> {
-    return retryWhileAway(step, this.#signal);
+    return retryWhileAway(step, this.#options.signal);
   }
 
   async #queue(): Promise<void> {

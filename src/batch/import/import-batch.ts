@@ -1,6 +1,7 @@
 import { COUNTRIES } from '../../format/country.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { BatchPlan } from '../ledger/batch-record.ts';
 import { invalidList } from '../source/describe-columns.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
 import type { SourceReader } from '../source/source-row.ts';
@@ -21,9 +22,9 @@ import {
   type StartedBatch,
 } from './begin-batch.ts';
 import {
+  identityOf,
   planImport,
   spreadOver,
-  type ImportPlan,
   type ImportSettings,
   type ImportTarget,
 } from './import-plan.ts';
@@ -36,7 +37,7 @@ import {
   rowsOf,
   type FirstPass,
 } from './list-pass.ts';
-import { prepareRejects, type RejectsFile } from './rejects-file.ts';
+import { RejectsFile } from './rejects-file.ts';
 import { retryWhileAway } from './retry-while-away.ts';
 import { ListDigest, RowProcessor } from './row-processor.ts';
 import { RowTally } from './row-tally.ts';
@@ -77,20 +78,18 @@ export async function importBatch(
 class ImportRun {
   readonly #list: OpenSource;
   readonly #options: CheckedImportOptions;
-  #plan: ImportPlan;
+  #plan: BatchPlan;
   readonly #settings: ImportSettings;
   readonly #tally = new RowTally();
   #secret = '';
   #waiting: ImportProgress['waiting'] = false;
   /** Undefined where lists are not compared. */
   #people: RepeatedPeople | undefined;
-  /** Of the whole list or, where it can be read only once, of its first rows. */
-  #prints: Float64Array | undefined;
 
   constructor(
     list: OpenSource,
     options: CheckedImportOptions,
-    plan: ImportPlan,
+    plan: BatchPlan,
     settings: ImportSettings,
   ) {
     this.#list = list;
@@ -102,7 +101,7 @@ class ImportRun {
   async into(target: ImportTarget | undefined): Promise<ImportReport> {
     this.#secret = (await target?.secret()) ?? '';
     if (target?.recent !== undefined) {
-      const { templateCode } = this.#plan.plan;
+      const { templateCode } = this.#plan;
       this.#people = new RepeatedPeople(target.ledger, target.recent, templateCode, this.#secret);
     }
     const { allowDuplicates, signal } = this.#options;
@@ -117,7 +116,7 @@ class ImportRun {
       const problem = first.tally.whyImplausible();
       if (problem !== undefined) throw invalidList(problem);
       // An export of what was not accepted is sent to people who were in a list before.
-      if (!first.isFailures) this.#prints = prints?.sorted();
+      if (!first.isFailures) this.#people?.take(prints);
       this.#plan = planImport(spreadOver(this.#options, first), this.#settings, this.#list);
       return await this.#import(reader, { ...target, first });
     } finally {
@@ -130,7 +129,7 @@ class ImportRun {
     target: (ImportTarget & { readonly first: FirstPass }) | undefined,
   ): Promise<ImportReport> {
     const { signal, dryRun } = this.#options;
-    const rejects = await prepareRejects(this.#list.file, reader.titles, this.#options);
+    const rejects = await RejectsFile.prepare(this.#list.file, reader.titles, this.#options);
     const started = target && (await this.#begin(target.ledger, reader, target.first));
     const id = started?.batch.id ?? this.#options.batchId ?? '';
     const writer = this.#writer(target, started);
@@ -138,15 +137,16 @@ class ImportRun {
       await retryWhileAway(async () => target?.queueChunks(id), signal);
       return alreadyImported(started.batch, this.#report(id, reader, writer));
     }
-    if (started !== undefined) await this.#comparePeople(started);
+    // Before anything is stored, so that a list that is imported at the same time is compared with this one.
+    if (started !== undefined) await this.#people?.store(started, this.#options);
     const release = target && holdImport(target.ledger, id);
     let rejectsFile: string | undefined;
     try {
-      const { chunkSize } = started?.batch ?? this.#plan.plan;
+      const { chunkSize } = started?.batch ?? this.#plan;
       const digest = await this.#readAll(reader, target?.first, chunkSize, writer, rejects);
       await writer.end();
       rejectsFile = await rejects?.end();
-      if (started !== undefined && !this.#list.canReread) await this.#comparePeople(started);
+      if (started !== undefined) await this.#people?.store(started, this.#options);
       await writer.endImport(this.#tally, digest);
     } catch (error) {
       await writer.abandon();
@@ -179,21 +179,19 @@ class ImportRun {
   }
 
   #writer(target: ImportTarget | undefined, started: StartedBatch | undefined): ChunkWriter {
-    const { sealing, findKey: key, keepFailedMs: keepMs } = this.#settings;
     return new ChunkWriter(
       target && {
         ...target,
         id: started?.batch.id ?? '',
         known: started?.batch.chunksOfList ?? 0,
         knownDigest: started?.digest ?? '',
-        highWater: this.#options.highWater ?? this.#settings.highWater,
         onWaiting: (waiting) => {
           this.#waiting = waiting;
           this.#reportProgress();
         },
       },
-      { sealing, find: key === undefined ? undefined : { key, keepMs } },
-      this.#options.signal,
+      this.#settings,
+      this.#options,
     );
   }
 
@@ -202,18 +200,9 @@ class ImportRun {
     if (confirm === undefined || !this.#list.canReread) return;
     const { contacts, refused, duplicates } = tally;
     const left = this.#people?.leftOut?.size ?? 0;
-    const { rate } = this.#plan.plan;
+    const { rate } = this.#plan;
     if (await confirm({ contacts: contacts - left, refused, duplicates, rate })) return;
     throw new NoticeQueueError('IMPORT_STOPPED', 'It was not confirmed; nothing was enqueued.');
-  }
-
-  /** Before anything is stored, so that a list that is imported at the same time is compared with this one. */
-  async #comparePeople({ batch, kind }: StartedBatch): Promise<void> {
-    const [people, prints] = [this.#people, this.#prints];
-    if (people === undefined || prints === undefined) return;
-    const { onlyNew, signal } = this.#options;
-    if (onlyNew && kind === 'continued') await people.continue(prints, batch);
-    await retryWhileAway(() => people.store(batch, prints), signal);
   }
 
   #begin(ledger: Ledger, reader: SourceReader, first: FirstPass): Promise<StartedBatch> {
@@ -225,14 +214,14 @@ class ImportRun {
       keepFailedMs,
       sealing,
       beforeCreate: async () => {
-        if (this.#prints !== undefined) await this.#people?.decide(this.#prints, this.#options);
+        await this.#people?.decide(this.#options);
         await this.#confirm(first);
       },
       readOn: () => digestOf(reader, this.#digest(), this.#options.signal, first.parts),
     });
   }
 
-  readonly #digest = () => new ListDigest(this.#plan.identity, this.#secret);
+  readonly #digest = () => new ListDigest(identityOf(this.#plan), this.#secret);
 
   async #readAll(
     reader: SourceReader,
@@ -267,7 +256,7 @@ class ImportRun {
     const isOther = this.#list.canReread && (first?.identity ?? content) !== content;
     if (isOther) throw invalidList('The list changed during the import.');
     await processor.end();
-    if (first?.isWhole === false) this.#prints = prints?.sorted();
+    if (first?.isWhole === false) this.#people?.take(prints);
     return content;
   }
 

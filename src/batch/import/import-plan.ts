@@ -2,7 +2,6 @@ import path from 'node:path';
 import type { OpenSource } from '../source/open-source.ts';
 import type { DeliveryPolicy } from '../../contracts/outcome.ts';
 import { InputError } from '../../contracts/errors.ts';
-import type { FirstPass } from './list-pass.ts';
 import { readNotice } from '../../contracts/notice.ts';
 import type { CountryName } from '../../format/country.ts';
 import type { FindKey } from '../../number-index/number-key.ts';
@@ -10,7 +9,6 @@ import type { RecentLists } from '../../number-index/recent-lists.ts';
 import type { Sealing } from '../../payload/seal.ts';
 import { ON_RESUME, type BatchPlan } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { FreeRoom } from './chunk-writer.ts';
 import type { CheckedImportOptions } from './import-options.ts';
 
 export interface ImportSettings {
@@ -36,21 +34,16 @@ export interface ImportTarget {
   /** Lists of the last days; undefined where they are not compared. */
   readonly recent?: RecentLists | undefined;
   readonly secret: () => Promise<string>;
-  readonly room: FreeRoom;
-}
-
-export interface ImportPlan {
-  readonly plan: BatchPlan;
-  /** The part of the request body that all contacts share, as JSON with sorted fields. */
-  readonly identity: string;
+  /** Whether Redis has room for so many bytes more. */
+  readonly room: { has(bytes: number): boolean | Promise<boolean> };
 }
 
 /** Derives the plan of a batch. @throws InputError NOTICE_INVALID that names each invalid field of the notice */
 export function planImport(
   options: CheckedImportOptions,
   defaults: Pick<BatchPlan, 'chunkSize' | 'delivery'>,
-  { file = '', totalBytes = 0 }: Partial<Pick<OpenSource, 'file' | 'totalBytes'>> = {},
-): ImportPlan {
+  { file = '', totalBytes = 0 }: Pick<OpenSource, 'file' | 'totalBytes'> = {},
+): BatchPlan {
   const { templateCode, scheduleType, chatSenderKey, senderKey, fields } = options;
   // Checked like any notice, with a placeholder for the contacts of the list.
   const { contacts: _, ...frame } = readNotice({
@@ -64,7 +57,7 @@ export function planImport(
   const { rate = 0 } = options;
   // Evenly: a chunk is what a second of the rate sends.
   const mostPerChunk = rate === 0 ? defaults.chunkSize : Math.min(defaults.chunkSize, rate);
-  const plan: BatchPlan = {
+  return {
     frame: JSON.stringify(frame),
     templateCode: frame.templateCode,
     chunkSize: options.chunkSize ?? mostPerChunk,
@@ -79,13 +72,12 @@ export function planImport(
       flags: flagsOf(options),
     },
   };
-  return { plan, identity: JSON.stringify(sorted(frame)) };
 }
 
 /** The options with the rate at which a list takes as long as they say. @throws InputError NOTICE_INVALID */
 export function spreadOver(
   options: CheckedImportOptions,
-  { isWhole, tally }: FirstPass,
+  { isWhole, tally }: { readonly isWhole: boolean; readonly tally: { readonly contacts: number } },
 ): CheckedImportOptions {
   const { spread } = options;
   if (spread === undefined) return options;
@@ -135,6 +127,8 @@ function flagsOf(options: CheckedImportOptions): Record<string, string> {
   return flags;
 }
 
-function sorted(fields: Readonly<Record<string, unknown>>): readonly unknown[] {
-  return Object.entries(fields).sort(([left], [right]) => (left < right ? -1 : 1));
+/** The part of the request body that all contacts share, in a form that does not depend on the order of its fields. */
+export function identityOf({ frame }: BatchPlan): string {
+  const fields = Object.entries(JSON.parse(frame) as Record<string, unknown>);
+  return JSON.stringify(fields.sort(([left], [right]) => (left < right ? -1 : 1)));
 }

@@ -1,11 +1,6 @@
-import type { BulkJobOptions, Job, Queue } from 'bullmq';
-import {
-  CHUNK_JOB_NAME,
-  CHUNK_JOB_VERSION,
-  chunkJobId,
-  type ChunkJobData,
-} from '../../contracts/job.ts';
-import { redisFailure } from '../../redis/failure.ts';
+import type { Job, Queue } from 'bullmq';
+import { CHUNK_JOB_NAME, CHUNK_JOB_VERSION, chunkJobId } from '../../contracts/job.ts';
+import { translated } from '../../redis/failure.ts';
 import type { ChunksWithoutJob, Ledger } from '../ledger/ledger.ts';
 
 /** Jobs of one `addBulk` call: measured, the fastest number of small jobs. */
@@ -34,27 +29,17 @@ export async function queueChunks(
     next = await ledger.chunksWithoutJob(id, CHUNKS_PER_CALL, aheadMs, next);
     if (next === undefined) return;
     const jobs = jobsOf(id, next);
-    try {
-      if (jobs.length > 0) await queue.addBulk(jobs);
-    } catch (error) {
-      throw redisFailure(error);
-    }
+    if (jobs.length > 0) await translated(queue.addBulk(jobs));
   }
 }
 
-interface ChunkJob {
-  readonly name: string;
-  readonly data: ChunkJobData;
-  readonly opts: BulkJobOptions & { readonly jobId: string };
-}
-
 /** Parts of refused chunks go first: which contacts are refused is found before more chunks are sent. */
-function jobsOf(batch: string, { chunks, now, ofList }: ChunksWithoutJob): ChunkJob[] {
+function jobsOf(batch: string, { chunks, now, ofList }: ChunksWithoutJob) {
   const parts = chunks.filter(({ chunk }) => chunk >= ofList);
   // The last one that is added in front is taken first.
   const inOrder = [...chunks.slice(0, chunks.length - parts.length), ...parts.reverse()];
   return inOrder.map(({ chunk, dueAt }) => {
-    const data: ChunkJobData = { v: CHUNK_JOB_VERSION, batch, chunk };
+    const data = { v: CHUNK_JOB_VERSION, batch, chunk };
     const jobId = chunkJobId(data);
     // In Redis time: the clock of an importer may be wrong.
     const opts =
@@ -67,18 +52,12 @@ function jobsOf(batch: string, { chunks, now, ofList }: ChunksWithoutJob): Chunk
 
 /** Removes the jobs of a batch that failed by a defect: the chunk of a kept job could not get another one. */
 export async function removeFailedJobs(queue: Queue, batch: string): Promise<void> {
-  try {
-    for (let from = 0; ;) {
-      const failed = await queue.getFailed(from, from + CHUNKS_PER_CALL - 1);
-      if (failed.length === 0) return;
-      const own = failed.filter(
-        ({ data }) => (data as { batch?: unknown } | null)?.batch === batch,
-      );
-      await Promise.all(own.map(async (job) => job.remove()));
-      from += failed.length - own.length;
-    }
-  } catch (error) {
-    throw redisFailure(error);
+  for (let from = 0; ;) {
+    const failed = await translated(queue.getFailed(from, from + CHUNKS_PER_CALL - 1));
+    if (failed.length === 0) return;
+    const own = failed.filter((job) => batchOf(job) === batch);
+    await translated(Promise.all(own.map(async (job) => job.remove())));
+    from += failed.length - own.length;
   }
 }
 
@@ -87,21 +66,18 @@ export async function removeFailedJobs(queue: Queue, batch: string): Promise<voi
  * other turns. Those that were tried keep their time.
  */
 export async function promoteJobs(queue: Queue, batch: string): Promise<void> {
-  try {
-    // All are read before the first is promoted: it is delayed again when it meets its new turn.
-    const own: Job[] = [];
-    for (let from = 0; ; from += CHUNKS_PER_CALL) {
-      const delayed = await queue.getDelayed(from, from + CHUNKS_PER_CALL - 1);
-      if (delayed.length === 0) break;
-      const isOwn = ({ data }: Job) => (data as { batch?: unknown } | null)?.batch === batch;
-      own.push(...delayed.filter((job) => isOwn(job) && job.attemptsMade === 0));
-    }
-    // Another process may have taken it meanwhile.
-    for (const job of own) await job.promote().catch(ignoreReply);
-  } catch (error) {
-    throw redisFailure(error);
+  // All are read before the first is promoted: it is delayed again when it meets its new turn.
+  const own: Job[] = [];
+  for (let from = 0; ; from += CHUNKS_PER_CALL) {
+    const delayed = await translated(queue.getDelayed(from, from + CHUNKS_PER_CALL - 1));
+    if (delayed.length === 0) break;
+    own.push(...delayed.filter((job) => batchOf(job) === batch && job.attemptsMade === 0));
   }
+  // Another process may have taken it meanwhile.
+  for (const job of own) await translated(job.promote().catch(ignoreReply));
 }
+
+const batchOf = ({ data }: Job): unknown => (data as { batch?: unknown } | null)?.batch;
 
 /** @throws the error, unless it is BullMQ's own answer of a script */
 function ignoreReply(error: unknown): void {

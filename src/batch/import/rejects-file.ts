@@ -20,18 +20,6 @@ import { BYTE_ORDER_MARK, csvLine } from '../failures/csv-line.ts';
 
 const WRITE_AT = 64 * 1024;
 
-interface RejectsOptions {
-  readonly list: string | undefined;
-  /** Titles of the list's columns; undefined for a list of objects. */
-  readonly titles: readonly string[] | undefined;
-  /** Delimiter of the list, which is that of the file: both are read with the same options. */
-  readonly delimiter: string;
-  /** Replace a file that has other content. */
-  readonly overwrite: boolean;
-  /** Begin with a byte order mark also as NDJSON: the list is read in another encoding, and the file is UTF-8. */
-  readonly marked: boolean;
-}
-
 /**
  * The file of refused rows, for the person who corrects them, created with the first one ({@link NewFile}): CSV with
  * four added columns before those of the list or, for objects, NDJSON with these fields. It can be imported as it is,
@@ -47,18 +35,35 @@ export class RejectsFile {
   #file: NewFile | undefined;
   #text = '';
 
-  private constructor(file: string, { titles, delimiter, overwrite, marked }: RejectsOptions) {
+  private constructor(
+    file: string,
+    titles: readonly string[] | undefined,
+    { overwriteRejects, encoding, delimiter = usualDelimiter(file) }: CheckedImportOptions,
+  ) {
     this.#path = file;
     this.#isCsv = titles !== undefined;
+    // Of the list: both are read with the same options.
     this.#delimiter = delimiter;
-    this.#head = marked || this.#isCsv ? BYTE_ORDER_MARK : '';
+    // Also as NDJSON where the list is read in another encoding: the file is UTF-8.
+    this.#head = encoding !== 'utf-8' || this.#isCsv ? BYTE_ORDER_MARK : '';
     if (titles !== undefined) this.#head += csvLine([...HEAD, ...titles], delimiter);
-    this.#overwrite = overwrite;
+    this.#overwrite = overwriteRejects;
   }
 
-  /** @throws NoticeQueueError REJECTS_UNWRITABLE if it cannot be written, or is the list itself under another name */
-  static async prepare(file: string, options: RejectsOptions): Promise<RejectsFile> {
-    const { list } = options;
+  /**
+   * The file of a list's refused rows; undefined for a list that is no file, unless the options name one.
+   *
+   * @param titles of the list's columns; undefined for a list of objects
+   * @throws NoticeQueueError REJECTS_UNWRITABLE if it cannot be written, or is the list itself under another name
+   */
+  static async prepare(
+    list: string | undefined,
+    titles: readonly string[] | undefined,
+    options: CheckedImportOptions,
+  ): Promise<RejectsFile | undefined> {
+    const ending = titles === undefined ? 'ndjson' : 'csv';
+    const file = options.rejectsFile ?? (list && `${list}.rejected.${ending}`);
+    if (file === undefined) return undefined;
     try {
       await access(path.dirname(path.resolve(file)), constants.W_OK);
       const found = await stat(file).catch(() => undefined);
@@ -74,7 +79,7 @@ export class RejectsFile {
     } catch (error) {
       throw unwritable(file, error);
     }
-    return new RejectsFile(file, options);
+    return new RejectsFile(file, titles, options);
   }
 
   async add(
@@ -124,24 +129,6 @@ export class RejectsFile {
       throw unwritable(this.#path, error);
     }
   }
-}
-
-/**
- * The file of a list's refused rows; undefined for a list that is no file, unless the options name one.
- *
- * @throws NoticeQueueError REJECTS_UNWRITABLE
- */
-export async function prepareRejects(
-  list: string | undefined,
-  titles: readonly string[] | undefined,
-  options: CheckedImportOptions,
-): Promise<RejectsFile | undefined> {
-  const ending = titles === undefined ? 'ndjson' : 'csv';
-  const file = options.rejectsFile ?? (list && `${list}.rejected.${ending}`);
-  if (file === undefined) return undefined;
-  const { overwriteRejects: overwrite, encoding, delimiter = usualDelimiter(file) } = options;
-  const marked = encoding !== 'utf-8';
-  return RejectsFile.prepare(file, { list, titles, delimiter, overwrite, marked });
 }
 
 const HEAD = ['rejected_row', 'rejected_field', 'rejected_value', 'rejected_reason'];

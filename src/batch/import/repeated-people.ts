@@ -5,7 +5,9 @@ import { findStored, NumberPrints, printKey } from '../../number-index/number-pr
 import type { RecentList, RecentLists } from '../../number-index/recent-lists.ts';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { StartedBatch } from './begin-batch.ts';
 import type { CheckedImportOptions } from './import-options.ts';
+import { retryWhileAway } from './retry-while-away.ts';
 
 /** The people of a list who are in a recent list of the same template, too, and what becomes of them. */
 export class RepeatedPeople {
@@ -13,6 +15,8 @@ export class RepeatedPeople {
   readonly #recent: RecentLists;
   readonly #template: string;
   readonly #key: Buffer;
+  /** Prints of the list, in ascending order: of the whole or, where it can be read only once, first of its first rows. */
+  #own: Float64Array | undefined;
   /** Prints of those that are left out of this import; undefined for none. */
   leftOut: ReadonlySet<number> | undefined;
 
@@ -23,34 +27,40 @@ export class RepeatedPeople {
     this.#key = printKey(secret);
   }
 
+  /** For the numbers of a list: {@link take} gets them. */
   prints(): NumberPrints {
     return new NumberPrints(this.#key);
   }
 
+  take(prints: NumberPrints | undefined): void {
+    this.#own = prints?.sorted();
+  }
+
   /** Decides on a list of which no batch exists yet. @throws NoticeQueueError LIST_REPEATED */
-  async decide(
-    sorted: Float64Array,
-    { again, onlyNew }: Pick<CheckedImportOptions, 'again' | 'onlyNew'>,
-  ): Promise<void> {
-    if (again) return;
-    const { prints, most } = await this.#find(sorted, '');
+  async decide({ again, onlyNew }: CheckedImportOptions): Promise<void> {
+    const own = this.#own;
+    if (again || own === undefined) return;
+    const { prints, most } = await this.#find(own, '');
     if (most === undefined) return;
-    if (!onlyNew || prints.size === sorted.length) {
-      throw repeated(most, prints.size, sorted.length);
-    }
+    if (!onlyNew || prints.size === own.length) throw repeated(most, prints.size, own.length);
     this.leftOut = prints;
   }
 
-  /** The same for a batch that is continued: those are left out who were before. */
-  async continue(sorted: Float64Array, own: Batch): Promise<void> {
-    this.leftOut = (await this.#find(sorted, own.id)).prints;
-  }
-
-  /** Stores the people of a list for the comparison with later ones. */
-  async store({ id: batch, begunAt: at }: Batch, sorted: Float64Array): Promise<void> {
+  /**
+   * Stores the people of a list for the comparison with later ones, and forgets them. Of a batch that is continued those
+   * are left out who were before.
+   */
+  async store(
+    { batch: { id: batch, begunAt: at }, kind }: StartedBatch,
+    { onlyNew, signal }: CheckedImportOptions,
+  ): Promise<void> {
+    const own = this.#own;
+    if (own === undefined) return;
+    if (onlyNew && kind === 'continued') this.leftOut = (await this.#find(own, batch)).prints;
     const { leftOut } = this;
-    const stored = leftOut === undefined ? sorted : sorted.filter((one) => !leftOut.has(one));
-    await this.#recent.add(this.#template, { batch, at }, stored);
+    const stored = leftOut === undefined ? own : own.filter((one) => !leftOut.has(one));
+    await retryWhileAway(() => this.#recent.add(this.#template, { batch, at }, stored), signal);
+    this.#own = undefined;
   }
 
   /** @param own its batch, which is not compared with itself */
@@ -60,7 +70,7 @@ export class RepeatedPeople {
     for (const list of await this.#recent.of(this.#template)) {
       if (list.batch === own || isUnsent(await this.#ledger.read(list.batch))) continue;
       let count = 0;
-      findStored(sorted, await this.#recent.printsOf(list.batch), (index) => {
+      await findStored(sorted, this.#recent.printsOf(list.batch), (index) => {
         prints.add(sorted[index] ?? 0);
         count++;
       });

@@ -1,11 +1,10 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
-import type { CheckedImportOptions } from '../import/import-options.ts';
-import type { NumberRules } from './check-number.ts';
+import type { CsvOptions } from './column-map.ts';
 import { readContacts, readNdjson } from './read-contacts.ts';
 import { readCsv } from './read-csv.ts';
-import { readUtf8 } from './read-utf8.ts';
+import { readUtf8, type Encoding } from './read-utf8.ts';
 import { FieldChoice } from './sent-columns.ts';
 import { type SourceReader } from './source-row.ts';
 import { invalidList } from './describe-columns.ts';
@@ -18,9 +17,9 @@ export type ImportSource = string | Readable | Iterable<object> | AsyncIterable<
 
 export interface OpenSource {
   /** Path of the list, if it is a file. */
-  readonly file: string | undefined;
+  readonly file?: string;
   /** Size of the file; undefined if the list is not a file. */
-  readonly totalBytes: number | undefined;
+  readonly totalBytes?: number;
   /** Whether {@link read} can be called again. */
   readonly canReread: boolean;
   /** Bytes read so far, before decompression; 0 for an iterable. */
@@ -32,14 +31,12 @@ export interface OpenSource {
   close?(): Promise<void>;
 }
 
-type SourceOptions = Pick<
-  CheckedImportOptions,
-  'format' | 'delimiter' | 'encoding' | 'header' | 'map' | 'passThrough' | 'signal'
-> &
-  Partial<Pick<CheckedImportOptions, 'require' | 'keep'>> & {
-    /** By default those of numbers of any country. */
-    readonly rules?: NumberRules;
-  };
+interface SourceOptions extends CsvOptions {
+  /** By default by the name of the file, or else by the content. */
+  readonly format?: Format | undefined;
+  readonly encoding: Encoding;
+  readonly signal?: AbortSignal | undefined;
+}
 
 const READ_BYTES = 128 * 1024;
 
@@ -159,8 +156,6 @@ function openStream(stream: Readable, options: SourceOptions): OpenSource {
   options.signal?.addEventListener('abort', onAbort, { once: true });
   if (options.signal?.aborted === true) onAbort();
   return {
-    file: undefined,
-    totalBytes: undefined,
     canReread: false,
     bytesRead: () => bytesRead,
     read: () => readAs(options.format, bytes(), options),
@@ -177,8 +172,6 @@ function openContacts(
   options: SourceOptions,
 ): OpenSource {
   return {
-    file: undefined,
-    totalBytes: undefined,
     canReread: Array.isArray(contacts),
     bytesRead: () => 0,
     read: () => Promise.resolve(readContacts(contacts, choiceOf(options), options.rules)),
