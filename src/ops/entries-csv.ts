@@ -1,4 +1,4 @@
-import { BYTE_ORDER_MARK, csvLine } from '../batch/failures/csv-line.ts';
+import { BYTE_ORDER_MARK, csvLine, writePieces } from '../batch/failures/csv-line.ts';
 import { tracesOf } from '../batch/failures/failures.ts';
 import type { Contact } from '../contracts/notice.ts';
 import { keptOfContact, rowOfContact } from '../payload/chunk-payload.ts';
@@ -38,15 +38,6 @@ type Reason = Partial<Record<(typeof REASONS)[number], string | number | undefin
  */
 const ADDED = REASONS.map((name) => `rejected_${name}`);
 
-/** Text is written in pieces of about this many characters. */
-const PIECE = 32_768;
-
-export interface ExportReport {
-  readonly contacts: number;
-  /** Failures whose contacts are deleted, because they were sent again meanwhile. */
-  readonly gone: number;
-}
-
 /**
  * Writes the contacts that were not accepted and match as CSV with a header, with their numbers in full: the caller
  * records it in the audit stream first. Unknown ones are only written where the state says so: imported again, they would
@@ -54,13 +45,14 @@ export interface ExportReport {
  * stays bounded.
  *
  * @param write returns false to stop
+ * @returns how many contacts were written, and `gone`: failures whose contacts are deleted, because they were sent again meanwhile
  * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or PAYLOAD_UNREADABLE
  */
 export async function writeEntries(
   source: EntrySource,
   given: EntrySelect,
   write: (text: string) => Promise<boolean>,
-): Promise<ExportReport> {
+): Promise<{ readonly contacts: number; readonly gone: number }> {
   const now = await redisTime(source.redis).catch((error: unknown) => {
     throw redisFailure(error);
   });
@@ -78,24 +70,23 @@ export async function writeEntries(
   const columns = [...fields];
   // With the prefix, an import of the file does not send them either.
   const keptTitles = [...kept].map((name) => `rejected_keep_${name}`);
-  let text = BYTE_ORDER_MARK + csvLine([...columns, ...ADDED, ...keptTitles]);
-  let [written, gone] = [0, 0];
-  for await (const { contacts, why } of entriesIn(source, select)) {
-    if (contacts === undefined) gone += 1;
-    for (const contact of contacts ?? []) {
-      const reason: Reason = { row: rowOfContact(contact), ...why };
-      const added = REASONS.map((name) => String(reason[name] ?? ''));
-      const own = keptOfContact(contact);
-      added.push(...[...kept].map((name) => own[name] ?? ''));
-      text += csvLine([...columns.map((field) => cellOf(contact, field)), ...added]);
-      written += 1;
-      if (text.length < PIECE) continue;
-      if (!(await write(text))) return { contacts: written, gone };
-      text = '';
+  const report = { contacts: 0, gone: 0 };
+  const lines = async function* () {
+    yield BYTE_ORDER_MARK + csvLine([...columns, ...ADDED, ...keptTitles]);
+    for await (const { contacts, why } of entriesIn(source, select)) {
+      if (contacts === undefined) report.gone += 1;
+      for (const contact of contacts ?? []) {
+        const reason: Reason = { row: rowOfContact(contact), ...why };
+        const added = REASONS.map((name) => String(reason[name] ?? ''));
+        const own = keptOfContact(contact);
+        added.push(...[...kept].map((name) => own[name] ?? ''));
+        report.contacts += 1;
+        yield csvLine([...columns.map((field) => cellOf(contact, field)), ...added]);
+      }
     }
-  }
-  await write(text);
-  return { contacts: written, gone };
+  };
+  await writePieces(lines(), write);
+  return report;
 }
 
 /** The cell of a field; values that are not text (possible after an import of NDJSON) as JSON. */

@@ -24,6 +24,24 @@ export function csvLine(cells: readonly string[], delimiter = ','): string {
   return `${cells.map((text) => `"${escapeCell(text).replaceAll('"', '""')}"`).join(delimiter)}\n`;
 }
 
+/** Text is written in pieces of about this many characters. */
+const PIECE = 32_768;
+
+/** Writes lines in pieces. Memory use does not grow with their number. @param write returns false to stop */
+export async function writePieces(
+  lines: AsyncIterable<string>,
+  write: (text: string) => Promise<boolean>,
+): Promise<void> {
+  let text = '';
+  for await (const line of lines) {
+    text += line;
+    if (text.length < PIECE) continue;
+    if (!(await write(text))) return;
+    text = '';
+  }
+  await write(text);
+}
+
 const escapeCell = (text: string): string => text.replace(FORMULAS, "'");
 
 /** The text of a cell that {@link csvLine} wrote. */

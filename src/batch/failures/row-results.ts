@@ -2,7 +2,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { rangesOf } from '../../payload/row-numbers.ts';
 import { CONTACT_STATES, type Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { BYTE_ORDER_MARK, csvLine } from './csv-line.ts';
+import { BYTE_ORDER_MARK, csvLine, writePieces } from './csv-line.ts';
 import { openChunks, tracesOf } from './failures.ts';
 
 /** What became of a row: a state of its contact, or why the import made none of it. */
@@ -108,9 +108,6 @@ function requireTime(signal: AbortSignal | undefined): void {
 
 const TITLES = ['result_state', 'result_code', 'result_reason', 'result_at', 'result_trace_id'];
 
-/** Text is written in pieces of about this many characters. */
-const PIECE = 32_768;
-
 /**
  * Writes the results as CSV, one line for each row.
  *
@@ -122,27 +119,24 @@ export async function writeResults(
   records: AsyncIterable<{ readonly row: number; readonly cells: readonly string[] }> | undefined,
   write: (text: string) => Promise<boolean>,
 ): Promise<number> {
-  let text = BYTE_ORDER_MARK;
-  if (records === undefined) text += csvLine(['row', ...TITLES]);
   let rows = 0;
-  const all = records ?? plainRows(results);
-  let at = 0;
-  for await (const { row, cells } of all) {
-    while (at < results.length && (results[at]?.to ?? 0) < row) at++;
-    const found = results[at];
-    const result = found !== undefined && found.from <= row ? found : undefined;
-    if (result === undefined && rows === 0) {
-      text += csvLine([...cells, 'row', ...TITLES]);
-      continue;
+  const lines = async function* () {
+    yield BYTE_ORDER_MARK;
+    if (records === undefined) yield csvLine(['row', ...TITLES]);
+    let at = 0;
+    for await (const { row, cells } of records ?? plainRows(results)) {
+      while (at < results.length && (results[at]?.to ?? 0) < row) at++;
+      const found = results[at];
+      const result = found !== undefined && found.from <= row ? found : undefined;
+      if (result === undefined && rows === 0) {
+        yield csvLine([...cells, 'row', ...TITLES]);
+        continue;
+      }
+      rows += 1;
+      yield csvLine([...cells, String(row), ...cellsOf(result)]);
     }
-    rows += 1;
-    const own = records === undefined ? [] : cells;
-    text += csvLine([...own, String(row), ...cellsOf(result)]);
-    if (text.length < PIECE) continue;
-    if (!(await write(text))) return rows;
-    text = '';
-  }
-  await write(text);
+  };
+  await writePieces(lines(), write);
   return rows;
 }
 
