@@ -4,13 +4,18 @@ import { holdKind } from '../contracts/hold.ts';
 import { END_STATES } from '../contracts/outcome.ts';
 import { storedJson } from '../redis/stored-json.ts';
 
-/** The fields of every event. No event contains a phone number, a variable or a secret. */
+/** What every event has. No event contains a phone number, a variable or a secret. */
 interface EventHead {
   /** Position of this event: pass it as `from` to continue after this event. */
   readonly cursor: string;
   /** Redis time, milliseconds since the epoch. */
   readonly at: number;
 }
+
+/** A cursor that a caller gives. */
+export const givenCursor = z
+  .string('expected the cursor of an event')
+  .regex(/^\d{1,19}(-\d{1,19})?$/, "expected the cursor of an event, or '0'");
 
 const NOTICE_STATES = [...END_STATES, 'pending'] as const;
 
@@ -29,67 +34,64 @@ export interface NoticeEvent extends EventHead {
   readonly code?: string;
 }
 
+const [aText, aNumber] = [z.string().catch(''), z.coerce.number().catch(0)];
+
+const ofContacts = {
+  batch: aText,
+  failure: aText.describe('name of the failure in the batch: `<chunk>` or `<chunk>.<part>`'),
+  contacts: aNumber,
+};
+
+/** Every event of a batch, as it is stored: its values are texts. */
+const batchEvent = z.discriminatedUnion('event', [
+  z.object({
+    event: z.literal('batch.finished'),
+    batch: aText,
+    phase: z.enum(['finished', 'cancelled']).catch('finished'),
+    total: aNumber.describe('contacts of the batch; the six counts below add up to it'),
+    accepted: aNumber,
+    rejected: aNumber,
+    unknown: aNumber.describe('the service may or may not have accepted them'),
+    expired: aNumber.describe('not sent before `expiresAt`'),
+    cancelled: aNumber,
+    suppressed: aNumber.describe('on the do-not-send list'),
+    possiblySentTwice: aNumber.describe(
+      'sent again after an unknown outcome: the most messages that can have arrived twice',
+    ),
+  }),
+  z.object({ event: z.literal('batch.stalled'), batch: aText, pending: aNumber }),
+  z.object({
+    event: z.literal('batch.refused'),
+    batch: aText,
+    rejected: aNumber,
+    code: aText.describe('code of the service for the last of them'),
+  }),
+  z.object({
+    event: z.literal('contact.rejected'),
+    ...ofContacts,
+    rows: aText.describe('such as `2-5,9`; empty where they are not known, or many'),
+    code: aText,
+  }),
+  z.object({ event: z.literal('contact.redriven'), ...ofContacts }),
+]);
+
+type BatchEvent<Kind> = EventHead & Extract<Answer<z.output<typeof batchEvent>>, { event: Kind }>;
+
 /** No contact of the batch is pending any more. A redrive reopens the batch; then it finishes again. */
-export interface BatchFinished extends EventHead {
-  readonly event: 'batch.finished';
-  readonly batch: string;
-  readonly phase: 'finished' | 'cancelled';
-  /** Contacts of the batch; the six counts below add up to it. */
-  readonly total: number;
-  readonly accepted: number;
-  readonly rejected: number;
-  /** Contacts of which it is not known whether the service accepted them. */
-  readonly unknown: number;
-  /** Contacts not sent before `expiresAt`. */
-  readonly expired: number;
-  readonly cancelled: number;
-  /** Contacts on the do-not-send list. */
-  readonly suppressed: number;
-  /** Contacts sent again after an unknown outcome: the most messages that can have arrived twice. */
-  readonly possiblySentTwice: number;
-}
+export type BatchFinished = BatchEvent<'batch.finished'>;
 
 /** Nothing changed for a while although contacts are pending; their jobs were queued again. */
-export interface BatchStalled extends EventHead {
-  readonly event: 'batch.stalled';
-  readonly batch: string;
-  readonly pending: number;
-}
+export type BatchStalled = BatchEvent<'batch.stalled'>;
 
 /** Contacts of the batch were rejected and none was accepted. Written once, when the number is reached. */
-export interface BatchRefused extends EventHead {
-  readonly event: 'batch.refused';
-  readonly batch: string;
-  readonly rejected: number;
-  /** The service's code for the last of them. */
-  readonly code: string;
-}
+export type BatchRefused = BatchEvent<'batch.refused'>;
 
 /** The service rejected contacts and they are not retried: a single contact, or a whole chunk. */
-export interface ContactRejected extends EventHead {
-  readonly event: 'contact.rejected';
-  readonly batch: string;
-  /** Name of the failure in the batch: `<chunk>` or `<chunk>.<part>`. */
-  readonly failure: string;
-  readonly contacts: number;
-  /** Their rows in the list, such as `2-5,9`; empty where they are not known, or many. */
-  readonly rows: string;
-  readonly code: string;
-}
+export type ContactRejected = BatchEvent<'contact.rejected'>;
 
 /** Rejected contacts are sent again, by an operator or because their template is held: it takes `contact.rejected` back. */
-export interface ContactRedriven extends EventHead {
-  readonly event: 'contact.redriven';
-  readonly batch: string;
-  /** As in `contact.rejected`. */
-  readonly failure: string;
-  readonly contacts: number;
-}
+export type ContactRedriven = BatchEvent<'contact.redriven'>;
 
-/** What the watch found (watch.ts): a condition of the account has begun or ended. */
-export type WatchEvent = EventHead & WatchFinding;
-
-const [aText, aNumber] = [z.string().catch(''), z.number().catch(0)];
 const held = {
   kind: holdKind,
   template: aText.describe('empty where all is held'),
@@ -117,6 +119,9 @@ const watchFinding = z.discriminatedUnion('event', [
 /** A finding of the watch, before it is in the stream. */
 export type WatchFinding = Answer<z.output<typeof watchFinding>>;
 
+/** What the watch found (watch.ts): a condition of the account has begun or ended. */
+export type WatchEvent = EventHead & WatchFinding;
+
 /** An event of the account; `event` tells which kind it is. */
 export type AccountEvent =
   | NoticeEvent
@@ -127,49 +132,32 @@ export type AccountEvent =
   | ContactRedriven
   | WatchEvent;
 
-/** The fields of the events of batches, by kind. */
-const FIELDS: Readonly<Record<string, readonly string[]>> = {
-  'batch.finished': ['batch', 'phase', 'total', ...END_STATES, 'possiblySentTwice'],
-  'batch.stalled': ['batch', 'pending'],
-  'batch.refused': ['batch', 'rejected', 'code'],
-  'contact.rejected': ['batch', 'failure', 'contacts', 'rows', 'code'],
-  'contact.redriven': ['batch', 'failure', 'contacts'],
-};
-
-const TEXTS: ReadonlySet<string> = new Set(['batch', 'phase', 'failure', 'rows', 'code']);
-
 /** An entry of the stream of events as the client returns it: its id, and names and values of its fields. */
 export type StreamEntry = readonly [id: string, fields: readonly string[]];
 
 /** Reads an entry; undefined for one that this version does not know. A field that is missing is '' or 0. */
 export function eventOf([cursor, list]: StreamEntry): AccountEvent | undefined {
-  const values = new Map<string, string>();
+  const values: Record<string, string> = {};
   for (let index = 0; index + 1 < list.length; index += 2) {
-    values.set(list[index] ?? '', list[index + 1] ?? '');
+    values[list[index] ?? ''] = list[index + 1] ?? '';
   }
-  const text = (name: string) => values.get(name) ?? '';
   const head = { cursor, at: Number.parseInt(cursor, 10) };
-  const event = text('event');
-  // The entries of notices are the most, and have no field for it.
-  if (event === '') return noticeEventOf(head, text);
+  const { event, finding, notice = '', code = '' } = values;
   if (event === 'watch') {
-    const found = storedJson(watchFinding, text('finding'));
+    const found = storedJson(watchFinding, finding);
     return found && { ...head, ...found };
   }
-  const fields = Object.hasOwn(FIELDS, event) ? FIELDS[event] : undefined;
-  if (fields === undefined) return undefined;
-  const read = fields.map((name) => [name, TEXTS.has(name) ? text(name) : Number(text(name))]);
-  return { ...head, event, ...Object.fromEntries(read) } as AccountEvent;
-}
-
-function noticeEventOf(head: EventHead, text: (name: string) => string): NoticeEvent | undefined {
-  const state = NOTICE_STATES.find((one) => one === text('state'));
-  const code = text('code');
+  if (event !== undefined) {
+    const { data } = batchEvent.safeParse(values);
+    return data && { ...head, ...data };
+  }
+  // The entries of notices are the most, and have no field for it.
+  const state = NOTICE_STATES.find((one) => one === values['state']);
   if (state === undefined) return undefined;
   return {
     ...head,
     event: state === 'pending' ? 'notice.redriven' : 'notice.ended',
-    notice: text('notice'),
+    notice,
     state,
     ...(code === '' ? {} : { code }),
   };

@@ -5,7 +5,7 @@ import type { CancelSignal } from '../contracts/token.ts';
 import { connectRedis, type RedisClient, type RedisSettings } from '../redis/connect.ts';
 import { isProgramError, isRefusedLastingly, redisFailure, translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
-import { eventOf, type AccountEvent, type StreamEntry } from './event.ts';
+import { eventOf, givenCursor, type AccountEvent, type StreamEntry } from './event.ts';
 
 /** Options of an iteration over events. All of them may be left out. */
 export interface EventsOptions {
@@ -21,10 +21,7 @@ export interface EventsOptions {
 
 const optionsSchema = z.strictObject(
   {
-    from: z
-      .string('expected the cursor of an event')
-      .regex(/^\d{1,19}(-\d{1,19})?$/, "expected the cursor of an event, or '0'")
-      .optional(),
+    from: givenCursor.optional(),
     signal: z.instanceof(AbortSignal, { error: 'expected an AbortSignal' }).optional(),
   },
   'expected an options object',

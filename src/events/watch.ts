@@ -1,13 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../async/lifecycle.ts';
 import { repeat, withTimeout } from '../async/repeat.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { redisErrorFields } from '../redis/failure.ts';
+import { redisErrorFields, translated } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
+import { redisTime } from '../redis/server-clock.ts';
 import { storedJson } from '../redis/stored-json.ts';
+import { endTurn, takeTurn } from '../redis/turns.ts';
 import { judge, reportedConditions, type WatchedState } from './conditions.ts';
 import { readAccountEvents } from './follow.ts';
-import { EventStore } from './store.ts';
 import { Webhook, type WebhookSettings } from './webhook.ts';
 
 /** How the account is watched, and its events are posted. */
@@ -27,6 +29,11 @@ export interface WatchOptions {
   /** Delay after the first failed post, in milliseconds; doubles with each failure. @default 1000 */
   readonly retryMs?: number;
 }
+
+/** Names of the turn to watch and post, and of what changes with it: the reported conditions, and the last posted event. */
+const [TURN, CONDITIONS, CURSOR] = ['events', 'events conditions', 'events cursor'] as const;
+/** Duration of the turn in milliseconds: another process takes over within it when the leader dies. */
+const TURN_MS = 30_000;
 
 const EVERY_MS = 1_000;
 const RETRY_MS = 1_000;
@@ -49,7 +56,7 @@ const LAST_ROUND_MS = 3_000;
 export function createEventWatch(options: WatchOptions): BackgroundService {
   const { redis, keys, queue, look, isWorker, log } = options;
   const { everyMs = EVERY_MS, retryMs = RETRY_MS } = options;
-  const store = new EventStore(redis, keys);
+  const nonce = randomUUID();
   const webhook = new Webhook(options.webhook, queue);
   let leading = false;
   let failures = 0;
@@ -57,7 +64,7 @@ export function createEventWatch(options: WatchOptions): BackgroundService {
 
   const lead = async (): Promise<boolean> => {
     const led = leading;
-    leading = await store.lead();
+    leading = await takeTurn(redis, keys, TURN, nonce, TURN_MS);
     if (leading && !led) log.info({ event: 'events-led' });
     return leading;
   };
@@ -66,13 +73,17 @@ export function createEventWatch(options: WatchOptions): BackgroundService {
     const seen = await look();
     // The heartbeat of this worker may not be there yet.
     const length = leaving ? seen.workers.length : Math.max(seen.workers.length, isWorker ? 1 : 0);
-    const before = await store.conditions();
+    const before = await stored(redis, keys, CONDITIONS);
     const { findings, conditions } = judge(storedJson(reportedConditions, before) ?? {}, {
       ...seen,
       workers: { length },
       leaving,
     });
-    leading = await store.report(before, conditions, findings);
+    const texts = findings.map((one) => JSON.stringify(one));
+    const value = JSON.stringify(conditions);
+    // In one step: no finding is lost or reported twice when the leader changes.
+    const change = { field: CONDITIONS, before, value, findings: texts };
+    leading = await takeTurn(redis, keys, TURN, nonce, TURN_MS, change);
     if (!leading) return;
     for (const finding of findings)
       log.warn({ ...finding, event: 'watch', finding: finding.event });
@@ -80,11 +91,13 @@ export function createEventWatch(options: WatchOptions): BackgroundService {
 
   /** Posts one page. @returns whether there can be more */
   const postPage = async (): Promise<boolean> => {
-    const stored = await store.cursor();
-    const before = stored === '' ? '0' : stored;
+    const last = await stored(redis, keys, CURSOR);
+    const before = last === '' ? '0' : last;
     const { events, cursor } = await readAccountEvents(redis, keys, before, EVENTS_PER_POST);
     if (cursor === before) return false;
-    const missed = await store.isDeleted(before);
+    // Where the last one was deleted, later ones may have been, too.
+    const missed =
+      before !== '0' && (await translated(redis.xrange(keys.events, before, before))).length === 0;
     const posted = events.length === 0 ? undefined : await webhook.post({ events, missed });
     if (posted?.taken === false) {
       const delayMs = Math.min(retryMs * 2 ** failures, MAX_RETRY_MS);
@@ -96,7 +109,8 @@ export function createEventWatch(options: WatchOptions): BackgroundService {
     }
     failures = 0;
     if (missed) log.error({ event: 'events-missed', after: before });
-    return store.advance(stored, cursor);
+    const change = { field: CURSOR, before: last, value: cursor };
+    return takeTurn(redis, keys, TURN, nonce, TURN_MS, change);
   };
 
   const post = async (isLast: boolean): Promise<void> => {
@@ -122,7 +136,7 @@ export function createEventWatch(options: WatchOptions): BackgroundService {
     if (!(await lead())) return;
     if (isWorker) await detect(true);
     await post(true);
-    await store.resign();
+    await endTurn(redis, keys, TURN, nonce, 0);
   };
 
   let started = false;
@@ -142,3 +156,13 @@ export function createEventWatch(options: WatchOptions): BackgroundService {
     },
   };
 }
+
+/** Sets the cursor by hand: the events after it are posted again. @returns whether a process with a webhook runs */
+export async function postAgain(redis: RedisClient, keys: Keys, cursor: string): Promise<boolean> {
+  await translated(redis.hset(keys.turns, CURSOR, cursor));
+  const ends = Number.parseInt(await stored(redis, keys, TURN), 10);
+  return ends > (await translated(redisTime(redis)));
+}
+
+const stored = async (redis: RedisClient, { turns }: Keys, field: string): Promise<string> =>
+  (await translated(redis.hget(turns, field))) ?? '';

@@ -3,7 +3,6 @@ import { Agent, request } from 'undici';
 import { chatText, describeEvent } from './describe.ts';
 import type { AccountEvent } from './event.ts';
 
-/** Result of a post. */
 export type Posted =
   | { readonly taken: true; readonly status: number }
   /** `why` is a code that is safe to log: never the address or the answer of the receiver. */
@@ -30,7 +29,6 @@ export function signatureOf(secret: string, body: string, at: number): string {
   return `t=${seconds},v1=${mac}`;
 }
 
-/** Where events are posted. */
 export interface WebhookSettings {
   readonly url: string;
   /** Signs each post. */
@@ -48,9 +46,7 @@ export interface Delivery {
 
 /** A receiver of events. Redirects are not followed, so that a signed event reaches no other host. */
 export class Webhook {
-  readonly #url: string;
-  readonly #secret: string;
-  readonly #format: WebhookSettings['format'];
+  readonly #settings: WebhookSettings;
   readonly #queue: string;
   readonly #agent = new Agent({
     connections: 1,
@@ -61,10 +57,8 @@ export class Webhook {
   });
 
   /** @param queue REDIS_PREFIX and ACCOUNT, with a colon between them: names the queue to the receiver */
-  constructor({ url, secret, format }: WebhookSettings, queue: string) {
-    this.#url = url;
-    this.#secret = secret;
-    this.#format = format;
+  constructor(settings: WebhookSettings, queue: string) {
+    this.#settings = settings;
     this.#queue = queue;
   }
 
@@ -72,14 +66,15 @@ export class Webhook {
   async post(delivery: Delivery): Promise<Posted> {
     const body = this.#bodyOf(delivery);
     if (body === undefined) return { taken: true, status: 0 };
+    const { url, secret } = this.#settings;
     try {
-      const answer = await request(this.#url, {
+      const answer = await request(url, {
         dispatcher: this.#agent,
         method: 'POST',
         headers: {
           'content-type': 'application/json',
           'user-agent': 'notice-queue',
-          'notices-signature': signatureOf(this.#secret, body, Date.now()),
+          'notices-signature': signatureOf(secret, body, Date.now()),
         },
         body,
         signal: AbortSignal.timeout(POST_DEADLINE_MS),
@@ -96,7 +91,7 @@ export class Webhook {
   }
 
   #bodyOf({ events, missed }: Delivery): string | undefined {
-    if (this.#format === 'text') {
+    if (this.#settings.format === 'text') {
       const text = events.length === 0 ? TEST : chatText(this.#queue, events);
       return text === undefined ? undefined : JSON.stringify({ text });
     }

@@ -2,8 +2,7 @@ import { pino } from 'pino';
 import { expect, describe, it, onTestFinished } from 'vitest';
 import { announceAccepted, trimEvents } from '../../src/events/announce.ts';
 import type { WatchedState } from '../../src/events/conditions.ts';
-import { EventStore } from '../../src/events/store.ts';
-import { createEventWatch } from '../../src/events/watch.ts';
+import { createEventWatch, postAgain } from '../../src/events/watch.ts';
 import { signatureOf } from '../../src/events/webhook.ts';
 import { readWatched } from '../../src/ops/snapshot.ts';
 import { liftManualHold, placeManualHold } from '../../src/fleet/hold/holds.ts';
@@ -113,7 +112,7 @@ describe('the webhook of events', () => {
     for (const job of ['a', 'b', 'c']) await end(job);
     await start();
     await receives(3);
-    await new EventStore(redis.client, keys).replay(receiver.events()[0]?.cursor ?? '');
+    await postAgain(redis.client, keys, receiver.events()[0]?.cursor ?? '');
     await receives(5);
     expect(notices()).toEqual(['a', 'b', 'c', 'b', 'c']);
   });
