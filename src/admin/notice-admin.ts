@@ -1,7 +1,7 @@
 import { InputError, NoticeQueueError } from '../contracts/errors.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 import { operationContext } from '../ops/operations/context.ts';
-import { runParsed, type Operation } from '../ops/operations/operation.ts';
+import type { Operation } from '../ops/operations/operation.ts';
 import {
   OPERATIONS,
   type OperationInput,
@@ -89,7 +89,7 @@ export class NoticeAdmin {
         redisWatch: { persistence: 'warn', memoryHeadroom: 10 },
       });
       const call = { who: this.#who, why, signal };
-      return runParsed(row, context, parsed, call) as Promise<OperationOutput<Name>>;
+      return row.run(context, parsed, call) as Promise<OperationOutput<Name>>;
     });
   }
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
-import type { AuditEntry } from '../ops/audit.ts';
+import type { Actor, AuditEntry } from '../ops/audit.ts';
 import { currentUser, type CommandContext } from './command-context.ts';
 
 /** Timeout of the connection to Redis, and of each command, in milliseconds. */
@@ -13,7 +13,7 @@ const TIMEOUT_MS = 3_000;
 export async function recordDone(
   { warn }: Pick<CommandContext, 'warn'>,
   { redis: settings, account }: Pick<Config, 'redis' | 'account'>,
-  entry: Omit<AuditEntry, 'who'>,
+  { why, ...entry }: AuditEntry & Pick<Actor, 'why'>,
 ): Promise<void> {
   // Imported here because it loads the client of Redis.
   const { keysOf } = await import('../redis/keys.ts');
@@ -22,7 +22,7 @@ export async function recordDone(
   const keys = keysOf(settings.prefix, account);
   try {
     await withRedis(settings, TIMEOUT_MS, (redis) =>
-      appendAudit(redis, keys, { who: currentUser(), ...entry }),
+      appendAudit({ redis, keys }, { who: currentUser(), why }, entry),
     );
   } catch (error) {
     if (!(error instanceof NoticeQueueError)) throw error;

@@ -10,7 +10,6 @@ import { fromTexts, kindOf, metaOf, shapeOf } from '../ops/operations/fields.ts'
 import {
   isChange,
   paramsOf,
-  runParsed,
   type Operation,
   type OperationCall,
   type OperationContext,
@@ -96,11 +95,11 @@ export async function runOperation(
       let isStopped = false;
       const answer = await untilStopped(context, async (signal) => {
         const call = { ...actor, signal, onProgress };
-        let done = await runParsed(row, target, checked.input, call);
+        let done = await row.run(target, checked.input as never, call);
         const isMoving = () => wait === true && row.moves?.(done) === true;
         while (isMoving() && !signal.aborted) {
           await setTimeout(LOOK_MS, undefined, { signal }).catch(() => {});
-          done = await runParsed(row, target, checked.input, call);
+          done = await row.run(target, checked.input as never, call);
         }
         isStopped = signal.aborted && isChange(row);
         return done;
@@ -137,7 +136,7 @@ async function writeCsv(
   if (csv === undefined) return;
   const { appendAudit } = await import('../ops/audit.ts');
   const { entry, produce } = await csv.open(target, input as never, actor);
-  await appendAudit(target.redis, target.keys, entry);
+  await appendAudit(target, actor, entry);
   const { contacts, gone = 0 } = await produce((text) => writeOut(stdout, text));
   saysExported({ stderr }, contacts);
   if (gone > 0) {

@@ -1,10 +1,8 @@
-/** Result of one check. */
 export interface Finding {
-  /** Name of the check; stable, for programs. */
+  /** Stable, for programs. */
   readonly check: CheckName;
   /** `skip`: the check was not made; `says` gives the reason. */
   readonly level: 'ok' | 'warn' | 'fail' | 'skip';
-  /** What was found. */
   readonly says: string;
   /** What to do; absent where nothing needs to be done. */
   readonly remedy?: string;
@@ -34,7 +32,6 @@ export const CHECKS = [
   'queue.retention',
 ] as const;
 
-/** Name of a check. */
 export type CheckName = (typeof CHECKS)[number];
 
 const CANCELLED = 'cancelled';
@@ -45,18 +42,12 @@ export const skip = (check: CheckName, says: string): Finding => ({ check, level
 export const cancelled = (check: CheckName): Finding => skip(check, CANCELLED);
 export const isCancelled = ({ level, says }: Finding): boolean =>
   level === 'skip' && says === CANCELLED;
-export const warn = (check: CheckName, says: string, remedy: string): Finding => ({
-  check,
-  level: 'warn',
-  says,
-  remedy,
-});
-export const fail = (check: CheckName, says: string, remedy: string): Finding => ({
-  check,
-  level: 'fail',
-  says,
-  remedy,
-});
+
+const trouble =
+  (level: 'warn' | 'fail') =>
+  (check: CheckName, says: string, remedy: string): Finding => ({ check, level, says, remedy });
+export const warn = trouble('warn');
+export const fail = trouble('fail');
 
 /** @returns the worst level; skipped checks do not count */
 export function worstOf(findings: readonly Finding[]): 'ok' | 'warn' | 'fail' {

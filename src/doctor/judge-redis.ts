@@ -7,7 +7,6 @@ import { translated } from '../redis/failure.ts';
 import { roomFor } from '../redis/memory-room.ts';
 import { redisTime } from '../redis/server-clock.ts';
 
-/** Properties and measurements of a Redis. */
 export interface RedisSnapshot extends RedisFacts {
   /** Median of some PINGs, in milliseconds. */
   readonly latencyMs: number;
@@ -18,7 +17,6 @@ export interface RedisSnapshot extends RedisFacts {
 const PINGS = 11;
 const CLOCK_READINGS = 5;
 
-/** Reads the properties of a Redis and measures latency and clock. */
 export async function readRedisSnapshot(redis: RedisClient): Promise<RedisSnapshot> {
   const facts = await readRedisFacts(redis);
   const latencyMs = await translated(latencyOf(redis));
@@ -91,7 +89,6 @@ const SHARED_CHECKS: readonly {
 
 const NOT_SHOWN = 'not reported by this server';
 
-/** Texts of a persistence that is accepted. */
 const SURVIVES: Readonly<Record<RedisSnapshot['persistence'], string>> = {
   aof: 'append-only file: a crash loses about one second',
   rdb: 'snapshots only, which REDIS_PERSISTENCE accepts',

@@ -35,7 +35,6 @@ interface Erasure {
  *   the audit stream
  */
 export async function eraseNumber(context: EraseContext, erasure: Erasure): Promise<EraseReport> {
-  const { redis, keys } = context;
   const { actor, signal, forms } = erasure;
   const report: EraseReport = {
     number: maskNumber(forms[0] ?? ''),
@@ -60,8 +59,8 @@ export async function eraseNumber(context: EraseContext, erasure: Erasure): Prom
     if (actor !== undefined && contacts + entries > 0) {
       const why = withoutNumbers(actor.why);
       const target = `number ${report.number}`;
-      const entry = { ...actor, why, what: 'erase', target, as: 'erased', contacts } as const;
-      await appendAudit(redis, keys, entry);
+      const entry = { what: 'erase', target, as: 'erased', contacts } as const;
+      await appendAudit(context, { ...actor, why }, entry);
     }
   }
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { lookUpNumber } from '../batch/source/check-number.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
@@ -8,7 +7,6 @@ import { defineScript } from '../redis/script.ts';
 import { count, named, time } from '../contracts/answer.ts';
 import { maskNumber } from './mask-contact.ts';
 
-/** Kinds of entries. */
 const AUDITED = [
   'hold',
   'rate-limit',
@@ -55,15 +53,19 @@ export const auditEntry = named(
 /** An entry as it is stored. */
 export type KeptAudit = z.output<typeof auditEntry>;
 
-/** The same, before it is stored. */
-export type AuditEntry = Readonly<Omit<KeptAudit, 'at'>>;
+/** What is recorded of an action. */
+export type AuditEntry = Readonly<Omit<KeptAudit, 'at' | keyof Actor>>;
+
+/** The account whose audit stream is meant. */
+interface AuditedAccount {
+  readonly redis: RedisClient;
+  readonly keys: Pick<Keys, 'audit' | 'auditReads' | 'done'>;
+}
 
 /** How long entries are kept, in milliseconds; Redis may keep a few longer. */
 const KEPT_MS = 90 * 24 * 3_600_000;
 
-/**
- * The most entries of each stream: some 100 MB with short reasons. Only a flood reaches it.
- */
+/** The most entries of each stream: some 100 MB with short reasons. Only a flood reaches it. */
 const MOST = 1_000_000;
 
 /** Kinds that change nothing. They are kept apart, so that many of them displace no change. */
@@ -90,9 +92,9 @@ export function withoutNumbers(why: string): string {
 }
 
 export async function appendAudit(
-  redis: RedisClient,
-  keys: Pick<Keys, 'audit' | 'auditReads' | 'done'>,
-  { who, what, target, as, why, contacts }: AuditEntry,
+  { redis, keys }: AuditedAccount,
+  { who, why }: Actor,
+  { what, target, as, contacts }: AuditEntry,
 ): Promise<void> {
   const fields = ['who', who, 'what', what, 'target', target, 'as', as, 'why', why];
   if (contacts !== undefined) fields.push('contacts', String(contacts));
@@ -100,24 +102,22 @@ export async function appendAudit(
   await translated(append(redis, [stream, keys.done(randomUUID())], [MOST, ...fields]));
 }
 
-/** Records a search for a phone number, which is masked. */
+/** Records a search for a phone number, given as its digits; it is masked. */
 export async function auditSearch(
-  redis: RedisClient,
-  keys: Pick<Keys, 'audit' | 'auditReads' | 'done'>,
+  account: AuditedAccount,
   actor: Actor,
   number: string,
 ): Promise<void> {
-  const checked = lookUpNumber(number);
-  if (checked.kind === 'refused') return;
-  const target = `number ${maskNumber(checked.number)}`;
-  await appendAudit(redis, keys, { ...actor, what: 'search', target, as: 'searched' });
+  const target = `number ${maskNumber(number)}`;
+  await appendAudit(account, actor, { what: 'search', target, as: 'searched' });
 }
 
-/** Reads the latest entries, newest first. */
+/** Reads the latest entries, newest first. @param role only operators see digits that may be a phone number in reasons */
 export async function readAudit(
   redis: RedisClient,
   keys: Pick<Keys, 'audit' | 'auditReads'>,
   limit: number,
+  role = 'operator',
 ): Promise<KeptAudit[]> {
   const found = await Promise.all(
     [keys.audit, keys.auditReads].map((stream) =>
@@ -126,7 +126,7 @@ export async function readAudit(
   );
   return found
     .flat()
-    .map(([id, fields]) => keptAudit(id, fields))
+    .map(([id, fields]) => keptAudit(id, fields, role))
     .sort((a, b) => b.at - a.at)
     .slice(0, limit);
 }
@@ -137,51 +137,40 @@ const PAUSES_READ = 500;
 /** Who paused a list, when and why. */
 export const pause = auditEntry.pick({ at: true, who: true, why: true });
 
-/** Adds to lists that are paused who did it, where that is not too long ago. @param role without it reasons have no numbers */
+/** Adds to lists that are paused who did it, where that is not too long ago. @param role as for {@link readAudit} */
 export async function withPauses<One extends { readonly id: string; readonly phase: string }>(
   { redis, keys }: { readonly redis: RedisClient; readonly keys: Pick<Keys, 'audit'> },
   batches: readonly One[],
-  role?: string,
+  role = '',
 ): Promise<(One & { paused?: z.output<typeof pause> })[]> {
   if (batches.every(({ phase }) => phase !== 'paused')) return [...batches];
   const read = await translated(redis.xrevrange(keys.audit, '+', '-', 'COUNT', PAUSES_READ));
-  const changes = read.map(([id, fields]) => keptAudit(id, fields));
+  const changes = read.map(([id, fields]) => keptAudit(id, fields, role));
   return batches.map((one) => {
     const found = changes.find(
       ({ what, target, as }) => what === 'batch' && target === `batch ${one.id}` && as === 'paused',
     );
     if (one.phase !== 'paused' || found === undefined) return one;
     const { at, who, why } = found;
-    return { ...one, paused: { at, who, why: role === 'operator' ? why : withoutNumbers(why) } };
+    return { ...one, paused: { at, who, why } };
   });
 }
 
-/** The latest entries as a caller may see them: reasons that people typed have numbers for operators only. */
-export async function auditFor(
-  who: { readonly role: string } | undefined,
-  { redis, keys }: { readonly redis: RedisClient; readonly keys: Keys },
-  limit: number,
-): Promise<KeptAudit[]> {
-  const entries = await readAudit(redis, keys, limit);
-  if (who?.role === 'operator') return entries;
-  return entries.map((entry) => ({ ...entry, why: withoutNumbers(entry.why) }));
-}
-
-/** An entry as it was read. */
-function keptAudit(id: string, fields: readonly string[]): KeptAudit {
+function keptAudit(id: string, fields: readonly string[], role: string): KeptAudit {
   const of = new Map<string, string>();
   for (let index = 0; index < fields.length; index += 2) {
     of.set(fields[index] ?? '', fields[index + 1] ?? '');
   }
   const stored = of.get('what');
   const contacts = of.get('contacts');
+  const why = of.get('why') ?? '';
   return {
     at: Number.parseInt(id, 10),
     who: of.get('who') ?? '',
     what: AUDITED.find((kind) => kind === stored) ?? 'decide',
     target: of.get('target') ?? '',
     as: of.get('as') ?? '',
-    why: of.get('why') ?? '',
+    why: role === 'operator' ? why : withoutNumbers(why),
     ...(contacts === undefined ? {} : { contacts: Number(contacts) }),
   };
 }

@@ -9,7 +9,6 @@ export function notAccepted({ counts }: Pick<BatchAnswer, 'counts'>): number {
   return counts.rejected + counts.unknown + counts.expired + counts.cancelled;
 }
 
-/** Describes a batch in lines of text. */
 export function describeBatch(
   { batch, standstill, continueImport, failures }: BatchReport,
   now: number,

@@ -15,7 +15,7 @@ import { redisTime } from '../redis/server-clock.ts';
 import { count } from '../contracts/answer.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { countOf } from '../format/format.ts';
-import { appendAudit, type Actor } from './audit.ts';
+import { appendAudit } from './audit.ts';
 import {
   batchesIn,
   groupsIn,
@@ -27,6 +27,7 @@ import {
   type EntrySelect,
 } from './entries.ts';
 import { msAhead } from './operations/fields.ts';
+import type { OperationCall } from './operations/operation.ts';
 
 /**
  * Decisions on what was not accepted. A notice keeps its idempotency key for the rest of the window, unless it is
@@ -40,7 +41,7 @@ import { msAhead } from './operations/fields.ts';
  */
 export const DECISIONS = ['resend', 'accepted', 'discard'] as const;
 
-export interface Decision extends Actor {
+export interface Decision extends Pick<OperationCall, 'who' | 'why' | 'signal' | 'onProgress'> {
   readonly as: (typeof DECISIONS)[number];
   /** Contacts at most. What is sent or decided as a whole may be left out. Default: no limit */
   readonly limit?: number | undefined;
@@ -48,9 +49,6 @@ export interface Decision extends Actor {
   readonly rate?: number | undefined;
   /** Whether the idempotency keys of discarded notices can be used anew. */
   readonly releaseKey?: boolean | undefined;
-  /** Stops it between two steps; run it again for the rest. */
-  readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((contacts: number) => void) | undefined;
 }
 
 /** What is decided on: one state, so that unknown ones, which may have arrived, are not sent again by mistake. */
@@ -91,7 +89,7 @@ export async function decide(
   decision: Decision,
 ): Promise<DecideReport> {
   const { redis, keys, ledger, sealing = NO_SEALING } = context;
-  const { as, limit = Infinity, rate = Infinity, signal, onProgress, who, why } = decision;
+  const { as, limit = Infinity, rate = Infinity, signal, onProgress } = decision;
   const { state, code } = select;
   const sum = { done: 0, contacts: 0, gone: 0, late: 0, complete: true };
   const refused: { batch: string; reason: string }[] = [];
@@ -102,7 +100,7 @@ export async function decide(
 
   const record = (target: string, contacts: number) => {
     const words = [as, state, ...(code === undefined ? [] : [code])].join(' ');
-    return appendAudit(redis, keys, { who, why, what: 'decide', target, as: words, contacts });
+    return appendAudit(context, decision, { what: 'decide', target, as: words, contacts });
   };
 
   /** @returns why the rest cannot be done, where that is so */

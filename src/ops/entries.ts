@@ -15,7 +15,7 @@ import { formsOf } from '../format/country.ts';
 import { endedNotices, readEnded, type EndedNotice, type EndedRange } from '../notices/ended.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
 import { decodeContacts } from '../payload/chunk-payload.ts';
-import { batchSeal, NO_SEALING, type Sealing } from '../payload/seal.ts';
+import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import { contactsOfJob } from '../payload/sealed-job.ts';
 import { redisFailure } from '../redis/failure.ts';
 
@@ -50,7 +50,6 @@ export interface EntrySource extends NoticeSource {
   readonly ledger: Ledger;
 }
 
-/** A single notice that was not accepted. */
 export type FailedNotice = EndedNotice & { readonly state: FailedState };
 
 const isInTime = ({ before = Infinity, since = 0 }: EntrySelect, at: number): boolean =>
@@ -159,10 +158,7 @@ export async function* partsIn(
 
 /** The contacts of a failure; undefined where they are deleted. */
 export async function contactsOfPart(
-  {
-    ledger,
-    sealing = NO_SEALING,
-  }: { readonly ledger: Ledger; readonly sealing?: Sealing | undefined },
+  { ledger, sealing = NO_SEALING }: Pick<EntrySource, 'ledger' | 'sealing'>,
   { id }: Pick<Batch, 'id'>,
   name: string,
 ): Promise<Contact[] | undefined> {

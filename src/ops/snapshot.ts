@@ -1,8 +1,7 @@
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { failureOf } from '../contracts/outcome.ts';
 import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
-import { readHold } from '../fleet/hold/holds.ts';
-import { readTemplateHolds } from '../fleet/hold/holds.ts';
+import { readHold, readTemplateHolds } from '../fleet/hold/holds.ts';
 import { readPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { readRateLimit } from '../fleet/rate-limit/rate-limit-state.ts';
 import { countEnded } from '../notices/ended.ts';
@@ -13,32 +12,9 @@ import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
 import { readTokenStatus } from '../token/token-status.ts';
 
-/** Jobs of one queue by state. */
-export interface JobCounts {
-  /** Can be taken now. */
-  readonly waiting: number;
-  readonly active: number;
-  /** Wait for their time or their next attempt. */
-  readonly delayed: number;
-  /** Accepted, and still kept (KEEP_ACCEPTED_MS). */
-  readonly completed: number;
-  /** Rejected, and still kept (KEEP_FAILED_MS). */
-  readonly failed: number;
-}
-
-/** Notices and chunks that wait for their next attempt. */
-export interface Retrying {
-  /** How many, of the {@link NEXT_READ} of each lane that are due next. */
-  readonly notices: number;
-  readonly chunks: number;
-  /** The code of the one that is due next. */
-  readonly code: string;
-}
-
 /** Batches that are read for each scrape of the metrics: a command each. */
 export const NEWEST_BATCHES = 500;
 
-/** Which account is read. */
 export interface FleetSource {
   readonly redis: RedisClient;
   readonly keys: Keys;
@@ -48,7 +24,6 @@ export interface FleetSource {
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** What a reader of a fact gets. */
 interface FleetAccess extends FleetSource {
   readonly ledger: Ledger;
   /** The workers, which two facts need. */
@@ -95,10 +70,8 @@ const READERS = {
   unsentContacts: ({ ledger }) => ledger.unsent(),
 } as const satisfies Readonly<Record<string, (access: FleetAccess) => Promise<unknown>>>;
 
-/** Name of a fact. */
 export type FleetFact = keyof typeof READERS;
 
-/** The state of one account in Redis. */
 export type FleetSnapshot = {
   readonly [Fact in FleetFact]: Awaited<ReturnType<(typeof READERS)[Fact]>>;
 };
@@ -147,7 +120,8 @@ export const readWatched = (source: FleetSource) =>
 /** Delayed jobs that are read of each lane. */
 const NEXT_READ = 20;
 
-async function readRetrying(redis: RedisClient, keys: Keys): Promise<Retrying | undefined> {
+/** What waits for its next attempt, and the code of the one that is due next. */
+async function readRetrying(redis: RedisClient, keys: Keys) {
   const codesOf = async (place: string, keyOf: (id: string) => string) => {
     const ids = await redis.zrange(place, '0', String(NEXT_READ - 1));
     const jobs = await Promise.all(ids.map((id) => redis.hmget(keyOf(id), 'atm', 'failedReason')));
@@ -163,8 +137,8 @@ async function readRetrying(redis: RedisClient, keys: Keys): Promise<Retrying | 
   return code === undefined ? undefined : { notices: notices.length, chunks: chunks.length, code };
 }
 
-/** @param keyOf the key of a state of a queue, or of a job of it */
-async function countJobs(redis: RedisClient, keyOf: (name: string) => string): Promise<JobCounts> {
+/** `completed` and `failed` are those that are still kept. @param keyOf the key of a state of a queue, or of a job of it */
+async function countJobs(redis: RedisClient, keyOf: (name: string) => string) {
   const [wait, paused, active, prioritized, delayed, completed, failed] = await Promise.all([
     redis.llen(keyOf('wait')),
     redis.llen(keyOf('paused')),

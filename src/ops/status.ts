@@ -19,7 +19,6 @@ export interface StatusTarget {
   readonly redisWatch: RedisRules;
 }
 
-/** Reads the status. */
 export async function readStatus(
   source: FleetSource,
   { account, redisWatch, redis: settings }: StatusTarget,

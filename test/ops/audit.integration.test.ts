@@ -1,17 +1,19 @@
 import { describe, expect, it } from 'vitest';
-import { appendAudit, readAudit, type AuditEntry } from '../../src/ops/audit.ts';
+import { appendAudit, readAudit, type Actor, type AuditEntry } from '../../src/ops/audit.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 
 const redis = testRedis();
 const DAY = 86_400_000;
 
-const ENTRY: AuditEntry = { who: 'kim', what: 'hold', target: 'queue', as: 'placed', why: 'w' };
+const ENTRY = { who: 'kim', what: 'hold', target: 'queue', as: 'placed', why: 'w' } as const;
 
 function open() {
   const keys = keysOf(redis.freshPrefix(), 'default');
-  const append = (entry: Partial<AuditEntry>) =>
-    appendAudit(redis.client, keys, { ...ENTRY, ...entry });
+  const append = (some: Partial<AuditEntry & Actor>) => {
+    const entry = { ...ENTRY, ...some };
+    return appendAudit({ redis: redis.client, keys }, entry, entry);
+  };
   const read = (limit = 100_000) => readAudit(redis.client, keys, limit);
   return { keys, append, read };
 }

@@ -57,7 +57,8 @@ describe('the reply to a step of resolving a notice is lost', () => {
     const { keys, id } = parked;
     // Otherwise the lost reply is that Redis does not know the script yet.
     await changeEnded(redis.client, keys, { id: 'none', text: '', state: 'unknown' }, {});
-    await appendAudit(redis.client, keys, { ...WHO, what: 'hold', target: 'queue', as: 'placed' });
+    const placed = { what: 'hold', target: 'queue', as: 'placed' } as const;
+    await appendAudit({ redis: redis.client, keys }, WHO, placed);
     const { client, proxy } = await losing(typeof when === 'string' ? when : await when());
     const select = { state: 'unknown', ids: [id] } as const;
     const report = await decideOn({ redis: client, keys }, select, { as });

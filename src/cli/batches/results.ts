@@ -55,8 +55,8 @@ async function writeJoined(
   try {
     await withLedger(context, async (target) => {
       const results = await resultsOf(target, id);
-      const entry = { who: currentUser(), why, what: 'download', target: `batch ${id}` } as const;
-      await appendAudit(target.redis, target.keys, { ...entry, as: 'results' });
+      const entry = { what: 'download', target: `batch ${id}`, as: 'results' } as const;
+      await appendAudit(target, { who: currentUser(), why }, entry);
       const records = readRecords(readUtf8(list.bytes(), encoding), delimiter, file);
       const written = await writeResults(results, records, (text) =>
         writeOut(context.stdout, text),

@@ -220,14 +220,17 @@ async function run(
     withLedger(context, (open) => {
       const { redis, keys, sealing } = open;
       const list = new DoNotSendList(redis, keys, sealing);
-      const what = 'suppress';
-      const entry = { who: currentUser(), why, what, target: 'do-not-send list' } as const;
       const audited = (as: string, contacts?: number) =>
-        appendAudit(redis, keys, {
-          ...entry,
-          as,
-          ...(contacts === undefined ? {} : { contacts }),
-        });
+        appendAudit(
+          open,
+          { who: currentUser(), why },
+          {
+            what: 'suppress',
+            target: 'do-not-send list',
+            as,
+            ...(contacts === undefined ? {} : { contacts }),
+          },
+        );
       const recorded: Tools['recorded'] = async (as, change) => {
         const done = { added: 0, removed: 0 };
         try {

@@ -19,7 +19,6 @@ const holdFacts = z.object({
   failedProbes: count,
 }) satisfies z.ZodType<Hold>;
 
-/** A held template. */
 export const templateHold = holdFacts.extend({
   template: z.string(),
 }) satisfies z.ZodType<TemplateHold>;

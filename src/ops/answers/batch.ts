@@ -7,18 +7,15 @@ import {
   type Batch,
   type BatchCounts,
 } from '../../batch/ledger/batch-record.ts';
-import type { Ledger } from '../../batch/ledger/ledger.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import { count, named, time } from '../../contracts/answer.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { DELIVERY_POLICIES } from '../../contracts/outcome.ts';
-import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
-import type { Keys } from '../../redis/keys.ts';
 import { pause, withPauses } from '../audit.ts';
+import type { EntrySource } from '../entries.ts';
 import { readFleet } from '../snapshot.ts';
 
-/** Contacts of a batch by state. */
 const batchCounts = z
   .object({
     total: count,
@@ -94,7 +91,6 @@ export const batchAnswer = named(
 /** A batch without its notice data, which may hold the number of a sender. */
 export type BatchAnswer = z.output<typeof batchAnswer>;
 
-/** What is answered of one batch. */
 export const batchReport = z.object({
   batch: batchAnswer,
   standstill: z
@@ -144,7 +140,6 @@ export function batchToJson(
   return batchAnswer.parse(answer);
 }
 
-/** The error for a batch that does not exist. */
 export function noSuchBatch(id: string): NoticeQueueError {
   return new NoticeQueueError(
     'NOT_FOUND',
@@ -154,7 +149,7 @@ export function noSuchBatch(id: string): NoticeQueueError {
 
 /** @throws NoticeQueueError NOT_FOUND */
 export async function requireBatch(
-  { ledger }: { readonly ledger: Ledger },
+  { ledger }: Pick<EntrySource, 'ledger'>,
   id: string,
 ): Promise<Batch> {
   const batch = await ledger.read(id);
@@ -169,11 +164,7 @@ export async function requireBatch(
  * @throws NoticeQueueError NOT_FOUND
  */
 export async function readBatch(
-  {
-    ledger,
-    redis,
-    keys,
-  }: { readonly ledger: Ledger; readonly redis: RedisClient; readonly keys: Keys },
+  { ledger, redis, keys }: EntrySource,
   id: string,
   role = 'operator',
 ): Promise<BatchReport> {

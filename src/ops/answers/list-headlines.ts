@@ -9,12 +9,8 @@ export type Headline = Status['headline'];
 /** One thing that is true, before its remedy is part of the text. */
 export type Judged = Headline & { readonly remedy?: string };
 
-/** What it is judged by: the status without what it says itself. */
-export type HeadlineFacts = Pick<
-  Status,
-  'now' | 'templateHolds' | 'workers' | 'differing' | 'jobs' | 'batches' | 'unknown' | 'redis'
-> &
-  Partial<Pick<Status, 'hold' | 'sendWindows' | 'retrying'>>;
+/** What it is judged by. */
+export type HeadlineFacts = Omit<Status, 'headline'>;
 
 /* What can be the worst thing that is true of lists, and of templates. */
 
@@ -93,12 +89,7 @@ export function importStopped({ batches }: HeadlineFacts): Judged | undefined {
   };
 }
 
-export function waiting({
-  batches,
-  jobs,
-  sendWindows = '',
-  now,
-}: HeadlineFacts): Judged | undefined {
+export function waiting({ batches, jobs, sendWindows, now }: HeadlineFacts): Judged | undefined {
   const later = batches.openBatches.filter(({ startAt }) => startAt !== undefined);
   const [paused, ...others] = batches.openBatches.filter(
     ({ phase, startAt }) => phase === 'paused' && startAt === undefined,

@@ -8,14 +8,6 @@ import { defineScript } from '../../redis/script.ts';
 /** Jobs that one script deletes at most: Redis does nothing else meanwhile. */
 const AT_ONCE = 1_000;
 
-/** How long ended jobs are kept, in milliseconds. */
-export interface KeepTimes {
-  /** KEEP_ACCEPTED_MS */
-  readonly keepAcceptedMs: number;
-  /** KEEP_FAILED_MS */
-  readonly keepFailedMs: number;
-}
-
 /**
  * Deletes the oldest jobs of a set whose time is over, as BullMQ's own removal by age does: a job and what BullMQ stores
  * beside it, but not its deduplication key. BullMQ's `clean` deletes that, too, and a call that is repeated within the
@@ -74,7 +66,7 @@ return #gone`,
 export async function deleteEnded(
   redis: RedisClient,
   keys: Pick<Keys, 'bullPrefix' | 'ended' | 'endedIn' | 'noticeJob'>,
-  { keepAcceptedMs, keepFailedMs }: KeepTimes,
+  { keepAcceptedMs, keepFailedMs }: Record<'keepAcceptedMs' | 'keepFailedMs', number>,
   signal: AbortSignal,
 ): Promise<void> {
   await settleAgain(redis, keys);
@@ -83,20 +75,18 @@ export async function deleteEnded(
     { name: QUEUE_NAME, state: 'failed', keepMs: keepFailedMs },
     { name: CHUNK_QUEUE_NAME, state: 'failed', keepMs: keepFailedMs },
   ] as const;
+  const inParts = async (deleteSome: () => Promise<number>) => {
+    let deleted = AT_ONCE;
+    while (deleted === AT_ONCE && !signal.aborted) deleted = await deleteSome();
+  };
   for (const { name, state, keepMs } of ended) {
     const jobs = `${keys.bullPrefix}:${name}:`;
-    let deleted = AT_ONCE;
-    while (deleted === AT_ONCE && !signal.aborted) {
-      deleted = await deleteOldest(redis, [`${jobs}${state}`], [jobs, keepMs, AT_ONCE]);
-    }
+    await inParts(() => deleteOldest(redis, [`${jobs}${state}`], [jobs, keepMs, AT_ONCE]));
   }
   for (const state of ENDED_STATES) {
     const isKept = state === 'rejected' || state === 'unknown';
     const most = isKept ? Number.MAX_SAFE_INTEGER : MOST_KEPT;
     const args = [keepFailedMs, most, AT_ONCE, keys.noticeJob('')];
-    let deleted = AT_ONCE;
-    while (deleted === AT_ONCE && !signal.aborted) {
-      deleted = await deleteRecords(redis, [keys.ended, keys.endedIn(state)], args);
-    }
+    await inParts(() => deleteRecords(redis, [keys.ended, keys.endedIn(state)], args));
   }
 }

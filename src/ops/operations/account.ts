@@ -5,9 +5,9 @@ import { writeInstant, writeTime } from '../../format/time.ts';
 import { statusAnswer } from '../answers/account-schemas.ts';
 import { PERSISTENCE, SLOW_LOOP_MS, unreadyWords } from '../answers/headline.ts';
 import { describePause } from '../batch-words.ts';
-import { appendAudit, auditEntry, auditFor } from '../audit.ts';
+import { appendAudit, auditEntry, readAudit } from '../audit.ts';
 import { describeEvent } from '../../events/describe.ts';
-import type { AccountEvent } from '../../events/event.ts';
+import { givenCursor, type AccountEvent } from '../../events/event.ts';
 import { time, type Answer } from '../../contracts/answer.ts';
 import type { Status } from '../status.ts';
 import { whole } from './fields.ts';
@@ -36,8 +36,8 @@ export const audit = operation({
   path: '/api/v1/audit',
   input: z.object({ limit: whole(1, 20_000).default(100).describe('most entries') }),
   output: z.object({ entries: z.array(auditEntry) }),
-  run: async (context, { limit }, { role = 'operator' }) => ({
-    entries: await auditFor({ role }, context, limit),
+  run: async ({ redis, keys }, { limit }, { role }) => ({
+    entries: await readAudit(redis, keys, limit, role),
   }),
   text: ({ entries }) =>
     entries.length === 0
@@ -56,10 +56,6 @@ export const audit = operation({
         ]),
 });
 
-const cursor = z
-  .string()
-  .regex(/^\d{1,19}(-\d{1,19})?$/, "expected the cursor of an event, or '0'");
-
 /** An event as a row of a table. */
 export const eventRow = (event: AccountEvent): string[] => [
   writeInstant(event.at),
@@ -75,7 +71,7 @@ export const listEvents = operation({
   needs: 'viewer',
   path: '/api/v1/account-events',
   input: z.object({
-    from: cursor.default('0').describe('only events after this one'),
+    from: givenCursor.default('0').describe('only events after this one'),
     limit: whole(1, 10_000).default(100).describe('most events'),
   }),
   output: z.object({
@@ -105,17 +101,17 @@ export const replayEvents = operation({
   why: 'may',
   path: '/api/v1/account-events/replay',
   args: ['cursor'],
-  input: z.object({ cursor: cursor.describe('cursor of an event, as "notices events" shows it') }),
+  input: z.object({
+    cursor: givenCursor.describe('cursor of an event, as "notices events" shows it'),
+  }),
   output: z.object({
     cursor: z.string(),
     posting: z.boolean().describe('false where no running process has a webhook'),
   }),
-  run: async ({ redis, keys }, { cursor: from }, actor) => {
-    const { EventStore } = await import('../../events/store.ts');
-    const posting = await new EventStore(redis, keys).replay(from);
-    const { who, why } = actor;
-    const entry = { who, why, what: 'events', target: 'events', as: 'posted again' } as const;
-    await appendAudit(redis, keys, entry);
+  run: async (context, { cursor: from }, call) => {
+    const { postAgain } = await import('../../events/watch.ts');
+    const posting = await postAgain(context.redis, context.keys, from);
+    await appendAudit(context, call, { what: 'events', target: 'events', as: 'posted again' });
     return { cursor: from, posting };
   },
   text: ({ cursor: from, posting }) => [
@@ -127,6 +123,7 @@ export const replayEvents = operation({
 
 function describeStatus(status: Answer<Status>, now: number): string[] {
   const { jobs, workers, redis, batches } = status;
+  const { open, pending, rejected } = batches;
   const oldest =
     status.oldestWaitingMs === undefined
       ? ''
@@ -140,7 +137,10 @@ function describeStatus(status: Answer<Status>, now: number): string[] {
       ['delayed', `${jobs.delayed}`],
       ['done', `${jobs.done} (within retention)`],
       ['failed', `${jobs.failed}`],
-      ['batches', describeBatches(batches)],
+      [
+        'batches',
+        `${formatCount(open)} open, ${countOf(pending, 'contact')} pending${rejected === 0 ? '' : `; ${formatCount(rejected)} rejected`}`,
+      ],
       ['unknown', describeUnknown(status.unknown)],
       ['sent twice', describeSentTwice(status)],
       ['hold', describeHold(status.hold, now)],
@@ -158,8 +158,8 @@ function describeStatus(status: Answer<Status>, now: number): string[] {
       ['redis', describeRedis(redis)],
     ]),
     ...batches.openBatches.map(
-      ({ id, pending, total, waits, continueImport, paused }) =>
-        `  ${id}: ${formatCount(pending)} of ${countOf(total, 'contact')} pending${whyOpen(waits, continueImport)}${paused === undefined ? '' : `; paused ${describePause(paused, now)}`}`,
+      ({ id, pending: some, total, waits, continueImport, paused }) =>
+        `  ${id}: ${formatCount(some)} of ${countOf(total, 'contact')} pending${whyOpen(waits, continueImport)}${paused === undefined ? '' : `; paused ${describePause(paused, now)}`}`,
     ),
     ...status.differing.map(
       ({ variable, groups }) =>
@@ -169,10 +169,13 @@ function describeStatus(status: Answer<Status>, now: number): string[] {
       ({ severity, words, remedy }) =>
         `  ${severity === 'refuse' ? 'workers refuse to send' : 'warning'}: ${words}; ${remedy}`,
     ),
-    ...workers.map(
-      ({ host, pid, active, concurrency, ageMs, loopDelayMs, unready }) =>
-        `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heartbeat ${writeTime(now - ageMs, now)}${slowLoop(loopDelayMs)}${unreadyReasons(unready)}`,
-    ),
+    ...workers.map(({ host, pid, active, concurrency, ageMs, loopDelayMs, unready = [] }) => {
+      const beat = writeTime(now - ageMs, now);
+      const slow =
+        loopDelayMs < SLOW_LOOP_MS ? '' : `, was blocked for ${formatDuration(loopDelayMs)}`;
+      const reasons = unready.map(({ reason }) => unreadyWords(reason)).join(', ');
+      return `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heartbeat ${beat}${slow}${reasons === '' ? '' : `, not ready: ${reasons}`}`;
+    }),
   ];
 }
 
@@ -203,11 +206,6 @@ function describeSentTwice({ possiblySentTwice: { notices, chunks } }: Status): 
   return `at most ${countOf(notices, 'contact')} of single notices, ${formatCount(chunks)} of batches`;
 }
 
-function describeBatches({ open, pending, rejected }: Status['batches']): string {
-  const failed = rejected === 0 ? '' : `; ${formatCount(rejected)} rejected`;
-  return `${formatCount(open)} open, ${countOf(pending, 'contact')} pending${failed}`;
-}
-
 function describeUnknown({ notices, contacts }: Status['unknown']): string {
   if (notices + contacts === 0) return 'none';
   return `${countOf(notices, 'single notice')}, ${countOf(contacts, 'contact')} of batches: "notices failures --state unknown" lists them`;
@@ -234,13 +232,4 @@ function describeRedis({
     PERSISTENCE[persistence],
     formatSize(usedBytes) + (maxBytes > 0 ? ` of ${formatSize(maxBytes)}` : ''),
   ].join(', ');
-}
-
-function unreadyReasons(unready: Status['workers'][number]['unready']): string {
-  if (unready === undefined || unready.length === 0) return '';
-  return `, not ready: ${unready.map(({ reason }) => unreadyWords(reason)).join(', ')}`;
-}
-
-function slowLoop(loopDelayMs: number): string {
-  return loopDelayMs < SLOW_LOOP_MS ? '' : `, was blocked for ${formatDuration(loopDelayMs)}`;
 }

@@ -76,10 +76,10 @@ export const batchResults = operation({
   ],
   csv: {
     summary: 'One line for each row of the list: its number, state, code, time and trace id.',
-    open: async (context, { id }, actor) => {
+    open: async (context, { id }) => {
       const results = await resultsOf(context, id);
       return {
-        entry: { ...actor, what: 'download', target: `batch ${id}`, as: 'results' },
+        entry: { what: 'download', target: `batch ${id}`, as: 'results' },
         fileName: `${id}-results.csv`,
         produce: async (write) => ({ contacts: await writeResults(results, undefined, write) }),
       };

@@ -29,7 +29,7 @@ const MOST_READ = 500;
 
 /** Reads a page of batches with one command for each of them and each worker, and six more. */
 export async function listBatches(
-  { ledger, redis, keys }: Pick<OperationContext, 'ledger' | 'redis' | 'keys'>,
+  { ledger, redis, keys }: OperationContext,
   { limit, offset, ...filter }: BatchFilter & { readonly limit: number; readonly offset: number },
   now: number,
 ) {
@@ -145,11 +145,10 @@ function controlOperation<const Name extends string>(
     problems: { 409: 'The phase of the batch does not allow it.' },
     input: z.object({ id: batchId }),
     output: z.object({ batch: z.string(), phase: z.enum(BATCH_PHASES) }),
-    run: async (context, { id }, { who, why }) => {
-      const { ledger, redis, keys } = context;
-      const phase = done(id, await ledger.control(id, verb));
+    run: async (context, { id }, call) => {
+      const phase = done(id, await context.ledger.control(id, verb));
       const as = verb === 'cancel' ? 'cancelled' : `${verb}d`;
-      await appendAudit(redis, keys, { who, why, what: 'batch', target: `batch ${id}`, as });
+      await appendAudit(context, call, { what: 'batch', target: `batch ${id}`, as });
       return { batch: id, phase };
     },
     text: ({ batch: id }) => [`Batch ${id} ${words}`],
@@ -195,7 +194,7 @@ export const changeBatchRate = operation({
     rate: count.describe('contacts per second; 0 for no limit'),
     restMs: z.number().nullable().describe('how long what waits takes at that rate'),
   }),
-  run: async (context, { id, rate: given, spread }, { who, why }) => {
+  run: async (context, { id, rate: given, spread }, call) => {
     if ((given === undefined) === (spread === undefined)) {
       throw new InputError('REQUEST_INVALID', [{ field: 'rate', problem: NO_RATE }]);
     }
@@ -212,7 +211,7 @@ export const changeBatchRate = operation({
     } finally {
       await queue.close();
       const as = rate === 0 ? 'no rate' : `rate ${rate}`;
-      await appendAudit(redis, keys, { who, why, what: 'batch', target: `batch ${id}`, as });
+      await appendAudit(context, call, { what: 'batch', target: `batch ${id}`, as });
     }
     const restMs = rate === 0 ? null : (counts.pending / rate) * 1_000;
     return { batch: id, phase, rate, restMs };
@@ -224,15 +223,13 @@ export const changeBatchRate = operation({
   ],
 });
 
-const cancelling = controlOperation(
-  'batch cancel',
-  'cancel',
-  'Cancels a batch: pending contacts are never sent. It cannot be undone.',
-  'is cancelled. Requests in flight finish; its pending contacts are never sent.',
-);
-
 export const cancelBatch = operation({
-  ...cancelling,
+  ...controlOperation(
+    'batch cancel',
+    'cancel',
+    'Cancels a batch: pending contacts are never sent. It cannot be undone.',
+    'is cancelled. Requests in flight finish; its pending contacts are never sent.',
+  ),
   preview: async (context, input) => {
     const { id, phase, counts } = await requireBatch(context, input.id);
     const isOver = phase === 'finished' || phase === 'cancelled';

@@ -12,10 +12,17 @@ import { translated } from '../../redis/failure.ts';
 import { failureGroup, requireBatch } from '../answers/batch.ts';
 import { count } from '../../contracts/answer.ts';
 import { auditSearch, type Actor } from '../audit.ts';
-import { batchesIn, groupsIn, noticesIn, statesIn, type EntrySelect } from '../entries.ts';
+import {
+  batchesIn,
+  groupsIn,
+  noticesIn,
+  statesIn,
+  type EntrySelect,
+  type EntrySource,
+} from '../entries.ts';
 import { writeEntries } from '../entries-csv.ts';
 import { decideSteps } from '../notice-words.ts';
-import { batchId, code, digitsOf, number, oneOf, template, timesOf, whole } from './fields.ts';
+import { batchId, code, number, oneOf, template, timesOf, whole } from './fields.ts';
 import { operation, redisNow, type Answer, type OperationContext } from './operation.ts';
 
 /** What a list over HTTP reads: the newest; a preview reads all. */
@@ -53,19 +60,18 @@ export const selectFields = {
  */
 export async function readSelect<Fields extends z.output<z.ZodObject<typeof selectFields>>>(
   context: OperationContext,
-  { number: written, ...fields }: Fields,
-  { who, why }: Actor,
+  fields: Fields,
+  actor: Actor,
 ) {
-  const { batch } = fields;
+  const { batch, number: digits } = fields;
   const other = (['single', 'ids', 'possiblySent'] as const).find((name) => fields[name]);
   if (batch !== undefined && other !== undefined) {
     const problem = 'expected without batch';
     throw new InputError('REQUEST_INVALID', [{ field: other, problem }]);
   }
   if (batch !== undefined) await requireBatch(context, batch);
-  if (written === undefined) return fields;
-  await auditSearch(context.redis, context.keys, { who, why }, written);
-  return { ...fields, number: digitsOf(written) };
+  if (digits !== undefined) await auditSearch(context, actor, digits);
+  return fields;
 }
 
 const list = z.object({
@@ -95,7 +101,7 @@ export type FailureList = Answer<z.output<typeof list>>;
 
 /** What matches. @param most single notices and batches that are read; bounded so, its cost does not grow with them */
 export async function readFailures(
-  context: Pick<OperationContext, 'redis' | 'keys' | 'ledger' | 'sealing'>,
+  context: EntrySource,
   selected: EntrySelect,
   limit: number,
   isBounded = true,
@@ -139,7 +145,6 @@ export async function readFailures(
 const contactsIn = (found: readonly { readonly contacts: number }[]) =>
   found.reduce((sum, one) => sum + one.contacts, 0);
 
-/** Describes what was not accepted by state and code. */
 export function describeGroups(groups: readonly Answer<FailureGroup>[]): string[] {
   if (groups.length === 0) return [];
   return [
@@ -159,18 +164,7 @@ export function describeList(
   { groups, notices, matching, batches }: FailureList,
   now: number,
 ): string[] {
-  return [
-    ...describeGroups(groups),
-    ...(notices.length === 0 ? [] : ['', ...noticeTable(notices, now)]),
-    ...(matching > notices.length
-      ? [`The newest ${notices.length} of ${formatCount(matching)} notices.`]
-      : []),
-    ...(batches.length === 0 ? [] : ['', ...batchTable(batches)]),
-  ];
-}
-
-const noticeTable = (notices: FailureList['notices'], now: number) =>
-  table([
+  const ofNotices = table([
     ['SINCE', 'NOTICE', 'TEMPLATE', 'CONTACTS', 'STATE', 'CODE', 'POSSIBLY SENT', 'TRACE IDS'],
     ...notices.map((one) => [
       writeTime(one.endedAt ?? now, now),
@@ -183,17 +177,24 @@ const noticeTable = (notices: FailureList['notices'], now: number) =>
       one.traceIds?.join(' ') ?? '',
     ]),
   ]);
-
-const batchTable = (batches: FailureList['batches']) =>
-  table([
+  const ofBatches = table([
     ['BATCH', 'TEMPLATE', 'UNKNOWN', 'CODES'],
-    ...batches.map((one) => [
-      one.batch,
-      one.template,
-      formatCount(one.contacts),
-      one.codes.join(', '),
+    ...batches.map(({ batch, template: name, contacts, codes }) => [
+      batch,
+      name,
+      formatCount(contacts),
+      codes.join(', '),
     ]),
   ]);
+  return [
+    ...describeGroups(groups),
+    ...(notices.length === 0 ? [] : ['', ...ofNotices]),
+    ...(matching > notices.length
+      ? [`The newest ${notices.length} of ${formatCount(matching)} notices.`]
+      : []),
+    ...(batches.length === 0 ? [] : ['', ...ofBatches]),
+  ];
+}
 
 export const NO_BATCH = { 404: 'There is no such batch.' };
 
@@ -239,7 +240,7 @@ export const failures = operation({
       const as = [state, reason, name].filter((part) => part !== undefined).join(' ');
       const target = batch === undefined ? 'failures' : `batch ${batch}`;
       return {
-        entry: { ...actor, what: 'download', target, as },
+        entry: { what: 'download', target, as },
         fileName: batch === undefined ? 'failures.csv' : `${batch}-failures.csv`,
         produce: (write) => writeEntries(context, selected, write),
       };

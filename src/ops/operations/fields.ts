@@ -18,16 +18,13 @@ export const why = z
   .max(MAX_WHY, `expected at most ${MAX_WHY} characters`)
   .describe('reason, for the audit stream');
 
-/** The code of a template. */
 export const template = z.string().min(1, 'expected a template code').max(200);
 
-/** The id of a batch. */
 export const batchId = z
   .string()
   .regex(BATCH_ID, 'expected 1 to 64 letters, digits, hyphens or underscores')
   .describe('id of the batch');
 
-/** A code of the service or of this program. */
 export const code = z.string().min(1).max(64).optional().describe('only with this code');
 
 const NO_MOMENT = `expected ${MOMENT_FORMAT}`;
@@ -63,13 +60,11 @@ export const duration = z
   })
   .meta({ takes: 'duration' });
 
-/** A whole number. */
 export function whole(min: number, max: number) {
   const message = `expected a whole number from ${min} to ${max}`;
   return z.int(message).min(min, message).max(max, message);
 }
 
-/** One of some words. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words) {
   return z.enum(words, `expected ${words.join(', ')}`);
 }
@@ -82,7 +77,6 @@ export function msAhead(done: number, most: number, startedAt: number): number {
   return Math.max(0, (done / most) * 1_000 - (performance.now() - startedAt));
 }
 
-/** The field of an answer for it. */
 export const waitMs = z
   .int()
   .optional()
@@ -95,28 +89,25 @@ export function waitAfter(done: number, most: number | undefined, startedAt: num
 
 const MAX_WRITTEN = 100;
 
-type Read = (text: string) => { readonly kind: string; readonly reason?: string };
+type Read = (
+  text: string,
+) => { readonly kind: 'number'; readonly number: string } | { kind: 'refused'; reason: string };
 
-/** A phone number that `read` takes. The error for another one does not repeat it. */
+/** The digits of a phone number that `read` takes. The error for another one does not repeat it. */
 export const phoneNumber = (read: Read, description: string) =>
   z
     .string('expected a phone number')
     .max(MAX_WRITTEN, `expected at most ${MAX_WRITTEN} characters`)
-    .superRefine((text, context) => {
-      const { reason } = read(text);
-      if (reason !== undefined) context.addIssue({ code: 'custom', message: reason });
+    .transform((text, context) => {
+      const checked = read(text);
+      if (checked.kind === 'number') return checked.number;
+      context.addIssue({ code: 'custom', message: checked.reason });
+      return z.NEVER;
     })
     .meta({ takes: 'phone number' })
     .describe(description);
 
-/** A phone number in any notation. */
 export const number = phoneNumber(lookUpNumber, 'in the national format; separators are removed');
-
-/** The digits of a number that {@link number} has taken. */
-export function digitsOf(written: string): string {
-  const checked = lookUpNumber(written);
-  return checked.kind === 'number' ? checked.number : '';
-}
 
 /** What a field is, as far as its text has to be converted. */
 export type FieldKind = 'number' | 'boolean' | 'array' | 'text';
@@ -170,7 +161,6 @@ export function shapeOf(schema: unknown): Readonly<Record<string, z.ZodType>> {
   return schema instanceof z.ZodObject ? schema.shape : {};
 }
 
-/** Converts the texts of a query. */
 export function fromQuery(query: unknown, schema: z.ZodType): unknown {
   if (typeof query !== 'object' || query === null) return query;
   const shape = shapeOf(schema);
@@ -189,21 +179,14 @@ export function fromQuery(query: unknown, schema: z.ZodType): unknown {
  */
 export function fromForm(fields: URLSearchParams, schema: z.ZodType): Record<string, unknown> {
   const shape = shapeOf(schema);
-  const body: Record<string, unknown> = {};
-  for (const [name, texts] of textsByName(fields)) {
-    body[name] = fromTexts(texts, kindOf(shape[name]));
-  }
-  return body;
-}
-
-/** In one pass: `getAll` for each name would take seconds for a form of thousands of names. */
-function textsByName(fields: URLSearchParams): ReadonlyMap<string, string[]> {
   const found = new Map<string, string[]>();
+  // In one pass: `getAll` for each name would take seconds for a form of thousands of names.
   for (const [name, text] of fields) {
     if (name.startsWith('_') || text.trim() === '') continue;
     const texts = found.get(name);
     if (texts === undefined) found.set(name, [text]);
     else texts.push(text);
   }
-  return found;
+  const body = [...found].map(([name, texts]) => [name, fromTexts(texts, kindOf(shape[name]))]);
+  return Object.fromEntries(body) as Record<string, unknown>;
 }

@@ -1,15 +1,13 @@
 import { z } from 'zod';
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import { HOLDS, isProbed, MAX_HOLD_REASON, remedyOf } from '../../contracts/hold.ts';
 import {
-  HOLDS,
-  isProbed,
-  MAX_HOLD_REASON,
-  remedyOf,
-  type Hold,
-  type HoldKind,
-} from '../../contracts/hold.ts';
-import { liftManualHold, placeManualHold, readHold } from '../../fleet/hold/holds.ts';
-import { readTemplateHolds, type TemplateHold } from '../../fleet/hold/holds.ts';
+  liftManualHold,
+  placeManualHold,
+  readHold,
+  readTemplateHolds,
+  type TemplateHold,
+} from '../../fleet/hold/holds.ts';
 import {
   MAX_RATE_LIMIT,
   MAX_RATE_LIMIT_REASON,
@@ -21,10 +19,15 @@ import {
 import { shellWord } from '../../format/format.ts';
 import { translated } from '../../redis/failure.ts';
 import { writeTime } from '../../format/time.ts';
-import { explainHold, holdAnswer, templateHold } from '../answers/account-schemas.ts';
+import {
+  explainHold,
+  holdAnswer,
+  templateHold,
+  type ExplainedHold,
+} from '../answers/account-schemas.ts';
 import { appendAudit, withoutNumbers } from '../audit.ts';
 import { template } from './fields.ts';
-import { operation, type OperationContext } from './operation.ts';
+import { operation, type Answer, type OperationContext } from './operation.ts';
 
 const held = z.object({
   hold: holdAnswer.nullable(),
@@ -69,13 +72,13 @@ export const placeHold = operation({
   path: '/api/v1/hold/place',
   input: z.object({ template: ofTemplate }),
   output: held,
-  run: async (context, { template: code }, { who, why }) => {
+  run: async (context, { template: code }, call) => {
     const { redis, keys } = context;
     // Every page shows it, also to viewers.
-    const reason = withoutNumbers(why);
+    const reason = withoutNumbers(call.why);
     if (await translated(placeManualHold(redis, keys, reason, code))) {
       const target = code === undefined ? 'queue' : `template ${code}`;
-      await appendAudit(redis, keys, { who, why, what: 'hold', target, as: 'placed' });
+      await appendAudit(context, call, { what: 'hold', target, as: 'placed' });
     }
     return read(context);
   },
@@ -110,11 +113,16 @@ export const liftHold = operation({
     template: z.string().optional().describe('the template that was named'),
   }),
   problems: { 409: 'A hold of another kind is in force.' },
-  run: async ({ redis, keys }, { template: code, kind }, { who, why }) => {
-    const lifted = sameKind(await translated(liftManualHold(redis, keys, kind, code)), kind);
+  run: async (context, { template: code, kind }, call) => {
+    const { redis, keys } = context;
+    const lifted = await translated(liftManualHold(redis, keys, kind, code));
+    if (lifted !== undefined && kind !== undefined && lifted !== kind) {
+      const detail = `The hold in force is ${lifted} now; read why, then lift that one.`;
+      throw new NoticeQueueError('NOT_POSSIBLE', detail);
+    }
     if (lifted !== undefined) {
       const target = code === undefined ? 'queue' : `template ${code}`;
-      await appendAudit(redis, keys, { who, why, what: 'hold', target, as: `lifted ${lifted}` });
+      await appendAudit(context, call, { what: 'hold', target, as: `lifted ${lifted}` });
     }
     return { lifted: lifted ?? null, ...(code === undefined ? {} : { template: code }) };
   },
@@ -124,28 +132,16 @@ export const liftHold = operation({
   },
 });
 
-/** @throws NoticeQueueError NOT_POSSIBLE if a hold of another kind than the seen one is in force */
-function sameKind(kind: HoldKind | undefined, seen: HoldKind | undefined): HoldKind | undefined {
-  if (kind === undefined || seen === undefined || kind === seen) return kind;
-  throw new NoticeQueueError(
-    'NOT_POSSIBLE',
-    `The hold in force is ${kind} now; read why, then lift that one.`,
-  );
-}
-
-/** Describes a hold in one line: kind, reason, duration, next probe, remedy. */
-export function describeHold(hold: Hold | undefined, now: number): string {
+export function describeHold(hold: Answer<ExplainedHold> | undefined, now: number): string {
   if (hold === undefined) return 'none';
-  const { reason } = HOLDS[hold.kind];
-  const { fault, remedy, command } = remedyOf(hold.kind, hold.code);
+  const { kind, code, nextProbeAt, reason, fault, remedy, command } = hold;
   const since = writeTime(hold.since, now, (span) => `for ${span}`);
-  const rest = hold.nextProbeAt - now;
-  const probe = rest > 0 ? `next probe ${writeTime(hold.nextProbeAt, now)}` : 'the next job probes';
-  const next = isProbed(hold.kind) ? `${probe}; ` : '';
-  return `${hold.kind} (${hold.code}) ${since}: ${reason}; ${next}whose fault: ${fault}; ${remedy}: "${command}"`;
+  const probe =
+    nextProbeAt > now ? `next probe ${writeTime(nextProbeAt, now)}` : 'the next job probes';
+  const next = isProbed(kind) ? `${probe}; ` : '';
+  return `${kind} (${code}) ${since}: ${reason}; ${next}whose fault: ${fault}; ${remedy}: "${command}"`;
 }
 
-/** Describes the hold of a template in one line. */
 export function describeTemplateHold(one: TemplateHold, now: number): string {
   const { template: code, kind, since } = one;
   const { reason } = HOLDS[kind];
@@ -200,12 +196,11 @@ export const setRateLimit = operation({
         'send requests per second of all workers together; "off" for no limit, "default" for the configured limit',
       ),
   }),
-  run: async (context, { rateLimit: limit }, { who, why }) => {
+  run: async (context, { rateLimit: limit }, call) => {
     const { redis, keys } = context;
     const value = limit === 'default' ? undefined : limit === 'off' ? 0 : limit;
     await translated(setManualRateLimit(redis, keys, value));
-    const entry = { who, why, what: 'rate-limit', target: 'queue', as: String(limit) } as const;
-    await appendAudit(redis, keys, entry);
+    await appendAudit(context, call, { what: 'rate-limit', target: 'queue', as: String(limit) });
     return limitInForce(context);
   },
 });

@@ -23,10 +23,8 @@ import {
 } from '../notice-words.ts';
 import { operation, type OperationCall, type OperationContext } from './operation.ts';
 
-/** The path of one notice. */
 const id = { id: noticeId.describe('id of the notice, or of one of its jobs') };
 
-/** An idempotency key, and whose it is. */
 const byKey = {
   idempotencyKey: idempotencyKey.meta({ flag: 'key' }).describe('the key with which it was sent'),
   apiKey: z
@@ -119,13 +117,12 @@ async function cancel(
   context: OperationContext,
   ref: NoticeRef,
   release: boolean | undefined,
-  { who, why }: OperationCall,
+  call: OperationCall,
 ): Promise<CancelReport> {
-  const { redis, keys } = context;
-  const report = await cancelWaiting(redis, keys, ref, { releaseKey: release });
+  const report = await cancelWaiting(context.redis, context.keys, ref, { releaseKey: release });
   if (report.cancelled) {
     const as = report.keyReleased === true ? 'cancelled, key released' : 'cancelled';
-    await appendAudit(redis, keys, { who, why, what: 'cancel', target: report.id, as });
+    await appendAudit(context, call, { what: 'cancel', target: report.id, as });
   }
   return report;
 }
@@ -148,7 +145,7 @@ export const cancelByKey = operation({
   run: (context, input, call) => cancel(context, keyAsked(call, input), input.releaseKey, call),
 });
 
-/** Describes a notice in lines of text. It shows no phone number in full. */
+/** It shows no phone number in full. */
 function describeNotice(view: NoticeView, now: number): string[] {
   const { id, state, kept } = view;
   if (state === 'not-kept') {

@@ -9,13 +9,12 @@ import { writeInstant, writeTime } from '../../format/time.ts';
 import { findAnswer, type FindReport } from '../../search/find-answer.ts';
 import { auditSearch, withoutNumbers, type Actor } from '../audit.ts';
 import { maskNumber } from '../mask-contact.ts';
-import { digitsOf, number } from './fields.ts';
+import { number } from './fields.ts';
 import { operation, type Answer, type OperationContext } from './operation.ts';
 
 /** Searches per caller and minute; each reads up to a thousand batches. */
 export const FINDS_PER_MINUTE = 60;
 
-/** Whether the search is on. */
 export function canFind({ findSettings }: Pick<OperationContext, 'findSettings'>): boolean {
   return findSettings.findKey !== undefined;
 }
@@ -27,8 +26,8 @@ export function canFind({ findSettings }: Pick<OperationContext, 'findSettings'>
  */
 export async function findFor(
   context: OperationContext,
-  { who, why }: Actor,
-  written: string,
+  actor: Actor,
+  digits: string,
 ): Promise<FindReport> {
   if (!canFind(context)) {
     throw new NoticeQueueError(
@@ -38,8 +37,8 @@ export async function findFor(
   }
   const { findInQueue } = await import('../../search/find-in-queue.ts');
   const { redis, keys, sealing, findSettings: settings } = context;
-  await auditSearch(redis, keys, { who, why }, written);
-  return findInQueue({ redis, keys, sealing, settings }, written);
+  await auditSearch(context, actor, digits);
+  return findInQueue({ redis, keys, sealing, settings }, digits);
 }
 
 export const find = operation({
@@ -60,7 +59,7 @@ export const find = operation({
   input: z.object({ number }),
   output: findAnswer,
   problems: { 409: 'FIND_KEY is not set, so the search is off.' },
-  run: (context, { number: written }, actor) => findFor(context, actor, written),
+  run: (context, { number: digits }, actor) => findFor(context, actor, digits),
   text: describeFound,
   isDone: ({ notices, contacts }) => notices.length + contacts.length > 0,
 });
@@ -90,7 +89,18 @@ function describeFound({ notices, contacts, searched }: Answer<FindReport>, now:
     rows.length === 0
       ? ['No notice found.']
       : table([['WHERE', 'STATE', 'CONFIRMED', 'SINCE', 'CODE', 'TEMPLATE'], ...rows]);
-  return [...found, '', ...describeSearch(searched, now)];
+  const { since, batches, contacts: compared, unindexedChunks } = searched;
+  const span = writeTime(since, now, (length) => `of the last ${length}`);
+  return [
+    ...found,
+    '',
+    `Searched notices ${span}: single notices, and ${countOf(compared, 'contact')} in ${countOf(batches, 'batch', 'batches')}.`,
+    ...(unindexedChunks === 0
+      ? []
+      : [
+          `Not searchable: ${countOf(unindexedChunks, 'chunk')}, stored without FIND_KEY or too long ago.`,
+        ]),
+  ];
 }
 
 function describeStates(states: readonly string[], possiblySent: number): string {
@@ -98,26 +108,10 @@ function describeStates(states: readonly string[], possiblySent: number): string
   return `${states.join(' or ')}${possiblySent === 0 ? '' : `, ${attempts} possibly sent`}`;
 }
 
-function describeSearch(
-  { since, batches, contacts, unindexedChunks }: FindReport['searched'],
-  now: number,
-): string[] {
-  const span = writeTime(since, now, (length) => `of the last ${length}`);
-  const lines = [
-    `Searched notices ${span}: single notices, and ${countOf(contacts, 'contact')} in ${countOf(batches, 'batch', 'batches')}.`,
-  ];
-  if (unindexedChunks > 0) {
-    lines.push(
-      `Not searchable: ${countOf(unindexedChunks, 'chunk')}, stored without FIND_KEY or too long ago.`,
-    );
-  }
-  return lines;
-}
-
 /** Erases, or looks what would be erased, after the search for it is recorded. */
 async function eraseFor(
   context: OperationContext,
-  written: string,
+  digits: string,
   { who, why }: Actor,
   isPreview: boolean,
   signal?: CancelSignal,
@@ -125,10 +119,13 @@ async function eraseFor(
   const { eraseNumber } = await import('../../erase/erase-number.ts');
   const { redis, keys, ledger, sealing, findSettings: settings } = context;
   const actor = { who, why: withoutNumbers(why) };
-  await auditSearch(redis, keys, actor, digitsOf(written));
+  await auditSearch(context, actor, digits);
   const place = { redis, keys, ledger, sealing, settings };
-  const forms = formsOf(digitsOf(written));
-  return eraseNumber(place, { forms, actor: isPreview ? undefined : actor, signal });
+  return eraseNumber(place, {
+    forms: formsOf(digits),
+    actor: isPreview ? undefined : actor,
+    signal,
+  });
 }
 
 export const erase = operation({
@@ -150,8 +147,7 @@ export const erase = operation({
   output: eraseReport,
   preview: async (context, input, call) => {
     const lines = previewLines(await eraseFor(context, input.number, call, true, call.signal));
-    const masked = maskNumber(digitsOf(input.number));
-    const question = `Erase what is stored about ${masked}? It cannot be restored.`;
+    const question = `Erase what is stored about ${maskNumber(input.number)}? It cannot be restored.`;
     return { lines, question: lines.length === 0 ? undefined : question, input };
   },
   // A search of a large queue takes longer than a request may: over HTTP it ends with the server.

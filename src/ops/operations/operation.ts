@@ -14,9 +14,7 @@ export type { Answer };
 
 /** What the help says of a command, beside its text. */
 export interface CommandHelp {
-  /** Its heading. */
   readonly group: 'Single notices' | 'Batches' | 'Not accepted' | 'Account' | 'Processes';
-  /** A command line. */
   readonly example: string;
   /** What its description adds to the summary: what only the command does. */
   readonly adds?: string;
@@ -33,7 +31,6 @@ export interface OperationContext {
   readonly configuredRateLimit: number;
   /** Of the search for a phone number. */
   readonly findSettings: { readonly findKey?: string | undefined; readonly keepFailedMs: number };
-  /** Reads the status. */
   readonly status: () => Promise<Status>;
 }
 
@@ -81,11 +78,10 @@ export interface OperationExport {
 export interface OperationSpec<Name extends string, I extends z.ZodObject, O extends z.ZodType> {
   /** The words of its command. */
   readonly name: Name;
-  /** One sentence: what it does. */
+  /** What it does. */
   readonly summary: string;
   /** Set where its command, or that of all operations with the same first word, does no more than run them. */
   readonly help?: CommandHelp;
-  /** What it answers, in a sentence. */
   readonly answers: string;
   /** `any` and `sender-or-operator` let the API keys of senders in. */
   readonly needs: 'viewer' | 'operator' | 'any' | 'sender-or-operator';
@@ -146,22 +142,11 @@ export function operation<
   return spec;
 }
 
-/** Whether an operation changes something. */
 export const isChange = ({ why }: Pick<Operation, 'why'>): boolean => why !== undefined;
 
 /** The names of the parameters in a path. */
 export function paramsOf({ path }: Pick<Operation, 'path'>): string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
-}
-
-/** Runs an operation with input that its schema has parsed. */
-export function runParsed(
-  row: Operation,
-  context: OperationContext,
-  input: unknown,
-  call: OperationCall,
-): Promise<unknown> {
-  return row.run(context, input as never, call);
 }
 
 /** Redis time, rounded up: what is later is after it. */

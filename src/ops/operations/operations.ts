@@ -60,15 +60,12 @@ export const OPERATIONS = [
 
 type Listed = (typeof OPERATIONS)[number];
 
-/** The name of an operation. */
 export type OperationName = Listed['name'];
 
-/** What an operation takes. */
 export type OperationInput<Name extends OperationName> = z.input<
   Extract<Listed, { readonly name: Name }>['input']
 >;
 
-/** What an operation answers. */
 export type OperationOutput<Name extends OperationName> = Answer<
   z.output<Extract<Listed, { readonly name: Name }>['output']>
 >;

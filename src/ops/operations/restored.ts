@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BATCH_PHASES } from '../../batch/ledger/batch-record.ts';
-import type { RestoreEvent, Suspicion } from '../../fleet/restore/epoch.ts';
+import type { Suspicion } from '../../fleet/restore/epoch.ts';
 import { countOf, formatDuration, table } from '../../format/format.ts';
 import { writeInstant, writeTime } from '../../format/time.ts';
 import { count, time } from '../../contracts/answer.ts';
@@ -85,9 +85,9 @@ export const showRestored = operation({
   csv: {
     summary:
       'The contacts that might be sent again, as CSV. It contains phone numbers; each download is recorded in the audit stream.',
-    open: (context, _input, actor) =>
+    open: (context) =>
       Promise.resolve({
-        entry: { ...actor, what: 'download', target: 'restored notices', as: 'restored' },
+        entry: { what: 'download', target: 'restored notices', as: 'restored' },
         fileName: 'restored.csv',
         produce: async (write) => ({ contacts: await exportRestored(context, write) }),
       }),
@@ -120,7 +120,7 @@ export const parkRestored = operation({
       input,
     };
   },
-  run: async (context, _input, { who, why, signal }) => {
+  run: async (context, _input, call) => {
     const { redis, keys } = context;
     const sum = { jobs: 0, contacts: 0, notHeld: false, stopped: false };
     const hold = await translated(readHold(redis, keys));
@@ -129,7 +129,7 @@ export const parkRestored = operation({
     if (event === undefined) return { ...sum, notHeld: true };
     try {
       for await (const notice of restoredNotices(context, event)) {
-        if (signal?.aborted === true) return { ...sum, stopped: true };
+        if (call.signal?.aborted === true) return { ...sum, stopped: true };
         if (notice.contacts === 0) continue;
         const result = await parkNotice(redis, keys, notice.id);
         if (result === 'not-held') return { ...sum, notHeld: true };
@@ -141,8 +141,8 @@ export const parkRestored = operation({
     } finally {
       if (sum.jobs > 0) {
         const { contacts } = sum;
-        const what = { what: 'park', target: 'restored notices', as: 'unknown' } as const;
-        await appendAudit(redis, keys, { who, why, ...what, contacts });
+        const entry = { what: 'park', target: 'restored notices', as: 'unknown' } as const;
+        await appendAudit(context, call, { ...entry, contacts });
       }
     }
   },
@@ -159,12 +159,14 @@ function describeRestored(report: Answer<z.output<typeof restoredOutput>>, now: 
   const { event, held, notices, batches } = report;
   if (event === null) return [NEVER_RESTORED];
   const total = batches.reduce((sum, { contacts }) => sum + contacts, notices.contacts);
+  const over = event.verdict === 'held' ? 'lifted manually' : 'none: warning only';
+  const hold = held ? 'active' : over;
   return [
     `An old copy of the queue was detected ${writeTime(event.at, now)}: ${WHY[event.why]}.`,
     ...table([
       ['  copy made', `${writeInstant(event.copyAt)} or shortly after`],
       ['  missing', `at most ${formatDuration(event.missingMs)}`],
-      ['  hold', holdOf(event.verdict, held)],
+      ['  hold', hold],
       ['  notices', `${countOf(notices.contacts, 'contact')} in ${countOf(notices.jobs, 'job')}`],
       ...batches.map(({ batch, contacts, phase, importing }) => [
         `  batch ${batch}`,
@@ -177,11 +179,6 @@ function describeRestored(report: Answer<z.output<typeof restoredOutput>>, now: 
     'Notices that were enqueued after the copy was made are missing from it, and so are their idempotency keys:',
     'enqueuing them again may send them twice.',
   ];
-}
-
-function holdOf(verdict: RestoreEvent['verdict'], held: boolean): string {
-  if (held) return 'active';
-  return verdict === 'held' ? 'lifted manually' : 'none: warning only';
 }
 
 function whatToDo({ notices, batches }: Answer<z.output<typeof restoredOutput>>): string[] {

@@ -24,14 +24,11 @@ const stored = z.object({
 });
 
 /** The last sign-in of a user, as it is stored. Times are milliseconds since the epoch. */
-export type StoredSession = z.output<typeof stored>;
+type StoredSession = z.output<typeof stored>;
 
 /** A session as its cookie states it. */
-export interface ClaimedSession {
+export interface ClaimedSession extends Readonly<Pick<StoredSession, 'id' | 'since' | 'until'>> {
   readonly user: string;
-  readonly id: string;
-  readonly since: number;
-  readonly until: number;
 }
 
 /** ARGV: the user, what was read of him or '', and what replaces it: not where he has signed in or was ended meanwhile. */
@@ -41,12 +38,10 @@ const storeUse = defineScript({
   if (redis.call('HGET', KEYS[1], ARGV[1]) or '') == ARGV[2] then redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end`,
 });
 
-type SessionKeys = Pick<Keys, 'sessions'>;
-
 /** Stores a sign-in: earlier sessions of the user are over. @throws what Redis answers */
 export async function beginSession(
   redis: RedisClient,
-  { sessions }: SessionKeys,
+  { sessions }: Pick<Keys, 'sessions'>,
   { user, ...session }: ClaimedSession,
   network: string,
 ): Promise<void> {
@@ -62,7 +57,7 @@ export async function beginSession(
  */
 export async function isSessionOver(
   redis: RedisClient,
-  { sessions }: SessionKeys,
+  { sessions }: Pick<Keys, 'sessions'>,
   { user, id, since, until }: ClaimedSession,
   now: number,
   usedFrom?: string,
@@ -90,7 +85,7 @@ export async function isSessionOver(
 /** Ends all sessions that a user has so far. @throws what Redis answers */
 export async function endSessions(
   redis: RedisClient,
-  { sessions }: SessionKeys,
+  { sessions }: Pick<Keys, 'sessions'>,
   user: string,
   now: number,
 ): Promise<void> {
@@ -155,10 +150,11 @@ export const endUserSession = operation({
     user: z.string(),
     known: z.boolean().describe('whether a session of the user was known'),
   }),
-  run: async ({ redis, keys }, { user }, { who, why }) => {
+  run: async (context, { user }, call) => {
+    const { redis, keys } = context;
     const last = storedJson(stored, await translated(redis.hget(keys.sessions, user)));
     await translated(endSessions(redis, keys, user, Date.now()));
-    await appendAudit(redis, keys, { who, why, what: 'session', target: user, as: 'ended' });
+    await appendAudit(context, call, { what: 'session', target: user, as: 'ended' });
     return { user, known: last !== undefined && last.id !== '' };
   },
   text: ({ user, known }) => [

@@ -12,26 +12,13 @@ import { operation, type OperationContext } from './operation.ts';
 
 const number = phoneNumber(checkListed, 'in any notation, with a code of a country or without');
 
-/** Its form on the list. */
-function formOf(written: string): string {
-  const checked = checkListed(written);
-  return checked.kind === 'number' ? checked.number : '';
-}
-
 const listed = count.describe('numbers on the list');
 
 const listOf = ({ redis, keys, sealing }: OperationContext) =>
   new DoNotSendList(redis, keys, sealing);
 
-async function record(
-  { redis, keys }: OperationContext,
-  { who, why }: Actor,
-  digits: string,
-  as: string,
-): Promise<void> {
-  const target = `number ${maskNumber(digits)}`;
-  await appendAudit(redis, keys, { who, why, what: 'suppress', target, as });
-}
+const record = (context: OperationContext, actor: Actor, digits: string, as: string) =>
+  appendAudit(context, actor, { what: 'suppress', target: `number ${maskNumber(digits)}`, as });
 
 const stands = (count: number) => `The do-not-send list has ${formatCount(count)}.`;
 
@@ -53,11 +40,10 @@ export const addSuppression = operation({
     number: z.string().describe('as it was taken, masked'),
     listed,
   }),
-  run: async (context, { number: written, reason }, { who, why }) => {
+  run: async (context, { number: digits, reason }, call) => {
     const list = listOf(context);
-    const digits = formOf(written);
     const added = (await list.add([digits], reason)) === 1;
-    if (added) await record(context, { who, why }, digits, reason);
+    if (added) await record(context, call, digits, reason);
     return { added, number: maskNumber(digits), listed: await list.count() };
   },
   text: ({ added, number: taken, listed: all }) => [
@@ -76,11 +62,10 @@ export const removeSuppression = operation({
   args: ['number'],
   input: z.object({ number }),
   output: z.object({ removed: z.boolean(), listed }),
-  run: async (context, { number: written }, { who, why }) => {
+  run: async (context, { number: digits }, call) => {
     const list = listOf(context);
-    const digits = formOf(written);
     const removed = (await list.remove([digits])) === 1;
-    if (removed) await record(context, { who, why }, digits, 'removed');
+    if (removed) await record(context, call, digits, 'removed');
     return { removed, listed: await list.count() };
   },
   text: ({ removed, listed: all }) => [
@@ -105,10 +90,9 @@ export const checkSuppression = operation({
     since: time.exactOptional(),
     listed,
   }),
-  run: async (context, { number: written }, { who, why }) => {
+  run: async (context, { number: digits }, call) => {
     const list = listOf(context);
-    const digits = formOf(written);
-    await auditSearch(context.redis, context.keys, { who, why }, digits);
+    await auditSearch(context, call, digits);
     const entry = (await list.find([digits]))?.get(0);
     return { suppressed: entry !== undefined, ...entry, listed: await list.count() };
   },

@@ -16,22 +16,12 @@ import { contactsOfJob } from '../../payload/sealed-job.ts';
 import { appendAudit, auditSearch, type Actor } from '../audit.ts';
 import { cancelWaiting } from '../cancel-waiting.ts';
 import { withNumber } from '../entries.ts';
-import {
-  digitsOf,
-  number,
-  oneOf,
-  rate,
-  template,
-  timesOf,
-  waitAfter,
-  waitMs,
-  whole,
-} from './fields.ts';
+import { number, oneOf, rate, template, timesOf, waitAfter, waitMs, whole } from './fields.ts';
 import { operation, redisNow, type OperationContext } from './operation.ts';
 
-/** What selects notices that wait. */
 const times = timesOf('queued');
 
+/** What selects notices that wait. */
 const select = {
   template: template.optional().describe('only with this template code'),
   state: oneOf(WAITING_STATES)
@@ -46,16 +36,15 @@ type Select = z.output<z.ZodObject<typeof select>>;
 
 /** A search for a number is recorded: what it selects tells what the number is to be sent. */
 async function filterOf(
-  { redis, keys, sealing }: OperationContext,
-  { template, state, queuedAfter: since, queuedBefore: before, number: written }: Select,
-  { who, why }: Actor,
+  context: OperationContext,
+  { template, state, queuedAfter: since, queuedBefore: before, number: digits }: Select,
+  actor: Actor,
 ): Promise<WaitingFilter> {
   const filter = { template, state, since, before };
-  if (written === undefined) return filter;
-  await auditSearch(redis, keys, { who, why }, written);
-  const digits = digitsOf(written);
+  if (digits === undefined) return filter;
+  await auditSearch(context, actor, digits);
   const also = ({ data, id }: WaitingNotice) =>
-    withNumber(digits, contactsOfJob(data, id, sealing)).length > 0;
+    withNumber(digits, contactsOfJob(data, id, context.sealing)).length > 0;
   return { ...filter, also };
 }
 
@@ -191,7 +180,7 @@ export const cancelSelected = operation({
   },
   run: async (context, input, call) => {
     const { redis, keys } = context;
-    const { who, why, signal, onProgress } = call;
+    const { signal, onProgress } = call;
     const startedAt = performance.now();
     const { rate: most, releaseKey } = input;
     const report = { cancelled: 0, contacts: 0, possiblySent: 0, gone: 0 };
@@ -207,8 +196,8 @@ export const cancelSelected = operation({
         const what = code === undefined ? 'cancelled' : `cancelled ${code}`;
         const as = releaseKey === true ? `${what}, keys released` : what;
         const { contacts } = report;
-        const entry = { who, why, what: 'cancel', target: 'single notices', as, contacts } as const;
-        await appendAudit(redis, keys, entry);
+        const entry = { what: 'cancel', target: 'single notices', as, contacts } as const;
+        await appendAudit(context, call, entry);
       }
     }
   },

@@ -95,9 +95,9 @@ it('a sender reads the state of a list, and neither what was not accepted nor it
   await built.settle(0, { accepted: 7, failed: [failed] });
 
   await server.context.ledger.control('cut', 'pause');
-  const { redis: client, keys } = server.context;
-  const entry = { who: 'lee', what: 'batch', target: 'batch cut', as: 'paused' } as const;
-  await appendAudit(client, keys, { ...entry, why: 'ask 01023456789' });
+  const entry = { what: 'batch', target: 'batch cut', as: 'paused' } as const;
+  const lee = { who: 'lee', why: 'ask 01023456789' };
+  await appendAudit(server.context, lee, entry);
   const viewer = await server.key('viewer').get(`${PATH}/cut`);
   expectDocumented('GET', `${PATH}/cut`, viewer);
   expect(viewer.json).toMatchObject({

@@ -36,14 +36,14 @@ export const LIST_ROUTES: readonly Route[] = [
       },
     },
     handle: async ({ input, name: who, request }, context) => {
-      const { notices, redis, keys, imports } = context;
+      const { notices, imports } = context;
       if (imports.running >= MOST_IMPORTS) {
         const detail = `This server imports ${MOST_IMPORTS} lists already, the most at a time.`;
         throw new TooManyRequests(RETRY_AFTER_S, detail);
       }
       const record = async (batch: string, as: AuditEntry['as'], contacts: number) => {
-        const entry = { who, why: '', what: 'import', target: `batch ${batch}`, as } as const;
-        await appendAudit(redis, keys, { ...entry, contacts });
+        const entry = { what: 'import', target: `batch ${batch}`, as, contacts } as const;
+        await appendAudit(context, { who, why: '' }, entry);
       };
       const { raw } = request;
       const cut = new AbortController();

@@ -7,12 +7,10 @@ import { metaOf, why as reason } from '../../operations/fields.ts';
 import {
   MOST_MS,
   isChange,
-  runParsed,
   type Operation,
   type OperationExport,
 } from '../../operations/operation.ts';
 import { headerOf } from '../access/access.ts';
-import type { OpsContext } from '../ops-context.ts';
 import { sayNext } from './register-routes.ts';
 import { redirect, type AnswerDoc, type Route } from './route.ts';
 
@@ -43,7 +41,7 @@ export function operationRoutes(row: Operation): Route[] {
       try {
         const answer = await withAbortSignal(deadline, async (signal) => {
           const call = { who: name, why, role: who?.role, signal, closing, bounded: true };
-          return runParsed(row, context, rest, call);
+          return row.run(context, rest, call);
         });
         // The script of the page repeats what has no time for all: it sends how many were done so far.
         const done = Number(headerOf(request, 'x-done'));
@@ -65,8 +63,12 @@ export function operationRoutes(row: Operation): Route[] {
     summary: csv.summary,
     perMinute: DOWNLOADS_PER_MINUTE,
     answers: { 200: { says: 'The list.', type: 'text/csv' } },
-    handle: async ({ input: given, name, reply }, context) =>
-      csvDownload(reply, context, await csv.open(context, given as never, { who: name, why: '' })),
+    handle: async ({ input: given, name, reply }, context) => {
+      const actor = { who: name, why: '' };
+      const list = await csv.open(context, given as never, actor);
+      await appendAudit(context, actor, list.entry);
+      return csvDownload(reply, list);
+    },
   };
   return [plain, download];
 }
@@ -84,13 +86,11 @@ function whyField({ why, maxWhy }: Operation): z.ZodRawShape {
   return { why: why === 'may' ? field.optional() : field };
 }
 
-/** A CSV file that is written while it is downloaded; the download is recorded in the audit stream first. */
-async function csvDownload(
+/** A CSV file that is written while it is downloaded. */
+function csvDownload(
   reply: Pick<FastifyReply, 'headers'>,
-  { redis, keys }: Pick<OpsContext, 'redis' | 'keys'>,
-  { entry, fileName, produce }: OperationExport,
-): Promise<PassThrough> {
-  await appendAudit(redis, keys, entry);
+  { fileName, produce }: OperationExport,
+): PassThrough {
   void reply.headers({
     'content-type': 'text/csv; charset=utf-8',
     'content-disposition': `attachment; filename="${fileName}"`,

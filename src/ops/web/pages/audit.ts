@@ -1,5 +1,5 @@
 import { formatCount } from '../../../format/format.ts';
-import { auditFor, type KeptAudit } from '../../audit.ts';
+import { readAudit, type KeptAudit } from '../../audit.ts';
 import type { OperationOutput } from '../../operations/operations.ts';
 import { endUserSession, listSessions } from '../../operations/sessions.ts';
 import type { Part } from '../http/html.ts';
@@ -12,7 +12,7 @@ export const AUDIT = page({
   title: 'Audit',
   summary: 'The audit stream: manual actions.',
   view: async (call, context) => {
-    const entries = await auditFor(call.who, context, 200);
+    const entries = await readAudit(context.redis, context.keys, 200, call.who?.role ?? '');
     const actor = { who: call.name, why: '' };
     const signedIn =
       mayAct(call) && sessions((await listSessions.run(context, {}, actor)).sessions, call);
