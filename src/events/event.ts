@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Answer } from '../contracts/answer.ts';
 import { holdKind } from '../contracts/hold.ts';
 import { END_STATES } from '../contracts/outcome.ts';
-import { storedJson } from '../redis/stored-json.ts';
+import { recordOf, storedJson } from '../redis/stored-json.ts';
 
 /** What every event has. No event contains a phone number, a variable or a secret. */
 interface EventHead {
@@ -137,10 +137,7 @@ export type StreamEntry = readonly [id: string, fields: readonly string[]];
 
 /** Reads an entry; undefined for one that this version does not know. A field that is missing is '' or 0. */
 export function eventOf([cursor, list]: StreamEntry): AccountEvent | undefined {
-  const values: Record<string, string> = {};
-  for (let index = 0; index + 1 < list.length; index += 2) {
-    values[list[index] ?? ''] = list[index + 1] ?? '';
-  }
+  const values = recordOf(list);
   const head = { cursor, at: Number.parseInt(cursor, 10) };
   const { event, finding, notice = '', code = '' } = values;
   if (event === 'watch') {

@@ -5,6 +5,7 @@ import type { Keys } from '../redis/keys.ts';
 import { parseHold } from '../fleet/hold/holds.ts';
 import { NO_HISTORY, parseHistory, type JobHistory } from '../fleet/job-history.ts';
 import { defineScript } from '../redis/script.ts';
+import { recordOf } from '../redis/stored-json.ts';
 import { parseEnded, type EndedNotice } from './ended.ts';
 import { FIND_JOB } from './job-lua.ts';
 import type { RefArguments } from './notice-ref.ts';
@@ -134,10 +135,4 @@ function storedJob([id, place, due, intent, ended, values, unknown]: JobReply): 
     intentOpen: intent === 1,
     ended: parseEnded(id, ended),
   };
-}
-
-function recordOf(flat: readonly string[] = []): Record<string, string> {
-  const record: Record<string, string> = {};
-  for (let at = 0; at + 1 < flat.length; at += 2) record[flat[at] ?? ''] = flat[at + 1] ?? '';
-  return record;
 }

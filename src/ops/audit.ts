@@ -4,6 +4,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { translated } from '../redis/failure.ts';
 import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
+import { recordOf } from '../redis/stored-json.ts';
 import { count, named, time } from '../contracts/answer.ts';
 import { maskNumber } from './mask-contact.ts';
 
@@ -157,19 +158,13 @@ export async function withPauses<One extends { readonly id: string; readonly pha
 }
 
 function keptAudit(id: string, fields: readonly string[], role: string): KeptAudit {
-  const of = new Map<string, string>();
-  for (let index = 0; index < fields.length; index += 2) {
-    of.set(fields[index] ?? '', fields[index + 1] ?? '');
-  }
-  const stored = of.get('what');
-  const contacts = of.get('contacts');
-  const why = of.get('why') ?? '';
+  const { who = '', what, target = '', as = '', why = '', contacts } = recordOf(fields);
   return {
     at: Number.parseInt(id, 10),
-    who: of.get('who') ?? '',
-    what: AUDITED.find((kind) => kind === stored) ?? 'decide',
-    target: of.get('target') ?? '',
-    as: of.get('as') ?? '',
+    who,
+    what: AUDITED.find((kind) => kind === what) ?? 'decide',
+    target,
+    as,
     why: role === 'operator' ? why : withoutNumbers(why),
     ...(contacts === undefined ? {} : { contacts: Number(contacts) }),
   };

@@ -18,15 +18,17 @@ import { countOf } from '../format/format.ts';
 import { appendAudit } from './audit.ts';
 import {
   batchesIn,
+  decidable,
   groupsIn,
   noticesIn,
   partsIn,
+  selectFields,
   type BatchPart,
   type EntrySource,
   type FailedNotice,
   type EntrySelect,
 } from './entries.ts';
-import { msAhead } from './operations/fields.ts';
+import { msAhead, oneOf, rate as rateField, whole } from './operations/fields.ts';
 import type { OperationCall } from './operations/operation.ts';
 
 /**
@@ -41,20 +43,29 @@ import type { OperationCall } from './operations/operation.ts';
  */
 export const DECISIONS = ['resend', 'accepted', 'discard'] as const;
 
-export interface Decision extends Pick<OperationCall, 'who' | 'why' | 'signal' | 'onProgress'> {
-  readonly as: (typeof DECISIONS)[number];
-  /** Contacts at most. What is sent or decided as a whole may be left out. Default: no limit */
-  readonly limit?: number | undefined;
-  /** Contacts per second at most, on average. Default: no limit */
-  readonly rate?: number | undefined;
-  /** Whether the idempotency keys of discarded notices can be used anew. */
-  readonly releaseKey?: boolean | undefined;
-}
+export const decideInput = z.object({
+  as: oneOf(DECISIONS).describe('send them again, count them as accepted, or give them up'),
+  state: decidable
+    .optional()
+    .describe(
+      'those in this state; unknown ones that are sent again may arrive twice. Default: rejected ones are sent again, unknown ones settled',
+    ),
+  ...selectFields,
+  limit: whole(1, 1_000_000_000).optional().describe('most contacts'),
+  rate: rateField.describe('most contacts per second, on average'),
+  releaseKey: z
+    .boolean()
+    .optional()
+    .describe(
+      'release the idempotency keys of discarded notices, so that they can be sent anew; not of unknown ones',
+    ),
+});
+
+export type Decision = Pick<OperationCall, 'who' | 'why' | 'signal' | 'onProgress'> &
+  Pick<z.output<typeof decideInput>, 'as' | 'limit' | 'rate' | 'releaseKey'>;
 
 /** What is decided on: one state, so that unknown ones, which may have arrived, are not sent again by mistake. */
-export interface DecideSelect extends EntrySelect {
-  readonly state: 'rejected' | 'unknown' | 'expired';
-}
+export type DecideSelect = EntrySelect & { readonly state: z.output<typeof decidable> };
 
 export const decided = z.object({
   done: count.describe('notices, and chunks and parts of chunks'),

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import {
   failedParts,
   groupFailures,
@@ -10,14 +11,17 @@ import {
 } from '../batch/failures/failures.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
+import type { Answer } from '../contracts/answer.ts';
 import type { Contact } from '../contracts/notice.ts';
 import { formsOf } from '../format/country.ts';
 import { endedNotices, readEnded, type EndedNotice, type EndedRange } from '../notices/ended.ts';
+import { noticeId } from '../notices/notice-ref.ts';
 import type { NoticeSource } from '../notices/read-job.ts';
 import { decodeContacts } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import { contactsOfJob } from '../payload/sealed-job.ts';
 import { redisFailure } from '../redis/failure.ts';
+import * as field from './operations/fields.ts';
 
 /*
  * What was not accepted: the entries of single notices, and the failures of batches. One selection serves to list, to
@@ -27,23 +31,34 @@ import { redisFailure } from '../redis/failure.ts';
 /** States of single notices that wait for a decision. */
 export const FAILED_NOTICE_STATES = ['rejected', 'unknown'] as const;
 
+/** What is decided on: one state at a time. */
+export const decidable = field
+  .oneOf(['rejected', 'unknown', 'expired'])
+  .describe('those in this state');
+
+/** What selects notices and contacts that were not accepted. */
+export const selectFields = {
+  batch: field.batchId
+    .optional()
+    .describe('only of this batch. Default: single notices, and unknown contacts of all batches'),
+  ids: z.array(noticeId).min(1).max(500).optional().describe('only these single notices'),
+  single: z.boolean().optional().describe('only single notices, no contacts of batches'),
+  possiblySent: z
+    .boolean()
+    .optional()
+    .describe('only what may have arrived: single notices, and unknown contacts of batches'),
+  code: field.code,
+  template: field.template.optional().describe('only with this template code'),
+  ...field.timesOf('what failed'),
+  number: field.number
+    .optional()
+    .describe(
+      'only this phone number. Of a batch only its contacts are selected; a single notice as a whole',
+    ),
+};
+
 /** Selects what was not accepted; a field that is undefined matches all. */
-export interface EntrySelect extends FailureFilter {
-  /** Ids of single notices. */
-  readonly ids?: readonly string[] | undefined;
-  /** Only single notices. */
-  readonly single?: boolean | undefined;
-  /** Only single notices that the service may have accepted; of batches nothing but what is unknown is selected with it. */
-  readonly possiblySent?: boolean | undefined;
-  /** Only this batch, in whatever state. Without it of batches only what is unknown is selected. */
-  readonly batch?: string | undefined;
-  readonly template?: string | undefined;
-  /** Only what failed before, and only what failed then or later: milliseconds since the epoch. */
-  readonly before?: number | undefined;
-  readonly since?: number | undefined;
-  /** Only what contains this phone number: digits only. */
-  readonly number?: string | undefined;
-}
+export type EntrySelect = FailureFilter & Answer<z.output<z.ZodObject<typeof selectFields>>>;
 
 /** Where they are read. The sealing is needed to select encrypted ones by number. */
 export interface EntrySource extends NoticeSource {

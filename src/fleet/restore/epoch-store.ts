@@ -4,6 +4,7 @@ import type { RedisClient } from '../../redis/connect.ts';
 import { translated } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
+import { recordOf } from '../../redis/stored-json.ts';
 import { HOLD_PRELUDE, holdKeys } from '../hold/hold-scripts.ts';
 import type { Epoch, EpochReading, RestoreEvent, Suspicion, Term } from './epoch.ts';
 
@@ -129,16 +130,14 @@ export async function readEpoch(
 ): Promise<EpochReading> {
   const reply = await translated(fetchEpoch(redis, [keys.epoch], []));
   const [flat, now, server, startedAt] = reply as [string[], number, string, number];
-  const fields = new Map<string, string>();
-  for (let at = 0; at < flat.length; at += 2) fields.set(flat[at] ?? '', flat[at + 1] ?? '');
-  return { epoch: epochFrom(fields), now, server, startedAt };
+  return { epoch: epochFrom(recordOf(flat)), now, server, startedAt };
 }
 
-function epochFrom(fields: ReadonlyMap<string, string>): Epoch | undefined {
-  const text = (name: string) => fields.get(name) ?? '';
+function epochFrom(fields: Readonly<Record<string, string>>): Epoch | undefined {
+  const text = (name: string) => fields[name] ?? '';
   const number = (name: string) => Number(text(name)) || 0;
   const term = (id: string, bornAt: string, beats: string, at: string) =>
-    fields.has(id)
+    id in fields
       ? { id: text(id), bornAt: number(bornAt), beats: number(beats), at: number(at) }
       : undefined;
   const present = term('id', 'bornAt', 'beats', 'at');
@@ -155,7 +154,7 @@ function epochFrom(fields: ReadonlyMap<string, string>): Epoch | undefined {
     server: text('server'),
     before: term('before', 'beforeBornAt', 'beforeBeats', 'beforeAt'),
     stopped: text('stopped') === '1',
-    event: fields.has('eventAt') ? event : undefined,
+    event: 'eventAt' in fields ? event : undefined,
   };
 }
 

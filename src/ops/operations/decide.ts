@@ -4,16 +4,9 @@ import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import type { Actor } from '../audit.ts';
 import { requireBatch } from '../answers/batch.ts';
-import { decide, decided, DECISIONS, type DecideSelect } from '../decide.ts';
-import {
-  decidable,
-  describeList,
-  NO_BATCH,
-  readFailures,
-  readSelect,
-  selectFields,
-} from './failures.ts';
-import { oneOf, rate, waitAfter, waitMs, whole } from './fields.ts';
+import { decide, decided, decideInput, DECISIONS, type DecideSelect } from '../decide.ts';
+import { describeList, NO_BATCH, readFailures, readSelect } from './failures.ts';
+import { waitAfter, waitMs } from './fields.ts';
 import { operation, redisNow, type OperationContext } from './operation.ts';
 
 /** Notices that a question shows. */
@@ -30,24 +23,6 @@ const DONE = {
   accepted: 'settled as accepted',
   discard: 'given up',
 } as const;
-
-const decideInput = z.object({
-  as: oneOf(DECISIONS).describe('send them again, count them as accepted, or give them up'),
-  state: decidable
-    .optional()
-    .describe(
-      'those in this state; unknown ones that are sent again may arrive twice. Default: rejected ones are sent again, unknown ones settled',
-    ),
-  ...selectFields,
-  limit: whole(1, 1_000_000_000).optional().describe('most contacts'),
-  rate: rate.describe('most contacts per second, on average'),
-  releaseKey: z
-    .boolean()
-    .optional()
-    .describe(
-      'release the idempotency keys of discarded notices, so that they can be sent anew; not of unknown ones',
-    ),
-});
 
 /** @throws InputError REQUEST_INVALID where it selects nothing, or the state does not allow it */
 async function readDecision(

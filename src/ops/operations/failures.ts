@@ -6,7 +6,6 @@ import { writeTime } from '../../format/time.ts';
 import { countEnded } from '../../notices/ended.ts';
 import { noticeAnswer } from '../../notices/notice-state.ts';
 import { endedView } from '../../notices/look-up.ts';
-import { noticeId } from '../../notices/notice-ref.ts';
 import { settleAgain } from '../../notices/send-again.ts';
 import { translated } from '../../redis/failure.ts';
 import { failureGroup, requireBatch } from '../answers/batch.ts';
@@ -14,51 +13,29 @@ import { count } from '../../contracts/answer.ts';
 import { auditSearch, type Actor } from '../audit.ts';
 import {
   batchesIn,
+  decidable,
   groupsIn,
   noticesIn,
+  selectFields,
   statesIn,
   type EntrySelect,
   type EntrySource,
 } from '../entries.ts';
 import { writeEntries } from '../entries-csv.ts';
 import { decideSteps } from '../notice-words.ts';
-import { batchId, code, number, oneOf, template, timesOf, whole } from './fields.ts';
+import { oneOf, whole } from './fields.ts';
 import { operation, redisNow, type Answer, type OperationContext } from './operation.ts';
 
 /** What a list over HTTP reads: the newest; a preview reads all. */
 const MOST_NOTICES = 500;
 const MOST_BATCHES = 200;
 
-/** What is decided on: one state at a time. */
-export const decidable = oneOf(['rejected', 'unknown', 'expired']).describe('those in this state');
-
-/** What selects notices and contacts that were not accepted. */
-export const selectFields = {
-  batch: batchId
-    .optional()
-    .describe('only of this batch. Default: single notices, and unknown contacts of all batches'),
-  ids: z.array(noticeId).min(1).max(500).optional().describe('only these single notices'),
-  single: z.boolean().optional().describe('only single notices, no contacts of batches'),
-  possiblySent: z
-    .boolean()
-    .optional()
-    .describe('only what may have arrived: single notices, and unknown contacts of batches'),
-  code,
-  template: template.optional().describe('only with this template code'),
-  ...timesOf('what failed'),
-  number: number
-    .optional()
-    .describe(
-      'only this phone number. Of a batch only its contacts are selected; a single notice as a whole',
-    ),
-};
-
 /**
  * Reads what selects. A search for a number is recorded: what it selects tells what the number was sent.
  *
  * @throws InputError REQUEST_INVALID for single notices of a batch; NoticeQueueError NOT_FOUND
  */
-export async function readSelect<Fields extends z.output<z.ZodObject<typeof selectFields>>>(
+export async function readSelect<Fields extends EntrySelect>(
   context: OperationContext,
   fields: Fields,
   actor: Actor,
