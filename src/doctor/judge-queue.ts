@@ -5,11 +5,9 @@ import { judgementsOf, SLOW_LOOP_MS, type Judgement } from '../ops/answers/headl
 import type { Status } from '../ops/status.ts';
 import { fail, ok, warn, type CheckName, type Finding } from './finding.ts';
 
-/** What was not accepted, and will be deleted soon. */
-export interface SoonDeleted {
-  /** Failed single notices. */
+/** What was not accepted, and will be deleted soon: single notices, and batches with failed contacts. */
+interface SoonDeleted {
   readonly notices: number;
-  /** Batches with failed contacts. */
   readonly batches: readonly string[];
 }
 

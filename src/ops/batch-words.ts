@@ -22,7 +22,11 @@ export function describeBatch(
       ['sends', describePlan(batch)],
       ['import', describeImport(batch, continueImport)],
       ['contacts', formatCount(counts.total)],
-      ...CONTACT_STATES.map((state) => [`  ${state}`, describeCount(batch, state)]),
+      ...CONTACT_STATES.map((state) => {
+        const sending = state === 'pending' && counts.sending > 0;
+        const now = sending ? ` (${formatCount(counts.sending)} being sent)` : '';
+        return [`  ${state}`, `${formatCount(counts[state])}${now}`];
+      }),
       ...(counts.possiblySentTwice === 0
         ? []
         : [['sent twice', `at most ${countOf(counts.possiblySentTwice, 'contact')}`]]),
@@ -75,11 +79,6 @@ function describeImport(
   }
   if (importedAt === null) return `running, ${read} so far`;
   return `finished, ${countOf(refusedRows, 'row')} rejected, ${countOf(duplicateRows, 'duplicate')}`;
-}
-
-function describeCount({ counts }: BatchAnswer, state: (typeof CONTACT_STATES)[number]): string {
-  const sending = state === 'pending' && counts.sending > 0;
-  return `${formatCount(counts[state])}${sending ? ` (${formatCount(counts.sending)} being sent)` : ''}`;
 }
 
 /** A single read only gives the average rate; `--watch` measures the current one. */

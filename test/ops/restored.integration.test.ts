@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { OperationContext } from '../../src/ops/operations/operation.ts';
-import { parkRestored, showRestored } from '../../src/ops/operations/restored.ts';
-import { exportRestored, restoredNotices } from '../../src/ops/restored.ts';
+import {
+  exportRestored,
+  parkRestored,
+  restoredNotices,
+  showRestored,
+} from '../../src/ops/operations/restored.ts';
 import { readEnded } from '../../src/notices/ended.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';

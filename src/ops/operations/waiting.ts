@@ -1,25 +1,37 @@
+import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
 import { InputError } from '../../contracts/errors.ts';
 import { closedHours } from '../../contracts/send-windows.ts';
 import { countOf, formatCount, table } from '../../format/format.ts';
 import { writeTime } from '../../format/time.ts';
+import { endJob } from '../../notices/cancel.ts';
 import {
   countWaiting,
   groupWaiting,
+  WAITING_PAGE,
   WAITING_STATES,
+  waitingNotices,
   type WaitingFilter,
   type WaitingGroup,
   type WaitingNotice,
 } from '../../notices/waiting.ts';
 import { count, time } from '../../contracts/answer.ts';
 import { contactsOfJob } from '../../payload/sealed-job.ts';
+import { redisFailure } from '../../redis/failure.ts';
 import { appendAudit, auditSearch, type Actor } from '../audit.ts';
-import { cancelWaiting } from '../cancel-waiting.ts';
 import { withNumber } from '../entries.ts';
-import { number, oneOf, rate, template, timesOf, waitAfter, waitMs, whole } from './fields.ts';
-import { operation, redisNow, type OperationContext } from './operation.ts';
-
-const times = timesOf('queued');
+import {
+  msAhead,
+  number,
+  oneOf,
+  rate,
+  template,
+  timesOf,
+  waitAfter,
+  waitMs,
+  whole,
+} from './fields.ts';
+import { operation, redisNow, type OperationCall, type OperationContext } from './operation.ts';
 
 /** What selects notices that wait. */
 const select = {
@@ -27,8 +39,8 @@ const select = {
   state: oneOf(WAITING_STATES)
     .optional()
     .describe('only those that wait for a worker, or for their time or next attempt'),
-  queuedAfter: times.since,
-  queuedBefore: times.before,
+  queuedAfter: timesOf('queued').since,
+  queuedBefore: timesOf('queued').before,
   number: number.optional().describe('only with this phone number; a notice as a whole'),
 };
 
@@ -131,6 +143,16 @@ export const listWaiting = operation({
   ],
 });
 
+const cancelInput = z.object({
+  ...select,
+  limit: whole(1, 1_000_000_000).optional().describe('most notices'),
+  rate: rate.describe('most notices per second'),
+  releaseKey: z
+    .boolean()
+    .optional()
+    .describe('release their idempotency keys, so that they can be sent anew'),
+});
+
 export const cancelSelected = operation({
   name: 'cancel',
   summary: 'Cancels the single notices that wait and match, the newest first.',
@@ -139,15 +161,7 @@ export const cancelSelected = operation({
   why: 'over-http',
   path: '/api/v1/waiting/cancel',
   perMinute: PER_MINUTE,
-  input: z.object({
-    ...select,
-    limit: whole(1, 1_000_000_000).optional().describe('most notices'),
-    rate: rate.describe('most notices per second'),
-    releaseKey: z
-      .boolean()
-      .optional()
-      .describe('release their idempotency keys, so that they can be sent anew'),
-  }),
+  input: cancelInput,
   output: z.object({
     cancelled: count.describe('notices: they were not sent and will not be'),
     contacts: count.describe('of these'),
@@ -161,12 +175,8 @@ export const cancelSelected = operation({
     const filter = await selective(context, input, call);
     // Nothing that is queued later.
     const { queuedBefore = await redisNow(redis) } = input;
-    const groups = await groupWaiting(
-      redis,
-      keys,
-      { ...filter, before: queuedBefore },
-      call.signal,
-    );
+    const shown = { ...filter, before: queuedBefore };
+    const groups = await groupWaiting(redis, keys, shown, call.signal);
     const { notices, contacts } = sumOf(groups);
     const most = Math.min(notices, input.limit ?? notices);
     return {
@@ -179,15 +189,11 @@ export const cancelSelected = operation({
     };
   },
   run: async (context, input, call) => {
-    const { redis, keys } = context;
-    const { signal, onProgress } = call;
     const startedAt = performance.now();
     const { rate: most, releaseKey } = input;
     const report = { cancelled: 0, contacts: 0, possiblySent: 0, gone: 0 };
-    const options = { ...input, onProgress, signal };
     try {
-      const filter = await selective(context, input, call);
-      const complete = await cancelWaiting(redis, keys, filter, report, options);
+      const complete = await cancelWaiting(context, input, call, report);
       const done = report.cancelled + report.possiblySent + report.gone;
       return { ...report, complete, ...waitAfter(done, most, startedAt) };
     } finally {
@@ -220,4 +226,52 @@ async function selective(context: OperationContext, input: Select, actor: Actor)
   if (Object.values(filter).some((field) => field !== undefined)) return filter;
   const problem = 'expected at least one of template, state, queuedAfter, queuedBefore and number';
   throw new InputError('REQUEST_INVALID', [{ field: 'template', problem }]);
+}
+
+/**
+ * Cancels the notices that wait and match.
+ *
+ * @param report counts what is done, also where it ends with an error
+ * @returns whether all that matched were tried: false where the limit or the signal has ended it
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was cancelled before stays cancelled
+ */
+async function cancelWaiting(
+  context: OperationContext,
+  input: z.output<typeof cancelInput>,
+  call: OperationCall,
+  report: Record<'cancelled' | 'contacts' | 'possiblySent' | 'gone', number>,
+): Promise<boolean> {
+  const { redis, keys } = context;
+  const { limit = Infinity, rate: perSecond = Infinity, releaseKey } = input;
+  const { signal, onProgress } = call;
+  const filter = await selective(context, input, call);
+  const startedAt = performance.now();
+  // Not more at a time than a rate lets through in a moment.
+  const atOnce = Math.max(1, Math.min(WAITING_PAGE, Math.ceil(perSecond / 20)));
+  let tried = 0;
+  const how = releaseKey === true ? 'release' : 'cancel';
+  const cancel = async ({ id, contacts }: WaitingNotice) => {
+    const { answer } = await endJob(redis, keys, { mode: 'id', text: id }, how);
+    if (answer === 'cancelled') {
+      report.cancelled += 1;
+      report.contacts += contacts;
+    } else if (answer === 'possibly-sent') report.possiblySent += 1;
+    else report.gone += 1;
+  };
+  try {
+    for await (const page of waitingNotices(redis, keys, filter, signal)) {
+      for (let from = 0; from < page.length; from += atOnce) {
+        const aheadMs = msAhead(tried, perSecond, startedAt);
+        if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});
+        if (tried >= limit || signal?.aborted === true) return false;
+        const some = page.slice(from, from + Math.min(atOnce, limit - tried));
+        await Promise.all(some.map(cancel));
+        tried += some.length;
+        onProgress?.(report.cancelled);
+      }
+    }
+    return signal?.aborted !== true;
+  } catch (error) {
+    throw redisFailure(error);
+  }
 }
