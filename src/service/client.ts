@@ -2,6 +2,7 @@ import { AxiosError, AxiosHeaders, create as createAxios, type AxiosAdapter } fr
 import axiosRetry from 'axios-retry';
 import { Deadline } from '../async/cancellation.ts';
 import { withTimeout } from '../async/repeat.ts';
+import type { ServiceConfig } from '../config/config.ts';
 import type { Notice } from '../contracts/notice.ts';
 import type { CancelSignal, IssuedToken, TokenSource } from '../contracts/token.ts';
 import { KeptConnections, openDispatcher } from './http/connections.ts';
@@ -16,7 +17,6 @@ import { basicHeader, tokenHeadersOf, requestBody, requestBodyOfBytes } from './
 import { codesOf } from './response/answer-rules.ts';
 import { readIssuance } from './response/read-issuance.ts';
 import { SendCall, type SendEndpoint, type RequestGuard, type SendAnswer } from './send-call.ts';
-import type { ServiceSettings } from './settings.ts';
 
 const CLOSE_TIMEOUT_MS = 1_000;
 /** The deadline of an issuance ends it sooner. */
@@ -47,7 +47,7 @@ export interface SendCallOptions {
  * before the first call.
  */
 export class ServiceClient {
-  readonly #settings: ServiceSettings;
+  readonly #settings: ServiceConfig;
   readonly #secrets: readonly string[];
   readonly #basePath: string;
   readonly #connections: Connections;
@@ -56,7 +56,7 @@ export class ServiceClient {
   readonly #issueHeaders: readonly string[];
   readonly #sendEndpoint: SendEndpoint;
 
-  constructor(settings: ServiceSettings) {
+  constructor(settings: ServiceConfig) {
     const { origin, pathname } = new URL(settings.baseUrl);
     const basic = basicHeader(settings.accessKey, settings.secretKey);
     this.#settings = settings;
@@ -76,7 +76,7 @@ export class ServiceClient {
       path: this.#basePath + settings.sendPath,
       notSentRetries: settings.notSentRetries,
       rules: settings.answerRules,
-      acceptedTraceIds: settings.acceptedTraceIds ?? true,
+      acceptedTraceIds: settings.acceptedTraceIds,
       knownCodes: new Set(settings.answerRules === undefined ? [] : codesOf(settings.answerRules)),
       tokenHeaders: tokenHeadersOf(settings.apiVersion, sendHeaders, this.#secrets),
     };

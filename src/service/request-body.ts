@@ -1,11 +1,11 @@
+import type { ServiceConfig } from '../config/config.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { isTokenValue, type Token } from '../contracts/token.ts';
 import { piecesOfSecrets } from './response/mask-text.ts';
 import type { ValuePieces } from './response/value-pieces.ts';
-import type { ServiceSettings, ApiVersion } from './settings.ts';
 
 type BodySettings = Pick<
-  ServiceSettings,
+  ServiceConfig,
   'chatSenderKeyField' | 'defaultChatSenderKey' | 'defaultSenderKey'
 >;
 
@@ -63,7 +63,7 @@ export function requestBodyOfBytes(
  * The bearer value of a token: v1 encodes it a second time, v2 uses it as issued (service-api,
  * Authentication rules 1 and 2).
  */
-function bearerValue(token: string, version: ApiVersion): string {
+function bearerValue(token: string, version: ServiceConfig['apiVersion']): string {
   return version === 'v1' ? Buffer.from(token).toString('base64') : token;
 }
 
@@ -72,7 +72,7 @@ function bearerValue(token: string, version: ApiVersion): string {
  *
  * @throws NoticeQueueError TOKEN_INVALID when the token cannot be put in a header; nothing is sent then
  */
-function bearerHeader(token: string, version: ApiVersion): string {
+function bearerHeader(token: string, version: ServiceConfig['apiVersion']): string {
   if (!isTokenValue(token)) {
     throw new NoticeQueueError('TOKEN_INVALID', 'The token at hand is not printable ASCII.');
   }
@@ -98,7 +98,7 @@ export interface TokenHeaders {
  * @returns a function that throws NoticeQueueError TOKEN_INVALID for a token that cannot be put in a header
  */
 export function tokenHeadersOf(
-  version: ApiVersion,
+  version: ServiceConfig['apiVersion'],
   headers: readonly string[],
   secrets: readonly string[],
 ): (token: Token) => TokenHeaders {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WakeSignal } from '../async/single-flight.ts';
 import { withTimeout } from '../async/repeat.ts';
+import type { Config } from '../config/config.ts';
 import { NoticeQueueError, TokenRefusedError, type ErrorCode } from '../contracts/errors.ts';
 import type { IssuedToken, Token } from '../contracts/token.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -23,19 +24,6 @@ const POLL_JITTER_MS = 50;
 
 /** A waiter gives up after this many lock lifetimes: more than one dead holder explains. */
 const MAX_LOCK_WAITS = 4;
-
-/** Settings of the shared token: constants of the configuration. Times are milliseconds. */
-export interface TokenSettings {
-  readonly lockTtlMs: number;
-  /** Longest time of an issuance, from before the lock; well below the lock's lifetime. */
-  readonly issueDeadlineMs: number;
-  readonly graceMs: number;
-  readonly budget: number;
-  readonly budgetWindowMs: number;
-  readonly refusedMinMs: number;
-  readonly refusedMaxMs: number;
-  readonly renewBeforeMs: number;
-}
 
 /** What a caller asks the record for: a token other than `refused`. */
 export interface TokenWant {
@@ -77,7 +65,7 @@ export interface TokenRecordOptions {
   readonly seal: TokenSeal;
   /** Asks the service for a token (service-api, POST /api/v2/token); should end when its signal aborts. */
   readonly issue: (signal: AbortSignal) => Promise<IssuedToken>;
-  readonly settings: TokenSettings;
+  readonly settings: Config['token'];
   /** Names this process in status: the id of the worker. */
   readonly issuer: string;
   readonly onEvent?: (event: TokenEvent) => void;

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import type { TokenSource } from '../../src/contracts/token.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
-import type { ServiceSettings } from '../../src/service/settings.ts';
+import type { ServiceConfig } from '../../src/config/config.ts';
 import { signal } from '../support/wait.ts';
 import { FIRST, NOTICE, openClient, tokensOf } from './support/client.ts';
 import { OK, send, sendTo } from './support/send-to.ts';
@@ -24,7 +24,7 @@ const inHandshake = (act: (socket: Socket) => void) =>
   tcpServer((socket) => socket.once('data', () => act(socket)), 'https');
 
 describe('provably not sent', () => {
-  it.each<[string, () => Promise<{ readonly url: string }>, object, Partial<ServiceSettings>?]>([
+  it.each<[string, () => Promise<{ readonly url: string }>, object, Partial<ServiceConfig>?]>([
     [
       'nothing listens',
       async () => ({ url: `http://127.0.0.1:${await freePort()}` }),

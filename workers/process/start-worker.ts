@@ -177,6 +177,7 @@ export async function startWorker({
     rateLimiter,
     log: attemptLog,
     now: clock.now,
+    sendWindows: config.worker.sendWindows,
   });
   const doNotSend = createSendCheck(basis, sealing, (forMs) =>
     readiness.report('payload-key', forMs),

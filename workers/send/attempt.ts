@@ -2,7 +2,7 @@ import { pause } from '../../src/async/cancellation.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { CancelSignal, Refusal, TokenSource } from '../../src/contracts/token.ts';
-import { OPEN, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
+import { isProbe, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
 import type { Permit, RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
@@ -29,8 +29,7 @@ export interface AttemptContext {
   readonly stopping: CancelSignal;
 }
 
-export interface Entry {
-  readonly entered: Entered;
+export interface Entry extends Entered {
   readonly permit: Permit;
 }
 
@@ -46,7 +45,7 @@ export async function enter(
   const entered = await gate.enter(job);
   if (entered === undefined || 'putOffMs' in entered) return entered;
   const permit = await rateLimit.take(stopping);
-  if (permit !== undefined) return { entered, permit };
+  if (permit !== undefined) return { ...entered, permit };
   await gate.leave(job, entered, { outcome: undefined });
   return undefined;
 }
@@ -54,11 +53,11 @@ export async function enter(
 /** Returns what {@link enter} has given to a job for which no request is made. */
 export async function leaveUnsent(
   job: GateJob,
-  { entered, permit }: Entry,
+  entry: Entry,
   { gate }: AttemptContext,
 ): Promise<void> {
-  permit.release();
-  await gate.leave(job, entered, { outcome: undefined });
+  entry.permit.release();
+  await gate.leave(job, entry, { outcome: undefined });
 }
 
 /** One attempt: its send call, and what allows its requests. */
@@ -76,19 +75,19 @@ export interface AttemptOptions {
 /** Sends and decides: one request, or two when the token was renewed; the outcome by the table and by the gate. */
 export async function runAttempt(
   options: AttemptOptions,
-  { entered, permit }: Entry,
+  entry: Entry,
   context: AttemptContext,
 ): Promise<Attempted> {
-  const { job, recordIntent } = options;
-  const { gate, rateLimit, stopping: cancel } = context;
-  // A permit may have come after the last hour.
-  const mayBegin = () => options.mayBegin() && gate.isInHours(job.template);
-  const guard = new AttemptGuard(cancel, permit, rateLimit.take, mayBegin, recordIntent);
+  const { job } = options;
+  const guard = new AttemptGuard(options, entry.permit, context);
   // A kept connection that has died says nothing about the service.
-  const ownConnection = options.isOnce || entered.passage !== OPEN;
+  const ownConnection = options.isOnce || isProbe(entry);
   const { outcome, answer } = await sendGuarded(options, ownConnection, guard, context);
   const { requestedAt } = guard;
-  return { outcome: await gate.leave(job, entered, { outcome, answer, requestedAt }), answer };
+  return {
+    outcome: await context.gate.leave(job, entry, { outcome, answer, requestedAt }),
+    answer,
+  };
 }
 
 async function sendGuarded(
@@ -157,9 +156,8 @@ class NotStarted extends Error {}
  */
 class AttemptGuard implements RequestGuard {
   readonly cancel: CancelSignal;
-  readonly #mayBegin: () => boolean;
-  readonly #recordIntent: (() => Promise<boolean>) | undefined;
-  readonly #take: TakePermit;
+  readonly #options: AttemptOptions;
+  readonly #context: AttemptContext;
   #permit: Permit | undefined;
   /** Monotonic time before the last request; undefined where none was allowed. */
   requestedAt: number | undefined;
@@ -168,23 +166,18 @@ class AttemptGuard implements RequestGuard {
   /** What is known of a refused request after which the call ended with an error; undefined where none did. */
   refused: SendAnswer | undefined;
 
-  /**
-   * @param permit for the first request; used or released by the guard
-   * @param mayBegin whether a request may begin now: the lock of the job is ours, its deadline has not passed
-   * @param recordIntent called last before each request; false forbids it
-   */
-  constructor(
-    cancel: CancelSignal,
-    permit: Permit,
-    take: TakePermit,
-    mayBegin: () => boolean,
-    recordIntent: (() => Promise<boolean>) | undefined,
-  ) {
-    this.cancel = cancel;
+  /** @param permit for the first request; used or released by the guard */
+  constructor(options: AttemptOptions, permit: Permit, context: AttemptContext) {
+    this.cancel = context.stopping;
+    this.#options = options;
+    this.#context = context;
     this.#permit = permit;
-    this.#take = take;
-    this.#mayBegin = () => !cancel.aborted && mayBegin();
-    this.#recordIntent = recordIntent;
+  }
+
+  #mayBegin(): boolean {
+    const { job, mayBegin } = this.#options;
+    // A permit may have come after the last hour.
+    return !this.cancel.aborted && mayBegin() && this.#context.gate.isInHours(job.template);
   }
 
   /**
@@ -193,7 +186,7 @@ class AttemptGuard implements RequestGuard {
    */
   check(cancel: CancelSignal): Promise<void> | undefined {
     this.#requireStart();
-    if (this.#recordIntent !== undefined || this.#permit?.use() !== true) {
+    if (this.#options.recordIntent !== undefined || this.#permit?.use() !== true) {
       return this.#checkAll(cancel);
     }
     this.requestedAt = performance.now();
@@ -219,8 +212,9 @@ class AttemptGuard implements RequestGuard {
       await this.#takePermit(cancel);
       this.#requireStart();
     }
-    if (this.#recordIntent !== undefined) {
-      if (!(await this.#recordIntent())) throw new NotStarted();
+    const { recordIntent } = this.#options;
+    if (recordIntent !== undefined) {
+      if (!(await recordIntent())) throw new NotStarted();
       this.#requireStart();
     }
     this.requestedAt = performance.now();
@@ -229,7 +223,7 @@ class AttemptGuard implements RequestGuard {
   /** For a second request again until the time of the call is over: its token was issued for it. */
   async #takePermit(cancel: CancelSignal): Promise<void> {
     for (;;) {
-      this.#permit = await this.#take(cancel);
+      this.#permit = await this.#context.rateLimit.take(cancel);
       if (this.#permit?.use() === true) return;
       if (this.requestedAt === undefined || cancel.aborted) throw new NotStarted();
       await pause(PERMIT_AGAIN_MS, cancel);

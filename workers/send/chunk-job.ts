@@ -5,7 +5,7 @@ import { allBack, type Claim } from '../../src/batch/ledger/settlement.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { readChunkJob, type ChunkJobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
+import { isProbe } from '../../src/fleet/hold/hold-gate.ts';
 import { heldName } from '../../src/contracts/hold.ts';
 import { openChunk } from '../../src/payload/chunk-payload.ts';
 import { PayloadKeyMissing } from '../../src/payload/seal.ts';
@@ -140,7 +140,7 @@ async function sendClaimed(
     batch: data.batch,
     chunk: data.chunk,
     contacts: size,
-    probe: entry.entered.passage !== OPEN,
+    probe: isProbe(entry),
     possiblySent,
   });
   return recordChunk(run, claim, opened, { ...attempted, outcome }, context);

@@ -3,7 +3,7 @@ import { settleWithRetry } from '../../src/async/repeat.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import { newestTraceIds, type Outcome } from '../../src/contracts/outcome.ts';
-import { OPEN } from '../../src/fleet/hold/hold-gate.ts';
+import { isProbe } from '../../src/fleet/hold/hold-gate.ts';
 import { heldName } from '../../src/contracts/hold.ts';
 import { possibleSends, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
 import { PayloadKeyMissing, type Sealing } from '../../src/payload/seal.ts';
@@ -189,7 +189,7 @@ async function attemptNotice(
     entry,
     context,
   );
-  return { ...(await record(attempted)), probe: entry.entered.passage !== OPEN };
+  return { ...(await record(attempted)), probe: isProbe(entry) };
 }
 
 /** Ends the run by the outcome; the history of the job keeps an attempt that ended unknown and is followed by others. */

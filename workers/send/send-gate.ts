@@ -1,5 +1,7 @@
 import { controllerForMany, pause } from '../../src/async/cancellation.ts';
+import { heldTemplate } from '../../src/contracts/hold.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import { closedHours } from '../../src/contracts/send-windows.ts';
 import { OPEN, type Passage, type PutOff } from '../../src/fleet/hold/hold-gate.ts';
 import { AccountRow, Acceptances, Throttled } from '../../src/fleet/hold/trouble.ts';
 import type { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
@@ -21,14 +23,14 @@ const THROTTLED_MIN_MS = 1_000;
 /** Where the requests before it fail, one more waits for an end; where for so long none began or ended, it goes. */
 const ONE_ENDS_MS = 1_000;
 
-const ENTERED: Entered = { passage: OPEN, isContradicted: false };
-
 export interface SendGateOptions extends GateBasis {
   /** Whether this worker takes no jobs. */
   readonly isSuspended: () => boolean;
   /** Whether Redis has everything this worker remembers, i.e. is not an old copy (restore-guard.ts). */
   readonly isComplete: () => boolean | Promise<boolean>;
   readonly rateLimiter: Pick<RateLimiter, 'throttled'>;
+  /** SEND_WINDOWS */
+  readonly sendWindows?: string | undefined;
 }
 
 /**
@@ -54,7 +56,7 @@ export class SendGate {
 
   /**
    * Leave to make one attempt; undefined while the worker is suspended or the account is held, or how long
-   * the job is put off because its template is held, or others go first.
+   * the job is put off because its template is held or closed, or others go first.
    */
   async enter(job: GateJob): Promise<Entered | PutOff | undefined> {
     const { isSuspended, isComplete, holds, log } = this.#options;
@@ -66,21 +68,23 @@ export class SendGate {
       if (this.#underWay > 0 && this.#account.has(job.id, performance.now())) {
         return { putOffMs: AGAIN_MS };
       }
-      const { template, trouble: history, runs, leavesProbes } = job;
+      const { template, trouble, runs, leavesProbes } = job;
+      const putOffMs = this.#closedMs(template);
+      if (putOffMs > 0) return { putOffMs };
       let passage: Passage | PutOff | undefined;
       do {
         while (this.#mustWait) await this.#oneEnds();
         // It may have stepped aside meanwhile.
         if (isSuspended()) return undefined;
-        const entered = holds.enter(template, history !== undefined, runs, leavesProbes);
+        const entered = holds.enter(template, trouble !== undefined, runs, leavesProbes);
         passage = entered instanceof Promise ? await entered : entered;
         // Another attempt may have started or ended while Redis was asked.
       } while (passage === OPEN && (this.#mustWait || isSuspended()));
       if (passage === undefined || 'putOffMs' in passage) return passage;
       this.#underWay++;
       this.#movedAt = performance.now();
-      if (history === undefined) return passage === OPEN ? ENTERED : { ...ENTERED, passage };
-      return { passage, history, isContradicted: this.#acceptances.contradict(history) };
+      if (trouble === undefined) return passage;
+      return { ...passage, isContradicted: this.#acceptances.contradict(trouble) };
     } catch (error) {
       log.trouble('gate', error);
       await pause(REDIS_AGAIN_MS);
@@ -101,7 +105,7 @@ export class SendGate {
    */
   async leave(job: GateJob, entered: Entered, attempted: Attempted): Promise<Outcome | undefined> {
     const { outcome } = attempted;
-    const { passage } = entered;
+    const { holds, log } = this.#options;
     try {
       switch (outcome?.kind) {
         case 'accepted':
@@ -112,22 +116,22 @@ export class SendGate {
             return await this.templates.refused(job, entered, outcome, attempted.answer);
           return await this.#met(job, entered, outcome);
         case 'rejected':
-          await this.#options.holds.answered(passage, 'rejected');
+          await holds.answered(entered, 'rejected');
           return await this.templates.rejected(job, entered, outcome, attempted.answer);
         case 'unknown':
-          await this.#concernsAll(job, { hold: 'failing', code: outcome.code }, passage);
+          await this.#concernsAll(job, { hold: 'failing', code: outcome.code }, entered);
           break;
         case 'retry':
-          await this.#options.holds.answered(passage, 'inconclusive');
+          await holds.answered(entered, 'inconclusive');
           break;
         case 'expired':
         case 'suppressed':
         case undefined:
-          await this.#options.holds.answered(passage, 'abandoned');
+          await holds.answered(entered, 'abandoned');
           break;
       }
     } catch (error) {
-      this.#options.log.trouble('hold', error);
+      log.trouble('hold', error);
       if (outcome?.kind === 'hold') return { kind: 'retry', code: outcome.code, counted: false };
     } finally {
       // Only now: the attempt that waits for this end must find the hold that follows from it.
@@ -145,13 +149,21 @@ export class SendGate {
   }
 
   isInHours(template: string): boolean {
-    return this.#options.holds.closedMs(template) === 0;
+    return this.#closedMs(template) === 0;
+  }
+
+  /** Milliseconds until the sending hours of a template; 0 while it may be sent. */
+  #closedMs(template: string): number {
+    const { sendWindows, now } = this.#options;
+    if (sendWindows === undefined) return 0;
+    const { opensAt = 0 } = closedHours(sendWindows, heldTemplate(template), now()) ?? {};
+    return Math.max(0, Math.ceil(opensAt - now()));
   }
 
   /** Milliseconds after which a job may come again whose template is held or closed; undefined where it is not. */
   restOf(template: string): number | undefined {
     const { holds } = this.#options;
-    const closedMs = holds.closedMs(template);
+    const closedMs = this.#closedMs(template);
     if (closedMs > 0) return closedMs;
     return holds.isTemplateHeld(template) ? holds.behindMs(template) : undefined;
   }
@@ -174,7 +186,7 @@ export class SendGate {
 
   async #accepted(
     job: GateJob,
-    { passage, history }: Entered,
+    entered: Entered,
     { answer, requestedAt = performance.now() }: Attempted,
   ): Promise<void> {
     const { holds, now, histories } = this.#options;
@@ -183,8 +195,8 @@ export class SendGate {
     this.#account.accepted(monotonic);
     this.templates.accepted(job.template);
     this.#acceptances.note(answer?.tokenId ?? '', now() - (monotonic - requestedAt));
-    await holds.answered(passage, 'accepted');
-    if (history !== undefined) await histories.forgetTrouble(job.id);
+    await holds.answered(entered, 'accepted');
+    if (job.trouble !== undefined) await histories.forgetTrouble(job.id);
   }
 
   async #met(job: GateJob, entered: Entered, outcome: HoldOutcome): Promise<Outcome> {
@@ -196,11 +208,8 @@ export class SendGate {
     if (isThrottled && !holds.isHeld && this.#throttled.note(job.id, performance.now())) {
       await rateLimiter.throttled();
     }
-    await this.#concernsAll(
-      job,
-      { hold, code, forMs, always: outcome.scope === 'all' },
-      entered.passage,
-    );
+    const always = outcome.scope === 'all';
+    await this.#concernsAll(job, { hold, code, forMs, always }, entered);
     const { rejectAfter } = outcome;
     const verdict = await judgeJob(
       job,

@@ -41,11 +41,9 @@ export interface Attempted {
   readonly requestedAt?: number | undefined;
 }
 
-export interface Entered {
-  readonly passage: Passage;
-  readonly history?: TroubleHistory;
-  /** Whether another one was accepted since. */
-  readonly isContradicted: boolean;
+export interface Entered extends Passage {
+  /** Whether another notice was accepted since the trouble of the job. Default: false. */
+  readonly isContradicted?: boolean;
 }
 
 /** An outcome that may concern others than the notice. */
@@ -99,8 +97,8 @@ export interface GateBasis {
 
 /** What follows from a trouble for its own job; remembers it. */
 export async function judgeJob(
-  { id }: GateJob,
-  { history, isContradicted }: Entered,
+  { id, trouble: history }: GateJob,
+  { isContradicted = false }: Entered,
   trouble: Trouble,
   isHeld: boolean,
   { histories, now }: GateBasis,
@@ -182,7 +180,7 @@ export class TemplateRefusals {
     const { holds } = this.#basis;
     const { template } = job;
     const { hold, code, rejectAfter } = outcome;
-    await holds.answered(entered.passage, 'inconclusive');
+    await holds.answered(entered, 'inconclusive');
     const tokenId = hold === 'credentials' ? answer?.tokenId : undefined;
     const wasHeld = holds.isTemplateHeld(template);
     const isOfSender = this.#isOfSender(template);
@@ -195,7 +193,7 @@ export class TemplateRefusals {
     );
     const waits = () => ({ ...outcome, behindMs: holds.behindMs(template) });
     if (wasHeld && job.isHalved === true) {
-      const { round = Infinity } = entered.passage.probesTemplate ?? {};
+      const { round = Infinity } = entered.probesTemplate ?? {};
       // Where each chunk has a contact that is refused, only their smaller parts are accepted.
       const isSplit = round <= HALVING_ROUNDS && !isOfSender;
       return isSplit ? { kind: 'rejected', code, own: true } : waits();

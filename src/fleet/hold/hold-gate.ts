@@ -1,6 +1,6 @@
 import { pause } from '../../async/cancellation.ts';
+import type { WorkerConfig } from '../../config/config.ts';
 import { heldTemplate, type HoldKind } from '../../contracts/hold.ts';
-import { closedHours } from '../../contracts/send-windows.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel, type Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -10,14 +10,15 @@ import {
   holdKeys,
   nameIn,
   placeHold,
+  probeLimits,
   templateScope,
   tryOtherKeys,
   type HoldScope,
   type Probe,
+  type ProbeLimits,
 } from './hold-scripts.ts';
 import { readHolds, type NamedHold } from './holds.ts';
-import { OTHERS_FIRST_MS, OwnTrouble, type Aside } from './own-trouble.ts';
-import { probeLimits } from './trouble.ts';
+import { OTHERS_FIRST_MS, OwnTrouble, type Aside } from './trouble.ts';
 
 export interface Passage {
   /** It probes the hold of the queue. */
@@ -28,21 +29,12 @@ export interface Passage {
 
 export const OPEN: Passage = {};
 
+export const isProbe = ({ probes, probesTemplate }: Passage): boolean =>
+  probes !== undefined || probesTemplate !== undefined;
+
 /** The template is held, or its sending hours are closed: the job comes again after so many milliseconds. */
 export interface PutOff {
   readonly putOffMs: number;
-}
-
-/** Limits of holds, in milliseconds, and sending hours. */
-export interface HoldSettings {
-  /** HOLD_PROBE_MIN_MS: time to the first probe. */
-  readonly holdProbeMinMs: number;
-  /** HOLD_PROBE_MAX_MS: longest time between probes. */
-  readonly holdProbeMaxMs: number;
-  /** RETRY_AFTER_MAX_MS: longest Retry-After that is followed. */
-  readonly retryAfterMaxMs: number;
-  /** SEND_WINDOWS */
-  readonly sendWindows?: string | undefined;
 }
 
 export type HoldMove =
@@ -53,7 +45,7 @@ export interface HoldGateOptions {
   readonly hints: Hints;
   readonly keys: Keys;
   readonly id: string;
-  readonly settings: HoldSettings;
+  readonly settings: Pick<WorkerConfig, 'holdProbeMinMs' | 'holdProbeMaxMs' | 'retryAfterMaxMs'>;
   readonly now: () => number;
   /** Whether requests of other processes were accepted recently. */
   readonly othersAccepted: () => Promise<boolean>;
@@ -83,10 +75,9 @@ const MOST_SPREAD = 30;
  * | address, throttled, token-contested, token-unavailable, unreachable | an acceptance or rejection |
  * | manual, restored | a person |
  *
- * A template is held in the same way, apart from the others: its jobs are put off one by one, and so are those of a template
- * whose sending hours are closed. An acceptance lifts it.
+ * A template is held in the same way, apart from the others: its jobs are put off one by one. An acceptance lifts it.
  *
- * A process that is in trouble alone places no hold, and steps aside (own-trouble.ts).
+ * A process that is in trouble alone places no hold, and steps aside ({@link OwnTrouble}).
  *
  * A process learns of holds from hints and from its own attempts; a hint only makes it ask. Before a hint
  * arrives it may send a few more requests, each of which fails by itself.
@@ -95,6 +86,7 @@ export class HoldGate {
   readonly #options: HoldGateOptions;
   readonly #holdKeys: readonly string[];
   readonly #channel: string;
+  readonly #limits: ProbeLimits;
   readonly #own: OwnTrouble;
   /** Whether attempts ask Redis; false while this process knows that there is no hold. */
   #mustAsk = true;
@@ -111,7 +103,8 @@ export class HoldGate {
     this.#holdKeys = holdKeys(options.keys);
     this.#channel = hintChannel(options.redis, options.keys.holdHints);
     const { holdProbeMinMs: minMs, holdProbeMaxMs: maxMs } = options.settings;
-    this.#own = new OwnTrouble({ minMs, maxMs }, options.onAside);
+    this.#limits = { minMs, maxMs };
+    this.#own = new OwnTrouble(this.#limits, options.onAside);
   }
 
   /** Subscribes to hints. Until the first answer of Redis every attempt asks Redis. */
@@ -155,8 +148,8 @@ export class HoldGate {
    * @param wasRefused whether the job met trouble before
    * @param runs of the job so far: the more, the further apart those of a held template come again
    * @param leavesProbes leaves the probe of a hold to jobs that wait beside it
-   * @returns a passage; how long the job is put off because its template is held or closed; or undefined when the account is
-   *   held: requeue the job
+   * @returns a passage; how long the job is put off because its template is held; or undefined when the account is held:
+   *   requeue the job
    */
   enter(
     template: string,
@@ -164,18 +157,8 @@ export class HoldGate {
     runs = 1,
     leavesProbes = false,
   ): Passage | PutOff | Promise<Passage | PutOff | undefined> {
-    const closedMs = this.closedMs(template);
-    if (closedMs > 0) return { putOffMs: closedMs };
     const isOpen = !this.#mustAsk && !this.#mustRead && !this.isTemplateHeld(template);
     return isOpen ? OPEN : this.#ask(template, wasRefused, runs, leavesProbes);
-  }
-
-  /** Milliseconds until the sending hours of a template; 0 while it may be sent. */
-  closedMs(template: string): number {
-    const { settings, now } = this.#options;
-    const { sendWindows = '' } = settings;
-    const { opensAt = 0 } = closedHours(sendWindows, heldTemplate(template), now()) ?? {};
-    return Math.max(0, Math.ceil(opensAt - now()));
   }
 
   async #ask(
@@ -280,10 +263,9 @@ export class HoldGate {
 
   /** @returns the time of the next probe */
   async #place(scope: HoldScope, kind: HoldKind, code: string, forMs = 0): Promise<number> {
-    const { redis, settings } = this.#options;
-    const { minMs, maxMs } = limitsOf(scope === 'queue' ? kind : 'template', settings);
+    const { minMs, maxMs } = probeLimits(scope === 'queue' ? kind : 'template', this.#limits);
     const args = [this.#channel, scope, kind, code, Math.ceil(forMs), minMs, maxMs];
-    return placeHold(redis, this.#holdKeys, args);
+    return placeHold(this.#options.redis, this.#holdKeys, args);
   }
 
   /** Whether a template is held, as far as this process knows. */
@@ -341,8 +323,4 @@ export class HoldGate {
     this.#known = kind;
     this.#options.onMove(kind === undefined ? { kind: 'lifted' } : { kind: 'held', hold: kind });
   }
-}
-
-function limitsOf(kind: HoldKind, { holdProbeMinMs, holdProbeMaxMs }: HoldSettings) {
-  return probeLimits(kind, { minMs: holdProbeMinMs, maxMs: holdProbeMaxMs });
 }

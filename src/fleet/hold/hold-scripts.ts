@@ -1,7 +1,6 @@
 import type { HoldKind } from '../../contracts/hold.ts';
 import { DONE_MS, type Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
-import { MOST_PROBES } from './trouble.ts';
 
 /** Lifetime of BullMQ's limiter keys while only a person lifts the hold, in milliseconds. */
 const MANUAL_HOLD_MS = 365 * 24 * 3_600_000;
@@ -17,6 +16,24 @@ const MOST_HELD = 1_000;
 
 /** Jobs of a template that a person holds look at it again after this time. */
 const MANUAL_LOOK_MS = 15_000;
+
+/** Most probes of a held template in one round: 1, 2, 4, ... */
+export const MOST_PROBES = 20;
+
+export interface ProbeLimits {
+  readonly minMs: number;
+  readonly maxMs: number;
+}
+
+/**
+ * The distance between probes, which doubles with each. Where a probe takes nothing they come more often: for
+ * `unreachable` no request is made, and what refuses the keys, a template, or is not the API takes none.
+ */
+export function probeLimits(kind: HoldKind, { minMs, maxMs }: ProbeLimits): ProbeLimits {
+  if (kind === 'unreachable') return { minMs, maxMs: Math.min(maxMs, 2 * minMs + 1_000) };
+  const isFree = kind === 'credentials' || kind === 'address' || kind === 'template';
+  return isFree ? { minMs: minMs / 2, maxMs: maxMs / 4 } : { minMs, maxMs };
+}
 
 /** What a hold is about: everything, or the notices of a template by their name (`heldName`). */
 export type HoldScope = 'queue' | `template:${string}`;

@@ -1,21 +1,10 @@
+import type { WorkerConfig } from '../../config/config.ts';
 import type { LaneName } from '../../contracts/outcome.ts';
 import type { CancelSignal } from '../../contracts/token.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { hintChannel, type Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { decreaseRateLimit, REACH_MS, takePermits, type Permits } from './rate-limit-state.ts';
-
-/** The rate limit of the account, and how it changes after a 429. */
-export interface RateLimitSettings {
-  /** RATE_LIMIT: send requests per second of the whole account; 0 is no limit. */
-  readonly limit: number;
-  /** Send requests per second that no decrease goes below. */
-  readonly floor: number;
-  /** Percentage by which a decrease lowers the limit. */
-  readonly fallPercent: number;
-  /** How long a rise from zero to the configured limit would take, in milliseconds. */
-  readonly recoveryMs: number;
-}
 
 export interface RateLimiterEvents {
   /** The limit was decreased. Rates are requests per second. */
@@ -69,7 +58,7 @@ export class RateLimiter {
   readonly #hints: Pick<Hints, 'subscribe'>;
   readonly #channel: string;
   readonly #keys: Keys;
-  readonly #settings: RateLimitSettings;
+  readonly #settings: WorkerConfig['rateLimit'];
   readonly #events: RateLimiterEvents;
   readonly #rate = new SendRate();
   /** In the order in which they came, which is that of their deadlines. */
@@ -89,7 +78,7 @@ export class RateLimiter {
     redis: RedisClient,
     hints: Pick<Hints, 'subscribe'>,
     keys: Keys,
-    settings: RateLimitSettings,
+    settings: WorkerConfig['rateLimit'],
     events: RateLimiterEvents,
   ) {
     this.#redis = redis;

@@ -1,3 +1,5 @@
+import type { RestoreConfig } from '../../config/config.ts';
+
 /**
  * A term: the heartbeats of workers that one server of Redis counted, in a row. Another term starts with the first
  * heartbeat that another server takes, in an emptied Redis, and when an old copy is found. Redis knows its term and the
@@ -67,14 +69,6 @@ export type RestoreVerdict =
       readonly missingMs: number;
     };
 
-/** Limits of what may be missing, in milliseconds. */
-export interface RestoreBounds {
-  /** RESTORE_TOLERANCE_MS: less than this is only warned about. */
-  readonly toleranceMs: number;
-  /** RESTORE_GAP_MS: a longer time without heartbeats before a restart is suspect. */
-  readonly gapMs: number;
-}
-
 /** Redis reports its uptime in whole seconds. */
 const UPTIME_GRAIN_MS = 1_500;
 
@@ -96,7 +90,7 @@ const UPTIME_GRAIN_MS = 1_500;
 export function judgeEpoch(
   memory: Term | undefined,
   reading: EpochReading,
-  { toleranceMs, gapMs }: RestoreBounds,
+  { toleranceMs, gapMs }: Pick<RestoreConfig, 'toleranceMs' | 'gapMs'>,
 ): RestoreVerdict {
   const { epoch } = reading;
   if (epoch === undefined) return { kind: 'continue' };

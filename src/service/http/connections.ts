@@ -1,6 +1,6 @@
 import { Pool, ProxyAgent } from 'undici';
 import type { buildConnector, Dispatcher } from 'undici';
-import type { ServiceSettings } from '../settings.ts';
+import type { ServiceConfig } from '../../config/config.ts';
 
 /** Idle connections are closed before the service does it: a stale one makes an outcome unknown. */
 const KEEP_ALIVE_MS = 4_000;
@@ -16,7 +16,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
  * @param keepAlive false: each request gets a connection of its own, so that none uses one that has died
  *   in silence
  */
-export function openDispatcher(settings: ServiceSettings, keepAlive: boolean): Dispatcher {
+export function openDispatcher(settings: ServiceConfig, keepAlive: boolean): Dispatcher {
   const { connectTimeoutMs, answerTimeoutMs, connections, proxyUrl, tlsCa } = settings;
   const connect = {
     timeout: connectTimeoutMs,
@@ -76,13 +76,13 @@ function failForGood(connect: buildConnector.connector): buildConnector.connecto
  * such as a gateway that restarts, has usually broken them, too, and each of them would make an outcome unknown.
  */
 export class KeptConnections {
-  readonly #settings: ServiceSettings;
+  readonly #settings: ServiceConfig;
   #current: Dispatcher;
   #openedAt = performance.now();
   /** Replaced ones with requests in progress. */
   readonly #closing = new Set<Dispatcher>();
 
-  constructor(settings: ServiceSettings) {
+  constructor(settings: ServiceConfig) {
     this.#settings = settings;
     this.#current = openDispatcher(settings, true);
   }

@@ -3,11 +3,8 @@ import {
   readRateLimit,
   setManualRateLimit,
 } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
-import {
-  PERMIT_LASTS_MS,
-  RateLimiter,
-  type RateLimitSettings,
-} from '../../../src/fleet/rate-limit/rate-limiter.ts';
+import { PERMIT_LASTS_MS, RateLimiter } from '../../../src/fleet/rate-limit/rate-limiter.ts';
+import type { WorkerConfig } from '../../../src/config/config.ts';
 import type { LaneName } from '../../../src/contracts/outcome.ts';
 import { pause } from '../../../src/async/cancellation.ts';
 import { hintChannel, Hints } from '../../../src/redis/hints.ts';
@@ -16,7 +13,12 @@ import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
 import { callsByCommand } from '../../token/support/server-calls.ts';
 
-const SETTINGS: RateLimitSettings = { limit: 0, floor: 1, fallPercent: 50, recoveryMs: 1e12 };
+const SETTINGS: WorkerConfig['rateLimit'] = {
+  limit: 0,
+  floor: 1,
+  fallPercent: 50,
+  recoveryMs: 1e12,
+};
 
 describe('RateLimiter', () => {
   const redis = testRedis();
@@ -29,7 +31,7 @@ describe('RateLimiter', () => {
   const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
 
   /** The rate limiter of one process of the fleet. */
-  async function process(keys: Keys, settings: Partial<RateLimitSettings> = {}) {
+  async function process(keys: Keys, settings: Partial<WorkerConfig['rateLimit']> = {}) {
     const hints = new Hints(redis.connect({ name: 'hints', forWorker: true }));
     const client = redis.connect({ name: 'limiter', forWorker: true });
     const listening = signal();

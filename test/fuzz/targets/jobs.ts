@@ -23,8 +23,6 @@ export const JOB = {
 
 const SETTINGS = {
   chatSenderKeyField: 'chatSenderKey',
-  defaultChatSenderKey: undefined,
-  defaultSenderKey: undefined,
 };
 
 /** What was read, or undefined where it was refused with this code. */

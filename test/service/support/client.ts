@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest';
+import type { ServiceConfig } from '../../../src/config/config.ts';
 import type { Notice } from '../../../src/contracts/notice.ts';
 import type { Token, TokenSource } from '../../../src/contracts/token.ts';
 import { ServiceClient } from '../../../src/service/client.ts';
-import type { ServiceSettings } from '../../../src/service/settings.ts';
 
 /** Values that must never be found in an error or an answer. */
 export const CANARY = {
@@ -14,10 +14,7 @@ export const CANARY = {
 } as const;
 
 /** Opens a client whose limits are short enough for a test, which the end of the test closes. */
-export function openClient(
-  baseUrl: string,
-  overrides: Partial<ServiceSettings> = {},
-): ServiceClient {
+export function openClient(baseUrl: string, overrides: Partial<ServiceConfig> = {}): ServiceClient {
   const client = new ServiceClient({
     baseUrl,
     accessKey: CANARY.accessKey,
@@ -28,8 +25,10 @@ export function openClient(
     chatSenderKeyField: 'chatSenderKey',
     connectTimeoutMs: 500,
     answerTimeoutMs: 5_000,
+    sendDeadlineMs: 15_000,
     issueDeadlineMs: 5_000,
     notSentRetries: 0,
+    acceptedTraceIds: true,
     connections: 8,
     ...overrides,
   });

@@ -1,4 +1,5 @@
-import type { TokenSettings, TokenWant } from '../../../src/token/token-record.ts';
+import type { Config } from '../../../src/config/config.ts';
+import type { TokenWant } from '../../../src/token/token-record.ts';
 import type { AcquireDecision } from '../../../src/token/token-scripts.ts';
 
 /** A ttl as Redis gives it: what is left of it, or none at all. */
@@ -36,7 +37,7 @@ export type Verdict =
   | Exclude<AcquireDecision, { readonly stored: unknown }>;
 
 type Limits = Pick<
-  TokenSettings,
+  Config['token'],
   'lockTtlMs' | 'budget' | 'budgetWindowMs' | 'refusedMinMs' | 'refusedMaxMs'
 >;
 

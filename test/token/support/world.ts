@@ -10,7 +10,7 @@ import {
   type TokenStatus,
 } from '../../../src/token/token-status.ts';
 import { SharedToken } from '../../../src/token/shared-token.ts';
-import type { TokenSettings } from '../../../src/token/token-record.ts';
+import type { Config } from '../../../src/config/config.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 import { changeRecord, readRecord, type StoredRecord } from './write-state.ts';
@@ -19,7 +19,7 @@ export const PAIR = 'pair-of-tests';
 export const SECRET = 'secret-of-tests';
 
 /** Short times, in the proportions of the defaults. */
-export const SETTINGS: TokenSettings = {
+export const SETTINGS: Config['token'] = {
   lockTtlMs: 3000,
   issueDeadlineMs: 2000,
   graceMs: 1000,
@@ -88,11 +88,11 @@ export class World {
   readonly client: Redis;
   readonly issuer = new Issuer();
   readonly #redis: TestRedis;
-  readonly #settings: TokenSettings;
+  readonly #settings: Config['token'];
   readonly #members: SharedToken[] = [];
   #listeners = 0;
 
-  constructor(redis: TestRedis, settings: Partial<TokenSettings> = {}) {
+  constructor(redis: TestRedis, settings: Partial<Config['token']> = {}) {
     this.#redis = redis;
     this.client = redis.client;
     this.accountKeys = keysOf(redis.freshPrefix(), 'default');

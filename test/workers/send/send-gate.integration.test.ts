@@ -55,7 +55,7 @@ describe('SendGate', () => {
         const answer = { tokenId, status } as SendAnswer;
         const end = (outcome: Outcome) =>
           gate.leave(job, entered, { outcome, answer, requestedAt: performance.now() });
-        return Object.assign(end, { probes: entered.passage.probes });
+        return Object.assign(end, { probes: entered.probes });
       };
       const attempt = async (id: string, outcome: Outcome, more: More = {}) =>
         (await begin(id, more))?.(outcome);

@@ -1,13 +1,15 @@
 import type { HoldKind } from '../../../../src/contracts/hold.ts';
 import {
+  MOST_PROBES,
+  probeLimits,
+  type ProbeLimits,
+} from '../../../../src/fleet/hold/hold-scripts.ts';
+import {
   AccountRow,
   Acceptances,
   judgeTrouble,
-  MOST_PROBES,
-  probeLimits,
   TemplateRows,
   withTrouble,
-  type ProbeLimits,
   type Refused,
   type TroubleHistory,
   type TroubleVerdict,

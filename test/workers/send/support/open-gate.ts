@@ -5,14 +5,11 @@ import type { RedisClient } from '../../../../src/redis/connect.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import type { AttemptContext } from '../../../../workers/send/attempt.ts';
 import { JobReturns } from '../../../../workers/send/disposition.ts';
-import type { Entered, GateJob } from '../../../../workers/send/template-refusals.ts';
-
-/** What lets most attempts begin. */
-const ENTERED: Entered = { passage: OPEN, isContradicted: false };
+import type { GateJob } from '../../../../workers/send/template-refusals.ts';
 
 /** A gate that nothing closes, and that changes no outcome: for tests of what is between its two sides. */
 export const OPEN_GATE: AttemptContext['gate'] = {
-  enter: () => Promise.resolve(ENTERED),
+  enter: () => Promise.resolve(OPEN),
   leave: (_job, _entered, { outcome }) => Promise.resolve(outcome),
   isInHours: () => true,
   restOf: () => undefined,
