@@ -90,45 +90,6 @@ return 1`,
 });
 
 /**
- * The histories of jobs in trouble, in one hash. Written where there is something to remember, read by runs that are not
- * the first, removed at the end of the job.
- */
-export class JobHistories {
-  readonly #redis: RedisClient;
-  readonly #keys: Pick<Keys, 'history' | 'noticeLock'>;
-
-  constructor(redis: RedisClient, keys: Pick<Keys, 'history' | 'noticeLock'>) {
-    this.#redis = redis;
-    this.#keys = keys;
-  }
-
-  async read(job: string): Promise<JobHistory> {
-    const { trouble, unknown } = historyFields(job);
-    return parseHistory(await this.#redis.hmget(this.#keys.history, trouble, unknown));
-  }
-
-  async writeTrouble(job: string, trouble: TroubleHistory): Promise<void> {
-    await this.#redis.hset(this.#keys.history, historyFields(job).trouble, JSON.stringify(trouble));
-  }
-
-  /** Notes an attempt at a single notice, unless another run has the lock: then the stall counts. Safe to repeat. */
-  async noteUnknown(job: string, attempt: Omit<UnknownAttempt, 'at'>): Promise<void> {
-    const { history, noticeLock } = this.#keys;
-    const args = [attempt.run, historyFields(job).unknown, JSON.stringify(attempt)];
-    await translated(noteUnknown(this.#redis, [history, noticeLock(job)], args));
-  }
-
-  async forget(job: string): Promise<void> {
-    const { trouble, unknown } = historyFields(job);
-    await this.#redis.hdel(this.#keys.history, trouble, unknown);
-  }
-
-  async forgetTrouble(job: string): Promise<void> {
-    await this.#redis.hdel(this.#keys.history, historyFields(job).trouble);
-  }
-}
-
-/**
  * What an attempt may do:
  *
  * - `send`: its intent is recorded.
@@ -139,7 +100,7 @@ export class JobHistories {
 export type IntentVerdict = 'send' | 'lost' | 'unknown' | 'accepted';
 
 /**
- * The transitions of intents (see {@link Intents}), one script each.
+ * The transitions of intents ({@link JobHistories}), one script each.
  *
  * KEYS of all: the histories of jobs, the accepted intents, the notices that were not accepted. ARGV of all: the prefix of
  * the keys of BullMQ's jobs, the id of the job, the nonce of the attempt, and what is specific to the script.
@@ -210,29 +171,59 @@ redis.call('ZADD', accepted, now, job)
 return 1`,
 });
 
+type HistoryKeys = Pick<Keys, 'acceptedIntents' | 'ended' | 'history' | 'noticeJob' | 'noticeLock'>;
+
 export interface IntentAttempt {
   readonly job: string;
   readonly nonce: string;
 }
 
 /**
- * The intents of single notices with delivery at-most-once. A notice, identified by its job, is in one of these states:
+ * The histories of jobs in trouble, in one hash. Written where there is something to remember, read by runs that are not
+ * the first, removed at the end of the job.
  *
- * - idle: nothing is recorded. idle -> open: {@link begin}, right before the request.
- * - open: a request may be in progress. open -> idle: {@link end} with `back`, the service did not take it, or the record
- *   of the end of the notice (src/notices/end-scripts.ts), by the attempt itself or by the next run, which finds that the
- *   earlier one never ended. open -> accepted: {@link end}.
+ * So are the intents of single notices with delivery at-most-once. A notice, identified by its job, is in one of these states:
+ *
+ * - idle: nothing is recorded. idle -> open: {@link beginIntent}, right before the request.
+ * - open: a request may be in progress. open -> idle: {@link endIntent} with `back`, the service did not take it, or the
+ *   record of the end of the notice (src/notices/end-scripts.ts), by the attempt itself or by the next run, which finds that
+ *   the earlier one never ended. open -> accepted: {@link endIntent}.
  * - accepted: nothing is sent any more; removed once BullMQ has recorded the end of the job.
  *
- * All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED.
+ * The methods about intents throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED.
  */
-export class Intents {
+export class JobHistories {
   readonly #redis: RedisClient;
-  readonly #keys: Keys;
+  readonly #keys: HistoryKeys;
 
-  constructor(redis: RedisClient, keys: Keys) {
+  constructor(redis: RedisClient, keys: HistoryKeys) {
     this.#redis = redis;
     this.#keys = keys;
+  }
+
+  async read(job: string): Promise<JobHistory> {
+    const { trouble, unknown } = historyFields(job);
+    return parseHistory(await this.#redis.hmget(this.#keys.history, trouble, unknown));
+  }
+
+  async writeTrouble(job: string, trouble: TroubleHistory): Promise<void> {
+    await this.#redis.hset(this.#keys.history, historyFields(job).trouble, JSON.stringify(trouble));
+  }
+
+  /** Notes an attempt at a single notice, unless another run has the lock: then the stall counts. Safe to repeat. */
+  async noteUnknown(job: string, attempt: Omit<UnknownAttempt, 'at'>): Promise<void> {
+    const { history, noticeLock } = this.#keys;
+    const args = [attempt.run, historyFields(job).unknown, JSON.stringify(attempt)];
+    await translated(noteUnknown(this.#redis, [history, noticeLock(job)], args));
+  }
+
+  async forget(job: string): Promise<void> {
+    const { trouble, unknown } = historyFields(job);
+    await this.#redis.hdel(this.#keys.history, trouble, unknown);
+  }
+
+  async forgetTrouble(job: string): Promise<void> {
+    await this.#redis.hdel(this.#keys.history, historyFields(job).trouble);
   }
 
   /**
@@ -240,18 +231,18 @@ export class Intents {
    * @param lockToken the worker's token of the job's lock
    * @param worker id of the worker, for debugging
    */
-  begin(attempt: IntentAttempt, lockToken: string, worker: string): Promise<IntentVerdict> {
+  beginIntent(attempt: IntentAttempt, lockToken: string, worker: string): Promise<IntentVerdict> {
     const { job, nonce } = attempt;
     return this.#run(beginIntent, [job, nonce, lockToken, worker]);
   }
 
   /** Records the end of an attempt. Safe to repeat. */
-  async end({ job, nonce }: IntentAttempt, as: 'accepted' | 'back'): Promise<void> {
+  async endIntent({ job, nonce }: IntentAttempt, as: 'accepted' | 'back'): Promise<void> {
     await this.#run(endIntent, [job, nonce, as]);
   }
 
   /** Whether an attempt was started that has no known end. */
-  async isOpen(job: string): Promise<boolean> {
+  async hasOpenIntent(job: string): Promise<boolean> {
     return (await translated(this.#redis.hexists(this.#keys.history, `intent:${job}`))) === 1;
   }
 

@@ -59,26 +59,6 @@ export function requestBodyOfBytes(
   return Buffer.concat([start, CONTACTS, contacts, END]);
 }
 
-/**
- * The bearer value of a token: v1 encodes it a second time, v2 uses it as issued (service-api,
- * Authentication rules 1 and 2).
- */
-function bearerValue(token: string, version: ServiceConfig['apiVersion']): string {
-  return version === 'v1' ? Buffer.from(token).toString('base64') : token;
-}
-
-/**
- * The Authorization header of a call.
- *
- * @throws NoticeQueueError TOKEN_INVALID when the token cannot be put in a header; nothing is sent then
- */
-function bearerHeader(token: string, version: ServiceConfig['apiVersion']): string {
-  if (!isTokenValue(token)) {
-    throw new NoticeQueueError('TOKEN_INVALID', 'The token at hand is not printable ASCII.');
-  }
-  return `Bearer ${bearerValue(token, version)}`;
-}
-
 /** The Authorization header of an issuance (service-api, Authentication step 1). */
 export function basicHeader(accessKey: string, secretKey: string): string {
   return `Basic ${Buffer.from(`${accessKey}:${secretKey}`).toString('base64')}`;
@@ -93,7 +73,8 @@ export interface TokenHeaders {
 }
 
 /**
- * Computes the headers once per token instead of once per call: a token serves thousands of calls.
+ * Computes the headers once per token instead of once per call: a token serves thousands of calls. As the bearer value v1
+ * encodes it a second time, v2 uses it as issued (service-api, Authentication rules 1 and 2).
  *
  * @returns a function that throws NoticeQueueError TOKEN_INVALID for a token that cannot be put in a header
  */
@@ -104,11 +85,14 @@ export function tokenHeadersOf(
 ): (token: Token) => TokenHeaders {
   let last: { readonly value: string; readonly of: TokenHeaders } | undefined;
   return ({ value }) => {
-    if (last?.value !== value) {
-      const own = [...headers, 'Authorization', bearerHeader(value, version)];
-      const pieces = piecesOfSecrets([...secrets, value, bearerValue(value, 'v1')]);
-      last = { value, of: { headers: own, secrets: pieces } };
+    if (last?.value === value) return last.of;
+    if (!isTokenValue(value)) {
+      throw new NoticeQueueError('TOKEN_INVALID', 'The token at hand is not printable ASCII.');
     }
+    const encoded = Buffer.from(value).toString('base64');
+    const bearer = `Bearer ${version === 'v1' ? encoded : value}`;
+    const pieces = piecesOfSecrets([...secrets, value, encoded]);
+    last = { value, of: { headers: [...headers, 'Authorization', bearer], secrets: pieces } };
     return last.of;
   };
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Intents, JobHistories, possibleSends } from '../../src/fleet/job-history.ts';
+import { JobHistories, possibleSends } from '../../src/fleet/job-history.ts';
 import { recordEnd } from '../../src/notices/end-scripts.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
@@ -27,17 +27,17 @@ it.each(['{', '5', '[1]', '[{"code":"TIMEOUT","run":"r"}]'])(
 
 it('an intent that cannot be read is open, and the notice ends', async () => {
   const keys = keysOf(redis.freshPrefix(), 'default');
-  const intents = new Intents(client, keys);
+  const intents = new JobHistories(client, keys);
   const attempt = { job: 'a', nonce: 'n' };
   await client.set(keys.noticeLock('a'), 'lock');
   await client.hset(keys.history, 'intent:a', '{');
   await client.hset(keys.ended, 'a', '{');
-  expect(await intents.begin(attempt, 'lock', 'w')).toBe('unknown');
-  await intents.end(attempt, 'accepted');
+  expect(await intents.beginIntent(attempt, 'lock', 'w')).toBe('unknown');
+  await intents.endIntent(attempt, 'accepted');
   await client.hdel(keys.ended, 'a');
   const run = { id: 'a', lockToken: 'lock', started: 1, addedAt: 7 };
   const end = { state: 'unknown', code: 'TIMEOUT', template: 'T', contacts: 2 } as const;
   const entry = { ...end, attempts: 1, possiblySent: 1, stage: 'sent' } as const;
   expect(await recordEnd(client, keys, run, entry, 0)).toBe('recorded');
-  expect(await intents.isOpen('a')).toBe(false);
+  expect(await intents.hasOpenIntent('a')).toBe(false);
 });

@@ -265,7 +265,7 @@ describe('a notice whose outcome is unknown, decided', () => {
     expect(await parked.queue.get(parked.id)).toMatchObject({ possiblySent: 1 });
     await redis.client.set(parked.keys.noticeLock(parked.id), 'token');
     const attempt = { job: parked.id, nonce: 'second' };
-    expect(await parked.intents.begin(attempt, 'token', 'worker')).toBe('send');
+    expect(await parked.intents.beginIntent(attempt, 'token', 'worker')).toBe('send');
   });
 
   it('as resend once its deadline has passed: left as it is, for it would expire', async () => {
@@ -336,9 +336,9 @@ describe('a notice whose outcome is unknown, decided', () => {
 it('an answer that came after another run has ended the notice is shown before a decision', async () => {
   const parked = await parkNotice(redis);
   const { keys, id, intents } = parked;
-  await intents.end({ job: id, nonce: 'another' }, 'accepted');
+  await intents.endIntent({ job: id, nonce: 'another' }, 'accepted');
   expect(await listed(parked)).toEqual([parked.listed]);
-  await intents.end({ job: id, nonce: 'first' }, 'accepted');
+  await intents.endIntent({ job: id, nonce: 'first' }, 'accepted');
   expect(await listed(parked)).toEqual([{ ...parked.listed, stage: 'accepted' }]);
   expect(await readEnded(redis.client, keys, [id])).toHaveLength(1);
 });

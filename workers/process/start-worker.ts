@@ -9,11 +9,12 @@ import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { LaneName } from '../../src/contracts/outcome.ts';
 import type { CancelSignal } from '../../src/contracts/token.ts';
 import { VERSION } from '../../src/contracts/version.ts';
-import { JobHistories, Intents } from '../../src/fleet/job-history.ts';
+import { JobHistories } from '../../src/fleet/job-history.ts';
 import { sentTwiceCounts } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/logger.ts';
 import { Hints } from '../../src/redis/hints.ts';
+import { readAccountSecret } from '../../src/payload/account-secret.ts';
 import { workerSealing } from '../../src/payload/seal.ts';
 import { keysOf, pairName } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/connect.ts';
@@ -189,7 +190,6 @@ export async function startWorker({
     locks,
     returns,
     log: attemptLog,
-    intents: new Intents(redis, keys),
     histories,
     doNotSend,
     worker: id,
@@ -214,13 +214,10 @@ export async function startWorker({
   const { worker: settings } = config;
   const options = { redis, keys, settings, inFlight, now: clock.now, forget };
   const both = [
-    buildSendWorker(
-      { ...options, lane: lanes.notices, announce: announcer(basis) },
-      (job, lockToken) => runNotice({ job, lockToken }, contexts.notices),
+    buildSendWorker({ ...options, lane: lanes.notices, announce: announcer(basis) }, (job) =>
+      runNotice(job, contexts.notices),
     ),
-    buildSendWorker({ ...options, lane: lanes.chunks }, (job, lockToken) =>
-      runChunk({ job, lockToken }, contexts.chunks),
-    ),
+    buildSendWorker({ ...options, lane: lanes.chunks }, (job) => runChunk(job, contexts.chunks)),
   ];
   const workers = new WorkerGroup(both, { redis, inFlight, locks, onError: onRedisError });
 
@@ -231,7 +228,10 @@ export async function startWorker({
     await lifecycle.stop();
     return undefined;
   }
-  await returns.keepSecret();
+  // It keeps the secret of the account over a change of the key; if it fails, the next one does.
+  if (sealing.keys.length > 1) {
+    await readAccountSecret(redis, keys.account, sealing).catch(() => {});
+  }
   await storeOwnRetention(redis, keys, config.worker, attemptLog);
   await lifecycle.start(clock);
   await lifecycle.start(holds);

@@ -15,8 +15,7 @@ import { isProgramError, isRefusedLastingly } from '../../src/redis/failure.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import type { InFlight } from './in-flight.ts';
-import { followRedisTime } from './redis-time.ts';
-import { guardFetches, repairActiveJobs } from './unreadable-job.ts';
+import { adaptBackend, repairActiveJobs } from './bull-backend.ts';
 
 /**
  * Extends the lock of a job as BullMQ does, or takes it again where it has ended and the job is still in this run:
@@ -100,8 +99,8 @@ export class SendWorker extends Worker {
   constructor(name: string, run: Processor, options: WorkerOptions, built: SendWorkerOptions) {
     super(name, run, options);
     this.built = built;
-    if (built.now !== undefined) followRedisTime(this.backend, built.now);
-    guardFetches(this.backend, () => repairActiveJobs(built.redis, this.toKey('')));
+    const { now = Date.now, redis } = built;
+    adaptBackend(this.backend, now, () => repairActiveJobs(redis, this.toKey('')));
   }
 
   protected override get Job(): typeof Job {

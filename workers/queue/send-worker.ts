@@ -5,7 +5,7 @@ import { CHUNK_QUEUE_NAME, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { jobSpan } from '../../src/tracing/spans.ts';
 import { AttemptError, backoffMs } from './attempt-error.ts';
 import { jobKeyOf, SendJob, SendWorker, type Lane, type SendWorkerOptions } from './send-job.ts';
-import { setFieldsAside } from './unreadable-job.ts';
+import { setFieldsAside } from './bull-backend.ts';
 
 /** Most accepted notices that are kept, whatever their age. */
 export const KEEP_ACCEPTED_COUNT = 10_000;
@@ -39,7 +39,7 @@ export function lanesOf(config: WorkerConfig): Readonly<Record<LaneName, Lane>> 
 
 const seconds = (ms: number) => Math.ceil(ms / 1_000);
 
-export type RunJob = (job: Job, lockToken: string | undefined) => Promise<unknown>;
+export type RunJob = (job: Job) => Promise<unknown>;
 
 /**
  * A worker checks this often whether a hold is over, and never keeps a fetched job longer. The whole fleet
@@ -60,10 +60,10 @@ const STALLS_ALLOWED = 1_000;
  */
 export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWorker {
   const { redis, keys, lane, settings, inFlight } = options;
-  const runJob: RunJob = (job, lockToken) => {
+  const runJob: RunJob = (job) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
     job.opts.backoff = { type: 'full-jitter' };
-    const runOnce = () => run(job, lockToken);
+    const runOnce = () => run(job);
     const prepareAndRun = async () => {
       await setFieldsAside(redis, jobKeyOf(job));
       return runOnce();

@@ -19,14 +19,7 @@ import {
   type ChunkRun,
   type SendClaim,
 } from './chunk-record.ts';
-import {
-  delayJob,
-  PUT_OFF,
-  requeue,
-  withoutStack,
-  type LockedJob,
-  readHistory,
-} from './disposition.ts';
+import { delayJob, PUT_OFF, requeue, withoutStack, readHistory } from './disposition.ts';
 import { untilDone, type GateJob } from './template-refusals.ts';
 
 /** The body of the request of a chunk, without its contacts. */
@@ -49,8 +42,7 @@ const MOST_LISTS = 1_000;
  * The ledger decides: without a claim nothing is sent, and the result of the chunk is recorded there
  * before the job ends. A job that is done, lost or run twice changes nothing there.
  */
-export async function runChunk(locked: LockedJob, context: ChunkContext): Promise<void> {
-  const { job } = locked;
+export async function runChunk(job: Job, context: ChunkContext): Promise<void> {
   const data = chunkOf(job);
   const lock = context.locks.of(job);
   let entry: Awaited<ReturnType<typeof enter>>;
@@ -59,7 +51,7 @@ export async function runChunk(locked: LockedJob, context: ChunkContext): Promis
     const gateJob = { ...gateJobOf(job, data, context), trouble };
     const nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
     const lastAttempt = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
-    const run = { locked, data, lock, nonce, lastAttempt };
+    const run = { job, data, lock, nonce, lastAttempt };
     entry = await enter(gateJob, context);
     if (entry === undefined) requeue();
     if ('putOffMs' in entry) return await putOff(run, entry.putOffMs, context);
@@ -84,7 +76,7 @@ async function sendClaimed(
   entry: Entry,
   context: ChunkContext,
 ): Promise<void> {
-  const { locked, data, lock } = run;
+  const { job, data, lock } = run;
   const leaveFirst = async (error: unknown) => {
     await leaveUnsent(gateJob, entry, context);
     throw error;
@@ -95,11 +87,11 @@ async function sendClaimed(
     whole = await openChunk(claimed, data.batch, context.sealing);
   } catch (error) {
     await leaveUnsent(gateJob, entry, context);
-    if (error instanceof PayloadKeyMissing) return context.returns.returnJob(locked, release);
+    if (error instanceof PayloadKeyMissing) return context.returns.returnJob(job, release);
     context.log.trouble('payload', error);
     return rejectUnreadable(run, '', context);
   }
-  const line = context.log.begin(locked.job);
+  const line = context.log.begin(job);
   const frame = JSON.parse(whole.frame) as ChunkFrame;
   const template = heldName(frame.templateCode, frame);
   const expiresAt = askedAt + (claimed.msToDeadline ?? Infinity);
@@ -150,11 +142,11 @@ async function sendClaimed(
 async function putOff(run: ChunkRun, ms: number, context: ChunkContext): Promise<void> {
   const { expiresAt = Infinity } = context.lists.get(run.data.batch) ?? {};
   const restMs = Math.ceil(expiresAt - performance.now());
-  if (restMs > 0) return delayJob(run.locked, Math.min(ms, restMs), PUT_OFF);
+  if (restMs > 0) return delayJob(run.job, Math.min(ms, restMs), PUT_OFF);
   const claim = await claimChunk(run, context);
   if (claim?.kind !== 'send') return endUnclaimed(run, claim, context);
   await settle(run, allBack(false), context);
-  return delayJob(run.locked, CLAIM_RETRY_MS, PUT_OFF);
+  return delayJob(run.job, CLAIM_RETRY_MS, PUT_OFF);
 }
 
 /** The data of a chunk's job; one that cannot be read fails for good. */
@@ -192,10 +184,10 @@ function gateJobOf(
  * @returns undefined when Redis did not answer in that time: nothing may be sent
  */
 async function claimChunk(
-  { locked, data: { batch, chunk }, lock: jobLock, nonce }: ChunkRun,
+  { job, data: { batch, chunk }, lock: jobLock, nonce }: ChunkRun,
   { ledger, lockKey, log, unknownResends, stopping }: ChunkContext,
 ): Promise<Claim | undefined> {
-  const lock = { key: lockKey(locked.job.id ?? ''), token: locked.lockToken ?? '' };
+  const lock = { key: lockKey(job.id ?? ''), token: job.token ?? '' };
   for (let tries = 0; jobLock.valid() && !stopping.aborted; tries++) {
     try {
       return await ledger.claim(batch, chunk, nonce, lock, unknownResends);
@@ -209,19 +201,19 @@ async function claimChunk(
 
 /** Ends the job of a chunk that may not be sent; logs and counts it where the claim has settled it. */
 async function endUnclaimed(
-  { locked, data: { batch, chunk } }: ChunkRun,
+  { job, data: { batch, chunk } }: ChunkRun,
   claim: Exclude<Claim, SendClaim> | undefined,
   { log }: ChunkContext,
 ): Promise<void> {
   // A paused batch gets new jobs when it is resumed.
   if (claim === undefined || claim.kind === 'lost') requeue();
-  if (claim.kind === 'later') return delayJob(locked, claim.afterMs, 'the rate of the batch');
+  if (claim.kind === 'later') return delayJob(job, claim.afterMs, 'the rate of the batch');
   if (claim.kind === 'expired' || claim.kind === 'parked') {
     const { kind, size: contacts, possiblySent, code } = claim;
     const outcome: Outcome =
       kind === 'expired' && possiblySent === 0
         ? { kind: 'expired' }
         : { kind: 'unknown', code, earlier: true };
-    log.begin(locked.job).end(outcome, undefined, { batch, chunk, contacts, possiblySent });
+    log.begin(job).end(outcome, undefined, { batch, chunk, contacts, possiblySent });
   }
 }

@@ -1,3 +1,4 @@
+import type { Job } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/repeat.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
@@ -30,7 +31,6 @@ import {
   requeue,
   tryAgain,
   type JobReturns,
-  type LockedJob,
 } from './disposition.ts';
 import { mayBeOneContact, type Attempted } from './template-refusals.ts';
 
@@ -46,7 +46,7 @@ export interface SeenList {
 export interface ChunkContext extends AttemptContext {
   readonly service: Pick<ServiceClient, 'sendBytes'>;
   readonly ledger: Pick<Ledger, 'claim' | 'halve' | 'redrive' | 'settle' | 'suppress'>;
-  readonly histories: Pick<JobHistories, 'read' | 'forget'>;
+  readonly histories: Pick<JobHistories, 'read'>;
   /** The lists that this process has seen, by the ids of their batches. */
   readonly lists: Map<string, SeenList>;
   readonly locks: Pick<JobLocks, 'of'>;
@@ -58,7 +58,7 @@ export interface ChunkContext extends AttemptContext {
 }
 
 export interface ChunkRun {
-  readonly locked: LockedJob;
+  readonly job: Job;
   readonly data: ChunkJobData;
   readonly lock: JobLock;
   readonly nonce: string;
@@ -113,7 +113,7 @@ export async function takeOutSuppressed(
   // Another run has the chunk, or a repeated command found nothing left of it: the next run sees which.
   if (said === 'known') requeue();
   const facts = { batch, chunk, contacts: hits.size, possiblySent };
-  context.log.begin(run.locked.job).end({ kind: 'suppressed' }, undefined, facts);
+  context.log.begin(run.job).end({ kind: 'suppressed' }, undefined, facts);
   if (rest === undefined) return undefined;
   const payload = await openPayload(rest, seal);
   return { claim: { ...claim, size: left.length }, opened: { frame: opened.frame, ...payload } };
@@ -154,7 +154,7 @@ export async function recordChunk(
         : { kind: 'back', possiblySent: isUnknown };
   await settle(run, settlement, context, withOwn);
   if (settlement.kind !== 'back') return;
-  await tryAgain(run.locked, outcome, answer, claim.possiblySent + (isUnknown ? 1 : 0));
+  await tryAgain(run.job, outcome, answer, claim.possiblySent + (isUnknown ? 1 : 0));
 }
 
 export async function rejectUnreadable(

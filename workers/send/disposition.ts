@@ -1,21 +1,16 @@
 import { DelayedError, RateLimitError, type Job } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
 import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
-import { NO_HISTORY, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
+import type { TroubleHistory } from '../../src/fleet/hold/trouble.ts';
+import { possibleSends, type JobHistories } from '../../src/fleet/job-history.ts';
 import type { EndedEntry } from '../../src/notices/ended.ts';
-import { isKeyOfAccount, readAccountSecret } from '../../src/payload/account-secret.ts';
+import { isKeyOfAccount } from '../../src/payload/account-secret.ts';
 import type { Sealing } from '../../src/payload/seal.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { SendAnswer } from '../../src/service/send-call.ts';
 import { AttemptError, type Backoff } from '../queue/attempt-error.ts';
 import { SendJob } from '../queue/send-job.ts';
 import type { AttemptLog } from './attempt-log.ts';
-
-/** A job in its run, and the worker's token for its lock. */
-export interface LockedJob {
-  readonly job: Job;
-  readonly lockToken: string | undefined;
-}
 
 /** The result of a job: the record of a notice or the ledger has the rest. */
 export interface JobResult extends Partial<PossibleSends> {
@@ -86,7 +81,7 @@ const SHORT_DELAY_MS = 1_000;
  * @param possiblySent attempts that the service may have accepted, this one included
  */
 export async function tryAgain(
-  locked: LockedJob,
+  job: Job,
   outcome: Outcome | undefined,
   answer: SendAnswer | undefined,
   possiblySent: number,
@@ -94,10 +89,10 @@ export async function tryAgain(
   if (outcome?.kind === 'unknown') throw counted(outcome.code, answer, { possiblySent });
   if (outcome?.kind === 'retry') {
     if (outcome.counted) throw counted(outcome.code, answer, outcome.backoff);
-    return delayJob(locked, SHORT_DELAY_MS, outcome.code);
+    return delayJob(job, SHORT_DELAY_MS, outcome.code);
   }
   if (outcome?.kind === 'hold' && outcome.behindMs !== undefined) {
-    return delayJob(locked, outcome.behindMs, outcome.code);
+    return delayJob(job, outcome.behindMs, outcome.code);
   }
   return requeue();
 }
@@ -110,12 +105,8 @@ function counted(code: string, answer: SendAnswer | undefined, backoff: Backoff)
 export const PUT_OFF = 'its template is held, its sending hours are closed, or others go first';
 
 /** Delays an unsent job by `ms` milliseconds, which BullMQ reckons from the wall clock, without counting an attempt. */
-export async function delayJob(
-  { job, lockToken }: LockedJob,
-  ms: number,
-  reason: string,
-): Promise<never> {
-  await job.moveToDelayed(Date.now() + ms, lockToken);
+export async function delayJob(job: Job, ms: number, reason: string): Promise<never> {
+  await job.moveToDelayed(Date.now() + ms, job.token);
   throw withoutStack(new DelayedError(reason));
 }
 
@@ -140,17 +131,26 @@ export const REDIS_AGAIN_MS = 200;
 /** Whether a run of a job began before: only then something may be remembered of it. */
 export const isLaterRun = (job: Job): boolean => job.attemptsStarted > 1 || job.stalledCounter > 0;
 
+/** What earlier runs of a job left. */
+export interface EarlierRun {
+  readonly trouble?: TroubleHistory | undefined;
+  /** What the service may have accepted. */
+  readonly sends: PossibleSends;
+}
+
+const NONE: EarlierRun = { sends: { possiblySent: 0, traceIds: [] } };
+
 /** What is remembered of a job. A first run asks nothing. */
 export async function readHistory(
   job: Job,
   histories: Pick<JobHistories, 'read'>,
   log: Pick<AttemptLog, 'trouble'>,
-): Promise<JobHistory> {
-  if (!isLaterRun(job)) return NO_HISTORY;
+): Promise<EarlierRun> {
+  if (!isLaterRun(job)) return NONE;
   const history = await readOrRequeue(() => histories.read(job.id ?? ''), log);
-  if (job instanceof SendJob)
-    job.hasHistory = history.trouble !== undefined || history.unknown.length > 0;
-  return history;
+  const { trouble, unknown } = history;
+  if (job instanceof SendJob) job.hasHistory = trouble !== undefined || unknown.length > 0;
+  return { trouble, sends: possibleSends(history, job.stalledCounter) };
 }
 
 /** What a run has to know before it sends; while Redis does not answer, the job is requeued. */
@@ -185,7 +185,6 @@ interface WithoutKey {
  */
 export class JobReturns {
   readonly #hasKey: () => Promise<boolean | undefined>;
-  readonly #keepSecret: () => Promise<unknown>;
   readonly #stopping: AbortSignal;
   readonly #withoutKey: WithoutKey;
   #isWaiting = false;
@@ -199,27 +198,20 @@ export class JobReturns {
     withoutKey: WithoutKey,
   ) {
     this.#hasKey = () => isKeyOfAccount(redis, secretKey, sealing).catch(() => undefined);
-    this.#keepSecret = async () =>
-      sealing.keys.length < 2 ? undefined : readAccountSecret(redis, secretKey, sealing);
     this.#stopping = stopping;
     this.#withoutKey = withoutKey;
-  }
-
-  /** A worker with both keys keeps the secret of the account over a change of the key; if it fails, the next one does. */
-  async keepSecret(): Promise<void> {
-    await this.#keepSecret().catch(() => {});
   }
 
   /**
    * Returns an unsent job without counting an attempt, by throwing.
    * @param release called before: gives back what the run has claimed
    */
-  async returnJob(locked: LockedJob, release?: () => Promise<void>): Promise<never> {
+  async returnJob(job: Job, release?: () => Promise<void>): Promise<never> {
     const isOther = await this.#hasKey();
     this.#withoutKey.report('payload-key', 2 * (isOther === true ? FOREIGN_JOB_MS : LOOK_AGAIN_MS));
     if (isOther === false) void this.#wait();
     await release?.();
-    return isOther === true ? delayJob(locked, FOREIGN_JOB_MS, 'payload-key') : requeue();
+    return isOther === true ? delayJob(job, FOREIGN_JOB_MS, 'payload-key') : requeue();
   }
 
   async #wait(): Promise<void> {

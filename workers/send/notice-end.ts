@@ -10,7 +10,7 @@ import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import type { SendAnswer } from '../../src/service/send-call.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import { detailOf, requeue, type EndState, type JobResult, type LockedJob } from './disposition.ts';
+import { detailOf, requeue, type EndState, type JobResult } from './disposition.ts';
 import { untilDone } from './template-refusals.ts';
 import { contactsSent, type NoticeIntent } from './notice-intent.ts';
 
@@ -70,7 +70,7 @@ const unknownAttemptsOf = ({ unknownAttempts = [] }: Partial<PossibleSends>) =>
   unknownAttempts.length === 0 ? {} : { unknownAttempts: [...unknownAttempts] };
 
 export function entryOf(
-  { job }: LockedJob,
+  job: Job,
   intent: NoticeIntent,
   end: EndState,
   outcome: Outcome,
@@ -107,7 +107,7 @@ export function entryOf(
 
 /** The entry of a notice that no worker can read, of which an earlier run may have sent it. @param text of its data */
 export function unreadableEntry(
-  { job }: LockedJob,
+  job: Job,
   code: string,
   message: string,
   sends: PossibleSends,
@@ -162,11 +162,11 @@ function frameOf(data: unknown): Pick<EndedEntry, 'template' | 'contacts'> {
 
 /** Records the end of a notice, repeated until Redis has it, and gives the result with which its job is completed. */
 export async function endNotice(
-  { job, lockToken = '' }: LockedJob,
+  job: Job,
   entry: NewEntry,
   { ends, log }: { readonly ends: NoticeEnds; readonly log: AttemptLog },
 ): Promise<JobResult> {
-  const { id = '', attemptsStarted: started, timestamp: addedAt } = job;
+  const { id = '', token: lockToken = '', attemptsStarted: started, timestamp: addedAt } = job;
   const recorded = await settleWithRetry(
     () => ends.record({ id, lockToken, started, addedAt }, entry),
     (error) => log.trouble('end', error),

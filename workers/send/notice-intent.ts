@@ -3,7 +3,7 @@ import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/repeat.ts';
 import type { EarlierRuns, JobData } from '../../src/contracts/job.ts';
 import type { Outcome, PossibleSends } from '../../src/contracts/outcome.ts';
-import type { Intents, IntentVerdict } from '../../src/fleet/job-history.ts';
+import type { IntentVerdict, JobHistories } from '../../src/fleet/job-history.ts';
 import type { AttemptLog } from './attempt-log.ts';
 
 /** One run of a notice's job, and the delivery policy in it. */
@@ -36,16 +36,15 @@ const NOTHING_SENT: PossibleSends = { possiblySent: 0, traceIds: [] };
 export function noticeIntent(
   job: Job,
   data: JobData,
-  lockToken = '',
-  mostResends = 0,
-  sends: PossibleSends = NOTHING_SENT,
+  mostResends: number,
+  sends: PossibleSends,
 ): NoticeIntent {
   const isOnce = data.delivery !== undefined;
   return {
     job: job.id ?? '',
     data,
     nonce: isOnce ? randomBytes(12).toString('base64url') : '',
-    lockToken,
+    lockToken: job.token ?? '',
     lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
     // Attempts of at-most-once notices are counted by their intents.
     ...(isOnce ? NOTHING_SENT : sends),
@@ -138,7 +137,7 @@ export function outcomeUnsent(
 }
 
 export interface IntentContext {
-  readonly intents: Pick<Intents, 'begin' | 'end' | 'isOpen'>;
+  readonly histories: Pick<JobHistories, 'beginIntent' | 'endIntent' | 'hasOpenIntent'>;
   readonly log: AttemptLog;
   readonly worker: string;
   /** Counts contacts of single notices that are sent again after an unknown outcome. */
@@ -162,13 +161,13 @@ export function intentRecorder(
  */
 export async function beginIntent(
   intent: NoticeIntent,
-  { intents, worker, log }: IntentContext,
+  { histories, worker, log }: IntentContext,
 ): Promise<boolean> {
   if (intent.verdict === undefined) {
     // From here on it may be recorded, even if no answer comes.
     intent.verdict = 'asked';
     try {
-      intent.verdict = await intents.begin(intent, intent.lockToken, worker);
+      intent.verdict = await histories.beginIntent(intent, intent.lockToken, worker);
     } catch (error) {
       log.trouble('intent', error);
     }
@@ -216,12 +215,12 @@ export async function uncountSentAgain(
 export async function endIntent(
   intent: NoticeIntent,
   outcome: Outcome | undefined,
-  { intents, log }: IntentContext,
+  { histories, log }: IntentContext,
 ): Promise<void> {
   if (intent.verdict !== 'asked' && intent.verdict !== 'send') return;
   // A program error is logged; the job ends by its outcome all the same.
   await settleWithRetry(
-    () => intents.end(intent, outcome?.kind === 'accepted' ? 'accepted' : 'back'),
+    () => histories.endIntent(intent, outcome?.kind === 'accepted' ? 'accepted' : 'back'),
     (error) => log.trouble('intent', error),
   ).catch(() => {});
 }

@@ -1,11 +1,12 @@
+import type { Job } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/repeat.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { JobData } from '../../src/contracts/job.ts';
-import { newestTraceIds, type Outcome } from '../../src/contracts/outcome.ts';
+import { newestTraceIds, type Outcome, type PossibleSends } from '../../src/contracts/outcome.ts';
 import { isProbe } from '../../src/fleet/hold/hold-gate.ts';
 import { heldName } from '../../src/contracts/hold.ts';
-import { possibleSends, type JobHistories, type JobHistory } from '../../src/fleet/job-history.ts';
+import type { JobHistories } from '../../src/fleet/job-history.ts';
 import { PayloadKeyMissing, type Sealing } from '../../src/payload/seal.ts';
 import { openJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
@@ -22,7 +23,6 @@ import {
   tryAgain,
   type JobResult,
   type JobReturns,
-  type LockedJob,
   isLaterRun,
   readHistory,
   readOrRequeue,
@@ -50,7 +50,7 @@ export interface NoticeContext extends AttemptContext, IntentContext {
   readonly service: Pick<ServiceClient, 'send'>;
   readonly locks: Pick<JobLocks, 'of'>;
   readonly ends: NoticeEnds;
-  readonly histories: Pick<JobHistories, 'read' | 'noteUnknown' | 'forget'>;
+  readonly histories: JobHistories;
   readonly returns: Pick<JobReturns, 'returnJob'>;
   readonly sealing: Sealing;
   readonly unknownResends: number;
@@ -68,8 +68,7 @@ export interface NoticeContext extends AttemptContext, IntentContext {
  * held; the job is then requeued without counting an attempt. An at-most-once notice records its intent
  * right before the request, and is not sent again once its outcome is unknown (notice-intent.ts).
  */
-export async function runNotice(locked: LockedJob, context: NoticeContext): Promise<JobResult> {
-  const { job, lockToken } = locked;
+export async function runNotice(job: Job, context: NoticeContext): Promise<JobResult> {
   const { id = '' } = job;
   const { log, ends } = context;
   const history = await readHistory(job, context.histories, log);
@@ -81,16 +80,15 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
   try {
     data = openJob(job.data, id, context.sealing);
   } catch (error) {
-    if (error instanceof PayloadKeyMissing) return context.returns.returnJob(locked);
-    return endUnreadable(locked, error, history, context);
+    if (error instanceof PayloadKeyMissing) return context.returns.returnJob(job);
+    return endUnreadable(job, error, history.sends, context);
   }
   if (data.earlier !== undefined) await readOrRequeue(() => ends.taken(id), log);
   const line = log.begin(job);
   const lock = context.locks.of(job);
   try {
-    const sends = possibleSends(history, job.stalledCounter);
-    const intent = noticeIntent(job, data, lockToken, context.unknownResends, sends);
-    const end = await attemptNotice(locked, intent, lock, history, context).catch(
+    const intent = noticeIntent(job, data, context.unknownResends, history.sends);
+    const end = await attemptNotice(job, intent, lock, history.trouble, context).catch(
       (error: unknown) => {
         log.trouble('notice', error);
         return afterProgramError(intent, context);
@@ -101,9 +99,9 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     const contacts = contactsSent(intent);
     line.end(outcome, answer, { contacts, possiblySent, probe });
     context.inOneWrite();
-    if (putOffMs !== undefined) return await delayJob(locked, putOffMs, PUT_OFF);
+    if (putOffMs !== undefined) return await delayJob(job, putOffMs, PUT_OFF);
     if (outcome === undefined) requeue();
-    return await endRun(locked, intent, { outcome, answer }, context);
+    return await endRun(job, intent, { outcome, answer }, context);
   } finally {
     lock.release();
   }
@@ -116,10 +114,10 @@ interface NoticeEnd extends Attempted {
 }
 
 async function attemptNotice(
-  { job }: LockedJob,
+  job: Job,
   intent: NoticeIntent,
   lock: JobLock,
-  { trouble }: JobHistory,
+  trouble: GateJob['trouble'],
   context: NoticeContext,
 ): Promise<NoticeEnd> {
   const { notice, delivery, expiresAt = Infinity } = intent.data;
@@ -194,7 +192,7 @@ async function attemptNotice(
 
 /** Ends the run by the outcome; the history of the job keeps an attempt that ended unknown and is followed by others. */
 async function endRun(
-  locked: LockedJob,
+  job: Job,
   intent: NoticeIntent,
   { outcome, answer }: Attempted & { readonly outcome: Outcome },
   context: NoticeContext,
@@ -203,19 +201,16 @@ async function endRun(
   const { possiblySent, traceIds, unknownAttempts, before, data, suppressed } = intent;
   const end = endOf(outcome, data.delivery !== undefined, intent.lastAttempt);
   if (end !== undefined) {
-    return endNotice(locked, entryOf(locked, intent, end, outcome, answer), context);
+    return endNotice(job, entryOf(job, intent, end, outcome, answer), context);
   }
   if (outcome.kind === 'accepted') {
     const { confirmed } = outcome;
-    const sends = {
-      possiblySent: before.possiblySent + possiblySent,
-      traceIds: newestTraceIds([...(before.traceIds ?? []), ...traceIds]),
-      unknownAttempts,
-    };
+    const sends = before.possiblySent + possiblySent;
+    const ids = () => newestTraceIds([...(before.traceIds ?? []), ...traceIds]);
     return {
       outcome: 'accepted',
       confirmed,
-      ...(sends.possiblySent === 0 ? {} : sends),
+      ...(sends === 0 ? {} : { possiblySent: sends, traceIds: ids(), unknownAttempts }),
       ...(suppressed === 0 ? {} : { suppressed }),
     };
   }
@@ -227,19 +222,18 @@ async function endRun(
       (error) => log.trouble('history', error),
     ).catch(() => {});
   }
-  return tryAgain(locked, outcome, answer, possiblySent + 1);
+  return tryAgain(job, outcome, answer, possiblySent + 1);
 }
 
 /** Ends a job that no worker can read: rejected, or unknown where an earlier run may have sent it. */
 async function endUnreadable(
-  locked: LockedJob,
+  job: Job,
   error: unknown,
-  history: JobHistory,
+  earlier: PossibleSends,
   context: NoticeContext,
 ): Promise<JobResult> {
-  const { job } = locked;
   const { id = '' } = job;
-  const { log, ends, intents } = context;
+  const { log, ends, histories } = context;
   const line = log.begin(job);
   const { code, message } =
     error instanceof NoticeQueueError ? error : { code: 'JOB_INVALID', message: '' };
@@ -249,9 +243,9 @@ async function endUnreadable(
       const sends =
         delivery === 'at-most-once'
           ? // Its intent tells whether it may have been sent.
-            { possiblySent: (await intents.isOpen(id)) ? 1 : 0, traceIds: [] }
-          : possibleSends(history, job.stalledCounter);
-      return unreadableEntry(locked, code, message, sends, await ends.textOf(id));
+            { possiblySent: (await histories.hasOpenIntent(id)) ? 1 : 0, traceIds: [] }
+          : earlier;
+      return unreadableEntry(job, code, message, sends, await ends.textOf(id));
     },
     (failure) => log.trouble('history', failure),
     (failure) => !isProgramError(failure),
@@ -259,7 +253,7 @@ async function endUnreadable(
   const { possiblySent } = entry;
   const outcome: Outcome = possiblySent > 0 ? unknownEarlier(code) : { kind: 'rejected', code };
   line.end(outcome, undefined, { possiblySent });
-  return endNotice(locked, entry, context);
+  return endNotice(job, entry, context);
 }
 
 /**
@@ -268,11 +262,12 @@ async function endUnreadable(
  */
 async function afterProgramError(
   { job, data: { delivery }, lastAttempt }: NoticeIntent,
-  { intents }: NoticeContext,
+  { histories }: NoticeContext,
 ): Promise<NoticeEnd> {
   const code = 'INTERNAL_ERROR';
   const isUnknown =
-    delivery === undefined || (lastAttempt && (await intents.isOpen(job).catch(() => true)));
+    delivery === undefined ||
+    (lastAttempt && (await histories.hasOpenIntent(job).catch(() => true)));
   return {
     outcome: isUnknown ? { kind: 'unknown', code } : { kind: 'retry', code, counted: true },
   };

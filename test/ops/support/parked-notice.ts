@@ -2,7 +2,7 @@ import { Queue, Worker } from 'bullmq';
 import { onTestFinished } from 'vitest';
 import type { Notice } from '../../../src/contracts/notice.ts';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
-import { Intents } from '../../../src/fleet/job-history.ts';
+import { JobHistories } from '../../../src/fleet/job-history.ts';
 import { recordEnd } from '../../../src/notices/end-scripts.ts';
 import type { EndedEntry } from '../../../src/notices/ended.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
@@ -20,7 +20,7 @@ export interface ParkedNotice {
   readonly notice: Notice;
   readonly queue: NoticeQueue;
   readonly board: Queue;
-  readonly intents: Intents;
+  readonly intents: JobHistories;
   /** As it is listed. */
   readonly listed: UnknownNotice;
 }
@@ -61,8 +61,8 @@ export async function parkNotice(
   const job = await worker.getNextJob(TOKEN);
   if (job?.id === undefined) throw new Error('no job was queued');
   const { id, attemptsStarted: started, timestamp: addedAt, deduplicationId: key } = job;
-  const intents = new Intents(redis.client, keys);
-  const verdict = await intents.begin({ job: id, nonce: 'first' }, TOKEN, 'worker');
+  const intents = new JobHistories(redis.client, keys);
+  const verdict = await intents.beginIntent({ job: id, nonce: 'first' }, TOKEN, 'worker');
   if (verdict !== 'send') throw new Error(`the first attempt was answered ${verdict}`);
   const entry = {
     state: 'unknown',

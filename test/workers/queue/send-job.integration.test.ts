@@ -57,8 +57,8 @@ describe('a job whose run ends while Redis refuses writes', () => {
   const fail = (error: Error) => () => {
     throw error;
   };
-  const putOff: RunJob = async (job, token) => {
-    await job.moveToDelayed(Date.now() + 60_000, token);
+  const putOff: RunJob = async (job) => {
+    await job.moveToDelayed(Date.now() + 60_000, job.token);
     throw new DelayedError();
   };
   const ends: [string, RunJob, state: string, attempts: number][] = [
@@ -73,11 +73,11 @@ describe('a job whose run ends while Redis refuses writes', () => {
     const [began, mayEnd] = [signal(), signal()];
     let runs = 0;
     const { queue, inFlight, seen, built } = start(
-      () => async (job, token) => {
+      () => async (job) => {
         runs++;
         began.resolve();
         await mayEnd.promise;
-        return run(job, token);
+        return run(job);
       },
       { backoffBaseMs: 60_000 },
     );

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { setFieldsAside } from '../../../workers/queue/unreadable-job.ts';
+import { setFieldsAside } from '../../../workers/queue/bull-backend.ts';
 import { testRedis } from '../../support/redis.ts';
 
 const redis = testRedis();

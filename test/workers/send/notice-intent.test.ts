@@ -82,10 +82,10 @@ describe('what is recorded before a request', () => {
         ? Promise.reject(new Error('Redis is away'))
         : Promise.resolve(void recorded.push(what));
     const context: IntentContext = {
-      intents: {
-        begin: () => record('begin').then(() => 'send'),
-        end: (_, as) => Promise.resolve(void recorded.push(as)),
-        isOpen: () => Promise.resolve(false),
+      histories: {
+        beginIntent: () => record('begin').then(() => 'send'),
+        endIntent: (_, as) => Promise.resolve(void recorded.push(as)),
+        hasOpenIntent: () => Promise.resolve(false),
       },
       log: new AttemptLog(pino({ level: 'silent' })),
       worker: 'worker',
@@ -96,7 +96,7 @@ describe('what is recorded before a request', () => {
     const notice = { templateCode: 'T', scheduleType: 'DIRECTLY', contacts };
     const data = { v: 1, notice, ...(delivery === undefined ? {} : { delivery }) } as JobData;
     const job = { id: 'n', attemptsMade: 1, opts: {} } as Job;
-    const intent = noticeIntent(job, data, 'lock', 2, { possiblySent, traceIds: [] });
+    const intent = noticeIntent(job, data, 2, { possiblySent, traceIds: [] });
     return { intent, context, recorded, record: intentRecorder(intent, context) };
   }
 

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Job, Queue } from 'bullmq';
 import { loadConfig } from '../../../../src/config/config.ts';
 import { readNotice } from '../../../../src/contracts/notice.ts';
-import { JobHistories, Intents } from '../../../../src/fleet/job-history.ts';
+import { JobHistories } from '../../../../src/fleet/job-history.ts';
 import { sentTwiceCounts } from '../../../../src/fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../../../../src/notices/cancel.ts';
 import { ENDED_STATES } from '../../../../src/notices/ended.ts';
@@ -191,7 +191,6 @@ export class NoticeStage {
         ...OPEN_GATE,
         enter: (job) => (runOf().isHeld ? Promise.resolve(undefined) : OPEN_GATE.enter(job)),
       },
-      intents: new Intents(line.redis, this.#keys),
       histories,
       worker: `worker ${index}`,
       ends: new NoticeEnds(line.redis, this.#keys, 0),
@@ -225,11 +224,11 @@ export class NoticeStage {
         inFlight: new InFlight(),
         forget: (job) => histories.forget(job),
       },
-      async (job, lockToken) => {
+      async (job) => {
         const run = runOf();
         run.ready.resolve();
         await run.mayAsk.promise;
-        return runNotice({ job, lockToken }, context);
+        return runNotice(job, context);
       },
     );
     worker.on('error', () => {});

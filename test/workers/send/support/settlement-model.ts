@@ -209,6 +209,7 @@ export class SettlementRun {
     const job = {
       ...stored,
       id: chunkJobId({ batch: 'b', chunk }),
+      token: lockToken,
       data: { v: 1, batch: 'b', chunk },
       opts: { attempts: ATTEMPTS },
       timestamp: 0,
@@ -223,7 +224,7 @@ export class SettlementRun {
       overtaker: undefined,
       answered,
     };
-    const run = runChunk({ job, lockToken }, this.#context(chunk, lock, fate)).then(
+    const run = runChunk(job, this.#context(chunk, lock, fate)).then(
       () => 'done' as const,
       (error: unknown) => error,
     );
@@ -267,7 +268,7 @@ export class SettlementRun {
           return settling.catch(() => 'known' as const);
         },
       },
-      histories: { read: () => Promise.resolve(NO_HISTORY), forget: () => Promise.resolve() },
+      histories: { read: () => Promise.resolve(NO_HISTORY) },
       unknownResends: RESENDS,
       lockKey: () => lock,
     };

@@ -71,41 +71,73 @@ function isKept(value: unknown): boolean {
   );
 }
 
-/** Replies with the next job, and the check that counts stalls. */
-const FETCHES: ReadonlySet<string> = new Set([
-  'moveToActive',
-  'moveToFinished',
-  'moveToDelayed',
-  'moveStalledJobsToWait',
+/**
+ * The scripts that reply with the next job, and the check that counts stalls; and where those that promote, delay or end a
+ * job take the time, keys included.
+ */
+const FETCHES: ReadonlyMap<string, number> = new Map([
+  ['moveToActive', 12],
+  ['moveToDelayed', 12],
+  ['moveToFinished', 15],
+  ['moveStalledJobsToWait', -1],
 ]);
+
+/** Where their reply says when the next delayed job is due. */
+const NEXT_DUE_AT = 3;
 
 /** No JSON: such data makes {@link SendWorker} create the job as unreadable. */
 const NOT_JSON = '{';
 
+/** BullMQ's commands and the wait for a job, as far as they are changed here. */
 interface Backend {
   execCommand: (client: never, command: string, args: never[]) => unknown;
+  waitForJob: (timeout: number) => Promise<{ member: string; score: number } | null>;
 }
 
 /**
- * Lets a worker get each job with a field that cannot be read as one whose data cannot be read.
+ * Lets a worker get each job with a field that cannot be read as one whose data cannot be read, and reckon due times by
+ * the clock of Redis: BullMQ passes the wall clock of its process and has no option for another one.
+ * @param now the clock of Redis, in milliseconds since the epoch
  * @param onBadCount called when a script of BullMQ has failed because a field that it counts up is no number
  */
-export function guardFetches(backend: Backend, onBadCount: () => Promise<void>): void {
+export function adaptBackend(
+  backend: Backend,
+  now: () => number,
+  onBadCount: () => Promise<void>,
+): void {
+  /** BullMQ compares a time of Redis with the wall clock. */
+  const toWallClock = (due: number) => (due > 0 ? due + Math.round(Date.now() - now()) : due);
   const run = backend.execCommand.bind(backend);
   backend.execCommand = (client, command, args) => {
+    const at = FETCHES.get(command);
+    if (at === undefined) return run(client, command, args);
+    const timed: unknown[] = args;
+    if (at >= 0) timed[at] = Math.round(now());
     const reply = run(client, command, args);
-    if (!FETCHES.has(command) || !(reply instanceof Promise)) return reply;
-    return reply.then(readable, async (error: unknown) => {
-      if (error instanceof Error && error.message.includes('not an integer')) await onBadCount();
-      throw error;
-    });
+    if (!(reply instanceof Promise)) return reply;
+    return reply.then(
+      (said: unknown) => {
+        if (!Array.isArray(said)) return said;
+        if (at >= 0) said[NEXT_DUE_AT] = toWallClock(Number(said[NEXT_DUE_AT] ?? 0));
+        makeReadable(said[0]);
+        return said as unknown;
+      },
+      async (error: unknown) => {
+        if (error instanceof Error && error.message.includes('not an integer')) await onBadCount();
+        throw error;
+      },
+    );
+  };
+  const wait = backend.waitForJob.bind(backend);
+  backend.waitForJob = async (timeout) => {
+    const marker = await wait(timeout);
+    return marker === null ? null : { ...marker, score: toWallClock(marker.score) };
   };
 }
 
-/** @param reply the fields of the job and their values in turn, then what is not about it */
-function readable(reply: unknown): unknown {
-  const fields: unknown = Array.isArray(reply) ? reply[0] : undefined;
-  if (!Array.isArray(fields)) return reply;
+/** @param fields of the next job and their values in turn, if there is one */
+function makeReadable(fields: unknown): void {
+  if (!Array.isArray(fields)) return;
   let isReadable = true;
   for (let at = 0; at < fields.length; at += 2) {
     if (IS_READABLE.get(String(fields[at]))?.(String(fields[at + 1])) === false) {
@@ -115,7 +147,6 @@ function readable(reply: unknown): unknown {
   }
   // The last one of a name counts.
   if (!isReadable) fields.push('data', NOT_JSON);
-  return reply;
 }
 
 /** ARGV: names of fields, each with its text and with what takes its place, or nothing. */
