@@ -42,7 +42,7 @@ const FEW_CHUNKS = 100;
 const MANY_CHUNKS = 300;
 /** What goes by the clock and not by the job stays out of such a short run. */
 const SLOW_CLOCKS = {
-  [CONSTANTS_OF_TESTS]: JSON.stringify({ HEARTBEAT_MS: 60_000 }),
+  [CONSTANTS_OF_TESTS]: JSON.stringify({ worker: { heartbeatMs: 60_000 } }),
   BENCH_COUNT_JSON: '1',
 };
 

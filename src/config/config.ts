@@ -45,75 +45,43 @@ export function loadConfig(
   return { ...configOf(tree, constants), digests: digestsOf(values) };
 }
 
-/** After a 429 the rate limit decreases by half, and never below one request a second. */
-const RATE_LIMIT = { floor: 1, fallPercent: 50 };
-
-/** Immediate retries, within an attempt, of a request that was provably not sent. */
-const NOT_SENT_RETRIES = 2;
-
 /** Adds the constants, and the fields that follow from other fields. */
 function configOf(
   { service, redis, redisWatch, queue, worker, restore, ops, events, ...others }: ValueTree,
   constants: Constants,
 ) {
   const { address, ...opsOthers } = ops;
-  const heartbeatMs = constants.HEARTBEAT_MS;
-  const holdProbeMinMs = Math.min(constants.HOLD_PROBE_MIN_MS, constants.HOLD_PROBE_MAX_MS);
+  const { issueDeadlineMs, sendDeadlineMs } = constants.service;
+  const { heartbeatMs, holdProbeMaxMs } = constants.worker;
+  const holdProbeMinMs = Math.min(constants.worker.holdProbeMinMs, holdProbeMaxMs);
   return {
     ...others,
-    redis: {
-      ...redis,
-      connectTimeoutMs: constants.REDIS_CONNECT_TIMEOUT_MS,
-    },
+    redis: { ...redis, ...constants.redis },
     service: serviceConfig(service, worker, others.logLevel, constants),
-    queue: { ...queue, enqueueTimeoutMs: constants.ENQUEUE_TIMEOUT_MS },
+    queue: { ...queue, ...constants.queue },
     token: {
-      lockTtlMs: constants.TOKEN_LOCK_TTL_MS,
-      issueDeadlineMs: constants.ISSUE_DEADLINE_MS,
-      graceMs: constants.TOKEN_GRACE_MS,
-      budget: constants.TOKEN_BUDGET,
-      budgetWindowMs: constants.TOKEN_BUDGET_WINDOW_MS,
-      renewBeforeMs: constants.TOKEN_RENEW_BEFORE_MS,
+      ...constants.token,
+      issueDeadlineMs,
       /** Pauses after refused issuances: as between the probes of a hold, at most a minute. */
       refusedMinMs: Math.min(holdProbeMinMs, 60_000),
-      refusedMaxMs: Math.min(constants.HOLD_PROBE_MAX_MS, 60_000),
+      refusedMaxMs: Math.min(holdProbeMaxMs, 60_000),
     },
     worker: {
       ...worker,
+      ...constants.worker,
       keepFailedMs: queue.keepFailedMs,
-      heartbeatMs,
-      sendDeadlineMs: constants.SEND_DEADLINE_MS,
-      lockDurationMs: constants.LOCK_DURATION_MS,
-      shutdownTimeoutMs: constants.SHUTDOWN_TIMEOUT_MS,
-      backoffBaseMs: constants.BACKOFF_BASE_MS,
-      backoffCapMs: constants.BACKOFF_CAP_MS,
+      sendDeadlineMs,
       holdProbeMinMs,
-      holdProbeMaxMs: constants.HOLD_PROBE_MAX_MS,
-      retryAfterMaxMs: constants.RETRY_AFTER_MAX_MS,
-      rateLimit: {
-        limit: worker.rateLimit,
-        recoveryMs: constants.RATE_LIMIT_RECOVERY_MS,
-        ...RATE_LIMIT,
-      },
+      rateLimit: { limit: worker.rateLimit, ...constants.rateLimit },
       /** How often workers look for jobs of crashed workers. */
       stalledIntervalMs: heartbeatMs,
     },
-    redisWatch: {
-      ...redisWatch,
-      memoryHeadroom: constants.REDIS_MEMORY_HEADROOM,
-      everyMs: 3 * heartbeatMs,
-    },
-    restore: {
-      ...restore,
-      toleranceMs: constants.RESTORE_TOLERANCE_MS,
-      gapMs: constants.RESTORE_GAP_MS,
-    },
+    redisWatch: { ...redisWatch, ...constants.redisWatch, everyMs: 3 * heartbeatMs },
+    restore: { ...restore, ...constants.restore },
     ops: {
       ...opsOthers,
       ...address,
-      sessionMs: constants.OPS_SESSION_MS,
-      maxBodyBytes: constants.OPS_MAX_BODY_BYTES,
-      noticesPerMinute: constants.OPS_NOTICES_PER_MINUTE,
+      ...constants.ops,
       trustedProxy: (ops.trustedProxy ?? '').split(/[\s,]+/).filter((part) => part !== ''),
       hostNames: (ops.hostNames ?? '').split(/[\s,]+/).filter((part) => part !== ''),
     },
@@ -136,10 +104,7 @@ function serviceConfig(
     accessKey,
     secretKey,
     sendPath: service.sendPath ?? `/api/${apiVersion}/notices/send`,
-    connectTimeoutMs: constants.CONNECT_TIMEOUT_MS,
-    sendDeadlineMs: constants.SEND_DEADLINE_MS,
-    issueDeadlineMs: constants.ISSUE_DEADLINE_MS,
-    notSentRetries: NOT_SENT_RETRIES,
+    ...constants.service,
     /** Of an accepted attempt only lines at level debug tell. */
     acceptedTraceIds: logLevel === 'debug' || logLevel === 'trace',
     /** The most requests in flight at the same time. */
@@ -188,63 +153,77 @@ function digestsOf(values: Values): Readonly<Record<ComparedVariable, string>> {
   >;
 }
 
-/**
- * Values that no installation has to choose, by the names under which the documents speak of them.
- */
-const defaultsFor = (answerTimeoutMs: number) => ({
-  /** One connection attempt to the service, TLS included. */
-  CONNECT_TIMEOUT_MS: 3_000,
-  /** Issuing a token, retries included. */
-  ISSUE_DEADLINE_MS: Math.max(10_000, answerTimeoutMs),
-  /** A whole attempt: waiting for a token, and both requests. One issuance fits into it. */
-  SEND_DEADLINE_MS: Math.max(15_000, 3 * answerTimeoutMs),
-  /** After a process crashed while issuing, another one may issue once it has passed. No issuance outlasts it. */
-  TOKEN_LOCK_TTL_MS: Math.ceil(1.5 * Math.max(10_000, answerTimeoutMs)),
-  /** How long a worker keeps the lock of a job without renewing it: no job is taken from one that still sends it. */
-  LOCK_DURATION_MS: Math.max(60_000, 9 * answerTimeoutMs),
-  /** How long a stopping worker may take to finish the requests in flight. */
-  SHUTDOWN_TIMEOUT_MS: 10_000 + Math.max(15_000, 3 * answerTimeoutMs),
-  /** Between heartbeats of a worker: after three missed ones it counts as gone. */
-  HEARTBEAT_MS: 3_000,
-  REDIS_CONNECT_TIMEOUT_MS: 2_000,
+/** Values that no installation has to choose, by the part of the configuration that has them. */
+const constantsFor = (answerTimeoutMs: number) => ({
+  service: {
+    /** One connection attempt to the service, TLS included. */
+    connectTimeoutMs: 3_000,
+    /** Issuing a token, retries included. */
+    issueDeadlineMs: Math.max(10_000, answerTimeoutMs),
+    /** A whole attempt: waiting for a token, and both requests. One issuance fits into it. */
+    sendDeadlineMs: Math.max(15_000, 3 * answerTimeoutMs),
+    /** Immediate retries, within an attempt, of a request that was provably not sent. */
+    notSentRetries: 2,
+  },
+  token: {
+    /** After a process crashed while issuing, another one may issue once it has passed. No issuance outlasts it. */
+    lockTtlMs: Math.ceil(1.5 * Math.max(10_000, answerTimeoutMs)),
+    /** A token younger than this that is refused is tried once more. */
+    graceMs: 1_000,
+    /** Most issuances of the fleet in the window: tokens may live four seconds. */
+    budget: 200,
+    budgetWindowMs: 600_000,
+    /** How long before its expiry a token is renewed; at most half of its lifetime. */
+    renewBeforeMs: 60_000,
+  },
+  worker: {
+    /** How long a worker keeps the lock of a job without renewing it: no job is taken from one that still sends it. */
+    lockDurationMs: Math.max(60_000, 9 * answerTimeoutMs),
+    /** How long a stopping worker may take to finish the requests in flight. */
+    shutdownTimeoutMs: 10_000 + Math.max(15_000, 3 * answerTimeoutMs),
+    /** Between heartbeats of a worker: after three missed ones it counts as gone. */
+    heartbeatMs: 3_000,
+    /** Upper bounds of the random delay before the second attempt, and between any two. */
+    backoffBaseMs: 1_000,
+    backoffCapMs: 300_000,
+    /** The first probe of a hold; each further one comes twice as late, up to the last. */
+    holdProbeMinMs: 2_000,
+    holdProbeMaxMs: 60_000,
+    /** The longest pause that a Retry-After of the service can cause. */
+    retryAfterMaxMs: 3_600_000,
+  },
+  /** After a 429 it decreases by half, never below one request a second, and would recover from zero in this time. */
+  rateLimit: { floor: 1, fallPercent: 50, recoveryMs: 120_000 },
+  redis: { connectTimeoutMs: 2_000 },
   /** Workers warn when less of the memory limit of Redis is free, in percent. */
-  REDIS_MEMORY_HEADROOM: 10,
-  ENQUEUE_TIMEOUT_MS: 2_000,
-  /** Upper bounds of the random delay before the second attempt, and between any two. */
-  BACKOFF_BASE_MS: 1_000,
-  BACKOFF_CAP_MS: 300_000,
-  /** The first probe of a hold; each further one comes twice as late, up to the last. */
-  HOLD_PROBE_MIN_MS: 2_000,
-  HOLD_PROBE_MAX_MS: 60_000,
-  /** The longest pause that a Retry-After of the service can cause. */
-  RETRY_AFTER_MAX_MS: 3_600_000,
-  /** Time in which a rate limit that a 429 decreased would recover from zero. */
-  RATE_LIMIT_RECOVERY_MS: 120_000,
-  /** A Redis that lost at most this much time only causes a warning: a failover loses about a second. */
-  RESTORE_TOLERANCE_MS: 2_000,
-  /** Without other evidence a Redis that restarted this long after the last heartbeat may hold an old copy. */
-  RESTORE_GAP_MS: 60_000,
-  /** A token younger than this that is refused is tried once more. */
-  TOKEN_GRACE_MS: 1_000,
-  /** Most issuances of the fleet in the window: tokens may live four seconds. */
-  TOKEN_BUDGET: 200,
-  TOKEN_BUDGET_WINDOW_MS: 600_000,
-  /** How long before its expiry a token is renewed; at most half of its lifetime. */
-  TOKEN_RENEW_BEFORE_MS: 60_000,
-  OPS_SESSION_MS: 43_200_000,
-  /** Of `POST /api/v1/notices`. */
-  OPS_MAX_BODY_BYTES: 4_194_304,
-  /** Requests of one API key. */
-  OPS_NOTICES_PER_MINUTE: 6_000,
+  redisWatch: { memoryHeadroom: 10 },
+  queue: { enqueueTimeoutMs: 2_000 },
+  restore: {
+    /** A Redis that lost at most this much time only causes a warning: a failover loses about a second. */
+    toleranceMs: 2_000,
+    /** Without other evidence a Redis that restarted this long after the last heartbeat may hold an old copy. */
+    gapMs: 60_000,
+  },
+  ops: {
+    sessionMs: 43_200_000,
+    /** Of `POST /api/v1/notices`. */
+    maxBodyBytes: 4_194_304,
+    /** Requests of one API key. */
+    noticesPerMinute: 6_000,
+  },
 });
 
-type Constants = ReturnType<typeof defaultsFor>;
+type Constants = ReturnType<typeof constantsFor>;
 
 /** In an environment: JSON with other values, for tests of processes. No part of the interface. */
 export const CONSTANTS_OF_TESTS = 'NOTICES_TEST_CONSTANTS';
 
 /** The constants that hold in an environment. */
 export function constantsIn(environment: Environment, answerTimeoutMs: number): Constants {
-  const given = environment[CONSTANTS_OF_TESTS] ?? '{}';
-  return { ...defaultsFor(answerTimeoutMs), ...(JSON.parse(given) as Partial<Constants>) };
+  const constants = constantsFor(answerTimeoutMs);
+  const given = JSON.parse(environment[CONSTANTS_OF_TESTS] ?? '{}') as Partial<Constants>;
+  for (const part of Object.keys(given) as (keyof Constants)[]) {
+    Object.assign(constants[part], given[part]);
+  }
+  return constants;
 }

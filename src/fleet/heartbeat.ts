@@ -53,7 +53,7 @@ const MISSED_HEARTBEATS = 3;
 
 /**
  * Stores the worker's state and advances the epoch, with one script.
- * @param everyMs interval of the heartbeats (HEARTBEAT_MS)
+ * @param everyMs interval of the heartbeats
  * @param memory what the process remembers of the epoch; undefined for nothing
  * @returns what to remember from now on; undefined, without writing, when Redis lacks something that is
  *   remembered: it may contain an old copy (epoch.ts)

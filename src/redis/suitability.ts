@@ -7,7 +7,7 @@ import { readRedisFacts, type RedisFacts } from './facts.ts';
 export interface RedisRules {
   /** How to treat a Redis that keeps nothing on disk, or only snapshots (REDIS_PERSISTENCE). */
   readonly persistence: 'require' | 'warn' | 'ignore';
-  /** Percentage of `maxmemory` that should be free (REDIS_MEMORY_HEADROOM); 0 for no check. */
+  /** Percentage of `maxmemory` that should be free; 0 for no check. */
   readonly memoryHeadroom: number;
 }
 

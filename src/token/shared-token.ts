@@ -35,7 +35,7 @@ export interface SharedTokenOptions extends TokenRecordOptions {
  * **issuances <= invalidations + 2 x faults, and exactly one per invalidation without faults.**
  * A fault is a lock holder that dies or outlives its lock, or a Redis that loses data. A refusal that may be of the notice
  * (its code does not state that the token is invalid) adds one issuance per code in ten minutes. Whatever the cause, no more
- * than TOKEN_BUDGET tokens are issued in its window.
+ * than the tokens of its budget are issued in a window.
  *
  * All state is in the token record (token-scripts.ts), and one script both decides and takes the lock: it checks under the
  * lock that the stored token is the refused one. A late refusal of an older token finds another id and only reads. Two

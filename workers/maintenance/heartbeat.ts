@@ -11,7 +11,7 @@ const SLOW_LOOP_MS = 1_000;
 
 const RESOLUTION_MS = 20;
 
-/** The heartbeats of a worker, one every HEARTBEAT_MS. */
+/** The heartbeats of a worker, one every `heartbeatMs`. */
 export interface WorkerHeartbeat extends BackgroundService {
   state(): Heartbeat;
 }

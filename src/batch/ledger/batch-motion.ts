@@ -12,7 +12,7 @@ export const STALLED_AFTER_MS = 60_000;
  * How long nothing of a batch may have changed before a worker takes its jobs for lost, or the attempts of a cancelled
  * one for dead; in milliseconds. Longer than one request can last: each one begins with a change.
  *
- * @param sendDeadlineMs SEND_DEADLINE_MS
+ * @param sendDeadlineMs longest time of one attempt
  */
 export const restartAfterMs = (sendDeadlineMs: number): number =>
   Math.max(STALLED_AFTER_MS, 2 * sendDeadlineMs);

@@ -288,7 +288,7 @@ export class HoldGate {
     return this.#known !== undefined || this.isAside;
   }
 
-  /** A time that the service asked for, as far as it is followed: at most RETRY_AFTER_MAX_MS. */
+  /** A time that the service asked for, as far as it is followed: at most `retryAfterMaxMs`. */
   boundedMs(forMs: number): number {
     return Math.min(Math.max(forMs, 0), this.#options.settings.retryAfterMaxMs);
   }

@@ -127,7 +127,7 @@ return { 'permits', count, text(at - now), text(gap) }`,
  * limit it decreases from the rate of this process times the number of workers, which share the work.
  *
  * KEYS: the hash, the holds, the workers. ARGV: RATE_LIMIT, lowest limit, share that is left after a decrease,
- * RATE_LIMIT_RECOVERY_MS, requests per second of this process, channel. Answers what it was and is, if it decreased.
+ * time in which it would recover from zero, requests per second of this process, channel. Answers what it was and is, if it decreased.
  */
 export const decreaseRateLimit = defineScript({
   name: 'decreaseRateLimit',

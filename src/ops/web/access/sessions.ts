@@ -17,7 +17,7 @@ export class Sessions {
   readonly #users: ReadonlyMap<string, User>;
 
   /**
-   * @param lifetimeMs OPS_SESSION_MS, in milliseconds
+   * @param lifetimeMs of a session
    * @param key OPS_SESSION_KEY; random when left out: then no session outlives the process
    */
   constructor(users: ReadonlyMap<string, User>, lifetimeMs: number, key?: string) {

@@ -48,7 +48,7 @@ interface RouteSpec<Input extends z.ZodType | undefined> {
   readonly reads?: true;
   /** Answers of the API by HTTP status. */
   readonly answers?: Readonly<Record<number, AnswerDoc>>;
-  /** Highest number of requests per caller (per address on open routes) and minute; `notices`: OPS_NOTICES_PER_MINUTE. */
+  /** Highest number of requests per caller (per address on open routes) and minute; `notices`: `noticesPerMinute`. */
   readonly perMinute?: number | 'notices' | undefined;
   /** Request headers that it reads, with their meaning. */
   readonly headers?: Readonly<Record<string, string>>;
