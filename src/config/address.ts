@@ -56,18 +56,12 @@ export function isPrivate(url: string): boolean {
   return URL.canParse(url) && (url.startsWith('https:') || isLoopback(url));
 }
 
-/** Addresses of Redis, and whether its URL demands TLS. */
-interface RedisAddresses {
-  readonly url: string;
-  readonly sentinels: readonly Address[];
-}
-
 /**
  * The hosts that would be reached without TLS although they are neither of this machine nor named in
  * `allowed`; none where the URL demands TLS.
  */
 export function plainRemoteHosts(
-  { url, sentinels }: RedisAddresses,
+  { url, sentinels }: { readonly url: string; readonly sentinels: readonly Address[] },
   allowed: readonly string[],
 ): string[] {
   const { protocol, hostname } = new URL(url);

@@ -5,12 +5,13 @@ import { metadataOf, type Row } from './variable.ts';
 const MAX_SHOWN_LENGTH = 60;
 
 /**
- * A valid value as it may be shown: of a secret only its length, of a URL without its password.
+ * A valid value as it may be shown: of a secret only its length, of a file only that it is set, of a URL no password.
  *
  * @param value of the row's type; undefined where it is not set
  */
 export function showValue(row: Row, value: unknown): string {
-  const { secret, isDuration } = metadataOf(row);
+  const { secret, isDuration, readsPath } = metadataOf(row);
+  if (readsPath === true) return value === undefined ? 'not set' : 'set';
   if (Array.isArray(value) && value.length > 0) {
     const entries = value as readonly (Address | string)[];
     return entries.map((at) => (typeof at === 'string' ? at : formatAddress(at))).join(',');

@@ -3,7 +3,6 @@ import { isLoopbackHost } from '../format/plain-hosts.ts';
 import { isLoopback, isPrivate, plainRemoteHosts } from './address.ts';
 import type { Environment } from './environment.ts';
 import { showValue } from './mask.ts';
-import { metadataOf } from './variable.ts';
 import { rowOf, type Values, type VariableName } from './variables.ts';
 
 export interface Rule {
@@ -15,12 +14,8 @@ export interface Rule {
   readonly holds: (values: Values) => boolean;
 }
 
-const OF_HTTPS = 'must be a URL that starts with https:// unless it is of this machine';
-
 const isHostOf = (host: string, url: string) =>
   URL.canParse(`http://${host}`) && new URL(`http://${host}`).hostname === new URL(url).hostname;
-
-const isHttpsOrLocal = (url: string | undefined) => url === undefined || isPrivate(url);
 
 export const RULES: readonly Rule[] = [
   rule(
@@ -72,7 +67,11 @@ export const RULES: readonly Rule[] = [
     'must be set together with EVENT_WEBHOOK_SECRET, which signs the events',
     (v) => v.EVENT_WEBHOOK_URL === undefined || v.EVENT_WEBHOOK_SECRET !== undefined,
   ),
-  rule(['EVENT_WEBHOOK_URL'], OF_HTTPS, (v) => isHttpsOrLocal(v.EVENT_WEBHOOK_URL)),
+  rule(
+    ['EVENT_WEBHOOK_URL'],
+    'must be a URL that starts with https:// unless it is of this machine',
+    (v) => v.EVENT_WEBHOOK_URL === undefined || isPrivate(v.EVENT_WEBHOOK_URL),
+  ),
 ];
 
 /** A variable of Node.js itself. */
@@ -97,7 +96,7 @@ export function brokenRules(
     ({ names, holds }) => !names.some((name) => unchecked.has(name)) && !holds(values),
   ).map(({ names, requirement }) => ({
     field: names[0],
-    problem: `${requirement} (${names.map((name) => `${name} is ${showFor(values, name)}`).join(', ')})`,
+    problem: `${requirement} (${names.map((name) => `${name} is ${showValue(rowOf(name), values[name])}`).join(', ')})`,
   }));
   return [...broken, ...environmentIssues(environment)];
 }
@@ -106,12 +105,6 @@ export function brokenRules(
 export function environmentIssues(environment: Environment): InputIssue[] {
   const isSafe = environment[TLS_RULE.name]?.trim() !== '0';
   return isSafe ? [] : [{ field: TLS_RULE.name, problem: TLS_RULE.requirement }];
-}
-
-function showFor(values: Values, name: VariableName): string {
-  const row = rowOf(name);
-  if (metadataOf(row).readsPath === true) return values[name] === undefined ? 'not set' : 'set';
-  return showValue(row, values[name]);
 }
 
 /** Restricts `holds` to the variables in `names`, so that a rule cannot read others. */

@@ -61,12 +61,17 @@ export function withoutDefault(schema: z.ZodType): z.ZodType {
     : schema;
 }
 
+/** A schema whose valid values are described in these words, also in its message. */
+const described = <Schema extends z.ZodType>(
+  expected: string,
+  schemaOf: (message: string) => Schema,
+): Schema => schemaOf(`expected ${expected}`).meta({ expected });
+
 /** A whole number; both bounds are allowed. `unit` is in the plural, such as `milliseconds`. */
-export function integer(unit: string, min: number, max: number) {
-  const expected = `a whole number of ${unit} from ${min} to ${max}`;
-  const message = `expected ${expected}`;
-  return z.int(message).min(min, message).max(max, message).meta({ expected });
-}
+export const integer = (unit: string, min: number, max: number) =>
+  described(`a whole number of ${unit} from ${min} to ${max}`, (message) =>
+    z.int(message).min(min, message).max(max, message),
+  );
 
 /** A duration: milliseconds in programs, and in the environment text such as `30s` (src/format/time.ts). */
 export function duration(min: number, max: number) {
@@ -75,101 +80,81 @@ export function duration(min: number, max: number) {
 }
 
 /** A text that the pattern matches as a whole; `expected` is the pattern in words. */
-export function text(pattern: RegExp, expected: string) {
-  const message = `expected ${expected}`;
-  return z.string(message).regex(pattern, message).meta({ expected });
-}
+export const text = (pattern: RegExp, expected: string) =>
+  described(expected, (message) => z.string(message).regex(pattern, message));
 
 /** A text that is never shown. */
-export function secret(pattern: RegExp, expected: string) {
-  return text(pattern, expected).meta({ secret: 'value' });
-}
+export const secret = (pattern: RegExp, expected: string) =>
+  text(pattern, expected).meta({ secret: 'value' });
 
-export function choice<const Words extends readonly [string, ...string[]]>(words: Words) {
-  const expected = `one of ${words.join(', ')}`;
-  return z.enum(words, `expected ${expected}`).meta({ expected });
-}
+export const choice = <const Words extends readonly [string, ...string[]]>(words: Words) =>
+  described(`one of ${words.join(', ')}`, (message) => z.enum(words, message));
 
 /** An absolute URL without query and fragment, normalized by {@link parseUrl}. */
 export function url(rules: UrlRules, expected: string) {
-  const schema = z
-    .string(`expected ${expected}`)
-    .transform((given, context) => {
+  const schema = described(expected, (message) =>
+    z.string(message).transform((given, context) => {
       const parsed = parseUrl(given, rules);
       if (parsed !== undefined) return parsed;
-      context.addIssue({ code: 'custom', message: `expected ${expected}` });
+      context.addIssue({ code: 'custom', message });
       return z.NEVER;
-    })
-    .meta({ expected });
+    }),
+  );
   return rules.userinfo ? schema.meta({ secret: 'password' }) : schema;
 }
 
 /** A list of hosts with ports; in the environment separated by commas. */
-export function addresses() {
-  const expected = 'a list of host:port, separated by commas';
-  const message = `expected ${expected}`;
-  const host = z.string(message).min(1, message);
-  const port = z.int(message).min(1, message).max(65_535, message);
-  return z.array(z.strictObject({ host, port }, message), message).meta({ expected });
-}
+export const addresses = () =>
+  described('a list of host:port, separated by commas', (message) => {
+    const host = z.string(message).min(1, message);
+    const port = z.int(message).min(1, message).max(65_535, message);
+    return z.array(z.strictObject({ host, port }, message), message);
+  });
+
+const HOST = /^(?:[\w.-]{1,253}|\[?(?=.*:.*:)[0-9A-Fa-f:.]{2,45}\]?)$/;
 
 /** A list of host names or addresses without ports; in the environment separated by commas. */
-export function hosts() {
-  const expected = 'names or addresses of hosts without ports, separated by commas';
-  const message = `expected ${expected}`;
-  const host = z
-    .string(message)
-    .regex(/^(?:[\w.-]{1,253}|\[?(?=.*:.*:)[0-9A-Fa-f:.]{2,45}\]?)$/, message);
-  return z.array(host, message).meta({ expected });
-}
+export const hosts = () =>
+  described('names or addresses of hosts without ports, separated by commas', (message) =>
+    z.array(z.string(message).regex(HOST, message), message),
+  );
 
 /** Where a server listens: in the environment a port, or an address of this machine and a port. @param port the default */
-export function listenAddress(port: number) {
-  const expected = 'a port from 0 to 65535, or an address and a port such as 0.0.0.0:9464';
-  const message = `expected ${expected}`;
-  return z
-    .strictObject(
-      { host: z.string(message).min(1, message), port: z.int(message).min(0).max(65_535) },
-      message,
-    )
-    .default({ host: LOOPBACK, port })
-    .meta({ expected });
-}
+export const listenAddress = (port: number) =>
+  described('a port from 0 to 65535, or an address and a port such as 0.0.0.0:9464', (message) =>
+    z
+      .strictObject(
+        { host: z.string(message).min(1, message), port: z.int(message).min(0).max(65_535) },
+        message,
+      )
+      .default({ host: LOOPBACK, port }),
+  );
 
 /** PEM certificates; the environment variable is the path of their file. */
-export function certificates() {
-  const expected = 'a file of PEM certificates';
-  return z
-    .string()
-    .regex(/-----BEGIN CERTIFICATE-----/, `expected ${expected}`)
-    .meta({ expected, readsPath: true });
-}
+export const certificates = () =>
+  text(/-----BEGIN CERTIFICATE-----/, 'a file of PEM certificates').meta({ readsPath: true });
 
 /** Answer rules; the environment variable is the path of their JSON file. */
-export function answerRules() {
-  const expected = 'a JSON file of answer rules (docs/answers.md)';
-  return z
-    .string()
-    .transform((text, context): unknown => {
-      try {
-        return JSON.parse(text);
-      } catch {
-        context.addIssue({ code: 'custom', message: 'is not JSON' });
-        return z.NEVER;
-      }
-    })
-    .pipe(answerRulesSchema)
-    .meta({ expected, readsPath: true });
-}
+export const answerRules = () =>
+  described('a JSON file of answer rules (docs/answers.md)', () =>
+    z
+      .string()
+      .transform((given, context): unknown => {
+        try {
+          return JSON.parse(given);
+        } catch {
+          context.addIssue({ code: 'custom', message: 'is not JSON' });
+          return z.NEVER;
+        }
+      })
+      .pipe(answerRulesSchema),
+  ).meta({ readsPath: true });
 
-export function sendWindows() {
-  const expected =
-    'entries such as PROMO_*=08:00-21:00 Asia/Seoul, separated by semicolons, each with an IANA time zone';
-  return z
-    .string(`expected ${expected}`)
-    .refine((text) => windowsOf(text) !== undefined, `expected ${expected}`)
-    .meta({ expected });
-}
+export const sendWindows = () =>
+  described(
+    'entries such as PROMO_*=08:00-21:00 Asia/Seoul, separated by semicolons, each with an IANA time zone',
+    (message) => z.string(message).refine((given) => windowsOf(given) !== undefined, message),
+  );
 
 /** Parses the text of an environment variable. A text that cannot be converted fails the schema. */
 export function parseText(row: Row, given: string): z.ZodSafeParseResult<unknown> {
