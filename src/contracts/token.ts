@@ -31,12 +31,10 @@ export function isTokenValue(value: unknown): value is string {
   return typeof value === 'string' && TOKEN_VALUE.test(value);
 }
 
-/** Statuses on which a client refreshes the token and retries once (service-api, Authentication rule 4). */
-export type RefusalStatus = 401 | 403;
-
 /** An answer that refuses a call, and perhaps its token. */
 export interface Refusal {
-  readonly status: RefusalStatus;
+  /** On these a client refreshes the token and retries once (service-api, Authentication rule 4). */
+  readonly status: 401 | 403;
   /** The service's own code, if it gave one. */
   readonly code?: string | undefined;
 }

@@ -33,6 +33,12 @@ export interface Seal extends Sealing {
   readonly place: string;
 }
 
+/** The settings of an account that have its keys. */
+interface KeySettings {
+  readonly payloadKey?: string | undefined;
+  readonly payloadKeyPrevious?: string | undefined;
+}
+
 /**
  * The sealing of an account, from its settings.
  *
@@ -40,15 +46,16 @@ export interface Seal extends Sealing {
  */
 export function sealingOf(
   account: string,
-  keys: Parameters<typeof payloadKeys>[0],
+  { payloadKey: current, payloadKeyPrevious: previous }: KeySettings,
   acceptsPlain = true,
 ): Sealing {
-  return { account, keys: payloadKeys(keys), acceptsPlain };
+  const texts = [current, previous].filter((text) => text !== undefined);
+  return { account, keys: texts.map(payloadKey), acceptsPlain };
 }
 
 /** For what sends. With the previous key alone it takes what is not encrypted, too, while producers get the key. */
-export function workerSealing(account: string, keys: Parameters<typeof payloadKeys>[0]): Sealing {
-  return sealingOf(account, keys, keys.payloadKey === undefined);
+export function workerSealing(account: string, settings: KeySettings): Sealing {
+  return sealingOf(account, settings, settings.payloadKey === undefined);
 }
 
 /** For the contacts of a batch. Not of a chunk: a redrive moves them to other chunks of the batch. */
@@ -156,14 +163,4 @@ export function payloadKey(text: string): PayloadKey {
   const key = Buffer.from(text, text.length === 64 ? 'hex' : 'base64');
   const id = createHash('sha256').update('notice-queue payload key id').update(key).digest();
   return { key, id: id.subarray(0, 4) };
-}
-
-/** The keys that decrypt payloads; the first is the current one, which also encrypts. */
-export function payloadKeys(texts: {
-  readonly payloadKey?: string | undefined;
-  readonly payloadKeyPrevious?: string | undefined;
-}): PayloadKey[] {
-  return [texts.payloadKey, texts.payloadKeyPrevious]
-    .filter((text) => text !== undefined)
-    .map(payloadKey);
 }

@@ -3,7 +3,7 @@ import { constants, deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import {
   payloadKey,
-  payloadKeys,
+  sealingOf,
   type PayloadKey,
   batchSeal,
   type Seal,
@@ -58,7 +58,7 @@ describe('a payload', () => {
   it('opens with the key before this one, which seals nothing', async () => {
     const [a, b] = [randomBytes(32).toString('hex'), randomBytes(32).toString('base64')];
     const old = await encodePayload(JSON_TEXT, by(payloadKey(a)));
-    const keys = payloadKeys({ payloadKey: b, payloadKeyPrevious: a });
+    const { keys } = sealingOf('', { payloadKey: b, payloadKeyPrevious: a });
     expect((await openPayload(old, by(...keys))).contacts.toString()).toBe(JSON_TEXT);
     expect(keys[0]?.key.equals(Buffer.from(b, 'base64'))).toBe(true);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { payloadKeys, type Sealing } from '../../src/payload/seal.ts';
+import { sealingOf, type Sealing } from '../../src/payload/seal.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import { contactsOfJob, openJob, readFrame, sealJob } from '../../src/payload/sealed-job.ts';
 
@@ -16,7 +16,7 @@ const DATA: JobData = {
 };
 const sealing: Sealing = {
   account: 'a',
-  keys: payloadKeys({ payloadKey: '42'.repeat(32) }),
+  keys: sealingOf('', { payloadKey: '42'.repeat(32) }).keys,
   acceptsPlain: false,
 };
 const sealed = sealJob(DATA, 'n-1', sealing);
@@ -43,7 +43,10 @@ describe('the data of an encrypted job', () => {
     [
       'with another key',
       () =>
-        openJob(sealed, 'n-1', { ...sealing, keys: payloadKeys({ payloadKey: '43'.repeat(32) }) }),
+        openJob(sealed, 'n-1', {
+          ...sealing,
+          keys: sealingOf('', { payloadKey: '43'.repeat(32) }).keys,
+        }),
     ],
     ['without a key', () => openJob(sealed, 'n-1')],
     ['where the sealed part is missing', () => openJob({ v: 2, notice: {} }, 'n-1', sealing)],
