@@ -22,11 +22,7 @@ export interface RedisSettings {
 }
 
 /** Where Redis is, in words: host and port, or those of Sentinel. No user and no password. */
-export function addressOf({
-  url,
-  sentinels,
-  sentinelName,
-}: Pick<RedisSettings, 'url' | 'sentinels' | 'sentinelName'>): string {
+export function addressOf({ url, sentinels, sentinelName }: RedisSettings): string {
   if (sentinels.length > 0) {
     return `${sentinelName ?? ''} of Sentinel ${sentinels.map(formatAddress).join(', ')}`.trim();
   }
@@ -40,18 +36,27 @@ const DEFAULT_PORT = 6_379;
 /** A connection to one server, or to its current master. */
 export type RedisClient = Redis;
 
-/**
- * The purpose of a connection decides how it handles an outage.
- *
- * - `producer`: repeats no command by itself, has no time limit for one, and is not reopened soon when Redis is
- *   silent: its owner does all three (src/producer/redis-calls.ts).
- * - `ops`: fails at once when Redis is unavailable and within `commandTimeoutMs` when it is frozen, so that
- *   a request of a person gets its answer in time.
- * - `worker`: retries forever; its blocking commands never time out.
- * - `subscriber`: for hints; resubscribes when Redis is back. Hints checks it while it only listens (hints.ts).
- * - `reader`: for status and tools: like `ops`, but waits for the first connection.
- */
-export type ConnectionRole = 'producer' | 'ops' | 'worker' | 'subscriber' | 'reader';
+/** The purpose of a connection decides how it handles an outage. */
+const ROLES = {
+  /**
+   * Repeats no command by itself, has no time limit for one, and is not reopened soon when Redis is silent: its owner does
+   * all three (src/producer/redis-calls.ts).
+   */
+  producer: { enableOfflineQueue: false, autoResendUnfulfilledCommands: false },
+  /**
+   * Fails at once when Redis is unavailable and within `commandTimeoutMs` when it is frozen, so that a request of a
+   * person gets its answer in time.
+   */
+  ops: { enableOfflineQueue: false, maxRetriesPerRequest: 1 },
+  /** For status and tools: like `ops`, but waits for the first connection. */
+  reader: { maxRetriesPerRequest: 1 },
+  /** Retries forever; its blocking commands never time out. */
+  worker: { maxRetriesPerRequest: null },
+  /** For hints; resubscribes when Redis is back. Hints checks it while it only listens (hints.ts). */
+  subscriber: { maxRetriesPerRequest: null },
+};
+
+export type ConnectionRole = keyof typeof ROLES;
 
 /** Delays short enough that sending continues within two seconds once Redis is back. */
 const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000) + Math.random() * 100;
@@ -62,31 +67,6 @@ const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000) + Math
  * of a blocking command of BullMQ, which is ten seconds.
  */
 const SILENCE_MS = 15_000;
-
-function roleOptions(role: ConnectionRole, commandTimeoutMs: number | undefined) {
-  switch (role) {
-    case 'producer':
-      return {
-        enableOfflineQueue: false,
-        autoResendUnfulfilledCommands: false,
-        socketTimeout: SILENCE_MS,
-      };
-    case 'ops':
-      return {
-        enableOfflineQueue: false,
-        maxRetriesPerRequest: 1,
-        ...timeoutsOf(commandTimeoutMs),
-      };
-    case 'reader':
-      return {
-        maxRetriesPerRequest: 1,
-        ...timeoutsOf(commandTimeoutMs),
-      };
-    case 'worker':
-    case 'subscriber':
-      return { maxRetriesPerRequest: null, socketTimeout: SILENCE_MS };
-  }
-}
 
 /** One command that times out may be slow; two without any answer mean a dead connection. */
 function timeoutsOf(commandTimeoutMs: number | undefined) {
@@ -126,8 +106,39 @@ export function connectRedis(
   onError: (error: Error) => void,
   commandTimeoutMs?: number,
 ): RedisClient {
+  const url = new URL(settings.url);
+  const username = settings.username ?? (decodeURIComponent(url.username) || undefined);
+  const password = settings.password ?? (decodeURIComponent(url.password) || undefined);
+  const common = {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(url.protocol === 'rediss:' ? tlsOptions(settings) : {}),
+    connectTimeout: settings.connectTimeoutMs,
+    // Else a stream that is closed already, or a server that is silent, would keep the process for two seconds.
+    disconnectTimeout: 0,
+    retryStrategy,
+    reconnectOnError: reconnectOnReadOnly(),
+    // Users of docs/redis.md may not name their library.
+    disableClientInfo: true,
+    ...ROLES[role],
+    ...timeoutsOf(commandTimeoutMs),
+  };
+  const db = Number(url.pathname.slice(1) || 0);
+  const { sentinels, sentinelName: name = '', sentinelPassword } = settings;
+  const host = url.hostname.replace(/^\[|\]$/g, '');
   const nodes = plainNodes(settings);
-  const client = openClient(settings, nodes?.natMap, roleOptions(role, commandTimeoutMs));
+  const client =
+    sentinels.length === 0
+      ? new Redis({ ...common, host, port: Number(url.port || DEFAULT_PORT), db })
+      : new Redis({
+          ...common,
+          ...(nodes === undefined ? {} : { natMap: nodes.natMap }),
+          sentinelRetryStrategy: retryStrategy,
+          sentinels: [...sentinels],
+          name,
+          ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
+          db,
+        });
   client.on('error', (error: Error) => onError(nodes?.reported(error) ?? error));
   return client;
 }
@@ -157,44 +168,6 @@ function plainNodes({ url, sentinels, insecureHosts = [] }: RedisSettings) {
   const reported = (error: Error) =>
     last !== undefined && error.message.includes(last.message) ? last : error;
   return { natMap, reported };
-}
-
-function openClient(
-  settings: RedisSettings,
-  natMap: NatMap | undefined,
-  options: ReturnType<typeof roleOptions>,
-): RedisClient {
-  const url = new URL(settings.url);
-  const username = settings.username ?? (decodeURIComponent(url.username) || undefined);
-  const password = settings.password ?? (decodeURIComponent(url.password) || undefined);
-  const common = {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    ...(url.protocol === 'rediss:' ? tlsOptions(settings) : {}),
-    connectTimeout: settings.connectTimeoutMs,
-    // Else a stream that is closed already, or a server that is silent, would keep the process for two seconds.
-    disconnectTimeout: 0,
-    retryStrategy,
-    reconnectOnError: reconnectOnReadOnly(),
-    // Users of docs/redis.md may not name their library.
-    disableClientInfo: true,
-    ...options,
-  };
-  const db = Number(url.pathname.slice(1) || 0);
-  const { sentinels, sentinelName: name = '', sentinelPassword } = settings;
-  if (sentinels.length === 0) {
-    const host = url.hostname.replace(/^\[|\]$/g, '');
-    return new Redis({ ...common, host, port: Number(url.port || DEFAULT_PORT), db });
-  }
-  return new Redis({
-    ...common,
-    ...(natMap === undefined ? {} : { natMap }),
-    sentinelRetryStrategy: retryStrategy,
-    sentinels: [...sentinels],
-    name,
-    ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
-    db,
-  });
 }
 
 /**

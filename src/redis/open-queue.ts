@@ -11,7 +11,7 @@ import type { CHUNK_QUEUE_NAME, Keys, QUEUE_NAME } from './keys.ts';
 export function openBullQueue(
   name: typeof QUEUE_NAME | typeof CHUNK_QUEUE_NAME,
   connection: RedisClient,
-  { bullPrefix }: Pick<Keys, 'bullPrefix'>,
+  { bullPrefix }: Keys,
 ): Queue {
   const queue = new Queue(name, {
     connection,
