@@ -17,8 +17,7 @@ const CLI = fileURLToPath(new URL('../../src/cli', import.meta.url));
 
 describe('what a terminal would obey is shown as text', () => {
   it('of lists, codes, templates and reasons', async () => {
-    const prefix = redis.freshPrefix();
-    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+    const { prefix, env } = redis.account();
     const plan = { templateCode: `T${ATTACK}` };
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(1)], { plan });
     await built.settle(0, allFailed('rejected', `C${ATTACK}`, `first\nsecond ${ATTACK}`));

@@ -4,7 +4,6 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../src/ops/audit.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { testRedis } from '../support/redis.ts';
 import { run } from './support/run.ts';
@@ -13,9 +12,7 @@ const redis = testRedis();
 const NUMBER = '01000000001';
 
 function open() {
-  const prefix = redis.freshPrefix();
-  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
-  const keys = keysOf(prefix, 'default');
+  const { prefix, env, keys } = redis.account();
   const audit = async () =>
     (await readAudit(redis.client, keys, 20)).map(({ what, target, as, why, contacts: many }) => [
       what,

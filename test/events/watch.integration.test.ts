@@ -6,7 +6,6 @@ import { createEventWatch, postAgain } from '../../src/events/watch.ts';
 import { signatureOf } from '../../src/events/webhook.ts';
 import { readWatched } from '../../src/ops/snapshot.ts';
 import { liftManualHold, placeManualHold } from '../../src/fleet/hold/holds.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { startReceiver } from './support/receiver.ts';
@@ -18,7 +17,7 @@ const findingOf = (event: string) => JSON.stringify({ event, kind: 'new' });
 
 /** A namespace, a receiver, and processes that watch and post. */
 async function world() {
-  const keys = keysOf(redis.freshPrefix(), 'default');
+  const { keys } = redis.account();
   const receiver = await startReceiver();
   const fleet = { redis: redis.client, keys };
   const lines: { event: string }[] = [];

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { JobHistories, possibleSends } from '../../src/fleet/job-history.ts';
 import { recordEnd } from '../../src/notices/end-scripts.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 
 const redis = testRedis();
@@ -10,7 +9,7 @@ const { client } = redis;
 it.each(['{', '5', '[1]', '[{"code":"TIMEOUT","run":"r"}]'])(
   'unknown attempts that are stored as %s count as one, and the next is noted',
   async (stored) => {
-    const keys = keysOf(redis.freshPrefix(), 'default');
+    const { keys } = redis.account();
     const histories = new JobHistories(client, keys);
     await client.hset(keys.history, 'unknown:a', stored);
     expect(possibleSends(await histories.read('a'), 0)).toEqual({ possiblySent: 1, traceIds: [] });
@@ -26,7 +25,7 @@ it.each(['{', '5', '[1]', '[{"code":"TIMEOUT","run":"r"}]'])(
 );
 
 it('an intent that cannot be read is open, and the notice ends', async () => {
-  const keys = keysOf(redis.freshPrefix(), 'default');
+  const { keys } = redis.account();
   const intents = new JobHistories(client, keys);
   const attempt = { job: 'a', nonce: 'n' };
   await client.set(keys.noticeLock('a'), 'lock');

@@ -5,7 +5,6 @@ import {
   addTwice,
 } from '../../src/fleet/possibly-sent-twice.ts';
 import { connectRedis, readyWithin } from '../../src/redis/connect.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { shaOf } from '../chaos/support/script-sha.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { testRedis } from '../support/redis.ts';
@@ -21,7 +20,7 @@ const STEPS = [
 it.each(STEPS)(
   'the reply to $step is lost: the connection repeats it, and the count is taken back once',
   async ({ when }) => {
-    const keys = keysOf(redis.freshPrefix(), 'default');
+    const { keys } = redis.account();
     const counts = sentTwiceCounts(redis.client, keys);
     await counts.countTwice(8);
     // Otherwise the lost reply is that Redis does not know the script yet.

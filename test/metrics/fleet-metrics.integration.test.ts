@@ -21,8 +21,7 @@ describe('the metrics of the fleet', () => {
   afterEach(() => redis.cleanup());
 
   function world() {
-    const prefix = redis.freshPrefix();
-    const keys = keysOf(prefix, 'default');
+    const { prefix, keys } = redis.account();
     const metrics = fleetMetrics({ redis: redis.client, keys });
     return { prefix, keys, metrics, read: async () => readExposition(await metrics.text()) };
   }

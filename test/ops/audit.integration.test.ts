@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { appendAudit, readAudit, type Actor, type AuditEntry } from '../../src/ops/audit.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 
 const redis = testRedis();
@@ -9,7 +8,7 @@ const DAY = 86_400_000;
 const ENTRY = { who: 'kim', what: 'hold', target: 'queue', as: 'placed', why: 'w' } as const;
 
 function open() {
-  const keys = keysOf(redis.freshPrefix(), 'default');
+  const { keys } = redis.account();
   const append = (some: Partial<AuditEntry & Actor>) => {
     const entry = { ...ENTRY, ...some };
     return appendAudit({ redis: redis.client, keys }, entry, entry);

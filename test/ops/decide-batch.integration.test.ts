@@ -6,7 +6,6 @@ import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { decide, type DecideSelect, type Decision } from '../../src/ops/decide.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
 import { testRedis } from '../support/redis.ts';
 import { WHO } from '../support/unknown-notices.ts';
@@ -15,8 +14,7 @@ const redis = testRedis();
 
 /** 3 chunks of 10: one rejected as a whole, one in part for two reasons, one unknown. */
 async function failedBatch(client = redis.client) {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const lists = [contacts(10), contacts(10, 10), contacts(10, 20)];
   const built = await buildBatch(client, prefix, 'b', lists);
   await built.settle(0, allFailed('rejected', 'BAD_TEMPLATE', 'no such template'));

@@ -9,7 +9,7 @@ import { readPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { deleteEnded } from '../../src/ops/chores/delete-ended.ts';
 import { DECISIONS, type Decision } from '../../src/ops/decide.ts';
-import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { QUEUE_NAME } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
@@ -24,8 +24,7 @@ const RESEND = { as: 'resend' } as const;
 const DISCARD = { as: 'discard' } as const;
 
 function open() {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   const board = new Queue(QUEUE_NAME, { connection: redis.client, prefix: keys.bullPrefix });
   onTestFinished(async () => {

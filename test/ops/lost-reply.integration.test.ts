@@ -76,7 +76,7 @@ describe('the reply to a step of resolving a notice is lost', () => {
 
 describe('the reply to a step of a manual action is lost', () => {
   it.each(['reader', 'ops'] as const)('lift by %s: answered and recorded', async (role) => {
-    const keys = keysOf(redis.freshPrefix(), 'default');
+    const { keys } = redis.account();
     await liftManualHold(redis.client, keys);
     await placeManualHold(redis.client, keys, 'wrong template');
     const { client, proxy } = await losing(await shaOf(liftManual), role);

@@ -3,7 +3,6 @@ import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { run } from '../cli/support/run.ts';
 import { readExposition } from '../metrics/exposition.ts';
@@ -15,8 +14,7 @@ const FIND_KEY = 'f'.repeat(64);
 
 /** An open batch with ten waiting and ten unknown contacts, and more finished ones than were ever read at once. */
 async function behindManyBatches() {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const lists = [contacts(10), contacts(10, 10)];
   const old = await buildBatch(redis.client, prefix, 'oldest', lists);
   await old.settle(1, allFailed('unknown', 'HTTP_503', 'HTTP 503'));

@@ -9,7 +9,7 @@ import {
 } from '../../src/ops/operations/restored.ts';
 import { readEnded } from '../../src/notices/ended.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
-import { keysOf, type Keys } from '../../src/redis/keys.ts';
+import { type Keys } from '../../src/redis/keys.ts';
 import { run } from '../cli/support/run.ts';
 import { NO_SEALING } from '../../src/payload/seal.ts';
 import { numbers } from '../support/fleet.ts';
@@ -23,8 +23,7 @@ const redis = testRedis();
 
 /** A queue in which so many notices wait, and an event at a time. */
 async function queueWith(fill: (queue: NoticeQueue) => Promise<unknown>) {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const queue = new NoticeQueue({ redis: connectionAs('application', redis.url), prefix });
   await fill(queue);
   await queue.close();

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, inject } from 'vitest';
+import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
+import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
+import { keysOf } from '../../src/redis/keys.ts';
 import { claimOne, type Claim } from './claim.ts';
+import { connectionAs, type Program } from './redis-users.ts';
 import type { TestServers } from './test-servers.ts';
 import { until } from './wait.ts';
 
@@ -16,21 +19,7 @@ interface ConnectOptions {
 }
 
 /** The worker's Redis as one test file sees it: a corner of its own, cleaned and checked at the end. */
-export interface TestRedis {
-  readonly url: string;
-  /** Namespace of this file: use it as REDIS_PREFIX, or as the beginning of every key. */
-  readonly prefix: string;
-  /** A connection for looking at what the code under test wrote. Opened on first use. */
-  readonly client: Redis;
-  /** A namespace inside `prefix` that nobody has used: one for each test. */
-  freshPrefix(): string;
-  /** Another connection, closed for you at the end of the file. */
-  connect(options?: ConnectOptions): Redis;
-  /** Keys of this file's namespace, sorted. Without an argument those of all its tests. */
-  keys(prefix?: string): Promise<string[]>;
-  /** Deletes the keys of this file's namespace and nothing else. */
-  cleanup(): Promise<void>;
-}
+export type TestRedis = ReturnType<typeof testRedis>;
 
 /**
  * Call it once at the top of a test file, so that its check runs after every other hook. After the
@@ -38,13 +27,14 @@ export interface TestRedis {
  * queue or a process that was not closed), or a key outside the file's namespace; then it deletes
  * the namespace. On a Redis that REDIS_URL named, others come and go: there it only deletes.
  */
-export function testRedis(): TestRedis {
+export function testRedis() {
   const { url, ours, release } = redisOfThisWorker();
   const prefix = `nq-test-${randomBytes(6).toString('hex')}`;
   const opened: Redis[] = [];
   let client: Redis | undefined;
   let prefixes = 0;
 
+  /** Another connection, closed for you at the end of the file. */
   const connect = ({ name = 'test', forWorker = false }: ConnectOptions = {}) => {
     const maxRetriesPerRequest = forWorker ? null : 1;
     const redis = new Redis(url, { connectionName: name, maxRetriesPerRequest });
@@ -54,7 +44,9 @@ export function testRedis(): TestRedis {
     return redis;
   };
   const admin = () => (client ??= connect());
+  /** Keys of this file's namespace, sorted. Without an argument those of all its tests. */
   const keys = (of = prefix) => scan(admin(), `*${of}*`);
+  /** Deletes the keys of this file's namespace and nothing else. */
   const cleanup = async () => {
     for (const batch of inBatches(await keys(), 500)) await admin().unlink(...batch);
   };
@@ -82,16 +74,41 @@ export function testRedis(): TestRedis {
     }
   });
 
+  /** A namespace inside `prefix` that nobody has used: one for each test. */
+  const freshPrefix = () => `${prefix}-${(prefixes += 1)}`;
   return {
     url,
+    /** Namespace of this file: use it as REDIS_PREFIX, or as the beginning of every key. */
     prefix,
+    /** A connection for looking at what the code under test wrote. Opened on first use. */
     get client() {
       return admin();
     },
-    freshPrefix: () => `${prefix}-${(prefixes += 1)}`,
+    freshPrefix,
+    /** An account of its own. */
+    account: (of = freshPrefix()) => accountOf(url, of),
     connect,
     keys,
     cleanup,
+  };
+}
+
+/** An account: its namespace and keys, the environment of its commands, and queues that the end of the test closes. */
+function accountOf(url: string, prefix: string) {
+  const queueAs = (user: Program, options: NoticeQueueOptions = {}) => {
+    const queue = new NoticeQueue({ redis: connectionAs(user, url), prefix, ...options });
+    onTestFinished(() => queue.close());
+    return queue;
+  };
+  return {
+    prefix,
+    keys: keysOf(prefix, 'default'),
+    env: { REDIS_URL: url, REDIS_PREFIX: prefix },
+    queueAs,
+    /** That of a producer. Opened on use. */
+    get queue() {
+      return queueAs('producer');
+    },
   };
 }
 

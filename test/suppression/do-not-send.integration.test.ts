@@ -17,8 +17,7 @@ import { testRedis } from '../support/redis.ts';
 const redis = testRedis();
 
 function world() {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const list = new DoNotSendList(redis.client, keys, NO_SEALING);
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
   const folder = mkdtempSync(path.join(tmpdir(), 'suppress-'));

@@ -2,7 +2,6 @@ import { expect, it, onTestFinished } from 'vitest';
 import { NO_SEALING } from '../../src/payload/seal.ts';
 import { connectRedis } from '../../src/redis/connect.ts';
 import { Hints } from '../../src/redis/hints.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { DoNotSendList } from '../../src/suppression/do-not-send.ts';
 import { SendCheck } from '../../src/suppression/send-check.ts';
 import { testRedis } from '../support/redis.ts';
@@ -11,7 +10,7 @@ import { until } from '../support/wait.ts';
 const redis = testRedis();
 
 function world(user: { username?: string; password?: string } = {}) {
-  const keys = keysOf(redis.freshPrefix(), 'default');
+  const { keys } = redis.account();
   const settings = { url: redis.url, sentinels: [], connectTimeoutMs: 1_000, ...user };
   const ear = connectRedis(settings, 'subscriber', () => {});
   onTestFinished(() => ear.disconnect());

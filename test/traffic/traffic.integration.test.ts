@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SeenAttempt } from '../../src/contracts/outcome.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { readTraffic, TrafficTally } from '../../src/traffic/traffic.ts';
 import { testRedis } from '../support/redis.ts';
 
@@ -12,7 +11,7 @@ describe('the traffic record', () => {
   const redis = testRedis();
   afterEach(() => redis.cleanup());
   const world = async () => {
-    const keys = keysOf(redis.freshPrefix(), 'default');
+    const { keys } = redis.account();
     const [seconds] = await redis.client.time();
     const now = Number(seconds) * 1_000;
     const write = async (at: number, ...attempts: readonly SeenAttempt[]) => {

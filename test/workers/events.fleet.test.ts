@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import { placeManualHold } from '../../src/fleet/hold/holds.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { startReceiver } from '../events/support/receiver.ts';
 import { readNoticeEvents } from '../support/events.ts';
 import { fleetOn, numbers } from '../support/fleet.ts';
@@ -13,8 +12,7 @@ const WAIT = { deadlineMs: 60_000 };
 
 it('a worker is killed while notices end: each has its event; a list has one of its end; the last worker says that it goes', async () => {
   const receiver = await startReceiver();
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const fleet = await fleetOn(redis, {
     prefix,
     processes: 2,

@@ -1,13 +1,13 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { promoteJobs } from '../../../src/batch/import/queue-chunks.ts';
-import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
+import { CHUNK_QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { testRedis } from '../../support/redis.ts';
 
 const redis = testRedis();
 
 it('a changed rate makes the chunks due that wait for their turns, and none that was tried', async () => {
-  const keys = keysOf(redis.freshPrefix(), 'default');
+  const { keys } = redis.account();
   const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
   onTestFinished(() => queue.close());
   const delayed = (batch: string, count: number) =>

@@ -3,7 +3,6 @@ import type { BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
 import type { Settlement } from '../../../src/batch/ledger/settlement.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
 
 export const RETENTION_MS = 3_600_000;
@@ -34,8 +33,7 @@ export async function openBatch(
   sizes: readonly number[] = [],
   imported = true,
 ) {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const id = 'b-1';
   const ledger = new Ledger(redis.client, keys);
   // The lock that a test's attempts own.

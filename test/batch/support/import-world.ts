@@ -14,7 +14,6 @@ import {
   type ImportSource,
   type NoticeQueueOptions,
 } from '../../../src/index.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 
@@ -34,8 +33,7 @@ export function listFile(content: string | Uint8Array, name = 'list.csv'): strin
 
 /** An account of its own on the run's Redis, for imports and for looking at what they stored. */
 export function importWorld(redis: TestRedis, options: NoticeQueueOptions = {}) {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const ledger = new Ledger(redis.client, keys);
   // Lists with the same numbers are another matter (repeated-people).
   const queue = new NoticeQueue({

@@ -1,7 +1,6 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { MOVES, Pair } from './ledger-pair.ts';
 
@@ -13,7 +12,7 @@ export async function walkLedger(redis: TestRedis, numRuns: number, seed?: numbe
   const moves = fc.array(fc.tuple(fc.boolean(), MOVES), { minLength: 30, maxLength: 90 });
   await fc.assert(
     fc.asyncProperty(moves, async (list) => {
-      const keys = keysOf(redis.freshPrefix(), 'default');
+      const { keys } = redis.account();
       const ledger = new Ledger(redis.client, keys);
       const pairs = [
         new Pair('at-least', 'at-least-once', redis, ledger, keys),

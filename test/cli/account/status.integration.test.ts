@@ -57,8 +57,7 @@ describe('notices status', () => {
   });
 
   it('what is unknown has not failed', async () => {
-    const prefix = redis.freshPrefix();
-    const keys = keysOf(prefix, 'default');
+    const { prefix, keys } = redis.account();
     await redis.client.zadd(keys.endedIn('unknown'), 1, 'n-1', 2, 'n-2');
     await redis.client.zadd(keys.endedIn('rejected'), 1, 'n-3');
     const { jobs, unknown } = await statusOf(envOf(prefix));

@@ -6,17 +6,14 @@ import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { ImportReport } from '../../../src/batch/import/import-options.ts';
 import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
-import { errorOf, matching, run, start, type Env } from '../support/run.ts';
+import { errorOf, matching, run, start } from '../support/run.ts';
 
 const redis = testRedis();
 function world() {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
-  const env: Env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+  const { prefix, keys, env } = redis.account();
   return { prefix, env, keys, ledger: new Ledger(redis.client, keys) };
 }
 

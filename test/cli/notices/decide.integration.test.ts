@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
 import type { OperationOutput } from '../../../src/ops/operations/operations.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { parkNotice } from '../../ops/support/parked-notice.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -16,8 +15,7 @@ const DAY = 86_400_000;
 
 /** Two single notices, and a batch with two unknown chunks: of ten contacts each but one rejected. */
 async function inDoubt() {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const reset = await parkNotice(redis, {}, prefix, undefined, {
     traceIds: ['trace-0', 'trace-1'],
   });

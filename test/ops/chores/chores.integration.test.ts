@@ -2,14 +2,13 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { createChores } from '../../../src/ops/chores/chores.ts';
 import { endTurn, takeTurn } from '../../../src/redis/turns.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
 const redis = testRedis();
 
 it('a process that runs alone gets a turn whenever it asks', async () => {
-  const keys = keysOf(redis.freshPrefix(), 'default');
+  const { keys } = redis.account();
   const everyMs = 60_000;
   let turns = 0;
   const run = () => {
@@ -32,7 +31,7 @@ it('a process that runs alone gets a turn whenever it asks', async () => {
 });
 
 it('a turn that took too long leaves the turn to the one that follows it', async () => {
-  const keys = keysOf(redis.freshPrefix(), 'default');
+  const { keys } = redis.account();
   const takes = (nonce: string, ms: number) => takeTurn(redis.client, keys, 'long', nonce, ms);
   const ends = (nonce: string, restMs: number) =>
     endTurn(redis.client, keys, 'long', nonce, restMs);
@@ -47,7 +46,7 @@ it('a turn that took too long leaves the turn to the one that follows it', async
 });
 
 it('a chore that fails is tried again at its next turn, and stopped with the process', async () => {
-  const keys = keysOf(redis.freshPrefix(), 'default');
+  const { keys } = redis.account();
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line) as never) });
   let runs = 0;

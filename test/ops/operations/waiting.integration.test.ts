@@ -1,6 +1,5 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { NoticeAdmin } from '../../../src/admin/index.ts';
-import { NoticeQueue } from '../../../src/index.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { errorOf, run, start } from '../../cli/support/run.ts';
@@ -14,10 +13,7 @@ const RIGHT = { templateCode: 'RIGHT', contacts: [{ contact: '01000000002' }] };
 const many = <Item>(count: number, item: Item) => Array.from({ length: count }, () => item);
 
 function open() {
-  const prefix = redis.freshPrefix();
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
-  onTestFinished(() => queue.close());
-  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+  const { prefix, queue, env } = redis.account();
   const audit = () => readAudit(redis.client, keysOf(prefix, 'default'), 10);
   const states = async (ids: readonly { readonly id: string }[]) => {
     const views = await Promise.all(ids.map(({ id }) => queue.get(id)));

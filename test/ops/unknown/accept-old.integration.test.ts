@@ -3,7 +3,6 @@ import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
 import { unknownNotices } from '../../support/unknown-notices.ts';
 import { acceptOldUnknown } from '../../../src/ops/chores/accept-old.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { parkNotice } from '../support/parked-notice.ts';
@@ -14,8 +13,7 @@ const HOUR = 3_600_000;
 
 /** A notice with code A, one with B, and a batch with ten unknown contacts of A and nine of B. */
 async function inDoubt() {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const a = await parkNotice(redis, {}, prefix, undefined, { code: 'A' });
   const b = await parkNotice(redis, {}, prefix, undefined, { code: 'B' });
   const batch = await buildBatch(redis.client, prefix, 'list', [contacts(10), contacts(10, 10)]);

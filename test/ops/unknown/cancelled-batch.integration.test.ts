@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { allBack } from '../../../src/batch/ledger/settlement.ts';
-import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import { type Keys } from '../../../src/redis/keys.ts';
 import { eraseContacts } from '../../../src/erase/stored-contacts.ts';
 import { sealingOf } from '../../../src/payload/seal.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
@@ -16,8 +16,7 @@ const [FIRST = ''] = OF_CHUNK;
  * sent.
  */
 async function cancelled() {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const batch = await buildBatch(redis.client, prefix, 'b', [contacts(3), contacts(3, 3)]);
   await batch.settle(0, allBack(true));
   await batch.ledger.control('b', 'cancel');

@@ -12,8 +12,7 @@ const LONG = { deadlineMs: 90_000 };
 it.each(['resend', 'accepted'] as const)(
   '3,000 unknown notices, decided as %s by a command that is killed, and by others after it: nothing is lost or done twice',
   async (as) => {
-    const prefix = redis.freshPrefix();
-    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+    const { prefix, env } = redis.account();
     const { client } = redis;
     const { keys } = await failNotices(redis, prefix, { count: 3_000, state: 'unknown' });
     const args = ['decide', '--single', '--as', as, '--state', 'unknown', '--yes', '--json'];

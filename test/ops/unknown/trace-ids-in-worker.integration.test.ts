@@ -1,10 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
 import { unknownNotices } from '../../support/unknown-notices.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
-import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 import { endedThen } from '../support/failed-notices.ts';
@@ -12,10 +9,7 @@ import { endedThen } from '../support/failed-notices.ts';
 const redis = testRedis();
 
 it('workers list the trace id of each attempt that may have been accepted; one with UNKNOWN_ACCEPTED_AFTER_MS decides', async () => {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
-  onTestFinished(() => queue.close());
+  const { prefix, keys, queue } = redis.account();
   const { id } = await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
   const env = { UNKNOWN_RESENDS: '2', BACKOFF_CAP_MS: '2000' };
   const answered: unknown[] = [];

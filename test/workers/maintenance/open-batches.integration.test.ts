@@ -5,7 +5,7 @@ import { CHUNK_JOB_NAME, CHUNK_JOB_VERSION, chunkJobId } from '../../../src/cont
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { placeManualHold } from '../../../src/fleet/hold/holds.ts';
-import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
+import { CHUNK_QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -18,8 +18,7 @@ const FRAME = JSON.stringify({ templateCode: 'T', scheduleType: 'DIRECTLY' });
 
 /** A worker, and one batch of two chunks of five contacts that has no jobs. */
 async function world(rate = 0) {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const chunks = [contacts(5), contacts(5, 5)];
   const batch = await buildBatch(redis.client, prefix, 'old', chunks, {
     plan: { frame: FRAME, rate },

@@ -1,7 +1,7 @@
 import { DelayedError, RateLimitError, UnrecoverableError, type Job, type Worker } from 'bullmq';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { loadConfig, type WorkerConfig } from '../../../src/config/config.ts';
-import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { InFlight } from '../../../workers/queue/in-flight.ts';
 import { buildSendWorker, lanesOf, type RunJob } from '../../../workers/queue/send-worker.ts';
@@ -23,7 +23,7 @@ afterEach(async () => {
 
 /** A queue, and so many workers of it that do not run yet. @param run is given which of them runs a job */
 function start(run: (by: number) => RunJob, changes: Partial<WorkerConfig> = {}, count = 1) {
-  const keys = keysOf(redis.freshPrefix(), 'default');
+  const { keys } = redis.account();
   const settings = { ...loadConfig({}, { service: false }).worker, concurrency: 1, ...changes };
   const inFlight = new InFlight();
   const seen = { errors: 0 };

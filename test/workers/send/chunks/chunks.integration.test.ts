@@ -3,7 +3,7 @@ import type { BatchPlan } from '../../../../src/batch/ledger/batch-record.ts';
 import { decodeContacts } from '../../../../src/payload/chunk-payload.ts';
 import type { EmulatorOptions } from '../../../../src/emulator/options.ts';
 import type { Contact } from '../../../../src/contracts/notice.ts';
-import { CHUNK_QUEUE_NAME, keysOf } from '../../../../src/redis/keys.ts';
+import { CHUNK_QUEUE_NAME } from '../../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../../batch/support/built-batch.ts';
 import { testRedis } from '../../../support/redis.ts';
@@ -22,8 +22,7 @@ async function send(
   more: Partial<BatchPlan> = {},
   env: Readonly<Record<string, string>> = {},
 ) {
-  const prefix = redis.freshPrefix();
-  const keys = keysOf(prefix, 'default');
+  const { prefix, keys } = redis.account();
   const plan = { frame: '{"templateCode":"T","scheduleType":"DIRECTLY"}', ...more };
   const batch = await buildBatch(redis.client, prefix, 'b', chunks, { plan });
   const { ledger } = batch;
