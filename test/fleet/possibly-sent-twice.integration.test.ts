@@ -6,7 +6,7 @@ import {
 } from '../../src/fleet/possibly-sent-twice.ts';
 import { connectRedis, readyWithin } from '../../src/redis/connect.ts';
 import { shaOf } from '../chaos/support/script-sha.ts';
-import { startFaultProxy } from '../support/fault-proxy.ts';
+import { faultProxyOf } from '../support/fault-proxy.ts';
 import { testRedis } from '../support/redis.ts';
 
 const redis = testRedis();
@@ -25,9 +25,8 @@ it.each(STEPS)(
     await counts.countTwice(8);
     // Otherwise the lost reply is that Redis does not know the script yet.
     await counts.uncountTwice(1);
-    const proxy = await startFaultProxy(Number(new URL(redis.url).port));
-    onTestFinished(() => proxy.close());
-    const url = `redis://127.0.0.1:${proxy.port}`;
+    const proxy = await faultProxyOf(redis.url);
+    const url = proxy.url;
     const settings = { url, sentinels: [], connectTimeoutMs: 2_000 };
     const worker = connectRedis(settings, 'worker', () => {}, 5_000);
     onTestFinished(() => worker.disconnect());

@@ -5,7 +5,7 @@ import { cancelScript, parkNotice as parkWaiting } from '../../src/notices/cance
 import { QUEUE_NAME } from '../../src/redis/keys.ts';
 import { shaOf } from '../chaos/support/script-sha.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
-import { startFaultProxy } from '../support/fault-proxy.ts';
+import { faultProxyOf } from '../support/fault-proxy.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
@@ -63,9 +63,8 @@ describe('a notice that waits', () => {
     const { id } = await queue.send(NOTICE, { idempotencyKey: 'visit-2' });
     // Otherwise the lost reply is that Redis does not know the script yet.
     await queue.cancel('none');
-    const proxy = await startFaultProxy(Number(new URL(redis.url).port));
-    onTestFinished(() => proxy.close());
-    const url = `redis://127.0.0.1:${proxy.port}`;
+    const proxy = await faultProxyOf(redis.url);
+    const url = proxy.url;
     const { queue: losing } = open({ redis: connectionAs('producer', redis.url, url), prefix });
     expect(await losing.get(id)).toMatchObject({ state: 'pending' });
     await proxy.place({ kind: 'drop-reply', when: await shaOf(cancelScript), times: 1 });

@@ -14,7 +14,7 @@ import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/con
 import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { shaOf } from '../chaos/support/script-sha.ts';
-import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
+import { faultProxyOf, type FaultProxy } from '../support/fault-proxy.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
 import { parkNotice } from './support/parked-notice.ts';
@@ -26,11 +26,9 @@ async function losing(
   when: string,
   role: 'reader' | 'ops' = 'reader',
 ): Promise<{ client: RedisClient; proxy: FaultProxy }> {
-  const proxy = await startFaultProxy(Number(new URL(redis.url).port));
-  onTestFinished(() => proxy.close());
-  const url = `redis://127.0.0.1:${proxy.port}`;
+  const proxy = await faultProxyOf(redis.url);
   const settings = {
-    ...connectionAs('ops', redis.url, url),
+    ...connectionAs('ops', redis.url, proxy.url),
     sentinels: [],
     connectTimeoutMs: 2_000,
   };

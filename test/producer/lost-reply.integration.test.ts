@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { DELIVERY_POLICIES } from '../../src/contracts/outcome.ts';
 import type { Emulator } from '../../src/emulator/emulator.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
-import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
+import { faultProxyOf, type FaultProxy } from '../support/fault-proxy.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
@@ -18,13 +18,11 @@ describe('the reply to an add is lost, and the job ends before the add is repeat
   /** A worker that keeps no accepted notice, and an application behind a proxy. */
   async function open(options: NoticeQueueOptions) {
     const prefix = redis.freshPrefix();
-    const worker = await startWorkerInProcess(redis.url, prefix, { KEEP_ACCEPTED_MS: '0' });
-    onTestFinished(() => worker.stop());
-    const { emulator } = worker;
-    const proxy = await startFaultProxy(Number(new URL(redis.url).port));
-    onTestFinished(() => proxy.close());
+    const keepNone = { KEEP_ACCEPTED_MS: '0' };
+    const { emulator } = await startWorkerInProcess(redis.url, prefix, keepNone);
+    const proxy = await faultProxyOf(redis.url);
     const queue = new NoticeQueue({
-      redis: connectionAs('producer', redis.url, `redis://127.0.0.1:${proxy.port}`),
+      redis: connectionAs('producer', redis.url, proxy.url),
       prefix,
       enqueueTimeoutMs: 15_000,
       ...options,

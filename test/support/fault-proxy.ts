@@ -1,37 +1,19 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
 import { FaultyLink, type LinkFault, type LinkState } from './faulty-link.ts';
 
+export type FaultProxy = Awaited<ReturnType<typeof startFaultProxy>>;
+
 /**
- * A TCP proxy on loopback that breaks what goes through it, on command.
+ * Starts a TCP proxy in front of a loopback port, which breaks what goes through it, on command.
  *
  * States: whole -> faulty (`place`, which takes the place of a fault before) -> whole (`heal`, or a
  * fault with `times` that struck so often); any -> closed (`close`, for good). A connection that a
  * fault ended stays ended.
  */
-export interface FaultProxy {
-  readonly port: number;
-  /**
-   * Connections or bytes that faults struck so far: a scenario whose faults hit nothing is void.
-   * Connections that `refuse` keeps out are not seen here.
-   */
-  readonly struck: number;
-  /** How often somebody met a `stale` connection that had carried something downwards before. */
-  readonly struckKept: number;
-  /** Connections that stand. */
-  readonly connections: number;
-  place(fault: LinkFault): Promise<void>;
-  heal(): Promise<void>;
-  /** Resets every connection that stands. */
-  resetAll(): void;
-  /** Leads new connections to another port. */
-  retarget(port: number): void;
-  close(): Promise<void>;
-}
-
-/** Starts a proxy in front of a loopback port. */
-export async function startFaultProxy(target: number): Promise<FaultProxy> {
+export async function startFaultProxy(target: number) {
   const state: LinkState = {
     target,
     fault: undefined,
@@ -60,16 +42,24 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
   };
   return {
     port,
+    /** As the address of a Redis. */
+    url: `redis://127.0.0.1:${port}`,
+    /**
+     * Connections or bytes that faults struck so far: a scenario whose faults hit nothing is void.
+     * Connections that `refuse` keeps out are not seen here.
+     */
     get struck() {
       return state.struck;
     },
+    /** How often somebody met a `stale` connection that had carried something downwards before. */
     get struckKept() {
       return state.struckKept;
     },
+    /** Connections that are open. */
     get connections() {
       return links.size;
     },
-    async place(fault) {
+    async place(fault: LinkFault) {
       endFault();
       state.fault = fault;
       state.epoch += 1;
@@ -86,8 +76,10 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
       endFault();
       server ??= await listen(port, accept);
     },
+    /** Resets every open connection. */
     resetAll,
-    retarget: (next) => {
+    /** Leads new connections to another port. */
+    retarget: (next: number) => {
       state.target = next;
     },
     async close() {
@@ -98,6 +90,13 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
       await Promise.all(closed);
     },
   };
+}
+
+/** A proxy in front of a Redis, which ends with the test. */
+export async function faultProxyOf(redisUrl: string): Promise<FaultProxy> {
+  const proxy = await startFaultProxy(Number(new URL(redisUrl).port));
+  onTestFinished(() => proxy.close());
+  return proxy;
 }
 
 /** Somebody may hold the port for a moment: a connection of the machine's that took it as its own. */

@@ -21,9 +21,7 @@ async function open(maxmemory: string) {
   onTestFinished(() => client.disconnect());
   const addWorker = async () => {
     const settings = { REDIS_USERNAME: '', CONCURRENCY: '20', KEEP_ACCEPTED_MS: '0s' };
-    const worker = await startWorkerInProcess(url, 'full', settings);
-    onTestFinished(() => worker.stop());
-    return worker.emulator;
+    return (await startWorkerInProcess(url, 'full', settings)).emulator;
   };
   return { queue, client, addWorker };
 }

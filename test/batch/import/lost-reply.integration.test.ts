@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { startBatch } from '../../../src/batch/ledger/scripts/ledger-scripts.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import { shaOf } from '../../chaos/support/script-sha.ts';
-import { startFaultProxy } from '../../support/fault-proxy.ts';
+import { faultProxyOf } from '../../support/fault-proxy.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 import { importWorld } from '../support/import-world.ts';
@@ -18,10 +18,9 @@ it.each([{}, { again: true }, { batchId: 'named' }])(
     if ('again' in options) await world.import(list);
     const before = (await world.ledger.list(10)).length;
 
-    const proxy = await startFaultProxy(Number(new URL(redis.url).port));
-    onTestFinished(() => proxy.close());
+    const proxy = await faultProxyOf(redis.url);
     const queue = new NoticeQueue({
-      redis: connectionAs('importer', redis.url, `redis://127.0.0.1:${proxy.port}`),
+      redis: connectionAs('importer', redis.url, proxy.url),
       prefix: world.prefix,
     });
     onTestFinished(() => queue.close());

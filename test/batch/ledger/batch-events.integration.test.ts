@@ -4,7 +4,7 @@ import type { AccountEvent } from '../../../src/events/event.ts';
 import { accountEvents } from '../../../src/events/follow.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import type { RedisSettings } from '../../../src/redis/connect.ts';
-import { startFaultProxy } from '../../support/fault-proxy.ts';
+import { faultProxyOf } from '../../support/fault-proxy.ts';
 import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
@@ -173,10 +173,8 @@ describe('batchEvents', () => {
 
   it('replaces a connection that no longer replies', async () => {
     const bench = await openBatch(redis, {}, [10]);
-    const proxy = await startFaultProxy(Number(new URL(redis.url).port));
-    onTestFinished(() => proxy.close());
-    const url = `redis://127.0.0.1:${proxy.port}`;
-    const events = accountEvents(settings(url), bench.keys, {}, undefined, 200);
+    const proxy = await faultProxyOf(redis.url);
+    const events = accountEvents(settings(proxy.url), bench.keys, {}, undefined, 200);
     const taken = take(events, 1);
     await waiting();
     await proxy.place({ kind: 'black-hole', after: 'dead' });

@@ -20,8 +20,8 @@ export async function readRedis(redis: Redis, place: string, keys = '*'): Promis
     const type = await redis.type(key);
     const read = READERS[type];
     if (read === undefined && type !== 'none') throw new Error(`${key} is a ${type}`);
-    written.push({ place, bytes: Buffer.from(key) });
-    for (const bytes of buffersIn(await read?.(redis, key))) written.push({ place, bytes });
+    const values = [Buffer.from(key), ...buffersIn(await read?.(redis, key))];
+    written.push(...values.map((bytes) => ({ place, bytes, key })));
   }
   return written;
 }

@@ -5,6 +5,8 @@ import { formsOf, type Canary, type Form } from './forms.ts';
 export interface Written {
   readonly place: string;
   readonly bytes: Buffer;
+  /** Of Redis. */
+  readonly key?: string;
 }
 
 /** A canary that was found. */

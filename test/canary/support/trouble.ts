@@ -84,7 +84,7 @@ export async function loseReplies(
 ): Promise<void> {
   const proxy = await startFaultProxy(world.main.redis.port);
   onTestFinished(() => proxy.close());
-  const env = { REDIS_URL: `redis://127.0.0.1:${proxy.port}` };
+  const env = { REDIS_URL: proxy.url };
   await startWorker(world, world.main, env);
   await proxy.place({ kind: 'drop-reply', when: 'evalsha', times: 3 });
   await command(env);

@@ -1,11 +1,7 @@
-import { onTestFinished } from 'vitest';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { EraseReport } from '../../../src/erase/erase-words.ts';
-import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
 import { run } from '../../cli/support/run.ts';
 import type { TestRedis } from '../../support/redis.ts';
-import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { tracesInRedis } from './traces-in-redis.ts';
 
@@ -22,15 +18,10 @@ export const to = (...numbers: string[]) => ({
 /** A queue whose data is erased with the command. Closed when the test ends. */
 export function openErase(redis: TestRedis, prefix: string, payloadKey?: string) {
   const secrets = { FIND_KEY, ...(payloadKey === undefined ? {} : { PAYLOAD_KEY: payloadKey }) };
-  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix, ...secrets };
-  const queue = new NoticeQueue({
-    redis: connectionAs('application', redis.url),
-    prefix,
-    findKey: FIND_KEY,
-    payloadKey,
-  });
-  onTestFinished(() => queue.close());
-  const keys = keysOf(prefix, 'default');
+  const account = redis.account(prefix);
+  const { keys } = account;
+  const env = { ...account.env, ...secrets };
+  const queue = account.queueAs('application', { findKey: FIND_KEY, payloadKey });
   const erase = async (number = NUMBER, more: Record<string, string> = {}) => {
     const ended = await run(['erase', number, '--yes', '--json'], { ...env, ...more });
     return { code: ended.code, report: JSON.parse(ended.stdout) as EraseReport };

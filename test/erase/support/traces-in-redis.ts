@@ -2,6 +2,7 @@ import { inflateRawSync } from 'node:zlib';
 import type { Redis } from 'ioredis';
 import { findKey, hashNumber } from '../../../src/number-index/number-key.ts';
 import { maskNumber } from '../../../src/ops/mask-contact.ts';
+import { readRedis } from '../../canary/support/read-redis.ts';
 
 /** A form of a number, and the key that has it, without the namespace. */
 export type Trace = readonly [form: string, key: string];
@@ -19,25 +20,15 @@ export async function tracesInRedis(
   secret: string,
   prints: readonly string[] = [],
 ): Promise<Trace[]> {
-  const forms = formsOf(number, secret, prints);
-  const keys: string[] = [];
-  let cursor = '0';
-  do {
-    const [next, some] = await redis.scan(cursor, 'MATCH', `{${prefix}:*`, 'COUNT', 1_000);
-    keys.push(...some);
-    cursor = next;
-  } while (cursor !== '0');
-  const found: Trace[] = [];
-  for (const key of new Set(keys)) {
-    const values = [Buffer.from(key), ...(await valuesOf(redis, key))];
-    const name = key.replace(/^\{[^}]*\}:/, '');
-    for (const [form, bytes] of forms) {
+  const written = await readRedis(redis, '', `{${prefix}:*`);
+  return formsOf(number, secret, prints).flatMap(([form, bytes]) => {
+    const found = written
       // Four bytes occur by chance elsewhere.
-      if (form === 'fingerprint of a chunk' && !key.endsWith(':find')) continue;
-      if (values.some((value) => value.includes(bytes))) found.push([form, name]);
-    }
-  }
-  return found;
+      .filter(({ key = '' }) => form !== 'fingerprint of a chunk' || key.endsWith(':find'))
+      .filter((one) => [one.bytes, ...inflated(one.bytes)].some((value) => value.includes(bytes)))
+      .map(({ key = '' }) => key.replace(/^\{[^}]*\}:/, ''));
+    return [...new Set(found)].map((key): Trace => [form, key]);
+  });
 }
 
 function formsOf(number: string, secret: string, prints: readonly string[]): [string, Buffer][] {
@@ -57,33 +48,6 @@ function formsOf(number: string, secret: string, prints: readonly string[]): [st
     ...base64,
     ...prints.map((print): [string, Buffer] => ['fingerprint of a notice', Buffer.from(print)]),
   ];
-}
-
-/** Everything that a key holds. */
-async function valuesOf(redis: Redis, key: string): Promise<Buffer[]> {
-  const ask = async (command: string, ...args: string[]) =>
-    flat(await redis.callBuffer(command, key, ...args));
-  switch (await redis.type(key)) {
-    case 'string':
-      return ask('GET');
-    case 'hash':
-      return (await ask('HGETALL')).flatMap((value) => [value, ...inflated(value)]);
-    case 'list':
-      return ask('LRANGE', '0', '-1');
-    case 'set':
-      return ask('SMEMBERS');
-    case 'zset':
-      return ask('ZRANGE', '0', '-1');
-    case 'stream':
-      return ask('XRANGE', '-', '+');
-    default:
-      return [];
-  }
-}
-
-function flat(reply: unknown): Buffer[] {
-  if (Buffer.isBuffer(reply)) return [reply];
-  return Array.isArray(reply) ? reply.flatMap(flat) : [];
 }
 
 /** The contacts of a chunk that is not encrypted. */

@@ -6,12 +6,12 @@ import {
   readRateLimit,
   takePermits,
 } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
-import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import type { Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 
 describe('the scripts of the rate limit', () => {
   const redis = testRedis();
-  const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
+  const freshKeys = () => redis.account().keys;
 
   const take = (keys: Keys, configured: number, wanted: number) =>
     takePermits(

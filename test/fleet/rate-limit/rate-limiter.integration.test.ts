@@ -8,7 +8,7 @@ import type { WorkerConfig } from '../../../src/config/config.ts';
 import type { LaneName } from '../../../src/contracts/outcome.ts';
 import { pause } from '../../../src/async/cancellation.ts';
 import { hintChannel, Hints } from '../../../src/redis/hints.ts';
-import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import type { Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
 import { callsByCommand } from '../../token/support/server-calls.ts';
@@ -28,7 +28,7 @@ describe('RateLimiter', () => {
     for (const limiter of limiters.splice(0)) limiter.stop();
   });
 
-  const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
+  const freshKeys = () => redis.account().keys;
 
   /** The rate limiter of one process of the fleet. */
   async function process(keys: Keys, settings: Partial<WorkerConfig['rateLimit']> = {}) {

@@ -6,6 +6,7 @@ import { readImportOptions } from '../../../src/batch/import/import-options.ts';
 import { openSource } from '../../../src/batch/source/open-source.ts';
 import type { SourcePart } from '../../../src/batch/source/source-row.ts';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
+import { piecesOf } from '../../batch/support/pieces.ts';
 import { damaged, hostileText, nearly, textOf } from '../support/hostile.ts';
 import { target } from '../support/target.ts';
 
@@ -67,13 +68,9 @@ function lists(format: 'csv' | 'ndjson', texts: fc.Arbitrary<string>) {
 
 type List = ReturnType<typeof lists> extends fc.Arbitrary<infer One> ? One : never;
 
-function* piecesOf(bytes: Buffer, length: number): Generator<Buffer> {
-  for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
-}
-
 /** Reads a list to its end: each row is a contact of digits or a refusal; or the list is refused. */
 async function readToEnd({ bytes, pieceLength, options }: List): Promise<void> {
-  const stream = Readable.from(piecesOf(bytes, pieceLength), { objectMode: false });
+  const stream = Readable.from(piecesOf(bytes, [pieceLength]), { objectMode: false });
   try {
     const checked = readImportOptions({ templateCode: 'T', ...options });
     const source = await openSource(stream, checked);

@@ -1,14 +1,6 @@
-import { onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
-import {
-  NoticeQueue,
-  type NoticeQueueOptions,
-  type NoticeRef,
-  type NoticeState,
-} from '../../../src/index.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
+import type { NoticeQueueOptions, NoticeRef, NoticeState } from '../../../src/index.ts';
 import type { TestRedis } from '../../support/redis.ts';
-import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 
@@ -16,18 +8,14 @@ export const NOTICE = { templateCode: 'ORDER', contacts: [{ contact: '0100000000
 
 /** A queue, and workers in this process; they end with the test. */
 export function noticeWorld(redis: TestRedis, options: NoticeQueueOptions = {}) {
-  const { prefix = redis.freshPrefix() } = options;
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), ...options, prefix });
-  onTestFinished(() => queue.close());
+  const { prefix, keys, queueAs } = redis.account(options.prefix);
+  const queue = queueAs('producer', options);
   return {
     prefix,
     queue,
-    keys: keysOf(prefix, 'default'),
-    worker: async (env: Readonly<Record<string, string>> = {}, emulated: EmulatorOptions = {}) => {
-      const running = await startWorkerInProcess(redis.url, prefix, env, emulated);
-      onTestFinished(() => running.stop());
-      return running;
-    },
+    keys,
+    worker: (env: Readonly<Record<string, string>> = {}, emulated: EmulatorOptions = {}) =>
+      startWorkerInProcess(redis.url, prefix, env, emulated),
     /** Waits until a notice is in this state. @returns what is known of it then */
     reaching: (ref: NoticeRef, state: NoticeState) =>
       until(

@@ -48,8 +48,7 @@ it('ended notices whose time is over are deleted in an idle queue, and no others
   const counts = async () => [await board.getCompletedCount(), await redis.client.hlen(keys.ended)];
   expect(await counts()).toEqual([2, 2]);
   await redis.client.hdel(keys.turns, 'delete-ended');
-  const second = await startWorkerInProcess(redis.url, prefix);
-  onTestFinished(() => second.stop());
+  await startWorkerInProcess(redis.url, prefix);
   await until(async () => String(await counts()) === '1,1', { what: 'the deletion' });
   expect((await states()).filter((state) => state === 'not-kept')).toHaveLength(2);
   for (const [index, id] of ids.entries()) {

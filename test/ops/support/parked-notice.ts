@@ -5,25 +5,12 @@ import type { SendOptions } from '../../../src/contracts/send-options.ts';
 import { JobHistories } from '../../../src/fleet/job-history.ts';
 import { recordEnd } from '../../../src/notices/end-scripts.ts';
 import type { EndedEntry } from '../../../src/notices/ended.ts';
-import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
-import { keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
+import { QUEUE_NAME } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
-import { connectionAs } from '../../support/redis-users.ts';
-import { unknownNotices, type UnknownNotice } from '../../support/unknown-notices.ts';
+import { unknownNotices } from '../../support/unknown-notices.ts';
 
-/** A notice that a worker has ended as unknown, as it lies in Redis. */
-export interface ParkedNotice {
-  readonly prefix: string;
-  readonly keys: Keys;
-  /** Id of its job. */
-  readonly id: string;
-  readonly notice: Notice;
-  readonly queue: NoticeQueue;
-  readonly board: Queue;
-  readonly intents: JobHistories;
-  /** As it is listed. */
-  readonly listed: UnknownNotice;
-}
+/** A notice that a worker has ended as unknown, as it lies in Redis, and as it is listed. */
+export type ParkedNotice = Awaited<ReturnType<typeof parkNotice>>;
 
 const NOTICE: Notice = {
   templateCode: 'ONCE',
@@ -39,10 +26,9 @@ export async function parkNotice(
   prefix = redis.freshPrefix(),
   findKey?: string,
   facts: Partial<EndedEntry> & { readonly number?: string } = {},
-): Promise<ParkedNotice> {
-  const keys = keysOf(prefix, 'default');
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, findKey });
-  onTestFinished(() => queue.close());
+) {
+  const { keys, queueAs } = redis.account(prefix);
+  const queue = queueAs('producer', { findKey });
   const { number = '01000000001', ...known } = facts;
   const notice = { ...NOTICE, contacts: [{ contact: number }] };
   await queue.send(notice, { delivery: 'at-most-once', ...options });

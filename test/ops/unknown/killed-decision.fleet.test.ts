@@ -1,4 +1,4 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { run } from '../../cli/support/run.ts';
 import { startProcess } from '../../cli/support/process.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -34,9 +34,7 @@ it.each(['resend', 'accepted'] as const)(
     expect(JSON.parse(status.stdout)).toMatchObject({ unknown: { notices: 0, contacts: 0 } });
     const again = as === 'resend' ? 3_000 : 0;
     expect(await client.llen(keys.noticesIn('wait'))).toBe(again);
-    const worker = await startWorkerInProcess(redis.url, prefix);
-    onTestFinished(() => worker.stop());
-    const { emulator } = worker;
+    const { emulator } = await startWorkerInProcess(redis.url, prefix);
     const arrived = () => emulator.record().contacts >= again;
     await until(arrived, { what: 'the notices at the service', ...LONG });
     expect(emulator.record()).toMatchObject({ contacts: again, distinct: again, twice: 0 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Redis } from 'ioredis';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
@@ -54,12 +54,9 @@ describe('ten thousand unknown single notices', () => {
   /** What the service gets once a worker runs. */
   const sent = async (prefix: string, count: number) => {
     const worker = await startWorkerInProcess(server.url, prefix);
-    let stopped: Promise<void> | undefined;
-    const stop = () => (stopped ??= worker.stop());
-    onTestFinished(stop);
     const arrived = () => worker.emulator.record().contacts >= count;
     await until(arrived, { what: 'the notices at the service', ...LONG });
-    await stop();
+    await worker.stop();
     return worker.emulator.record();
   };
 

@@ -1,4 +1,4 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { readAudit } from '../../../src/ops/audit.ts';
 import { unknownNotices } from '../../support/unknown-notices.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -16,7 +16,6 @@ it('workers list the trace id of each attempt that may have been accepted; one w
   // Each attempt is another worker's: what it knows of the earlier ones is in the job.
   for (const attempt of [1, 2, 3]) {
     const worker = await startWorkerInProcess(redis.url, prefix, env);
-    onTestFinished(() => worker.stop());
     worker.emulator.addFault({ on: 'send', status: 500, code: 'HTTP_500' });
     const isMade = async () => (await queue.get(id)).attempts >= attempt;
     await until(isMade, { what: `attempt ${attempt}`, deadlineMs: 20_000 });
@@ -31,8 +30,7 @@ it('workers list the trace id of each attempt that may have been accepted; one w
   // As if two minutes had passed.
   await endedThen(redis.client, keys, id, Date.now() - 120_000);
   const rule = { UNKNOWN_ACCEPTED_AFTER_MS: '1m' };
-  const ruled = await startWorkerInProcess(redis.url, prefix, rule);
-  onTestFinished(() => ruled.stop());
+  await startWorkerInProcess(redis.url, prefix, rule);
   const isDecided = async () => (await readAudit(redis.client, keys, 5)).length > 0;
   await until(isDecided, { what: 'the decision', deadlineMs: 20_000 });
   expect(await readAudit(redis.client, keys, 5)).toMatchObject([

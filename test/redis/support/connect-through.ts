@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { connectRedis, type ConnectionRole } from '../../../src/redis/connect.ts';
-import { startFaultProxy } from '../../support/fault-proxy.ts';
+import { faultProxyOf } from '../../support/fault-proxy.ts';
 
 /** A connection of ours through a proxy that breaks it on command; both end with the test. */
 export async function connectThrough(
@@ -8,10 +8,8 @@ export async function connectThrough(
   role: ConnectionRole,
   commandTimeoutMs?: number,
 ) {
-  const proxy = await startFaultProxy(Number(new URL(redisUrl).port));
-  onTestFinished(() => proxy.close());
-  const url = `redis://127.0.0.1:${proxy.port}`;
-  const settings = { url, sentinels: [], connectTimeoutMs: 1_000 };
+  const proxy = await faultProxyOf(redisUrl);
+  const settings = { url: proxy.url, sentinels: [], connectTimeoutMs: 1_000 };
   const client = connectRedis(settings, role, () => {}, commandTimeoutMs);
   onTestFinished(() => client.disconnect());
   return { proxy, client };

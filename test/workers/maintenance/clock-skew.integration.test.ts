@@ -11,7 +11,6 @@ const redis = testRedis();
 it('a worker whose wall clock is wrong logs by how much', async () => {
   const url = await clockProxy(redis.url, 3_600);
   const worker = await startWorkerInProcess(url, redis.freshPrefix());
-  onTestFinished(() => worker.stop());
   const { aheadMs } = worker.lines.find(({ event }) => event === 'clock-skew') ?? {};
   expect(Math.abs(Number(aheadMs) + 3_600_000)).toBeLessThan(5_000);
 });
@@ -21,7 +20,6 @@ it('a retry of a worker whose wall clock is an hour ahead is due by the clock of
   const faults = [{ on: 'send', reset: 'after-acting', times: 1 }] as const;
   const url = await clockProxy(redis.url, -3_600);
   const worker = await startWorkerInProcess(url, prefix, { BACKOFF_BASE_MS: '100' }, { faults });
-  onTestFinished(() => worker.stop());
   const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   onTestFinished(() => queue.close());
   await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });

@@ -24,9 +24,7 @@ async function world(rate = 0) {
     plan: { frame: FRAME, rate },
   });
   const start = async (env: Readonly<Record<string, string>> = {}) => {
-    const worker = await startWorkerInProcess(redis.url, prefix, env);
-    onTestFinished(() => worker.stop());
-    return worker.emulator;
+    return (await startWorkerInProcess(redis.url, prefix, env)).emulator;
   };
   /** The end of the batch, also of one that is cancelled. */
   const ended = async () => {

@@ -10,7 +10,7 @@ import { readWorkers } from '../../../src/fleet/heartbeat.ts';
 import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/holds.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import { Hints } from '../../../src/redis/hints.ts';
-import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import type { Keys } from '../../../src/redis/keys.ts';
 import { UnreadyReasons } from '../../../workers/health/readiness.ts';
 import { RestoreGuard } from '../../../workers/maintenance/restore-guard.ts';
 import { StateFile } from '../../../workers/maintenance/state-file.ts';
@@ -34,7 +34,7 @@ const HOLD_SETTINGS = {
 
 describe('the restore guard', () => {
   const redis = testRedis();
-  const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
+  const freshKeys = () => redis.account().keys;
 
   function worker(
     keys: Keys,

@@ -1,29 +1,23 @@
 import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
 import { loadConfig } from '../../../src/config/config.ts';
-import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
 import { lanesOf } from '../../../workers/queue/send-worker.ts';
 import { startWorker } from '../../../workers/process/start-worker.ts';
+import { emulatorWith } from '../../emulator/running.ts';
 import { environmentAs } from '../../support/redis-users.ts';
 
 /** One worker in the process of the test, and the service that it sends to. */
-export interface WorkerInProcess {
-  readonly emulator: Emulator;
-  /** Its log so far. */
-  readonly lines: readonly Readonly<Record<string, unknown>>[];
-  /** Jobs that it runs at the same time, in both lanes. */
-  readonly placesForJobs: number;
-  stop(): Promise<void>;
-}
+export type WorkerInProcess = Awaited<ReturnType<typeof startWorkerInProcess>>;
 
-/** Starts an emulator and a worker. @param env on top of what reaches the Redis and the emulator */
+/** Starts an emulator and a worker, which end with the test. @param env on top of what reaches them */
 export async function startWorkerInProcess(
   redisUrl: string,
   prefix: string,
   env: Readonly<Record<string, string>> = {},
   emulated: EmulatorOptions = {},
-): Promise<WorkerInProcess> {
-  const emulator = await startEmulator(emulated);
+) {
+  const emulator = await emulatorWith(emulated);
   const { service, ...config } = loadConfig(
     environmentAs('worker', {
       REDIS_URL: redisUrl,
@@ -44,13 +38,14 @@ export async function startWorkerInProcess(
     logger: pino({ level: 'debug' }, log),
     abandoned: new AbortController().signal,
   });
+  const stop = async () => worker?.stop();
+  onTestFinished(stop);
   return {
     emulator,
-    lines,
+    /** Its log so far. */
+    lines: lines as readonly Readonly<Record<string, unknown>>[],
+    /** Jobs that it runs at the same time, in both lanes. */
     placesForJobs: lanes.notices.concurrency + lanes.chunks.concurrency,
-    stop: async () => {
-      await worker?.stop();
-      await emulator.close();
-    },
+    stop,
   };
 }

@@ -1,8 +1,8 @@
 import { afterEach } from 'vitest';
-import { HoldGate, type HoldMove, type Passage } from '../../../../src/fleet/hold/hold-gate.ts';
+import { HoldGate, type HoldMove } from '../../../../src/fleet/hold/hold-gate.ts';
 import type { Aside } from '../../../../src/fleet/hold/trouble.ts';
 import { hintChannel, Hints } from '../../../../src/redis/hints.ts';
-import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
+import type { Keys } from '../../../../src/redis/keys.ts';
 import { ServerClock } from '../../../../src/redis/server-clock.ts';
 import { testRedis } from '../../../support/redis.ts';
 import { signal, until } from '../../../support/wait.ts';
@@ -10,14 +10,7 @@ import { signal, until } from '../../../support/wait.ts';
 export const SETTINGS = { holdProbeMinMs: 200, holdProbeMaxMs: 1_000, retryAfterMaxMs: 60_000 };
 
 /** A process of the fleet, as far as holds go. */
-export interface GateProcess {
-  readonly id: string;
-  readonly gate: HoldGate;
-  readonly moves: HoldMove[];
-  readonly asides: (Aside | undefined)[];
-  /** Makes an attempt; fails the test where the gate is closed. */
-  readonly open: (template?: string) => Promise<Passage>;
-}
+export type GateProcess = Awaited<ReturnType<ReturnType<typeof hasGates>['process']>>;
 
 /** Processes that share a real Redis, for the tests of one file. */
 export function hasGates() {
@@ -28,7 +21,7 @@ export function hasGates() {
   });
 
   /** @param hears whether it gets hints @param othersAccepted what it finds of the others */
-  async function process(keys: Keys, hears = true, othersAccepted = false): Promise<GateProcess> {
+  async function process(keys: Keys, hears = true, othersAccepted = false) {
     const moves: HoldMove[] = [];
     const asides: (Aside | undefined)[] = [];
     const hints = new Hints(redis.connect({ name: 'hints', forWorker: true }));
@@ -54,6 +47,7 @@ export function hasGates() {
     gates.push(gate);
     if (hears) gate.start();
     await listening.promise;
+    /** Makes an attempt; fails the test where the gate is closed. */
     const open = async (template = 'T') => {
       const passage = await gate.enter(template, false);
       if (passage === undefined || 'putOffMs' in passage) throw new Error('the gate is closed');
@@ -66,7 +60,7 @@ export function hasGates() {
   return {
     redis,
     process,
-    freshKeys: () => keysOf(redis.freshPrefix(), 'default'),
+    freshKeys: () => redis.account().keys,
     /** Waits until the next probe is due, by the clock of Redis. */
     untilDue: async (keys: Keys) => {
       await until(async () => (await redis.client.pttl(keys.limiter)) < 0, { what: 'the probe' });

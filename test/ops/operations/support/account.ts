@@ -1,7 +1,5 @@
 import { allFailed } from '../../../../src/batch/ledger/settlement.ts';
-import { NoticeQueue } from '../../../../src/index.ts';
 import { buildBatch, contacts } from '../../../batch/support/built-batch.ts';
-import { connectionAs } from '../../../support/redis-users.ts';
 import type { testRedis } from '../../../support/redis.ts';
 import { failNotices } from '../../support/failed-notices.ts';
 
@@ -14,13 +12,12 @@ export const NUMBER = '01000000001';
  * @returns the id of the third notice, too
  */
 export async function filledAccount(redis: ReturnType<typeof testRedis>, findKey: string) {
-  const prefix = redis.freshPrefix();
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, findKey });
+  const { prefix, queueAs } = redis.account();
+  const queue = queueAs('producer', { findKey });
   const notice = { templateCode: 'WAITS', contacts: [{ contact: NUMBER }] };
   await queue.send(notice);
   await queue.send(notice, { idempotencyKey: 'k' });
   const { id } = await queue.send(notice);
-  await queue.close();
   const batch = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(2, 2)]);
   await batch.settle(0, allFailed('rejected', 'BAD', ''));
   await failNotices(redis, prefix, { count: 1, from: 4, state: 'unknown' });

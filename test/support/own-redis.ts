@@ -1,0 +1,17 @@
+import { Redis } from 'ioredis';
+import { onTestFinished } from 'vitest';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
+import type { AtEnd } from './temporary.ts';
+
+/** A Redis of its own, which the test may fill, freeze or kill, and a connection to it. Both end with the test. */
+export async function ownRedis(
+  options?: Parameters<typeof startRedisServer>[0],
+  atEnd: AtEnd = onTestFinished,
+) {
+  const server = await startRedisServer(options);
+  atEnd(() => server.close());
+  const client = new Redis(server.url, { maxRetriesPerRequest: 1, lazyConnect: true });
+  client.on('error', () => {});
+  atEnd(() => client.disconnect());
+  return { server, url: server.url, client };
+}
